@@ -1,0 +1,1 @@
+//! Targets, options, pipelines: what the command line calls.

@@ -1,0 +1,1 @@
+//! From syntax trees and weight files to IR.

@@ -1,0 +1,1 @@
+//! The intermediate representation: Relax, TIR, types, symbolic integers.

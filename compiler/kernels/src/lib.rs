@@ -1,0 +1,1 @@
+//! From block TIR to scheduled and flat TIR; the reference interpreter.

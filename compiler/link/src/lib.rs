@@ -1,0 +1,1 @@
+//! Objects and an executable image into one shared library.

@@ -1,0 +1,1 @@
+//! Every operator, declared once: signature, type rule, legalization.

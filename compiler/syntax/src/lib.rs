@@ -1,0 +1,1 @@
+//! Source files, diagnostics, lexer, grammar and syntax tree of the TVMScript dialect.

@@ -1,0 +1,2 @@
+//! The `hammock` command line.
+fn main() {}
