@@ -1,1 +1,33 @@
-//! The intermediate representation: Relax, TIR, types, symbolic integers.
+//! The intermediate representation: what the text says, what passes rewrite, what code generation reads.
+//!
+//! A [`Module`] is a table of global functions: [`relax::Function`]s (graphs of tensor operations in A-normal form),
+//! [`tir::PrimFunc`]s (loops over buffers) and external names. Both dialects share one scalar expression type,
+//! [`PrimExpr`]: a symbolic dimension of a Relax shape is the same thing as an index in TIR.
+//!
+//! Ownership. A Relax function owns a table of its variables and names them by small integers ([`relax::Var`]), so a
+//! function clones cheaply and analyses are side tables. Scalar variables ([`prim::Var`]) and buffers
+//! ([`tir::Buffer`]) are shared immutable nodes compared by identity. Expressions are immutable and shared, statements
+//! and bindings are owned and rewritten in place.
+//!
+//! Evaluation. Bindings of a block run in order; a dataflow block has no side effects and no control flow. Operands are
+//! variables, constants and symbolic values, never calls. Statements of a [`tir::Stmt`] sequence run in order; a block
+//! ([`tir::Block`]) runs its `init` in the first iteration of its reduction axes.
+//!
+//! This crate knows no operator: what needs operators (purity, type inference) takes a [`relax::OpTable`].
+#![forbid(unsafe_code)]
+
+pub mod attrs;
+pub mod module;
+pub mod name;
+pub mod prim;
+pub mod relax;
+pub mod tir;
+pub mod types;
+
+pub use attrs::{AttrValue, Attrs};
+pub use hammock_runtime::{DType, Tensor};
+pub use hammock_syntax::Span;
+pub use module::{ExternFunc, Function, GlobalInfo, Module, VDevice};
+pub use name::Name;
+pub use prim::PrimExpr;
+pub use types::{CallableType, DTensorType, TensorShape, TensorType, Type};

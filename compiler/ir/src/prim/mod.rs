@@ -1,0 +1,377 @@
+//! Scalar expressions: symbolic dimensions in Relax, everything in TIR.
+//!
+//! An expression is an immutable shared tree. Constructors here build exactly the node asked for and fold nothing;
+//! simplification is `arith`'s work. Operands of an arithmetic node have one dtype, checked by the verifier.
+
+mod build;
+mod visit;
+
+pub use build::{BinaryFn, binary, compare};
+pub use visit::Substitution;
+
+use crate::{Attrs, DType, Name, tir::Buffer};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// A shared scalar (or vector) expression.
+#[derive(Clone)]
+pub struct PrimExpr(Arc<Node>);
+
+struct Node {
+    kind: PrimKind,
+    ty: PrimType,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+pub enum PrimKind {
+    /// A variable.
+    Var(Var),
+    /// An integer or bool constant; unsigned 64-bit values are stored by their bits.
+    Int(i64),
+    /// A float constant of any float dtype.
+    Float(f64),
+    /// A string, as calls of external functions take it.
+    Str(Name),
+    /// Arithmetic, comparison and logic of two operands.
+    Binary(BinaryOp, PrimExpr, PrimExpr),
+    /// Logical not.
+    Not(PrimExpr),
+    /// Both values are evaluated, then one is chosen. (`T.if_then_else`, which evaluates one, is a call.)
+    Select(PrimExpr, PrimExpr, PrimExpr),
+    /// Conversion to this expression's type.
+    Cast(PrimExpr),
+    /// An element (or, with vector indices, a vector) of a buffer, under an optional mask.
+    Load(Buffer, Vec<PrimExpr>, Option<PrimExpr>),
+    /// The vector `base + stride * [0, 1, …]`.
+    Ramp(PrimExpr, PrimExpr),
+    /// A vector of equal lanes.
+    Broadcast(PrimExpr),
+    /// Lanes chosen from the concatenation of vectors.
+    Shuffle(Vec<PrimExpr>, Vec<PrimExpr>),
+    /// `value` bound to a variable in `body`.
+    Let(Var, PrimExpr, PrimExpr),
+    /// An intrinsic or function call.
+    Call(PrimCall),
+    /// A reduction over axes, as compute definitions have it.
+    Reduce(Box<Reduce>),
+}
+
+/// A call in an expression.
+#[derive(Clone, Debug)]
+pub struct PrimCall {
+    /// What is called.
+    pub callee: PrimCallee,
+    /// Arguments in order.
+    pub args: Vec<PrimExpr>,
+    /// Attributes of generic calls.
+    pub attrs: Attrs,
+}
+
+/// What a scalar call calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PrimCallee {
+    /// An intrinsic, by its name without prefix: `exp`, `if_then_else`, `call_extern`, `ptx.ldmatrix`.
+    Intrin(Name),
+    /// A function of the module.
+    Global(Name),
+}
+
+/// `T.reduce`.
+#[derive(Clone, Debug)]
+pub struct Reduce {
+    /// Combiner and identity.
+    pub combiner: Arc<Reducer>,
+    /// Values to reduce.
+    pub source: Vec<PrimExpr>,
+    /// Initial values; empty for the identity.
+    pub init: Vec<PrimExpr>,
+    /// Axes.
+    pub axes: Vec<IterVar>,
+    /// Which elements take part.
+    pub condition: PrimExpr,
+    /// Which of the results this expression is.
+    pub index: usize,
+}
+
+/// A commutative combiner with its identity.
+#[derive(Clone, Debug)]
+pub struct Reducer {
+    /// Variables of the left operand.
+    pub lhs: Vec<Var>,
+    /// Variables of the right operand.
+    pub rhs: Vec<Var>,
+    /// The combined values.
+    pub result: Vec<PrimExpr>,
+    /// The identity element.
+    pub identity: Vec<PrimExpr>,
+}
+
+/// A map from indices to indices.
+#[derive(Clone, Debug)]
+pub struct IndexMap {
+    /// The indices mapped from.
+    pub params: Vec<Var>,
+    /// The indices mapped to.
+    pub results: Vec<PrimExpr>,
+    /// The map back, when it was given.
+    pub inverse: Option<Arc<IndexMap>>,
+}
+
+/// Two-operand operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// Addition; integers wrap.
+    Add,
+    /// Subtraction.
+    Sub,
+    /// Multiplication.
+    Mul,
+    /// Division of floats; of integers towards zero (`T.Div`).
+    Div,
+    /// Remainder with the dividend's sign (`T.truncmod`).
+    Mod,
+    /// Division towards minus infinity (`//`).
+    FloorDiv,
+    /// Remainder with the divisor's sign (`%`).
+    FloorMod,
+    /// The smaller.
+    Min,
+    /// The larger.
+    Max,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// Logical and; may evaluate both.
+    And,
+    /// Logical or; may evaluate both.
+    Or,
+}
+
+impl BinaryOp {
+    /// Whether the result is bool whatever the operands are.
+    pub fn is_predicate(self) -> bool {
+        self.is_comparison() || matches!(self, BinaryOp::And | BinaryOp::Or)
+    }
+
+    /// Whether it compares.
+    pub fn is_comparison(self) -> bool {
+        use BinaryOp::*;
+        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
+    }
+}
+
+/// The type of a scalar variable or expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PrimType {
+    /// A number, a vector of numbers, or an opaque handle (`DType::HANDLE`), or nothing (`DType::VOID`).
+    Scalar(DType),
+    /// A pointer to elements in a memory scope; the element type may be unknown.
+    Pointer(Option<DType>, Name),
+}
+
+impl PrimType {
+    /// The dtype: `handle` for pointers.
+    pub fn dtype(&self) -> DType {
+        match self {
+            PrimType::Scalar(t) => *t,
+            PrimType::Pointer(..) => DType::HANDLE,
+        }
+    }
+}
+
+impl From<DType> for PrimType {
+    fn from(t: DType) -> Self {
+        PrimType::Scalar(t)
+    }
+}
+
+/// A scalar variable: equal to itself and its clones only.
+#[derive(Clone)]
+pub struct Var(Arc<VarNode>);
+
+struct VarNode {
+    id: u64,
+    name: Name,
+    ty: PrimType,
+}
+
+impl Var {
+    /// A new variable, different from all others.
+    pub fn new(name: impl Into<Name>, ty: impl Into<PrimType>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Var(Arc::new(VarNode { id, name: name.into(), ty: ty.into() }))
+    }
+
+    /// A new int64 variable: a symbolic dimension.
+    pub fn int64(name: impl Into<Name>) -> Self {
+        Var::new(name, DType::INT64)
+    }
+
+    /// A new variable of the same name and type.
+    pub fn fresh(&self) -> Self {
+        Var::new(self.0.name.clone(), self.0.ty.clone())
+    }
+
+    /// Its name in the text; the printer makes names unique.
+    pub fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> &PrimType {
+        &self.0.ty
+    }
+
+    /// Its dtype: `handle` for pointers.
+    pub fn dtype(&self) -> DType {
+        self.0.ty.dtype()
+    }
+
+    /// The variable as an expression.
+    pub fn expr(&self) -> PrimExpr {
+        PrimExpr::new(PrimKind::Var(self.clone()), self.0.ty.clone())
+    }
+}
+
+impl PartialEq for Var {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for Var {}
+
+impl Hash for Var {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state)
+    }
+}
+
+impl fmt::Debug for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.0.name, self.0.id)
+    }
+}
+
+/// A loop, block or thread axis.
+#[derive(Clone, Debug)]
+pub struct IterVar {
+    /// The variable.
+    pub var: Var,
+    /// First value and number of values; `None` where only the name matters (thread axes in attributes).
+    pub dom: Option<(PrimExpr, PrimExpr)>,
+    /// What the axis means.
+    pub kind: IterKind,
+    /// The thread axis's name, `threadIdx.x`; empty otherwise.
+    pub thread: Name,
+}
+
+/// What an axis means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IterKind {
+    /// Iterations write different elements: `T.axis.spatial`.
+    Spatial,
+    /// Iterations combine into one element: `T.axis.reduce`.
+    Reduce,
+    /// Iterations depend on the ones before: `T.axis.scan`.
+    Scan,
+    /// Nothing is known: `T.axis.opaque`.
+    Opaque,
+    /// A GPU thread or block index.
+    ThreadIndex,
+}
+
+impl PrimExpr {
+    /// A node of any kind; most callers want a named constructor.
+    pub fn new(kind: PrimKind, ty: impl Into<PrimType>) -> Self {
+        PrimExpr(Arc::new(Node { kind, ty: ty.into() }))
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> &PrimKind {
+        &self.0.kind
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> &PrimType {
+        &self.0.ty
+    }
+
+    /// Its dtype: `handle` for pointers.
+    pub fn dtype(&self) -> DType {
+        self.0.ty.dtype()
+    }
+
+    /// Whether both are the same node.
+    pub fn same_node(&self, other: &PrimExpr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The address of the node: an identity for memo tables while the expression lives.
+    pub fn node_id(&self) -> usize {
+        Arc::as_ptr(&self.0) as *const () as usize
+    }
+
+    /// The integer, when it is an integer or bool constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self.kind() {
+            PrimKind::Int(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The number, when it is a float constant.
+    pub fn as_float(&self) -> Option<f64> {
+        match self.kind() {
+            PrimKind::Float(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The variable, when it is one.
+    pub fn as_var(&self) -> Option<&Var> {
+        match self.kind() {
+            PrimKind::Var(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The call, when it is a call of the intrinsic of that name.
+    pub fn as_intrin(&self, name: &str) -> Option<&PrimCall> {
+        match self.kind() {
+            PrimKind::Call(c) => match &c.callee {
+                PrimCallee::Intrin(n) if n == name => Some(c),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for PrimExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            PrimKind::Int(v) => write!(f, "{v}:{}", self.dtype()),
+            PrimKind::Float(v) => write!(f, "{v}:{}", self.dtype()),
+            PrimKind::Var(v) => write!(f, "{v:?}"),
+            kind => kind.fmt(f),
+        }
+    }
+}

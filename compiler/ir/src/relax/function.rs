@@ -1,0 +1,104 @@
+//! Functions, bodies, blocks and bindings.
+
+use super::{Operand, Value, Var};
+use crate::{Attrs, Name, Type};
+use cranelift_entity::PrimaryMap;
+use hammock_syntax::Span;
+
+/// A global Relax function. It owns the table of every variable bound in it, those of nested functions included, so
+/// that a captured variable is simply the same variable.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Every variable: parameters, bindings, and those of nested functions.
+    pub vars: PrimaryMap<Var, VarInfo>,
+    /// Parameters and body.
+    pub lambda: Lambda,
+}
+
+/// What is known of a variable.
+#[derive(Clone, Debug)]
+pub struct VarInfo {
+    /// Its name in the text; the printer makes names unique.
+    pub name: Name,
+    /// Its type.
+    pub ty: Type,
+    /// Whether it is visible only in its dataflow block.
+    pub dataflow: bool,
+    /// Where it was bound.
+    pub span: Span,
+}
+
+/// Parameters and a body: a global function without its table, or a nested function.
+#[derive(Clone, Debug)]
+pub struct Lambda {
+    /// Parameters in order.
+    pub params: Vec<Var>,
+    /// The declared (or inferred) type of the result.
+    pub ret_ty: Type,
+    /// Whether calls have no visible side effect.
+    pub pure: bool,
+    /// `R.func_attr`, and `global_symbol` for a function that others may call.
+    pub attrs: Attrs,
+    /// What it computes.
+    pub body: Body,
+    /// Where its header stands.
+    pub span: Span,
+}
+
+/// Blocks of bindings, then a result.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// Blocks in order.
+    pub blocks: Vec<Block>,
+    /// The value of the whole.
+    pub result: Operand,
+}
+
+/// Bindings that run in order.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// Whether it is a dataflow block: no side effects, no control flow.
+    pub dataflow: bool,
+    /// Bindings in order.
+    pub bindings: Vec<Binding>,
+}
+
+/// `var = value`.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// The variable bound.
+    pub var: Var,
+    /// Its value.
+    pub value: Value,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+impl Function {
+    /// A new variable.
+    pub fn new_var(&mut self, name: impl Into<Name>, ty: Type, dataflow: bool, span: Span) -> Var {
+        self.vars.push(VarInfo { name: name.into(), ty, dataflow, span })
+    }
+
+    /// The type of a variable.
+    pub fn ty(&self, var: Var) -> &Type {
+        &self.vars[var].ty
+    }
+
+    /// Whether the function is private: not callable from outside its module.
+    pub fn is_private(&self) -> bool {
+        self.lambda.attrs.get("global_symbol").is_none()
+    }
+}
+
+impl Body {
+    /// A body of one result and no bindings.
+    pub fn of(result: Operand) -> Self {
+        Body { blocks: Vec::new(), result }
+    }
+
+    /// Every binding in order, not those of nested bodies.
+    pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
+        self.blocks.iter().flat_map(|b| &b.bindings)
+    }
+}

@@ -1,0 +1,17 @@
+//! Relax: functions over tensors in A-normal form.
+
+mod function;
+mod table;
+mod value;
+mod visit;
+
+pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
+pub use table::{InferError, OpTable};
+pub use value::{Call, Callee, Constant, Operand, Value};
+
+use cranelift_entity::entity_impl;
+
+/// A Relax variable: an index into its function's table, meaningless in any other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Var(u32);
+entity_impl!(Var, "v");

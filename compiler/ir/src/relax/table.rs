@@ -1,0 +1,55 @@
+//! What this crate asks of the operator table, which lives above it.
+
+use super::{Call, Function};
+use crate::{Module, Type};
+use std::fmt;
+
+/// What the verifier and passes need to know of operators.
+pub trait OpTable {
+    /// Whether calling the operator has no visible side effect; `None` for an unknown operator.
+    fn is_pure(&self, op: &str) -> Option<bool>;
+
+    /// The type of a call's result, whatever its callee. Types of operands are read from `function` and `module`.
+    ///
+    /// # Errors
+    /// When operands or attributes break the operator's rule.
+    fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError>;
+}
+
+/// Why a call has no type.
+#[derive(Clone, Debug)]
+pub struct InferError {
+    /// What is wrong, in a sentence that names the operator and the argument.
+    pub message: String,
+    /// The index of the argument at fault, when it is one.
+    pub arg: Option<usize>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl InferError {
+    /// An error about the call as a whole.
+    pub fn new(message: impl Into<String>) -> Self {
+        InferError { message: message.into(), arg: None, help: None }
+    }
+
+    /// Names the argument at fault.
+    pub fn at(mut self, arg: usize) -> Self {
+        self.arg = Some(arg);
+        self
+    }
+
+    /// Adds advice.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for InferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for InferError {}

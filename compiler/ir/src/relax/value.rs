@@ -1,0 +1,130 @@
+//! What a variable can be bound to.
+
+use super::{Body, Lambda, Var};
+use crate::{Attrs, DType, Name, PrimExpr, Tensor, Type};
+
+/// The right side of a binding.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Another name for an operand.
+    Operand(Operand),
+    /// A call of an operator or function.
+    Call(Call),
+    /// One member of a tuple.
+    TupleGet(Operand, usize),
+    /// Both branches' results have the type of the bound variable.
+    If {
+        /// A bool tensor of rank 0, or a bool scalar.
+        cond: Operand,
+        /// The body run when it is true.
+        then: Body,
+        /// The body run when it is false.
+        otherwise: Body,
+    },
+    /// A nested function. It may use variables of the functions around it, and itself.
+    Function(Box<Lambda>),
+    /// The operand, checked at run time to have this type; binds the type's new symbolic variables.
+    MatchCast(Operand, Type),
+}
+
+/// An argument: something that needs no computation.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    /// A variable.
+    Var(Var),
+    /// A constant tensor.
+    Const(Constant),
+    /// A scalar: a number, or an expression over symbolic variables.
+    Prim(PrimExpr),
+    /// `R.shape([n, 4])`: int64 expressions.
+    Shape(Vec<PrimExpr>),
+    /// `R.str("…")`.
+    Str(Name),
+    /// `R.dtype("float32")`.
+    DType(DType),
+    /// A global function of the module.
+    Global(Name),
+    /// A function found by name at run time.
+    Extern(Name),
+    /// `(x, y)`.
+    Tuple(Vec<Operand>),
+    /// An operator or any other named entity passed as a value, such as `R.device(…)` in printed form.
+    Opaque(Box<crate::AttrValue>),
+}
+
+/// A constant tensor; clones share its bytes.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// The data.
+    pub tensor: Tensor,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What is called.
+    pub callee: Callee,
+    /// Arguments in order.
+    pub args: Vec<Operand>,
+    /// Attributes: for an operator all it declares, in its order.
+    pub attrs: Attrs,
+    /// Types given to the call: `out_ty` of `call_tir`, `ty_args` of packed calls.
+    pub ty_args: Vec<Type>,
+}
+
+/// What is called.
+#[derive(Clone, Debug)]
+pub enum Callee {
+    /// An operator, by the name in the operator table without the `R.` prefix: `add`, `nn.conv2d`, `call_tir`.
+    Op(&'static str),
+    /// A global function of the module.
+    Global(Name),
+    /// `R.call_packed("name", …)`.
+    Extern(Name),
+    /// A variable that holds a function.
+    Var(Var),
+}
+
+impl Operand {
+    /// The variable, when it is one.
+    pub fn as_var(&self) -> Option<Var> {
+        match self {
+            Operand::Var(v) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// An int64 scalar.
+    pub fn int(v: i64) -> Self {
+        Operand::Prim(PrimExpr::int64(v))
+    }
+}
+
+impl From<Var> for Operand {
+    fn from(v: Var) -> Self {
+        Operand::Var(v)
+    }
+}
+
+impl Call {
+    /// A call of an operator.
+    pub fn op(name: &'static str, args: Vec<Operand>, attrs: Attrs) -> Self {
+        Call { callee: Callee::Op(name), args, attrs, ty_args: Vec::new() }
+    }
+
+    /// `R.call_tir(cls.func, (args…), out_ty)`.
+    pub fn tir(func: Name, args: Vec<Operand>, out_ty: Type) -> Self {
+        let args = vec![Operand::Global(func), Operand::Tuple(args)];
+        Call { callee: Callee::Op("call_tir"), args, attrs: Attrs::new(), ty_args: vec![out_ty] }
+    }
+
+    /// `R.call_packed(name, args…, ty_args=…)`.
+    pub fn packed(name: impl Into<Name>, args: Vec<Operand>, ty_args: Vec<Type>) -> Self {
+        Call { callee: Callee::Extern(name.into()), args, attrs: Attrs::new(), ty_args }
+    }
+
+    /// Whether it calls the operator of that name.
+    pub fn is_op(&self, name: &str) -> bool {
+        matches!(self.callee, Callee::Op(n) if n == name)
+    }
+}

@@ -1,0 +1,135 @@
+//! Buffers and regions of them.
+
+use crate::{
+    AttrValue, DType, Name, PrimExpr,
+    prim::{PrimType, Var},
+};
+use std::{
+    hash::{Hash, Hasher},
+    ops::Deref,
+    sync::Arc,
+};
+
+/// A buffer: a typed view of memory, equal to itself and its clones only.
+#[derive(Clone, Debug)]
+pub struct Buffer(Arc<BufferNode>);
+
+/// What a buffer is.
+#[derive(Clone, Debug)]
+pub struct BufferNode {
+    /// Its name in the text; the printer makes names unique.
+    pub name: Name,
+    /// The pointer to its first element.
+    pub data: Var,
+    /// Element type.
+    pub dtype: DType,
+    /// Extent of each dimension, in elements.
+    pub shape: Vec<PrimExpr>,
+    /// Distance between neighbours in each dimension, in elements; empty for row-major compact.
+    pub strides: Vec<PrimExpr>,
+    /// Elements before the first one; `None` for zero.
+    pub elem_offset: Option<PrimExpr>,
+    /// Memory scope: `global`, `shared`, `local`, ….
+    pub scope: Name,
+    /// Alignment of the data pointer in bytes; 0 for the default (64).
+    pub align: i64,
+    /// What `elem_offset` is a multiple of, in elements; 0 for not given.
+    pub offset_factor: i64,
+    /// Where flattening to N dimensions splits the axes.
+    pub axis_separators: Vec<i64>,
+    /// The tile layout object of the text, when one is given.
+    pub layout: Option<AttrValue>,
+}
+
+impl Buffer {
+    /// A compact row-major buffer in global memory.
+    pub fn new(name: impl Into<Name>, shape: Vec<PrimExpr>, dtype: DType) -> Self {
+        Buffer::scoped(name, shape, dtype, "global")
+    }
+
+    /// A compact row-major buffer in a memory scope.
+    pub fn scoped(name: impl Into<Name>, shape: Vec<PrimExpr>, dtype: DType, scope: impl Into<Name>) -> Self {
+        let (name, scope) = (name.into(), scope.into());
+        let data = Var::new(name.clone(), PrimType::Pointer(Some(dtype), scope.clone()));
+        Buffer::from(BufferNode {
+            name,
+            data,
+            dtype,
+            shape,
+            strides: Vec::new(),
+            elem_offset: None,
+            scope,
+            align: 0,
+            offset_factor: 0,
+            axis_separators: Vec::new(),
+            layout: None,
+        })
+    }
+
+    /// The number of dimensions.
+    pub fn ndim(&self) -> usize {
+        self.0.shape.len()
+    }
+
+    /// An identity for tables while the buffer lives.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// A changed copy: a different buffer.
+    pub fn change(&self, f: impl FnOnce(&mut BufferNode)) -> Buffer {
+        let mut node = (*self.0).clone();
+        f(&mut node);
+        Buffer::from(node)
+    }
+}
+
+impl From<BufferNode> for Buffer {
+    fn from(node: BufferNode) -> Self {
+        Buffer(Arc::new(node))
+    }
+}
+
+impl Deref for Buffer {
+    type Target = BufferNode;
+    fn deref(&self) -> &BufferNode {
+        &self.0
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Buffer {}
+
+impl Hash for Buffer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state)
+    }
+}
+
+/// A box of a buffer: first index and extent in each dimension.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// First index and number of indices, by dimension.
+    pub ranges: Vec<(PrimExpr, PrimExpr)>,
+}
+
+impl Region {
+    /// One element.
+    pub fn point(buffer: &Buffer, indices: impl IntoIterator<Item = PrimExpr>) -> Self {
+        let ranges = indices.into_iter().map(|i| (i.clone(), PrimExpr::int(1, i.dtype()))).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+
+    /// The whole buffer.
+    pub fn full(buffer: &Buffer) -> Self {
+        let ranges = buffer.shape.iter().map(|e| (PrimExpr::int(0, e.dtype()), e.clone())).collect();
+        Region { buffer: buffer.clone(), ranges }
+    }
+}

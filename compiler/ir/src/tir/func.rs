@@ -1,0 +1,58 @@
+//! TIR functions.
+
+use super::{Buffer, Stmt};
+use crate::{
+    Attrs, DType,
+    prim::{PrimType, Var},
+};
+use hammock_syntax::Span;
+
+/// A function over buffers and scalars.
+#[derive(Clone, Debug)]
+pub struct PrimFunc {
+    /// Parameters in order.
+    pub params: Vec<Param>,
+    /// The type of what `return` gives; `None` for nothing.
+    pub ret_ty: Option<PrimType>,
+    /// What it does.
+    pub body: Stmt,
+    /// `T.func_attr`, and `global_symbol` for a function that others may call.
+    pub attrs: Attrs,
+    /// Whether it is of the schedulable dialect, with blocks (`s_tir=True`).
+    pub s_tir: bool,
+    /// Where its header stands.
+    pub span: Span,
+}
+
+/// A parameter: a scalar or handle, or a buffer that a handle stands for.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// The scalar, or the buffer's handle.
+    pub var: Var,
+    /// The buffer.
+    pub buffer: Option<Buffer>,
+}
+
+impl Param {
+    /// A scalar or plain handle.
+    pub fn scalar(var: Var) -> Self {
+        Param { var, buffer: None }
+    }
+
+    /// A buffer.
+    pub fn buffer(buffer: Buffer) -> Self {
+        Param { var: Var::new(buffer.name.clone(), DType::HANDLE), buffer: Some(buffer) }
+    }
+}
+
+impl PrimFunc {
+    /// Buffers among the parameters.
+    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        self.params.iter().filter_map(|p| p.buffer.as_ref())
+    }
+
+    /// Whether the function is private: not callable from outside its module.
+    pub fn is_private(&self) -> bool {
+        self.attrs.get("global_symbol").is_none()
+    }
+}

@@ -1,0 +1,15 @@
+//! TIR: loops over buffers.
+//!
+//! Three stages share these types. *Block TIR* has [`Block`]s with axes and regions, as legalization makes it;
+//! *scheduled TIR* has the same with loops split, bound and vectorized; *flat TIR* has no blocks and one-dimensional
+//! buffers. A declaration ([`StmtKind::Bind`], [`StmtKind::Alloc`], [`StmtKind::Decl`]) is visible to the statements
+//! after it in its sequence.
+
+mod buffer;
+mod func;
+mod stmt;
+mod visit;
+
+pub use buffer::{Buffer, BufferNode, Region};
+pub use func::{Param, PrimFunc};
+pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, Stmt, StmtKind};

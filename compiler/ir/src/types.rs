@@ -1,0 +1,190 @@
+//! Relax types.
+
+use crate::{DType, Name, PrimExpr, VDevice, module::DeviceMesh, relax::Var};
+use std::sync::Arc;
+
+/// The type of a Relax variable.
+#[derive(Clone, Debug)]
+pub enum Type {
+    /// Anything: `R.Any`.
+    Any,
+    /// A scalar: `T.int64`.
+    Prim(DType),
+    /// A string: `I.StringType()`.
+    String,
+    /// A shape of known or unknown rank, with known or unknown dimensions.
+    Shape(ShapeType),
+    /// A tensor.
+    Tensor(TensorType),
+    /// A tuple.
+    Tuple(Vec<Type>),
+    /// A function.
+    Callable(Arc<CallableType>),
+    /// A tensor spread over a device mesh.
+    DTensor(Arc<DTensorType>),
+}
+
+/// A shape: `R.Shape([n, 4])`, `R.Shape(ndim=2)`, `R.Shape`.
+#[derive(Clone, Debug)]
+pub enum ShapeType {
+    /// Nothing is known.
+    Unknown,
+    /// The number of dimensions is known.
+    Rank(usize),
+    /// All dimensions are known, as int64 expressions.
+    Known(Arc<[PrimExpr]>),
+}
+
+/// What is known of a tensor's shape.
+#[derive(Clone, Debug)]
+pub enum TensorShape {
+    /// Nothing: `R.Tensor(dtype="float32")`.
+    Unknown,
+    /// The number of dimensions: `R.Tensor(ndim=2)`.
+    Rank(usize),
+    /// Every dimension, as int64 expressions.
+    Known(Arc<[PrimExpr]>),
+    /// The value of a variable of type shape, and its rank when that is known.
+    Var(Var, Option<usize>),
+}
+
+impl TensorShape {
+    /// The number of dimensions.
+    pub fn ndim(&self) -> Option<usize> {
+        match self {
+            TensorShape::Unknown => None,
+            TensorShape::Rank(n) => Some(*n),
+            TensorShape::Known(dims) => Some(dims.len()),
+            TensorShape::Var(_, n) => *n,
+        }
+    }
+
+    /// The dimensions, when all are known.
+    pub fn dims(&self) -> Option<&[PrimExpr]> {
+        match self {
+            TensorShape::Known(dims) => Some(dims),
+            _ => None,
+        }
+    }
+}
+
+/// A tensor's type.
+#[derive(Clone, Debug)]
+pub struct TensorType {
+    /// What is known of the shape.
+    pub shape: TensorShape,
+    /// The element type, when known.
+    pub dtype: Option<DType>,
+    /// Where it lives, when that is said.
+    pub vdevice: Option<Arc<VDevice>>,
+}
+
+impl TensorType {
+    /// A tensor of known shape and dtype.
+    pub fn new(dims: impl IntoIterator<Item = impl Into<PrimExpr>>, dtype: DType) -> Self {
+        let shape = TensorShape::Known(dims.into_iter().map(Into::into).collect());
+        TensorType { shape, dtype: Some(dtype), vdevice: None }
+    }
+
+    /// A tensor of known dtype and, perhaps, rank.
+    pub fn with_rank(ndim: Option<usize>, dtype: Option<DType>) -> Self {
+        TensorType { shape: ndim.map_or(TensorShape::Unknown, TensorShape::Rank), dtype, vdevice: None }
+    }
+
+    /// The number of dimensions, when known.
+    pub fn ndim(&self) -> Option<usize> {
+        self.shape.ndim()
+    }
+
+    /// The dimensions, when all are known.
+    pub fn dims(&self) -> Option<&[PrimExpr]> {
+        self.shape.dims()
+    }
+}
+
+/// A function's type.
+#[derive(Clone, Debug)]
+pub struct CallableType {
+    /// Parameter types; `None` for a function about which nothing is known.
+    pub params: Option<Vec<Type>>,
+    /// The result's type.
+    pub ret: Type,
+    /// Whether calls have no side effect.
+    pub pure: bool,
+    /// The name of a function that derives the result's type from a call, for opaque functions.
+    pub derive: Option<Name>,
+}
+
+/// A distributed tensor's type.
+#[derive(Clone, Debug)]
+pub struct DTensorType {
+    /// The whole tensor.
+    pub tensor: TensorType,
+    /// The devices.
+    pub mesh: Arc<DeviceMesh>,
+    /// How dimensions are spread, in the text's form (`"S[0], R"`).
+    pub placement: Name,
+}
+
+impl Type {
+    /// The empty tuple: the result of a call that returns nothing.
+    pub fn void() -> Self {
+        Type::Tuple(Vec::new())
+    }
+
+    /// Whether it is the empty tuple.
+    pub fn is_void(&self) -> bool {
+        matches!(self, Type::Tuple(t) if t.is_empty())
+    }
+
+    /// A tensor of known shape and dtype.
+    pub fn tensor(dims: impl IntoIterator<Item = impl Into<PrimExpr>>, dtype: DType) -> Self {
+        Type::Tensor(TensorType::new(dims, dtype))
+    }
+
+    /// A shape of known dimensions.
+    pub fn shape(dims: impl IntoIterator<Item = impl Into<PrimExpr>>) -> Self {
+        Type::Shape(ShapeType::Known(dims.into_iter().map(Into::into).collect()))
+    }
+
+    /// The tensor type, when it is one.
+    pub fn as_tensor(&self) -> Option<&TensorType> {
+        match self {
+            Type::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// The member types, when it is a tuple.
+    pub fn as_tuple(&self) -> Option<&[Type]> {
+        match self {
+            Type::Tuple(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+impl From<TensorType> for Type {
+    fn from(t: TensorType) -> Self {
+        Type::Tensor(t)
+    }
+}
+
+impl ShapeType {
+    /// The number of dimensions, when known.
+    pub fn ndim(&self) -> Option<usize> {
+        match self {
+            ShapeType::Unknown => None,
+            ShapeType::Rank(n) => Some(*n),
+            ShapeType::Known(d) => Some(d.len()),
+        }
+    }
+
+    /// The dimensions, when known.
+    pub fn dims(&self) -> Option<&[PrimExpr]> {
+        match self {
+            ShapeType::Known(d) => Some(d),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The table of all operators.
+
+use crate::op::{Context, Op};
+use hammock_ir::{
+    Module, Type,
+    relax::{Call, Callee, Function, InferError, OpTable},
+};
+use std::{collections::BTreeMap, sync::LazyLock};
+
+static TABLE: LazyLock<BTreeMap<&'static str, Op>> =
+    LazyLock::new(|| families().into_iter().flatten().map(|op| (op.name, op)).collect());
+
+/// The operators of every family file.
+fn families() -> Vec<Vec<Op>> {
+    vec![]
+}
+
+/// The operator of that name, without the `R.` prefix.
+pub fn lookup(name: &str) -> Option<&'static Op> {
+    TABLE.get(name)
+}
+
+/// Every operator, by name.
+pub fn ops() -> impl Iterator<Item = &'static Op> {
+    TABLE.values()
+}
+
+/// The operator table as the verifier and passes ask it.
+pub struct Table;
+
+impl OpTable for Table {
+    fn is_pure(&self, op: &str) -> Option<bool> {
+        lookup(op).map(|op| op.pure)
+    }
+
+    fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError> {
+        match &call.callee {
+            Callee::Op(name) => match lookup(name) {
+                Some(op) => (op.infer)(&Context { module, function }, call),
+                None => Err(InferError::new(format!("there is no operator `R.{name}`"))),
+            },
+            Callee::Extern(_) => Ok(call.ty_args.first().cloned().unwrap_or(Type::Any)),
+            Callee::Global(_) | Callee::Var(_) => Ok(call.ty_args.first().cloned().unwrap_or(Type::Any)),
+        }
+    }
+}
