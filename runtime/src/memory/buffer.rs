@@ -1,0 +1,55 @@
+//! Host memory for data: zeroed, aligned, freed on drop.
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// Alignment of all data the runtime allocates: a cache line, and the widest vector register.
+pub const ALIGNMENT: usize = 64;
+
+/// A block of zeroed host memory, aligned to [`ALIGNMENT`].
+pub struct Buffer {
+    data: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a buffer is plain memory that only its owner hands out.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// A block of `len` bytes, or `None` if the system has none.
+    pub fn new(len: usize) -> Option<Buffer> {
+        let layout = Buffer::layout(len)?;
+        // SAFETY: `layout` is never empty.
+        NonNull::new(unsafe { alloc_zeroed(layout) }).map(|data| Buffer { data, len })
+    }
+
+    /// The first byte.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.data.as_ptr()
+    }
+
+    /// The number of bytes asked for.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Was it asked for with length zero?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whole lines, at least one: kernels may read (never write) to the end of a line.
+    fn layout(len: usize) -> Option<Layout> {
+        Layout::from_size_align(len.max(1).checked_next_multiple_of(ALIGNMENT)?, ALIGNMENT).ok()
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Some(layout) = Buffer::layout(self.len) {
+            // SAFETY: allocated by `new` with the same layout.
+            unsafe { dealloc(self.data.as_ptr(), layout) }
+        }
+    }
+}

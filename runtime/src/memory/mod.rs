@@ -1,0 +1,4 @@
+//! Memory for tensors' data.
+mod buffer;
+
+pub use buffer::{ALIGNMENT, Buffer};

@@ -1,0 +1,76 @@
+//! Where data lives: DLPack's device kind and number.
+use std::fmt;
+
+/// DLPack device kinds that Hammock names.
+pub mod kind {
+    #![allow(missing_docs, reason = "each name is DLPack's, without `kDL`")]
+    pub const CPU: i32 = 1;
+    pub const CUDA: i32 = 2;
+    pub const CUDA_HOST: i32 = 3;
+    pub const OPENCL: i32 = 4;
+    pub const VULKAN: i32 = 7;
+    pub const METAL: i32 = 8;
+    pub const ROCM: i32 = 10;
+}
+
+const NAMES: [(i32, &str); 7] = [
+    (kind::CPU, "cpu"),
+    (kind::CUDA, "cuda"),
+    (kind::CUDA_HOST, "cuda_host"),
+    (kind::OPENCL, "opencl"),
+    (kind::VULKAN, "vulkan"),
+    (kind::METAL, "metal"),
+    (kind::ROCM, "rocm"),
+];
+
+/// One device, in DLPack's layout.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Device {
+    /// Kind, one of [`kind`].
+    pub kind: i32,
+    /// Number among devices of that kind.
+    pub id: i32,
+}
+
+impl Device {
+    /// The host.
+    pub const CPU: Device = Device { kind: kind::CPU, id: 0 };
+
+    /// The CUDA device number `id`.
+    pub const fn cuda(id: i32) -> Device {
+        Device { kind: kind::CUDA, id }
+    }
+
+    /// Can the host read and write its memory through plain pointers?
+    pub const fn is_host(self) -> bool {
+        self.kind == kind::CPU || self.kind == kind::CUDA_HOST
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(kind, _)| *kind == self.kind) {
+            Some((_, name)) => write!(f, "{name}:{}", self.id),
+            None => write!(f, "device[{}]:{}", self.kind, self.id),
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_kind_and_number() {
+        assert_eq!(Device::CPU.to_string(), "cpu:0");
+        assert_eq!(Device::cuda(1).to_string(), "cuda:1");
+        assert_eq!(Device { kind: 99, id: 0 }.to_string(), "device[99]:0");
+    }
+}

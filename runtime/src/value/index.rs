@@ -1,0 +1,30 @@
+//! tvm-ffi type indices: what the first word of an `Any` and of an object header may say.
+#![allow(missing_docs, reason = "each name is tvm-ffi's, without `kTVMFFI`")]
+
+pub const NONE: i32 = 0;
+pub const INT: i32 = 1;
+pub const BOOL: i32 = 2;
+pub const FLOAT: i32 = 3;
+pub const OPAQUE_PTR: i32 = 4;
+pub const DATA_TYPE: i32 = 5;
+pub const DEVICE: i32 = 6;
+pub const DL_TENSOR_PTR: i32 = 7;
+pub const RAW_STR: i32 = 8;
+pub const BYTE_ARRAY_PTR: i32 = 9;
+pub const OBJECT_RVALUE_REF: i32 = 10;
+pub const SMALL_STR: i32 = 11;
+pub const SMALL_BYTES: i32 = 12;
+/// The first index of heap objects.
+pub const OBJECT_BEGIN: i32 = 64;
+pub const OBJECT: i32 = 64;
+pub const STR: i32 = 65;
+pub const BYTES: i32 = 66;
+pub const ERROR: i32 = 67;
+pub const FUNCTION: i32 = 68;
+pub const SHAPE: i32 = 69;
+pub const TENSOR: i32 = 70;
+pub const ARRAY: i32 = 71;
+pub const MAP: i32 = 72;
+pub const MODULE: i32 = 73;
+/// Indices from here on are given out at run time.
+pub const DYNAMIC_BEGIN: i32 = 128;

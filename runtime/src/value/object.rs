@@ -1,0 +1,232 @@
+//! Reference-counted heap objects in tvm-ffi's layout.
+//!
+//! Every object starts with a 24-byte [`Header`]; behind it lies a *cell* whose layout tvm-ffi fixes for the object's
+//! type (a `DLTensor`, a byte array, …). Code that did not create the object may rely on header and cell only. What
+//! our own constructors need beyond that (owners, trailing elements) follows the cell in the same block and is known
+//! to the block's deleter alone.
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+const STRONG_ONE: u64 = 1;
+const WEAK_ONE: u64 = 1 << 32;
+const BOTH_ONE: u64 = STRONG_ONE | WEAK_ONE;
+const STRONG_MASK: u64 = WEAK_ONE - 1;
+
+/// Asks a deleter to destroy the contents.
+const DELETE_STRONG: i32 = 1;
+/// Asks a deleter to free the block.
+const DELETE_WEAK: i32 = 2;
+
+/// Destroys an object's contents, frees its block, or both, by its flags.
+pub type Deleter = unsafe extern "C" fn(object: *mut c_void, flags: i32);
+
+/// The head of every object: strong count (low half) and weak count (high half), type index, deleter.
+#[repr(C)]
+pub struct Header {
+    counts: AtomicU64,
+    type_index: i32,
+    padding: u32,
+    deleter: Option<Deleter>,
+}
+
+impl Header {
+    /// The tvm-ffi type index.
+    pub fn type_index(&self) -> i32 {
+        self.type_index
+    }
+
+    /// How many strong references exist.
+    pub fn strong_count(&self) -> u32 {
+        (self.counts.load(Ordering::Relaxed) & STRONG_MASK) as u32
+    }
+}
+
+/// Adds a strong reference.
+///
+/// # Safety
+/// `object` points to a live object.
+pub unsafe fn retain(object: NonNull<Header>) {
+    // SAFETY: the caller vouches that the object is live.
+    unsafe { object.as_ref() }.counts.fetch_add(STRONG_ONE, Ordering::Relaxed);
+}
+
+/// Gives up a strong reference; the last one destroys the object.
+///
+/// # Safety
+/// `object` points to a live object, and the caller owns one strong reference to it.
+pub unsafe fn release(object: NonNull<Header>) {
+    // SAFETY: the caller owns a reference, so the header is live until the count reaches zero below.
+    let (before, deleter) = unsafe {
+        let header = object.as_ref();
+        (header.counts.fetch_sub(STRONG_ONE, Ordering::Release), header.deleter)
+    };
+    if before & STRONG_MASK != STRONG_ONE {
+        return;
+    }
+    fence(Ordering::Acquire);
+    let call = |flags| {
+        if let Some(deleter) = deleter {
+            // SAFETY: the deleter belongs to this object, and each of its two duties is asked for once.
+            unsafe { deleter(object.as_ptr().cast(), flags) }
+        }
+    };
+    if before == BOTH_ONE {
+        return call(DELETE_STRONG | DELETE_WEAK);
+    }
+    call(DELETE_STRONG);
+    // SAFETY: the block outlives its last weak reference, and one is still held for all strong ones together.
+    if unsafe { object.as_ref() }.counts.fetch_sub(WEAK_ONE, Ordering::Release) == WEAK_ONE {
+        fence(Ordering::Acquire);
+        call(DELETE_WEAK);
+    }
+}
+
+/// The part of an object behind its header whose layout the type index fixes.
+///
+/// # Safety
+/// `TYPE_INDEX` must stand for exactly this layout, for every producer of such objects in the process, and the cell
+/// must be usable from any thread.
+pub unsafe trait Cell: Sized {
+    /// The type index that promises this layout.
+    const TYPE_INDEX: i32;
+    /// The type's name in messages.
+    const NAME: &'static str;
+}
+
+#[repr(C)]
+struct Object<C> {
+    header: Header,
+    cell: C,
+}
+
+#[repr(C)]
+struct Block<C, E> {
+    object: Object<C>,
+    tail_len: usize,
+    extra: E,
+}
+
+/// A strong reference to an object with cell `C`.
+#[repr(transparent)]
+pub struct Ref<C: Cell>(NonNull<Object<C>>);
+
+// SAFETY: counts are atomic, and `Cell` promises that cells may be used from any thread.
+unsafe impl<C: Cell> Send for Ref<C> {}
+// SAFETY: as above.
+unsafe impl<C: Cell> Sync for Ref<C> {}
+
+impl<C: Cell> Ref<C> {
+    /// A new object holding a cell, an `extra` value dropped with it, and room for `tail_len` values of `T`.
+    ///
+    /// `init` gets the address of the tail and writes it; whatever the tail's values need on drop is `extra`'s to do.
+    pub(crate) fn allocate<E, T>(tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
+        let (layout, tail) = block_layout::<C, E, T>(tail_len);
+        // SAFETY: a block is never empty: it has a header.
+        let Some(block) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        // SAFETY: `tail` lies within the block.
+        let (cell, extra) = init(unsafe { block.add(tail) }.cast().as_ptr());
+        let header = Header {
+            counts: AtomicU64::new(BOTH_ONE),
+            type_index: C::TYPE_INDEX,
+            padding: 0,
+            deleter: Some(delete::<C, E, T>),
+        };
+        let block = block.cast::<Block<C, E>>();
+        // SAFETY: the block is ours, sized and aligned for a `Block<C, E>`.
+        unsafe { block.write(Block { object: Object { header, cell }, tail_len, extra }) };
+        Ref(block.cast())
+    }
+
+    /// The object's address, for C.
+    pub fn as_header(&self) -> NonNull<Header> {
+        self.0.cast()
+    }
+
+    /// Gives the reference away as an address.
+    pub fn into_header(self) -> NonNull<Header> {
+        let header = self.as_header();
+        std::mem::forget(self);
+        header
+    }
+
+    /// Takes over a strong reference from an address.
+    ///
+    /// # Safety
+    /// `header` points to a live object whose type index is `C::TYPE_INDEX`, and its reference passes to the result.
+    pub unsafe fn from_header(header: NonNull<Header>) -> Ref<C> {
+        Ref(header.cast())
+    }
+
+    /// Is this the only reference?
+    pub fn is_unique(&self) -> bool {
+        // SAFETY: we hold a reference, so the header is live.
+        unsafe { self.as_header().as_ref() }.counts.load(Ordering::Acquire) == BOTH_ONE
+    }
+
+    /// Do both refer to the same object?
+    pub fn ptr_eq(&self, other: &Ref<C>) -> bool {
+        self.0 == other.0
+    }
+
+    /// The `extra` value, if this object's block was made by `allocate` with these types.
+    pub(crate) fn extra<E, T>(&self) -> Option<&E> {
+        // SAFETY: we hold a reference, so the header is live.
+        let deleter = unsafe { self.as_header().as_ref() }.deleter?;
+        if !std::ptr::fn_addr_eq(deleter, delete::<C, E, T> as Deleter) {
+            return None;
+        }
+        // SAFETY: the deleter is instantiated for one block type only, so the object lies in a `Block<C, E>`; equal
+        // code for two instantiations could only be merged if their layouts and drops are the same.
+        Some(unsafe { &(*self.0.as_ptr().cast::<Block<C, E>>()).extra })
+    }
+}
+
+fn block_layout<C, E, T>(tail_len: usize) -> (Layout, usize) {
+    let tail = Layout::array::<T>(tail_len).expect("the tail of an object fits the address space");
+    Layout::new::<Block<C, E>>().extend(tail).expect("an object fits the address space")
+}
+
+unsafe extern "C" fn delete<C, E, T>(object: *mut c_void, flags: i32) {
+    let block = object.cast::<Block<C, E>>();
+    if flags & DELETE_STRONG != 0 {
+        // SAFETY: asked once, when no strong reference is left; `allocate` wrote the block.
+        unsafe {
+            std::ptr::drop_in_place(&raw mut (*block).extra);
+            std::ptr::drop_in_place(&raw mut (*block).object.cell);
+        }
+    }
+    if flags & DELETE_WEAK != 0 {
+        // SAFETY: asked once, when no reference of either kind is left; the layout is the one it was allocated with.
+        unsafe { dealloc(block.cast(), block_layout::<C, E, T>((*block).tail_len).0) }
+    }
+}
+
+impl<C: Cell> Deref for Ref<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        // SAFETY: we hold a reference, so the object is live; its type index promises the cell's layout.
+        unsafe { &(*self.0.as_ptr()).cell }
+    }
+}
+
+impl<C: Cell> Clone for Ref<C> {
+    fn clone(&self) -> Ref<C> {
+        // SAFETY: we hold a reference, so the object is live.
+        unsafe { retain(self.as_header()) };
+        Ref(self.0)
+    }
+}
+
+impl<C: Cell> Drop for Ref<C> {
+    fn drop(&mut self) {
+        // SAFETY: this reference is ours to give up.
+        unsafe { release(self.as_header()) }
+    }
+}
+
+const _: () = assert!(size_of::<Header>() == 24 && offset_of!(Object<u64>, cell) == 24);

@@ -1,0 +1,354 @@
+//! Tensors: a reference-counted `DLTensor` and what keeps its data alive.
+//!
+//! Cloning shares; data is never copied unless a method says so. Safe code can read a tensor's data, and write it only
+//! while it holds the one reference to tensor and memory ([`Tensor::as_mut_slice`]); kernels write through
+//! [`Tensor::data_ptr`], and the code generator promises that they write nothing but their outputs.
+use super::element::{Element, bytes_of};
+use super::object::{Cell, Ref};
+use super::shape::write_sizes;
+use super::tensor_error::TensorError;
+use super::{DType, Device, index};
+use crate::memory::{ALIGNMENT, Buffer};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// DLPack's description of a tensor.
+#[repr(C)]
+pub struct DLTensor {
+    /// Start of the memory the elements lie in.
+    pub data: *mut u8,
+    /// Where that memory is.
+    pub device: Device,
+    /// Number of dimensions.
+    pub ndim: i32,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// `ndim` sizes.
+    pub shape: *mut i64,
+    /// `ndim` strides in elements, or null for a dense tensor.
+    pub strides: *mut i64,
+    /// Offset of the first element from `data`, in bytes.
+    pub byte_offset: u64,
+}
+
+// SAFETY: tvm-ffi fixes this layout for index 70; the description is never written after construction.
+unsafe impl Cell for DLTensor {
+    const TYPE_INDEX: i32 = index::TENSOR;
+    const NAME: &'static str = "Tensor";
+}
+
+/// Memory that a tensor may borrow: a mapped file, a section of an executable.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// What a tensor's memory belongs to.
+#[expect(dead_code, reason = "held for its drop")]
+pub(super) enum Owner {
+    Buffer(Buffer),
+    Tensor(Tensor),
+    Shared(SharedBytes),
+}
+
+/// A tensor. Cheap to clone.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Tensor(pub(super) Ref<DLTensor>);
+
+impl Tensor {
+    /// A tensor of zeroes in fresh memory of the host.
+    pub fn empty(dtype: DType, shape: &[i64], device: Device) -> Result<Tensor, TensorError> {
+        if !device.is_host() {
+            return Err(TensorError::NotOnHost(device));
+        }
+        let bytes = byte_size(dtype, shape)?;
+        let buffer = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device })?;
+        let data = buffer.as_ptr();
+        Ok(Tensor::assemble(data, device, dtype, shape, None, Owner::Buffer(buffer)))
+    }
+
+    /// A tensor on the host holding a copy of `bytes`.
+    pub fn from_bytes(dtype: DType, shape: &[i64], bytes: &[u8]) -> Result<Tensor, TensorError> {
+        check_size(dtype, shape, bytes.len())?;
+        let tensor = Tensor::empty(dtype, shape, Device::CPU)?;
+        // SAFETY: the tensor is new, so nobody else sees its memory, which is as long as `bytes`.
+        unsafe { tensor.data_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(tensor)
+    }
+
+    /// A tensor on the host holding a copy of `values`.
+    pub fn from_slice<T: Element>(shape: &[i64], values: &[T]) -> Result<Tensor, TensorError> {
+        Tensor::from_bytes(T::DTYPE, shape, bytes_of(values))
+    }
+
+    /// A tensor without dimensions holding `value`.
+    pub fn scalar<T: Element>(value: T) -> Result<Tensor, TensorError> {
+        Tensor::from_slice(&[], &[value])
+    }
+
+    /// A read-only tensor over a range of memory that `owner` keeps alive; nothing is copied.
+    pub fn from_shared(
+        dtype: DType,
+        shape: &[i64],
+        owner: SharedBytes,
+        range: Range<usize>,
+    ) -> Result<Tensor, TensorError> {
+        let bytes = (*owner).as_ref();
+        let out = TensorError::OutOfBounds { begin: range.start, end: range.end, available: bytes.len() };
+        let slice = bytes.get(range).ok_or(out)?;
+        check_size(dtype, shape, slice.len())?;
+        let data = slice.as_ptr().cast_mut();
+        Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, Owner::Shared(owner)))
+    }
+
+    pub(super) fn assemble(
+        data: *mut u8,
+        device: Device,
+        dtype: DType,
+        shape: &[i64],
+        strides: Option<&[i64]>,
+        owner: Owner,
+    ) -> Tensor {
+        let ndim = shape.len();
+        Tensor(Ref::allocate::<Owner, i64>(2 * ndim, |tail| {
+            // SAFETY: the tail has room for shape and strides, `ndim` values each.
+            let dims = unsafe {
+                tail.write_bytes(0, 2 * ndim);
+                std::slice::from_raw_parts_mut(tail, 2 * ndim)
+            };
+            let (own_shape, own_strides) = dims.split_at_mut(ndim);
+            own_shape.copy_from_slice(shape);
+            match strides {
+                Some(strides) => own_strides.copy_from_slice(strides),
+                None => fill_dense_strides(shape, own_strides),
+            }
+            let (shape, strides) = (own_shape.as_mut_ptr(), own_strides.as_mut_ptr());
+            (DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset: 0 }, owner)
+        }))
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype
+    }
+
+    /// The sizes.
+    pub fn shape(&self) -> &[i64] {
+        // SAFETY: the description holds `ndim` sizes while the object lives.
+        unsafe { counted(self.0.shape, self.0.ndim) }
+    }
+
+    /// Strides in elements; empty for a dense tensor of other code that states none.
+    pub fn strides(&self) -> &[i64] {
+        if self.0.strides.is_null() {
+            return &[];
+        }
+        // SAFETY: the description holds `ndim` strides while the object lives.
+        unsafe { counted(self.0.strides, self.0.ndim) }
+    }
+
+    /// Where the data is.
+    pub fn device(&self) -> Device {
+        self.0.device
+    }
+
+    /// Number of elements.
+    pub fn element_count(&self) -> usize {
+        element_count(self.shape()).unwrap_or(0)
+    }
+
+    /// Bytes of all elements stored densely.
+    pub fn nbytes(&self) -> usize {
+        byte_size(self.dtype(), self.shape()).unwrap_or(0)
+    }
+
+    /// Do the elements lie densely in row-major order? Dimensions of size 1 may have any stride.
+    pub fn is_contiguous(&self) -> bool {
+        is_dense(self.shape(), self.strides())
+    }
+
+    /// Address of the first element. Writing through it while others read the tensor is the writer's fault.
+    pub fn data_ptr(&self) -> *mut u8 {
+        self.0.data.wrapping_add(self.0.byte_offset as usize)
+    }
+
+    /// Does the first element lie on a 64-byte boundary?
+    pub fn is_aligned(&self) -> bool {
+        self.data_ptr().addr().is_multiple_of(ALIGNMENT)
+    }
+
+    /// DLPack's description of the tensor.
+    pub fn as_dl(&self) -> &DLTensor {
+        &self.0
+    }
+
+    /// Do both share one description?
+    pub fn ptr_eq(&self, other: &Tensor) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+
+    /// The bytes of a dense tensor on the host.
+    pub fn as_bytes(&self) -> Result<&[u8], TensorError> {
+        self.check_dense_on_host()?;
+        match self.nbytes() {
+            0 => Ok(&[]),
+            // SAFETY: a dense tensor on the host has this many initialized bytes at its address.
+            len => Ok(unsafe { std::slice::from_raw_parts(self.data_ptr(), len) }),
+        }
+    }
+
+    /// The elements of a dense tensor on the host, in row-major order.
+    pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
+        self.check_type::<T>()?;
+        let bytes = self.as_bytes()?;
+        if !T::is_valid(bytes) || !bytes.as_ptr().cast::<T>().is_aligned() && !bytes.is_empty() {
+            return Err(TensorError::BadValues(T::DTYPE));
+        }
+        match bytes.len() / size_of::<T>() {
+            0 => Ok(&[]),
+            // SAFETY: aligned, valid and long enough, as checked.
+            len => Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) }),
+        }
+    }
+
+    /// The elements for writing, if this is the only reference to tensor and memory.
+    pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
+        let owned = self.0.is_unique() && matches!(self.0.extra::<Owner, i64>(), Some(Owner::Buffer(_)));
+        if !owned {
+            return Err(TensorError::Shared);
+        }
+        let (data, len) = (self.data_ptr().cast(), self.as_slice::<T>()?.len());
+        // SAFETY: `as_slice` checked the range; the memory is the tensor's own and nobody else refers to either.
+        Ok(unsafe { std::slice::from_raw_parts_mut(data, len) })
+    }
+
+    fn check_type<T: Element>(&self) -> Result<(), TensorError> {
+        let (expected, actual) = (T::DTYPE, self.dtype());
+        if expected == actual { Ok(()) } else { Err(TensorError::WrongDType { expected, actual }) }
+    }
+
+    fn check_dense_on_host(&self) -> Result<(), TensorError> {
+        if !self.device().is_host() {
+            return Err(TensorError::NotOnHost(self.device()));
+        }
+        if self.is_contiguous() { Ok(()) } else { Err(TensorError::NotContiguous) }
+    }
+}
+
+fn element_count(shape: &[i64]) -> Option<usize> {
+    shape.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?))
+}
+
+/// Bytes of a dense tensor.
+pub(super) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
+    let bytes = element_count(shape)
+        .and_then(|count| dtype.storage_bytes(count))
+        .filter(|bytes| isize::try_from(*bytes).is_ok());
+    bytes.ok_or_else(|| TensorError::BadShape(shape.to_vec()))
+}
+
+fn check_size(dtype: DType, shape: &[i64], actual: usize) -> Result<(), TensorError> {
+    match byte_size(dtype, shape)? {
+        expected if expected == actual => Ok(()),
+        expected => Err(TensorError::WrongSize { dtype, shape: shape.to_vec(), expected, actual }),
+    }
+}
+
+/// Row-major strides in elements.
+fn fill_dense_strides(shape: &[i64], strides: &mut [i64]) {
+    let mut stride = 1i64;
+    for (size, out) in shape.iter().zip(strides).rev() {
+        *out = stride;
+        stride = stride.wrapping_mul(*size);
+    }
+}
+
+fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
+    if strides.is_empty() || shape.contains(&0) {
+        return true;
+    }
+    let mut expected = 1;
+    shape.iter().zip(strides).rev().all(|(size, stride)| {
+        let fits = *size == 1 || *stride == expected;
+        expected *= size;
+        fits
+    })
+}
+
+/// A slice of `len` values, none for a null pointer.
+///
+/// # Safety
+/// `values` is null or points to `len` values that stay as they are for `'a`.
+unsafe fn counted<'a>(values: *const i64, len: i32) -> &'a [i64] {
+    match usize::try_from(len) {
+        // SAFETY: as the caller promises.
+        Ok(len) if len > 0 && !values.is_null() => unsafe { std::slice::from_raw_parts(values, len) },
+        _ => &[],
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tensor(")?;
+        write_sizes(self.shape(), f)?;
+        write!(f, ", {}, {})", self.dtype(), self.device())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_values_of_every_element_type() {
+        fn check<T: Element + PartialEq + fmt::Debug>(values: &[T]) {
+            let tensor = Tensor::from_slice(&[values.len() as i64], values).unwrap();
+            assert_eq!(tensor.as_slice::<T>().unwrap(), values);
+            assert_eq!(tensor.dtype(), T::DTYPE);
+            assert!(tensor.is_aligned() && tensor.is_contiguous());
+        }
+        check(&[1u8, 2, 3]);
+        check(&[-1i64, i64::MAX]);
+        check(&[half::f16::from_f32(1.5)]);
+        check(&[half::bf16::from_f32(-2.0)]);
+        check(&[true, false, true]);
+        check::<f64>(&[]);
+    }
+
+    #[test]
+    fn refuses_bad_reads() {
+        let tensor = Tensor::from_bytes(DType::UINT8, &[2], &[1, 2]).unwrap();
+        assert!(matches!(tensor.as_slice::<i8>(), Err(TensorError::WrongDType { .. })));
+        let bools = Tensor::from_bytes(DType::BOOL, &[2], &[1, 2]).unwrap();
+        assert_eq!(bools.as_slice::<bool>(), Err(TensorError::BadValues(DType::BOOL)));
+        assert!(matches!(
+            Tensor::from_bytes(DType::INT32, &[2], &[0; 7]),
+            Err(TensorError::WrongSize { expected: 8, .. })
+        ));
+        for shape in [&[-1][..], &[i64::MAX, i64::MAX], &[i64::MAX]] {
+            assert!(matches!(Tensor::empty(DType::INT32, shape, Device::CPU), Err(TensorError::BadShape(_))));
+        }
+    }
+
+    #[test]
+    fn writes_only_what_it_owns_alone() {
+        let mut tensor = Tensor::empty(DType::FLOAT32, &[2, 2], Device::CPU).unwrap();
+        tensor.as_mut_slice::<f32>().unwrap()[3] = 4.0;
+        assert_eq!(tensor.as_slice::<f32>().unwrap(), [0.0, 0.0, 0.0, 4.0]);
+        let other = tensor.clone();
+        assert_eq!(tensor.as_mut_slice::<f32>(), Err(TensorError::Shared));
+        drop(other);
+        assert!(tensor.as_mut_slice::<f32>().is_ok());
+        assert_eq!(tensor.reshape(&[4]).unwrap().as_mut_slice::<f32>(), Err(TensorError::Shared));
+    }
+
+    #[test]
+    fn borrows_shared_memory() {
+        let owner: SharedBytes = Arc::new(vec![0u8, 1, 2, 3, 4]);
+        let tensor = Tensor::from_shared(DType::UINT8, &[2, 2], owner.clone(), 1..5).unwrap();
+        assert_eq!(tensor.as_slice::<u8>().unwrap(), [1, 2, 3, 4]);
+        assert_eq!(Arc::strong_count(&owner), 2);
+        drop(tensor);
+        assert_eq!(Arc::strong_count(&owner), 1);
+        assert!(Tensor::from_shared(DType::UINT8, &[5], owner, 1..6).is_err());
+    }
+}

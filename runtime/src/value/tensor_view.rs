@@ -1,0 +1,127 @@
+//! Views: tensors over another tensor's memory.
+use super::tensor::{Owner, byte_size};
+use super::{DType, Device, Tensor, TensorError};
+
+impl Tensor {
+    /// The same elements under another shape of as many elements. The tensor must be dense.
+    pub fn reshape(&self, shape: &[i64]) -> Result<Tensor, TensorError> {
+        if byte_size(self.dtype(), shape)? != self.nbytes() {
+            return Err(TensorError::Reshape { from: self.shape().to_vec(), to: shape.to_vec() });
+        }
+        self.view(self.dtype(), shape, 0)
+    }
+
+    /// A dense tensor over part of this one's memory, `byte_offset` bytes in. The tensor must be dense.
+    pub fn view(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
+        if !self.is_contiguous() {
+            return Err(TensorError::NotContiguous);
+        }
+        let end = byte_offset.saturating_add(byte_size(dtype, shape)?);
+        self.check_bounds(byte_offset, end)?;
+        let data = self.data_ptr().wrapping_add(byte_offset);
+        Ok(Tensor::assemble(data, self.device(), dtype, shape, None, Owner::Tensor(self.clone())))
+    }
+
+    /// A tensor that steps through this one's memory by `strides` (in elements, not negative), `byte_offset` bytes in.
+    /// The tensor must be dense, and its type at least a byte wide.
+    pub fn strided(&self, shape: &[i64], strides: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
+        let bad = || TensorError::BadShape(strides.to_vec());
+        if !self.is_contiguous() {
+            return Err(TensorError::NotContiguous);
+        }
+        if strides.len() != shape.len() || self.dtype().bits < 8 {
+            return Err(bad());
+        }
+        let elements = if byte_size(self.dtype(), shape)? == 0 { 0 } else { span(shape, strides).ok_or_else(bad)? };
+        let bytes = self.dtype().storage_bytes(elements).ok_or_else(bad)?;
+        self.check_bounds(byte_offset, byte_offset.saturating_add(bytes))?;
+        let data = self.data_ptr().wrapping_add(byte_offset);
+        Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), Owner::Tensor(self.clone())))
+    }
+
+    /// This tensor if it is dense, else a dense copy. Types below a byte are always dense.
+    pub fn to_contiguous(&self) -> Result<Tensor, TensorError> {
+        if self.is_contiguous() {
+            return Ok(self.clone());
+        }
+        if !self.device().is_host() {
+            return Err(TensorError::NotOnHost(self.device()));
+        }
+        let copy = Tensor::empty(self.dtype(), self.shape(), Device::CPU)?;
+        let size = self.dtype().bytes();
+        for (position, offset) in offsets(self.shape(), self.strides()).enumerate() {
+            // SAFETY: both describe as many elements of `size` bytes within their memory; the copy is new.
+            unsafe {
+                let from = self.data_ptr().offset(offset as isize * size as isize);
+                copy.data_ptr().add(position * size).copy_from_nonoverlapping(from, size);
+            }
+        }
+        Ok(copy)
+    }
+
+    fn check_bounds(&self, begin: usize, end: usize) -> Result<(), TensorError> {
+        let available = self.nbytes();
+        if end <= available { Ok(()) } else { Err(TensorError::OutOfBounds { begin, end, available }) }
+    }
+}
+
+/// Elements from the first to the last, both included, for sizes that are not zero; `None` if strides step back or overflow.
+fn span(shape: &[i64], strides: &[i64]) -> Option<usize> {
+    let last = shape.iter().zip(strides).try_fold(0i64, |last, (size, stride)| {
+        if *stride < 0 { None } else { last.checked_add(stride.checked_mul(size - 1)?) }
+    })?;
+    usize::try_from(last).ok()?.checked_add(1)
+}
+
+/// Offsets of the elements in row-major order.
+fn offsets<'a>(shape: &'a [i64], strides: &'a [i64]) -> impl Iterator<Item = i64> + 'a {
+    (0..shape.iter().product::<i64>()).map(move |mut position| {
+        shape.iter().zip(strides).rev().fold(0, |offset, (size, stride)| {
+            let index = position % size;
+            position /= size;
+            offset + index * stride
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn iota(shape: &[i64]) -> Tensor {
+        let values: Vec<i32> = (0..shape.iter().product::<i64>() as i32).collect();
+        Tensor::from_slice(shape, &values).unwrap()
+    }
+
+    #[test]
+    fn views_share_memory_and_keep_it_alive() {
+        let view = {
+            let tensor = iota(&[4, 3]);
+            tensor.view(DType::INT32, &[2, 3], 12).unwrap()
+        };
+        assert_eq!(view.as_slice::<i32>().unwrap(), [3, 4, 5, 6, 7, 8]);
+        assert_eq!(view.reshape(&[6]).unwrap().shape(), [6]);
+    }
+
+    #[test]
+    fn strided_views_copy_out_in_row_major_order() {
+        let transposed = iota(&[2, 3]).strided(&[3, 2], &[1, 3], 0).unwrap();
+        assert!(!transposed.is_contiguous());
+        assert_eq!(transposed.as_slice::<i32>(), Err(TensorError::NotContiguous));
+        assert_eq!(transposed.to_contiguous().unwrap().as_slice::<i32>().unwrap(), [0, 3, 1, 4, 2, 5]);
+        let broadcast = iota(&[2]).strided(&[3, 2], &[0, 1], 0).unwrap();
+        assert_eq!(broadcast.to_contiguous().unwrap().as_slice::<i32>().unwrap(), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn views_stay_within_bounds() {
+        let tensor = iota(&[4]);
+        assert!(matches!(tensor.view(DType::INT32, &[4], 4), Err(TensorError::OutOfBounds { end: 20, .. })));
+        assert!(tensor.strided(&[2], &[4], 0).is_err());
+        assert!(tensor.strided(&[2], &[-1], 4).is_err());
+        assert!(tensor.strided(&[2, 2], &[i64::MAX, i64::MAX], 0).is_err());
+        assert!(tensor.strided(&[0, 9], &[99, 99], 16).is_ok());
+        assert!(tensor.reshape(&[5]).is_err());
+        assert!(tensor.view(DType::INT32, &[-1], 0).is_err());
+    }
+}
