@@ -1,1 +1,1 @@
-#[derive(Clone,Copy,Debug,Default)] pub struct Span{pub start:u32,pub end:u32}
+//! Source files, diagnostics, lexer, grammar and syntax tree of the TVMScript dialect.
