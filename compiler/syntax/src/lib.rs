@@ -1,1 +1,15 @@
 //! Source files, diagnostics, lexer, grammar and syntax tree of the TVMScript dialect.
+//!
+//! In comes text, out goes an [`ast::Module`] and a list of [`Diagnostic`]s. The text is read as the subset of Python
+//! that TVMScript uses; what its names mean is for the importer to say. Nothing here panics on any input.
+#![forbid(unsafe_code)]
+
+pub mod ast;
+pub mod codes;
+mod diagnostic;
+mod source;
+mod span;
+
+pub use diagnostic::{Diagnostic, Label, Severity};
+pub use source::{Position, SourceFile};
+pub use span::Span;

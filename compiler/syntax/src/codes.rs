@@ -1,0 +1,69 @@
+//! The table of diagnostic codes, and the page that explains each.
+//!
+//! One entry a code: a constant to use, the code, a short name, and the page that `hammock explain` prints. Ranges:
+//! E01xx syntax, E02xx imports, types and verification, E03xx passes and compilation, E04xx input files and arguments,
+//! E05xx run time and executables. A code once released keeps its meaning.
+
+mod compile;
+mod input;
+mod runtime;
+mod semantics;
+mod syntax;
+
+pub use {compile::*, input::*, runtime::*, semantics::*, syntax::*};
+
+/// One diagnostic code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// `E0123`
+    pub code: &'static str,
+    /// A few words.
+    pub name: &'static str,
+    /// What it means and what to do, a few paragraphs of Markdown.
+    pub page: &'static str,
+}
+
+/// Declares constants and the table of one range of codes:
+/// `CONSTANT = "E0123", "short name", "page";`
+macro_rules! codes {
+    ($($constant:ident = $code:literal, $name:literal, $page:literal;)*) => {
+        $(#[doc = concat!($code, ": ", $name, ".")] pub const $constant: &str = $code;)*
+        pub(super) const TABLE: &[super::Code] =
+            &[$(super::Code { code: $code, name: $name, page: $page }),*];
+    };
+}
+use codes;
+
+/// All codes, in order.
+pub fn all() -> impl Iterator<Item = &'static Code> {
+    [syntax::TABLE, semantics::TABLE, compile::TABLE, input::TABLE, runtime::TABLE].into_iter().flatten()
+}
+
+/// The entry of a code: `E0123`, `e0123` and `0123` are the same.
+pub fn explain(code: &str) -> Option<&'static Code> {
+    let digits = code.trim_start_matches(['E', 'e']);
+    all().find(|entry| entry.code[1..] == *digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_ascend_within_their_ranges() {
+        let ranges = [syntax::TABLE, semantics::TABLE, compile::TABLE, input::TABLE, runtime::TABLE];
+        for (range, table) in ranges.iter().enumerate() {
+            assert!(table.windows(2).all(|pair| pair[0].code < pair[1].code), "range {range} is out of order");
+            let prefix = format!("E0{}", range + 1);
+            assert!(table.iter().all(|entry| entry.code.starts_with(&prefix) && entry.code.len() == 5));
+            assert!(table.iter().all(|entry| entry.page.len() > 80), "a page is empty");
+        }
+    }
+
+    #[test]
+    fn explain_reads_loose_spellings() {
+        assert_eq!(explain("e0101").map(|entry| entry.code), Some("E0101"));
+        assert_eq!(explain("0101").map(|entry| entry.code), Some("E0101"));
+        assert_eq!(explain("E9999"), None);
+    }
+}

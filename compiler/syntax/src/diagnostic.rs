@@ -1,0 +1,105 @@
+//! What is wrong, where, and what to do about it: one type for every crate.
+
+use crate::Span;
+
+/// How grave a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Additional information.
+    Note,
+    /// Works, but is likely not what was meant.
+    Warning,
+    /// Nothing is produced.
+    Error,
+}
+
+impl Severity {
+    /// The word that is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// A span of source text and what it has to do with the diagnostic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The text that is underlined.
+    pub span: Span,
+    /// What to say beside it; may be empty.
+    pub message: String,
+    /// Whether this is where the mistake is, or only context.
+    pub primary: bool,
+}
+
+/// One message to the user. The file is named when it is printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// `E0123`, one of the table in [`codes`](crate::codes).
+    pub code: &'static str,
+    /// How grave it is.
+    pub severity: Severity,
+    /// One sentence, without a full stop.
+    pub message: String,
+    /// Where; empty when no source text is concerned.
+    pub labels: Vec<Label>,
+    /// What to do.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error with a code of [`codes`](crate::codes).
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic::new(Severity::Error, code, message)
+    }
+
+    /// A warning with a code of [`codes`](crate::codes).
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic::new(Severity::Warning, code, message)
+    }
+
+    /// A note with a code of [`codes`](crate::codes).
+    pub fn note(code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic::new(Severity::Note, code, message)
+    }
+
+    fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: Vec::new() }
+    }
+
+    /// Adds the place of the mistake. [`Span::NONE`] adds nothing.
+    pub fn label(self, span: Span, message: impl Into<String>) -> Self {
+        self.with_label(span, message.into(), true)
+    }
+
+    /// Adds a place that explains the mistake. [`Span::NONE`] adds nothing.
+    pub fn secondary(self, span: Span, message: impl Into<String>) -> Self {
+        self.with_label(span, message.into(), false)
+    }
+
+    /// Adds a hint on what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// Whether this is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Where the mistake is: the first primary label, or [`Span::NONE`].
+    pub fn span(&self) -> Span {
+        self.labels.iter().find(|label| label.primary).map_or(Span::NONE, |label| label.span)
+    }
+
+    fn with_label(mut self, span: Span, message: String, primary: bool) -> Self {
+        if !span.is_none() {
+            self.labels.push(Label { span, message, primary });
+        }
+        self
+    }
+}

@@ -1,0 +1,148 @@
+//! Source files: text with a name, and where its lines start.
+
+use std::sync::Arc;
+
+use crate::{Diagnostic, Span, codes};
+
+/// One file of source text. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    name: Arc<str>,
+    text: Arc<str>,
+    line_starts: Arc<[u32]>,
+}
+
+/// A place in a file as people count: lines from 1, columns in characters from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+}
+
+impl SourceFile {
+    /// Longest text in bytes: offsets are 32 bits wide.
+    pub const MAX_LEN: usize = u32::MAX as usize - 1;
+
+    /// A file of the given name and text. Fails when the text is longer than [`SourceFile::MAX_LEN`].
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Result<Self, Diagnostic> {
+        let (name, text) = (name.into(), text.into());
+        if text.len() > Self::MAX_LEN {
+            return Err(too_long(&name, text.len()));
+        }
+        let line_starts = line_starts(text.as_bytes());
+        Ok(SourceFile { name, text, line_starts })
+    }
+
+    /// A file read as bytes. Fails when they are not UTF-8, naming where, or too many.
+    pub fn from_bytes(name: impl Into<Arc<str>>, bytes: Vec<u8>) -> Result<Self, Diagnostic> {
+        let name = name.into();
+        match String::from_utf8(bytes) {
+            Ok(text) => SourceFile::new(name, text),
+            Err(error) => Err(not_utf8(&name, error.as_bytes(), error.utf8_error().valid_up_to())),
+        }
+    }
+
+    /// The name that diagnostics print, usually a path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text under a span; empty when the span lies outside the file.
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
+    /// Number of lines; a final line without line break counts.
+    pub fn line_count(&self) -> usize {
+        self.line_starts.len()
+    }
+
+    /// Index, from 0, of the line that holds a byte offset.
+    pub fn line_index(&self, offset: u32) -> usize {
+        self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)
+    }
+
+    /// The span of a line, counted from 0, without its line break.
+    pub fn line_span(&self, index: usize) -> Span {
+        let len = self.text.len() as u32;
+        let Some(&start) = self.line_starts.get(index) else { return Span::new(len, len) };
+        let end = self.line_starts.get(index + 1).copied().unwrap_or(len);
+        let line = &self.text.as_bytes()[start as usize..end as usize];
+        let line_break = line.iter().rev().take_while(|&&byte| byte == b'\n' || byte == b'\r').count();
+        Span::new(start, end - line_break.min(2) as u32)
+    }
+
+    /// Line and column of a byte offset.
+    pub fn position(&self, offset: u32) -> Position {
+        let offset = offset.min(self.text.len() as u32);
+        let index = self.line_index(offset);
+        let before = &self.text.as_bytes()[self.line_starts[index] as usize..offset as usize];
+        Position { line: index as u32 + 1, column: count_chars(before) + 1 }
+    }
+}
+
+/// Number of characters that begin in these bytes of UTF-8 text.
+fn count_chars(bytes: &[u8]) -> u32 {
+    bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32
+}
+
+/// Lines end at `\n`, `\r\n` or a lone `\r`, as the lexer sees them.
+fn line_starts(text: &[u8]) -> Arc<[u32]> {
+    let ends = text.iter().enumerate().filter(|&(at, &byte)| match byte {
+        b'\n' => true,
+        b'\r' => text.get(at + 1) != Some(&b'\n'),
+        _ => false,
+    });
+    std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect()
+}
+
+fn too_long(name: &str, len: usize) -> Diagnostic {
+    Diagnostic::error(codes::FILE_TOO_LONG, format!("`{name}` is too long: {len} bytes"))
+        .help(format!("the limit is {} bytes; keep weights in a file beside the text", SourceFile::MAX_LEN))
+}
+
+fn not_utf8(name: &str, bytes: &[u8], at: usize) -> Diagnostic {
+    let before = &bytes[..at];
+    let starts = line_starts(before);
+    let column = count_chars(&before[starts[starts.len() - 1] as usize..]) + 1;
+    Diagnostic::error(
+        codes::NOT_UTF8,
+        format!("`{name}` is not UTF-8: byte 0x{:02X} at {}:{column} (offset {at})", bytes[at], starts.len()),
+    )
+    .help("a compiled or binary file? text modules are UTF-8; save the file in that encoding")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(line: u32, column: u32) -> Position {
+        Position { line, column }
+    }
+
+    #[test]
+    fn positions_count_characters() {
+        let file = SourceFile::new("a.py", "é = 1\r\nb\rc\n").unwrap();
+        assert_eq!(file.position(0), at(1, 1));
+        assert_eq!(file.position(2), at(1, 2));
+        assert_eq!(file.position(8), at(2, 1));
+        assert_eq!(file.position(10), at(3, 1));
+        assert_eq!(file.position(12), at(4, 1));
+        assert_eq!(file.slice(file.line_span(0)), "é = 1");
+        assert_eq!(file.slice(file.line_span(1)), "b");
+        assert_eq!(file.slice(file.line_span(9)), "");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_located() {
+        let error = SourceFile::from_bytes("a.py", b"x = 1\ny\xC3\xA9\xFF".to_vec()).unwrap_err();
+        assert!(error.message.contains("0xFF at 2:3 (offset 9)"), "{}", error.message);
+    }
+}
