@@ -7,9 +7,11 @@
 pub mod ast;
 pub mod codes;
 mod diagnostic;
+mod render;
 mod source;
 mod span;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
+pub use render::{render_json, render_text};
 pub use source::{Position, SourceFile};
 pub use span::Span;

@@ -83,7 +83,8 @@ impl SourceFile {
     pub fn position(&self, offset: u32) -> Position {
         let offset = offset.min(self.text.len() as u32);
         let index = self.line_index(offset);
-        let before = &self.text.as_bytes()[self.line_starts[index] as usize..offset as usize];
+        let offset = self.text.floor_char_boundary(offset as usize);
+        let before = &self.text.as_bytes()[self.line_starts[index] as usize..offset];
         Position { line: index as u32 + 1, column: count_chars(before) + 1 }
     }
 }
