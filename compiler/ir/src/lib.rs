@@ -22,6 +22,7 @@ pub mod name;
 pub mod prim;
 pub mod relax;
 pub mod tir;
+mod type_visit;
 pub mod types;
 
 pub use attrs::{AttrValue, Attrs};

@@ -1,6 +1,7 @@
 //! Relax: functions over tensors in A-normal form.
 
 mod function;
+mod operand_ty;
 mod table;
 mod value;
 mod visit;

@@ -1,0 +1,56 @@
+//! Walking and rewriting the scalar expressions inside types.
+
+use crate::{
+    PrimExpr, TensorShape, TensorType, Type,
+    prim::Substitution,
+    types::{CallableType, DTensorType, ShapeType},
+};
+use std::sync::Arc;
+
+impl Type {
+    /// Calls `f` on each dimension in it, those of members, parameters and results included.
+    pub fn each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a PrimExpr)) {
+        match self {
+            Type::Shape(ShapeType::Known(dims)) => dims.iter().for_each(f),
+            Type::Tensor(t) => t.dims().into_iter().flatten().for_each(f),
+            Type::DTensor(t) => t.tensor.dims().into_iter().flatten().for_each(f),
+            Type::Tuple(members) => members.iter().for_each(|t| t.each_expr(f)),
+            Type::Callable(c) => {
+                c.params.iter().flatten().for_each(|t| t.each_expr(f));
+                c.ret.each_expr(f);
+            }
+            Type::Any | Type::Prim(_) | Type::String | Type::Shape(_) => {}
+        }
+    }
+
+    /// The type with `f` applied to each dimension in it.
+    pub fn map_exprs(&self, f: &mut dyn FnMut(&PrimExpr) -> PrimExpr) -> Type {
+        match self {
+            Type::Shape(ShapeType::Known(dims)) => Type::Shape(ShapeType::Known(dims.iter().map(f).collect())),
+            Type::Tensor(t) => Type::Tensor(t.map_exprs(f)),
+            Type::DTensor(t) => Type::DTensor(Arc::new(DTensorType { tensor: t.tensor.map_exprs(f), ..(**t).clone() })),
+            Type::Tuple(members) => Type::Tuple(members.iter().map(|t| t.map_exprs(f)).collect()),
+            Type::Callable(c) => Type::Callable(Arc::new(CallableType {
+                params: c.params.as_ref().map(|p| p.iter().map(|t| t.map_exprs(f)).collect()),
+                ret: c.ret.map_exprs(f),
+                ..(**c).clone()
+            })),
+            Type::Any | Type::Prim(_) | Type::String | Type::Shape(_) => self.clone(),
+        }
+    }
+
+    /// The type with symbolic variables replaced by values.
+    pub fn substitute(&self, values: &Substitution) -> Type {
+        if values.is_empty() { self.clone() } else { self.map_exprs(&mut |e| e.substitute(values)) }
+    }
+}
+
+impl TensorType {
+    fn map_exprs(&self, f: &mut dyn FnMut(&PrimExpr) -> PrimExpr) -> TensorType {
+        let shape = match &self.shape {
+            TensorShape::Known(dims) => TensorShape::Known(dims.iter().map(f).collect()),
+            other => other.clone(),
+        };
+        TensorType { shape, ..self.clone() }
+    }
+}
