@@ -2,9 +2,17 @@
 //!
 //! It knows nothing of models' text or of compilers. The compiler uses its types for constants and executables.
 //!
-//! - [`value`]: [`Tensor`], [`Shape`], [`Str`], [`DType`], [`Device`], in tvm-ffi's layout.
-//! - [`memory`]: where tensors' data comes from.
+//! - [`value`]: [`Any`] and what it may hold ([`Tensor`], [`Shape`], [`Tuple`], …), in tvm-ffi's layout.
+//! - [`ffi`]: the C ABI of calls, and [`Error`].
+//! - [`registry`]: global functions by name.
+//! - [`memory`], [`device`]: where tensors' data comes from and where it lives.
+//! - [`parallel`]: the threads that kernels share.
+pub mod device;
+pub mod ffi;
 pub mod memory;
+pub mod parallel;
+pub mod registry;
 pub mod value;
 
-pub use value::{DType, Device, Element, Shape, Str, Tensor, TensorError};
+pub use ffi::Error;
+pub use value::{Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};

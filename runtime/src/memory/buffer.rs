@@ -5,7 +5,29 @@ use std::ptr::NonNull;
 /// Alignment of all data the runtime allocates: a cache line, and the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// A block of zeroed host memory, aligned to [`ALIGNMENT`].
+/// Whole lines, at least one: kernels may read (never write) to the end of a line.
+fn layout(len: usize) -> Option<Layout> {
+    Layout::from_size_align(len.max(1).checked_next_multiple_of(ALIGNMENT)?, ALIGNMENT).ok()
+}
+
+/// `len` zeroed bytes of the host, or `None` if the system has none.
+pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the layout is never empty.
+    NonNull::new(unsafe { alloc_zeroed(layout(len)?) })
+}
+
+/// Frees what [`allocate`] returned.
+///
+/// # Safety
+/// `data` came from `allocate(len)` and nobody refers to it any more.
+pub(crate) unsafe fn free(data: NonNull<u8>, len: usize) {
+    if let Some(layout) = layout(len) {
+        // SAFETY: as the caller promises.
+        unsafe { dealloc(data.as_ptr(), layout) }
+    }
+}
+
+/// A block of zeroed host memory, aligned to [`ALIGNMENT`], that belongs to no allocator.
 pub struct Buffer {
     data: NonNull<u8>,
     len: usize,
@@ -19,9 +41,7 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// A block of `len` bytes, or `None` if the system has none.
     pub fn new(len: usize) -> Option<Buffer> {
-        let layout = Buffer::layout(len)?;
-        // SAFETY: `layout` is never empty.
-        NonNull::new(unsafe { alloc_zeroed(layout) }).map(|data| Buffer { data, len })
+        allocate(len).map(|data| Buffer { data, len })
     }
 
     /// The first byte.
@@ -38,18 +58,11 @@ impl Buffer {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-
-    /// Whole lines, at least one: kernels may read (never write) to the end of a line.
-    fn layout(len: usize) -> Option<Layout> {
-        Layout::from_size_align(len.max(1).checked_next_multiple_of(ALIGNMENT)?, ALIGNMENT).ok()
-    }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some(layout) = Buffer::layout(self.len) {
-            // SAFETY: allocated by `new` with the same layout.
-            unsafe { dealloc(self.data.as_ptr(), layout) }
-        }
+        // SAFETY: allocated by `new` with the same length.
+        unsafe { free(self.data, self.len) }
     }
 }

@@ -1,4 +1,6 @@
-//! Memory for tensors' data.
-mod buffer;
+//! Memory for tensors' data: where it comes from, how much is in use, how much may be.
+mod allocator;
+pub(crate) mod buffer;
 
+pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats};
 pub use buffer::{ALIGNMENT, Buffer};

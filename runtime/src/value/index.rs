@@ -28,3 +28,35 @@ pub const MAP: i32 = 72;
 pub const MODULE: i32 = 73;
 /// Indices from here on are given out at run time.
 pub const DYNAMIC_BEGIN: i32 = 128;
+
+/// The first index of kinds that are Hammock's own. tvm-ffi numbers its run-time kinds upwards from 128, so that
+/// objects of either never pass for the other's.
+pub const OURS_BEGIN: i32 = 0x4841_4D00;
+pub const STORAGE: i32 = OURS_BEGIN;
+pub const CLOSURE: i32 = OURS_BEGIN + 1;
+pub const OPAQUE: i32 = OURS_BEGIN + 2;
+
+/// What messages call a value of this kind.
+pub fn name(index: i32) -> &'static str {
+    match index {
+        NONE => "None",
+        INT => "int",
+        BOOL => "bool",
+        FLOAT => "float",
+        OPAQUE_PTR => "handle",
+        DATA_TYPE => "dtype",
+        DEVICE => "Device",
+        DL_TENSOR_PTR | TENSOR => "Tensor",
+        RAW_STR | SMALL_STR | STR => "str",
+        BYTE_ARRAY_PTR | SMALL_BYTES | BYTES => "bytes",
+        ERROR => "Error",
+        FUNCTION => "Function",
+        SHAPE => "Shape",
+        ARRAY => "Tuple",
+        MAP => "Map",
+        MODULE => "Module",
+        STORAGE => "Storage",
+        CLOSURE => "Closure",
+        _ => "Object",
+    }
+}

@@ -1,21 +1,38 @@
 //! Values a program computes with, in tvm-ffi's layout so that they cross the C ABI without translation.
+//!
+//! [`Any`] holds any of them; the others are what it may hold. Objects ([`Tensor`], [`Shape`], [`Str`], [`Tuple`],
+//! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.
+mod any;
+mod closure;
+mod convert;
 mod device;
 mod dtype;
 mod dtype_text;
 mod element;
+mod function;
 pub mod index;
 pub mod object;
+mod opaque;
 mod shape;
+mod storage;
 mod string;
 mod tensor;
 mod tensor_error;
 mod tensor_view;
+mod tuple;
 
+pub use any::Any;
+pub use closure::Closure;
+pub use convert::FromAny;
 pub use device::{Device, kind as device_kind};
 pub use dtype::{DType, code as dtype_code};
 pub use dtype_text::ParseDTypeError;
 pub use element::{Element, bytes_of};
+pub use function::Function;
+pub use opaque::Opaque;
 pub use shape::Shape;
-pub use string::{ByteArray, Str};
+pub use storage::Storage;
+pub use string::{ByteArray, Bytes, Str};
 pub use tensor::{DLTensor, SharedBytes, Tensor};
 pub use tensor_error::TensorError;
+pub use tuple::Tuple;

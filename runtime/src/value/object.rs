@@ -21,6 +21,9 @@ const DELETE_STRONG: i32 = 1;
 /// Asks a deleter to free the block.
 const DELETE_WEAK: i32 = 2;
 
+/// Stands in the header's padding of objects that this crate made; other makers leave zero there.
+const OURS: u32 = 0x6D68_616D;
+
 /// Destroys an object's contents, frees its block, or both, by its flags.
 pub type Deleter = unsafe extern "C" fn(object: *mut c_void, flags: i32);
 
@@ -93,8 +96,6 @@ pub unsafe fn release(object: NonNull<Header>) {
 pub unsafe trait Cell: Sized {
     /// The type index that promises this layout.
     const TYPE_INDEX: i32;
-    /// The type's name in messages.
-    const NAME: &'static str;
 }
 
 #[repr(C)]
@@ -132,7 +133,7 @@ impl<C: Cell> Ref<C> {
         let header = Header {
             counts: AtomicU64::new(BOTH_ONE),
             type_index: C::TYPE_INDEX,
-            padding: 0,
+            padding: OURS,
             deleter: Some(delete::<C, E, T>),
         };
         let block = block.cast::<Block<C, E>>();
@@ -172,16 +173,19 @@ impl<C: Cell> Ref<C> {
         self.0 == other.0
     }
 
-    /// The `extra` value, if this object's block was made by `allocate` with these types.
-    pub(crate) fn extra<E, T>(&self) -> Option<&E> {
+    /// Was the object made by this crate?
+    pub(crate) fn is_ours(&self) -> bool {
         // SAFETY: we hold a reference, so the header is live.
-        let deleter = unsafe { self.as_header().as_ref() }.deleter?;
-        if !std::ptr::fn_addr_eq(deleter, delete::<C, E, T> as Deleter) {
-            return None;
-        }
-        // SAFETY: the deleter is instantiated for one block type only, so the object lies in a `Block<C, E>`; equal
-        // code for two instantiations could only be merged if their layouts and drops are the same.
-        Some(unsafe { &(*self.0.as_ptr().cast::<Block<C, E>>()).extra })
+        unsafe { self.as_header().as_ref() }.padding == OURS
+    }
+
+    /// The `extra` value.
+    ///
+    /// # Safety
+    /// The object was made by [`Ref::allocate`] with this `E`.
+    pub(crate) unsafe fn extra<E>(&self) -> &E {
+        // SAFETY: as the caller promises, the object is the head of a `Block<C, E>`.
+        unsafe { &(*self.0.as_ptr().cast::<Block<C, E>>()).extra }
     }
 }
 

@@ -14,7 +14,6 @@ pub struct ShapeCell {
 // SAFETY: tvm-ffi fixes this layout for index 69; the sizes are never written after construction.
 unsafe impl Cell for ShapeCell {
     const TYPE_INDEX: i32 = index::SHAPE;
-    const NAME: &'static str = "Shape";
 }
 
 /// A shape value. Cheap to clone; dereferences to `[i64]`.

@@ -28,14 +28,40 @@ impl ByteArray {
     }
 }
 
-/// The cell of a string object.
+/// The cell of string objects (index 65) and byte-string objects (index 66).
 #[repr(transparent)]
-pub struct StrCell(ByteArray);
+pub struct BytesCell<const INDEX: i32>(ByteArray);
 
 // SAFETY: tvm-ffi fixes this layout for index 65; the bytes are never written after construction.
-unsafe impl Cell for StrCell {
+unsafe impl Cell for BytesCell<{ index::STR }> {
     const TYPE_INDEX: i32 = index::STR;
-    const NAME: &'static str = "String";
+}
+
+// SAFETY: as above, for index 66.
+unsafe impl Cell for BytesCell<{ index::BYTES }> {
+    const TYPE_INDEX: i32 = index::BYTES;
+}
+
+impl<const INDEX: i32> BytesCell<INDEX>
+where
+    BytesCell<INDEX>: Cell,
+{
+    /// An object with a copy of `bytes`, followed by a NUL byte for C readers.
+    fn allocate(bytes: &[u8]) -> Ref<BytesCell<INDEX>> {
+        Ref::allocate::<(), u8>(bytes.len() + 1, |tail| {
+            // SAFETY: the tail has room for the bytes and the NUL.
+            unsafe {
+                tail.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                tail.add(bytes.len()).write(0);
+            }
+            (BytesCell(ByteArray { data: tail, len: bytes.len() }), ())
+        })
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        // SAFETY: the cell describes bytes that live and stay as they are while the object lives.
+        unsafe { self.0.as_slice() }
+    }
 }
 
 /// A string value. Cheap to clone; dereferences to `str`.
@@ -43,25 +69,34 @@ unsafe impl Cell for StrCell {
 /// A string made by other code may hold bytes that are not UTF-8; it reads as the longest valid prefix.
 #[derive(Clone)]
 #[repr(transparent)]
-pub struct Str(pub(super) Ref<StrCell>);
+pub struct Str(pub(super) Ref<BytesCell<{ index::STR }>>);
 
 impl Str {
-    /// A string object with a copy of `text`, followed by a NUL byte for C readers.
+    /// A string object with a copy of `text`.
     pub fn new(text: &str) -> Str {
-        Str(Ref::allocate::<(), u8>(text.len() + 1, |tail| {
-            // SAFETY: the tail has room for the text and the NUL.
-            unsafe {
-                tail.copy_from_nonoverlapping(text.as_ptr(), text.len());
-                tail.add(text.len()).write(0);
-            }
-            (StrCell(ByteArray { data: tail, len: text.len() }), ())
-        }))
+        Str(BytesCell::allocate(text.as_bytes()))
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        // SAFETY: the cell describes bytes that live and stay as they are while the object lives.
-        valid_prefix(unsafe { self.0.0.as_slice() })
+        valid_prefix(self.0.as_slice())
+    }
+}
+
+/// A byte string. Cheap to clone.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Bytes(pub(super) Ref<BytesCell<{ index::BYTES }>>);
+
+impl Bytes {
+    /// A byte-string object with a copy of `bytes`.
+    pub fn new(bytes: &[u8]) -> Bytes {
+        Bytes(BytesCell::allocate(bytes))
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        self.0.as_slice()
     }
 }
 

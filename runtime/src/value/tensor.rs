@@ -7,7 +7,7 @@ use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
 use super::tensor_error::TensorError;
-use super::{DType, Device, index};
+use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer};
 use std::fmt;
 use std::ops::Range;
@@ -35,7 +35,6 @@ pub struct DLTensor {
 // SAFETY: tvm-ffi fixes this layout for index 70; the description is never written after construction.
 unsafe impl Cell for DLTensor {
     const TYPE_INDEX: i32 = index::TENSOR;
-    const NAME: &'static str = "Tensor";
 }
 
 /// Memory that a tensor may borrow: a mapped file, a section of an executable.
@@ -45,8 +44,10 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 #[expect(dead_code, reason = "held for its drop")]
 pub(super) enum Owner {
     Buffer(Buffer),
+    Storage(Storage),
     Tensor(Tensor),
     Shared(SharedBytes),
+    Nobody,
 }
 
 /// A tensor. Cheap to clone.
@@ -98,6 +99,22 @@ impl Tensor {
         check_size(dtype, shape, slice.len())?;
         let data = slice.as_ptr().cast_mut();
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, Owner::Shared(owner)))
+    }
+
+    /// A dense copy, on the host, of a tensor that other code describes.
+    ///
+    /// # Safety
+    /// The description is true.
+    pub(super) unsafe fn copy_of(tensor: &DLTensor) -> Result<Tensor, TensorError> {
+        // SAFETY: the caller promises as many sizes and strides as dimensions.
+        let (shape, strides) = unsafe { (counted(tensor.shape, tensor.ndim), counted(tensor.strides, tensor.ndim)) };
+        byte_size(tensor.dtype, shape)?;
+        let strides = (!tensor.strides.is_null()).then_some(strides);
+        let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
+        // The alias does not outlive this function.
+        let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, Owner::Nobody);
+        let dense = alias.to_contiguous()?;
+        Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
     }
 
     pub(super) fn assemble(
@@ -212,13 +229,19 @@ impl Tensor {
 
     /// The elements for writing, if this is the only reference to tensor and memory.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
-        let owned = self.0.is_unique() && matches!(self.0.extra::<Owner, i64>(), Some(Owner::Buffer(_)));
-        if !owned {
+        let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_)));
+        if !owns_memory || !self.0.is_unique() {
             return Err(TensorError::Shared);
         }
         let (data, len) = (self.data_ptr().cast(), self.as_slice::<T>()?.len());
         // SAFETY: `as_slice` checked the range; the memory is the tensor's own and nobody else refers to either.
         Ok(unsafe { std::slice::from_raw_parts_mut(data, len) })
+    }
+
+    /// What the memory belongs to; unknown for tensors of other makers.
+    fn owner(&self) -> Option<&Owner> {
+        // SAFETY: our tensors are made by `assemble` only.
+        self.0.is_ours().then(|| unsafe { self.0.extra::<Owner>() })
     }
 
     fn check_type<T: Element>(&self) -> Result<(), TensorError> {

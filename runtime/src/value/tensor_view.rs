@@ -1,6 +1,9 @@
 //! Views: tensors over another tensor's memory.
 use super::tensor::{Owner, byte_size};
-use super::{DType, Device, Tensor, TensorError};
+use super::{DType, Device, Storage, Tensor, TensorError};
+use crate::device;
+use crate::ffi::Error;
+use crate::memory::{Allocator, AllocatorKind, Buffer};
 
 impl Tensor {
     /// The same elements under another shape of as many elements. The tensor must be dense.
@@ -16,8 +19,7 @@ impl Tensor {
         if !self.is_contiguous() {
             return Err(TensorError::NotContiguous);
         }
-        let end = byte_offset.saturating_add(byte_size(dtype, shape)?);
-        self.check_bounds(byte_offset, end)?;
+        check_range(dtype, shape, byte_offset, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
         Ok(Tensor::assemble(data, self.device(), dtype, shape, None, Owner::Tensor(self.clone())))
     }
@@ -34,7 +36,7 @@ impl Tensor {
         }
         let elements = if byte_size(self.dtype(), shape)? == 0 { 0 } else { span(shape, strides).ok_or_else(bad)? };
         let bytes = self.dtype().storage_bytes(elements).ok_or_else(bad)?;
-        self.check_bounds(byte_offset, byte_offset.saturating_add(bytes))?;
+        check_bounds(byte_offset, bytes, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
         Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), Owner::Tensor(self.clone())))
     }
@@ -59,10 +61,34 @@ impl Tensor {
         Ok(copy)
     }
 
-    fn check_bounds(&self, begin: usize, end: usize) -> Result<(), TensorError> {
-        let available = self.nbytes();
-        if end <= available { Ok(()) } else { Err(TensorError::OutOfBounds { begin, end, available }) }
+    /// This tensor if it lives on `device`, else a dense copy there.
+    pub fn to_device(&self, device: Device) -> Result<Tensor, Error> {
+        if self.device() == device {
+            return Ok(self.clone());
+        }
+        let (source, target) = (device::find(self.device())?, device::find(device)?);
+        let bytes = self.nbytes();
+        let staging = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device: Device::CPU })?;
+        let dense = self.to_contiguous()?;
+        let allocator = Allocator::new(device, AllocatorKind::Naive, usize::MAX)?;
+        let copy = Storage::new(allocator.alloc(bytes)?).tensor(self.dtype(), self.shape(), 0)?;
+        // SAFETY: all three hold `bytes` bytes; staging buffer and copy are new.
+        unsafe {
+            source.copy_to_host(dense.data_ptr(), staging.as_ptr(), bytes)?;
+            target.copy_from_host(staging.as_ptr(), copy.data_ptr(), bytes)?;
+        }
+        Ok(copy)
     }
+}
+
+/// Does a dense tensor fit `available` bytes of memory?
+pub(super) fn check_range(dtype: DType, shape: &[i64], begin: usize, available: usize) -> Result<(), TensorError> {
+    check_bounds(begin, byte_size(dtype, shape)?, available)
+}
+
+fn check_bounds(begin: usize, bytes: usize, available: usize) -> Result<(), TensorError> {
+    let end = begin.saturating_add(bytes);
+    if end <= available { Ok(()) } else { Err(TensorError::OutOfBounds { begin, end, available }) }
 }
 
 /// Elements from the first to the last, both included, for sizes that are not zero; `None` if strides step back or overflow.

@@ -1,0 +1,52 @@
+//! The arguments of one call, read with typed errors that name the function.
+use super::Error;
+use crate::value::{Any, FromAny};
+use std::ops::Range;
+
+/// Arguments and the name of the function that got them.
+#[derive(Clone, Copy)]
+pub struct Args<'a> {
+    function: &'a str,
+    values: &'a [Any],
+}
+
+impl<'a> Args<'a> {
+    /// The arguments of a call of `function`.
+    pub fn new(function: &'a str, values: &'a [Any]) -> Args<'a> {
+        Args { function, values }
+    }
+
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "functions ask for a number of arguments, never for none")]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// All of them.
+    pub fn values(&self) -> &'a [Any] {
+        self.values
+    }
+
+    /// Argument number `position` as `T`.
+    pub fn get<T: FromAny<'a>>(&self, position: usize) -> Result<T, Error> {
+        match self.values.get(position) {
+            Some(value) => T::from_any(value).ok_or_else(|| self.wrong_type::<T>(position, value)),
+            None => Err(self.error(format!("argument #{position} is missing"))),
+        }
+    }
+
+    /// The arguments of a range.
+    pub fn slice(&self, range: Range<usize>) -> Result<&'a [Any], Error> {
+        let missing = || self.error(format!("expected {} arguments, got {}", range.end, self.len()));
+        self.values.get(range.clone()).ok_or_else(missing)
+    }
+
+    /// A `TypeError` that names the function.
+    pub fn error(&self, message: impl AsRef<str>) -> Error {
+        Error::type_error(format!("{}: {}", self.function, message.as_ref()))
+    }
+
+    fn wrong_type<T: FromAny<'a>>(&self, position: usize, value: &Any) -> Error {
+        self.error(format!("argument #{position} must be {}, got {value}", T::NAME))
+    }
+}

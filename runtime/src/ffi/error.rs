@@ -1,0 +1,124 @@
+//! Errors of calls: what happened, and where the program stood.
+use crate::value::TensorError;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Kinds of errors, named as Python names its exceptions (and tvm-ffi its error kinds).
+pub mod kind {
+    #![allow(missing_docs, reason = "the names say it")]
+    pub const VALUE: &str = "ValueError";
+    pub const TYPE: &str = "TypeError";
+    pub const INDEX: &str = "IndexError";
+    pub const RUNTIME: &str = "RuntimeError";
+    pub const ASSERTION: &str = "AssertionError";
+    pub const MEMORY: &str = "MemoryError";
+    pub const RECURSION: &str = "RecursionError";
+    pub const INTERNAL: &str = "InternalError";
+}
+
+/// One function on the call stack of a failed call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceEntry {
+    /// The function.
+    pub function: String,
+    /// Where in its source it stood, if the executable says.
+    pub location: Option<Location>,
+}
+
+/// A place in a model's source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if unknown.
+    pub column: u32,
+    /// The text of the line.
+    pub text: String,
+}
+
+#[derive(Debug)]
+struct Contents {
+    kind: Cow<'static, str>,
+    message: String,
+    trace: Vec<TraceEntry>,
+}
+
+/// A failed call. `{}` prints kind and message, `{:#}` the call stack as well, innermost function first.
+#[derive(Debug)]
+pub struct Error(Box<Contents>);
+
+impl Error {
+    /// An error of the given [`kind`].
+    pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Error {
+        Error(Box::new(Contents { kind: kind.into(), message: message.into(), trace: Vec::new() }))
+    }
+
+    /// A value of the right type is not what the callee can work with.
+    pub fn value(message: impl Into<String>) -> Error {
+        Error::new(kind::VALUE, message)
+    }
+
+    /// A value is of the wrong type.
+    pub fn type_error(message: impl Into<String>) -> Error {
+        Error::new(kind::TYPE, message)
+    }
+
+    /// The program cannot go on.
+    pub fn runtime(message: impl Into<String>) -> Error {
+        Error::new(kind::RUNTIME, message)
+    }
+
+    /// One of [`kind`], or what other code called it.
+    pub fn kind(&self) -> &str {
+        &self.0.kind
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The functions that were running, innermost first.
+    pub fn trace(&self) -> &[TraceEntry] {
+        &self.0.trace
+    }
+
+    /// Adds the next function outwards.
+    pub fn push_trace(&mut self, entry: TraceEntry) {
+        self.0.trace.push(entry);
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind(), self.message())?;
+        if f.alternate() {
+            self.trace().iter().try_for_each(|entry| write!(f, "\n{entry}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TraceEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  in {}", self.function)?;
+        let Some(at) = &self.location else { return Ok(()) };
+        write!(f, " at {}:{}", at.file, at.line)?;
+        if at.text.trim().is_empty() { Ok(()) } else { write!(f, "\n      {}", at.text.trim()) }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<TensorError> for Error {
+    fn from(error: TensorError) -> Error {
+        let kind = match error {
+            TensorError::OutOfMemory { .. } => kind::MEMORY,
+            TensorError::WrongDType { .. } => kind::TYPE,
+            _ => kind::VALUE,
+        };
+        Error::new(kind, error.to_string())
+    }
+}

@@ -1,0 +1,72 @@
+//! The C ABI of calls, which is tvm-ffi's: functions take a handle, arguments and a place for the result, and return
+//! 0, or -1 after leaving an error with the thread.
+mod args;
+mod error;
+mod raised;
+mod symbols;
+
+pub use args::Args;
+pub use error::{Error, Location, TraceEntry, kind};
+pub use raised::{raise, take_raised};
+pub use symbols::{RUNTIME, RuntimeTable, hammock_raise, hammock_workspace_alloc, hammock_workspace_free, symbols};
+
+use crate::value::{Any, index};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A function of the packed convention. The caller sets `*result` to none beforehand.
+pub type SafeCall = unsafe extern "C" fn(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32;
+
+/// Calls a C function.
+///
+/// # Safety
+/// `call` follows the packed convention, and `handle` is the one it expects.
+pub unsafe fn invoke(call: SafeCall, handle: *mut c_void, args: &[Any]) -> Result<Any, Error> {
+    let mut result = Any::NONE;
+    // SAFETY: as the caller promises.
+    match unsafe { call(handle, args.as_ptr(), args.len() as i32, &mut result) } {
+        0 => Ok(owned(result)),
+        _ => Err(take_raised()),
+    }
+}
+
+/// A result that other code left borrowed becomes its own.
+fn owned(result: Any) -> Any {
+    match result.type_index() {
+        index::DL_TENSOR_PTR..=index::OBJECT_RVALUE_REF => result.clone(),
+        _ => result,
+    }
+}
+
+/// Runs `body` and answers a call of the packed convention: writes the result, or raises the error.
+///
+/// # Safety
+/// `result` points to a value.
+pub unsafe fn answer(result: *mut Any, body: impl FnOnce() -> Result<Any, Error>) -> i32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => {
+            // SAFETY: as the caller promises.
+            unsafe { *result = value };
+            0
+        }
+        Ok(Err(error)) => raise(error),
+        Err(panic) => raise(Error::new(kind::INTERNAL, panic_message(&*panic))),
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the function panicked: {}", text.unwrap_or("no message"))
+}
+
+/// The arguments of a call as a slice.
+///
+/// # Safety
+/// `args` points to `count` values that stay as they are for `'a`.
+pub unsafe fn arguments<'a>(args: *const Any, count: i32) -> &'a [Any] {
+    match usize::try_from(count) {
+        // SAFETY: as the caller promises.
+        Ok(count) if count > 0 && !args.is_null() => unsafe { std::slice::from_raw_parts(args, count) },
+        _ => &[],
+    }
+}

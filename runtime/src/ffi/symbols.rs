@@ -1,0 +1,120 @@
+//! What compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
+//! the loader hands to a library, so that the library needs no undefined symbols.
+use super::{Error, raise};
+use crate::memory::Buffer;
+use crate::parallel::{Body, hammock_parallel_for};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_void};
+
+/// The functions of the runtime that kernels use. Fields are only ever added at the end.
+#[repr(C)]
+pub struct RuntimeTable {
+    /// Size of this table in bytes: what a library built against a newer runtime checks before it uses later fields.
+    pub size: u64,
+    /// [`hammock_parallel_for`].
+    pub parallel_for: unsafe extern "C" fn(body: Body, context: *mut c_void, extent: i64, grain: i64) -> i32,
+    /// [`hammock_raise`].
+    pub raise: unsafe extern "C" fn(kind: *const c_char, parts: *const *const c_char, count: i32) -> i32,
+    /// [`hammock_workspace_alloc`].
+    pub workspace_alloc: extern "C" fn(bytes: u64) -> *mut c_void,
+    /// [`hammock_workspace_free`].
+    pub workspace_free: unsafe extern "C" fn(workspace: *mut c_void),
+}
+
+/// The table of this process.
+pub static RUNTIME: RuntimeTable = RuntimeTable {
+    size: size_of::<RuntimeTable>() as u64,
+    parallel_for: hammock_parallel_for,
+    raise: hammock_raise,
+    workspace_alloc: hammock_workspace_alloc,
+    workspace_free: hammock_workspace_free,
+};
+
+/// The same functions by symbol name.
+pub fn symbols() -> [(&'static str, *const c_void); 4] {
+    [
+        ("hammock_parallel_for", hammock_parallel_for as *const c_void),
+        ("hammock_raise", hammock_raise as *const c_void),
+        ("hammock_workspace_alloc", hammock_workspace_alloc as *const c_void),
+        ("hammock_workspace_free", hammock_workspace_free as *const c_void),
+    ]
+}
+
+/// Raises an error of `kind` whose message is the concatenation of `count` parts. Returns -1, for the caller to return.
+///
+/// # Safety
+/// `kind` and the parts are C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_raise(kind: *const c_char, parts: *const *const c_char, count: i32) -> i32 {
+    // SAFETY: the caller passes C strings.
+    let text = |part: *const c_char| unsafe { CStr::from_ptr(part) }.to_string_lossy();
+    // SAFETY: the caller passes `count` parts.
+    let message: String = (0..count.max(0) as usize).map(|i| text(unsafe { *parts.add(i) })).collect();
+    raise(Error::new(text(kind).into_owned(), message))
+}
+
+thread_local! {
+    /// Workspaces handed out, and those free for the next request.
+    static WORKSPACES: RefCell<(Vec<Buffer>, Vec<Buffer>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+}
+
+/// Scratch memory for a kernel on the current thread, aligned to 64; null if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let alloc = |(used, free): &mut (Vec<Buffer>, Vec<Buffer>)| {
+        let fitting = free.iter().position(|buffer| buffer.len() >= bytes);
+        let buffer = fitting.map(|i| free.swap_remove(i)).or_else(|| Buffer::new(bytes))?;
+        used.push(buffer);
+        used.last().map(Buffer::as_ptr)
+    };
+    let workspace = WORKSPACES.try_with(|spaces| alloc(&mut spaces.borrow_mut())).ok().flatten();
+    workspace.map_or(std::ptr::null_mut(), |data| data.cast())
+}
+
+/// Gives scratch memory back for the thread's next request.
+///
+/// # Safety
+/// `workspace` came from [`hammock_workspace_alloc`] on this thread and is no longer used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
+    let _ = WORKSPACES.try_with(|spaces| {
+        let (used, free) = &mut *spaces.borrow_mut();
+        if let Some(position) = used.iter().rposition(|buffer| buffer.as_ptr().cast() == workspace) {
+            // Keep what is asked for most: at most a few buffers, the newest.
+            free.push(used.swap_remove(position));
+            if free.len() > 8 {
+                free.remove(0);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::take_raised;
+    use super::*;
+
+    #[test]
+    fn workspaces_are_reused() {
+        let first = hammock_workspace_alloc(1000);
+        let second = hammock_workspace_alloc(1000);
+        assert!(!first.is_null() && first != second && first.addr().is_multiple_of(64));
+        // SAFETY: both came from above.
+        unsafe {
+            hammock_workspace_free(first);
+            assert_eq!(hammock_workspace_alloc(500), first);
+            hammock_workspace_free(first);
+            hammock_workspace_free(second);
+        }
+        assert!(hammock_workspace_alloc(u64::MAX).is_null());
+    }
+
+    #[test]
+    fn kernels_raise_messages_in_parts() {
+        let parts = [c"expected ".as_ptr(), c"4".as_ptr()];
+        // SAFETY: C strings, as many as said.
+        assert_eq!(unsafe { hammock_raise(c"ValueError".as_ptr(), parts.as_ptr(), 2) }, -1);
+        assert_eq!(take_raised().to_string(), "ValueError: expected 4");
+    }
+}

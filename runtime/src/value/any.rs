@@ -1,0 +1,202 @@
+//! A value of any kind: 16 bytes, a tag and a payload, as tvm-ffi lays it out.
+//!
+//! An `Any` owns what it refers to. The three *borrowed* kinds (`RAW_STR`, `BYTE_ARRAY_PTR`, `DL_TENSOR_PTR`) and
+//! `OBJECT_RVALUE_REF` appear only among the arguments of a call made by other code, which keeps the referent alive
+//! for the call; cloning such an argument makes an owned value of it.
+use super::object::{Cell, Header, Ref, release, retain};
+use super::string::valid_prefix;
+use super::{ByteArray, Bytes, DLTensor, DType, Device, Str, Tensor, index};
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+/// The eight bytes behind the tag.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) union Payload {
+    pub(super) int: i64,
+    pub(super) float: f64,
+    pub(super) ptr: *mut c_void,
+    pub(super) object: Option<NonNull<Header>>,
+    pub(super) dtype: DType,
+    pub(super) device: Device,
+    pub(super) bytes: [u8; 8],
+}
+
+/// A value of any kind.
+#[repr(C)]
+pub struct Any {
+    type_index: i32,
+    /// Length of a small string, else zero.
+    small_len: u32,
+    payload: Payload,
+}
+
+// SAFETY: objects are shared between threads by atomic counts and never written after construction; addresses
+// are plain numbers until unsafe code follows them.
+unsafe impl Send for Any {}
+// SAFETY: as above.
+unsafe impl Sync for Any {}
+
+const _: () = assert!(size_of::<Any>() == 16);
+
+impl Any {
+    /// No value.
+    pub const NONE: Any = Any::plain(index::NONE, Payload { int: 0 });
+
+    pub(super) const fn plain(type_index: i32, payload: Payload) -> Any {
+        Any { type_index, small_len: 0, payload }
+    }
+
+    /// An address that means nothing to the runtime.
+    pub fn opaque(address: *mut c_void) -> Any {
+        Any::plain(index::OPAQUE_PTR, Payload { ptr: address })
+    }
+
+    /// A string: inline up to seven bytes, else a string object.
+    pub fn str(text: &str) -> Any {
+        if text.len() > 7 {
+            return Any::object(Str::new(text).0);
+        }
+        let mut bytes = [0; 8];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Any { type_index: index::SMALL_STR, small_len: text.len() as u32, payload: Payload { bytes } }
+    }
+
+    pub(super) fn object<C: Cell>(object: Ref<C>) -> Any {
+        Any::plain(C::TYPE_INDEX, Payload { object: Some(object.into_header()) })
+    }
+
+    /// The tag.
+    #[inline]
+    pub fn type_index(&self) -> i32 {
+        self.type_index
+    }
+
+    /// What messages call this kind of value.
+    pub fn type_name(&self) -> &'static str {
+        index::name(self.type_index)
+    }
+
+    /// Is it no value?
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.type_index == index::NONE
+    }
+
+    /// Is it an object on the heap?
+    #[inline]
+    pub fn is_object(&self) -> bool {
+        self.type_index >= index::OBJECT_BEGIN
+    }
+
+    /// The payload; which of its fields means something, the tag says.
+    pub(super) fn payload(&self) -> &Payload {
+        &self.payload
+    }
+
+    /// The address of a value of kind `OPAQUE_PTR`.
+    pub fn as_opaque(&self) -> Option<*mut c_void> {
+        match self.type_index {
+            // SAFETY: the tag says that the payload is an address.
+            index::OPAQUE_PTR => Some(unsafe { self.payload.ptr }),
+            _ => None,
+        }
+    }
+
+    /// The text of a string of any of the three kinds.
+    pub fn as_str(&self) -> Option<&str> {
+        // SAFETY: the tag says which field of the payload is set, and whoever made the value keeps its bytes alive.
+        unsafe {
+            match self.type_index {
+                index::SMALL_STR => Some(valid_prefix(&self.payload.bytes[..(self.small_len as usize).min(7)])),
+                index::STR => {
+                    let text: &Str = &*(&raw const self.payload).cast();
+                    Some(text.as_str())
+                }
+                index::RAW_STR if !self.payload.ptr.is_null() => {
+                    Some(valid_prefix(CStr::from_ptr(self.payload.ptr as *const c_char).to_bytes()))
+                }
+                _ => None,
+            }
+        }
+    }
+
+    /// A value without its own claim on the object it refers to: for argument lists built bit by bit.
+    ///
+    /// # Safety
+    /// The copy must not be dropped, and must not outlive `self`'s claim.
+    #[inline]
+    pub unsafe fn alias(&self) -> ManuallyDrop<Any> {
+        ManuallyDrop::new(Any { type_index: self.type_index, small_len: self.small_len, payload: self.payload })
+    }
+
+    fn clone_borrowed(&self) -> Any {
+        // SAFETY: the tag says what the address points to, and the caller of the call that brought it keeps it alive.
+        unsafe {
+            match self.type_index {
+                index::RAW_STR => self.as_str().map_or(Any::NONE, Any::str),
+                index::BYTE_ARRAY_PTR => {
+                    let bytes = self.payload.ptr.cast::<ByteArray>().as_ref();
+                    bytes.map_or(Any::NONE, |bytes| Any::object(Bytes::new(bytes.as_slice()).0))
+                }
+                index::DL_TENSOR_PTR => {
+                    let tensor = self.payload.ptr.cast::<DLTensor>().as_ref();
+                    tensor.and_then(|tensor| Tensor::copy_of(tensor).ok()).map_or(Any::NONE, |t| Any::object(t.0))
+                }
+                _ => match self.payload.ptr.cast::<Option<NonNull<Header>>>().as_ref() {
+                    Some(Some(object)) => {
+                        retain(*object);
+                        Any::plain(object.as_ref().type_index(), Payload { object: Some(*object) })
+                    }
+                    _ => Any::NONE,
+                },
+            }
+        }
+    }
+}
+
+impl Clone for Any {
+    #[inline]
+    fn clone(&self) -> Any {
+        match self.type_index {
+            index::DL_TENSOR_PTR..=index::OBJECT_RVALUE_REF => return self.clone_borrowed(),
+            // SAFETY: the tag says that the payload is an object, alive as long as `self`.
+            index::OBJECT_BEGIN.. => unsafe {
+                if let Some(object) = self.payload.object {
+                    retain(object);
+                }
+            },
+            _ => (),
+        }
+        // SAFETY: the claim on an object was added above, so the copy may be dropped.
+        ManuallyDrop::into_inner(unsafe { self.alias() })
+    }
+}
+
+impl Drop for Any {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_object() {
+            // SAFETY: the tag says that the payload is an object, and this value holds one reference to it.
+            unsafe {
+                if let Some(object) = self.payload.object {
+                    release(object);
+                }
+            }
+        }
+    }
+}
+
+impl Default for Any {
+    fn default() -> Any {
+        Any::NONE
+    }
+}
+
+impl fmt::Debug for Any {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

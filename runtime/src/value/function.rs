@@ -1,0 +1,124 @@
+//! Function objects: Rust closures and C functions called by the packed convention.
+use super::object::{Cell, Header, Ref};
+use super::{Any, index};
+use crate::ffi::{self, Error, SafeCall};
+use std::ffi::c_void;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+/// tvm-ffi's function cell. `safe_call` gets the function object itself as its handle.
+#[repr(C)]
+pub struct FunctionCell {
+    safe_call: SafeCall,
+    /// Another way to call functions written in C++; never set by us, never used by us.
+    cpp_call: *mut c_void,
+}
+
+// SAFETY: tvm-ffi fixes this layout for index 68; constructors ask for what may be called from any thread.
+unsafe impl Cell for FunctionCell {
+    const TYPE_INDEX: i32 = index::FUNCTION;
+}
+
+/// A function value. Cheap to clone.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Function(pub(super) Ref<FunctionCell>);
+
+impl Function {
+    /// A function that runs `body`. A panic in it becomes an error of the call.
+    pub fn new<F>(body: F) -> Function
+    where
+        F: Fn(&[Any]) -> Result<Any, Error> + Send + Sync + 'static,
+    {
+        Function::allocate(call_body::<F>, body)
+    }
+
+    /// A C function that ignores its handle. `owner` is dropped with the function object: the library it lies in.
+    ///
+    /// # Safety
+    /// `call` follows the packed convention, may be called from any thread, and stays valid while `owner` lives.
+    pub unsafe fn from_c<O: Send + Sync + 'static>(call: SafeCall, owner: O) -> Function {
+        Function::allocate(call, owner)
+    }
+
+    fn allocate<E>(safe_call: SafeCall, extra: E) -> Function {
+        let cell = FunctionCell { safe_call, cpp_call: std::ptr::null_mut() };
+        Function(Ref::allocate::<E, u8>(0, |_| (cell, extra)))
+    }
+
+    /// Calls the function.
+    pub fn call(&self, args: &[Any]) -> Result<Any, Error> {
+        // SAFETY: the function object is live, and its constructor vouched for its convention.
+        unsafe { ffi::invoke(self.0.safe_call, self.handle(), args) }
+    }
+
+    /// The C function to call, with [`Function::handle`] first.
+    pub fn safe_call(&self) -> SafeCall {
+        self.0.safe_call
+    }
+
+    /// The handle that [`Function::safe_call`] takes. It is live as long as the function object.
+    pub fn handle(&self) -> *mut c_void {
+        self.0.as_header().as_ptr().cast()
+    }
+}
+
+unsafe extern "C" fn call_body<F>(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32
+where
+    F: Fn(&[Any]) -> Result<Any, Error> + Send + Sync + 'static,
+{
+    // SAFETY: the handle is the function object that `Function::new` made with an extra of type `F`; the caller
+    // keeps it alive and passes `count` arguments and room for a result.
+    unsafe {
+        let header = NonNull::new_unchecked(handle.cast::<Header>());
+        let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
+        ffi::answer(result, || function.extra::<F>()(ffi::arguments(args, count)))
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Function")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::Args;
+
+    #[test]
+    fn rust_closures_are_called_by_the_packed_convention() {
+        let add = Function::new(|values| {
+            let args = Args::new("add", values);
+            Ok(Any::from(args.get::<i64>(0)? + args.get::<i64>(1)?))
+        });
+        assert_eq!(add.call(&[Any::from(1i64), Any::from(2i64)]).unwrap().get::<i64>(), Some(3));
+        let error = add.call(&[Any::from(1i64), Any::from("x")]).unwrap_err();
+        assert_eq!(error.to_string(), "TypeError: add: argument #1 must be int, got \"x\"");
+        assert_eq!(add.call(&[]).unwrap_err().message(), "add: argument #0 is missing");
+    }
+
+    #[test]
+    fn panics_become_errors() {
+        let bad = Function::new(|_| panic!("oh no"));
+        assert_eq!(bad.call(&[]).unwrap_err().to_string(), "InternalError: the function panicked: oh no");
+    }
+
+    #[test]
+    fn c_functions_keep_their_library_alive() {
+        unsafe extern "C" fn seven(_: *mut c_void, _: *const Any, _: i32, result: *mut Any) -> i32 {
+            // SAFETY: the caller passes room for a result.
+            unsafe { *result = Any::from(7i64) };
+            0
+        }
+        let library = std::sync::Arc::new(());
+        // SAFETY: `seven` follows the convention.
+        let function = unsafe { Function::from_c(seven, library.clone()) };
+        assert_eq!(function.call(&[]).unwrap().get::<i64>(), Some(7));
+        assert_eq!(std::sync::Arc::strong_count(&library), 2);
+        drop(function);
+        assert_eq!(std::sync::Arc::strong_count(&library), 1);
+    }
+}

@@ -1,0 +1,36 @@
+//! Objects that only the code that made them understands, such as a builtin's state kept between calls.
+use super::index;
+use super::object::{Cell, Ref};
+use std::any::Any as RustAny;
+use std::fmt;
+
+/// The cell of an opaque object.
+pub struct OpaqueCell(Box<dyn RustAny + Send + Sync>);
+
+// SAFETY: the index is Hammock's own, and only `Opaque::new` makes such objects.
+unsafe impl Cell for OpaqueCell {
+    const TYPE_INDEX: i32 = index::OPAQUE;
+}
+
+/// A Rust value behind a reference-counted handle.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Opaque(pub(super) Ref<OpaqueCell>);
+
+impl Opaque {
+    /// Wraps a value.
+    pub fn new<T: RustAny + Send + Sync>(value: T) -> Opaque {
+        Opaque(Ref::allocate::<(), u8>(0, |_| (OpaqueCell(Box::new(value)), ())))
+    }
+
+    /// The value, if it is a `T`.
+    pub fn downcast<T: RustAny>(&self) -> Option<&T> {
+        self.0.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Opaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Object")
+    }
+}

@@ -1,0 +1,46 @@
+//! Storage: memory that tensors are placed into, by plan.
+use super::object::{Cell, Ref};
+use super::tensor::Owner;
+use super::tensor_view::check_range;
+use super::{DType, Tensor, TensorError, index};
+use crate::memory::Block;
+use std::fmt;
+
+/// The cell of a storage object.
+pub struct StorageCell(Block);
+
+// SAFETY: the index is Hammock's own, and only `Storage::new` makes such objects.
+unsafe impl Cell for StorageCell {
+    const TYPE_INDEX: i32 = index::STORAGE;
+}
+
+/// A block of an allocator, shared by the tensors in it.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Storage(pub(super) Ref<StorageCell>);
+
+impl Storage {
+    /// Wraps a block.
+    pub fn new(block: Block) -> Storage {
+        Storage(Ref::allocate::<(), u8>(0, |_| (StorageCell(block), ())))
+    }
+
+    /// The block.
+    pub fn block(&self) -> &Block {
+        &self.0.0
+    }
+
+    /// A dense tensor `byte_offset` bytes into the storage.
+    pub fn tensor(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
+        let block = self.block();
+        check_range(dtype, shape, byte_offset, block.size())?;
+        let data = block.as_ptr().wrapping_add(byte_offset);
+        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, Owner::Storage(self.clone())))
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Storage({} bytes, {})", self.block().size(), self.block().device())
+    }
+}

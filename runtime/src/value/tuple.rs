@@ -1,0 +1,148 @@
+//! Tuples: immutable sequences of values, tvm-ffi's `Array`.
+use super::object::{Cell, Ref};
+use super::{Any, index};
+use std::cell::{Cell as Slot, RefCell};
+use std::ffi::c_void;
+use std::fmt;
+use std::ops::Deref;
+
+/// tvm-ffi's sequence cell.
+#[repr(C)]
+pub struct SeqCell {
+    data: *mut Any,
+    len: i64,
+    capacity: i64,
+    data_deleter: Option<unsafe extern "C" fn(*mut c_void)>,
+}
+
+// SAFETY: tvm-ffi fixes this layout for index 71; arrays are not written while shared.
+unsafe impl Cell for SeqCell {
+    const TYPE_INDEX: i32 = index::ARRAY;
+}
+
+/// Drops the items that lie behind a tuple's cell.
+struct Items {
+    data: *mut Any,
+    len: usize,
+}
+
+impl Drop for Items {
+    fn drop(&mut self) {
+        // SAFETY: the items were written on construction and are moved out here, once each.
+        drop_nested((0..self.len).map(|i| unsafe { self.data.add(i).read() }));
+    }
+}
+
+/// How deeply values may nest before the rest of them is dropped one after the other instead of recursively.
+const MAX_DROP_DEPTH: u32 = 64;
+
+thread_local! {
+    static DEPTH: Slot<u32> = const { Slot::new(0) };
+    static PENDING: RefCell<Vec<Any>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Drops the contents of a value, or, when that is itself part of a deep chain of drops, sets them aside for later.
+///
+/// Chains of values (a closure that holds a closure, …) can be as long as memory is big; the native stack is not.
+pub(super) fn drop_nested(values: impl Iterator<Item = Any>) {
+    let depth = DEPTH.get();
+    if depth >= MAX_DROP_DEPTH {
+        // Without the list, at a thread's end, leaking the rest of a deep chain is the safe choice.
+        let _ = PENDING.try_with(|pending| pending.borrow_mut().extend(values.filter(Any::is_object)));
+        return;
+    }
+    DEPTH.set(depth + 1);
+    values.for_each(drop);
+    if depth == 0 {
+        drop_pending();
+    }
+    DEPTH.set(depth);
+}
+
+fn drop_pending() {
+    while let Ok(Some(value)) = PENDING.try_with(|pending| pending.borrow_mut().pop()) {
+        drop(value);
+    }
+}
+
+/// A tuple value. Cheap to clone; dereferences to its fields.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Tuple(pub(super) Ref<SeqCell>);
+
+impl Tuple {
+    /// A tuple of the given fields.
+    pub fn new(fields: impl ExactSizeIterator<Item = Any>) -> Tuple {
+        let capacity = fields.len();
+        Tuple(Ref::allocate::<Items, Any>(capacity, |data| {
+            let mut len = 0;
+            for field in fields.take(capacity) {
+                // SAFETY: the tail has room for `capacity` values.
+                unsafe { data.add(len).write(field) };
+                len += 1;
+            }
+            let cell = SeqCell { data, len: len as i64, capacity: capacity as i64, data_deleter: None };
+            (cell, Items { data, len })
+        }))
+    }
+
+    /// The fields.
+    pub fn as_slice(&self) -> &[Any] {
+        if self.0.len <= 0 {
+            return &[];
+        }
+        // SAFETY: the cell describes values that live and stay as they are while the object is shared.
+        unsafe { std::slice::from_raw_parts(self.0.data, self.0.len as usize) }
+    }
+
+    /// The same tuple with field `position` emptied.
+    pub fn without(&self, position: usize) -> Tuple {
+        let keep = |(i, field): (usize, &Any)| if i == position { Any::NONE } else { field.clone() };
+        Tuple::new(self.iter().enumerate().map(keep))
+    }
+}
+
+impl Deref for Tuple {
+    type Target = [Any];
+
+    fn deref(&self) -> &[Any] {
+        self.as_slice()
+    }
+}
+
+impl FromIterator<Any> for Tuple {
+    fn from_iter<I: IntoIterator<Item = Any>>(fields: I) -> Tuple {
+        Tuple::new(fields.into_iter().collect::<Vec<_>>().into_iter())
+    }
+}
+
+impl fmt::Debug for Tuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Closure;
+
+    #[test]
+    fn holds_fields_of_any_kind() {
+        let tuple: Tuple = [Any::from(1i64), Any::from("a long enough string"), Any::NONE].into_iter().collect();
+        let copy = tuple.without(0);
+        drop(tuple);
+        assert!(copy[0].is_none());
+        assert_eq!(copy[1].as_str(), Some("a long enough string"));
+        assert_eq!(copy.len(), 3);
+    }
+
+    #[test]
+    fn drops_long_chains_without_recursion() {
+        let mut chain = Any::NONE;
+        for _ in 0..200_000 {
+            chain = Tuple::new([chain].into_iter()).into();
+            chain = Closure::new(0, 0, vec![chain]).into();
+        }
+    }
+}
