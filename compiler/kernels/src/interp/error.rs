@@ -1,0 +1,58 @@
+//! What can go wrong in a run.
+
+use hammock_ir::{DType, Name, Span};
+use hammock_runtime::TensorError;
+use thiserror::Error;
+
+/// A fault, and the function it happened in.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("in TIR function `{function}`: {fault}")]
+pub struct InterpError {
+    /// The function's symbol.
+    pub function: Name,
+    /// Where the statement stands in the text.
+    pub span: Span,
+    /// What happened.
+    #[source]
+    pub fault: Fault,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the message says what each is, and fields are named after what they hold")]
+pub enum Fault {
+    #[error("it takes {expected} arguments, {actual} were given")]
+    ArgumentCount { expected: usize, actual: usize },
+    #[error("argument `{param}` should be {expected}, {actual} was given")]
+    ArgumentKind { param: Name, expected: String, actual: String },
+    #[error("argument `{param}`: {what} should be {expected}, it is {actual}")]
+    ArgumentShape { param: Name, what: String, expected: i64, actual: i64 },
+    #[error("index {index} is outside of dimension {axis} of buffer `{buffer}`, whose size is {extent}")]
+    OutOfBounds { buffer: Name, axis: usize, index: i64, extent: i64 },
+    #[error("element {element} of buffer `{buffer}` lies outside of its memory of {bytes} bytes")]
+    OutsideMemory { buffer: Name, element: i64, bytes: usize },
+    #[error("buffer `{buffer}` has {expected} dimensions, {actual} indices were given")]
+    IndexCount { buffer: Name, expected: usize, actual: usize },
+    #[error("memory of buffer `{0}` was used after the end of its scope")]
+    Dangling(Name),
+    #[error("an allocation of {0} elements is too large")]
+    AllocationSize(i64),
+    #[error("variable `{0}` has no value")]
+    Unbound(Name),
+    #[error("division by zero")]
+    DivisionByZero,
+    #[error("{kind}: {message}")]
+    Assertion { kind: Name, message: String },
+    #[error("the function `{0}` cannot be called by the interpreter")]
+    Callee(Name),
+    #[error("intrinsic `{name}` takes {expected} arguments, {actual} were given")]
+    IntrinsicArguments { name: Name, expected: usize, actual: usize },
+    #[error("{what} of dtype {dtype} cannot be interpreted")]
+    Unsupported { what: &'static str, dtype: DType },
+    #[error("expected {expected}, found {found}")]
+    Mismatch { expected: &'static str, found: String },
+    #[error("loop step is zero")]
+    ZeroStep,
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+}

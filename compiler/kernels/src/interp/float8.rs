@@ -1,0 +1,168 @@
+//! Floats of 8, 6 and 4 bits: one description a format, one encoder and decoder for all.
+
+use hammock_ir::DType;
+use hammock_runtime::value::dtype_code as code;
+
+/// How a small float is laid out: sign (if any), exponent, mantissa.
+#[derive(Clone, Copy)]
+pub struct Format {
+    exponent_bits: u32,
+    mantissa_bits: u32,
+    bias: i32,
+    signed: bool,
+    special: Special,
+}
+
+/// Which codes are not finite numbers.
+#[derive(Clone, Copy, PartialEq)]
+enum Special {
+    /// The highest exponent holds infinity and NaN, as in IEEE 754.
+    Ieee,
+    /// All ones is NaN, there is no infinity.
+    OnesNan,
+    /// Negative zero is NaN, there is no infinity.
+    NegativeZeroNan,
+    /// Every code is a number.
+    None,
+}
+
+/// The format of a dtype, if it is a small float.
+pub fn format(dtype: DType) -> Option<Format> {
+    let new = |exponent_bits, mantissa_bits, bias, special| {
+        Some(Format { exponent_bits, mantissa_bits, bias, signed: true, special })
+    };
+    match dtype.code {
+        code::FLOAT8_E3M4 => new(3, 4, 3, Special::Ieee),
+        code::FLOAT8_E4M3 => new(4, 3, 7, Special::Ieee),
+        code::FLOAT8_E4M3B11FNUZ => new(4, 3, 11, Special::NegativeZeroNan),
+        code::FLOAT8_E4M3FN => new(4, 3, 7, Special::OnesNan),
+        code::FLOAT8_E4M3FNUZ => new(4, 3, 8, Special::NegativeZeroNan),
+        code::FLOAT8_E5M2 => new(5, 2, 15, Special::Ieee),
+        code::FLOAT8_E5M2FNUZ => new(5, 2, 16, Special::NegativeZeroNan),
+        code::FLOAT8_E8M0FNU => {
+            Some(Format { exponent_bits: 8, mantissa_bits: 0, bias: 127, signed: false, special: Special::OnesNan })
+        }
+        code::FLOAT6_E2M3FN => new(2, 3, 1, Special::None),
+        code::FLOAT6_E3M2FN => new(3, 2, 3, Special::None),
+        code::FLOAT4_E2M1FN => new(2, 1, 1, Special::None),
+        _ => None,
+    }
+}
+
+impl Format {
+    /// The number a code stands for.
+    pub fn decode(self, bits: u8) -> f64 {
+        let magnitude = u32::from(bits) & self.magnitude_mask();
+        let negative = self.signed && u32::from(bits) >> (self.exponent_bits + self.mantissa_bits) & 1 == 1;
+        let sign = if negative { -1.0 } else { 1.0 };
+        match self.special {
+            Special::OnesNan if magnitude == self.magnitude_mask() => f64::NAN,
+            Special::NegativeZeroNan if magnitude == 0 && negative => f64::NAN,
+            Special::Ieee if magnitude == self.infinity() => sign * f64::INFINITY,
+            Special::Ieee if magnitude > self.infinity() => f64::NAN,
+            _ => sign * self.finite(magnitude),
+        }
+    }
+
+    /// The code of the nearest number, ties to even. What is too large becomes infinity, NaN in formats without
+    /// infinity, and the largest number in formats without either.
+    pub fn encode(self, value: f64) -> u8 {
+        let sign =
+            if self.signed && value.is_sign_negative() { 1 << (self.exponent_bits + self.mantissa_bits) } else { 0 };
+        if value.is_nan() || (!self.signed && value < 0.0) {
+            return self.nan() as u8;
+        }
+        let magnitude = self.nearest(value.abs());
+        let overflows = magnitude > self.largest();
+        match self.special {
+            Special::NegativeZeroNan if overflows || (magnitude == 0 && sign != 0) => {
+                if overflows {
+                    self.nan() as u8
+                } else {
+                    0
+                }
+            }
+            Special::Ieee if overflows => (sign | self.infinity()) as u8,
+            Special::OnesNan if overflows => (sign | self.magnitude_mask()) as u8,
+            Special::None if overflows => (sign | self.largest()) as u8,
+            _ => (sign | magnitude) as u8,
+        }
+    }
+
+    /// The magnitude code nearest to a value that is not negative; one more than the largest if it is beyond.
+    fn nearest(self, value: f64) -> u32 {
+        let beyond = self.largest() + 1;
+        let (mut low, mut high) = (0, beyond);
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if self.finite(middle) <= value { low = middle } else { high = middle }
+        }
+        let (below, above) = (self.finite(low), self.finite(high));
+        let up = value - below > above - value || (value - below == above - value && low % 2 == 1);
+        if up && value > below { high } else { low }
+    }
+
+    /// The finite reading of a magnitude code, specials included.
+    fn finite(self, magnitude: u32) -> f64 {
+        let (exponent, mantissa) = (magnitude >> self.mantissa_bits, magnitude & ((1 << self.mantissa_bits) - 1));
+        let fraction = f64::from(mantissa) / f64::from(1u32 << self.mantissa_bits);
+        if exponent == 0 && self.mantissa_bits > 0 {
+            return fraction * 2f64.powi(1 - self.bias);
+        }
+        (1.0 + fraction) * 2f64.powi(exponent as i32 - self.bias)
+    }
+
+    fn magnitude_mask(self) -> u32 {
+        (1 << (self.exponent_bits + self.mantissa_bits)) - 1
+    }
+
+    fn infinity(self) -> u32 {
+        ((1 << self.exponent_bits) - 1) << self.mantissa_bits
+    }
+
+    fn largest(self) -> u32 {
+        match self.special {
+            Special::Ieee => self.infinity() - 1,
+            Special::OnesNan => self.magnitude_mask() - 1,
+            Special::NegativeZeroNan | Special::None => self.magnitude_mask(),
+        }
+    }
+
+    fn nan(self) -> u32 {
+        match self.special {
+            Special::NegativeZeroNan => 1 << (self.exponent_bits + self.mantissa_bits),
+            Special::Ieee => self.infinity() | 1 << (self.mantissa_bits - 1),
+            Special::OnesNan => self.magnitude_mask(),
+            Special::None => self.largest(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_survives_a_round_trip() {
+        for name in ["float8_e3m4", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn"] {
+            let dtype: DType = name.parse().unwrap();
+            let format = format(dtype).unwrap();
+            for bits in 0..=((1u32 << dtype.bits) - 1) as u8 {
+                let value = format.decode(bits);
+                let again = format.encode(value);
+                assert!(value.is_nan() && format.decode(again).is_nan() || again == bits, "{name} {bits} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn known_numbers() {
+        let e4m3 = format(DType::FLOAT8_E4M3FN).unwrap();
+        assert_eq!(e4m3.decode(0x7e), 448.0);
+        assert_eq!(e4m3.encode(1.0), 0x38);
+        assert!(e4m3.decode(e4m3.encode(1e9)).is_nan());
+        let e5m2 = format(DType::FLOAT8_E5M2).unwrap();
+        assert_eq!(e5m2.decode(e5m2.encode(1e9)), f64::INFINITY);
+        assert_eq!(e5m2.encode(1.125), 0x3c, "ties go to even");
+    }
+}

@@ -1,0 +1,130 @@
+//! Memory: a stack of byte arrays, each element access checked.
+
+use super::{Fault, Value, number};
+use hammock_ir::{DType, Name};
+
+/// A place in the memory of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    memory: usize,
+    /// Distance from the start of that memory, in bits (types below a byte are packed).
+    bits: i64,
+}
+
+impl Pointer {
+    /// The place `bytes` further.
+    pub(super) fn offset_bytes(self, bytes: i64) -> Pointer {
+        Pointer { bits: self.bits.wrapping_add(bytes.wrapping_mul(8)), ..self }
+    }
+
+    /// The place `elements` further.
+    pub(super) fn offset(self, elements: i64, dtype: DType) -> Pointer {
+        let step = i64::from(dtype.bits) * i64::from(dtype.lanes);
+        Pointer { bits: self.bits.wrapping_add(elements.wrapping_mul(step)), ..self }
+    }
+}
+
+/// All memory of a run. Allocations end in the reverse order of their beginning.
+#[derive(Default)]
+pub(super) struct Heap(Vec<Memory>);
+
+struct Memory {
+    bytes: Vec<u8>,
+    written: bool,
+}
+
+/// Larger allocations are taken for mistakes.
+const LIMIT: usize = 1 << 36;
+
+impl Heap {
+    /// A new memory with these contents.
+    pub fn add(&mut self, bytes: Vec<u8>) -> Pointer {
+        self.0.push(Memory { bytes, written: false });
+        Pointer { memory: self.0.len() - 1, bits: 0 }
+    }
+
+    /// A new memory for `elements` of a dtype, filled with ones.
+    pub fn allocate(&mut self, elements: i64, dtype: DType) -> Result<Pointer, Fault> {
+        let count = usize::try_from(elements).ok();
+        let bytes = count.and_then(|n| dtype.storage_bytes(n)).filter(|n| *n <= LIMIT);
+        Ok(self.add(vec![0xff; bytes.ok_or(Fault::AllocationSize(elements))?]))
+    }
+
+    /// A mark to return to with [`Heap::release`].
+    pub fn mark(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Ends all memories begun since the mark.
+    pub fn release(&mut self, mark: usize) {
+        self.0.truncate(mark);
+    }
+
+    /// The bytes behind a pointer to the start of a memory, if anything was written there.
+    pub fn written(&self, pointer: Pointer) -> Option<&[u8]> {
+        self.0.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())
+    }
+
+    /// The scalar or vector at `element` of the elements behind `base`.
+    pub fn load(&self, base: Pointer, element: i64, dtype: DType, name: &Name) -> Result<Value, Fault> {
+        let scalar = |lane: i64| {
+            let at = base.offset(element, dtype).offset(lane, dtype.element());
+            let memory = self.0.get(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
+            let bits = memory.read(at.bits, dtype.bits).ok_or_else(|| memory.outside(element, name))?;
+            number::from_bits(bits, dtype)
+        };
+        match dtype.lanes {
+            1 => scalar(0),
+            lanes => Ok(Value::Vector((0..i64::from(lanes)).map(scalar).collect::<Result<_, _>>()?)),
+        }
+    }
+
+    /// Stores a scalar or vector at `element` of the elements behind `base`.
+    pub fn store(
+        &mut self,
+        base: Pointer,
+        element: i64,
+        dtype: DType,
+        value: &Value,
+        name: &Name,
+    ) -> Result<(), Fault> {
+        for lane in 0..dtype.lanes {
+            let at = base.offset(element, dtype).offset(i64::from(lane), dtype.element());
+            let bits = number::to_bits(value.lane(usize::from(lane)), dtype)?;
+            let memory = self.0.get_mut(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
+            memory.write(at.bits, dtype.bits, bits).ok_or_else(|| memory.outside(element, name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Memory {
+    fn read(&self, at: i64, width: u8) -> Option<u64> {
+        let (start, shift) = (usize::try_from(at / 8).ok()?, at % 8);
+        if width < 8 {
+            return Some(u64::from(*self.bytes.get(start)?) >> shift & ((1 << width) - 1));
+        }
+        let bytes = self.bytes.get(start..start.checked_add(usize::from(width / 8))?)?;
+        let mut word = [0; 8];
+        word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(u64::from_le_bytes(word))
+    }
+
+    fn write(&mut self, at: i64, width: u8, bits: u64) -> Option<()> {
+        let (start, shift) = (usize::try_from(at / 8).ok()?, at % 8);
+        if width < 8 {
+            let mask = ((1u8 << width) - 1) << shift;
+            let byte = self.bytes.get_mut(start)?;
+            *byte = *byte & !mask | ((bits as u8) << shift) & mask;
+        } else {
+            let bytes = self.bytes.get_mut(start..start.checked_add(usize::from(width / 8))?)?;
+            bytes.copy_from_slice(bits.to_le_bytes().get(..usize::from(width / 8))?);
+        }
+        self.written = true;
+        Some(())
+    }
+
+    fn outside(&self, element: i64, name: &Name) -> Fault {
+        Fault::OutsideMemory { buffer: name.clone(), element, bytes: self.bytes.len() }
+    }
+}
