@@ -1,0 +1,70 @@
+//! Why objects cannot be linked.
+
+use thiserror::Error;
+
+/// Why objects cannot be linked. Objects are named by their position among the inputs, from 0.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// An input is no well-formed ELF file.
+    #[error("object {object} cannot be read: {reason}")]
+    Malformed {
+        /// Which input.
+        object: usize,
+        /// What the reader found.
+        reason: String,
+    },
+    /// An input is no relocatable object for this machine.
+    #[error("object {object} is no relocatable ELF object for x86-64")]
+    WrongKind {
+        /// Which input.
+        object: usize,
+    },
+    /// A section needs something that the linker does not set up (thread-local storage, constructors), or is aligned
+    /// beyond a page.
+    #[error("object {object} has a section `{section}`, which is not supported")]
+    Section {
+        /// Which input.
+        object: usize,
+        /// The section.
+        section: String,
+    },
+    /// A symbol is defined twice.
+    #[error("symbol `{symbol}` is defined by object {first} and by object {second}")]
+    Duplicate {
+        /// The symbol.
+        symbol: String,
+        /// The first definition's object.
+        first: usize,
+        /// The second definition's object.
+        second: usize,
+    },
+    /// A symbol is used that nothing defines.
+    #[error("symbol `{symbol}`, which object {object} uses, is defined neither by an object nor by libc or libm")]
+    Undefined {
+        /// The symbol.
+        symbol: String,
+        /// The object that uses it.
+        object: usize,
+    },
+    /// A relocation is of a kind that position-independent code does not need.
+    #[error(
+        "object {object} has a relocation of type {kind} in `{section}`, which is not supported in a shared library"
+    )]
+    Relocation {
+        /// Which input.
+        object: usize,
+        /// The section with the relocation.
+        section: String,
+        /// The relocation's number in the x86-64 ABI.
+        kind: u32,
+    },
+    /// The distance between a place and what it refers to does not fit the instruction.
+    #[error("the distance from `{section}` of object {object} to what it refers to does not fit in 32 bits")]
+    OutOfRange {
+        /// Which input.
+        object: usize,
+        /// The section with the relocation.
+        section: String,
+    },
+}

@@ -1,0 +1,110 @@
+//! What the C library and its mathematics part provide to kernels.
+
+/// A system library that symbols can be bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SystemLibrary {
+    /// The C library.
+    C,
+    /// Its mathematics.
+    Math,
+}
+
+impl SystemLibrary {
+    /// The name the loader knows it by.
+    pub fn soname(self) -> &'static str {
+        match self {
+            SystemLibrary::C => "libc.so.6",
+            SystemLibrary::Math => "libm.so.6",
+        }
+    }
+
+    /// The library that defines a symbol.
+    pub fn of(symbol: &str) -> Option<SystemLibrary> {
+        if C.contains(&symbol) {
+            return Some(SystemLibrary::C);
+        }
+        let base = symbol.strip_suffix('f').filter(|base| MATH.contains(base)).unwrap_or(symbol);
+        MATH.contains(&base).then_some(SystemLibrary::Math)
+    }
+}
+
+/// What compilers call by themselves, and a little for external kernels.
+const C: &[&str] = &[
+    "abort", "abs", "bcmp", "calloc", "free", "labs", "malloc", "memchr", "memcmp", "memcpy", "memmove", "memset",
+    "printf", "puts", "qsort", "rand", "realloc", "strcmp", "strlen", "strncmp",
+];
+
+/// Functions of double; with `f` appended, of float.
+const MATH: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "fdim",
+    "floor",
+    "fma",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frexp",
+    "hypot",
+    "ilogb",
+    "ldexp",
+    "lgamma",
+    "llrint",
+    "llround",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "lrint",
+    "lround",
+    "modf",
+    "nearbyint",
+    "nextafter",
+    "pow",
+    "remainder",
+    "rint",
+    "round",
+    "roundeven",
+    "scalbn",
+    "sin",
+    "sincos",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn float_and_double_functions_are_of_the_mathematics_library() {
+        for name in ["exp", "expf", "erf", "erff", "fmodf", "ldexpf"] {
+            assert_eq!(SystemLibrary::of(name), Some(SystemLibrary::Math), "{name}");
+        }
+        assert_eq!(SystemLibrary::of("memcpy"), Some(SystemLibrary::C));
+        assert_eq!(SystemLibrary::of("expff"), None);
+        assert_eq!(SystemLibrary::of("no_such_function"), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! Reading: sections to carry over, symbols and relocations of the input objects.
+
+use crate::{
+    LinkError,
+    layout::{PAGE, Place},
+};
+use object::{
+    Architecture, BinaryFormat, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
+    SectionFlags, SymbolIndex, SymbolKind, SymbolSection, elf,
+};
+use rustc_hash::FxHashMap;
+
+/// The largest zero-filled section taken: what a 32-bit distance spans.
+const MAX_ZEROS: u64 = 1 << 31;
+
+/// A piece of an output section: one section of an object, or something the linker adds itself.
+pub(crate) struct Chunk<'a> {
+    pub place: Place,
+    pub align: u64,
+    /// Bytes in memory; zeros beyond `data`.
+    pub size: u64,
+    pub data: &'a [u8],
+    /// The object it came from and the section's name, for messages.
+    pub object: usize,
+    pub name: &'a str,
+}
+
+/// A symbol as one object has it.
+pub(crate) struct Symbol<'a> {
+    pub name: &'a str,
+    pub object: usize,
+    pub size: u64,
+    pub is_function: bool,
+    pub binding: Binding,
+    pub value: Value,
+}
+
+/// Who sees a symbol.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binding {
+    Local,
+    /// Other objects, but not users of the library.
+    Hidden,
+    Weak,
+    Global,
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Value {
+    Undefined { weak: bool },
+    Absolute(u64),
+    Place { chunk: usize, offset: u64 },
+}
+
+/// A place whose bytes depend on an address.
+pub(crate) struct Relocation {
+    pub chunk: usize,
+    pub offset: u64,
+    pub kind: elf::RelocationType,
+    pub symbol: usize,
+    pub addend: i64,
+}
+
+/// Everything read.
+#[derive(Default)]
+pub(crate) struct Inputs<'a> {
+    pub chunks: Vec<Chunk<'a>>,
+    pub symbols: Vec<Symbol<'a>>,
+    pub relocations: Vec<Relocation>,
+}
+
+impl<'a> Inputs<'a> {
+    pub fn read(objects: &[&'a [u8]]) -> Result<Self, LinkError> {
+        let mut inputs = Inputs::default();
+        for (number, bytes) in objects.iter().enumerate() {
+            inputs.read_object(number, bytes)?;
+        }
+        Ok(inputs)
+    }
+
+    /// Adds a piece of the linker's own with a global symbol for it.
+    pub fn add(&mut self, symbol: &'a str, chunk: Chunk<'a>) {
+        self.symbols.push(Symbol {
+            name: symbol,
+            object: chunk.object,
+            size: chunk.size,
+            is_function: false,
+            binding: Binding::Global,
+            value: Value::Place { chunk: self.chunks.len(), offset: 0 },
+        });
+        self.chunks.push(chunk);
+    }
+
+    fn read_object(&mut self, number: usize, bytes: &'a [u8]) -> Result<(), LinkError> {
+        let bad = |e: object::read::Error| LinkError::Malformed { object: number, reason: e.to_string() };
+        let file = object::File::parse(bytes).map_err(bad)?;
+        if file.format() != BinaryFormat::Elf
+            || file.architecture() != Architecture::X86_64
+            || file.kind() != ObjectKind::Relocatable
+        {
+            return Err(LinkError::WrongKind { object: number });
+        }
+        let mut chunk_of = FxHashMap::default();
+        for section in file.sections() {
+            let name = section.name().map_err(bad)?;
+            if let Some(place) = place_of(number, name, section.flags())? {
+                chunk_of.insert(section.index(), self.chunks.len());
+                let data = section.data().map_err(bad)?;
+                let align = section.align().max(1);
+                let size = if place == Place::Bss { section.size() } else { data.len() as u64 };
+                if !align.is_power_of_two() || align > PAGE || size > MAX_ZEROS.max(data.len() as u64) {
+                    return Err(LinkError::Section { object: number, section: name.into() });
+                }
+                self.chunks.push(Chunk { place, align, size, data, object: number, name });
+            }
+        }
+        let mut symbol_of = FxHashMap::default();
+        for symbol in file.symbols() {
+            symbol_of.insert(symbol.index(), self.symbols.len());
+            let value = value_of(&symbol, &chunk_of);
+            self.symbols.push(Symbol {
+                name: symbol.name().map_err(bad)?,
+                object: number,
+                size: symbol.size(),
+                is_function: symbol.kind() == SymbolKind::Text,
+                binding: binding_of(&symbol),
+                value,
+            });
+        }
+        for section in file.sections() {
+            if let Some(&chunk) = chunk_of.get(&section.index()) {
+                self.read_relocations(chunk, &section, &symbol_of)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_relocations(
+        &mut self,
+        chunk: usize,
+        section: &object::Section<'a, '_>,
+        symbol_of: &FxHashMap<SymbolIndex, usize>,
+    ) -> Result<(), LinkError> {
+        let (object, name) = (self.chunks[chunk].object, self.chunks[chunk].name);
+        for (offset, relocation) in section.relocations() {
+            let RelocationFlags::Elf { r_type: kind } = relocation.flags() else { continue };
+            if kind == elf::R_X86_64_NONE {
+                continue;
+            }
+            let symbol = match relocation.target() {
+                RelocationTarget::Symbol(index) => symbol_of.get(&index).copied(),
+                _ => None,
+            };
+            let symbol = symbol.ok_or(LinkError::Relocation { object, section: name.into(), kind: kind.0 })?;
+            self.relocations.push(Relocation { chunk, offset, kind, symbol, addend: relocation.addend() });
+        }
+        Ok(())
+    }
+}
+
+/// Where a section goes; `None` for one that is not loaded.
+fn place_of(object: usize, name: &str, flags: SectionFlags) -> Result<Option<Place>, LinkError> {
+    let SectionFlags::Elf { sh_type, sh_flags } = flags else { return Ok(None) };
+    let has = |flag: elf::SectionFlags| sh_flags.0 & flag.0 != 0;
+    let runs_at_load = [elf::SHT_INIT_ARRAY, elf::SHT_FINI_ARRAY, elf::SHT_PREINIT_ARRAY].contains(&sh_type);
+    if has(elf::SHF_TLS) || runs_at_load {
+        return Err(LinkError::Section { object, section: name.into() });
+    }
+    Ok(match () {
+        () if !has(elf::SHF_ALLOC) || sh_type == elf::SHT_NOTE => None,
+        () if sh_type == elf::SHT_NOBITS => Some(Place::Bss),
+        () if has(elf::SHF_EXECINSTR) => Some(Place::Text),
+        () if has(elf::SHF_WRITE) && name.starts_with(".data.rel.ro") => Some(Place::RelRo),
+        () if has(elf::SHF_WRITE) => Some(Place::Data),
+        () if name == ".eh_frame" => Some(Place::EhFrame),
+        () => Some(Place::ReadOnly),
+    })
+}
+
+fn value_of(symbol: &object::Symbol<'_, '_>, chunk_of: &FxHashMap<object::SectionIndex, usize>) -> Value {
+    match symbol.section() {
+        SymbolSection::Absolute => Value::Absolute(symbol.address()),
+        SymbolSection::Section(index) => match chunk_of.get(&index) {
+            Some(&chunk) => Value::Place { chunk, offset: symbol.address() },
+            None => Value::Undefined { weak: true },
+        },
+        _ => Value::Undefined { weak: symbol.is_weak() },
+    }
+}
+
+fn binding_of(symbol: &object::Symbol<'_, '_>) -> Binding {
+    let visibility = symbol.flags().elf_visibility().unwrap_or(elf::STV_DEFAULT);
+    match () {
+        () if symbol.is_local() => Binding::Local,
+        () if visibility == elf::STV_HIDDEN || visibility == elf::STV_INTERNAL => Binding::Hidden,
+        () if symbol.is_weak() => Binding::Weak,
+        () => Binding::Global,
+    }
+}

@@ -1,0 +1,198 @@
+//! What each symbol refers to, and which slots that needs.
+
+use crate::{
+    LinkError,
+    imports::SystemLibrary,
+    input::{Binding, Inputs, Relocation, Symbol, Value},
+    layout::Place,
+};
+use object::elf;
+use rustc_hash::FxHashMap;
+
+/// What a symbol refers to in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Target {
+    Absolute(u64),
+    Place {
+        chunk: usize,
+        offset: u64,
+    },
+    /// A symbol of a system library, by its number among the imports.
+    Import(usize),
+}
+
+/// Targets by symbol, and what the library takes from others and gives to them.
+pub(crate) struct Resolved<'a> {
+    pub targets: Vec<Target>,
+    pub imports: Vec<(&'a str, SystemLibrary)>,
+    /// Symbols that users of the library see, by their numbers.
+    pub exports: Vec<usize>,
+}
+
+impl<'a> Resolved<'a> {
+    pub fn new(symbols: &[Symbol<'a>]) -> Result<Self, LinkError> {
+        let definitions = definitions(symbols)?;
+        let mut resolved = Resolved { targets: Vec::with_capacity(symbols.len()), imports: vec![], exports: vec![] };
+        let mut import_of = FxHashMap::default();
+        for (number, symbol) in symbols.iter().enumerate() {
+            let chosen = match symbol.binding {
+                Binding::Local => number,
+                _ => definitions.get(symbol.name).copied().unwrap_or(number),
+            };
+            let target = match symbols[chosen].value {
+                Value::Absolute(v) => Target::Absolute(v),
+                Value::Place { chunk, offset } => Target::Place { chunk, offset },
+                Value::Undefined { .. } if symbol.name.is_empty() => Target::Absolute(0),
+                Value::Undefined { weak } => match SystemLibrary::of(symbol.name) {
+                    Some(library) => Target::Import(*import_of.entry(symbol.name).or_insert_with(|| {
+                        resolved.imports.push((symbol.name, library));
+                        resolved.imports.len() - 1
+                    })),
+                    None if weak => Target::Absolute(0),
+                    None => return Err(LinkError::Undefined { symbol: symbol.name.into(), object: symbol.object }),
+                },
+            };
+            let is_exported = matches!(symbol.binding, Binding::Global | Binding::Weak);
+            if is_exported && chosen == number && matches!(target, Target::Place { .. }) {
+                resolved.exports.push(number);
+            }
+            resolved.targets.push(target);
+        }
+        Ok(resolved)
+    }
+}
+
+/// The definition that wins, by name: a strong one before weak ones, the first among equals.
+fn definitions<'a>(symbols: &[Symbol<'a>]) -> Result<FxHashMap<&'a str, usize>, LinkError> {
+    let mut chosen: FxHashMap<&str, usize> = FxHashMap::default();
+    for (number, symbol) in symbols.iter().enumerate() {
+        if symbol.binding == Binding::Local || matches!(symbol.value, Value::Undefined { .. }) {
+            continue;
+        }
+        let Some(&other) = chosen.get(symbol.name) else {
+            chosen.insert(symbol.name, number);
+            continue;
+        };
+        let is_weak = |s: &Symbol<'_>| s.binding == Binding::Weak;
+        if is_weak(&symbols[other]) && !is_weak(symbol) {
+            chosen.insert(symbol.name, number);
+        } else if !is_weak(&symbols[other]) && !is_weak(symbol) {
+            let (first, second) = (symbols[other].object, symbol.object);
+            return Err(LinkError::Duplicate { symbol: symbol.name.into(), first, second });
+        }
+    }
+    Ok(chosen)
+}
+
+/// Slots that relocations need, in order of first use.
+#[derive(Default)]
+pub(crate) struct Slots {
+    /// Addresses in the global offset table.
+    pub got: Vec<Target>,
+    /// Jumps to imported functions; each uses a slot of the table above.
+    pub plt: Vec<usize>,
+    got_of: FxHashMap<Target, usize>,
+    plt_of: FxHashMap<usize, usize>,
+}
+
+/// What a relocation stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// The 64-bit address, perhaps by the loader.
+    Address,
+    /// The 32-bit distance to the target or, for an imported function, to its jump.
+    Distance,
+    /// The 64-bit distance.
+    LongDistance,
+    /// The 32-bit distance to the target's slot in the table.
+    SlotDistance,
+    /// The distance to the target, after the load of a slot has been turned into a computation of the address.
+    Relaxed,
+}
+
+impl Slots {
+    /// What each relocation stores; makes the slots for that.
+    pub fn scan(inputs: &Inputs<'_>, targets: &[Target]) -> Result<(Self, Vec<Stored>), LinkError> {
+        let mut slots = Slots::default();
+        let stored = |r: &Relocation| slots.stored(inputs, r, targets[r.symbol]);
+        let stored = inputs.relocations.iter().map(stored).collect::<Result<_, _>>()?;
+        Ok((slots, stored))
+    }
+
+    fn stored(&mut self, inputs: &Inputs<'_>, r: &Relocation, target: Target) -> Result<Stored, LinkError> {
+        let chunk = &inputs.chunks[r.chunk];
+        let unsupported = || LinkError::Relocation { object: chunk.object, section: chunk.name.into(), kind: r.kind.0 };
+        let is_fixed = matches!(target, Target::Absolute(_));
+        match r.kind {
+            elf::R_X86_64_64 if is_fixed || chunk.place.is_writable() => Ok(Stored::Address),
+            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 if !is_fixed => {
+                if let Target::Import(import) = target {
+                    self.jump(import);
+                }
+                Ok(Stored::Distance)
+            }
+            elf::R_X86_64_PC64 if matches!(target, Target::Place { .. }) => Ok(Stored::LongDistance),
+            elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX
+                if matches!(target, Target::Place { .. }) && is_load(chunk.data, r.offset) =>
+            {
+                Ok(Stored::Relaxed)
+            }
+            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => {
+                self.slot(target);
+                Ok(Stored::SlotDistance)
+            }
+            _ => Err(unsupported()),
+        }
+    }
+
+    fn slot(&mut self, target: Target) -> usize {
+        *self.got_of.entry(target).or_insert_with(|| {
+            self.got.push(target);
+            self.got.len() - 1
+        })
+    }
+
+    fn jump(&mut self, import: usize) {
+        let slot = self.slot(Target::Import(import));
+        self.plt_of.entry(import).or_insert_with(|| {
+            self.plt.push(slot);
+            self.plt.len() - 1
+        });
+    }
+
+    /// The slot of a target.
+    pub fn slot_of(&self, target: Target) -> Option<usize> {
+        self.got_of.get(&target).copied()
+    }
+
+    /// The jump to an import.
+    pub fn jump_to(&self, import: usize) -> Option<usize> {
+        self.plt_of.get(&import).copied()
+    }
+}
+
+/// Relocations that the loader must apply: one for each slot and stored address that is not a plain number.
+pub(crate) fn loader_relocations(inputs: &Inputs<'_>, targets: &[Target], slots: &Slots, stored: &[Stored]) -> usize {
+    let moves = |t: &Target| !matches!(t, Target::Absolute(_));
+    let pairs = inputs.relocations.iter().zip(stored);
+    let addresses = pairs.filter(|(r, s)| **s == Stored::Address && moves(&targets[r.symbol]));
+    addresses.count() + slots.got.iter().filter(|t| moves(t)).count()
+}
+
+/// Whether the relocated field belongs to `mov slot(%rip), register`.
+fn is_load(code: &[u8], field: u64) -> bool {
+    field.checked_sub(2).and_then(|at| code.get(at as usize)) == Some(&MOV_LOAD)
+}
+
+/// The opcode of a load into a register.
+pub(crate) const MOV_LOAD: u8 = 0x8b;
+/// The opcode that computes the address instead.
+pub(crate) const LEA: u8 = 0x8d;
+
+/// Sizes of the slot tables.
+pub(crate) fn slot_tables(slots: &Slots) -> [(Place, u64); 2] {
+    [(Place::Got, 8 * slots.got.len() as u64), (Place::Plt, PLT_ENTRY * slots.plt.len() as u64)]
+}
+
+/// Bytes of one jump: an indirect jump through its slot, and padding.
+pub(crate) const PLT_ENTRY: u64 = 8;
