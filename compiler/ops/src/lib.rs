@@ -1,13 +1,25 @@
 //! Every operator, declared once.
 //!
 //! A family file declares its operators: signature, documentation, type rule, and how each becomes TIR. The importer
-//! binds the arguments of a call by [`Op::params`], the verifier and passes ask [`OpTable`], `LegalizeOps` asks
+//! binds the arguments of a call by [`Op::params`], the verifier and passes ask [`Table`], `LegalizeOps` asks
 //! [`Op::lowering`]. Nothing else in the project lists operators.
+//!
+//! - [`op`]: the declaration and the words to write it in.
+//! - [`context`]: a call as rules see it, [`rules`] that many operators share, [`dims`] arithmetic for them.
+//! - [`legalize`]: the builder of block TIR.
+//! - [`families`]: the operators.
 #![forbid(unsafe_code)]
 
+mod callee;
+pub mod context;
+pub mod dims;
+pub mod families;
 pub mod legalize;
-mod op;
+pub mod op;
+pub mod rules;
 mod table;
+mod text;
 
-pub use op::{AttrKind, Context, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
+pub use context::CallContext;
+pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
 pub use table::{Table, lookup, ops};

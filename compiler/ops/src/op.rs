@@ -1,20 +1,29 @@
-//! What an operator is.
+//! What an operator is, and the words in which family files declare one.
+//!
+//! ```ignore
+//! Op::new("sum")
+//!     .doc("Adds elements along axes, or all of them.")
+//!     .tensor("x")
+//!     .attr("axis", AttrKind::OptionalInts, NONE)
+//!     .attr("keepdims", AttrKind::Bool, false)
+//!     .infer(reduced)
+//!     .legalize(|call| …)
+//! ```
 
+use crate::{
+    context::CallContext,
+    legalize::{DecomposeFn, Emit, Legalized, TirFn},
+};
 use hammock_ir::{
-    AttrValue, Module, Type,
-    relax::{Call, Function, InferError},
+    AttrValue, Attrs, Type,
+    relax::{Call, InferError, Operand},
 };
 
-/// The context of a type rule: the module and function that a call stands in.
-pub struct Context<'a> {
-    /// The module.
-    pub module: &'a Module,
-    /// The function, for the types of variables.
-    pub function: &'a Function,
-}
-
 /// A type rule: the type of a call's result, from the types of its operands and its attributes.
-pub type InferFn = fn(&Context, &Call) -> Result<Type, InferError>;
+pub type InferFn = Box<dyn Fn(&CallContext) -> Result<Type, InferError> + Send + Sync>;
+
+/// The default of an attribute that may be left out and is then not given.
+pub const NONE: AttrValue = AttrValue::None;
 
 /// An operator: its name, what it takes, what it gives, and how it is computed.
 pub struct Op {
@@ -41,7 +50,8 @@ pub struct Param {
     pub name: &'static str,
     /// What may be given for it.
     pub kind: ParamKind,
-    /// What it is when nothing is given; `None` makes it required.
+    /// What it is when nothing is given; `None` makes it required. An operand whose default is `AttrValue::None` may
+    /// be absent: the call then ends before it, or holds an empty tuple when other operands follow.
     pub default: Option<AttrValue>,
 }
 
@@ -117,11 +127,139 @@ pub enum AttrKind {
 /// How an operator is computed.
 pub enum Lowering {
     /// By a TIR function that this builds.
-    Tir(crate::legalize::TirFn),
+    Tir(TirFn),
     /// By other operators.
-    Decompose(crate::legalize::DecomposeFn),
-    /// By a runtime function of that name, called with the operands.
+    Decompose(DecomposeFn),
+    /// By a runtime function of that name, called with the operands, then the attributes in order of declaration.
     Packed(&'static str),
     /// By a later pass or the code generator; the text says which, for the table.
     Structural(&'static str),
+}
+
+impl Op {
+    /// An operator without parameters. It is pure, of any type, and nothing is known of how it is computed.
+    pub fn new(name: &'static str) -> Self {
+        Op {
+            name,
+            doc: "",
+            params: Vec::new(),
+            attr_order: None,
+            pure: true,
+            infer: Box::new(|_| Ok(Type::Any)),
+            lowering: Lowering::Structural(""),
+        }
+    }
+
+    /// Says what it does.
+    pub fn doc(mut self, doc: &'static str) -> Self {
+        self.doc = doc;
+        self
+    }
+
+    /// Adds a tensor operand.
+    pub fn tensor(self, name: &'static str) -> Self {
+        self.operand(name, OperandKind::Tensor)
+    }
+
+    /// Adds an operand that must be given.
+    pub fn operand(self, name: &'static str, kind: OperandKind) -> Self {
+        self.param(name, ParamKind::Operand(kind), None)
+    }
+
+    /// Adds an operand that is `default` when nothing is given.
+    pub fn operand_or(self, name: &'static str, kind: OperandKind, default: impl Into<AttrValue>) -> Self {
+        self.param(name, ParamKind::Operand(kind), Some(default.into()))
+    }
+
+    /// Adds an attribute that must be given.
+    pub fn required(self, name: &'static str, kind: AttrKind) -> Self {
+        self.param(name, ParamKind::Attr(kind), None)
+    }
+
+    /// Adds an attribute with its default.
+    pub fn attr(self, name: &'static str, kind: AttrKind, default: impl Into<AttrValue>) -> Self {
+        self.param(name, ParamKind::Attr(kind), Some(default.into()))
+    }
+
+    fn param(mut self, name: &'static str, kind: ParamKind, default: Option<AttrValue>) -> Self {
+        debug_assert!(self.params.iter().all(|p| p.name != name), "{}: `{name}` twice", self.name);
+        self.params.push(Param { name, kind, default });
+        self
+    }
+
+    /// Sets the order to print attributes in, where it is not that of declaration.
+    pub fn attr_order(mut self, order: &'static [&'static str]) -> Self {
+        self.attr_order = Some(order);
+        self
+    }
+
+    /// Says that calls have a side effect.
+    pub fn impure(mut self) -> Self {
+        self.pure = false;
+        self
+    }
+
+    /// Sets the type rule.
+    pub fn infer(mut self, rule: impl Fn(&CallContext) -> Result<Type, InferError> + Send + Sync + 'static) -> Self {
+        self.infer = Box::new(rule);
+        self
+    }
+
+    /// Computes it by a TIR function.
+    pub fn legalize(
+        mut self,
+        build: impl Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync + 'static,
+    ) -> Self {
+        self.lowering = Lowering::Tir(Box::new(build));
+        self
+    }
+
+    /// Computes it by other operators.
+    pub fn decompose(
+        mut self,
+        rewrite: impl Fn(&CallContext, &mut dyn Emit) -> Result<Operand, InferError> + Send + Sync + 'static,
+    ) -> Self {
+        self.lowering = Lowering::Decompose(Box::new(rewrite));
+        self
+    }
+
+    /// Computes it by a runtime function.
+    pub fn packed(mut self, name: &'static str) -> Self {
+        self.lowering = Lowering::Packed(name);
+        self
+    }
+
+    /// Leaves it to a later pass or the code generator, and says which.
+    pub fn structural(mut self, by: &'static str) -> Self {
+        self.lowering = Lowering::Structural(by);
+        self
+    }
+}
+
+impl Op {
+    /// Its operands' parameters in order.
+    pub fn operands(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|p| matches!(p.kind, ParamKind::Operand(_)))
+    }
+
+    /// Its attributes' parameters in the order of printing, which is also that of [`Call::attrs`].
+    pub fn attrs(&self) -> Vec<&Param> {
+        let mut attrs: Vec<_> = self.params.iter().filter(|p| matches!(p.kind, ParamKind::Attr(_))).collect();
+        if let Some(order) = self.attr_order {
+            attrs.sort_by_key(|p| order.iter().position(|n| *n == p.name).unwrap_or(usize::MAX));
+        }
+        attrs
+    }
+
+    /// A call with some attributes given, the others at their defaults.
+    pub fn call<'v>(
+        &self,
+        args: Vec<Operand>,
+        given: impl IntoIterator<Item = (&'static str, AttrValue), IntoIter: Clone + 'v>,
+    ) -> Call {
+        let given = given.into_iter();
+        let value = |p: &Param| given.clone().find(|(n, _)| *n == p.name).map(|(_, v)| v).or_else(|| p.default.clone());
+        let attrs = self.attrs().into_iter().map(|p| (p.name, value(p).unwrap_or(NONE)));
+        Call::op(self.name, args, attrs.collect::<Attrs>())
+    }
 }

@@ -1,6 +1,6 @@
 //! The table of all operators.
 
-use crate::op::{Context, Op};
+use crate::{callee::infer_call, context::CallContext, op::Op};
 use hammock_ir::{
     Module, Type,
     relax::{Call, Callee, Function, InferError, OpTable},
@@ -12,7 +12,8 @@ static TABLE: LazyLock<BTreeMap<&'static str, Op>> =
 
 /// The operators of every family file.
 fn families() -> Vec<Vec<Op>> {
-    vec![]
+    use crate::families::*;
+    vec![unary::ops(), binary::ops(), create::ops(), linear_algebra::ops(), manipulate::ops(), reduce::ops()]
 }
 
 /// The operator of that name, without the `R.` prefix.
@@ -34,13 +35,10 @@ impl OpTable for Table {
     }
 
     fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError> {
-        match &call.callee {
-            Callee::Op(name) => match lookup(name) {
-                Some(op) => (op.infer)(&Context { module, function }, call),
-                None => Err(InferError::new(format!("there is no operator `R.{name}`"))),
-            },
-            Callee::Extern(_) => Ok(call.ty_args.first().cloned().unwrap_or(Type::Any)),
-            Callee::Global(_) | Callee::Var(_) => Ok(call.ty_args.first().cloned().unwrap_or(Type::Any)),
+        let Callee::Op(name) = &call.callee else { return infer_call(module, function, call) };
+        match lookup(name) {
+            Some(op) => (op.infer)(&CallContext { module, function, op, call }),
+            None => Err(InferError::new(format!("there is no operator `R.{name}`"))),
         }
     }
 }

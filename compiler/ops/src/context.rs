@@ -1,0 +1,42 @@
+//! A call as type rules and legalizations see it: operands by name, with their types.
+//!
+//! Every accessor returns an error that names the operator and the parameter, so a rule is a straight line of `?`.
+
+mod attrs;
+mod operands;
+
+use crate::op::Op;
+use hammock_ir::{
+    Module,
+    relax::{Call, Function, InferError},
+};
+use std::fmt::Display;
+
+/// A call of an operator, and where it stands.
+#[derive(Clone, Copy)]
+pub struct CallContext<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// The function, for the types of variables.
+    pub function: &'a Function,
+    /// The operator.
+    pub op: &'a Op,
+    /// The call.
+    pub call: &'a Call,
+}
+
+impl CallContext<'_> {
+    /// An error about the call as a whole: "`R.sum`: …".
+    pub fn error(&self, message: impl Display) -> InferError {
+        InferError::new(format!("`R.{}`: {message}", self.op.name))
+    }
+
+    /// An error about one parameter; when that is an operand, the diagnostic points at it.
+    pub fn error_at(&self, param: &str, message: impl Display) -> InferError {
+        let error = self.error(message);
+        match self.operand_index(param) {
+            Some(index) => error.at(index),
+            None => error,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Operands by name.
+
+use super::CallContext;
+use crate::text::{kind_text, type_text};
+use hammock_ir::{
+    AttrValue, PrimExpr, TensorType, Type,
+    relax::{InferError, Operand},
+    types::ShapeType,
+};
+
+impl<'a> CallContext<'a> {
+    /// The position of an operand among the arguments.
+    pub(super) fn operand_index(&self, param: &str) -> Option<usize> {
+        self.op.operands().position(|p| p.name == param)
+    }
+
+    /// An operand that may be absent: nothing, `None` and the empty tuple all mean that it is.
+    pub fn optional(&self, param: &str) -> Option<&'a Operand> {
+        let operand = self.call.args.get(self.operand_index(param)?)?;
+        match operand {
+            Operand::Tuple(members) if members.is_empty() => None,
+            Operand::Opaque(value) if matches!(**value, AttrValue::None) => None,
+            _ => Some(operand),
+        }
+    }
+
+    /// An operand.
+    ///
+    /// # Errors
+    /// When it is not given.
+    pub fn operand(&self, param: &str) -> Result<&'a Operand, InferError> {
+        let index = self.operand_index(param);
+        index
+            .and_then(|i| self.call.args.get(i))
+            .ok_or_else(|| self.error(format_args!("the operand `{param}` is missing")))
+    }
+
+    /// The type of any operand in this function.
+    pub fn type_of(&self, operand: &Operand) -> Type {
+        self.function.operand_ty(self.module, operand)
+    }
+
+    /// The type of an operand.
+    ///
+    /// # Errors
+    /// When it is not given.
+    pub fn ty(&self, param: &str) -> Result<Type, InferError> {
+        Ok(self.type_of(self.operand(param)?))
+    }
+
+    /// The type of a tensor operand.
+    ///
+    /// # Errors
+    /// When it is not given or no tensor.
+    pub fn tensor(&self, param: &str) -> Result<TensorType, InferError> {
+        match self.ty(param)? {
+            Type::Tensor(t) => Ok(t),
+            Type::DTensor(t) => Ok(t.tensor.clone()),
+            other => Err(self.mismatch(param, "a tensor", &other)),
+        }
+    }
+
+    /// The type of a tensor operand that may be absent.
+    ///
+    /// # Errors
+    /// When it is given and no tensor.
+    pub fn optional_tensor(&self, param: &str) -> Result<Option<TensorType>, InferError> {
+        self.optional(param).map(|_| self.tensor(param)).transpose()
+    }
+
+    /// The type of a tensor operand; a scalar counts as a tensor without dimensions.
+    ///
+    /// # Errors
+    /// When it is not given or neither.
+    pub fn tensor_or_scalar(&self, param: &str) -> Result<TensorType, InferError> {
+        match self.ty(param)? {
+            Type::Prim(dtype) => Ok(TensorType::new([] as [PrimExpr; 0], dtype)),
+            Type::Tensor(t) => Ok(t),
+            Type::DTensor(t) => Ok(t.tensor.clone()),
+            other => Err(self.mismatch(param, "a tensor or scalar", &other)),
+        }
+    }
+
+    /// The types of a tuple of tensors.
+    ///
+    /// # Errors
+    /// When it is not given, no tuple, or a member is no tensor.
+    pub fn tensors(&self, param: &str) -> Result<Vec<TensorType>, InferError> {
+        let ty = self.ty(param)?;
+        let members = ty.as_tuple().ok_or_else(|| self.mismatch(param, "a tuple of tensors", &ty))?;
+        let tensor = |(i, t): (usize, &Type)| {
+            let wrong = || self.error_at(param, format_args!("`{param}[{i}]` must be a tensor, not {}", kind_text(t)));
+            t.as_tensor().cloned().ok_or_else(wrong)
+        };
+        members.iter().enumerate().map(tensor).collect()
+    }
+
+    /// The type of a shape operand.
+    ///
+    /// # Errors
+    /// When it is not given or no shape.
+    pub fn shape(&self, param: &str) -> Result<ShapeType, InferError> {
+        match self.ty(param)? {
+            Type::Shape(s) => Ok(s),
+            other => Err(self.mismatch(param, "a shape", &other)),
+        }
+    }
+
+    /// The value of a scalar operand, where the call says it: a number or an expression over symbolic variables.
+    /// `None` for a variable, whose value is known only at run time.
+    ///
+    /// # Errors
+    /// When it is not given or no scalar.
+    pub fn prim(&self, param: &str) -> Result<Option<PrimExpr>, InferError> {
+        match self.operand(param)? {
+            Operand::Prim(e) => Ok(Some(e.clone())),
+            other => match self.type_of(other) {
+                Type::Prim(_) => Ok(None),
+                ty => Err(self.mismatch(param, "a scalar", &ty)),
+            },
+        }
+    }
+
+    /// The values of a tuple of scalars, where the call says them; `None` when one is known only at run time.
+    ///
+    /// # Errors
+    /// When it is not given, no tuple, or a member is no scalar.
+    pub fn prims(&self, param: &str) -> Result<Option<Vec<PrimExpr>>, InferError> {
+        let operand = self.operand(param)?;
+        let ty = self.type_of(operand);
+        if let Operand::Shape(dims) = operand {
+            return Ok(Some(dims.clone()));
+        }
+        let scalars = ty.as_tuple().filter(|m| m.iter().all(|t| matches!(t, Type::Prim(_))));
+        scalars.ok_or_else(|| self.mismatch(param, "a tuple of scalars", &ty))?;
+        let Operand::Tuple(members) = operand else { return Ok(None) };
+        let value = |m: &Operand| if let Operand::Prim(e) = m { Some(e.clone()) } else { None };
+        Ok(members.iter().map(value).collect())
+    }
+
+    fn mismatch(&self, param: &str, expected: &str, found: &Type) -> InferError {
+        self.error_at(param, format_args!("`{param}` must be {expected}, not {}", type_text(found)))
+    }
+}

@@ -1,0 +1,105 @@
+//! Products of matrices.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Combine, Input, Legalized, accumulator},
+    op::{AttrKind, NONE, Op},
+    rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice},
+    text::shape_text,
+};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![matmul()]
+}
+
+fn matmul() -> Op {
+    Op::new("matmul")
+        .doc("The product of matrices in the last two dimensions; those before broadcast. Vectors are rows on the left, columns on the right.")
+        .tensor("x1")
+        .tensor("x2")
+        .attr("out_dtype", AttrKind::DType, NONE)
+        .infer(matmul_type)
+        .legalize(matmul_tir)
+}
+
+/// The type of a product: `(…, m, k)` by `(…, k, n)` is `(…, m, n)`; a vector's own dimension vanishes.
+fn matmul_type(cx: &CallContext) -> Inferred {
+    let (a, b) = (cx.tensor("x1")?, cx.tensor("x2")?);
+    let dtype = match cx.dtype("out_dtype")? {
+        Some(t) => Some(t),
+        None => common_dtype(cx, ("x1", &a), ("x2", &b))?,
+    };
+    let vdevice = common_vdevice(cx, [&a, &b])?;
+    for (param, t) in [("x1", &a), ("x2", &b)] {
+        if t.ndim() == Some(0) {
+            return Err(cx.error_at(param, format_args!("`{param}` must have at least one dimension")));
+        }
+    }
+    Ok(TensorType { shape: matmul_shape(cx, &a, &b)?, dtype, vdevice }.into())
+}
+
+fn matmul_shape(cx: &CallContext, a: &TensorType, b: &TensorType) -> Result<TensorShape, InferError> {
+    let (Some(a_rank), Some(b_rank)) = (a.ndim(), b.ndim()) else { return Ok(TensorShape::Unknown) };
+    let rank = match (a_rank, b_rank) {
+        (1, 1) => 0,
+        (1, r) | (r, 1) => r - 1,
+        (x, y) => x.max(y),
+    };
+    let (Some(a_dims), Some(b_dims)) = (a.dims(), b.dims()) else { return Ok(TensorShape::Rank(rank)) };
+    let (a_batch, a_own) = a_dims.split_at(a_rank.saturating_sub(2));
+    let (b_batch, b_own) = b_dims.split_at(b_rank.saturating_sub(2));
+    if dims::equal(&a_own[a_own.len() - 1], &b_own[0]) == Some(false) {
+        let shapes = format!("`x1` of shape {} and `x2` of shape {}", shape_text(a), shape_text(b));
+        return Err(cx
+            .error_at(
+                "x2",
+                format_args!(
+                    "{shapes} do not multiply: the last axis of `x1` must be as long as the {} of `x2`",
+                    if b_rank == 1 { "axis" } else { "second last" }
+                ),
+            )
+            .help("transpose one with R.permute_dims"));
+    }
+    let batch = |dims: &[PrimExpr]| TensorType { shape: TensorShape::Known(dims.into()), ..a.clone() };
+    let TensorShape::Known(batch) = broadcast_shapes(cx, &[("x1", &batch(a_batch)), ("x2", &batch(b_batch))])? else {
+        return Ok(TensorShape::Rank(rank));
+    };
+    Ok(TensorShape::Known(batch.iter().chain(&a_own[..a_own.len() - 1]).chain(&b_own[1..]).cloned().collect()))
+}
+
+fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "matmul")?;
+    let (x, y) = (b.input("x1")?, b.input("x2")?);
+    let out = b.output("matmul")?;
+    let depth = x.shape()[x.ndim() - 1].clone();
+    b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
+        let (left, right) = matmul_indices(&x, &y, i, &k[0]);
+        let wide = accumulator(out.dtype);
+        let product = |v: PrimExpr| v.cast(wide);
+        product(x.at(&left)) * product(y.at(&right))
+    });
+    Ok(b.finish())
+}
+
+/// Indices of both operands for an index of the product and a position on the common axis.
+fn matmul_indices(x: &Input, y: &Input, i: &[PrimExpr], k: &PrimExpr) -> (Vec<PrimExpr>, Vec<PrimExpr>) {
+    let rows = usize::from(x.ndim() > 1);
+    let columns = usize::from(y.ndim() > 1);
+    let batch = &i[..i.len() - rows - columns];
+    let own = |input: &Input| {
+        let dims = &input.shape()[..input.ndim().saturating_sub(2)];
+        let from = batch.len() - dims.len();
+        let at = |(d, i): (&PrimExpr, &PrimExpr)| if dims::is(d, 1) { PrimExpr::int64(0) } else { i.clone() };
+        dims.iter().zip(&batch[from..]).map(at).collect::<Vec<_>>()
+    };
+    let mut left = own(x);
+    left.extend_from_slice(&i[batch.len()..batch.len() + rows]);
+    left.push(k.clone());
+    let mut right = own(y);
+    right.push(k.clone());
+    right.extend_from_slice(&i[i.len() - columns..]);
+    (left, right)
+}

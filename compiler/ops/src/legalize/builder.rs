@@ -1,0 +1,226 @@
+//! The kernel under construction: its parameters, symbolic variables and stages.
+
+use super::{
+    Legalized,
+    input::{Input, scalar_constant},
+};
+use crate::{context::CallContext, text::kind_text};
+use hammock_ir::{
+    Attrs, DType, PrimExpr, Span, TensorType, Type,
+    prim::{Substitution, Var},
+    relax::{InferError, Operand},
+    tir::{Block, Buffer, Param, PrimFunc, Stmt},
+    types::ShapeType,
+};
+
+/// Builds one PrimFunc for a call.
+pub struct Builder<'a> {
+    cx: &'a CallContext<'a>,
+    name: &'a str,
+    out_ty: Type,
+    /// Own variables for those of the Relax function, in order of first use.
+    symbols: Vec<(Var, Var)>,
+    values: Substitution,
+    inputs: Vec<(Operand, Buffer)>,
+    scalars: Vec<(Operand, Var)>,
+    outputs: Vec<Buffer>,
+    allocs: Vec<Buffer>,
+    stages: Vec<Stmt>,
+}
+
+impl<'a> Builder<'a> {
+    /// Starts a function of that name.
+    ///
+    /// # Errors
+    /// When the call has no type.
+    pub fn new(cx: &'a CallContext<'a>, name: &'a str) -> Result<Self, InferError> {
+        let out_ty = (cx.op.infer)(cx)?;
+        Ok(Builder {
+            cx,
+            name,
+            out_ty,
+            symbols: Vec::new(),
+            values: Substitution::default(),
+            inputs: Vec::new(),
+            scalars: Vec::new(),
+            outputs: Vec::new(),
+            allocs: Vec::new(),
+            stages: Vec::new(),
+        })
+    }
+
+    /// A scalar expression of the Relax function, in the variables of this one.
+    pub fn dim(&mut self, expr: &PrimExpr) -> PrimExpr {
+        expr.each_var(&mut |v| {
+            if !self.values.contains_key(v) {
+                let own = v.fresh();
+                self.values.insert(v.clone(), own.expr());
+                self.symbols.push((v.clone(), own));
+            }
+        });
+        expr.substitute(&self.values)
+    }
+
+    /// Dimensions of the Relax function, in the variables of this one.
+    pub fn dims(&mut self, dims: &[PrimExpr]) -> Vec<PrimExpr> {
+        dims.iter().map(|d| self.dim(d)).collect()
+    }
+
+    /// A tensor or scalar operand. Constants without dimensions are written into the code.
+    ///
+    /// # Errors
+    /// When it is missing, something else, or not of known shape and dtype.
+    pub fn input(&mut self, param: &str) -> Result<Input, InferError> {
+        let operand = self.cx.operand(param)?;
+        self.bind(param, param, operand)
+    }
+
+    /// A tensor operand that may be absent.
+    ///
+    /// # Errors
+    /// As for [`Builder::input`].
+    pub fn optional_input(&mut self, param: &str) -> Result<Option<Input>, InferError> {
+        self.cx.optional(param).map(|operand| self.bind(param, param, operand)).transpose()
+    }
+
+    /// The members of an operand that is a tuple of tensors.
+    ///
+    /// # Errors
+    /// When it is missing, not written out, or a member is not of known shape and dtype.
+    pub fn inputs(&mut self, param: &str) -> Result<Vec<Input>, InferError> {
+        match self.cx.operand(param)? {
+            Operand::Tuple(members) => {
+                let bind = |(i, m)| self.bind(param, &format!("{param}_{i}"), m);
+                members.iter().enumerate().map(bind).collect()
+            }
+            _ => Err(self.cx.error_at(param, format_args!("`{param}` must be written out as a tuple"))),
+        }
+    }
+
+    fn bind(&mut self, param: &str, name: &str, operand: &Operand) -> Result<Input, InferError> {
+        match operand {
+            Operand::Prim(e) => return Ok(Input::Scalar(self.dim(e))),
+            Operand::Const(c) => {
+                if let Some(value) = scalar_constant(&c.tensor) {
+                    return Ok(Input::Scalar(value));
+                }
+            }
+            _ => {}
+        }
+        match self.cx.type_of(operand) {
+            Type::Prim(dtype) => Ok(Input::Scalar(self.scalar(name, dtype, operand))),
+            Type::Tensor(t) => self.buffer(param, name, operand, &t),
+            Type::DTensor(t) => self.buffer(param, name, operand, &t.tensor),
+            other => {
+                Err(self.cx.error_at(param, format_args!("`{param}` must be a tensor, not {}", kind_text(&other))))
+            }
+        }
+    }
+
+    /// A parameter for a scalar known only at run time.
+    fn scalar(&mut self, name: &str, dtype: DType, operand: &Operand) -> PrimExpr {
+        let var = Var::new(name, dtype);
+        self.scalars.push((operand.clone(), var.clone()));
+        var.expr()
+    }
+
+    /// A parameter for a tensor; the same variable given twice is one parameter.
+    fn buffer(&mut self, param: &str, name: &str, operand: &Operand, ty: &TensorType) -> Result<Input, InferError> {
+        let before = |o: &Operand| o.as_var().is_some() && o.as_var() == operand.as_var();
+        if let Some((_, buffer)) = self.inputs.iter().find(|(o, _)| before(o)) {
+            return Ok(Input::Buffer(buffer.clone()));
+        }
+        let (Some(shape), Some(dtype)) = (ty.dims(), ty.dtype) else {
+            return Err(self.unknown(param));
+        };
+        let buffer = Buffer::new(name, self.dims(shape), dtype);
+        self.inputs.push((operand.clone(), buffer.clone()));
+        Ok(Input::Buffer(buffer))
+    }
+
+    /// A scalar operand.
+    ///
+    /// # Errors
+    /// When it is missing or no scalar.
+    pub fn prim(&mut self, param: &str) -> Result<PrimExpr, InferError> {
+        match self.cx.prim(param)? {
+            Some(e) => Ok(self.dim(&e)),
+            None => {
+                let operand = self.cx.operand(param)?;
+                let Type::Prim(dtype) = self.cx.type_of(operand) else { return Err(self.unknown(param)) };
+                Ok(self.scalar(param, dtype, operand))
+            }
+        }
+    }
+
+    /// The dimensions that a shape operand holds.
+    ///
+    /// # Errors
+    /// When it is missing, no shape, or not known.
+    pub fn shape(&mut self, param: &str) -> Result<Vec<PrimExpr>, InferError> {
+        match self.cx.shape(param)? {
+            ShapeType::Known(dims) => Ok(self.dims(&dims)),
+            _ => Err(self.unknown(param)),
+        }
+    }
+
+    fn unknown(&self, param: &str) -> InferError {
+        self.cx
+            .error_at(param, format_args!("cannot be compiled while shape and dtype of `{param}` are not known"))
+            .help("give them with R.match_cast")
+    }
+
+    /// The type of the call's result.
+    pub fn out_ty(&self) -> &Type {
+        &self.out_ty
+    }
+
+    /// The buffer of the call's result, or of the next member when that is a tuple.
+    ///
+    /// # Errors
+    /// When its shape or dtype is not known, or there is no further one.
+    pub fn output(&mut self, name: &str) -> Result<Buffer, InferError> {
+        let ty = match &self.out_ty {
+            Type::Tuple(members) => members.get(self.outputs.len()).cloned(),
+            ty => Some(ty.clone()),
+        };
+        let known = ty.as_ref().and_then(Type::as_tensor).and_then(|t| Some((t.dims()?.to_vec(), t.dtype?)));
+        let Some((dims, dtype)) = known else {
+            return Err(self
+                .cx
+                .error("cannot be compiled while shape and dtype of its result are not known")
+                .help("give shapes of operands with R.match_cast"));
+        };
+        let buffer = Buffer::new(name, self.dims(&dims), dtype);
+        self.outputs.push(buffer.clone());
+        Ok(buffer)
+    }
+
+    pub(super) fn alloc(&mut self, buffer: Buffer) -> Buffer {
+        self.allocs.push(buffer.clone());
+        buffer
+    }
+
+    pub(super) fn push(&mut self, stage: Stmt) {
+        self.stages.push(stage);
+    }
+
+    /// Closes the function.
+    pub fn finish(self) -> Legalized {
+        let mut args: Vec<Operand> = self.inputs.iter().map(|(o, _)| o.clone()).collect();
+        let mut params: Vec<Param> = self.inputs.iter().map(|(_, b)| Param::buffer(b.clone())).collect();
+        let buffers = || self.inputs.iter().map(|(_, b)| b).chain(&self.outputs);
+        let defined = |v: &Var| buffers().any(|b| b.shape.iter().any(|d| d.as_var() == Some(v)));
+        let symbols = self.symbols.iter().filter(|(_, own)| !defined(own));
+        let scalars = symbols.map(|(theirs, own)| (Operand::Prim(theirs.expr()), own.clone()));
+        for (operand, var) in scalars.chain(self.scalars.iter().cloned()) {
+            args.push(operand);
+            params.push(Param::scalar(var));
+        }
+        params.extend(self.outputs.iter().map(|b| Param::buffer(b.clone())));
+        let body = Block::root(self.allocs, Stmt::seq(self.stages)).into();
+        let attrs = Attrs::new().with("tirx.noalias", true);
+        let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: true, span: Span::default() };
+        Legalized { name: self.name.to_owned(), func, args, out_ty: self.out_ty }
+    }
+}

@@ -1,0 +1,74 @@
+//! How reductions fold.
+
+use hammock_ir::{DType, PrimExpr};
+
+/// A commutative, associative way to fold values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    /// Their sum.
+    Sum,
+    /// Their product.
+    Prod,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+    /// Whether all are true.
+    All,
+    /// Whether any is true.
+    Any,
+}
+
+impl Combine {
+    /// The value that changes nothing.
+    pub fn identity(self, dtype: DType) -> PrimExpr {
+        match self {
+            Combine::Sum => PrimExpr::constant(0.0, dtype),
+            Combine::Prod => PrimExpr::constant(1.0, dtype),
+            Combine::Max => lowest(dtype),
+            Combine::Min => highest(dtype),
+            Combine::All => PrimExpr::bool(true),
+            Combine::Any => PrimExpr::bool(false),
+        }
+    }
+
+    /// `a` and `b` folded.
+    pub fn apply(self, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+        match self {
+            Combine::Sum => a + b,
+            Combine::Prod => a * b,
+            Combine::Max => a.max(b),
+            Combine::Min => a.min(b),
+            Combine::All => a.and(b),
+            Combine::Any => a.or(b),
+        }
+    }
+}
+
+/// The least value of a dtype; minus infinity for floats that have one.
+pub fn lowest(dtype: DType) -> PrimExpr {
+    if dtype.is_floating() {
+        return PrimExpr::float(f64::NEG_INFINITY, dtype);
+    }
+    let value = match dtype.bits {
+        _ if !dtype.is_int() => 0,
+        64 => i64::MIN,
+        bits => -(1i64 << (bits - 1)),
+    };
+    PrimExpr::int(value, dtype)
+}
+
+/// The greatest value of a dtype; infinity for floats that have one.
+pub fn highest(dtype: DType) -> PrimExpr {
+    if dtype.is_floating() {
+        return PrimExpr::float(f64::INFINITY, dtype);
+    }
+    let value = match dtype.bits {
+        _ if dtype.is_bool() => 1,
+        64 if dtype.is_int() => i64::MAX,
+        64 => -1, // unsigned, by its bits
+        bits if dtype.is_int() => (1i64 << (bits - 1)) - 1,
+        bits => (1i64 << bits) - 1,
+    };
+    PrimExpr::int(value, dtype)
+}

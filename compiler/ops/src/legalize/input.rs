@@ -1,0 +1,90 @@
+//! Values that legalizations read: buffers and scalars.
+
+use crate::dims;
+use hammock_ir::{DType, PrimExpr, Tensor, tir::Buffer};
+
+/// A tensor operand, an intermediate result, or a scalar that needs no memory.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Elements in memory.
+    Buffer(Buffer),
+    /// One value, of no dimensions.
+    Scalar(PrimExpr),
+}
+
+impl Input {
+    /// Sizes of the dimensions.
+    pub fn shape(&self) -> &[PrimExpr] {
+        match self {
+            Input::Buffer(b) => &b.shape,
+            Input::Scalar(_) => &[],
+        }
+    }
+
+    /// The number of dimensions.
+    pub fn ndim(&self) -> usize {
+        self.shape().len()
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Input::Buffer(b) => b.dtype,
+            Input::Scalar(e) => e.dtype(),
+        }
+    }
+
+    /// The element at these indices, one a dimension.
+    pub fn at(&self, indices: &[PrimExpr]) -> PrimExpr {
+        match self {
+            Input::Buffer(b) => {
+                debug_assert_eq!(b.ndim(), indices.len(), "indices of `{}`", b.name);
+                PrimExpr::load(b, indices.to_vec())
+            }
+            Input::Scalar(e) => e.clone(),
+        }
+    }
+
+    /// The element that broadcasting puts at these indices of the result: the last ones count, and dimensions of size
+    /// 1 are read at 0.
+    pub fn broadcast(&self, indices: &[PrimExpr]) -> PrimExpr {
+        let own = &indices[indices.len() - self.ndim()..];
+        let at = |(size, i): (&PrimExpr, &PrimExpr)| if dims::is(size, 1) { PrimExpr::int64(0) } else { i.clone() };
+        self.at(&self.shape().iter().zip(own).map(at).collect::<Vec<_>>())
+    }
+
+    /// The element at these indices as an int64, for use as an index.
+    pub fn index_at(&self, indices: &[PrimExpr]) -> PrimExpr {
+        self.at(indices).cast(DType::INT64)
+    }
+}
+
+/// The value of a constant without dimensions, as an expression; `None` for other tensors and for element types that
+/// no expression can hold.
+pub fn scalar_constant(tensor: &Tensor) -> Option<PrimExpr> {
+    if !tensor.shape().is_empty() {
+        return None;
+    }
+    let dtype = tensor.dtype();
+    let float = |v: f64| PrimExpr::float(v, dtype);
+    let int = |v: i64| PrimExpr::int(v, dtype);
+    fn first<T: hammock_runtime::Element>(t: &Tensor) -> Option<T> {
+        t.as_slice::<T>().ok()?.first().copied()
+    }
+    match dtype {
+        DType::FLOAT64 => first::<f64>(tensor).map(float),
+        DType::FLOAT32 => first::<f32>(tensor).map(|v| float(v.into())),
+        DType::FLOAT16 => first::<half::f16>(tensor).map(|v| float(v.into())),
+        DType::BFLOAT16 => first::<half::bf16>(tensor).map(|v| float(v.into())),
+        DType::BOOL => first::<bool>(tensor).map(|v| int(v.into())),
+        DType::INT8 => first::<i8>(tensor).map(|v| int(v.into())),
+        DType::INT16 => first::<i16>(tensor).map(|v| int(v.into())),
+        DType::INT32 => first::<i32>(tensor).map(|v| int(v.into())),
+        DType::INT64 => first::<i64>(tensor).map(int),
+        DType::UINT8 => first::<u8>(tensor).map(|v| int(v.into())),
+        DType::UINT16 => first::<u16>(tensor).map(|v| int(v.into())),
+        DType::UINT32 => first::<u32>(tensor).map(|v| int(v.into())),
+        DType::UINT64 => first::<u64>(tensor).map(|v| int(v as i64)),
+        _ => None,
+    }
+}

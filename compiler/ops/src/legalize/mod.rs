@@ -1,0 +1,84 @@
+//! What operators become: TIR functions, or other operators.
+//!
+//! A legalization reads like the definition of its operator. A [`Builder`] hands out operands as [`Input`]s, takes
+//! stages (`compute`: an expression for each index; `reduce`: one folded over axes; `block`: statements of one's own)
+//! and closes everything into a private [`PrimFunc`] of block TIR:
+//!
+//! ```ignore
+//! let mut b = Builder::new(cx, "mean")?;
+//! let x = b.input("x")?;
+//! let total = b.temp("x_red", kept.clone(), x.dtype());
+//! b.reduce(&total, &axes, Combine::Sum, |i, k| x.at(&merge(i, k)));
+//! let out = b.output("T_divide")?;
+//! b.compute(&out, |i| total.at(i) / count);
+//! Ok(b.finish())
+//! ```
+//!
+//! Symbolic dimensions. A PrimFunc has its own variables: [`Builder::dim`] translates from the Relax function's. A
+//! variable that stands alone as a dimension of a buffer is defined by it; every other becomes an int64 parameter
+//! after the inputs.
+//!
+//! Memory. Generated kernels stay in bounds for any input: indices that come from tensors are clamped or wrapped where
+//! they are used.
+
+mod builder;
+mod combine;
+mod input;
+mod region;
+mod stage;
+
+pub use builder::Builder;
+pub use combine::{Combine, highest, lowest};
+pub use input::{Input, scalar_constant};
+pub use stage::{ReduceAxis, accumulator};
+
+use crate::context::CallContext;
+use hammock_ir::{
+    Type,
+    relax::{InferError, Operand, Value},
+    tir::PrimFunc,
+};
+
+/// Builds the TIR function that computes a call. Tuple operands must be written out (`(a, b)`, no variable of tuple
+/// type): see [`spread_tuples`].
+pub type TirFn = Box<dyn Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync>;
+
+/// Rewrites a call as bindings of other operators.
+pub type DecomposeFn = Box<dyn Fn(&CallContext, &mut dyn Emit) -> Result<Operand, InferError> + Send + Sync>;
+
+/// A TIR function and the `call_tir` that replaces the operator's call.
+#[derive(Clone, Debug)]
+pub struct Legalized {
+    /// The name to give the function: the operator's last name part, such as `conv2d`.
+    pub name: String,
+    /// The function, in block TIR: inputs, then scalars, then outputs.
+    pub func: PrimFunc,
+    /// The arguments of `call_tir`.
+    pub args: Vec<Operand>,
+    /// The type of its result: a tensor, or a tuple of tensors.
+    pub out_ty: Type,
+}
+
+/// Where a decomposition puts its bindings.
+pub trait Emit {
+    /// Binds a value to a new variable, with the type its operator gives.
+    ///
+    /// # Errors
+    /// When the value has no type.
+    fn emit(&mut self, value: Value) -> Result<Operand, InferError>;
+}
+
+/// Writes variables of tuple type among a call's arguments out as tuples of their members, which legalizations need.
+///
+/// # Errors
+/// When a member cannot be bound.
+pub fn spread_tuples(cx: &CallContext, emit: &mut dyn Emit) -> Result<hammock_ir::relax::Call, InferError> {
+    let mut call = cx.call.clone();
+    for arg in &mut call.args {
+        if let (Operand::Var(_), Type::Tuple(members)) = (&*arg, cx.type_of(arg)) {
+            let get = |i| emit.emit(Value::TupleGet(arg.clone(), i));
+            *arg = Operand::Tuple((0..members.len()).map(get).collect::<Result<_, _>>()?);
+        }
+    }
+    Ok(call)
+}
