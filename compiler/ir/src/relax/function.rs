@@ -1,7 +1,7 @@
 //! Functions, bodies, blocks and bindings.
 
 use super::{Operand, Value, Var};
-use crate::{Attrs, Name, Type};
+use crate::{Attrs, Name, Type, prim};
 use cranelift_entity::PrimaryMap;
 use hammock_syntax::Span;
 
@@ -26,6 +26,9 @@ pub struct VarInfo {
     pub dataflow: bool,
     /// Where it was bound.
     pub span: Span,
+    /// For a variable of scalar type: the scalar variable that stands for its value in expressions. In
+    /// `def f(n: T.int64, x: R.Tensor((n,)))`, the dimension is this variable, the argument `n` of a call the Relax one.
+    pub scalar: Option<prim::Var>,
 }
 
 /// Parameters and a body: a global function without its table, or a nested function.
@@ -75,9 +78,24 @@ pub struct Binding {
 }
 
 impl Function {
-    /// A new variable.
+    /// A new variable; one of scalar type gets a new scalar variable for its value.
     pub fn new_var(&mut self, name: impl Into<Name>, ty: Type, dataflow: bool, span: Span) -> Var {
-        self.vars.push(VarInfo { name: name.into(), ty, dataflow, span })
+        let name = name.into();
+        let scalar = match ty {
+            Type::Prim(dtype) => Some(prim::Var::new(name.clone(), dtype)),
+            _ => None,
+        };
+        self.vars.push(VarInfo { name, ty, dataflow, span, scalar })
+    }
+
+    /// The scalar variable that stands for the value of a variable of scalar type.
+    pub fn scalar(&self, var: Var) -> Option<&prim::Var> {
+        self.vars[var].scalar.as_ref()
+    }
+
+    /// The variable whose value a scalar variable stands for; none for a symbolic dimension.
+    pub fn var_of_scalar(&self, scalar: &prim::Var) -> Option<Var> {
+        self.vars.iter().find(|(_, info)| info.scalar.as_ref() == Some(scalar)).map(|(var, _)| var)
     }
 
     /// The type of a variable.
