@@ -6,13 +6,20 @@
 //! - [`ffi`]: the C ABI of calls, and [`Error`].
 //! - [`registry`]: global functions by name.
 //! - [`memory`], [`device`]: where tensors' data comes from and where it lives.
+//! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
+//! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
 //! - [`parallel`]: the threads that kernels share.
+mod bytes;
 pub mod device;
+pub mod executable;
 pub mod ffi;
+pub mod image;
 pub mod memory;
 pub mod parallel;
 pub mod registry;
 pub mod value;
 
+pub use executable::Executable;
 pub use ffi::Error;
+pub use image::Image;
 pub use value::{Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};

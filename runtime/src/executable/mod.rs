@@ -1,0 +1,129 @@
+//! Executables: the function table, the constant pool and the bytecode of a compiled model.
+//!
+//! [`Executable::save`] writes TVM's `relax.VMExecutable` format byte for byte. [`Executable::load`] reads it and lets
+//! nothing through that the machine could stumble over; see [`verify`] for the rules. [`crate::image`] wraps an
+//! executable together with what TVM's format has no room for.
+mod error;
+mod format;
+mod instruction;
+mod text;
+pub mod verify;
+
+pub use error::ExecutableError;
+pub use instruction::{Arg, Code, Instruction, Register};
+
+pub(crate) use format::{Constants, decode, encode};
+
+use crate::value::{Any, DType, Shape, Str, Tensor};
+use std::collections::BTreeMap;
+
+/// How a function of the table runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum FunctionKind {
+    /// A kernel, a builtin, or another function found by name.
+    Packed = 0,
+    /// Bytecode.
+    Bytecode = 1,
+    /// Machine code that works on the register file, found by name `__vmtir__…`.
+    Compiled = 2,
+}
+
+/// An entry of the function table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// How it runs.
+    pub kind: FunctionKind,
+    /// Its name.
+    pub name: String,
+    /// Its first instruction.
+    pub start: usize,
+    /// The instruction after its last.
+    pub end: usize,
+    /// Number of parameters, [`FunctionInfo::UNKNOWN_ARITY`] for packed functions.
+    pub num_args: i64,
+    /// Size of its frame; parameters come first.
+    pub register_count: usize,
+    /// Names of its parameters.
+    pub param_names: Vec<String>,
+}
+
+impl FunctionInfo {
+    /// `num_args` of packed functions: they check their arguments themselves.
+    pub const UNKNOWN_ARITY: i64 = -2;
+
+    /// An entry for a function found by name.
+    pub fn packed(name: impl Into<String>) -> FunctionInfo {
+        FunctionInfo {
+            kind: FunctionKind::Packed,
+            name: name.into(),
+            start: 0,
+            end: 0,
+            num_args: FunctionInfo::UNKNOWN_ARITY,
+            register_count: 0,
+            param_names: Vec::new(),
+        }
+    }
+}
+
+/// An entry of the constant pool.
+#[derive(Debug, Clone)]
+pub enum Constant {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A shape.
+    Shape(Shape),
+    /// A string.
+    Str(Str),
+    /// An integer beyond the immediates.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A data type.
+    DType(DType),
+}
+
+impl From<&Constant> for Any {
+    fn from(constant: &Constant) -> Any {
+        match constant {
+            Constant::Tensor(tensor) => tensor.clone().into(),
+            Constant::Shape(shape) => shape.clone().into(),
+            Constant::Str(text) => text.clone().into(),
+            Constant::Int(value) => (*value).into(),
+            Constant::Float(value) => (*value).into(),
+            Constant::DType(dtype) => (*dtype).into(),
+        }
+    }
+}
+
+/// What a compiled model consists of, its kernels aside.
+#[derive(Debug, Clone, Default)]
+pub struct Executable {
+    /// The function table.
+    pub functions: Vec<FunctionInfo>,
+    /// Memory scopes of tensors of the constant pool, by index.
+    pub memory_scopes: BTreeMap<i64, String>,
+    /// The constant pool.
+    pub constants: Vec<Constant>,
+    /// The instructions of all functions.
+    pub code: Code,
+}
+
+impl Executable {
+    /// The executable as TVM writes it.
+    pub fn save(&self) -> Vec<u8> {
+        encode(self, &mut Constants::Inline)
+    }
+
+    /// Reads and verifies what [`Executable::save`] or TVM wrote.
+    pub fn load(bytes: &[u8]) -> Result<Executable, ExecutableError> {
+        let executable = decode(bytes, &Constants::Inline)?;
+        verify::verify(&executable)?;
+        Ok(executable)
+    }
+
+    /// Index of the function called `name`, kernels and builtins aside.
+    pub fn function(&self, name: &str) -> Option<usize> {
+        self.functions.iter().position(|f| f.kind != FunctionKind::Packed && f.name == name)
+    }
+}

@@ -1,0 +1,289 @@
+//! The rules every executable obeys before anything of it runs.
+//!
+//! Of a function:
+//! - no two functions of the table have the same name;
+//! - bytecode lies within the instructions, is not empty, and no two functions share any;
+//! - parameters fit the frame, frames have at most [`MAX_REGISTERS`] registers, names match parameters;
+//! - a compiled function's frame has room for its result behind its parameters.
+//!
+//! Of an instruction:
+//! - its words decode, and it ends where the next begins;
+//! - registers lie within the frame; a result goes to a register or nowhere, never to `%vm`;
+//! - constants and functions lie within their tables;
+//! - a call of a function of the executable has as many arguments as the function has parameters;
+//! - jumps stay within the function, an If jumps over at least one instruction, and none runs off the end;
+//! - every register is assigned on every path that leads to a read of it.
+//!
+//! Of the whole: memory scopes belong to tensors of the constant pool.
+use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
+use std::collections::HashSet;
+
+/// The most registers a frame may have.
+pub const MAX_REGISTERS: usize = 1 << 20;
+/// The most bits that the states of one function's assignment analysis may take.
+const MAX_STATE_BITS: usize = 1 << 31;
+
+/// Checks every rule.
+pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
+    check_scopes(executable)?;
+    let mut names = HashSet::new();
+    let mut ranges = Vec::new();
+    for function in &executable.functions {
+        let checker = Checker { executable, function };
+        checker.require(names.insert(&function.name), || "its name is taken by another".into())?;
+        checker.check_signature()?;
+        if function.kind == FunctionKind::Bytecode {
+            ranges.push((function.start, function.end, function));
+            checker.check_body()?;
+        }
+    }
+    ranges.sort_unstable_by_key(|(start, ..)| *start);
+    for pair in ranges.windows(2) {
+        let checker = Checker { executable, function: pair[1].2 };
+        checker.require(pair[0].1 <= pair[1].0, || "it shares instructions with another".into())?;
+    }
+    Ok(())
+}
+
+fn check_scopes(executable: &Executable) -> Result<(), ExecutableError> {
+    let is_tensor = |index: &i64| {
+        let constant = usize::try_from(*index).ok().and_then(|index| executable.constants.get(index));
+        matches!(constant, Some(Constant::Tensor(_)))
+    };
+    match executable.memory_scopes.keys().find(|index| !is_tensor(index)) {
+        Some(index) => Err(ExecutableError::Malformed(format!("a memory scope is for constant {index}, no tensor"))),
+        None => Ok(()),
+    }
+}
+
+struct Checker<'a> {
+    executable: &'a Executable,
+    function: &'a FunctionInfo,
+}
+
+type Checked<T = ()> = Result<T, ExecutableError>;
+
+impl Checker<'_> {
+    fn require(&self, holds: bool, rule: impl FnOnce() -> String) -> Checked {
+        if holds {
+            return Ok(());
+        }
+        Err(ExecutableError::Function { function: self.function.name.clone(), rule: rule() })
+    }
+
+    fn broken(&self, at: usize, rule: impl Into<String>) -> ExecutableError {
+        let (function, instruction) = (self.function.name.clone(), at - self.function.start);
+        ExecutableError::Instruction { function, instruction, rule: rule.into() }
+    }
+
+    fn check_signature(&self) -> Checked {
+        let FunctionInfo { kind, num_args, register_count, ref param_names, .. } = *self.function;
+        if kind == FunctionKind::Packed {
+            return Ok(());
+        }
+        let params = usize::try_from(num_args).unwrap_or(usize::MAX);
+        self.require(register_count <= MAX_REGISTERS, || format!("it has {register_count} registers"))?;
+        let room = params.saturating_add(usize::from(kind == FunctionKind::Compiled));
+        self.require(room <= register_count, || format!("{register_count} registers hold no {num_args} parameters"))?;
+        let named = param_names.is_empty() || param_names.len() == params;
+        self.require(named, || format!("it names {} of {num_args} parameters", param_names.len()))
+    }
+
+    fn check_body(&self) -> Checked {
+        let FunctionInfo { start, end, .. } = *self.function;
+        let within = start < end && end <= self.executable.code.len();
+        self.require(within, || format!("it has no instructions {start}..{end}"))?;
+        let instructions = (start..end).map(|at| self.check_instruction(at)).collect::<Checked<Vec<_>>>()?;
+        self.check_assignments(&instructions)
+    }
+
+    fn check_instruction(&self, at: usize) -> Checked<Instruction> {
+        let instruction = self.executable.code.get(at).ok_or_else(|| self.broken(at, "it does not decode"))?;
+        match &instruction {
+            Instruction::Call { dst, function, args } => self.check_call(at, *dst, *function, args)?,
+            Instruction::Ret { value } => self.check_register(at, *value)?,
+            Instruction::Goto { offset } => self.check_jump(at, *offset)?,
+            Instruction::If { condition, false_offset } => {
+                self.check_register(at, *condition)?;
+                self.check_jump(at, *false_offset)?;
+                if *false_offset < 2 {
+                    return Err(self.broken(at, format!("an If cannot jump by {false_offset}")));
+                }
+            }
+        }
+        let falls_through = !matches!(instruction, Instruction::Ret { .. } | Instruction::Goto { .. });
+        if falls_through && at + 1 == self.function.end {
+            return Err(self.broken(at, "the function ends without returning"));
+        }
+        Ok(instruction)
+    }
+
+    fn check_call(&self, at: usize, dst: Register, callee: i64, args: &[Arg]) -> Checked {
+        if dst != Register::VOID && dst.index().is_none() {
+            return Err(self.broken(at, format!("a result cannot go to {dst}")));
+        }
+        self.check_register(at, dst)?;
+        for arg in args {
+            self.check_arg(at, *arg)?;
+        }
+        let callee = self.check_function(at, callee)?;
+        let expected = callee.num_args;
+        if callee.kind != FunctionKind::Packed && expected != args.len() as i64 {
+            let rule = format!("`{}` takes {expected} arguments, not {}", callee.name, args.len());
+            return Err(self.broken(at, rule));
+        }
+        Ok(())
+    }
+
+    fn check_arg(&self, at: usize, arg: Arg) -> Checked {
+        match arg {
+            Arg::Register(register) => self.check_register(at, register),
+            Arg::Immediate(_) => Ok(()),
+            Arg::Function(index) => self.check_function(at, index).map(|_| ()),
+            Arg::Constant(index) => match usize::try_from(index) {
+                Ok(found) if found < self.executable.constants.len() => Ok(()),
+                _ => Err(self.broken(at, format!("there is no constant {index}"))),
+            },
+        }
+    }
+
+    fn check_function(&self, at: usize, index: i64) -> Checked<&FunctionInfo> {
+        let function = usize::try_from(index).ok().and_then(|index| self.executable.functions.get(index));
+        function.ok_or_else(|| self.broken(at, format!("there is no function {index}")))
+    }
+
+    fn check_register(&self, at: usize, register: Register) -> Checked {
+        let exists = match register.index() {
+            Some(index) => index < self.function.register_count,
+            None => register == Register::VOID || register == Register::VM,
+        };
+        if exists { Ok(()) } else { Err(self.broken(at, format!("there is no register {register}"))) }
+    }
+
+    fn check_jump(&self, at: usize, offset: i64) -> Checked {
+        match (at as i64).checked_add(offset) {
+            Some(target) if (self.function.start as i64..self.function.end as i64).contains(&target) => Ok(()),
+            _ => Err(self.broken(at, format!("a jump by {offset} leaves the function"))),
+        }
+    }
+
+    /// Solves "assigned on every path" forwards over basic blocks, then checks every read against the solution.
+    fn check_assignments(&self, instructions: &[Instruction]) -> Checked {
+        let leaders = leaders(instructions);
+        let words = self.function.register_count.div_ceil(64);
+        let small = leaders.len().saturating_mul(words * 64) <= MAX_STATE_BITS;
+        self.require(small, || "it has too many registers and branches".into())?;
+        let mut entry = Assigned(vec![0; words]);
+        (0..self.function.num_args as usize).for_each(|param| entry.insert(param));
+        let mut states: Vec<Option<Assigned>> = vec![None; leaders.len()];
+        states[0] = Some(entry);
+        let mut work = vec![0];
+        while let Some(block) = work.pop() {
+            let Some(mut state) = states[block].clone() else { continue };
+            for target in flow(instructions, &leaders, block, &mut state) {
+                let met = states[target].as_mut().map(|known| known.intersect(&state));
+                if met != Some(false) {
+                    states[target].get_or_insert_with(|| state.clone());
+                    work.push(target);
+                }
+            }
+        }
+        let reached = leaders.iter().zip(states).filter_map(|(leader, state)| Some((*leader, state?)));
+        reached.into_iter().try_for_each(|(leader, state)| self.check_reads(instructions, &leaders, leader, state))
+    }
+
+    fn check_reads(&self, code: &[Instruction], leaders: &[usize], begin: usize, mut state: Assigned) -> Checked {
+        let end = leaders.iter().copied().find(|leader| *leader > begin).unwrap_or(code.len());
+        for (at, instruction) in code.iter().enumerate().take(end).skip(begin) {
+            if let Some(unset) = reads(instruction).find(|register| !state.contains(*register)) {
+                let rule = format!("register %{unset} is read before it is assigned");
+                return Err(self.broken(self.function.start + at, rule));
+            }
+            state.assign(instruction);
+        }
+        Ok(())
+    }
+}
+
+/// The set of registers that are assigned.
+#[derive(Clone)]
+struct Assigned(Vec<u64>);
+
+impl Assigned {
+    fn insert(&mut self, register: usize) {
+        self.0[register / 64] |= 1 << (register % 64);
+    }
+
+    fn contains(&self, register: usize) -> bool {
+        self.0[register / 64] & (1 << (register % 64)) != 0
+    }
+
+    fn assign(&mut self, instruction: &Instruction) {
+        if let Instruction::Call { dst, .. } = instruction
+            && let Some(dst) = dst.index()
+        {
+            self.insert(dst);
+        }
+    }
+
+    /// Keeps what both have; did that change anything?
+    fn intersect(&mut self, other: &Assigned) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            changed |= *mine & !theirs != 0;
+            *mine &= theirs;
+        }
+        changed
+    }
+}
+
+/// Registers of the frame that an instruction reads.
+fn reads(instruction: &Instruction) -> impl Iterator<Item = usize> {
+    let (args, single) = match instruction {
+        Instruction::Call { args, .. } => (args.as_slice(), None),
+        Instruction::Ret { value } => (&[][..], Some(*value)),
+        Instruction::If { condition, .. } => (&[][..], Some(*condition)),
+        Instruction::Goto { .. } => (&[][..], None),
+    };
+    let registers = args.iter().filter_map(|arg| match arg {
+        Arg::Register(register) => Some(*register),
+        _ => None,
+    });
+    registers.chain(single).filter_map(Register::index)
+}
+
+/// First instructions of basic blocks, sorted.
+fn leaders(instructions: &[Instruction]) -> Vec<usize> {
+    let mut leaders = vec![0];
+    for (at, instruction) in instructions.iter().enumerate() {
+        let jump = match instruction {
+            Instruction::Goto { offset } => Some(*offset),
+            Instruction::If { false_offset, .. } => Some(*false_offset),
+            Instruction::Ret { .. } => None,
+            Instruction::Call { .. } => continue,
+        };
+        leaders.extend(jump.map(|offset| (at as i64 + offset) as usize));
+        leaders.extend((at + 1 < instructions.len()).then_some(at + 1));
+    }
+    leaders.sort_unstable();
+    leaders.dedup();
+    leaders
+}
+
+/// Runs a block's assignments and returns the blocks it may continue with.
+fn flow(code: &[Instruction], leaders: &[usize], block: usize, state: &mut Assigned) -> Vec<usize> {
+    let end = leaders.get(block + 1).copied().unwrap_or(code.len());
+    code[leaders[block]..end].iter().for_each(|instruction| state.assign(instruction));
+    let last = end - 1;
+    let block_at = |offset: i64| leaders.binary_search(&((last as i64 + offset) as usize)).ok();
+    let targets = match &code[last] {
+        Instruction::Ret { .. } => [None, None],
+        Instruction::Goto { offset } => [block_at(*offset), None],
+        Instruction::If { false_offset, .. } => [Some(block + 1), block_at(*false_offset)],
+        Instruction::Call { .. } => [Some(block + 1), None],
+    };
+    targets.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! What arguments kernels take, and the one routine that checks them.
+//!
+//! Kernels read their arguments without looking; whoever calls one from outside the planned program checks them
+//! against its signature first.
+use crate::bytes::{Put, Reader, Truncated};
+use crate::ffi::{Error, kind};
+use crate::value::{Any, DType, Device, Tensor};
+
+/// A size of a tensor parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dim {
+    /// Exactly this.
+    Static(i64),
+    /// The same wherever this symbol stands in the signature.
+    Symbol(u32),
+}
+
+/// What a parameter is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParamKind {
+    /// A dense tensor on the signature's device.
+    Tensor {
+        /// Type of its elements.
+        dtype: DType,
+        /// Its sizes.
+        shape: Vec<Dim>,
+        /// What its address is a multiple of.
+        alignment: u32,
+    },
+    /// A number or handle.
+    Scalar {
+        /// Its type.
+        dtype: DType,
+        /// The symbol it gives a value to, if it is a size.
+        symbol: Option<u32>,
+    },
+}
+
+/// A parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelParam {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ParamKind,
+}
+
+/// A kernel's parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSignature {
+    /// The kernel's name, without the prefix of its symbol.
+    pub name: String,
+    /// Where its tensors live.
+    pub device: Device,
+    /// Number of symbols in its parameters.
+    pub symbol_count: u32,
+    /// Its parameters.
+    pub params: Vec<KernelParam>,
+}
+
+impl KernelSignature {
+    /// May the kernel be called with these arguments?
+    pub fn check(&self, args: &[Any]) -> Result<(), Error> {
+        if args.len() != self.params.len() {
+            return Err(self.error(kind::TYPE, format!("takes {} arguments, not {}", self.params.len(), args.len())));
+        }
+        let mut symbols = [None; 16];
+        let mut more_symbols = vec![None; (self.symbol_count as usize).saturating_sub(symbols.len())];
+        let mut bind = |symbol: u32, value: i64| {
+            let index = symbol as usize;
+            let slot = if index < symbols.len() { &mut symbols[index] } else { &mut more_symbols[index - 16] };
+            *slot.get_or_insert(value)
+        };
+        self.params.iter().zip(args).try_for_each(|(param, arg)| match &param.kind {
+            ParamKind::Tensor { dtype, shape, alignment } => {
+                let tensor = arg.get::<&Tensor>().ok_or_else(|| self.mismatch(param, "a Tensor", arg))?;
+                self.check_tensor(param, tensor, *dtype, *alignment)?;
+                self.check_shape(param, tensor, shape, &mut bind)
+            }
+            ParamKind::Scalar { dtype, symbol } => self.check_scalar(param, arg, *dtype, *symbol, &mut bind),
+        })
+    }
+
+    fn check_tensor(&self, param: &KernelParam, tensor: &Tensor, dtype: DType, alignment: u32) -> Result<(), Error> {
+        if tensor.dtype() != dtype {
+            return Err(self.mismatch(param, format!("elements of {dtype}"), tensor.dtype()));
+        }
+        if tensor.device() != self.device {
+            return Err(self.mismatch(param, format!("a Tensor on {}", self.device), tensor.device()));
+        }
+        if !tensor.is_contiguous() {
+            return Err(self.mismatch(param, "a contiguous Tensor", format!("strides {:?}", tensor.strides())));
+        }
+        if !tensor.data_ptr().addr().is_multiple_of(alignment.max(1) as usize) {
+            let address = format!("{:p}", tensor.data_ptr());
+            return Err(self.mismatch(param, format!("data aligned to {alignment} bytes"), address));
+        }
+        Ok(())
+    }
+
+    fn check_shape(
+        &self,
+        param: &KernelParam,
+        tensor: &Tensor,
+        shape: &[Dim],
+        bind: &mut impl FnMut(u32, i64) -> i64,
+    ) -> Result<(), Error> {
+        if tensor.shape().len() != shape.len() {
+            return Err(self.mismatch(param, format!("{} dimensions", shape.len()), tensor.shape().len()));
+        }
+        for (axis, (size, dim)) in tensor.shape().iter().zip(shape).enumerate() {
+            let expected = match dim {
+                Dim::Static(size) => *size,
+                Dim::Symbol(symbol) => bind(*symbol, *size),
+            };
+            if *size != expected {
+                return Err(self.mismatch(param, format!("shape[{axis}] to be {expected}"), size));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_scalar(
+        &self,
+        param: &KernelParam,
+        arg: &Any,
+        dtype: DType,
+        symbol: Option<u32>,
+        bind: &mut impl FnMut(u32, i64) -> i64,
+    ) -> Result<(), Error> {
+        let fits = match dtype {
+            _ if dtype.is_floating() => arg.get::<f64>().is_some(),
+            _ if dtype.is_handle() => arg.as_opaque().is_some() || arg.is_none(),
+            _ => arg.get::<i64>().is_some(),
+        };
+        if !fits {
+            return Err(self.mismatch(param, dtype, arg));
+        }
+        if let (Some(symbol), Some(value)) = (symbol, arg.get::<i64>()) {
+            let expected = bind(symbol, value);
+            if value != expected {
+                return Err(self.mismatch(param, expected, value));
+            }
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self, param: &KernelParam, expected: impl ToString, got: impl ToString) -> Error {
+        let (expected, got) = (expected.to_string(), got.to_string());
+        self.error(kind::VALUE, format!("expects {expected} for parameter `{}`, got {got}", param.name))
+    }
+
+    fn error(&self, kind: &'static str, message: String) -> Error {
+        Error::new(kind, format!("kernel `{}` {message}", self.name))
+    }
+}
+
+const TENSOR: u8 = 0;
+const SCALAR: u8 = 1;
+/// Stands for "no symbol".
+const NO_SYMBOL: u32 = u32::MAX;
+
+pub(super) fn encode(signatures: &[KernelSignature], out: &mut Vec<u8>) {
+    out.put_u64(signatures.len() as u64);
+    for signature in signatures {
+        out.put_blob(signature.name.as_bytes());
+        out.put_i32(signature.device.kind);
+        out.put_i32(signature.device.id);
+        out.put_u32(signature.symbol_count);
+        out.put_u64(signature.params.len() as u64);
+        for param in &signature.params {
+            out.put_blob(param.name.as_bytes());
+            encode_kind(&param.kind, out);
+        }
+    }
+}
+
+fn encode_kind(kind: &ParamKind, out: &mut Vec<u8>) {
+    let (tag, dtype) = match kind {
+        ParamKind::Tensor { dtype, .. } => (TENSOR, dtype),
+        ParamKind::Scalar { dtype, .. } => (SCALAR, dtype),
+    };
+    out.put(&[tag, dtype.code, dtype.bits]);
+    out.put(&dtype.lanes.to_le_bytes());
+    match kind {
+        ParamKind::Tensor { shape, alignment, .. } => {
+            out.put_u32(*alignment);
+            out.put_u64(shape.len() as u64);
+            for dim in shape {
+                let (symbol, size) = match dim {
+                    Dim::Static(size) => (NO_SYMBOL, *size),
+                    Dim::Symbol(symbol) => (*symbol, 0),
+                };
+                out.put_u32(symbol);
+                out.put_i64(size);
+            }
+        }
+        ParamKind::Scalar { symbol, .. } => out.put_u32(symbol.unwrap_or(NO_SYMBOL)),
+    }
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Vec<KernelSignature>, Truncated> {
+    let mut reader = Reader::new(bytes);
+    let signatures = reader.list(28, decode_signature)?;
+    if reader.remaining() == 0 { Ok(signatures) } else { Err(Truncated) }
+}
+
+fn decode_signature(reader: &mut Reader<'_>) -> Result<KernelSignature, Truncated> {
+    let name = decode_name(reader)?;
+    let device = Device { kind: reader.i32()?, id: reader.i32()? };
+    let symbol_count = reader.u32()?;
+    let symbol = |reader: &mut Reader<'_>| match reader.u32()? {
+        NO_SYMBOL => Ok(None),
+        symbol if symbol < symbol_count => Ok(Some(symbol)),
+        _ => Err(Truncated),
+    };
+    let params = reader.list(17, |reader| {
+        let name = decode_name(reader)?;
+        let tag = reader.u8()?;
+        let dtype = DType::new(reader.u8()?, reader.u8()?, reader.u16()?);
+        let kind = match tag {
+            TENSOR => {
+                let alignment = reader.u32()?;
+                let shape = reader.list(12, |reader| {
+                    let (symbol, size) = (symbol(reader)?, reader.i64()?);
+                    Ok::<_, Truncated>(symbol.map_or(Dim::Static(size), Dim::Symbol))
+                })?;
+                ParamKind::Tensor { dtype, shape, alignment }
+            }
+            SCALAR => ParamKind::Scalar { dtype, symbol: symbol(reader)? },
+            _ => return Err(Truncated),
+        };
+        Ok::<_, Truncated>(KernelParam { name, kind })
+    })?;
+    // Every symbol is bound by a dimension or a scalar; more would only be a way to ask for memory.
+    let dims: usize = params.iter().map(|param| param.kind.symbol_places()).sum();
+    if symbol_count as usize <= dims {
+        Ok(KernelSignature { name, device, symbol_count, params })
+    } else {
+        Err(Truncated)
+    }
+}
+
+impl ParamKind {
+    fn symbol_places(&self) -> usize {
+        match self {
+            ParamKind::Tensor { shape, .. } => shape.len(),
+            ParamKind::Scalar { .. } => 1,
+        }
+    }
+}
+
+fn decode_name(reader: &mut Reader<'_>) -> Result<String, Truncated> {
+    String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)
+}

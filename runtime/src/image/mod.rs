@@ -1,0 +1,124 @@
+//! Images: an executable and what TVM's format has no room for, in one checked, position-independent block of bytes
+//! that is used where it lies.
+//!
+//! An image is a header, a section table, and sections; see [`container`] for the layout. Sections:
+//!
+//! | kind | contents |
+//! |---|---|
+//! | 1 executable | TVM's format, tensors of the constant pool described only |
+//! | 2 constants | the tensors' data, each at a multiple of 64 |
+//! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
+//! | 4 kernels | what arguments each kernel takes ([`KernelSignature`]) |
+//!
+//! A linked library holds its image as the symbol [`SYMBOL`].
+pub mod container;
+mod kernels;
+mod sources;
+
+pub use container::{ContainerError, Integrity};
+pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
+pub use sources::{SourceFile, SourceMap, Span};
+
+use crate::executable::{Constants, Executable, ExecutableError, decode, encode, verify};
+use crate::memory::{ALIGNMENT, Buffer};
+use crate::value::SharedBytes;
+use container::Section;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The symbol that a linked library gives its image. It must lie at a multiple of 64.
+pub const SYMBOL: &str = "hammock_image";
+
+const EXECUTABLE: u32 = 1;
+const CONSTANTS: u32 = 2;
+const SOURCES: u32 = 3;
+const KERNELS: u32 = 4;
+
+/// A compiled model, its machine code aside.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    /// Functions, constants and instructions.
+    pub executable: Executable,
+    /// Where instructions come from.
+    pub sources: SourceMap,
+    /// What kernels expect.
+    pub kernels: Vec<KernelSignature>,
+}
+
+/// Why an image was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// The container is damaged.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+    /// The executable in it is damaged or invalid.
+    #[error(transparent)]
+    Executable(#[from] ExecutableError),
+    /// Another section is damaged.
+    #[error("the image's {0} are damaged")]
+    Section(&'static str),
+}
+
+impl Image {
+    /// The image as bytes. The same image gives the same bytes.
+    pub fn save(&self) -> Vec<u8> {
+        let mut constants = Vec::new();
+        let executable = encode(&self.executable, &mut Constants::Append(&mut constants));
+        let mut sources = Vec::new();
+        self.sources.encode(&mut sources);
+        let mut table = Vec::new();
+        kernels::encode(&self.kernels, &mut table);
+        container::write(&[
+            Section { kind: EXECUTABLE, alignment: 8, contents: &executable },
+            Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: &constants },
+            Section { kind: SOURCES, alignment: 8, contents: &sources },
+            Section { kind: KERNELS, alignment: 8, contents: &table },
+        ])
+    }
+
+    /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
+    /// `owner` alive; bytes that do not begin at a multiple of 64 are copied first.
+    pub fn load(owner: SharedBytes, range: Range<usize>, integrity: Integrity) -> Result<Image, ImageError> {
+        let (owner, range) = aligned(owner, range)?;
+        let bytes = (*owner).as_ref().get(range.clone()).ok_or(ContainerError::Truncated)?;
+        let container = container::read(bytes, integrity)?;
+        let section = |kind| container.get(kind).ok_or(ContainerError::Missing(kind));
+        let data = section(CONSTANTS)?;
+        let apart = Constants::Apart(owner.clone(), range.start + data.start..range.start + data.end);
+        let executable = decode(&bytes[section(EXECUTABLE)?], &apart)?;
+        verify::verify(&executable)?;
+        let sources = SourceMap::decode(&bytes[section(SOURCES)?]).map_err(|_| ImageError::Section("source lines"))?;
+        let kernels =
+            kernels::decode(&bytes[section(KERNELS)?]).map_err(|_| ImageError::Section("kernel signatures"))?;
+        Ok(Image { executable, sources, kernels })
+    }
+
+    /// Reads and verifies an image of its own bytes.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Image, ImageError> {
+        let len = bytes.len();
+        Image::load(Arc::new(bytes), 0..len, Integrity::Check)
+    }
+}
+
+/// Bytes that begin at a multiple of [`ALIGNMENT`].
+fn aligned(owner: SharedBytes, range: Range<usize>) -> Result<(SharedBytes, Range<usize>), ImageError> {
+    struct Aligned(Buffer);
+    impl AsRef<[u8]> for Aligned {
+        fn as_ref(&self) -> &[u8] {
+            // SAFETY: the buffer holds `len` initialized bytes, which nobody writes after `aligned` filled them.
+            unsafe { std::slice::from_raw_parts(self.0.as_ptr(), self.0.len()) }
+        }
+    }
+    let bytes = (*owner).as_ref().get(range.clone()).ok_or(ContainerError::Truncated)?;
+    if bytes.as_ptr().addr().is_multiple_of(ALIGNMENT) {
+        return Ok((owner, range));
+    }
+    let copy = Buffer::new(bytes.len()).ok_or(ContainerError::OutOfMemory)?;
+    // SAFETY: the buffer is new and as long as the bytes.
+    unsafe { copy.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    let range = 0..copy.len();
+    Ok((Arc::new(Aligned(copy)), range))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use crate::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::value::{Any, DType, Device, Shape, Str, Tensor};
+
+fn sample() -> Image {
+    let mut executable = Executable::default();
+    let main = FunctionInfo {
+        kind: FunctionKind::Bytecode,
+        name: "main".into(),
+        start: 0,
+        end: 2,
+        num_args: 1,
+        register_count: 2,
+        param_names: vec!["x".into()],
+    };
+    executable.functions = vec![main, FunctionInfo::packed("add")];
+    executable.constants = vec![
+        Constant::Tensor(Tensor::from_slice(&[3], &[1.0f32, 2.0, 3.0]).unwrap()),
+        Constant::Shape(Shape::new(&[2, 3])),
+        Constant::Str(Str::new("text")),
+        Constant::Int(1 << 60),
+        Constant::Float(0.5),
+        Constant::DType(DType::FLOAT32),
+        Constant::Tensor(Tensor::scalar(7i64).unwrap()),
+    ];
+    let args = [Arg::Register(Register(0)), Arg::Constant(0), Arg::Constant(6)].to_vec();
+    executable.code.push(&Instruction::Call { dst: Register(1), function: 1, args });
+    executable.code.push(&Instruction::Ret { value: Register(1) });
+    let mut sources = SourceMap::default();
+    let file = sources.file("model.py");
+    sources.add_line(file, 9, "        lv = R.add(x, w)");
+    sources.set(0, Span { file, line: 9, column: 14 });
+    Image { executable, sources, kernels: vec![add_signature()] }
+}
+
+fn add_signature() -> KernelSignature {
+    let tensor = |name: &str, shape: &[Dim]| KernelParam {
+        name: name.into(),
+        kind: ParamKind::Tensor { dtype: DType::FLOAT32, shape: shape.to_vec(), alignment: 64 },
+    };
+    let n = KernelParam { name: "n".into(), kind: ParamKind::Scalar { dtype: DType::INT64, symbol: Some(0) } };
+    let params = vec![tensor("a", &[Dim::Symbol(0), Dim::Static(4)]), tensor("b", &[Dim::Symbol(0)]), n];
+    KernelSignature { name: "add".into(), device: Device::CPU, symbol_count: 1, params }
+}
+
+#[test]
+fn round_trips() {
+    let bytes = sample().save();
+    let image = Image::from_bytes(bytes.clone()).unwrap();
+    assert_eq!(image.save(), bytes);
+    assert_eq!(image.kernels, [add_signature()]);
+    let at = image.sources.locate(0).unwrap();
+    assert_eq!((at.file.as_str(), at.line, at.text.trim()), ("model.py", 9, "lv = R.add(x, w)"));
+    assert_eq!(image.sources.locate(1), None);
+}
+
+#[test]
+fn constants_are_used_in_place() {
+    let image = Image::from_bytes(sample().save()).unwrap();
+    let [Constant::Tensor(first), .., Constant::Tensor(last)] = &image.executable.constants[..] else { panic!() };
+    assert_eq!(first.as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    assert!(first.is_aligned() && last.is_aligned());
+    assert_eq!(last.data_ptr().addr() - first.data_ptr().addr(), 64);
+}
+
+#[test]
+fn tvm_form_round_trips_with_constants_inline() {
+    let executable = sample().executable;
+    let bytes = executable.save();
+    assert_eq!(Executable::load(&bytes).unwrap().save(), bytes);
+    assert_eq!(bytes[..8], 0xD225_DE2F_4214_151E_u64.to_le_bytes());
+}
+
+/// Every damaged form of `bytes` goes to `load`, which must return, and refuse where `strict` says so.
+fn damage(bytes: &[u8], strict: bool, load: impl Fn(Vec<u8>) -> bool) {
+    for len in 0..bytes.len() {
+        assert!(!load(bytes[..len].to_vec()), "truncated to {len}");
+    }
+    for position in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.to_vec();
+            damaged[position] ^= 1 << bit;
+            assert!(!load(damaged) || !strict, "bit {bit} of byte {position}");
+        }
+    }
+    let mut longer = bytes.to_vec();
+    longer.push(0);
+    assert!(!load(longer));
+}
+
+#[test]
+fn damaged_images_are_refused() {
+    let bytes = sample().save();
+    let in_padding = |damaged: &[u8]| Image::from_bytes(damaged.to_vec()).is_ok_and(|image| image.save() == bytes);
+    damage(&bytes, true, |damaged| !in_padding(&damaged) && Image::from_bytes(damaged).is_ok());
+}
+
+#[test]
+fn damage_without_checksums_is_refused_or_harmless() {
+    damage(&sample().executable.save(), false, |damaged| {
+        Executable::load(&damaged).is_ok_and(|e| !(e.as_text() + &e.as_python() + &e.stats()).is_empty())
+    });
+    damage(&sample().save(), false, |damaged| {
+        let len = damaged.len();
+        Image::load(Arc::new(damaged), 0..len, Integrity::Trust).is_ok_and(|image| !image.save().is_empty())
+    });
+}
+
+#[test]
+fn kernel_arguments_are_checked_by_table() {
+    let signature = add_signature();
+    let tensor = |shape: &[i64]| Any::from(Tensor::empty(DType::FLOAT32, shape, Device::CPU).unwrap());
+    let check = |args: [Any; 3]| signature.check(&args).map_err(|error| error.to_string());
+    assert_eq!(check([tensor(&[3, 4]), tensor(&[3]), Any::from(3i64)]), Ok(()));
+    let cases = [
+        ([tensor(&[3, 5]), tensor(&[3]), Any::from(3i64)], "expects shape[1] to be 4 for parameter `a`, got 5"),
+        ([tensor(&[3, 4]), tensor(&[2]), Any::from(3i64)], "expects shape[0] to be 3 for parameter `b`, got 2"),
+        ([tensor(&[3, 4]), tensor(&[3]), Any::from(4i64)], "expects 3 for parameter `n`, got 4"),
+        ([tensor(&[3, 4]), tensor(&[3]), Any::from(0.5)], "expects int64 for parameter `n`, got 0.5"),
+        ([tensor(&[3]), tensor(&[3]), Any::from(3i64)], "expects 2 dimensions for parameter `a`, got 1"),
+        ([Any::NONE, tensor(&[3]), Any::from(3i64)], "expects a Tensor for parameter `a`, got None"),
+    ];
+    for (args, message) in cases {
+        assert_eq!(check(args), Err(format!("ValueError: kernel `add` {message}")));
+    }
+    let wrong_type = Any::from(Tensor::empty(DType::INT32, &[3], Device::CPU).unwrap());
+    let message = check([tensor(&[3, 4]), wrong_type, Any::from(3i64)]).unwrap_err();
+    assert!(message.ends_with("expects elements of float32 for parameter `b`, got int32"), "{message}");
+    assert!(signature.check(&[]).unwrap_err().message().ends_with("takes 3 arguments, not 0"));
+}
