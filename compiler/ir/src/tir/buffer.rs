@@ -66,6 +66,17 @@ impl Buffer {
         })
     }
 
+    /// A local scalar, `x: T.int32 = …`: a buffer of one element that the text reads and assigns without an index.
+    pub fn local_scalar(name: impl Into<Name>, dtype: DType) -> Self {
+        let (one, layout) = (vec![PrimExpr::int32(1)], AttrValue::Opaque(SCALAR_LAYOUT.into(), "S[1]".into()));
+        Buffer::scoped(name, one, dtype, "local").change(|b| b.layout = Some(layout))
+    }
+
+    /// Whether it is a local scalar. Only its layout tells it from an array of one element.
+    pub fn is_local_scalar(&self) -> bool {
+        matches!(&self.layout, Some(AttrValue::Opaque(key, text)) if key == SCALAR_LAYOUT && &**text == "S[1]")
+    }
+
     /// The number of dimensions.
     pub fn ndim(&self) -> usize {
         self.0.shape.len()
@@ -110,6 +121,9 @@ impl Hash for Buffer {
         self.id().hash(state)
     }
 }
+
+/// The type key of the layout that marks a local scalar.
+const SCALAR_LAYOUT: &str = "tirx.TileLayout";
 
 /// A box of a buffer: first index and extent in each dimension.
 #[derive(Clone, Debug)]
