@@ -17,6 +17,8 @@ pub mod image;
 pub mod memory;
 pub mod parallel;
 pub mod registry;
+#[cfg(feature = "tools")]
+pub mod tools;
 pub mod value;
 
 pub use executable::Executable;

@@ -1,0 +1,210 @@
+//! Arguments as people write them: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `"text"`, `null`,
+//! `(A, B)`, `zeros(2,3):float32`, `ones(…)`, `random(…)`.
+
+use super::{InputError, load_npy, load_npz};
+use crate::{Any, DType, Device, Shape, Tensor, Tuple};
+use std::path::Path;
+
+const FORMS: &str = "write @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), zeros(2,3):float32 or random(2,3):float32";
+
+/// Reads one argument.
+///
+/// # Errors
+/// When the text is none of the forms, or a file that it names cannot be read.
+pub fn parse_argument(text: &str) -> Result<Any, InputError> {
+    let text = text.trim();
+    let bad = || InputError::new(format!("`{text}` is not an argument")).help(FORMS);
+    if let Some(file) = text.strip_prefix('@') {
+        return load(file);
+    }
+    if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
+        let fields = split_top(inner).into_iter().map(parse_argument).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Tuple::new(fields.into_iter()).into());
+    }
+    if let Some(inner) = text.strip_prefix("shape(").and_then(|t| t.strip_suffix(')')) {
+        return Ok(Shape::new(&parse_dims(inner).ok_or_else(bad)?).into());
+    }
+    if text.len() >= 2 && text.starts_with('"') && text.ends_with('"') {
+        return Ok(Any::str(&unescape(&text[1..text.len() - 1])));
+    }
+    match text {
+        "null" | "None" => return Ok(Any::default()),
+        "true" | "True" => return Ok(true.into()),
+        "false" | "False" => return Ok(false.into()),
+        _ => {}
+    }
+    if let Some(tensor) = generated(text) {
+        return tensor;
+    }
+    if let Ok(int) = text.parse::<i64>() {
+        return Ok(int.into());
+    }
+    match text.parse::<f64>() {
+        Ok(float) => Ok(float.into()),
+        Err(_) => Err(bad()),
+    }
+}
+
+fn load(file: &str) -> Result<Any, InputError> {
+    match file.rsplit_once('#') {
+        Some((path, name)) => Ok(load_npz(Path::new(path), name)?.into()),
+        None => Ok(load_npy(Path::new(file))?.into()),
+    }
+}
+
+/// The parts between commas that no bracket or quote encloses; a comma at the end adds none.
+fn split_top(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut quoted, mut escaped, mut start) = (Vec::new(), 0, false, false, 0);
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    if !text[start..].trim().is_empty() {
+        parts.push(&text[start..]);
+    }
+    parts
+}
+
+fn parse_dims(text: &str) -> Option<Vec<i64>> {
+    let parts = text.split(',').map(str::trim).filter(|p| !p.is_empty());
+    parts.map(|p| p.parse().ok().filter(|d| *d >= 0)).collect()
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\\' => match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('r') => '\r',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    out
+}
+
+/// `zeros(2,3):float32` and its like; `None` when the text has another form.
+fn generated(text: &str) -> Option<Result<Any, InputError>> {
+    let (kind, rest) = text.split_once('(')?;
+    let (dims, dtype) = rest.split_once(')')?;
+    if !matches!(kind, "zeros" | "ones" | "random") {
+        return None;
+    }
+    let dims = parse_dims(dims)?;
+    let dtype: DType = match dtype.strip_prefix(':') {
+        Some(name) => name.trim().parse().ok()?,
+        None => DType::FLOAT32,
+    };
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let result = match kind {
+        "zeros" => fill(dtype, &dims, |_| 0.0),
+        "ones" => fill(dtype, &dims, |_| 1.0),
+        _ => {
+            // Whole numbers below 10 for integers, [0, 1) for floats.
+            let scale = if dtype.is_floating() { 1.0 } else { 10.0 };
+            fill(dtype, &dims, |_| random.next() * scale)
+        }
+    };
+    Some(result.map(Any::from))
+}
+
+/// A tensor of the given values, converted to the dtype.
+fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f64) -> Result<Tensor, InputError> {
+    let fail = |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {dims:?}: {e}"));
+    let count = Tensor::empty(dtype, dims, Device::CPU).map_err(fail)?.element_count();
+    macro_rules! of {
+        ($t:ty, $convert:expr) => {
+            Tensor::from_slice(dims, &(0..count).map(|i| $convert(value(i))).collect::<Vec<$t>>()).map_err(fail)
+        };
+    }
+    match dtype {
+        DType::FLOAT32 => of!(f32, |v| v as f32),
+        DType::FLOAT64 => of!(f64, |v| v),
+        DType::FLOAT16 => of!(half::f16, half::f16::from_f64),
+        DType::BFLOAT16 => of!(half::bf16, half::bf16::from_f64),
+        DType::INT8 => of!(i8, |v| v as i8),
+        DType::INT16 => of!(i16, |v| v as i16),
+        DType::INT32 => of!(i32, |v| v as i32),
+        DType::INT64 => of!(i64, |v| v as i64),
+        DType::UINT8 => of!(u8, |v| v as u8),
+        DType::UINT16 => of!(u16, |v| v as u16),
+        DType::UINT32 => of!(u32, |v| v as u32),
+        DType::UINT64 => of!(u64, |v| v as u64),
+        DType::BOOL => of!(bool, |v: f64| v as i64 % 2 == 1),
+        _ => Err(InputError::new(format!("tensors of {dtype} cannot be made this way"))),
+    }
+}
+
+/// A small generator of pseudo-random numbers (xorshift64*, Vigna 2016): the same sequence in every run.
+struct Random(u64);
+
+impl Random {
+    /// The next number in [0, 1).
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_values() {
+        assert_eq!(parse_argument("7").unwrap().get::<i64>(), Some(7));
+        assert_eq!(parse_argument("-1.5").unwrap().get::<f64>(), Some(-1.5));
+        assert_eq!(parse_argument("true").unwrap().get::<bool>(), Some(true));
+        assert!(parse_argument("null").unwrap().is_none());
+        assert_eq!(parse_argument(r#""a\"b,c""#).unwrap().as_str(), Some("a\"b,c"));
+        assert_eq!(parse_argument("shape(2, 3)").unwrap().get::<Shape>().unwrap().as_slice(), &[2, 3]);
+        assert_eq!(parse_argument("shape()").unwrap().get::<Shape>().unwrap().as_slice(), &[] as &[i64]);
+    }
+
+    #[test]
+    fn tuples_nest() {
+        let value = parse_argument(r#"(1, (2, "a, b"), )"#).unwrap();
+        let tuple = value.get::<Tuple>().unwrap();
+        assert_eq!(tuple.as_slice().len(), 2);
+        let inner = tuple.as_slice()[1].get::<Tuple>().unwrap();
+        assert_eq!(inner.as_slice()[1].as_str(), Some("a, b"));
+    }
+
+    #[test]
+    fn generated_tensors() {
+        let zeros = parse_argument("zeros(2,3):float16").unwrap().get::<Tensor>().unwrap();
+        assert_eq!((zeros.dtype(), zeros.shape()), (DType::FLOAT16, [2, 3].as_slice()));
+        let random = |text| parse_argument(text).unwrap().get::<Tensor>().unwrap();
+        let a = random("random(100)");
+        assert!(a.as_slice::<f32>().unwrap().iter().all(|v| (0.0..1.0).contains(v)));
+        assert_eq!(a.as_bytes().unwrap(), random("random(100):float32").as_bytes().unwrap());
+        assert_eq!(random("random(0,5):int8").element_count(), 0);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in
+            ["", "abc", "shape(2,x)", "shape(-1)", "zeros(2):floaty", "@missing.npy", "@missing.npz#x", "(1, abc)"]
+        {
+            assert!(parse_argument(text).is_err(), "{text}");
+        }
+    }
+}

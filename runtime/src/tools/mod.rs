@@ -1,0 +1,48 @@
+//! What the `hammock-run` program and the command line share: arguments as people write them, npy and npz files,
+//! values as text, timing.
+
+mod argument;
+mod npy;
+mod show;
+mod timing;
+
+pub use argument::parse_argument;
+pub use npy::{load_npy, load_npz, save_npz};
+pub use show::{leaves, show};
+pub use timing::{Samples, sample};
+
+use std::fmt;
+
+/// What is wrong with an argument or a file, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputError {
+    /// One sentence that quotes the argument or names the file.
+    pub message: String,
+    /// Advice.
+    pub help: Option<String>,
+}
+
+impl InputError {
+    /// An error without advice.
+    pub fn new(message: impl Into<String>) -> Self {
+        InputError { message: message.into(), help: None }
+    }
+
+    /// Adds advice.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.help {
+            Some(help) => write!(f, " ({help})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
