@@ -36,12 +36,27 @@ pub fn all_equal(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b) == Some(true))
 }
 
+/// `dim + by`; constants gather at the end: `n - 3 + 4` is `n + 1`.
+pub fn offset(dim: &PrimExpr, by: i64) -> PrimExpr {
+    let constant = |v: i64| PrimExpr::int(v, dim.dtype());
+    let (base, before) = match dim.kind() {
+        PrimKind::Int(v) => return constant(v.wrapping_add(by)),
+        PrimKind::Binary(BinaryOp::Add, x, c) if c.as_int().is_some() => (x, c.as_int().unwrap_or(0)),
+        PrimKind::Binary(BinaryOp::Sub, x, c) if c.as_int().is_some() => (x, c.as_int().unwrap_or(0).wrapping_neg()),
+        _ => (dim, 0),
+    };
+    match before.wrapping_add(by) {
+        0 => base.clone(),
+        total if total > 0 => base + constant(total),
+        total => base - constant(total.wrapping_neg()),
+    }
+}
+
 /// `a + b`
 pub fn add(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => PrimExpr::int(x.wrapping_add(y), a.dtype()),
-        (Some(0), _) => b.clone(),
-        (_, Some(0)) => a.clone(),
+        (Some(x), _) => offset(b, x),
+        (_, Some(y)) => offset(a, y),
         _ => a + b,
     }
 }
@@ -49,8 +64,7 @@ pub fn add(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
 /// `a - b`
 pub fn sub(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => PrimExpr::int(x.wrapping_sub(y), a.dtype()),
-        (_, Some(0)) => a.clone(),
+        (_, Some(y)) => offset(a, y.wrapping_neg()),
         _ if same(a, b) => PrimExpr::int(0, a.dtype()),
         _ => a - b,
     }
@@ -73,6 +87,15 @@ pub fn floordiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
         (Some(x), Some(y)) if y != 0 => PrimExpr::int(x.div_euclid(y), a.dtype()),
         (_, Some(1)) => a.clone(),
         _ => a.clone().floordiv(b),
+    }
+}
+
+/// `a % b`, for a positive `b`.
+pub fn floormod(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) if y != 0 => PrimExpr::int(x.rem_euclid(y), a.dtype()),
+        (_, Some(1)) => PrimExpr::int(0, a.dtype()),
+        _ => a.clone().floormod(b),
     }
 }
 

@@ -22,6 +22,9 @@ use hammock_ir::{
 /// A type rule: the type of a call's result, from the types of its operands and its attributes.
 pub type InferFn = Box<dyn Fn(&CallContext) -> Result<Type, InferError> + Send + Sync>;
 
+/// Puts a call whose parameters are bound into its full form: see [`Op::complete`].
+pub type CompleteFn = Box<dyn Fn(&mut Call) + Send + Sync>;
+
 /// The default of an attribute that may be left out and is then not given.
 pub const NONE: AttrValue = AttrValue::None;
 
@@ -37,6 +40,8 @@ pub struct Op {
     pub attr_order: Option<&'static [&'static str]>,
     /// Whether calls have no visible side effect.
     pub pure: bool,
+    /// What turns short forms of arguments into full ones.
+    pub complete: Option<CompleteFn>,
     /// The type rule.
     pub infer: InferFn,
     /// How it is computed.
@@ -145,6 +150,7 @@ impl Op {
             params: Vec::new(),
             attr_order: None,
             pure: true,
+            complete: None,
             infer: Box::new(|_| Ok(Type::Any)),
             lowering: Lowering::Structural(""),
         }
@@ -196,6 +202,15 @@ impl Op {
     /// Says that calls have a side effect.
     pub fn impure(mut self) -> Self {
         self.pure = false;
+        self
+    }
+
+    /// Sets what a call goes through once its parameters are bound, before anything else looks at it: attributes that
+    /// may be given short are written out in full (`padding=1` is four numbers), one that is `None` takes its value
+    /// from another, and a call whose operands make it one of another operator becomes that. What cannot be completed
+    /// is left as it is, for the type rule to refuse.
+    pub fn complete(mut self, complete: impl Fn(&mut Call) + Send + Sync + 'static) -> Self {
+        self.complete = Some(Box::new(complete));
         self
     }
 
@@ -251,7 +266,7 @@ impl Op {
         attrs
     }
 
-    /// A call with some attributes given, the others at their defaults.
+    /// A call in full form, with some attributes given, the others at their defaults.
     pub fn call<'v>(
         &self,
         args: Vec<Operand>,
@@ -260,6 +275,8 @@ impl Op {
         let given = given.into_iter();
         let value = |p: &Param| given.clone().find(|(n, _)| *n == p.name).map(|(_, v)| v).or_else(|| p.default.clone());
         let attrs = self.attrs().into_iter().map(|p| (p.name, value(p).unwrap_or(NONE)));
-        Call::op(self.name, args, attrs.collect::<Attrs>())
+        let mut call = Call::op(self.name, args, attrs.collect::<Attrs>());
+        self.complete.iter().for_each(|complete| complete(&mut call));
+        call
     }
 }
