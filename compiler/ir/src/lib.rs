@@ -16,6 +16,7 @@
 //! This crate knows no operator: what needs operators (purity, type inference) takes a [`relax::OpTable`].
 #![forbid(unsafe_code)]
 
+pub mod arith;
 pub mod attrs;
 pub mod module;
 pub mod name;

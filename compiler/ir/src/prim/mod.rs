@@ -4,6 +4,7 @@
 //! simplification is `arith`'s work. Operands of an arithmetic node have one dtype, checked by the verifier.
 
 mod build;
+pub mod intrinsics;
 mod visit;
 
 pub use build::{BinaryFn, binary, compare};
