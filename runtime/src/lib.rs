@@ -8,12 +8,14 @@
 //! - [`memory`], [`device`]: where tensors' data comes from and where it lives.
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
+//! - [`library`]: linked models, loaded from files, from memory, or from the running program.
 //! - [`parallel`]: the threads that kernels share.
 mod bytes;
 pub mod device;
 pub mod executable;
 pub mod ffi;
 pub mod image;
+pub mod library;
 pub mod memory;
 pub mod parallel;
 pub mod registry;
@@ -24,4 +26,5 @@ pub mod value;
 pub use executable::Executable;
 pub use ffi::Error;
 pub use image::Image;
+pub use library::Library;
 pub use value::{Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};

@@ -100,6 +100,11 @@ impl Image {
     }
 }
 
+/// Where in an image's bytes the data of its constants lies.
+pub(crate) fn constants_range(bytes: &[u8]) -> Option<Range<usize>> {
+    container::read(bytes, Integrity::Trust).ok()?.get(CONSTANTS)
+}
+
 /// Bytes that begin at a multiple of [`ALIGNMENT`].
 fn aligned(owner: SharedBytes, range: Range<usize>) -> Result<(SharedBytes, Range<usize>), ImageError> {
     struct Aligned(Buffer);

@@ -1,0 +1,76 @@
+//! A library's kernels, mapped for execution by the system's loader.
+use crate::ffi::{RUNTIME, RuntimeTable, SafeCall};
+use crate::value::Function;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What precedes a kernel's name in its symbol.
+pub const KERNEL_PREFIX: &str = "__tvm_ffi_";
+
+/// The symbol of the pointer that gets the address of the runtime's table.
+pub const RUNTIME_SYMBOL: &str = "__hammock_runtime";
+
+/// Loaded code; it stays mapped while any of its kernels lives.
+pub(super) struct Code {
+    library: Library,
+    /// The file in memory that was loaded, if it was not one on disk.
+    _memory: Option<File>,
+}
+
+impl Code {
+    /// Maps a library that was checked: from `path`, or else from its bytes, `data` left out.
+    pub(super) fn load(bytes: &[u8], data: &Range<usize>, path: Option<&Path>) -> Result<Code, String> {
+        let memory = match path {
+            Some(_) => None,
+            None => Some(file_in_memory(bytes, data).map_err(|error| error.to_string())?),
+        };
+        let in_memory = memory.as_ref().map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())));
+        let path = in_memory.as_deref().or(path).unwrap_or(Path::new(""));
+        // SAFETY: our linker writes no initializers, and the seal says that the file is as our linker wrote it.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| error.to_string())?;
+        let code = Code { library, _memory: memory };
+        code.lend_runtime();
+        Ok(code)
+    }
+
+    fn lend_runtime(&self) {
+        // SAFETY: the symbol, where it exists, is a pointer that the loader fills, as the linker's contract says.
+        unsafe {
+            if let Ok(slot) = self.library.get::<*mut *const RuntimeTable>(RUNTIME_SYMBOL) {
+                **slot = &raw const RUNTIME;
+            }
+        }
+    }
+
+    /// The kernel called `name`.
+    pub(super) fn kernel(self: &Arc<Self>, name: &str) -> Option<Function> {
+        // SAFETY: symbols with this prefix follow the packed convention, as the linker's contract says; the function
+        // holds the code it lies in.
+        unsafe {
+            let call = *self.library.get::<SafeCall>(format!("{KERNEL_PREFIX}{name}")).ok()?;
+            Some(Function::from_c(call, self.clone()))
+        }
+    }
+}
+
+/// A nameless file with the given bytes, with a hole in place of `data`.
+fn file_in_memory(bytes: &[u8], data: &Range<usize>) -> io::Result<File> {
+    // SAFETY: a plain system call; the name is a C string.
+    let descriptor: c_int = unsafe { libc::memfd_create(c"hammock".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and ours.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    file.set_len(bytes.len() as u64)?;
+    file.write_all_at(&bytes[..data.start], 0)?;
+    file.write_all_at(&bytes[data.end..], data.end as u64)?;
+    Ok(file)
+}

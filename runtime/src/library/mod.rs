@@ -1,0 +1,170 @@
+//! Loading linked models: a shared library that holds kernels and an image ([`crate::image`]), from a file, from
+//! memory, or appended to the running program.
+//!
+//! Nothing of a file is trusted before its [`seal`] has been checked. The image is found and read without running
+//! anything; kernels are mapped for execution when the first is asked for.
+//!
+//! What a linker must provide, by symbol:
+//!
+//! | symbol | what |
+//! |---|---|
+//! | [`image::SYMBOL`] | the image, at a multiple of 64, with its size |
+//! | [`KERNEL_PREFIX`]`name` | a kernel by the packed convention |
+//! | [`RUNTIME_SYMBOL`] | (if kernels need it) a pointer that gets the address of the [`RuntimeTable`] |
+//!
+//! [`RuntimeTable`]: crate::ffi::RuntimeTable
+mod code;
+mod elf;
+pub mod seal;
+
+pub use code::KERNEL_PREFIX;
+pub use code::RUNTIME_SYMBOL;
+pub use elf::ElfError;
+pub use seal::SealError;
+
+use crate::image::{self, Image, ImageError, Integrity};
+use crate::value::{Function, SharedBytes};
+use code::Code;
+use memmap2::Mmap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Why a library was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file is damaged.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The file is no shared library for this machine.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    /// The library holds no image.
+    #[error("the library holds no compiled model: it has no symbol `{}`", image::SYMBOL)]
+    NoImage,
+    /// The image is damaged or invalid.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The system's loader refused the library.
+    #[error("cannot load the kernels: {0}")]
+    Load(String),
+}
+
+/// A linked model: its image, and its kernels once they are needed.
+pub struct Library {
+    image: Image,
+    kernels: Vec<String>,
+    contents: Contents,
+    code: OnceLock<Result<Arc<Code>, String>>,
+}
+
+/// The library's bytes, and the file that is just these bytes, if there is one.
+struct Contents {
+    owner: SharedBytes,
+    range: Range<usize>,
+    /// Bytes that kernels never read: the constants' data, which is used where it is.
+    data: Range<usize>,
+    path: Option<PathBuf>,
+}
+
+impl Contents {
+    fn bytes(&self) -> &[u8] {
+        &(*self.owner).as_ref()[self.range.clone()]
+    }
+}
+
+impl Library {
+    /// Opens a file that a linker wrote and sealed.
+    pub fn open(path: &Path) -> Result<Library, LibraryError> {
+        let owner: SharedBytes = Arc::new(map(path)?);
+        let range = 0..(*owner).as_ref().len();
+        // An absolute path keeps the system's loader from searching its own places.
+        let path = path.canonicalize().map_err(|cause| LibraryError::Read { path: path.to_owned(), cause })?;
+        Library::load(owner, range, Some(path), Integrity::Check)
+    }
+
+    /// Loads a library from memory. With [`Integrity::Trust`], its bytes need no seal: the caller has just made them.
+    pub fn from_bytes(owner: SharedBytes, integrity: Integrity) -> Result<Library, LibraryError> {
+        let range = 0..(*owner).as_ref().len();
+        Library::load(owner, range, None, integrity)
+    }
+
+    /// Loads the library appended to the running program ([`seal::append`]); `None` if there is none.
+    pub fn appended() -> Result<Option<Library>, LibraryError> {
+        let path = Path::new("/proc/self/exe");
+        let owner: SharedBytes = Arc::new(map(path)?);
+        match seal::appended((*owner).as_ref()) {
+            Some(range) => Library::load(owner, range, None, Integrity::Check).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn load(
+        owner: SharedBytes,
+        range: Range<usize>,
+        path: Option<PathBuf>,
+        integrity: Integrity,
+    ) -> Result<Library, LibraryError> {
+        let bytes = &(*owner).as_ref()[range.clone()];
+        if integrity == Integrity::Check {
+            seal::check(bytes)?;
+        }
+        let elf = elf::Elf::read(bytes)?;
+        let image_range = elf.find(image::SYMBOL).ok_or(LibraryError::NoImage)?;
+        let kernels = elf.names().filter_map(|name| name.strip_prefix(KERNEL_PREFIX)).map(str::to_owned).collect();
+        let constants = image::constants_range(&bytes[image_range.clone()]).unwrap_or(0..0);
+        let data = image_range.start + constants.start..image_range.start + constants.end;
+        let in_owner = range.start + image_range.start..range.start + image_range.end;
+        let image = Image::load(owner.clone(), in_owner, Integrity::Trust)?;
+        let contents = Contents { owner, range, data, path };
+        Ok(Library { image, kernels, contents, code: OnceLock::new() })
+    }
+
+    /// The image.
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// Names of the kernels.
+    pub fn kernels(&self) -> &[String] {
+        &self.kernels
+    }
+
+    /// The kernel called `name`. The first call maps the code.
+    pub fn kernel(&self, name: &str) -> Result<Option<Function>, LibraryError> {
+        if !self.kernels.iter().any(|kernel| kernel == name) {
+            return Ok(None);
+        }
+        let load =
+            || Code::load(self.contents.bytes(), &self.contents.data, self.contents.path.as_deref()).map(Arc::new);
+        match self.code.get_or_init(load) {
+            Ok(code) => Ok(code.kernel(name)),
+            Err(reason) => Err(LibraryError::Load(reason.clone())),
+        }
+    }
+}
+
+/// Maps a file for reading.
+fn map(path: &Path) -> Result<Mmap, LibraryError> {
+    let read = |cause| LibraryError::Read { path: path.to_owned(), cause };
+    let file = File::open(path).map_err(read)?;
+    if !file.metadata().map_err(read)?.is_file() {
+        return Err(read(io::Error::new(io::ErrorKind::InvalidInput, "not a file")));
+    }
+    // SAFETY: the mapping is private and read-only. Another process that shortens the file while it is mapped can
+    // stop this one, as it can with any shared library.
+    unsafe { Mmap::map(&file) }.map_err(read)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;

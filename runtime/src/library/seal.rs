@@ -1,0 +1,123 @@
+//! Seals: checksums at the end of a file, by which a damaged one is told before any of it is mapped for execution.
+//!
+//! A seal is the last 64 bytes of a file; the linker writes it with [`seal`]. All numbers are little-endian.
+//!
+//! | bytes | contents |
+//! |---|---|
+//! | 0..8 | magic `hmkseal\0` |
+//! | 8..12 | version, 1 |
+//! | 12..16 | CRC-32 of everything before the seal |
+//! | 16..24 | length of the file, the seal included |
+//! | 24..60 | zero |
+//! | 60..64 | CRC-32 of the 60 bytes before |
+//!
+//! A stand-alone program is a runner, padding up to a page, a sealed library, and a *footer* of 32 bytes: magic
+//! `hmktail\0`, offset and length of the library (8 each), CRC-32 of the 24 bytes before (4), zero (4).
+use crate::bytes::{Put, Reader, pad_to};
+use std::ops::Range;
+
+const MAGIC: &[u8; 8] = b"hmkseal\0";
+const VERSION: u32 = 1;
+const SIZE: usize = 64;
+const FOOTER_MAGIC: &[u8; 8] = b"hmktail\0";
+const FOOTER_SIZE: usize = 32;
+/// Libraries are mapped by pages.
+const PAGE: usize = 4096;
+
+/// Why a file is not as it was when it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// It does not end with a seal: it is no compiled model, or its end is missing.
+    #[error("not a compiled model, or a truncated one: it does not end with a seal")]
+    Missing,
+    /// Its seal is of a version this runtime does not know.
+    #[error("the file's seal is of version {0}; this runtime reads version 1")]
+    BadVersion(u32),
+    /// Its bytes have changed since.
+    #[error("the file is damaged: its checksum does not match")]
+    Damaged,
+}
+
+/// Seals the bytes of a file.
+pub fn seal(bytes: &mut Vec<u8>) {
+    let checksum = crc32fast::hash(bytes);
+    let begin = bytes.len();
+    bytes.put(MAGIC);
+    bytes.put_u32(VERSION);
+    bytes.put_u32(checksum);
+    bytes.put_u64((begin + SIZE) as u64);
+    bytes.resize(begin + SIZE - 4, 0);
+    bytes.put_u32(crc32fast::hash(&bytes[begin..]));
+}
+
+/// Checks that a file's bytes are those that were sealed.
+pub fn check(bytes: &[u8]) -> Result<(), SealError> {
+    let (contents, seal) = bytes.split_last_chunk::<SIZE>().ok_or(SealError::Missing)?;
+    if !seal.starts_with(MAGIC) {
+        return Err(SealError::Missing);
+    }
+    if crc32fast::hash(&seal[..SIZE - 4]).to_le_bytes() != seal[SIZE - 4..] {
+        return Err(SealError::Damaged);
+    }
+    let mut reader = Reader::new(&seal[MAGIC.len()..]);
+    let mut field = || reader.u32().map_err(|_| SealError::Missing);
+    let (version, checksum) = (field()?, field()?);
+    if version != VERSION {
+        return Err(SealError::BadVersion(version));
+    }
+    let len = reader.u64().map_err(|_| SealError::Missing)?;
+    if len == bytes.len() as u64 && crc32fast::hash(contents) == checksum { Ok(()) } else { Err(SealError::Damaged) }
+}
+
+/// Appends a sealed library to a runner's program file.
+pub fn append(program: &mut Vec<u8>, library: &[u8]) {
+    pad_to(program, PAGE);
+    let begin = program.len();
+    program.put(library);
+    let footer = program.len();
+    program.put(FOOTER_MAGIC);
+    program.put_u64(begin as u64);
+    program.put_u64(library.len() as u64);
+    program.put_u32(crc32fast::hash(&program[footer..]));
+    program.put_u32(0);
+}
+
+/// Where the library appended to a program is, if there is one.
+pub fn appended(program: &[u8]) -> Option<Range<usize>> {
+    let (rest, footer) = program.split_last_chunk::<FOOTER_SIZE>()?;
+    let mut reader = Reader::new(footer.strip_prefix(FOOTER_MAGIC)?);
+    let (begin, len, checksum) = (reader.u64().ok()?, reader.u64().ok()?, reader.u32().ok()?);
+    let end = begin.checked_add(len)?;
+    let sound = checksum == crc32fast::hash(&footer[..24]) && end == rest.len() as u64;
+    sound.then_some(begin as usize..end as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_breaks_the_seal() {
+        let mut bytes = b"some bytes of a library".to_vec();
+        seal(&mut bytes);
+        assert_eq!(check(&bytes), Ok(()));
+        for len in 0..bytes.len() {
+            assert!(check(&bytes[..len]).is_err());
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(check(&damaged).is_err());
+        }
+    }
+
+    #[test]
+    fn appended_libraries_are_found() {
+        let (mut program, library) = (vec![1, 2, 3], vec![4, 5]);
+        assert_eq!(appended(&program), None);
+        append(&mut program, &library);
+        assert_eq!(appended(&program), Some(4096..4098));
+        program.push(0);
+        assert_eq!(appended(&program), None);
+    }
+}

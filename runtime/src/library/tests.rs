@@ -1,0 +1,143 @@
+use super::*;
+use crate::bytes::{Put, pad_to};
+use crate::executable::Executable;
+use crate::value::Any;
+
+/// A shared library as a linker would write it: one segment with an image, the kernel `answer` and the runtime's
+/// pointer, which the kernel `runtime` returns.
+fn library(image: &[u8]) -> Vec<u8> {
+    let runtime_pointer = 0x200u64;
+    // Writes an integer (tag 1) to `*result` and returns 0; `result` is the fourth argument, in rcx.
+    let answer: &[u8] = &[0xC7, 0x01, 1, 0, 0, 0, 0x48, 0xC7, 0x41, 0x08, 42, 0, 0, 0, 0x31, 0xC0, 0xC3];
+    let mut runtime = vec![0xC7, 0x01, 1, 0, 0, 0, 0x48, 0x8B, 0x05];
+    let after_load = 0x120 + runtime.len() as i32 + 4;
+    runtime.put_i32(runtime_pointer as i32 - after_load);
+    runtime.put(&[0x48, 0x89, 0x41, 0x08, 0x31, 0xC0, 0xC3]);
+
+    let symbols: [(&str, u64, u64); 4] = [
+        (image::SYMBOL, 0x1000, image.len() as u64),
+        ("__tvm_ffi_answer", 0x100, answer.len() as u64),
+        ("__tvm_ffi_runtime", 0x120, runtime.len() as u64),
+        (RUNTIME_SYMBOL, runtime_pointer, 8),
+    ];
+    let (mut strings, mut table, mut hash) = (vec![0], vec![0; 24], Vec::new());
+    for (name, address, size) in symbols {
+        table.put_u32(strings.len() as u32);
+        table.put(&[0x11, 0, 1, 0]);
+        table.put_u64(address);
+        table.put_u64(size);
+        strings.put(name.as_bytes());
+        strings.push(0);
+    }
+    [1, 5, 1, 0, 2, 3, 4, 0].iter().for_each(|word| hash.put_u32(*word));
+
+    let (hash_at, table_at, strings_at, dynamic_at) = (0x300u64, 0x340u64, 0x400u64, 0x500u64);
+    let mut dynamic = Vec::new();
+    let entries = [(4, hash_at), (5, strings_at), (6, table_at), (10, strings.len() as u64), (11, 24), (0, 0)];
+    entries.iter().for_each(|(tag, value)| [*tag, *value].iter().for_each(|word| dynamic.put_u64(*word)));
+
+    let mut file = b"\x7FELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.put(&[3, 0, 62, 0, 1, 0, 0, 0]);
+    [0, 64, 0].iter().for_each(|word| file.put_u64(*word));
+    file.put(&[0, 0, 0, 0, 64, 0, 56, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    let len = 0x1000 + image.len() as u64;
+    for (kind, flags, at, size) in [(1u32, 7u32, 0, len), (2, 6, dynamic_at, dynamic.len() as u64)] {
+        file.put_u32(kind);
+        file.put_u32(flags);
+        [at, at, at, size, size, 0x1000].iter().for_each(|word| file.put_u64(*word));
+    }
+    let parts = [
+        (0x100, answer),
+        (0x120, &runtime),
+        (runtime_pointer, &[0; 8]),
+        (hash_at, &hash),
+        (table_at, &table),
+        (strings_at, &strings),
+        (dynamic_at, &dynamic),
+        (0x1000, image),
+    ];
+    for (at, part) in parts {
+        assert!(file.len() as u64 <= at);
+        file.resize(at as usize, 0);
+        file.put(part);
+    }
+    pad_to(&mut file, 64);
+    seal::seal(&mut file);
+    file
+}
+
+fn sample() -> Vec<u8> {
+    library(&Image { executable: Executable::default(), ..Image::default() }.save())
+}
+
+fn call(library: &Library, kernel: &str) -> i64 {
+    library.kernel(kernel).unwrap().unwrap().call(&[]).unwrap().get().unwrap()
+}
+
+#[test]
+fn kernels_run_from_memory_and_from_files() {
+    let bytes = sample();
+    let library = Library::from_bytes(Arc::new(bytes.clone()), Integrity::Check).unwrap();
+    assert_eq!(library.kernels(), ["answer", "runtime"]);
+    assert_eq!(call(&library, "answer"), 42);
+    assert_eq!(call(&library, "runtime"), (&raw const crate::ffi::RUNTIME).addr() as i64);
+    assert!(library.kernel("absent").unwrap().is_none());
+
+    let path = std::env::temp_dir().join(format!("hammock-library-{}.so", std::process::id()));
+    std::fs::write(&path, &bytes).unwrap();
+    let kernel = Library::open(&path).unwrap().kernel("answer").unwrap().unwrap();
+    assert_eq!(kernel.call(&[]).unwrap().get::<i64>(), Some(42), "the kernel keeps its code mapped");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let bytes = sample();
+    let load = |bytes: Vec<u8>| Library::from_bytes(Arc::new(bytes), Integrity::Check).map(|_| ());
+    for len in (0..bytes.len()).step_by(7) {
+        assert!(load(bytes[..len].to_vec()).is_err());
+    }
+    for position in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 1 << (position % 8);
+        assert!(load(damaged).is_err());
+    }
+}
+
+#[test]
+fn nonsense_behind_a_good_seal_is_refused_or_harmless() {
+    let bytes = sample();
+    for position in 0..0x1000.min(bytes.len()) {
+        for value in [0, 0x7F, 0xFF] {
+            let mut damaged = bytes.clone();
+            damaged[position] = value;
+            let _ = Library::from_bytes(Arc::new(damaged), Integrity::Trust);
+        }
+    }
+    for bytes in [b"".to_vec(), b"\x7FELF".to_vec(), b"#!/bin/sh\n".to_vec()] {
+        let mut sealed = bytes;
+        seal::seal(&mut sealed);
+        assert!(matches!(
+            Library::from_bytes(Arc::new(sealed), Integrity::Check),
+            Err(LibraryError::Elf(ElfError::NotElf))
+        ));
+    }
+}
+
+#[test]
+fn reading_what_is_no_file_is_an_error() {
+    let absent = Library::open(Path::new("/nonexistent/model.so")).err().unwrap();
+    assert!(absent.to_string().starts_with("cannot read /nonexistent/model.so: "), "{absent}");
+    assert!(Library::open(&std::env::temp_dir()).is_err());
+    assert!(Library::appended().unwrap().is_none());
+}
+
+#[test]
+fn appended_libraries_run() {
+    let (mut program, library) = (b"a runner".to_vec(), sample());
+    seal::append(&mut program, &library);
+    let range = seal::appended(&program).unwrap();
+    let loaded = Library::load(Arc::new(program), range, None, Integrity::Check).unwrap();
+    assert_eq!(loaded.kernel("answer").unwrap().unwrap().call(&[]).unwrap().type_index(), Any::from(0i64).type_index());
+}
