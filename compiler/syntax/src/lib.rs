@@ -7,11 +7,15 @@
 pub mod ast;
 pub mod codes;
 mod diagnostic;
+mod layout;
+mod lexer;
+mod parser;
 mod render;
 mod source;
 mod span;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
+pub use parser::{parse, parse_expression};
 pub use render::{render_json, render_text};
 pub use source::{Position, SourceFile};
 pub use span::Span;

@@ -16,6 +16,7 @@
 
 mod depth;
 mod expr;
+mod relocate;
 mod stmt;
 
 use std::sync::Arc;

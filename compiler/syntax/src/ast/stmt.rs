@@ -56,7 +56,8 @@ pub enum StmtKind {
 /// `a = b = value`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
-    /// `a`, `b`; never empty. Each is a name, attribute, subscript, or a tuple, list or starred of them.
+    /// `a`, `b`; never empty. Each is a name, attribute, subscript, or a tuple, list or starred of them;
+    /// or an integer in `100 = TypeVar("100")`, which TVM prints and which says nothing.
     pub targets: Vec<Expr>,
     /// Right of the last `=`.
     pub value: Expr,

@@ -1,0 +1,288 @@
+//! Lines and indentation: turns the lexer's tokens into those of the grammar.
+//!
+//! Line breaks inside brackets vanish, as do blank lines and comments; every logical line ends with `Newline`; deeper
+//! indentation is bracketed by `Indent` and `Dedent`. The two always pair up, whatever the text.
+//!
+//! What cannot be read becomes a `Bad` token and a diagnostic here. An unclosed bracket would swallow the rest of the
+//! file: in that case the file is read again with [`Brackets::Mistrusted`], where a line that looks like a statement
+//! ends the open brackets. (Only then, because such lines are legal inside brackets.)
+
+mod brackets;
+mod indent;
+
+use logos::{Logos, SpannedIter};
+
+use crate::lexer::{LexError, Token};
+use crate::{Diagnostic, Span, codes};
+use brackets::Bracket;
+use indent::Indent;
+
+/// Deepest nesting of brackets; deeper text is refused. Python's own limit.
+pub(crate) const MAX_BRACKETS: usize = 200;
+/// Deepest nesting of blocks; deeper text is refused. Twice Python's own limit.
+pub(crate) const MAX_INDENTS: usize = 200;
+
+/// What the text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Statements.
+    File,
+    /// One expression, in which line breaks mean nothing.
+    Expression,
+}
+
+/// How open brackets are treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brackets {
+    /// They close; if they do not, reading stops and [`Layout::unbalanced`] says so.
+    Trusted,
+    /// They may not: a line that looks like a statement ends them, and they are reported.
+    Mistrusted,
+}
+
+/// A token with its place.
+type Item = (u32, Token, u32);
+
+/// The grammar's tokens, in order.
+pub(crate) struct Layout<'src> {
+    text: &'src str,
+    /// Where the text starts in its file.
+    base: u32,
+    lexer: SpannedIter<'src, Token>,
+    content: Content,
+    trust: Brackets,
+    brackets: Vec<Bracket>,
+    indents: Vec<Indent>,
+    /// Whether the marker that comes before all other tokens was handed out.
+    started: bool,
+    /// A lexer's token that waits behind `Indent`, `Dedent` or `Newline`.
+    held: Option<Item>,
+    /// `Dedent`s not yet handed out.
+    dedents: usize,
+    /// Whether the logical line has a token.
+    in_line: bool,
+    /// Whether the physical line has none, while brackets are open.
+    fresh: bool,
+    /// Where the physical line starts.
+    line_start: u32,
+    /// Where the last real token ends.
+    last_end: u32,
+    finished: bool,
+    unbalanced: bool,
+    lines: Vec<u32>,
+    errors: Vec<Diagnostic>,
+}
+
+impl<'src> Layout<'src> {
+    /// The tokens of a text that stands at offset `base` of its file.
+    pub(crate) fn new(text: &'src str, base: u32, content: Content, trust: Brackets) -> Self {
+        let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let start = base + (text.len() - unmarked.len()) as u32;
+        Layout {
+            text: unmarked,
+            base: start,
+            lexer: Token::lexer(unmarked).spanned(),
+            content,
+            trust,
+            brackets: Vec::new(),
+            indents: vec![Indent::default()],
+            started: false,
+            held: None,
+            dedents: 0,
+            in_line: content == Content::Expression,
+            fresh: false,
+            line_start: start,
+            last_end: start,
+            finished: false,
+            unbalanced: false,
+            lines: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Whether reading stopped because brackets do not close; what was read should be thrown away.
+    pub(crate) fn unbalanced(&self) -> bool {
+        self.unbalanced
+    }
+
+    /// What was reported, and where each logical line starts.
+    pub(crate) fn into_reports(self) -> (Vec<Diagnostic>, Vec<u32>) {
+        (self.errors, self.lines)
+    }
+
+    /// The text between two offsets of the file.
+    fn slice(&self, start: u32, end: u32) -> &'src str {
+        &self.text[(start - self.base) as usize..(end - self.base) as usize]
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.errors.push(diagnostic);
+    }
+
+    /// The next of the lexer's tokens.
+    fn advance(&mut self) -> Option<Item> {
+        if self.held.is_some() {
+            return self.held.take();
+        }
+        let (token, range) = self.lexer.next()?;
+        let (start, end) = (self.base + range.start as u32, self.base + range.end as u32);
+        Some(match token {
+            Ok(Token::Bad) | Err(LexError::Number) => self.bad(LexError::Number, start, end),
+            Ok(token) => (start, token, end),
+            Err(error) => self.bad(error, start, end),
+        })
+    }
+
+    fn bad(&mut self, error: LexError, start: u32, end: u32) -> Item {
+        let diagnostic = unreadable(error, self.slice(start, end), Span::new(start, end));
+        self.report(diagnostic);
+        (start, Token::Bad, end)
+    }
+
+    /// Handles a line break; a token when it ends a logical line.
+    fn line_break(&mut self, end: u32) -> Option<Item> {
+        self.line_start = end;
+        if self.content == Content::Expression {
+            return None;
+        }
+        if !self.brackets.is_empty() {
+            self.fresh = true;
+            return None;
+        }
+        std::mem::take(&mut self.in_line).then_some((self.last_end, Token::Newline, self.last_end))
+    }
+
+    /// Ends the logical line before a token that belongs to the next.
+    fn end_line_before(&mut self, item: Item) -> Item {
+        self.held = Some(item);
+        self.in_line = false;
+        self.fresh = false;
+        (self.last_end, Token::Newline, self.last_end)
+    }
+
+    /// Hands out a token of the text.
+    fn pass(&mut self, item: Item) -> Option<Item> {
+        let (start, token, end) = item;
+        let token = match token {
+            Token::LeftParen | Token::LeftBracket | Token::LeftBrace => self.open(token, start),
+            Token::RightParen | Token::RightBracket | Token::RightBrace => self.close(token, start, end)?,
+            _ => token,
+        };
+        self.last_end = end;
+        self.fresh = false;
+        Some((start, token, end))
+    }
+
+    /// The end of the text: closes the line, then all blocks.
+    fn finish(&mut self) -> Option<Item> {
+        if !self.brackets.is_empty() {
+            if self.trust == Brackets::Trusted {
+                return self.give_up();
+            }
+            self.abandon_brackets(0);
+        }
+        let at = self.last_end;
+        if self.content == Content::File && std::mem::take(&mut self.in_line) {
+            return Some((at, Token::Newline, at));
+        }
+        if self.indents.len() > 1 {
+            self.indents.pop();
+            return Some((at, Token::Dedent, at));
+        }
+        self.finished = true;
+        None
+    }
+
+    fn give_up(&mut self) -> Option<Item> {
+        self.unbalanced = true;
+        self.finished = true;
+        None
+    }
+
+    /// Reads no further: the rest of the text is treated as if it were not there.
+    fn cut_short(&mut self) -> Option<Item> {
+        self.lexer = Token::lexer("").spanned();
+        self.brackets.clear();
+        self.held = None;
+        self.finish()
+    }
+
+    fn start(&mut self) -> Item {
+        self.started = true;
+        let token = match self.content {
+            Content::File => Token::StartFile,
+            Content::Expression => Token::StartExpression,
+        };
+        (self.last_end, token, self.last_end)
+    }
+}
+
+impl Iterator for Layout<'_> {
+    type Item = Item;
+
+    #[inline]
+    fn next(&mut self) -> Option<Item> {
+        if !self.started {
+            return Some(self.start());
+        }
+        if self.finished {
+            return None;
+        }
+        if self.dedents > 0 {
+            self.dedents -= 1;
+            return Some((self.last_end, Token::Dedent, self.last_end));
+        }
+        loop {
+            let Some(item) = self.advance() else { return self.finish() };
+            if item.1 == Token::Newline {
+                match self.line_break(item.2) {
+                    Some(newline) => return Some(newline),
+                    None => continue,
+                }
+            }
+            if !self.in_line {
+                self.in_line = true;
+                self.lines.push(item.0);
+                return self.begin_line(item);
+            }
+            if self.fresh && self.trust == Brackets::Mistrusted && self.looks_like_statement(item) {
+                self.abandon_brackets(0);
+                return Some(self.end_line_before(item));
+            }
+            return self.pass(item);
+        }
+    }
+}
+
+fn unreadable(error: LexError, text: &str, span: Span) -> Diagnostic {
+    match error {
+        LexError::Character => character(text, span),
+        LexError::Number => Diagnostic::error(codes::BAD_NUMBER, format!("`{text}` is not a number"))
+            .label(span, "a number runs into letters or misplaced underscores")
+            .help("numbers are written like `12`, `0x1F`, `1.5`, `1e-05`; suffixes and complex numbers do not exist"),
+        LexError::OpenString => Diagnostic::error(codes::OPEN_STRING, "this string is not closed")
+            .label(span, "the line ends inside it")
+            .help("close it with the quote it starts with, or use `\"\"\"` for text of several lines"),
+        LexError::OpenTripleString => Diagnostic::error(codes::OPEN_STRING, "this string is not closed")
+            .label(Span::new(span.start, span.start + 3), "opened here, and never closed")
+            .help("close it with the same three quotes"),
+    }
+}
+
+fn character(text: &str, span: Span) -> Diagnostic {
+    let shown = match text.chars().next() {
+        Some(c) if c.is_control() || c == '\u{feff}' => format!("U+{:04X}", c as u32),
+        _ => format!("`{text}`"),
+    };
+    let diagnostic =
+        Diagnostic::error(codes::BAD_CHARACTER, format!("{shown} means nothing here")).label(span, "unknown character");
+    match text {
+        "!" => diagnostic.help("write `not` for negation, `!=` for inequality"),
+        "?" => diagnostic.help("write `a if condition else b`"),
+        "“" | "”" | "‘" | "’" => diagnostic.help("use the straight quotes `\"` or `'`"),
+        _ => diagnostic,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! What the grammar's actions build with: names, nodes with checked depth, and a list of what is wrong.
+
+use lalrpop_util::ParseError;
+use rustc_hash::FxHashMap;
+
+use super::unexpected;
+use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
+use crate::lexer::Token;
+use crate::{Diagnostic, Span, codes};
+
+/// An error of the generated parser.
+pub(super) type Unexpected = ParseError<u32, Token, std::convert::Infallible>;
+
+/// Accumulates the tree and the diagnostics of one text.
+pub(super) struct Builder<'src> {
+    text: &'src str,
+    base: u32,
+    names: FxHashMap<&'src str, Name>,
+    /// What is wrong with single nodes.
+    pub(super) reports: Vec<Diagnostic>,
+    /// What the grammar did not expect, in order; consequences of other errors among them.
+    pub(super) surprises: Vec<Diagnostic>,
+    /// The text last refused for its depth.
+    refused: Span,
+}
+
+impl<'src> Builder<'src> {
+    /// For a text that stands at offset `base` of its file.
+    pub(super) fn new(text: &'src str, base: u32) -> Self {
+        let (names, reports, surprises) = Default::default();
+        Builder { text, base, names, reports, surprises, refused: Span::NONE }
+    }
+
+    /// The text between two offsets of the file.
+    pub(super) fn slice(&self, start: u32, end: u32) -> &'src str {
+        &self.text[(start - self.base) as usize..(end - self.base) as usize]
+    }
+
+    /// The one shared copy of a text that is likely to occur again.
+    pub(super) fn intern(&mut self, text: &'src str) -> Name {
+        self.names.entry(text).or_insert_with(|| Name::from(text)).clone()
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.reports.push(diagnostic);
+    }
+
+    /// Records an error of the grammar.
+    pub(super) fn unexpected(&mut self, error: Unexpected) {
+        if let Some(diagnostic) = unexpected::explain(error, self.text, self.base) {
+            self.surprises.push(diagnostic);
+        }
+    }
+
+    /// Records a block that is indented for no reason.
+    pub(super) fn unexpected_indent(&mut self, start: u32, end: u32) {
+        self.surprises.push(unexpected::indent(Span::new(start, end)));
+    }
+
+    pub(super) fn ident(&mut self, start: u32, end: u32) -> Ident {
+        Ident { name: self.intern(self.slice(start, end)), span: Span::new(start, end) }
+    }
+
+    /// A dotted path, without the blanks that may stand around its dots.
+    pub(super) fn path(&mut self, start: u32, end: u32) -> Name {
+        let path = self.slice(start, end);
+        if path.contains(|c: char| c.is_ascii_whitespace() || c == '\\') {
+            return path.split(|c: char| c.is_ascii_whitespace() || c == '\\').collect::<String>().into();
+        }
+        self.intern(path)
+    }
+
+    /// An expression; [`ExprKind::Error`] when its tree is too high.
+    pub(super) fn expr(&mut self, kind: ExprKind, start: u32, end: u32) -> Expr {
+        let expr = Expr::new(kind, Span::new(start, end));
+        if expr.depth() <= ast::MAX_EXPR_DEPTH { expr } else { self.refuse(expr.span) }
+    }
+
+    /// Stands for an expression whose tree is too high. Reports it, unless something inside it was.
+    pub(super) fn refuse(&mut self, span: Span) -> Expr {
+        if self.refused.is_none() || self.refused.start < span.start || self.refused.end > span.end {
+            self.report(too_deep(span, "expressions", ast::MAX_EXPR_DEPTH));
+        }
+        self.refused = span;
+        Expr::new(ExprKind::Error, span)
+    }
+
+    /// A statement; without its blocks when its tree is too high.
+    pub(super) fn stmt(&mut self, kind: StmtKind, start: u32, end: u32) -> Stmt {
+        let stmt = Stmt::new(kind, Span::new(start, end));
+        if stmt.depth() <= ast::MAX_STMT_DEPTH {
+            return stmt;
+        }
+        self.report(too_deep(stmt.span, "blocks", ast::MAX_STMT_DEPTH));
+        Stmt::new(StmtKind::Pass, stmt.span)
+    }
+
+    /// The `orelse` of an `if` from its `elif`s and its `else`.
+    pub(super) fn else_ifs(&mut self, branches: Vec<ElseIf>, orelse: Option<Vec<Stmt>>, end: u32) -> Vec<Stmt> {
+        branches.into_iter().rev().fold(orelse.unwrap_or_default(), |orelse, (start, cond, then)| {
+            vec![self.stmt(StmtKind::If(Box::new(ast::If { cond, then, orelse })), start, end)]
+        })
+    }
+
+    /// A comma-separated list without brackets: one expression, or a tuple.
+    pub(super) fn tuple(&mut self, items: Vec<Expr>, end: u32) -> Expr {
+        let start = items.first().map_or(end, |item| item.span.start);
+        self.expr(ExprKind::Tuple(items), start, end)
+    }
+
+    pub(super) fn call(&mut self, func: Expr, args: Vec<Arg>, end: u32) -> Expr {
+        let start = func.span.start;
+        self.expr(ExprKind::Call(Box::new(ast::Call { func, args })), start, end)
+    }
+
+    pub(super) fn name(&mut self, start: u32, end: u32) -> Expr {
+        let name = self.intern(self.slice(start, end));
+        self.expr(ExprKind::Name(name), start, end)
+    }
+
+    pub(super) fn comprehension(
+        &mut self,
+        kind: ComprehensionKind,
+        element: Expr,
+        value: Option<Expr>,
+        clauses: Vec<ForClause>,
+        (start, end): (u32, u32),
+    ) -> Expr {
+        let comprehension = Box::new(Comprehension { kind, element, value, clauses });
+        self.expr(ExprKind::Comprehension(comprehension), start, end)
+    }
+
+    /// Says that a construct of Python has no meaning here.
+    pub(super) fn unsupported(&mut self, span: Span, construct: &str, help: &str) {
+        let diagnostic = Diagnostic::error(codes::UNSUPPORTED_SYNTAX, format!("{construct} cannot be used here"));
+        self.report(diagnostic.label(span, "this is Python that has no meaning in a module").help(help));
+    }
+}
+
+/// Where an `elif` starts, its condition and its block.
+pub(super) type ElseIf = (u32, Expr, Vec<Stmt>);
+
+fn too_deep(span: Span, what: &str, limit: u16) -> Diagnostic {
+    Diagnostic::error(codes::NESTED_TOO_DEEPLY, format!("{what} are nested deeper than {limit} levels"))
+        .label(span, "this is too deep")
+        .help("name the inner parts: bind them to variables, or move them to functions of their own")
+}

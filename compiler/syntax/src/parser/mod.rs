@@ -1,0 +1,112 @@
+//! From text to tree: runs the generated parser over the layout's tokens and puts the diagnostics in order.
+
+mod builder;
+mod escapes;
+mod expected;
+mod foreign;
+mod literals;
+mod operators;
+mod targets;
+mod unexpected;
+
+/// The generated parser: tables and actions, from `grammar.lalrpop`.
+#[allow(clippy::all, clippy::pedantic, missing_docs, unused, unreachable_pub)]
+mod grammar {
+    include!(concat!(env!("OUT_DIR"), "/parser/grammar.rs"));
+}
+
+use std::collections::BTreeSet;
+
+use crate::ast::{Expr, Module, Stmt};
+use crate::layout::{Brackets, Content, Layout};
+use crate::{Diagnostic, SourceFile, Span, codes};
+use builder::Builder;
+
+/// Errors shown for one file.
+const MAX_ERRORS: usize = 100;
+
+/// What a text turned out to be.
+pub(crate) enum Tree {
+    Module(Vec<Stmt>),
+    Expr(Expr),
+    Nothing,
+}
+
+/// Parses a file: the tree of what could be read, and what is wrong, in the order of the text.
+///
+/// Reading goes on after an error with the next statement. When a diagnostic is an error, the tree is incomplete.
+pub fn parse(file: &SourceFile) -> (Module, Vec<Diagnostic>) {
+    let (tree, diagnostics) = run(file.text(), 0, Content::File);
+    match tree {
+        Tree::Module(body) => (Module { body }, diagnostics),
+        _ => (Module::default(), diagnostics),
+    }
+}
+
+/// Parses an expression that stands quoted in a file, such as the dimension `"n * 2"`.
+///
+/// `text` is the decoded string and `literal` the span of its literal. All spans of the result and of the diagnostics
+/// lie in the file: exactly where the literal is written without escapes, otherwise on the literal as a whole.
+pub fn parse_expression(text: &str, file: &SourceFile, literal: Span) -> Result<Expr, Vec<Diagnostic>> {
+    let written = file.slice(literal);
+    let (prefix, body) = escapes::split(written);
+    let exact = prefix.is_empty() && body.text == text;
+    let base = if exact { literal.start + body.offset as u32 } else { 0 };
+    let (tree, mut diagnostics) = run(text, base, Content::Expression);
+    if !exact {
+        diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.labels).for_each(|label| label.span = literal);
+    }
+    match tree {
+        Tree::Expr(mut expr) if !diagnostics.iter().any(Diagnostic::is_error) => {
+            if !exact {
+                expr.move_to(literal);
+            }
+            Ok(expr)
+        }
+        _ => Err(diagnostics),
+    }
+}
+
+fn run(text: &str, base: u32, content: Content) -> (Tree, Vec<Diagnostic>) {
+    attempt(text, base, content, Brackets::Trusted)
+        .or_else(|| attempt(text, base, content, Brackets::Mistrusted))
+        .unwrap_or((Tree::Nothing, Vec::new()))
+}
+
+/// Parses once; none when brackets were trusted and do not close.
+fn attempt(text: &str, base: u32, content: Content, brackets: Brackets) -> Option<(Tree, Vec<Diagnostic>)> {
+    let mut layout = Layout::new(text, base, content, brackets);
+    let mut builder = Builder::new(text, base);
+    let tree = grammar::TextParser::new().parse(&mut builder, &mut layout);
+    if layout.unbalanced() {
+        return None;
+    }
+    let tree = tree.unwrap_or_else(|error| {
+        builder.unexpected(error);
+        Tree::Nothing
+    });
+    let (mut reports, lines) = layout.into_reports();
+    reports.append(&mut builder.reports);
+    Some((tree, in_order(reports, builder.surprises, &lines)))
+}
+
+/// All diagnostics, sorted by place, without the consequences of others: the grammar is surprised at most once a
+/// logical line, not at all where the line is wrong for another reason, and not by the block under a broken line.
+fn in_order(mut reports: Vec<Diagnostic>, surprises: Vec<Diagnostic>, lines: &[u32]) -> Vec<Diagnostic> {
+    let line_of = |diagnostic: &Diagnostic| lines.partition_point(|&start| start <= diagnostic.span().start);
+    let mut broken: BTreeSet<usize> = reports.iter().filter(|report| report.is_error()).map(line_of).collect();
+    for surprise in surprises {
+        let line = line_of(&surprise);
+        let is_consequence = surprise.code == codes::BAD_INDENTATION && broken.contains(&line.saturating_sub(1));
+        if broken.insert(line) && !is_consequence {
+            reports.push(surprise);
+        }
+    }
+    reports.sort_by_key(|diagnostic| diagnostic.span().start);
+    if reports.len() > MAX_ERRORS {
+        let hidden = reports.len() - MAX_ERRORS;
+        reports.truncate(MAX_ERRORS);
+        reports.push(Diagnostic::note(codes::TOO_MANY_ERRORS, format!("{hidden} more errors are not shown")));
+    }
+    reports
+}

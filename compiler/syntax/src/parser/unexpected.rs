@@ -1,0 +1,124 @@
+//! Messages for text that the grammar did not expect.
+
+use lalrpop_util::ParseError;
+
+use super::builder::Unexpected;
+use super::expected::{self, Expected};
+use super::foreign;
+use crate::lexer::Token;
+use crate::{Diagnostic, Span, codes};
+
+/// What the parser stumbled over, and what stands before it.
+struct Place<'src> {
+    token: Token,
+    span: Span,
+    /// The text of the token.
+    text: &'src str,
+    /// The logical line's text before the token, or what of it stands on the same physical line.
+    before: &'src str,
+    /// What follows the token.
+    after: &'src str,
+    expected: Expected,
+}
+
+/// The message for an error of the grammar; none when the layout has reported it.
+pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagnostic> {
+    let (start, token, end, expected) = match error {
+        ParseError::UnrecognizedToken { token: (start, token, end), expected } => (start, token, end, expected),
+        ParseError::ExtraToken { token: (start, token, end) } => (start, token, end, Vec::new()),
+        ParseError::UnrecognizedEof { location, expected } => (location, Token::Newline, location, expected),
+        ParseError::InvalidToken { location } => (location, Token::Bad, location, Vec::new()),
+    };
+    if token == Token::Bad {
+        return None;
+    }
+    let (from, to) = ((start - base) as usize, (end - base) as usize);
+    let line = text[..from].rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    let place = Place {
+        token,
+        span: Span::new(start, end),
+        text: &text[from..to],
+        before: text[line..from].trim_end(),
+        after: &text[to..],
+        expected: Expected::new(&expected),
+    };
+    Some(place.explain())
+}
+
+/// The message for a block under a line that has none.
+pub(super) fn indent(span: Span) -> Diagnostic {
+    Diagnostic::error(codes::BAD_INDENTATION, "this line is indented, but belongs to no block")
+        .label(span, "deeper than the line above")
+        .help("only the line after a `:` is indented deeper")
+}
+
+impl Place<'_> {
+    fn explain(&self) -> Diagnostic {
+        self.missing()
+            .or_else(|| self.foreign())
+            .or_else(|| self.else_alone())
+            .or_else(|| self.assignment())
+            .or_else(|| self.keyword())
+            .unwrap_or_else(|| self.general())
+    }
+
+    /// A colon or a block that is not there.
+    fn missing(&self) -> Option<Diagnostic> {
+        if self.expected.block() {
+            let diagnostic = Diagnostic::error(codes::BAD_INDENTATION, "expected an indented block");
+            let diagnostic = diagnostic.label(self.span, "this is not indented deeper than the line that ends in `:`");
+            return Some(diagnostic.help("an empty block is written `pass`"));
+        }
+        if self.token == Token::Newline && self.expected.colon_ends_line(self.before) {
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, "a `:` is missing");
+            return Some(diagnostic.label(self.span, "expected `:` before the block"));
+        }
+        None
+    }
+
+    /// Constructs of Python that the language lacks, and operators of other languages.
+    fn foreign(&self) -> Option<Diagnostic> {
+        if let Some((construct, help)) = foreign::construct(self.token, self.before, self.text) {
+            let message = format!("{construct} cannot be used here");
+            let diagnostic = Diagnostic::error(codes::UNSUPPORTED_SYNTAX, message);
+            return Some(diagnostic.label(self.span, "this is Python that has no meaning in a module").help(help));
+        }
+        let help = foreign::operator(self.before, self.text, self.after)?;
+        Some(self.general().help(help))
+    }
+
+    fn else_alone(&self) -> Option<Diagnostic> {
+        if !matches!(self.token, Token::Else | Token::Elif) || !self.before.is_empty() {
+            return None;
+        }
+        let message = format!("this `{}` belongs to no `if`", self.text);
+        let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(self.span, "no `if` before it");
+        Some(diagnostic.help("it stands below an `if` of the same indentation; loops have no `else` here"))
+    }
+
+    /// `=` where a value is compared or a name was expected before it.
+    fn assignment(&self) -> Option<Diagnostic> {
+        let condition = ["if ", "elif ", "while ", "assert ", "return "];
+        let compares = condition.iter().any(|word| self.before.trim_start().starts_with(word));
+        (self.token == Token::Assign && compares).then(|| self.general().help("did you mean `==`?"))
+    }
+
+    /// A keyword that stands for a name, or a word that was meant as a keyword.
+    fn keyword(&self) -> Option<Diagnostic> {
+        if expected::is_keyword(self.token) && self.expected.name_only() {
+            let message = format!("`{}` is a keyword and cannot be a name", self.text);
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(self.span, "expected a name");
+            return Some(diagnostic.help(format!("write `{}_`", self.text)));
+        }
+        let meant = expected::similar_keyword(self.before.trim())?;
+        Some(self.general().help(format!("did you mean `{meant}`?")))
+    }
+
+    fn general(&self) -> Diagnostic {
+        let found = expected::describe(self.token, self.text);
+        let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, format!("{found} was not expected here"));
+        let diagnostic = diagnostic.label(self.span, self.expected.sentence());
+        let operand = matches!(self.token, Token::Name | Token::Int | Token::Float | Token::Str);
+        if operand && self.expected.comma() { diagnostic.help("is a comma missing?") } else { diagnostic }
+    }
+}
