@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn covers_every_index_once() {
         for (extent, grain) in [(0, 1), (-5, 1), (1, 1), (7, 100), (1000, 1), (1000, 7), (1000, 0)] {
-            assert_eq!(sum(extent, grain), (0..extent).sum());
+            assert_eq!(sum(extent, grain), (0..extent).sum::<i64>());
         }
         for _ in 0..2000 {
             assert_eq!(sum(64, 1), 2016);

@@ -5,11 +5,13 @@ mod argument;
 mod npy;
 mod show;
 mod timing;
+mod weights;
 
 pub use argument::parse_argument;
 pub use npy::{load_npy, load_npz, save_npz};
 pub use show::{leaves, show};
 pub use timing::{Samples, sample};
+pub use weights::Weights;
 
 use std::fmt;
 

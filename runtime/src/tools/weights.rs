@@ -1,0 +1,140 @@
+//! Weights by name: `.safetensors` files, used in place, and `.npz` files.
+
+use super::{InputError, load_npz};
+use crate::{DType, Tensor, value::SharedBytes};
+use memmap2::Mmap;
+use safetensors::{Dtype, SafeTensors};
+use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
+
+/// Tensors by name, in the order of the file.
+#[derive(Clone, Default)]
+pub struct Weights {
+    tensors: Vec<(String, Tensor)>,
+    index: HashMap<String, usize>,
+}
+
+impl Weights {
+    /// Reads a `.npz` file, or any other as safetensors. Tensors of a safetensors file stay in the file, mapped, as
+    /// long as they are aligned there.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged, or holds a dtype that tensors cannot have.
+    pub fn open(path: &Path) -> Result<Weights, InputError> {
+        let tensors = if path.extension().is_some_and(|e| e == "npz") { npz(path)? } else { safetensors(path)? };
+        Ok(tensors.into_iter().collect())
+    }
+
+    /// The tensor of that name.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.index.get(name).map(|i| &self.tensors[*i].1)
+    }
+
+    /// Names and tensors in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.tensors.iter().map(|(n, t)| (n.as_str(), t))
+    }
+}
+
+impl FromIterator<(String, Tensor)> for Weights {
+    fn from_iter<I: IntoIterator<Item = (String, Tensor)>>(tensors: I) -> Weights {
+        let tensors: Vec<_> = tensors.into_iter().collect();
+        let index = tensors.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
+        Weights { tensors, index }
+    }
+}
+
+fn failed(path: &Path, error: impl std::fmt::Display) -> InputError {
+    InputError::new(format!("cannot read {}: {error}", path.display()))
+}
+
+fn npz(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+    let file = File::open(path).map_err(|e| failed(path, e))?;
+    let archive = zip::ZipArchive::new(file).map_err(|e| failed(path, e))?;
+    let names: Vec<String> = archive.file_names().filter_map(|n| n.strip_suffix(".npy")).map(str::to_owned).collect();
+    names.into_iter().map(|n| load_npz(path, &n).map(|t| (n, t))).collect()
+}
+
+fn safetensors(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+    let file = File::open(path).map_err(|e| failed(path, e))?;
+    // SAFETY: the mapping is read only; as with every mapped file, nobody may change it while it is used.
+    let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, e))?;
+    let bytes: SharedBytes = Arc::new(map);
+    let whole = (*bytes).as_ref();
+    let file = SafeTensors::deserialize(whole)
+        .map_err(|e| failed(path, format!("it is not a safetensors file, or damaged: {e}")))?;
+    let mut found = Vec::new();
+    for (name, view) in file.tensors() {
+        let dtype = dtype(view.dtype()).ok_or_else(|| {
+            failed(path, format!("tensor `{name}` has dtype {:?}, which is not supported", view.dtype()))
+        })?;
+        let shape = view.shape().iter().map(|d| *d as i64).collect::<Vec<_>>();
+        let data = view.data();
+        let start = data.as_ptr() as usize - whole.as_ptr() as usize;
+        let tensor = if start.is_multiple_of(dtype.bytes().max(1)) {
+            Tensor::from_shared(dtype, &shape, bytes.clone(), start..start + data.len())
+        } else {
+            Tensor::from_bytes(dtype, &shape, data)
+        };
+        found.push((start, name, tensor.map_err(|e| failed(path, e))?));
+    }
+    found.sort_by_key(|(start, ..)| *start);
+    Ok(found.into_iter().map(|(_, name, tensor)| (name, tensor)).collect())
+}
+
+fn dtype(dtype: Dtype) -> Option<DType> {
+    Some(match dtype {
+        Dtype::BOOL => DType::BOOL,
+        Dtype::U8 => DType::UINT8,
+        Dtype::I8 => DType::INT8,
+        Dtype::I16 => DType::INT16,
+        Dtype::U16 => DType::UINT16,
+        Dtype::F16 => DType::FLOAT16,
+        Dtype::BF16 => DType::BFLOAT16,
+        Dtype::I32 => DType::INT32,
+        Dtype::U32 => DType::UINT32,
+        Dtype::F32 => DType::FLOAT32,
+        Dtype::F64 => DType::FLOAT64,
+        Dtype::I64 => DType::INT64,
+        Dtype::U64 => DType::UINT64,
+        Dtype::F8_E4M3 => DType::FLOAT8_E4M3FN,
+        Dtype::F8_E5M2 => DType::FLOAT8_E5M2,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use safetensors::tensor::{TensorView, serialize};
+
+    fn example() -> Vec<u8> {
+        let a: Vec<u8> = [1f32, 2.0, 3.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let views = [
+            ("a", TensorView::new(Dtype::F32, vec![3], &a).unwrap()),
+            ("b", TensorView::new(Dtype::U8, vec![2, 0], &[]).unwrap()),
+        ];
+        serialize(views, None).unwrap()
+    }
+
+    #[test]
+    fn tensors_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.safetensors");
+        std::fs::write(&path, example()).unwrap();
+        let weights = Weights::open(&path).unwrap();
+        assert_eq!(weights.get("a").unwrap().as_slice::<f32>().unwrap(), &[1.0, 2.0, 3.0]);
+        assert_eq!(weights.get("b").unwrap().shape(), &[2, 0]);
+        assert!(weights.get("c").is_none());
+    }
+
+    #[test]
+    fn damaged_files_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.safetensors");
+        let bytes = example();
+        for cut in 0..bytes.len() {
+            std::fs::write(&path, &bytes[..cut]).unwrap();
+            assert!(Weights::open(&path).is_err(), "cut at {cut}");
+        }
+    }
+}
