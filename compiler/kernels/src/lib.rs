@@ -1,8 +1,50 @@
 //! From block TIR to scheduled and flat TIR; the reference interpreter.
 //!
 //! - [`interp`]: runs TIR of every stage, slowly and exactly: what everything else is tested against.
+//! - [`lower()`]: turns a TIR function into a [`FlatKernel`] for a [`Target`].
+//!
+//! # Flat TIR
+//! What code generation reads is a [`PrimFunc`] of this form:
+//! - Parameters are plain variables: a pointer ([`PrimType::Pointer`](hammock_ir::prim::PrimType)) for every buffer
+//!   and handle of the original, then an int64 for every symbolic size and stride, then its scalars, then a pointer to
+//!   the result if it returns a value. [`Signature`] says where each comes from.
+//! - Every buffer has one dimension and lies at its pointer variable without offset. `Decl` gives a pointer that has
+//!   memory another element type; `Alloc` makes memory for the rest of its sequence, on the stack for scope `local`
+//!   (always of small constant size), from the runtime's workspace for scope `global`.
+//! - An index is a scalar of int64, or a vector: a `Ramp` (stride 1 for a plain vector access, any other scalar for a
+//!   strided one) or any int64 vector (a gather or scatter). A mask is a bool vector of as many lanes; a lane whose
+//!   mask is off does not touch memory, and loads zero.
+//! - Operands of an operation have equal lanes (`Broadcast` makes vectors of scalars), but the condition of a select or
+//!   `if_then_else` may be scalar over vectors. `if_then_else` has a scalar condition and evaluates one operand;
+//!   `Select`, `and` and `or` may evaluate all.
+//! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.
+//! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
+//! - A declaration holds to the end of its sequence; a sequence inside a sequence is a scope.
 #![forbid(unsafe_code)]
 
+mod error;
+mod index;
 pub mod interp;
+mod lower;
 #[cfg(test)]
 mod samples;
+mod signature;
+mod target;
+
+pub use error::{KernelError, Reason};
+pub use lower::lower;
+pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
+pub use target::Target;
+
+use hammock_ir::{Name, tir::PrimFunc};
+
+/// A function ready for code generation.
+#[derive(Clone, Debug)]
+pub struct FlatKernel {
+    /// The symbol it is known by.
+    pub name: Name,
+    /// Flat TIR.
+    pub func: PrimFunc,
+    /// What its parameters are, and how packed arguments become them.
+    pub signature: Signature,
+}

@@ -5,6 +5,7 @@ use hammock_ir::{
     prim::{IterKind, Var},
     tir::{Block, BlockAxis, Buffer, Param, PrimFunc, Stmt},
 };
+use std::slice::from_ref;
 
 /// What a block does in one iteration: its init and its body.
 pub type Body = (Option<Stmt>, Stmt);
@@ -67,7 +68,7 @@ pub fn matmul(n: PrimExpr, m: PrimExpr, k: PrimExpr, dtype: DType) -> PrimFunc {
 
 /// `B[i] = f(A[i])` over `n` elements.
 pub fn map(n: PrimExpr, from: DType, to: DType, f: impl FnOnce(PrimExpr) -> PrimExpr) -> PrimFunc {
-    let (a, b) = (buffer("A", &[n.clone()], from), buffer("B", &[n.clone()], to));
+    let (a, b) = (buffer("A", from_ref(&n), from), buffer("B", from_ref(&n), to));
     let stage = sblock("map", &[('S', n)], |v| (None, Stmt::store(&b, v.to_vec(), f(PrimExpr::load(&a, v.to_vec())))));
     function(&[&a, &b], &[], vec![stage])
 }

@@ -1,0 +1,37 @@
+//! Why a function cannot become a kernel.
+
+use hammock_ir::{DType, Name, Span};
+use thiserror::Error;
+
+/// What stands in the way, in which function.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("TIR function `{function}` cannot be compiled: {reason}")]
+pub struct KernelError {
+    /// The function's symbol.
+    pub function: Name,
+    /// Where it stands in the text.
+    pub span: Span,
+    /// What is wrong.
+    #[source]
+    pub reason: Reason,
+}
+
+/// What stands in the way of a kernel.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs, reason = "the message says what each is")]
+pub enum Reason {
+    #[error("variable `{0}` has no value")]
+    Free(Name),
+    #[error("the size of buffer `{0}` depends on values unknown where it is declared")]
+    BufferSize(Name),
+    #[error("there is no memory behind buffer `{0}`")]
+    NoMemory(Name),
+    #[error("elements of dtype {0} are not supported")]
+    Element(DType),
+    #[error("buffer `{buffer}` has {expected} dimensions, {actual} indices were given")]
+    IndexCount { buffer: Name, expected: usize, actual: usize },
+    #[error("`{0}` works on threads of a GPU only")]
+    GpuOnly(Name),
+    #[error("`T.reduce` outside of a compute definition")]
+    Reduce,
+}

@@ -1,0 +1,333 @@
+//! From index expressions to polynomials, using what is known of variables' ranges.
+
+use super::Poly;
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, PrimKind, Var, binary},
+};
+use rustc_hash::FxHashMap;
+
+/// Simplifies index expressions under known ranges of variables.
+#[derive(Clone, Debug, Default)]
+pub struct Simplifier {
+    ranges: FxHashMap<Var, Range>,
+}
+
+/// The least and the greatest value, where known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Range(Option<i64>, Option<i64>);
+
+const ANY: Range = Range(None, None);
+
+impl Simplifier {
+    /// Notes that a variable runs from `min` over `extent` values.
+    pub fn learn(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
+        let (first, count) = (self.range(&self.poly(min)), self.range(&self.poly(extent)));
+        let last = first.1.zip(count.1).and_then(|(a, b)| a.checked_add(b)?.checked_sub(1));
+        self.ranges.insert(var.clone(), Range(first.0, last));
+    }
+
+    /// Notes that a variable, such as a size, is at least `min`.
+    pub fn at_least(&mut self, var: &Var, min: i64) {
+        self.ranges.insert(var.clone(), Range(Some(min), None));
+    }
+
+    /// The polynomial of an integer expression of any width, as int64.
+    pub fn poly(&self, e: &PrimExpr) -> Poly {
+        match e.kind() {
+            PrimKind::Int(v) => Poly::constant(*v),
+            PrimKind::Cast(inner) if is_index(inner.dtype()) && is_index(e.dtype()) => self.poly(inner),
+            PrimKind::Binary(op, a, b) if is_index(e.dtype()) => self.binary(*op, a, b, e),
+            _ => Poly::atom(self.inner(e).cast(DType::INT64)),
+        }
+    }
+
+    /// An integer expression simplified, as int64.
+    pub fn index(&self, e: &PrimExpr) -> PrimExpr {
+        self.poly(e).to_expr()
+    }
+
+    /// Whether a condition holds always (`Some(true)`), never, or maybe.
+    pub fn truth(&self, e: &PrimExpr) -> Option<bool> {
+        match e.kind() {
+            PrimKind::Int(v) => Some(*v != 0),
+            PrimKind::Not(a) => self.truth(a).map(|t| !t),
+            PrimKind::Binary(BinaryOp::And, a, b) => match (self.truth(a), self.truth(b)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            PrimKind::Binary(BinaryOp::Or, a, b) => match (self.truth(a), self.truth(b)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) => self.compare(*op, a, b),
+            _ => None,
+        }
+    }
+
+    fn compare(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
+        let Range(low, high) = self.range(&(&self.poly(a) - &self.poly(b)));
+        let (below, above) = (high.is_some_and(|h| h < 0), low.is_some_and(|l| l > 0));
+        let (at_most, at_least) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
+        let decide = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
+        match op {
+            BinaryOp::Lt => decide(below, at_least),
+            BinaryOp::Le => decide(at_most, above),
+            BinaryOp::Gt => decide(above, at_most),
+            BinaryOp::Ge => decide(at_least, below),
+            BinaryOp::Eq => decide(at_most && at_least, below || above),
+            _ => decide(below || above, at_most && at_least),
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr, e: &PrimExpr) -> Poly {
+        let (x, y) = (self.poly(a), self.poly(b));
+        let constants = x.as_constant().zip(y.as_constant());
+        match (op, constants) {
+            (BinaryOp::Add, _) => self.rejoin(&x + &y),
+            (BinaryOp::Sub, _) => self.rejoin(&x - &y),
+            (BinaryOp::Mul, _) => &x * &y,
+            (BinaryOp::Min | BinaryOp::Max, _) => self.extremum(op, x, y),
+            (BinaryOp::FloorDiv, _) => self.floor_div(&x, &y),
+            (BinaryOp::FloorMod, _) => self.floor_mod(&x, &y),
+            (BinaryOp::Div, Some((x, y))) if y != 0 => Poly::constant(x.wrapping_div(y)),
+            (BinaryOp::Mod, Some((x, y))) if y != 0 => Poly::constant(x.wrapping_rem(y)),
+            (BinaryOp::Div, _) if self.not_negative(&x) && self.not_negative(&y) => self.floor_div(&x, &y),
+            (BinaryOp::Mod, _) if self.not_negative(&x) && self.not_negative(&y) => self.floor_mod(&x, &y),
+            _ => Poly::atom(binary(op, self.inner(a), self.inner(b)).cast(e.dtype()).cast(DType::INT64)),
+        }
+    }
+
+    fn extremum(&self, op: BinaryOp, x: Poly, y: Poly) -> Poly {
+        let Range(low, high) = self.range(&(&x - &y));
+        let (smaller, larger) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
+        match (op == BinaryOp::Min, smaller, larger) {
+            (true, true, _) | (false, _, true) => x,
+            (true, _, true) | (false, true, _) => y,
+            _ => Poly::atom(binary(op, x.to_expr(), y.to_expr())),
+        }
+    }
+
+    /// `x // y`: what `y` divides comes out, and what is left vanishes if it lies in `[0, y)`.
+    fn floor_div(&self, x: &Poly, y: &Poly) -> Poly {
+        let (multiple, rest) = self.divide(x, y);
+        if self.within(&rest, y) {
+            return multiple;
+        }
+        &multiple + &Poly::atom(rest.to_expr().floordiv(y.to_expr()))
+    }
+
+    /// `x % y`, which does not see multiples of `y`.
+    fn floor_mod(&self, x: &Poly, y: &Poly) -> Poly {
+        let (_, rest) = self.divide(x, y);
+        if rest.is_zero() || self.within(&rest, y) {
+            return rest;
+        }
+        Poly::atom(rest.to_expr().floormod(y.to_expr()))
+    }
+
+    /// Replaces `(x // y) * y + x % y`, times any factors, by `x` times those.
+    pub fn rejoin(&self, sum: Poly) -> Poly {
+        for (atoms, k) in sum.terms() {
+            for (i, atom) in atoms.iter().enumerate() {
+                let PrimKind::Binary(BinaryOp::FloorMod, x, y) = atom.kind() else { continue };
+                let others = atoms.iter().enumerate().filter(|(j, _)| *j != i);
+                let factor = others.fold(Poly::constant(k), |p, (_, a)| &p * &Poly::atom(a.clone()));
+                let quotient = Poly::atom(x.clone().floordiv(y.clone()));
+                let whole = &(&factor * &quotient) * &self.poly(y);
+                if whole.terms().count() == 1 && whole.terms().all(|t| sum.has(t)) {
+                    let rest = &(&sum - &whole) - &(&factor * &Poly::atom(atom.clone()));
+                    return self.rejoin(&rest + &(&factor * &self.poly(x)));
+                }
+            }
+        }
+        sum
+    }
+
+    /// `x` as a multiple of `y` and a rest, term by term.
+    fn divide(&self, x: &Poly, y: &Poly) -> (Poly, Poly) {
+        if let Some(c) = y.as_constant() {
+            let (multiple, rest) = x.partition(|_, k| c != 0 && k % c == 0);
+            let Some(multiple) = multiple.divide_exactly(c) else { return (Poly::zero(), x.clone()) };
+            // A constant term need not be divisible to give up its whole part.
+            let whole = rest.partition(|atoms, _| atoms.is_empty()).0.as_constant().unwrap_or(0).div_euclid(c.max(1));
+            let whole = Poly::constant(if c > 0 { whole } else { 0 });
+            return (&multiple + &whole, &rest - &whole.scale(c));
+        }
+        let Some((divisor, 1)) = y.terms().next().filter(|_| y.terms().count() == 1) else {
+            return (Poly::zero(), x.clone());
+        };
+        let mut multiple = Poly::zero();
+        for (atoms, k) in x.terms() {
+            if let Some(rest) = without(atoms, divisor) {
+                let product = rest.into_iter().map(Poly::atom).fold(Poly::constant(k), |p, a| &p * &a);
+                multiple = &multiple + &product;
+            }
+        }
+        let rest = x - &(&multiple * y);
+        (multiple, rest)
+    }
+
+    /// Whether `0 <= x < y` always; `y` is a divisor and so not zero.
+    fn within(&self, x: &Poly, y: &Poly) -> bool {
+        x.is_zero() || self.not_negative(x) && self.range(&(x - y)).1.is_some_and(|h| h < 0)
+    }
+
+    fn not_negative(&self, x: &Poly) -> bool {
+        self.range(x).0.is_some_and(|low| low >= 0)
+    }
+
+    /// The least and greatest value of a polynomial.
+    fn range(&self, x: &Poly) -> Range {
+        x.terms().fold(Range(Some(0), Some(0)), |sum, (atoms, k)| {
+            let term = atoms.iter().map(|a| self.atom_range(a)).fold(Range(Some(1), Some(1)), product);
+            let term = product(term, Range(Some(k), Some(k)));
+            Range(add(sum.0, term.0), add(sum.1, term.1))
+        })
+    }
+
+    fn atom_range(&self, atom: &PrimExpr) -> Range {
+        match atom.kind() {
+            PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(ANY),
+            PrimKind::Cast(a) if is_index(a.dtype()) || a.dtype().is_bool() => self.atom_range(a),
+            PrimKind::Binary(BinaryOp::FloorMod, _, b) => match b.as_int() {
+                Some(c) if c > 0 => Range(Some(0), Some(c - 1)),
+                _ => ANY,
+            },
+            PrimKind::Binary(BinaryOp::FloorDiv, a, b) => match (self.range(&self.poly(a)), b.as_int()) {
+                (Range(low, high), Some(c)) if c > 0 => {
+                    Range(low.map(|l| l.div_euclid(c)), high.map(|h| h.div_euclid(c)))
+                }
+                _ => ANY,
+            },
+            PrimKind::Binary(BinaryOp::Min, a, b) => {
+                let (a, b) = (self.range(&self.poly(a)), self.range(&self.poly(b)));
+                let high = a.1.into_iter().chain(b.1).min();
+                Range(a.0.zip(b.0).map(|(a, b)| a.min(b)), high)
+            }
+            PrimKind::Binary(BinaryOp::Max, a, b) => {
+                let (a, b) = (self.range(&self.poly(a)), self.range(&self.poly(b)));
+                let low = a.0.into_iter().chain(b.0).max();
+                Range(low, a.1.zip(b.1).map(|(a, b)| a.max(b)))
+            }
+            _ => ANY,
+        }
+    }
+
+    /// An expression with the index expressions inside it simplified; its own dtype stays.
+    pub fn inner(&self, e: &PrimExpr) -> PrimExpr {
+        match e.kind() {
+            PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) && !reads(e) => {
+                binary(*op, self.index(a), self.index(b))
+            }
+            PrimKind::Load(..) => e.clone(),
+            _ => e.map_children(&mut |c| {
+                let simple = if is_index(c.dtype()) { self.index(c) } else { self.inner(c) };
+                simple.cast(c.dtype())
+            }),
+        }
+    }
+}
+
+fn reads(e: &PrimExpr) -> bool {
+    e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)))
+}
+
+/// Whether values of the dtype are index arithmetic: signed scalars of 32 or 64 bits.
+fn is_index(dtype: DType) -> bool {
+    dtype.is_int() && dtype.bits >= 32 && dtype.is_scalar()
+}
+
+/// The product without the factors of another, if it has them all.
+fn without(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+    let mut rest = atoms.to_vec();
+    for factor in factors {
+        let at = rest.iter().position(|a| super::same_expr(a, factor))?;
+        rest.remove(at);
+    }
+    Some(rest)
+}
+
+fn add(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a?.checked_add(b?)
+}
+
+/// The range of a product.
+fn product(a: Range, b: Range) -> Range {
+    let not_negative = |r: Range| r.0.is_some_and(|l| l >= 0);
+    match (a, b) {
+        (Range(Some(a0), Some(a1)), Range(Some(b0), Some(b1))) => {
+            let corners = [a0.checked_mul(b0), a0.checked_mul(b1), a1.checked_mul(b0), a1.checked_mul(b1)];
+            match corners.iter().copied().collect::<Option<Vec<i64>>>() {
+                Some(corners) => Range(corners.iter().copied().min(), corners.iter().copied().max()),
+                None => ANY,
+            }
+        }
+        (Range(Some(a0), _), Range(Some(b0), _)) if not_negative(a) && not_negative(b) => {
+            Range(a0.checked_mul(b0), None)
+        }
+        (Range(Some(low), None), Range(Some(k), Some(l))) if k == l && k < 0 => Range(None, low.checked_mul(k)),
+        (Range(None, Some(high)), Range(Some(k), Some(l))) if k == l => match k {
+            0 => Range(Some(0), Some(0)),
+            k if k > 0 => Range(None, high.checked_mul(k)),
+            k => Range(high.checked_mul(k), None),
+        },
+        (Range(Some(low), None), Range(Some(k), Some(l))) if k == l => Range(low.checked_mul(k), None),
+        (Range(Some(1), Some(1)), other) => other,
+        _ => ANY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn simplifier(ranges: &[(&Var, i64)]) -> Simplifier {
+        let mut s = Simplifier::default();
+        for (var, extent) in ranges {
+            s.learn(var, &PrimExpr::int64(0), &PrimExpr::int64(*extent));
+        }
+        s
+    }
+
+    fn check(s: &Simplifier, e: PrimExpr, expected: PrimExpr) {
+        let simple = s.index(&e);
+        assert!(super::super::same_expr(&simple, &expected), "{e:?}\n becomes {simple:?}\n not {expected:?}");
+    }
+
+    #[test]
+    fn splits_and_fusions_cancel() {
+        let (i, j, m) = (Var::int64("i"), Var::int64("j"), Var::int64("m"));
+        let s = simplifier(&[(&i, 8), (&j, 64)]);
+        let fused = i.expr() * PrimExpr::int64(64) + j.expr();
+        check(&s, fused.clone().floordiv(PrimExpr::int64(64)), i.expr());
+        check(&s, fused.floormod(PrimExpr::int64(64)), j.expr());
+        let f = Var::int64("f");
+        check(&s, f.expr().floordiv(&m.expr()) * m.expr() + f.expr().floormod(&m.expr()), f.expr());
+        check(&s, (m.expr() * i.expr() + PrimExpr::int64(70)).floormod(PrimExpr::int64(1)), PrimExpr::int64(0));
+        check(&s, (m.expr() * j.expr()).floordiv(&m.expr()), j.expr());
+    }
+
+    #[test]
+    fn narrow_integers_widen() {
+        let i = Var::new("i", DType::INT32);
+        let e = (i.expr() * PrimExpr::int32(4) + PrimExpr::int32(0)).cast(DType::INT64) + PrimExpr::int64(1);
+        check(&Simplifier::default(), e, i.expr().cast(DType::INT64) * PrimExpr::int64(4) + PrimExpr::int64(1));
+    }
+
+    #[test]
+    fn ranges_decide_conditions() {
+        let (i, n) = (Var::int64("i"), Var::int64("n"));
+        let mut s = simplifier(&[(&i, 16)]);
+        s.at_least(&n, 0);
+        assert_eq!(s.truth(&i.expr().lt(PrimExpr::int64(16))), Some(true));
+        assert_eq!(s.truth(&i.expr().ge(PrimExpr::int64(16))), Some(false));
+        assert_eq!(s.truth(&i.expr().lt(PrimExpr::int64(15))), None);
+        assert_eq!(s.truth(&n.expr().ge(PrimExpr::int64(0))), Some(true));
+        assert_eq!(s.truth(&i.expr().lt(n.expr())), None);
+        check(&s, i.expr().min(PrimExpr::int64(20)), i.expr());
+        check(&s, (i.expr() + PrimExpr::int64(3)).max(PrimExpr::int64(0)), i.expr() + PrimExpr::int64(3));
+    }
+}

@@ -1,0 +1,40 @@
+//! Blocks become the statements they stand for: axes become the values they are bound to, a predicate and the first
+//! iteration of the reduce axes become conditions, buffers of a block become allocations.
+
+use crate::index::same_expr;
+use hammock_ir::{
+    Attrs, PrimExpr,
+    prim::{IterKind, Substitution},
+    tir::{Block, Stmt, StmtKind},
+};
+
+/// Removes all blocks from a body. Their regions were matched before, by flattening.
+pub fn remove_blocks(mut stmt: Stmt) -> Stmt {
+    let children = &mut |s: &mut Stmt| *s = remove_blocks(std::mem::replace(s, Stmt::nop()));
+    stmt.each_child_mut(children);
+    match stmt.kind {
+        StmtKind::Block(block) => open(*block).at(stmt.span),
+        _ => stmt,
+    }
+}
+
+fn open(block: Block) -> Stmt {
+    let values: Substitution = block.axes.iter().map(|a| (a.var.clone(), a.binding.clone())).collect();
+    let first = block
+        .axes
+        .iter()
+        .filter(|a| a.kind == IterKind::Reduce && !same_expr(&a.binding, &a.dom.0))
+        .map(|a| a.binding.clone().eq(&a.dom.0))
+        .reduce(PrimExpr::and);
+    let init = block.init.map(|init| match first {
+        Some(first) => Stmt::new(StmtKind::If(first, Box::new(init), None)),
+        None => init,
+    });
+    let mut body = Stmt::seq(init.into_iter().chain([block.body]));
+    body.substitute(&values);
+    if let Some(predicate) = block.predicate {
+        body = Stmt::new(StmtKind::If(predicate, Box::new(body), None));
+    }
+    let allocations = block.alloc_buffers.into_iter().map(|b| Stmt::new(StmtKind::Alloc(b, Attrs::new())));
+    Stmt::seq(allocations.chain([body]))
+}

@@ -1,0 +1,221 @@
+use super::*;
+use crate::{
+    RawParam,
+    interp::{self, Arg},
+    samples::{buffer, function, matmul, sblock},
+};
+use hammock_ir::{
+    DType, Tensor,
+    prim::{IterKind, PrimKind},
+    tir::{Block, BlockAxis, ForKind, Loop, MatchBuffer, Param, Region},
+};
+use hammock_runtime::Device;
+
+/// Arguments of the raw entry for packed ones.
+pub fn raw_args(kernel: &FlatKernel, args: &[Arg]) -> Vec<Arg> {
+    let tensor = |i: usize| args[i].tensor().unwrap();
+    let value = |raw: &RawParam| match *raw {
+        RawParam::Data(i) | RawParam::Scalar(i) => args[i].clone(),
+        RawParam::Size(i, axis) => Arg::Int(tensor(i).shape()[axis]),
+        RawParam::Stride(i, axis) => Arg::Int(tensor(i).strides()[axis]),
+        RawParam::Result => Tensor::empty(DType::INT64, &[1], Device::CPU).unwrap().into(),
+    };
+    kernel.signature.raw.iter().map(value).collect()
+}
+
+/// Small integers as elements, so that sums are exact in any order.
+fn sample(dtype: DType, shape: &[i64], seed: i64) -> Tensor {
+    let n = shape.iter().product::<i64>();
+    let value = |i: i64| (i * 7 + seed * 3) % 11 - 5;
+    match dtype {
+        DType::FLOAT32 => Tensor::from_slice(shape, &(0..n).map(|i| value(i) as f32).collect::<Vec<_>>()).unwrap(),
+        DType::INT32 => Tensor::from_slice(shape, &(0..n).map(|i| value(i) as i32).collect::<Vec<_>>()).unwrap(),
+        DType::INT64 => Tensor::from_slice(shape, &(0..n).map(value).collect::<Vec<_>>()).unwrap(),
+        other => panic!("no samples of {other}"),
+    }
+}
+
+/// Runs a function of tensors of these shapes as it is and lowered, and compares all tensors byte by byte.
+fn check(func: &PrimFunc, shapes: &[&[i64]]) {
+    for target in [Target::avx512(), Target::avx2()] {
+        let kernel = lower(func, &target).unwrap();
+        let tensor = |(i, (b, shape)): (usize, (&Buffer, &&[i64]))| Arg::from(sample(b.dtype, shape, i as i64));
+        let args: Vec<Arg> = func.buffers().zip(shapes).enumerate().map(tensor).collect();
+        let (mut expected, mut actual) = (args.clone(), raw_args(&kernel, &args));
+        interp::run(func, &mut expected).unwrap();
+        interp::run(&kernel.func, &mut actual).unwrap_or_else(|e| panic!("{e}\n{:#?}", kernel.func.body));
+        for (expected, actual) in expected.iter().zip(&actual) {
+            let (expected, actual) = (expected.tensor().unwrap(), actual.tensor().unwrap());
+            assert_eq!(expected.as_bytes(), actual.as_bytes(), "shapes {shapes:?}: {:#?}", kernel.func.body);
+        }
+    }
+}
+
+fn int(v: i64) -> PrimExpr {
+    PrimExpr::int64(v)
+}
+
+#[test]
+fn matmul_of_symbolic_sizes() {
+    let (n, m, k) = (Var::int64("n"), Var::int64("m"), Var::int64("k"));
+    let func = matmul(n.expr(), m.expr(), k.expr(), DType::FLOAT32);
+    for (n, m, k) in [(1, 1, 1), (3, 5, 7), (8, 16, 4), (17, 33, 2), (0, 4, 4), (4, 0, 4), (4, 4, 0), (13, 70, 9)] {
+        check(&func, &[&[n, k], &[k, m], &[n, m]]);
+    }
+    let kernel = lower(&func, &Target::avx512()).unwrap();
+    use RawParam::{Data, Size};
+    assert_eq!(kernel.signature.raw, [Data(0), Data(1), Data(2), Size(0, 0), Size(0, 1), Size(1, 1)]);
+}
+
+/// `B` is `A` with a border of zeros: a condition that guards an access.
+fn padded(n: i64, guard: impl Fn(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr) -> PrimFunc {
+    let (a, b) =
+        (buffer("A", &[int(n), int(n)], DType::FLOAT32), buffer("B", &[int(n + 2), int(n + 3)], DType::FLOAT32));
+    let stage = sblock("pad", &[('S', int(n + 2)), ('S', int(n + 3))], |v| {
+        let inside = |e: &PrimExpr| int(1).le(e).and(e.clone().lt(int(n + 1)));
+        let load = PrimExpr::load(&a, vec![&v[0] - int(1), &v[1] - int(1)]);
+        let zero = PrimExpr::float(0.0, DType::FLOAT32);
+        (None, Stmt::store(&b, v.to_vec(), guard(inside(&v[0]).and(inside(&v[1])), load, zero)))
+    });
+    function(&[&a, &b], &[], vec![stage])
+}
+
+#[test]
+fn guarded_accesses_stay_guarded() {
+    for n in [1, 3, 5, 16, 40] {
+        check(&padded(n, |c, a, b| c.if_then_else(a, b)), &[&[n, n], &[n + 2, n + 3]]);
+        check(&padded(n, |c, a, b| c.select(a, b)), &[&[n, n], &[n + 2, n + 3]]);
+    }
+}
+
+#[test]
+fn scheduled_loops_become_vectors() {
+    for kind in
+        [ForKind::Vectorized, ForKind::Unrolled, ForKind::Parallel, ForKind::ThreadBinding("threadIdx.x".into())]
+    {
+        for guarded in [false, true] {
+            let (a, b) = (buffer("A", &[int(100)], DType::INT32), buffer("B", &[int(100)], DType::INT32));
+            let (i, j) = (Var::new("i", DType::INT32), Var::new("j", DType::INT32));
+            let at = i.expr() * PrimExpr::int32(16) + j.expr();
+            let value = PrimExpr::load(&a, vec![at.clone()]) * PrimExpr::int32(3) + j.expr();
+            let store = Stmt::store(&b, vec![at.clone()], value);
+            let body = if guarded {
+                Stmt::new(StmtKind::If(at.lt(PrimExpr::int32(100)), Box::new(store), None))
+            } else {
+                store
+            };
+            let rows = PrimExpr::int32(if guarded { 7 } else { 6 });
+            let nest = Stmt::serial(i, rows, Stmt::for_kind(j, PrimExpr::int32(16), kind.clone(), body));
+            let func = function(&[&a, &b], &[], vec![nest]);
+            check(&func, &[&[100], &[100]]);
+            let vectors = lower(&func, &Target::avx512()).unwrap();
+            let mut lanes = 1;
+            vectors.func.body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |e| lanes = lanes.max(e.dtype().lanes))));
+            assert_eq!(lanes, if kind == ForKind::Vectorized { 16 } else { 1 });
+        }
+    }
+}
+
+#[test]
+fn vectorized_statements_without_vector_form_run_one_by_one() {
+    let (a, b) = (buffer("A", &[int(8)], DType::INT32), buffer("B", &[int(8)], DType::INT32));
+    let v = Var::int64("v");
+    let bound = Var::new("x", DType::INT32);
+    let value = PrimExpr::load(&a, vec![v.expr()]);
+    let last = Stmt::store(&b, vec![int(0)], value.clone());
+    let sum = Stmt::store(&b, vec![int(1)], PrimExpr::load(&b, vec![int(1)]) + &value);
+    let reversed = Stmt::store(&b, vec![int(7) - v.expr().floordiv(int(2))], bound.expr());
+    let body = Stmt::seq([Stmt::new(StmtKind::Bind(bound, value)), reversed, last, sum]);
+    let l = Stmt::for_kind(v, int(8), ForKind::Vectorized, body);
+    check(&function(&[&a, &b], &[], vec![l]), &[&[8], &[8]]);
+}
+
+#[test]
+fn matched_regions_and_strided_buffers_share_memory() {
+    let (n, s) = (Var::int64("n"), Var::int64("s"));
+    let a = buffer("A", &[n.expr(), int(6)], DType::INT64).change(|b| b.strides = vec![s.expr(), int(1)]);
+    let (off, step) = (Var::int64("off"), Var::int64("step"));
+    let tile = buffer("T", &[int(3)], DType::INT64).change(|b| {
+        b.strides = vec![step.expr()];
+        b.elem_offset = Some(off.expr());
+    });
+    let (i, j) = (Var::int64("i"), Var::int64("j"));
+    let store = Stmt::store(&tile, vec![j.expr()], PrimExpr::load(&tile, vec![j.expr()]) * int(10) + i.expr());
+    let region = Region { buffer: a.clone(), ranges: vec![(i.expr(), int(1)), (int(2), int(3))] };
+    let block = Block {
+        match_buffers: vec![MatchBuffer { buffer: tile, source: region }],
+        ..Block::root(vec![], Stmt::serial(j, int(3), store))
+    };
+    let func = function(&[&a], &[], vec![Stmt::serial(i, n.expr(), block.into())]);
+    check(&func, &[&[4, 6]]);
+    assert_eq!(lower(&func, &Target::avx2()).unwrap().signature.raw.len(), 3);
+}
+
+#[test]
+fn functions_return_values_and_take_scalars() {
+    let (n, x) = (Var::new("n", DType::INT32), Var::new("x", DType::FLOAT32));
+    let body = Stmt::new(StmtKind::Return(n.expr().cast(DType::INT64) * int(3)));
+    let func = PrimFunc {
+        params: vec![Param::scalar(n), Param::scalar(x)],
+        ret_ty: Some(DType::INT64.into()),
+        body,
+        ..function(&[], &[], vec![])
+    };
+    let kernel = lower(&func, &Target::avx2()).unwrap();
+    assert_eq!(kernel.signature.raw, [RawParam::Scalar(0), RawParam::Scalar(1), RawParam::Result]);
+    let mut args = raw_args(&kernel, &[Arg::Int(5), Arg::Float(0.5)]);
+    assert_eq!(interp::run(&kernel.func, &mut args), Ok(Some(interp::Value::Int(0))));
+    assert_eq!(args[2].tensor().unwrap().as_slice::<i64>().unwrap(), [15]);
+}
+
+#[test]
+fn flat_code_has_no_blocks_and_one_dimensional_buffers() {
+    let (n, m) = (Var::int64("n"), Var::int64("m"));
+    let kernel = lower(&matmul(n.expr(), m.expr(), int(4), DType::FLOAT32), &Target::avx512()).unwrap();
+    kernel.func.body.walk(&mut |s| {
+        assert!(!matches!(s.kind, StmtKind::Block(_)));
+        s.each_expr(&mut |e| {
+            e.walk(&mut |e| assert!(!matches!(e.kind(), PrimKind::Load(b, i, _) if b.ndim() != 1 || i.len() != 1)));
+        });
+    });
+}
+
+#[test]
+fn gpu_cooperation_and_free_variables_are_errors() {
+    let a = buffer("A", &[int(4)], DType::INT32);
+    let sync = PrimExpr::intrin("tvm_storage_sync", vec![PrimExpr::str("shared")], DType::INT32);
+    let func = function(&[&a], &[], vec![Stmt::new(StmtKind::Evaluate(sync))]);
+    let error = lower(&func, &Target::avx2()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "TIR function `main` cannot be compiled: `tvm_storage_sync` works on threads of a GPU only"
+    );
+    let free = Stmt::store(&a, vec![Var::int64("k").expr()], PrimExpr::int32(0));
+    assert_eq!(lower(&function(&[&a], &[], vec![free]), &Target::avx2()).unwrap_err().reason, Reason::Free("k".into()));
+}
+
+#[test]
+fn blocks_with_predicates_and_split_axes() {
+    let (a, b) = (buffer("A", &[int(10)], DType::INT32), buffer("B", &[int(10)], DType::INT32));
+    let (i, j, v) = (Var::new("i", DType::INT32), Var::new("j", DType::INT32), Var::new("v", DType::INT32));
+    let at = i.expr() * PrimExpr::int32(4) + j.expr();
+    let axis = BlockAxis {
+        var: v.clone(),
+        dom: (PrimExpr::int32(0), PrimExpr::int32(10)),
+        kind: IterKind::Spatial,
+        binding: at.clone(),
+    };
+    let store = Stmt::store(&b, vec![v.expr()], PrimExpr::load(&a, vec![v.expr()]) + PrimExpr::int32(1));
+    let block = Block { axes: vec![axis], predicate: Some(at.lt(PrimExpr::int32(10))), ..Block::root(vec![], store) };
+    let inner = |body| Loop {
+        var: j,
+        min: PrimExpr::int32(0),
+        extent: PrimExpr::int32(4),
+        step: None,
+        kind: ForKind::Vectorized,
+        annotations: Default::default(),
+        body,
+    };
+    let nest = Stmt::serial(i, PrimExpr::int32(3), Stmt::new(StmtKind::For(Box::new(inner(block.into())))));
+    check(&function(&[&a, &b], &[], vec![nest]), &[&[10], &[10]]);
+}

@@ -1,0 +1,36 @@
+//! Loops to be unrolled are written out, so that their variables become constants.
+
+use super::fresh;
+use hammock_ir::{
+    PrimExpr,
+    prim::Substitution,
+    tir::{ForKind, Loop, Stmt, StmtKind},
+};
+
+/// Iterations up to which an unrolled loop is written out; longer ones stay loops.
+const LIMIT: i64 = 64;
+
+/// Writes out unrolled loops of constant extent, inner ones first.
+pub fn unroll(mut stmt: Stmt) -> Stmt {
+    stmt.each_child_mut(&mut |s| *s = unroll(std::mem::replace(s, Stmt::nop())));
+    match stmt.kind {
+        StmtKind::For(l) if l.kind == ForKind::Unrolled => write_out(*l).at(stmt.span),
+        _ => stmt,
+    }
+}
+
+fn write_out(mut l: Loop) -> Stmt {
+    match (l.extent.as_int(), &l.step) {
+        (Some(n), None) if n <= LIMIT && !super::tidy::jumps(&l.body) => {
+            let copy = |i| {
+                let value = if l.min.as_int() == Some(0) { PrimExpr::int64(i) } else { &l.min + PrimExpr::int64(i) };
+                fresh::copy(&l.body, Substitution::from_iter([(l.var.clone(), value)]))
+            };
+            Stmt::seq((0..n.max(0)).map(copy))
+        }
+        _ => {
+            l.kind = ForKind::Serial;
+            Stmt::new(StmtKind::For(Box::new(l)))
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Expressions for all iterations at once.
+
+use super::Vectorizer;
+use crate::lower::selects::divides;
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{PrimCall, PrimCallee, PrimKind, binary},
+    tir::Buffer,
+};
+
+/// Intrinsics that act on each lane by itself.
+const LANEWISE: [&str; 52] = [
+    "exp",
+    "exp2",
+    "exp10",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "sigmoid",
+    "sqrt",
+    "rsqrt",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "nearbyint",
+    "fabs",
+    "abs",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "reinterpret",
+    "pow",
+    "atan2",
+    "fmod",
+    "hypot",
+    "copysign",
+    "nextafter",
+    "ldexp",
+    "fma",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_not",
+    "shift_left",
+    "shift_right",
+    "popcount",
+    "clz",
+    "q_multiply_shift",
+];
+
+impl Vectorizer {
+    /// The values of an expression: a vector if they differ, else the scalar. `None` if there is no such form.
+    pub fn expr(&mut self, e: &PrimExpr) -> Option<PrimExpr> {
+        if !self.varies(e) && (self.mask.is_none() || !may_fail(e)) {
+            return Some(e.clone());
+        }
+        if e.dtype().is_vector() {
+            return None;
+        }
+        if e.dtype() == DType::INT64
+            && let Some(ramp) = self.ramp(e)
+        {
+            return Some(ramp);
+        }
+        let ty = e.dtype().with_lanes(self.lanes);
+        match e.kind() {
+            PrimKind::Var(v) if *v == self.var => {
+                Some(PrimExpr::ramp(self.min.clone(), PrimExpr::int64(1), self.lanes))
+            }
+            PrimKind::Var(v) => self.vectors.get(v).cloned(),
+            PrimKind::Binary(op, a, b) => {
+                let (a, mut b) = (self.vector(a)?, self.vector(b)?);
+                if divides(*op) && !e.dtype().is_floating() {
+                    b = self.divisor(b)?;
+                }
+                Some(binary(*op, a, b))
+            }
+            PrimKind::Not(a) => Some(self.vector(a)?.not()),
+            PrimKind::Cast(a) => Some(self.vector(a)?.cast(ty)),
+            PrimKind::Select(c, a, b) => {
+                let c = self.expr(c)?;
+                Some(c.select(self.vector(a)?, self.vector(b)?))
+            }
+            PrimKind::Load(buffer, indices, mask) => self.load(buffer, indices, mask.as_ref()),
+            PrimKind::Let(var, value, body) => {
+                let value = self.vector(value)?;
+                let vector = hammock_ir::prim::Var::new(var.name().clone(), value.dtype());
+                self.vectors.insert(var.clone(), vector.expr());
+                Some(PrimExpr::bind(vector, value, self.vector(body)?))
+            }
+            PrimKind::Call(call) => self.call(e, call, ty),
+            _ => None,
+        }
+    }
+
+    fn vector(&mut self, e: &PrimExpr) -> Option<PrimExpr> {
+        let value = self.expr(e)?;
+        Some(self.broadcast(value))
+    }
+
+    /// An index that is linear in the variable.
+    fn ramp(&self, e: &PrimExpr) -> Option<PrimExpr> {
+        if self.vectors.keys().any(|v| e.uses(v)) || may_fail(e) {
+            return None;
+        }
+        let poly = self.simplifier.poly(e);
+        let stride = poly.coefficient(&self.var).filter(|s| !s.is_zero())?;
+        let var = crate::index::Poly::atom(self.var.expr());
+        let base = &(&poly - &(&stride * &var)) + &(&stride * &self.simplifier.poly(&self.min));
+        Some(PrimExpr::ramp(base.to_expr(), stride.to_expr(), self.lanes))
+    }
+
+    /// A divisor that is not zero in lanes that do not take part.
+    fn divisor(&mut self, divisor: PrimExpr) -> Option<PrimExpr> {
+        let constant = matches!(divisor.kind(), PrimKind::Broadcast(d) if d.as_int().is_some());
+        match self.mask_vector()? {
+            Some(mask) if !constant => {
+                let one = PrimExpr::int(1, divisor.dtype().element()).broadcast(self.lanes);
+                Some(mask.select(divisor, one))
+            }
+            _ => Some(divisor),
+        }
+    }
+
+    fn load(&mut self, buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>) -> Option<PrimExpr> {
+        let [index] = indices else { return None };
+        let index = self.vector(index)?;
+        let mask = match mask {
+            Some(own) => self.within(own, |v| v.mask_vector())??,
+            None => self.mask_vector()?,
+        };
+        Some(PrimExpr::load_masked(buffer, vec![index], mask))
+    }
+
+    fn call(&mut self, e: &PrimExpr, call: &PrimCall, ty: DType) -> Option<PrimExpr> {
+        let PrimCallee::Intrin(name) = &call.callee else { return None };
+        match (name.as_str(), call.args.as_slice()) {
+            ("if_then_else", [condition, a, b]) => self.choice(condition, a, b),
+            ("likely", [value]) => self.expr(value),
+            (known, args) if LANEWISE.contains(&known) => {
+                let args = args.iter().map(|a| self.vector(a)).collect::<Option<_>>()?;
+                Some(PrimExpr::intrin(name.clone(), args, ty))
+            }
+            _ => {
+                debug_assert!(!e.dtype().is_vector());
+                None
+            }
+        }
+    }
+
+    /// A lazy choice: what all iterations agree on stays a branch, the rest selects between masked values.
+    fn choice(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
+        let (common, own): (Vec<_>, Vec<_>) = conjuncts(condition).into_iter().partition(|c| !self.varies(c));
+        let lanes = self.lanes;
+        let both =
+            |condition: PrimExpr, a: PrimExpr, b: PrimExpr| condition.if_then_else(spread(a, lanes), spread(b, lanes));
+        let (common, own) = (common.into_iter().reduce(PrimExpr::and), own.into_iter().reduce(PrimExpr::and));
+        match (common, own) {
+            (Some(common), None) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                Some(both(common, a, b))
+            }
+            (Some(common), Some(own)) if !may_fail(b) => {
+                let inner = self.select_masked(&own, a, b)?;
+                let outer = self.expr(b)?;
+                Some(both(common, inner, outer))
+            }
+            _ => self.select_masked(condition, a, b),
+        }
+    }
+
+    fn select_masked(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
+        let chosen = |v: &mut Self, e: &PrimExpr, condition: &PrimExpr| match may_fail(e) {
+            true => v.within(condition, |v| v.vector(e))?,
+            false => v.vector(e),
+        };
+        let (x, y) = (chosen(self, a, condition)?, chosen(self, b, &condition.clone().not())?);
+        Some(self.vector(condition)?.select(x, y))
+    }
+}
+
+fn spread(e: PrimExpr, lanes: u16) -> PrimExpr {
+    if e.dtype().is_scalar() { e.broadcast(lanes) } else { e }
+}
+
+/// The operands of a chain of `and`.
+fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
+    match e.kind() {
+        PrimKind::Binary(hammock_ir::prim::BinaryOp::And, a, b) => {
+            let mut all = conjuncts(a);
+            all.extend(conjuncts(b));
+            all
+        }
+        _ => vec![e.clone()],
+    }
+}
+
+/// Whether evaluating the expression where it was not meant to be could do harm: it loads or divides.
+fn may_fail(e: &PrimExpr) -> bool {
+    e.any(&mut |x| match x.kind() {
+        PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
+        PrimKind::Binary(op, _, d) => divides(*op) && !x.dtype().is_floating() && d.as_int().is_none_or(|d| d == 0),
+        _ => false,
+    })
+}

@@ -1,0 +1,179 @@
+//! A kernel's raw parameters, and the table by which packed arguments are checked and turned into them.
+
+use hammock_ir::{
+    DType, Name, PrimExpr,
+    prim::{PrimType, Substitution, Var},
+    tir::{Buffer, Param, PrimFunc},
+};
+
+/// What a packed argument must be.
+#[derive(Clone, Debug)]
+pub enum ArgDesc {
+    /// A tensor.
+    Tensor(TensorDesc),
+    /// A number of that dtype.
+    Scalar {
+        /// The parameter's name, for messages.
+        name: Name,
+        /// Its dtype.
+        dtype: DType,
+    },
+    /// Any pointer, or a tensor's data.
+    Handle {
+        /// The parameter's name, for messages.
+        name: Name,
+    },
+}
+
+/// What a tensor argument must be.
+#[derive(Clone, Debug)]
+pub struct TensorDesc {
+    /// The parameter's name, for messages.
+    pub name: Name,
+    /// Element type.
+    pub dtype: DType,
+    /// Size of each dimension.
+    pub shape: Vec<PrimExpr>,
+    /// Distance of neighbours in each dimension, in elements; `None` for a tensor that must be compact.
+    pub strides: Option<Vec<PrimExpr>>,
+}
+
+/// Where the value of a raw parameter comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawParam {
+    /// The address of the first element of a tensor argument, or a handle argument itself.
+    Data(usize),
+    /// A size of a tensor argument's dimension.
+    Size(usize, usize),
+    /// A stride of a tensor argument's dimension, in elements.
+    Stride(usize, usize),
+    /// A scalar argument, in its own dtype.
+    Scalar(usize),
+    /// Where to store the value that the function returns.
+    Result,
+}
+
+/// The packed and the raw interface of a kernel. Sizes and strides that are expressions are over the variables of the
+/// raw parameters; whoever fills the raw parameters checks that they have these values.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// Packed arguments in order.
+    pub args: Vec<ArgDesc>,
+    /// Raw parameters in order, one for each parameter of the flat function: pointers, then sizes and strides as
+    /// int64, then scalars, then the result's place.
+    pub raw: Vec<RawParam>,
+}
+
+/// The flat function's parameters as they come into being.
+pub struct Interface {
+    /// Raw parameters.
+    pub params: Vec<Param>,
+    /// What they mean.
+    pub signature: Signature,
+    /// What stands for symbolic sizes and handles in the body.
+    pub values: Substitution,
+    /// Where a returned value goes.
+    pub result: Option<Buffer>,
+}
+
+/// Works out the interface of a function.
+pub fn interface(func: &PrimFunc) -> Interface {
+    let mut i = Interface {
+        params: Vec::new(),
+        signature: Signature { args: Vec::new(), raw: Vec::new() },
+        values: Substitution::default(),
+        result: None,
+    };
+    i.add_pointers(func);
+    i.add_sizes(func);
+    i.add_scalars(func);
+    i.add_result(func);
+    let args = func.params.iter().map(|p| i.describe(p)).collect();
+    i.signature.args = args;
+    i
+}
+
+impl Interface {
+    /// Variables that hold sizes.
+    pub fn sizes(&self) -> impl Iterator<Item = Var> + '_ {
+        let is_size = |raw: &RawParam| matches!(raw, RawParam::Size(..));
+        self.params.iter().zip(&self.signature.raw).filter(move |(_, raw)| is_size(raw)).map(|(p, _)| p.var.clone())
+    }
+
+    fn push(&mut self, var: Var, raw: RawParam) {
+        self.params.push(Param::scalar(var));
+        self.signature.raw.push(raw);
+    }
+
+    fn add_pointers(&mut self, func: &PrimFunc) {
+        for (i, param) in func.params.iter().enumerate() {
+            match &param.buffer {
+                Some(buffer) => {
+                    self.values.insert(param.var.clone(), buffer.data.expr());
+                    self.push(buffer.data.clone(), RawParam::Data(i));
+                }
+                None if param.var.dtype().is_handle() => self.push(param.var.clone(), RawParam::Data(i)),
+                None => {}
+            }
+        }
+    }
+
+    /// One raw parameter for each variable that stands alone as a size or stride and is no parameter itself.
+    fn add_sizes(&mut self, func: &PrimFunc) {
+        for (i, buffer) in func.params.iter().enumerate().filter_map(|(i, p)| Some((i, p.buffer.as_ref()?))) {
+            for (axis, size) in buffer.shape.iter().enumerate() {
+                self.add_size(func, size, RawParam::Size(i, axis));
+            }
+            for (axis, stride) in buffer.strides.iter().enumerate() {
+                self.add_size(func, stride, RawParam::Stride(i, axis));
+            }
+            if let Some(var) = buffer.elem_offset.as_ref().and_then(PrimExpr::as_var) {
+                self.values.entry(var.clone()).or_insert_with(|| PrimExpr::int(0, var.dtype()));
+            }
+        }
+    }
+
+    fn add_size(&mut self, func: &PrimFunc, size: &PrimExpr, raw: RawParam) {
+        let Some(var) = size.as_var() else { return };
+        let known = self.params.iter().any(|p| p.var == *var) || self.values.contains_key(var);
+        if known || func.params.iter().any(|p| p.var == *var) {
+            return;
+        }
+        let wide = if var.dtype() == DType::INT64 { var.clone() } else { Var::int64(var.name().clone()) };
+        if wide != *var {
+            self.values.insert(var.clone(), wide.expr().cast(var.dtype()));
+        }
+        self.push(wide, raw);
+    }
+
+    fn add_scalars(&mut self, func: &PrimFunc) {
+        for (i, param) in func.params.iter().enumerate() {
+            if param.buffer.is_none() && !param.var.dtype().is_handle() {
+                self.push(param.var.clone(), RawParam::Scalar(i));
+            }
+        }
+    }
+
+    fn add_result(&mut self, func: &PrimFunc) {
+        let Some(PrimType::Scalar(dtype)) = &func.ret_ty else { return };
+        if !dtype.is_void() {
+            let buffer = Buffer::new("result", vec![PrimExpr::int64(1)], *dtype);
+            self.push(buffer.data.clone(), RawParam::Result);
+            self.result = Some(buffer);
+        }
+    }
+
+    fn describe(&self, param: &Param) -> ArgDesc {
+        let (name, dtype) = (param.var.name().clone(), param.var.dtype());
+        let Some(buffer) = &param.buffer else {
+            return if dtype.is_handle() { ArgDesc::Handle { name } } else { ArgDesc::Scalar { name, dtype } };
+        };
+        let known = |all: &[PrimExpr]| all.iter().map(|e| e.substitute(&self.values)).collect();
+        ArgDesc::Tensor(TensorDesc {
+            name,
+            dtype: buffer.dtype,
+            shape: known(&buffer.shape),
+            strides: (!buffer.strides.is_empty()).then(|| known(&buffer.strides)),
+        })
+    }
+}
