@@ -1,0 +1,49 @@
+//! Why a module has no bytecode.
+
+use hammock_ir::{Name, Span};
+
+/// Why a module has no bytecode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodegenError {
+    /// An operator that no pass has lowered and the machine does not know.
+    #[error("`R.{op}` in function `{function}` has no lowering")]
+    Operator {
+        /// The operator.
+        op: &'static str,
+        /// The function it stands in.
+        function: Name,
+        /// Where.
+        span: Span,
+    },
+    /// A form that the machine does not know.
+    #[error("{what} in function `{function}` cannot be compiled")]
+    Unsupported {
+        /// What it is.
+        what: &'static str,
+        /// The function it stands in.
+        function: Name,
+        /// Where.
+        span: Span,
+    },
+    /// A global function that the module does not have.
+    #[error("function `{function}` refers to `{name}`, which the module does not have")]
+    Missing {
+        /// The missing function.
+        name: Name,
+        /// The function that refers to it.
+        function: Name,
+        /// Where.
+        span: Span,
+    },
+}
+
+impl CodegenError {
+    /// Where in the text the error is.
+    pub fn span(&self) -> Span {
+        match self {
+            CodegenError::Operator { span, .. }
+            | CodegenError::Unsupported { span, .. }
+            | CodegenError::Missing { span, .. } => *span,
+        }
+    }
+}
