@@ -13,7 +13,26 @@ static TABLE: LazyLock<BTreeMap<&'static str, Op>> =
 /// The operators of every family file.
 fn families() -> Vec<Vec<Op>> {
     use crate::families::*;
-    vec![unary::ops(), binary::ops(), create::ops(), linear_algebra::ops(), manipulate::ops(), reduce::ops()]
+    vec![
+        unary::ops(),
+        binary::ops(),
+        create::ops(),
+        linear_algebra::ops(),
+        manipulate::ops(),
+        reduce::ops(),
+        nn::ops(),
+        image::ops(),
+        vision::ops(),
+        quantize::ops(),
+        gradient::ops(),
+        call::ops(),
+        shape_value::ops(),
+        inspect::ops(),
+        memory::ops(),
+        device::ops(),
+        collective::ops(),
+        distributed::ops(),
+    ]
 }
 
 /// The operator of that name, without the `R.` prefix.

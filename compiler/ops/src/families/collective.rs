@@ -1,0 +1,169 @@
+//! Collectives: operators of several workers that each run the program on a part of the data.
+//!
+//! They become calls of the runtime's functions of the same names (`runtime.disco.…`), which know the workers.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::Emit,
+    op::{AttrKind, Op},
+    rules::{Inferred, same_as},
+    text::dim_text,
+};
+use hammock_ir::{
+    Attrs, PrimExpr, TensorShape, TensorType,
+    relax::{Call, Callee, InferError, Operand, Value},
+};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![all_reduce(), all_gather(), broadcast(), scatter()]
+}
+
+/// How `ccl.allreduce` may combine, by the runtime's numbers.
+const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "avg"];
+
+fn all_reduce() -> Op {
+    Op::new("ccl.allreduce")
+        .doc("Combines the tensors of all workers and gives the result to each.")
+        .tensor("x")
+        .attr("op_type", AttrKind::Str, "sum")
+        .attr("in_group", AttrKind::Bool, true)
+        .infer(|cx| {
+            cx.one_of("op_type", REDUCTIONS)?;
+            Ok(cx.tensor("x")?.into())
+        })
+        .decompose(|cx, emit| {
+            let given = cx.one_of("op_type", REDUCTIONS)?;
+            let number = REDUCTIONS.iter().position(|r| *r == given).unwrap_or(0);
+            let args = vec![cx.operand("x")?.clone(), Operand::Shape(vec![(number as i64).into()]), in_group(cx)?];
+            call(cx, emit, "runtime.disco.allreduce", args)
+        })
+}
+
+fn all_gather() -> Op {
+    Op::new("ccl.allgather")
+        .doc("Joins the tensors of all workers along the first axis and gives the result to each.")
+        .tensor("x")
+        .required("num_workers", AttrKind::Int)
+        .attr("in_group", AttrKind::Bool, true)
+        .infer(|cx| resized(cx, |cx, size| Ok(dims::mul(size, &num_workers(cx)?.into())), |_| Ok(0)))
+        .decompose(|cx, emit| {
+            let args = vec![cx.operand("x")?.clone(), in_group(cx)?];
+            call(cx, emit, "runtime.disco.allgather", args)
+        })
+}
+
+fn broadcast() -> Op {
+    Op::new("ccl.broadcast_from_worker0")
+        .doc("Gives the first worker's tensor to all.")
+        .tensor("x")
+        .infer(same_as("x"))
+        .decompose(|cx, emit| {
+            let args = vec![cx.operand("x")?.clone(), Operand::Prim(PrimExpr::int64(0))];
+            call(cx, emit, "runtime.disco.broadcast_from_worker0", args)
+        })
+}
+
+fn scatter() -> Op {
+    Op::new("ccl.scatter_from_worker0")
+        .doc("Gives each worker its part of the first worker's tensor along an axis.")
+        .tensor("x")
+        .required("num_workers", AttrKind::Int)
+        .attr("axis", AttrKind::Int, 0i64)
+        .infer(|cx| resized(cx, shared, scatter_axis))
+        .decompose(decompose_scatter)
+}
+
+/// The number of workers: positive.
+///
+/// # Errors
+/// When it is not.
+pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
+    match cx.int("num_workers")? {
+        n if n > 0 => Ok(n),
+        other => Err(cx.error(format_args!("`num_workers` must be greater than 0, not {other}"))),
+    }
+}
+
+/// Each worker's share of an axis of that size.
+///
+/// # Errors
+/// When it cannot be shared evenly.
+pub fn shared(cx: &CallContext, size: &PrimExpr) -> Result<PrimExpr, InferError> {
+    let workers = num_workers(cx)?;
+    match size.as_int() {
+        Some(n) if n % workers != 0 => {
+            let size = dim_text(size);
+            Err(cx.error(format_args!("{size} elements cannot be shared evenly by {workers} workers")))
+        }
+        _ => Ok(dims::floordiv(size, &workers.into())),
+    }
+}
+
+fn scatter_axis(cx: &CallContext) -> Result<usize, InferError> {
+    match cx.tensor("x")?.ndim() {
+        Some(ndim) => cx.axis("axis", ndim),
+        None => Ok(0),
+    }
+}
+
+/// The type of the first operand with another size along an axis.
+///
+/// # Errors
+/// When the size cannot be had.
+pub fn resized(
+    cx: &CallContext,
+    size: impl Fn(&CallContext, &PrimExpr) -> Result<PrimExpr, InferError>,
+    axis: impl Fn(&CallContext) -> Result<usize, InferError>,
+) -> Inferred {
+    let param = cx.op.params[0].name;
+    let x = cx.tensor(param)?;
+    let Some(sizes) = x.dims() else { return Ok(x.into()) };
+    let axis = axis(cx)?;
+    if axis >= sizes.len() {
+        return Err(cx.error_at(param, format_args!("`{param}` must have at least one dimension")));
+    }
+    let mut sizes = sizes.to_vec();
+    sizes[axis] = size(cx, &sizes[axis])?;
+    Ok(TensorType { shape: TensorShape::Known(sizes.into()), ..x }.into())
+}
+
+fn in_group(cx: &CallContext) -> Result<Operand, InferError> {
+    Ok(Operand::int(cx.bool("in_group")?.into()))
+}
+
+/// A call of a runtime function that writes the result of this operator.
+fn call(cx: &CallContext, emit: &mut dyn Emit, name: &str, args: Vec<Operand>) -> Result<Operand, InferError> {
+    let args = vec![Operand::Extern(name.into()), Operand::Tuple(args)];
+    let ty_args = vec![(cx.op.infer)(cx)?];
+    emit.emit(Value::Call(Call { callee: Callee::Op("call_dps_packed"), args, attrs: Attrs::new(), ty_args }))
+}
+
+/// Brings the workers' parts to the front, one after the other in memory.
+fn decompose_scatter(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, InferError> {
+    let (workers, axis) = (num_workers(cx)?, scatter_axis(cx)?);
+    let x = cx.tensor("x")?;
+    let Some(sizes) = x.dims() else {
+        return Err(cx.error_at("x", "cannot be compiled while the shape of `x` is not known"));
+    };
+    let mut parts = sizes.to_vec();
+    parts.splice(axis..=axis, [workers.into(), shared(cx, &sizes[axis])?]);
+    let mut data = emit.emit(op("reshape", vec![cx.operand("x")?.clone(), Operand::Shape(parts)], []))?;
+    if axis > 0 {
+        let mut order: Vec<i64> = (0..=sizes.len() as i64).collect();
+        order.remove(axis);
+        order.insert(0, axis as i64);
+        data = emit.emit(op("permute_dims", vec![data], [("axes", order.into())]))?;
+    }
+    call(cx, emit, "runtime.disco.scatter_from_worker0", vec![data, Operand::int(0)])
+}
+
+/// A call of another operator, by its name in the table.
+fn op<const N: usize>(
+    name: &'static str,
+    args: Vec<Operand>,
+    attrs: [(&'static str, hammock_ir::AttrValue); N],
+) -> Value {
+    Value::Call(Call::op(name, args, attrs.into_iter().collect()))
+}

@@ -1,0 +1,37 @@
+//! Devices: where tensors live.
+
+use crate::{
+    context::CallContext,
+    op::{AttrKind, Op},
+    rules::{Inferred, same_as},
+};
+use hammock_ir::{AttrValue, TensorType};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![
+        Op::new("to_vdevice")
+            .doc("Moves a tensor to a device.")
+            .tensor("data")
+            .required("dst_vdevice", AttrKind::VDevice)
+            .infer(infer_to_vdevice)
+            .structural("RealizeVDevice and LowerRuntimeBuiltin"),
+        // In the text the device is written `R.device(device_type=…, index=…)`.
+        Op::new("hint_on_device")
+            .doc("Says where a tensor is, or should be.")
+            .tensor("data")
+            .required("device_type", AttrKind::Int)
+            .attr("index", AttrKind::Int, 0i64)
+            .attr("memory_scope", AttrKind::Str, "global")
+            .infer(same_as("data"))
+            .structural("RealizeVDevice"),
+    ]
+}
+
+fn infer_to_vdevice(cx: &CallContext) -> Inferred {
+    let data = cx.tensor("data")?;
+    match cx.attr("dst_vdevice")? {
+        AttrValue::VDevice(device) => Ok(TensorType { vdevice: Some(device.clone()), ..data }.into()),
+        _ => Err(cx.error("`dst_vdevice` must be a device of the module, such as \"llvm:0\"")),
+    }
+}

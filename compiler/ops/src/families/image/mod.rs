@@ -1,0 +1,13 @@
+//! Images and volumes: resampling to another size, and along a grid.
+
+mod grid_sample;
+mod resize;
+
+use crate::op::Op;
+
+/// The operators of these families.
+pub fn ops() -> Vec<Op> {
+    let mut ops = resize::ops();
+    ops.extend(grid_sample::ops());
+    ops
+}

@@ -1,0 +1,46 @@
+//! What a tensor says of itself at run time.
+
+use crate::{
+    context::CallContext,
+    op::{Op, OperandKind},
+    rules::Inferred,
+};
+use hammock_ir::{DType, Type};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![
+        inspect("inspect.tensor_ndim", DType::INT32, "The number of dimensions."),
+        inspect("inspect.tensor_dtype_code", DType::UINT8, "The kind of the elements, by DLPack's code."),
+        inspect("inspect.tensor_dtype_bits", DType::UINT8, "Bits of an element's lane."),
+        inspect("inspect.tensor_dtype_lanes", DType::UINT16, "Lanes of an element."),
+        inspect(
+            "inspect.tensor_byte_offset",
+            DType::UINT64,
+            "Bytes from the start of its memory to the first element.",
+        ),
+        inspect("inspect.tensor_elem_offset", DType::UINT64, "The same, in elements."),
+        along_axis("inspect.tensor_shape_i", "The size of an axis."),
+        along_axis("inspect.tensor_stride_i", "Elements between neighbours along an axis."),
+    ]
+}
+
+fn inspect(name: &'static str, dtype: DType, doc: &'static str) -> Op {
+    let op = Op::new(name).doc(doc).tensor("tensor").packed(name);
+    op.infer(move |cx| cx.tensor("tensor").map(|_| Type::Prim(dtype)))
+}
+
+fn along_axis(name: &'static str, doc: &'static str) -> Op {
+    Op::new(name).doc(doc).tensor("tensor").operand("axis", OperandKind::Prim).infer(infer_axis).packed(name)
+}
+
+fn infer_axis(cx: &CallContext) -> Inferred {
+    let tensor = cx.tensor("tensor")?;
+    if let Some(axis) = cx.prim("axis")?.and_then(|a| a.as_int()) {
+        let beyond = tensor.ndim().is_some_and(|n| axis >= n as i64);
+        if axis < 0 || beyond {
+            return Err(cx.error_at("axis", format_args!("there is no axis {axis}; axes count from 0")));
+        }
+    }
+    Ok(Type::Prim(DType::INT64))
+}

@@ -1,0 +1,173 @@
+//! Activation functions. Floats of 16 bits are computed in float32.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Legalized, accumulator},
+    op::{AttrKind, Op},
+    rules::Inferred,
+};
+use hammock_ir::{PrimExpr, TensorType, relax::InferError};
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![
+        elementwise("nn.gelu", "`x` times the chance that a normal variable is below it.", |_| Ok(Box::new(gelu))),
+        elementwise("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
+        elementwise("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
+        elementwise("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))),
+        elementwise("nn.leakyrelu", "`x` above zero, `alpha * x` below.", |cx| {
+            let alpha = cx.float("alpha")?;
+            Ok(Box::new(move |x| leaky(x.clone(), constant(&x, alpha))))
+        })
+        .attr("alpha", AttrKind::Float, 0.01),
+        elementwise(
+            "nn.softplus",
+            "`log(1 + exp(beta * x)) / beta`, or `x` where `beta * x` is above `threshold`.",
+            |cx| {
+                let (beta, threshold) = (cx.float("beta")?, cx.float("threshold")?);
+                Ok(Box::new(move |x| softplus(x, beta, threshold)))
+            },
+        )
+        .attr("beta", AttrKind::Float, 1.0)
+        .attr("threshold", AttrKind::Float, 20.0),
+        prelu(),
+        dropout(),
+    ]
+}
+
+/// Reads a call's attributes and gives the function of one element.
+type Function = fn(&CallContext) -> Result<Box<dyn FnOnce(PrimExpr) -> PrimExpr>, InferError>;
+
+fn elementwise(name: &'static str, doc: &'static str, function: Function) -> Op {
+    Op::new(name).doc(doc).tensor("data").infer(|cx| Ok(float_tensor(cx, "data")?.into())).legalize(move |cx| {
+        let f = function(cx)?;
+        let mut b = Builder::new(cx, cx.op.name.trim_start_matches("nn."))?;
+        let x = b.input("data")?;
+        let out = b.output("compute")?;
+        b.compute(&out, |i| f(x.at(i).cast(accumulator(x.dtype()))).cast(out.dtype));
+        Ok(b.finish())
+    })
+}
+
+/// The type of an operand that must hold floats.
+///
+/// # Errors
+/// When it is no tensor, or one of something else.
+pub fn float_tensor(cx: &CallContext, param: &str) -> Result<TensorType, InferError> {
+    let ty = cx.tensor(param)?;
+    match ty.dtype {
+        Some(t) if !t.is_floating() => Err(cx
+            .error_at(param, format_args!("`{param}` must hold floats, not {t}"))
+            .help("convert it with R.astype(…, \"float32\")")),
+        _ => Ok(ty),
+    }
+}
+
+fn constant(x: &PrimExpr, value: f64) -> PrimExpr {
+    PrimExpr::float(value, x.dtype())
+}
+
+fn gelu(x: PrimExpr) -> PrimExpr {
+    let (half, root) = (constant(&x, 0.5), constant(&x, FRAC_1_SQRT_2));
+    let erf = (&x * root).unary("erf");
+    x * (half.clone() + erf * half)
+}
+
+fn gelu_tanh(x: PrimExpr) -> PrimExpr {
+    let (half, one) = (constant(&x, 0.5), constant(&x, 1.0));
+    let inner = constant(&x, (2.0 / PI).sqrt()) * &x * (one.clone() + constant(&x, 0.044715) * &x * &x);
+    half * x * (one + inner.unary("tanh"))
+}
+
+/// The constants are those of Klambauer et al., 2017, equation 2.
+fn selu(x: PrimExpr) -> PrimExpr {
+    let (alpha, scale) = (constant(&x, 1.673_263_242_354_377_2), constant(&x, 1.050_700_987_355_480_5));
+    let (zero, one) = (constant(&x, 0.0), constant(&x, 1.0));
+    let negative = (alpha * (x.clone().unary("exp") - one)).min(zero.clone());
+    scale * (x.max(zero) + negative)
+}
+
+/// `(max(z, 0) + log1p(exp(-|z|))) / beta` for `z = beta * x`: exact for large and small `z` alike.
+fn softplus(x: PrimExpr, beta: f64, threshold: f64) -> PrimExpr {
+    let z = constant(&x, beta) * &x;
+    let zero = constant(&x, 0.0);
+    let tail = (zero.clone() - z.clone().unary("fabs")).unary("exp").unary("log1p");
+    let soft = (z.clone().max(zero) + tail) / constant(&x, beta);
+    z.gt(constant(&x, threshold)).select(x, soft)
+}
+
+fn leaky(x: PrimExpr, slope: PrimExpr) -> PrimExpr {
+    let zero = constant(&x, 0.0);
+    x.clone().gt(zero).select(x.clone(), slope * x)
+}
+
+fn prelu() -> Op {
+    Op::new("nn.prelu")
+        .doc("`x` above zero, `alpha * x` below, with an `alpha` for each place along `axis`, or one for all.")
+        .tensor("data")
+        .tensor("alpha")
+        .attr("axis", AttrKind::Int, 1i64)
+        .infer(infer_prelu)
+        .legalize(legalize_prelu)
+}
+
+fn infer_prelu(cx: &CallContext) -> Inferred {
+    let (data, alpha) = (float_tensor(cx, "data")?, float_tensor(cx, "alpha")?);
+    if let Some(ndim) = data.ndim() {
+        let axis = prelu_axis(cx, ndim)?;
+        if let (Some(d), Some([a])) = (data.dims(), alpha.dims())
+            && !dims::is(a, 1)
+            && dims::equal(&d[axis], a) == Some(false)
+        {
+            return Err(cx.error_at(
+                "alpha",
+                format_args!("`alpha` must have 1 element or one for each place along axis {axis}"),
+            ));
+        }
+    }
+    if alpha.ndim().is_some_and(|n| n != 1) {
+        return Err(cx.error_at("alpha", "`alpha` must have one dimension"));
+    }
+    Ok(data.into())
+}
+
+/// The axis of channels; a vector has only one, whatever `axis` says.
+fn prelu_axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
+    if ndim == 1 { Ok(0) } else { cx.axis("axis", ndim) }
+}
+
+fn legalize_prelu(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "prelu")?;
+    let (x, alpha) = (b.input("data")?, b.input("alpha")?);
+    let axis = prelu_axis(cx, x.ndim())?;
+    let out = b.output("compute")?;
+    let wide = accumulator(x.dtype());
+    b.compute(&out, |at| {
+        let slope = alpha.broadcast(&at[axis..=axis]).cast(wide);
+        leaky(x.at(at).cast(wide), slope).cast(out.dtype)
+    });
+    Ok(b.finish())
+}
+
+fn dropout() -> Op {
+    Op::new("nn.dropout")
+        .doc(
+            "The tensor itself and a mask of ones: programs here are compiled for inference, where nothing is dropped.",
+        )
+        .tensor("data")
+        .attr("rate", AttrKind::Float, 0.5)
+        .infer(|cx| {
+            let data = cx.tensor("data")?;
+            Ok(hammock_ir::Type::Tuple(vec![data.clone().into(), data.into()]))
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "dropout")?;
+            let x = b.input("data")?;
+            let (out, mask) = (b.output("T_identity")?, b.output("T_full_like")?);
+            b.compute(&out, |at| x.at(at));
+            b.compute(&mask, |_| PrimExpr::constant(1.0, mask.dtype));
+            Ok(b.finish())
+        })
+}

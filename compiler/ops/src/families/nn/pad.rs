@@ -1,0 +1,168 @@
+//! Padding, and moving channels into space.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Legalized},
+    op::{AttrKind, Op},
+    rules::Inferred,
+    text::{dim_text, shape_text},
+};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![pad(), pixel_shuffle()]
+}
+
+/// What stands in the padding.
+const MODES: &[&str] = &["constant", "reflect", "replicate", "circular"];
+
+fn pad() -> Op {
+    Op::new("nn.pad")
+        .doc("Adds elements around a tensor: `pad_width` holds the numbers before and after, axis by axis.")
+        .tensor("data")
+        .required("pad_width", AttrKind::Ints)
+        .attr("pad_mode", AttrKind::Str, "constant")
+        .attr("pad_value", AttrKind::Float, 0.0)
+        .attr_order(&["pad_width", "pad_value", "pad_mode"])
+        .infer(infer_pad)
+        .legalize(legalize_pad)
+}
+
+/// Numbers before and after, one pair an axis.
+fn widths(cx: &CallContext) -> Result<Vec<(i64, i64)>, InferError> {
+    let given = cx.ints("pad_width")?;
+    if given.len() % 2 != 0 {
+        return Err(cx.error(format_args!("`pad_width` must hold two numbers for each axis, not {given:?}")));
+    }
+    Ok(given.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
+}
+
+fn infer_pad(cx: &CallContext) -> Inferred {
+    let data = cx.tensor("data")?;
+    let widths = widths(cx)?;
+    let mode = cx.one_of("pad_mode", MODES)?;
+    if let Some(n) = data.ndim().filter(|n| *n != widths.len()) {
+        let count = widths.len();
+        return Err(cx.error(format_args!("`pad_width` is for {count} axes, but `data` has {n}")));
+    }
+    let Some(sizes) = data.dims() else {
+        return Ok(TensorType { shape: TensorShape::Rank(widths.len()), ..data }.into());
+    };
+    for (axis, (size, (before, after))) in sizes.iter().zip(&widths).enumerate() {
+        if mode != "constant" && dims::is(size, 0) && before + after > 0 {
+            return Err(
+                cx.error_at("data", format_args!("axis {axis} is empty: there is nothing to fill the padding with"))
+            );
+        }
+        if size.as_int().is_some_and(|s| s + before + after < 0) {
+            return Err(
+                cx.error(format_args!("`pad_width` takes more than the {} elements of axis {axis}", dim_text(size)))
+            );
+        }
+    }
+    let dims = sizes.iter().zip(&widths).map(|(s, (before, after))| dims::offset(s, before + after));
+    Ok(TensorType { shape: TensorShape::Known(dims.collect()), ..data }.into())
+}
+
+fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
+    let (widths, mode, value) = (widths(cx)?, cx.one_of("pad_mode", MODES)?, cx.float("pad_value")?);
+    let name = if mode == "constant" { "pad".to_owned() } else { format!("{mode}_pad") };
+    let mut b = Builder::new(cx, &name)?;
+    let data = b.input("data")?;
+    let out = b.output("padded")?;
+    b.compute(&out, |at| {
+        let mut from = Vec::new();
+        let mut conditions = Vec::new();
+        for ((i, size), (before, after)) in at.iter().zip(data.shape()).zip(&widths) {
+            let place = dims::offset(i, -before);
+            if mode == "constant" {
+                conditions.extend((*before > 0).then(|| place.clone().ge(0i64)));
+                conditions.extend((*after > 0).then(|| place.clone().lt(size)));
+            }
+            let padded = *before != 0 || *after != 0;
+            from.push(if padded { source(mode, place, size) } else { place });
+        }
+        let element = data.at(&from);
+        let fill = PrimExpr::constant(value, data.dtype());
+        let inside = conditions.into_iter().reduce(PrimExpr::and);
+        inside.map_or(element.clone(), |inside| inside.if_then_else(element, fill))
+    });
+    Ok(b.finish())
+}
+
+/// Where an axis of that size is read for a place that may be outside of it.
+fn source(mode: &str, place: PrimExpr, size: &PrimExpr) -> PrimExpr {
+    let last = dims::offset(size, -1);
+    match mode {
+        "reflect" => {
+            let there_and_back = dims::max(&dims::mul(&last, &2i64.into()), &1i64.into());
+            let step = dims::floormod(&place, &there_and_back);
+            step.clone().min(there_and_back - step)
+        }
+        "replicate" => place.max(0i64).min(last),
+        "circular" => dims::floormod(&place, size),
+        _ => place,
+    }
+}
+
+fn pixel_shuffle() -> Op {
+    Op::new("nn.pixel_shuffle")
+        .doc("Moves groups of `upscale_factor²` channels into squares of pixels.")
+        .tensor("data")
+        .required("upscale_factor", AttrKind::Int)
+        .infer(infer_pixel_shuffle)
+        .legalize(legalize_pixel_shuffle)
+}
+
+fn upscale_factor(cx: &CallContext) -> Result<i64, InferError> {
+    match cx.int("upscale_factor")? {
+        factor if (1..1 << 20).contains(&factor) => Ok(factor),
+        other => Err(cx.error(format_args!("`upscale_factor` must be greater than 0, not {other}"))),
+    }
+}
+
+fn infer_pixel_shuffle(cx: &CallContext) -> Inferred {
+    let data = cx.tensor("data")?;
+    let factor = upscale_factor(cx)?;
+    if data.ndim().is_some_and(|n| n < 3) {
+        let shape = shape_text(&data);
+        return Err(
+            cx.error_at("data", format_args!("`data` must have at least 3 dimensions, but its shape is {shape}"))
+        );
+    }
+    let Some(sizes) = data.dims() else { return Ok(TensorType::clone(&data).into()) };
+    let at = sizes.len() - 3;
+    let square = factor * factor;
+    if sizes[at].as_int().is_some_and(|c| c % square != 0) {
+        let channels = dim_text(&sizes[at]);
+        return Err(
+            cx.error_at("data", format_args!("the {channels} channels cannot be split into groups of {square}"))
+        );
+    }
+    let mut out = sizes.to_vec();
+    out[at] = dims::floordiv(&sizes[at], &square.into());
+    for size in &mut out[at + 1..] {
+        *size = dims::mul(size, &factor.into());
+    }
+    Ok(TensorType { shape: TensorShape::Known(out.into()), ..data }.into())
+}
+
+fn legalize_pixel_shuffle(cx: &CallContext) -> Result<Legalized, InferError> {
+    let factor: PrimExpr = upscale_factor(cx)?.into();
+    let mut b = Builder::new(cx, "pixel_shuffle")?;
+    let data = b.input("data")?;
+    let out = b.output("pixel_shuffle")?;
+    b.compute(&out, |at| {
+        let (batch, place) = at.split_at(at.len() - 3);
+        let inside = |p: &PrimExpr| dims::floormod(p, &factor);
+        let channel = dims::mul(&place[0], &dims::mul(&factor, &factor));
+        let channel = dims::add(&channel, &dims::mul(&inside(&place[1]), &factor));
+        let mut from = batch.to_vec();
+        from.push(dims::add(&channel, &inside(&place[2])));
+        from.extend(place[1..].iter().map(|p| dims::floordiv(p, &factor)));
+        data.at(&from)
+    });
+    Ok(b.finish())
+}

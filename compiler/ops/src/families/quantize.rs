@@ -1,0 +1,160 @@
+//! Quantization: numbers as small integers with a scale and a zero point, of the whole tensor or along an axis.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Input, Legalized, highest, lowest},
+    op::{AttrKind, Op},
+    rules::Inferred,
+    text::{dim_text, shape_text},
+};
+use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    vec![
+        signature("quantize", DType::INT8, "`clip(round(data / scale) + zero_point)` as a small number.")
+            .infer(|cx| infer(cx, is_real, is_small))
+            .legalize(|cx| legalize(cx, quantized)),
+        signature(
+            "dequantize",
+            DType::FLOAT32,
+            "`(data - zero_point) * scale`: the numbers that small ones stand for.",
+        )
+        .infer(|cx| infer(cx, is_small_or_float, is_real))
+        .legalize(|cx| legalize(cx, dequantized)),
+    ]
+}
+
+fn signature(name: &'static str, out: DType, doc: &'static str) -> Op {
+    Op::new(name)
+        .doc(doc)
+        .tensor("data")
+        .tensor("scale")
+        .tensor("zero_point")
+        .attr("axis", AttrKind::Int, -1i64)
+        .attr("out_dtype", AttrKind::DType, out)
+        .attr_order(&["out_dtype", "axis"])
+}
+
+fn is_real(t: DType) -> bool {
+    t.is_float() || t.is_bfloat16()
+}
+
+fn is_small(t: DType) -> bool {
+    (t.is_integer() && t.bits <= 32) || t.is_float8()
+}
+
+fn is_small_or_float(t: DType) -> bool {
+    is_small(t) || is_real(t)
+}
+
+fn infer(cx: &CallContext, takes: fn(DType) -> bool, gives: fn(DType) -> bool) -> Inferred {
+    let data = cx.tensor("data")?;
+    let out = cx.dtype("out_dtype")?.ok_or_else(|| cx.error("`out_dtype` must be given"))?;
+    if !gives(out) {
+        return Err(cx.error(format_args!("`out_dtype` must not be {out}")));
+    }
+    if let Some(t) = data.dtype.filter(|t| !takes(*t)) {
+        return Err(cx.error_at("data", format_args!("`data` must not hold {t}")));
+    }
+    if let Some(t) = cx.tensor_or_scalar("scale")?.dtype.filter(|t| !is_real(*t)) {
+        return Err(cx.error_at("scale", format_args!("`scale` must hold floats, not {t}")));
+    }
+    if let Some(t) = cx.tensor_or_scalar("zero_point")?.dtype.filter(|t| !is_small_or_float(*t)) {
+        return Err(
+            cx.error_at("zero_point", format_args!("`zero_point` must hold integers of at most 32 bits, not {t}"))
+        );
+    }
+    for param in ["scale", "zero_point"] {
+        expect_parameter(cx, param, &data)?;
+    }
+    Ok(TensorType { dtype: Some(out), ..data }.into())
+}
+
+/// Checks that there is one parameter, or one for each place along the axis.
+fn expect_parameter(cx: &CallContext, param: &str, data: &TensorType) -> Result<(), InferError> {
+    let ty = cx.tensor_or_scalar(param)?;
+    if ty.dims().is_some_and(|d| d.iter().all(|d| dims::is(d, 1))) {
+        return Ok(());
+    }
+    let Some(ndim) = data.ndim() else { return Ok(()) };
+    let axis = axis(cx, ndim)?;
+    let fits = match (ty.dims(), data.dims()) {
+        (Some([n]), Some(d)) => dims::equal(n, &d[axis]) != Some(false),
+        (Some([_]), None) => true,
+        (Some(_), _) => false,
+        (None, _) => ty.ndim().is_none_or(|n| n <= 1),
+    };
+    if !fits {
+        let (shape, size) = (shape_text(&ty), data.dims().map_or("?".to_owned(), |d| dim_text(&d[axis])));
+        return Err(cx.error_at(
+            param,
+            format_args!("`{param}` must have 1 element or {size}, one along axis {axis}, but its shape is {shape}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The axis of parameters; of a tensor without dimensions, none that matters.
+fn axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
+    if ndim == 0 { Ok(0) } else { cx.axis("axis", ndim) }
+}
+
+/// Element, scale, zero point and result dtype to the result.
+type Formula = fn(PrimExpr, PrimExpr, PrimExpr, DType) -> PrimExpr;
+
+fn legalize(cx: &CallContext, formula: Formula) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, cx.op.name)?;
+    let (data, scale, zero) = (b.input("data")?, b.input("scale")?, b.input("zero_point")?);
+    let axis = axis(cx, data.ndim())?;
+    let out = b.output(if cx.op.name == "quantize" { "quantized" } else { "dequantized" })?;
+    b.compute(&out, |i| {
+        let of = |p: &Input| match p.ndim() {
+            1 if !dims::is(&p.shape()[0], 1) => p.at(&[i[axis].clone()]),
+            n => p.at(&vec![PrimExpr::int64(0); n]),
+        };
+        formula(data.at(i), of(&scale), of(&zero), out.dtype)
+    });
+    Ok(b.finish())
+}
+
+/// Halves round to the even integer. Small floats are not rounded but by their dtype.
+fn quantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
+    let wide = if to.bits > 16 { DType::FLOAT64 } else { DType::FLOAT32 };
+    let scaled = x.cast(wide) / scale.cast(wide);
+    let rounded = if to.is_integer() { scaled.unary("nearbyint") } else { scaled };
+    clip_cast(rounded + zero.cast(wide), to)
+}
+
+/// The difference of integers is exact before it is scaled.
+fn dequantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
+    let wide = if to.bits > 32 { to } else { DType::FLOAT32 };
+    let exact = if x.dtype().is_integer() && zero.dtype().is_integer() { DType::INT32 } else { wide };
+    let difference = x.cast(exact) - zero.cast(exact);
+    let value = difference.cast(wide) * scale.cast(wide);
+    if to.bits >= 32 { value.cast(to) } else { clip_cast(value, to) }
+}
+
+/// Converts to a shorter dtype, what it cannot hold to the nearest that it can.
+fn clip_cast(x: PrimExpr, to: DType) -> PrimExpr {
+    let bound = |v: f64| PrimExpr::float(v, x.dtype());
+    let Some((low, high)) = range(to) else { return x.cast(to) };
+    x.clone().min(bound(high)).max(bound(low)).cast(to)
+}
+
+/// The finite values that a short dtype can hold.
+fn range(dtype: DType) -> Option<(f64, f64)> {
+    let symmetric = |v: f64| Some((-v, v));
+    match dtype {
+        t if t.is_integer() => Some((bound(lowest(t))?, bound(highest(t))?)),
+        DType::FLOAT16 => symmetric(65504.0),
+        DType::FLOAT8_E4M3FN => symmetric(448.0),
+        DType::FLOAT8_E5M2 => symmetric(57344.0),
+        _ => None,
+    }
+}
+
+fn bound(value: PrimExpr) -> Option<f64> {
+    value.as_int().map(|v| v as f64)
+}

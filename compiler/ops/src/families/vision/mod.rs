@@ -1,0 +1,15 @@
+//! Detection: regions of interest, boxes and their suppression.
+
+mod multibox;
+mod nms;
+mod roi;
+
+use crate::op::Op;
+
+/// The operators of these families.
+pub fn ops() -> Vec<Op> {
+    let mut ops = roi::ops();
+    ops.extend(nms::ops());
+    ops.extend(multibox::ops());
+    ops
+}
