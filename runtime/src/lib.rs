@@ -10,6 +10,10 @@
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
 //! - [`parallel`]: the threads that kernels share.
+//! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
+//! - [`show`]: values as text.
+//!
+//! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
 mod bytes;
 pub mod device;
 pub mod executable;
@@ -19,12 +23,15 @@ pub mod library;
 pub mod memory;
 pub mod parallel;
 pub mod registry;
+pub mod show;
 #[cfg(feature = "tools")]
 pub mod tools;
 pub mod value;
+pub mod vm;
 
 pub use executable::Executable;
 pub use ffi::Error;
 pub use image::Image;
 pub use library::Library;
 pub use value::{Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};
+pub use vm::{Vm, builtins::all as builtins};

@@ -3,6 +3,9 @@ use super::Error;
 use crate::value::{Any, FromAny};
 use std::ops::Range;
 
+/// What an optional argument is that was left out.
+static MISSING: Any = Any::NONE;
+
 /// Arguments and the name of the function that got them.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
@@ -27,10 +30,11 @@ impl<'a> Args<'a> {
         self.values
     }
 
-    /// Argument number `position` as `T`.
+    /// Argument number `position` as `T`. Optional ones may be missing.
     pub fn get<T: FromAny<'a>>(&self, position: usize) -> Result<T, Error> {
         match self.values.get(position) {
             Some(value) => T::from_any(value).ok_or_else(|| self.wrong_type::<T>(position, value)),
+            None if T::OPTIONAL => T::from_any(&MISSING).ok_or_else(|| self.wrong_type::<T>(position, &MISSING)),
             None => Err(self.error(format!("argument #{position} is missing"))),
         }
     }

@@ -62,7 +62,7 @@ pub enum LibraryError {
 
 /// A linked model: its image, and its kernels once they are needed.
 pub struct Library {
-    image: Image,
+    image: Arc<Image>,
     kernels: Vec<String>,
     contents: Contents,
     code: OnceLock<Result<Arc<Code>, String>>,
@@ -125,13 +125,13 @@ impl Library {
         let constants = image::constants_range(&bytes[image_range.clone()]).unwrap_or(0..0);
         let data = image_range.start + constants.start..image_range.start + constants.end;
         let in_owner = range.start + image_range.start..range.start + image_range.end;
-        let image = Image::load(owner.clone(), in_owner, Integrity::Trust)?;
+        let image = Arc::new(Image::load(owner.clone(), in_owner, Integrity::Trust)?);
         let contents = Contents { owner, range, data, path };
         Ok(Library { image, kernels, contents, code: OnceLock::new() })
     }
 
     /// The image.
-    pub fn image(&self) -> &Image {
+    pub fn image(&self) -> &Arc<Image> {
         &self.image
     }
 

@@ -3,13 +3,12 @@
 
 mod argument;
 mod npy;
-mod show;
 mod timing;
 mod weights;
 
+pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
 pub use npy::{load_npy, load_npz, save_npz};
-pub use show::{leaves, show};
 pub use timing::{Samples, sample};
 pub use weights::Weights;
 

@@ -45,6 +45,19 @@ pub fn show(value: &Any) -> String {
     out
 }
 
+/// A value within a line of text: as [`show`], without dtypes, tuples in parentheses.
+pub fn plain(value: &Any) -> String {
+    if let Some(tuple) = value.get::<Tuple>() {
+        let fields: Vec<_> = tuple.as_slice().iter().map(plain).collect();
+        return format!("({})", fields.join(", "));
+    }
+    match (value.get::<Tensor>(), value.as_str()) {
+        (Some(tensor), _) => show_elements(&tensor),
+        (_, Some(text)) => text.to_owned(),
+        _ => value.to_string(),
+    }
+}
+
 fn write_value(out: &mut String, value: &Any, path: &str) {
     let label = if path.is_empty() { String::new() } else { format!("{path}: ") };
     if let Some(tuple) = value.get::<Tuple>() {
@@ -75,15 +88,22 @@ const EDGE: usize = 3;
 const WHOLE: usize = 200;
 
 fn show_tensor(tensor: &Tensor) -> String {
+    match tensor.shape() {
+        [] => format!("{} ({})", show_elements(tensor), tensor.dtype()),
+        shape => format!("{}{shape:?}\n{}", tensor.dtype(), show_elements(tensor)),
+    }
+}
+
+/// The elements in brackets, one pair for each dimension.
+fn show_elements(tensor: &Tensor) -> String {
     let Ok(tensor) = tensor.to_contiguous() else { return format!("<{} tensor>", tensor.dtype()) };
     let texts = elements(&tensor);
     if tensor.shape().is_empty() {
-        return format!("{} ({})", texts.concat(), tensor.dtype());
+        return texts.concat();
     }
-    let whole = texts.len() <= WHOLE;
     let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let mut out = format!("{}{:?}\n", tensor.dtype(), tensor.shape());
-    write_rows(&mut out, tensor.shape(), &texts, width, whole, 0);
+    let mut out = String::new();
+    write_rows(&mut out, tensor.shape(), &texts, width, texts.len() <= WHOLE, 0);
     out
 }
 

@@ -1,0 +1,54 @@
+//! Conditions, closures, calls.
+use crate::ffi::{Args, Error};
+use crate::value::{Any, Closure, Device, Function, Shape, Tensor};
+use crate::vm::current;
+use crate::vm::{Builtin, builtin::builtin};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("vm.builtin.read_if_cond", read_if_cond(condition: &Any) -> "bool",
+        "Reads a condition: a number, or an integer or boolean tensor of one element."),
+    builtin!("vm.builtin.make_closure", make_closure(function: &Any; "last arguments…") -> "Closure",
+        "Binds the last arguments of a function."),
+    builtin!("vm.builtin.invoke_closure", invoke_closure(machine: &Any, function: &Any; "arguments…") -> "Any",
+        "Calls a function or closure."),
+    builtin!("vm.builtin.call_tir_dyn", call_tir_dyn(function: &Function; "arguments…, sizes: Shape") -> "Any",
+        "Calls a kernel with the sizes of a shape as its last arguments."),
+];
+
+fn read_if_cond(condition: &Any) -> Result<bool, Error> {
+    if let Some(value) = condition.get::<bool>() {
+        return Ok(value);
+    }
+    let no_condition = || Error::type_error(format!("{condition} is no condition"));
+    let tensor = condition.get::<&Tensor>().ok_or_else(no_condition)?;
+    let dtype = tensor.dtype();
+    if !(dtype.is_integer() || dtype.is_bool()) || tensor.element_count() != 1 {
+        return Err(no_condition());
+    }
+    let host = tensor.to_device(Device::CPU)?.to_contiguous()?;
+    Ok(host.as_bytes()?.iter().any(|byte| *byte != 0))
+}
+
+fn make_closure(args: Args<'_>) -> Result<Any, Error> {
+    let (callee, last) = (args.get::<&Any>(0)?, &args.values()[1..]);
+    if let Some(closure) = callee.get::<&Closure>() {
+        return Ok(closure.bind(last).into());
+    }
+    let (function, last) = (args.get::<Function>(0)?, last.to_vec());
+    let bound = Function::new(move |first| function.call(&first.iter().chain(&last).cloned().collect::<Vec<_>>()));
+    Ok(bound.into())
+}
+
+/// Programs' own invocations are done by the machine; this is for those that come another way.
+fn invoke_closure(args: Args<'_>) -> Result<Any, Error> {
+    current::invoke(args.get(1)?, &args.values()[2..])
+}
+
+fn call_tir_dyn(args: Args<'_>) -> Result<Any, Error> {
+    let function = args.get::<&Function>(0)?;
+    let last = args.len() - 1;
+    let sizes = args.get::<&Shape>(last)?;
+    let tensors = args.slice(1..last.max(1))?;
+    let sizes = sizes.iter().map(|size| Any::from(*size));
+    function.call(&tensors.iter().cloned().chain(sizes).collect::<Vec<_>>())
+}

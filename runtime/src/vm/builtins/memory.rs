@@ -1,0 +1,93 @@
+//! Storage, tensors in it, and moving tensors about.
+use crate::ffi::Error;
+use crate::memory::ALIGNMENT;
+use crate::value::{Any, DType, Device, Shape, Storage, Tensor};
+use crate::vm::current;
+use crate::vm::{Builtin, builtin::builtin};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("vm.builtin.alloc_storage",
+        alloc_storage(machine: &Any, shape: &Shape, device: i64, dtype: DType, scope: Option<&str>) -> "Storage",
+        "Allocates memory for so many elements on a device of the program (-1: the host)."),
+    builtin!("vm.builtin.alloc_tensor",
+        alloc_tensor(storage: &Storage, offset: i64, shape: &Shape, dtype: DType, scope: Option<&str>) -> "Tensor",
+        "Places a tensor into a storage, so many bytes in."),
+    builtin!("vm.builtin.null_value", null_value() -> "None", "Returns nothing, which frees what a register held."),
+    builtin!("vm.builtin.copy", copy(value: &Any) -> "Any", "Returns its argument."),
+    builtin!("vm.builtin.reshape", reshape(value: &Tensor, shape: &Shape) -> "Tensor",
+        "Returns a view of a tensor's memory with another shape of as many elements."),
+    builtin!("vm.builtin.ensure_zero_offset", ensure_zero_offset(value: &Tensor) -> "Tensor",
+        "Returns the tensor, or a copy whose data begins at its allocation's start."),
+    builtin!("vm.builtin.to_device",
+        to_device(value: &Tensor, kind: i64, id: i64, scope: Option<&str>) -> "Tensor",
+        "Returns the tensor if it lives on the device, else a copy there."),
+    builtin!("vm.builtin.memory_manager.clear", clear() -> "None",
+        "Gives memory kept for reuse back to the devices."),
+];
+
+fn alloc_storage(
+    _machine: &Any,
+    shape: &Shape,
+    device: i64,
+    dtype: DType,
+    _scope: Option<&str>,
+) -> Result<Storage, Error> {
+    let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
+    let bytes = count.and_then(|count| dtype.storage_bytes(count));
+    let bytes = bytes.ok_or_else(|| Error::value(format!("there is no memory for {shape} elements of {dtype}")))?;
+    current::with(|program| {
+        let host = program.allocators.len() - 1;
+        let index = if device == -1 { host } else { usize::try_from(device).unwrap_or(usize::MAX) };
+        let allocator = program.allocators.get(index);
+        let allocator = allocator.ok_or_else(|| Error::value(format!("the program has no device {device}")))?;
+        Ok(Storage::new(allocator.alloc(bytes)?))
+    })
+}
+
+fn alloc_tensor(
+    storage: &Storage,
+    offset: i64,
+    shape: &Shape,
+    dtype: DType,
+    _scope: Option<&str>,
+) -> Result<Tensor, Error> {
+    let offset = usize::try_from(offset).map_err(|_| Error::value(format!("{offset} is no offset into a storage")))?;
+    Ok(storage.tensor(dtype, shape, offset)?)
+}
+
+fn null_value() -> Result<(), Error> {
+    Ok(())
+}
+
+fn copy(value: &Any) -> Result<Any, Error> {
+    Ok(value.clone())
+}
+
+fn reshape(value: &Tensor, shape: &Shape) -> Result<Tensor, Error> {
+    Ok(value.to_contiguous()?.reshape(shape)?)
+}
+
+/// Our own views keep their offset in the address; other makers' tensors may state it apart.
+fn ensure_zero_offset(value: &Tensor) -> Result<Tensor, Error> {
+    let description = value.as_dl();
+    if description.byte_offset == 0 {
+        return Ok(value.clone());
+    }
+    if description.byte_offset.is_multiple_of(ALIGNMENT as u64) {
+        return Ok(value.to_contiguous()?.view(value.dtype(), value.shape(), 0)?);
+    }
+    let value = value.to_contiguous()?;
+    Ok(Tensor::from_bytes(value.dtype(), value.shape(), value.as_bytes()?)?)
+}
+
+fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result<Tensor, Error> {
+    let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} names no device")));
+    value.to_device(Device { kind: number(kind)?, id: number(id)? })
+}
+
+fn clear() -> Result<(), Error> {
+    current::with(|program| {
+        program.allocators.iter().for_each(|allocator| allocator.clear());
+        Ok(())
+    })
+}

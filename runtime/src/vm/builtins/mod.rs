@@ -1,0 +1,27 @@
+//! The runtime's own functions, one file a family. Each is declared once: name, typed parameters, documentation, body.
+mod check;
+mod control;
+mod data;
+mod debug;
+mod memory;
+mod set;
+mod shape;
+
+use super::builtin::Builtin;
+
+/// The families, in the order they are listed.
+static FAMILIES: [&[Builtin]; 7] =
+    [shape::TABLE, check::TABLE, memory::TABLE, control::TABLE, data::TABLE, set::TABLE, debug::TABLE];
+
+/// Every builtin.
+pub fn all() -> impl Iterator<Item = &'static Builtin> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// The builtin called `name`.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    all().find(|builtin| builtin.name == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Operators whose results have sizes that only the data tells: unique elements, places of nonzero ones.
+use crate::ffi::Error;
+use crate::value::{Any, DType, Device, Element, Tensor, Tuple};
+use crate::vm::{Builtin, builtin::builtin};
+use half::{bf16, f16};
+use std::cmp::Ordering;
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("relax.run.unique",
+        unique(
+            value: &Tensor, sorted: bool, return_index: bool, return_inverse: bool, return_counts: bool,
+            axis: Option<i64>
+        ) -> "Tensor or Tuple",
+        "Finds the unique elements, or slices along an axis; on request where each is first, which each element is, and how often each occurs."),
+    builtin!("relax.run.nonzero", nonzero(value: &Tensor) -> "Tensor",
+        "Lists the indices of the nonzero elements, one column each."),
+];
+
+/// Elements that can be told apart and ordered; no number comes last, and all no numbers are one.
+trait Ordered: Element {
+    fn order(&self, other: &Self) -> Ordering;
+    fn is_zero(&self) -> bool;
+}
+
+macro_rules! ordered {
+    (total: $($int:ty),*; partial: $($float:ty),*) => {
+        $(impl Ordered for $int {
+            fn order(&self, other: &Self) -> Ordering {
+                self.cmp(other)
+            }
+            fn is_zero(&self) -> bool {
+                *self == <$int>::default()
+            }
+        })*
+        $(impl Ordered for $float {
+            fn order(&self, other: &Self) -> Ordering {
+                self.partial_cmp(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
+            fn is_zero(&self) -> bool {
+                *self == <$float>::default()
+            }
+        })*
+    };
+}
+
+ordered!(total: bool, i8, i16, i32, i64, u8, u16, u32, u64; partial: f16, bf16, f32, f64);
+
+/// Calls a function that is generic over the elements of a tensor.
+macro_rules! by_element {
+    ($tensor:expr, $function:ident($($arg:expr),*)) => {
+        match $tensor.dtype() {
+            DType::BOOL => $function::<bool>($($arg),*),
+            DType::INT8 => $function::<i8>($($arg),*),
+            DType::INT16 => $function::<i16>($($arg),*),
+            DType::INT32 => $function::<i32>($($arg),*),
+            DType::INT64 => $function::<i64>($($arg),*),
+            DType::UINT8 => $function::<u8>($($arg),*),
+            DType::UINT16 => $function::<u16>($($arg),*),
+            DType::UINT32 => $function::<u32>($($arg),*),
+            DType::UINT64 => $function::<u64>($($arg),*),
+            DType::FLOAT16 => $function::<f16>($($arg),*),
+            DType::BFLOAT16 => $function::<bf16>($($arg),*),
+            DType::FLOAT32 => $function::<f32>($($arg),*),
+            DType::FLOAT64 => $function::<f64>($($arg),*),
+            other => Err(Error::type_error(format!("elements of {other} cannot be compared"))),
+        }
+    };
+}
+
+fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
+    let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    by_element!(host, find_nonzero(&host))
+}
+
+fn find_nonzero<T: Ordered>(value: &Tensor) -> Result<Tensor, Error> {
+    // A scalar counts as a vector of one element.
+    let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
+    let elements = value.as_slice::<T>()?.iter().enumerate();
+    let positions: Vec<_> = elements.filter(|(_, element)| !element.is_zero()).map(|(at, _)| at as i64).collect();
+    let mut indices = Vec::with_capacity(shape.len() * positions.len());
+    for axis in 0..shape.len() {
+        let stride: i64 = shape[axis + 1..].iter().product();
+        indices.extend(positions.iter().map(|at| at / stride % shape[axis]));
+    }
+    Ok(Tensor::from_slice(&[shape.len() as i64, positions.len() as i64], &indices)?)
+}
+
+fn unique(
+    value: &Tensor,
+    sorted: bool,
+    return_index: bool,
+    return_inverse: bool,
+    return_counts: bool,
+    axis: Option<i64>,
+) -> Result<Any, Error> {
+    let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    let rows = by_element!(host, find_unique(&host, axis, sorted))?;
+    if !(return_index || return_inverse || return_counts) {
+        return Ok(rows.values.into());
+    }
+    let vector = |values: &[i64]| Ok::<_, Error>(Any::from(Tensor::from_slice(&[values.len() as i64], values)?));
+    let mut fields = vec![Any::from(rows.values)];
+    for (wanted, values) in [(return_index, rows.first), (return_inverse, rows.inverse), (return_counts, rows.counts)] {
+        if wanted {
+            fields.push(vector(&values)?);
+        }
+    }
+    Ok(Tuple::new(fields.into_iter()).into())
+}
+
+struct Unique {
+    values: Tensor,
+    /// Where each unique slice occurs first.
+    first: Vec<i64>,
+    /// Which unique slice each slice is.
+    inverse: Vec<i64>,
+    /// How often each unique slice occurs.
+    counts: Vec<i64>,
+}
+
+/// Unique slices along an axis (all elements without one), by value or by first occurrence.
+fn find_unique<T: Ordered>(value: &Tensor, axis: Option<i64>, sorted: bool) -> Result<Unique, Error> {
+    let (outer, count, inner) = split(value, axis)?;
+    let elements = value.as_slice::<T>()?;
+    let element = |slice: usize, at: usize| &elements[(at / inner * count + slice) * inner + at % inner];
+    let compare = |a: &usize, b: &usize| {
+        let orders = (0..outer * inner).map(|at| element(*a, at).order(element(*b, at)));
+        orders.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    };
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(compare);
+    // Equal slices are neighbours now, the first occurrence in front.
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for slice in order {
+        match groups.last_mut() {
+            Some(group) if compare(&group[0], &slice).is_eq() => group.push(slice),
+            _ => groups.push(vec![slice]),
+        }
+    }
+    if !sorted {
+        groups.sort_by_key(|group| group[0]);
+    }
+    let mut inverse = vec![0; count];
+    groups.iter().enumerate().for_each(|(i, group)| group.iter().for_each(|slice| inverse[*slice] = i as i64));
+    let first: Vec<_> = groups.iter().map(|group| group[0] as i64).collect();
+    let chosen =
+        |at: usize| *element(groups[at / inner % groups.len()][0], at / inner / groups.len() * inner + at % inner);
+    let values: Vec<T> = (0..outer * groups.len() * inner).map(chosen).collect();
+    let mut shape = if axis.is_some() { value.shape().to_vec() } else { vec![0] };
+    let place = axis.map_or(0, |axis| axis.rem_euclid(shape.len() as i64) as usize);
+    shape[place] = groups.len() as i64;
+    let counts = groups.iter().map(|group| group.len() as i64).collect();
+    Ok(Unique { values: Tensor::from_slice(&shape, &values)?, first, inverse, counts })
+}
+
+/// Sizes before, at and after the axis; without one, of the flattened tensor.
+fn split(value: &Tensor, axis: Option<i64>) -> Result<(usize, usize, usize), Error> {
+    let shape: Vec<_> = value.shape().iter().map(|size| *size as usize).collect();
+    let Some(axis) = axis else { return Ok((1, value.element_count(), 1)) };
+    let ndim = shape.len() as i64;
+    if !(-ndim..ndim).contains(&axis) {
+        return Err(Error::value(format!("a tensor of {ndim} dimensions has no axis {axis}")));
+    }
+    let axis = axis.rem_euclid(ndim) as usize;
+    Ok((shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()))
+}

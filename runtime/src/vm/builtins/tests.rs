@@ -1,0 +1,222 @@
+use super::*;
+use crate::value::{Any, Closure, DType, Function, Shape, Tensor, Tuple};
+use crate::{Error, show};
+
+fn call(name: &str, args: &[Any]) -> Result<Any, Error> {
+    find(&format!("vm.builtin.{name}")).or_else(|| find(name)).unwrap().call(args)
+}
+
+fn message(name: &str, args: &[Any]) -> String {
+    call(name, args).unwrap_err().to_string()
+}
+
+fn tensor<T: crate::Element>(shape: &[i64], values: &[T]) -> Any {
+    Tensor::from_slice(shape, values).unwrap().into()
+}
+
+fn int(value: i64) -> Any {
+    value.into()
+}
+
+#[test]
+fn the_table_is_sound() {
+    let names: Vec<_> = all().map(|builtin| builtin.name).collect();
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(names.len(), unique.len());
+    for builtin in all() {
+        assert!(builtin.doc.ends_with('.') && builtin.to_string().starts_with(builtin.name), "{builtin}");
+    }
+    assert_eq!(
+        find("vm.builtin.alloc_tensor").unwrap().to_string(),
+        "vm.builtin.alloc_tensor(storage: Storage, offset: int, shape: Shape, dtype: dtype, scope: str?) -> Tensor"
+    );
+}
+
+#[test]
+fn wrong_arguments_name_the_builtin() {
+    assert_eq!(
+        message("reshape", &[int(1), Shape::new(&[1]).into()]),
+        "TypeError: vm.builtin.reshape: argument #0 must be Tensor, got 1"
+    );
+    assert_eq!(
+        message("shape_of", &[]),
+        "TypeError: vm.builtin.shape_of: called with 0 arguments; it is vm.builtin.shape_of(value: Tensor) -> Shape"
+    );
+}
+
+/// Every builtin, given anything, answers or refuses.
+#[test]
+fn nothing_panics() {
+    let samples = [
+        Any::NONE,
+        int(0),
+        int(-1),
+        int(i64::MAX),
+        Any::from(0.5),
+        "text".into(),
+        DType::FLOAT32.into(),
+        Shape::new(&[2, -3]).into(),
+        Shape::new(&[i64::MAX, 2]).into(),
+        tensor(&[2], &[1i64, 2]),
+        tensor::<f32>(&[], &[1.0]),
+        Tuple::from_iter([int(1)]).into(),
+        Closure::new(0, 9, vec![]).into(),
+        Function::new(|_| Ok(Any::NONE)).into(),
+    ];
+    for builtin in all().filter(|builtin| !builtin.name.ends_with("print")) {
+        for first in &samples {
+            let _ = builtin.call(std::slice::from_ref(first));
+            for second in &samples {
+                let _ = builtin.call(&[first.clone(), second.clone()]);
+                for third in &samples {
+                    let _ = builtin.call(&[first.clone(), second.clone(), third.clone()]);
+                    let _ = builtin.call(&[first, second, third, third, third].map(Any::clone));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shapes_match_and_store() {
+    let heap = call("alloc_shape_heap", &[Any::NONE, int(2)]).unwrap();
+    let x = tensor(&[2, 3], &[0f32; 6]);
+    let store = [x.clone(), heap.clone(), int(2), int(1), int(0), int(1), int(1), "".into()];
+    call("match_shape", &store).unwrap();
+    assert_eq!(heap.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap(), [2, 3]);
+    let context = "ErrorContext(match_cast, ty=R.Shape([n, n])) ";
+    let again = [Shape::new(&[2, 4]).into(), heap.clone(), int(2), int(2), int(0), int(3), int(1), context.into()];
+    assert_eq!(
+        message("match_shape", &again),
+        "RuntimeError: match_cast: expected R.Shape([n, n]), got Shape(2, 4): shape[1] is 4, not 3, as the values before it say"
+    );
+    assert_eq!(call("make_prim_value", &[heap.clone(), int(1), int(1)]).unwrap().get::<i64>(), Some(3));
+    assert_eq!(
+        message("match_prim_value", &[int(5), heap.clone(), int(3), int(0), "here: ".into()]),
+        "RuntimeError: here: got 5: it is 5, not 2, as the values before it say"
+    );
+    let outside = message("make_shape", &[heap, int(1), int(1), int(2)]);
+    assert_eq!(outside, "ValueError: the heap of sizes has no place 2");
+    assert!(message("make_shape", &[Any::NONE, int(3), int(0)]).contains("expected 8 arguments"));
+}
+
+#[test]
+fn checks_say_what_is_wrong() {
+    let context = "ErrorContext(fn=f, loc=return, annotation=R.Any) ";
+    let wrong = |name, value: Any, rest: &[Any]| {
+        let args: Vec<_> = [value].iter().chain(rest).cloned().chain([context.into()]).collect();
+        let text = message(name, &args);
+        text.replace("function `f`, return value: expected R.Any, got ", "")
+    };
+    let x = tensor(&[2], &[1i32, 2]);
+    assert_eq!(
+        wrong("check_tensor_info", x.clone(), &[int(1), DType::FLOAT32.into()]),
+        "ValueError: a int32 Tensor of shape (2,): its dtype is int32, not float32"
+    );
+    assert_eq!(
+        wrong("check_tensor_info", x.clone(), &[int(3)]),
+        "ValueError: a int32 Tensor of shape (2,): it has 1 dimension, not 3"
+    );
+    assert_eq!(
+        wrong("check_shape_info", Shape::new(&[2]).into(), &[int(3)]),
+        "ValueError: Shape(2,): it has 1 size, not 3"
+    );
+    assert_eq!(
+        wrong("check_prim_value_info", x.clone(), &[DType::INT64.into()]),
+        "TypeError: a int32 Tensor of shape (2,): it is no int64"
+    );
+    assert_eq!(wrong("check_string_info", int(1), &[]), "TypeError: 1: it is no string");
+    assert_eq!(
+        wrong("check_tuple_info", Tuple::from_iter([]).into(), &[int(1)]),
+        "ValueError: a Tuple of 0 fields: it has 0 fields, not 1"
+    );
+    assert_eq!(wrong("check_func_info", int(1), &[]), "TypeError: 1: it cannot be called");
+    assert!(call("check_tensor_info", &[x.clone(), int(-1), DType::INT32.into(), Any::NONE]).is_ok());
+    assert!(call("check_tensor_info", &[x, int(1), Any::NONE, Any::NONE]).is_ok());
+    assert!(call("check_prim_value_info", &[int(1), DType::FLOAT32.into()]).is_ok());
+}
+
+#[test]
+fn conditions_are_read_from_numbers_and_tensors() {
+    for (value, expected) in [
+        (int(2), true),
+        (false.into(), false),
+        (tensor(&[], &[true]), true),
+        (tensor(&[], &[256i32]), true),
+        (tensor(&[1], &[0u8]), false),
+    ] {
+        assert_eq!(call("read_if_cond", &[value]).unwrap().get::<bool>(), Some(expected));
+    }
+    assert_eq!(
+        message("read_if_cond", &[tensor(&[2], &[1i32, 1])]),
+        "TypeError: Tensor((2,), int32, cpu:0) is no condition"
+    );
+}
+
+#[test]
+fn tuples_give_and_lose_fields() {
+    let tuple = call("make_tuple", &[int(1), int(2)]).unwrap();
+    assert_eq!(call("tuple_getitem", &[tuple.clone(), int(1)]).unwrap().get::<i64>(), Some(2));
+    assert!(call("tuple_reset_item", &[tuple.clone(), int(1)]).unwrap().get::<&Tuple>().unwrap()[1].is_none());
+    assert_eq!(message("tuple_getitem", &[tuple, int(2)]), "IndexError: a tuple of 2 fields has no field 2");
+}
+
+#[test]
+fn kernels_get_sizes_of_a_shape() {
+    let f = Function::new(|args| Ok(args.iter().map(|arg| arg.get::<i64>().unwrap()).sum::<i64>().into()));
+    let sum = call("call_tir_dyn", &[f.into(), int(1), Shape::new(&[10, 20]).into()]).unwrap();
+    assert_eq!(sum.get::<i64>(), Some(31));
+}
+
+#[test]
+fn shapes_and_tensors_convert() {
+    let shape = call("tensor_to_shape", &[tensor(&[2], &[3i32, -1])]).unwrap();
+    assert_eq!(shape.get::<&Shape>().unwrap().as_slice(), [3, -1]);
+    let vector = call("relax.run.shape_to_tensor", &[shape]).unwrap();
+    assert_eq!(vector.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap(), [3, -1]);
+    assert_eq!(
+        message("tensor_to_shape", &[tensor(&[1], &[0.5f32])]),
+        "TypeError: a shape is made of signed integers, not of float32"
+    );
+}
+
+#[test]
+fn nonzero_lists_indices_by_axis() {
+    let places = call("relax.run.nonzero", &[tensor(&[2, 2], &[0f32, 1.0, f32::NAN, -0.0])]).unwrap();
+    let places = places.get::<&Tensor>().unwrap();
+    assert_eq!((places.shape(), places.as_slice::<i64>().unwrap()), (&[2, 2][..], &[0, 1, 1, 0][..]));
+    let scalar = call("relax.run.nonzero", &[tensor(&[], &[5i8])]).unwrap();
+    assert_eq!(scalar.get::<&Tensor>().unwrap().shape(), [1, 1]);
+}
+
+fn unique(value: Any, sorted: bool, axis: Option<i64>) -> String {
+    let yes = || Any::from(true);
+    let result = call("relax.run.unique", &[value, sorted.into(), yes(), yes(), yes(), axis.into()]).unwrap();
+    show::plain(&result).replace('\n', "")
+}
+
+#[test]
+fn unique_finds_values_places_and_counts() {
+    let x = tensor(&[2, 3], &[3i64, 1, 3, 2, 1, 1]);
+    assert_eq!(unique(x.clone(), true, None), "([1 2 3], [1 3 0], [2 0 2 1 0 0], [3 1 2])");
+    assert_eq!(unique(x, false, None), "([3 1 2], [0 1 3], [0 1 0 2 1 1], [2 3 1])");
+    let rows = tensor(&[3, 2], &[1i32, 2, 0, 1, 1, 2]);
+    assert_eq!(unique(rows.clone(), true, Some(0)), "([[0 1] [1 2]], [1 0], [1 0 1], [1 2])");
+    assert_eq!(unique(rows, true, Some(-1)), "([[1 2] [0 1] [1 2]], [0 1], [0 1], [1 1])");
+    assert_eq!(unique(tensor(&[3], &[f32::NAN, 1.0, f32::NAN]), true, None), "([1.0 nan], [1 0], [1 0 1], [1 2])");
+    let no = || Any::from(false);
+    let alone = call("relax.run.unique", &[tensor(&[0], &[0i8; 0]), no(), no(), no(), no()]).unwrap();
+    assert_eq!(alone.get::<&Tensor>().unwrap().shape(), [0]);
+}
+
+#[test]
+fn assertions_format_their_message() {
+    assert!(call("relax.run.assert_op", &[true.into(), "".into()]).is_ok());
+    let fails = |args: &[Any]| message("relax.run.assert_op", &[&[Any::from(false)], args].concat());
+    assert_eq!(fails(&["".into()]), "AssertionError: Assertion Failed");
+    assert_eq!(fails(&["".into(), int(1), "a".into()]), "AssertionError: 1, a");
+    assert_eq!(fails(&["{} {{}} {0} {1}".into(), int(1), tensor(&[2], &[1i8, 2])]), "AssertionError: 1 {} 1 [1 2]");
+    assert_eq!(fails(&["{".into()]), "ValueError: \"{\" does not format 0 values");
+}

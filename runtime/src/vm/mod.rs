@@ -1,0 +1,132 @@
+//! The virtual machine: runs the bytecode of an image.
+//!
+//! Loading resolves every function by name (kernels of the library, then builtins, then the [`crate::registry`]) and
+//! decodes every instruction once: see [`program`]. Running is a loop over decoded instructions; see [`run`] for it
+//! and [`stack`] for the frames it works on. What the loop cannot do itself, [`builtins`] do.
+//!
+//! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not wait for each
+//! other; constants, decoded code and memory pools are common.
+//!
+//! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and a call
+//! whose result is returned at once takes the caller's place, so that loops written as recursion run in constant
+//! space.
+mod builtin;
+pub mod builtins;
+mod current;
+mod decode;
+mod program;
+mod run;
+mod stack;
+
+pub use builtin::{Builtin, Param};
+pub use current::invoke;
+
+use crate::executable::FunctionKind;
+use crate::ffi::Error;
+use crate::image::Image;
+use crate::library::Library;
+use crate::memory::{Allocator, AllocatorKind, MemoryStats};
+use crate::value::{Any, Device, Function};
+use program::Program;
+use std::sync::Arc;
+
+/// How a program runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it runs, most wanted first. The host is added at the end if it is not there.
+    pub devices: Vec<Device>,
+    /// What its allocators do with memory given back.
+    pub allocator: AllocatorKind,
+    /// The most memory its tensors may take on each device, in bytes.
+    pub memory_limit: usize,
+    /// The most calls that may be under way within one call from outside.
+    pub max_depth: usize,
+    /// The most memory that the frames of those calls may take, in bytes.
+    pub max_stack: usize,
+    /// Are arguments of kernels checked against the kernels' signatures?
+    pub check_kernels: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            devices: vec![Device::CPU],
+            allocator: AllocatorKind::Pooled,
+            memory_limit: usize::MAX,
+            max_depth: 1_000_000,
+            max_stack: 1 << 30,
+            check_kernels: true,
+        }
+    }
+}
+
+/// A program that is ready to run. Clones share everything.
+#[derive(Clone)]
+pub struct Vm(Arc<Program>);
+
+impl Vm {
+    /// Prepares a linked model.
+    pub fn from_library(library: &Arc<Library>, options: Options) -> Result<Vm, Error> {
+        Vm::new(library.image().clone(), options, |name| {
+            library.kernel(name).map_err(|error| Error::runtime(error.to_string()))
+        })
+    }
+
+    /// Prepares an image whose kernels `kernel` finds by name.
+    pub fn new(
+        image: Arc<Image>,
+        options: Options,
+        kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
+    ) -> Result<Vm, Error> {
+        Program::load(image, options, kernel).map(|program| Vm(Arc::new(program)))
+    }
+
+    /// The image.
+    pub fn image(&self) -> &Arc<Image> {
+        &self.0.image
+    }
+
+    /// Names of the functions that may be called, in the table's order.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        let functions = &self.0.image.executable.functions;
+        functions.iter().filter(|f| f.kind != FunctionKind::Packed).map(|f| f.name.as_str())
+    }
+
+    /// Calls a function by name.
+    pub fn call(&self, name: &str, args: &[Any]) -> Result<Any, Error> {
+        match self.image().executable.function(name) {
+            Some(function) => self.0.call(function, args),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// The function called `name` as a value that keeps the program alive and may be called by anyone.
+    pub fn function(&self, name: &str) -> Option<Function> {
+        let function = self.image().executable.function(name)?;
+        let program = self.0.clone();
+        Some(Function::new(move |args| program.call(function, args)))
+    }
+
+    /// Calls a function or closure that the program returned.
+    pub fn invoke(&self, callee: &Any, args: &[Any]) -> Result<Any, Error> {
+        self.0.invoke(callee, args)
+    }
+
+    /// Memory in use on the first device.
+    pub fn memory(&self) -> MemoryStats {
+        self.0.allocators[0].stats()
+    }
+
+    /// The program's allocators, in the order of its devices.
+    pub fn allocators(&self) -> &[Arc<Allocator>] {
+        &self.0.allocators
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let known: Vec<_> = self.functions().map(|name| format!("`{name}`")).collect();
+        Error::value(format!("there is no function `{name}`; the program has {}", known.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,372 @@
+use super::*;
+use crate::executable::{Arg, Code, Constant, Executable, FunctionInfo, Instruction, Register};
+use crate::ffi::{Args, kind};
+use crate::image::{SourceMap, Span};
+use crate::value::{Shape, Str, Tensor, Tuple};
+
+/// Builds images by hand.
+#[derive(Default)]
+struct Assembler {
+    executable: Executable,
+    sources: SourceMap,
+}
+
+const VOID: i64 = Register::VOID.0;
+
+fn reg(number: i64) -> Arg {
+    Arg::Register(Register(number))
+}
+
+fn int(value: i64) -> Arg {
+    Arg::Immediate(value)
+}
+
+fn ret(value: i64) -> Instruction {
+    Instruction::Ret { value: Register(value) }
+}
+
+fn goto(offset: i64) -> Instruction {
+    Instruction::Goto { offset }
+}
+
+fn branch(condition: i64, false_offset: i64) -> Instruction {
+    Instruction::If { condition: Register(condition), false_offset }
+}
+
+impl Assembler {
+    /// Index of a function found by name.
+    fn packed(&mut self, name: &str) -> i64 {
+        let functions = &mut self.executable.functions;
+        let known = functions.iter().position(|function| function.name == name);
+        known.unwrap_or_else(|| {
+            functions.push(FunctionInfo::packed(name));
+            functions.len() - 1
+        }) as i64
+    }
+
+    fn constant(&mut self, constant: Constant) -> Arg {
+        self.executable.constants.push(constant);
+        Arg::Constant(self.executable.constants.len() as i64 - 1)
+    }
+
+    fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
+        Instruction::Call { dst: Register(dst), function: self.packed(name), args: args.to_vec() }
+    }
+
+    /// Adds a function of bytecode under a name that calls may already use.
+    fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
+        let index = self.packed(name) as usize;
+        let code: &mut Code = &mut self.executable.code;
+        let start = code.len();
+        for instruction in body {
+            code.push(instruction);
+        }
+        let (end, kind) = (code.len(), FunctionKind::Bytecode);
+        let (name, param_names) = (name.to_owned(), (0..num_args).map(|i| format!("p{i}")).collect());
+        self.executable.functions[index] =
+            FunctionInfo { kind, name, start, end, num_args, register_count, param_names };
+    }
+
+    fn image(self) -> Arc<Image> {
+        let image = Image { executable: self.executable, sources: self.sources, kernels: Vec::new() };
+        Arc::new(Image::from_bytes(image.save()).unwrap())
+    }
+
+    fn vm_with(self, options: Options) -> Vm {
+        Vm::new(self.image(), options, |name| Ok(arithmetic(name))).unwrap()
+    }
+
+    fn vm(self) -> Vm {
+        self.vm_with(Options::default())
+    }
+}
+
+/// Integer functions that the tests' programs call as kernels.
+fn arithmetic(name: &str) -> Option<Function> {
+    let operation: fn(i64, i64) -> i64 = match name {
+        "add" => |a, b| a + b,
+        "sub" => |a, b| a - b,
+        "mul" => |a, b| a * b,
+        "less" => |a, b| i64::from(a < b),
+        _ => return None,
+    };
+    Some(Function::new(move |values| {
+        let args = Args::new("arithmetic", values);
+        Ok(operation(args.get(0)?, args.get(1)?).into())
+    }))
+}
+
+fn ints(values: &[i64]) -> Vec<Any> {
+    values.iter().map(|value| Any::from(*value)).collect()
+}
+
+fn call(vm: &Vm, name: &str, args: &[i64]) -> Result<i64, String> {
+    vm.call(name, &ints(args)).map(|value| value.get().unwrap()).map_err(|error| error.to_string())
+}
+
+/// `factorial(n) = n * factorial(n - 1)`, by recursion that is no tail call.
+fn factorial() -> Assembler {
+    let mut a = Assembler::default();
+    let body = [
+        branch(0, 5),
+        a.call(1, "sub", &[reg(0), int(1)]),
+        a.call(1, "factorial", &[reg(1)]),
+        a.call(2, "mul", &[reg(0), reg(1)]),
+        goto(2),
+        a.call(2, "vm.builtin.copy", &[int(1)]),
+        ret(2),
+    ];
+    a.function("factorial", 1, 3, &body);
+    a
+}
+
+#[test]
+fn functions_call_themselves() {
+    let vm = factorial().vm();
+    assert_eq!(call(&vm, "factorial", &[10]), Ok(3_628_800));
+    assert_eq!(vm.functions().collect::<Vec<_>>(), ["factorial"]);
+}
+
+#[test]
+fn loops_jump_back() {
+    // i = 0; s = 0; while i < n { s += i; i += 1 }; s
+    let mut a = Assembler::default();
+    let body = [
+        a.call(1, "vm.builtin.copy", &[int(0)]),
+        a.call(2, "vm.builtin.copy", &[int(0)]),
+        a.call(3, "less", &[reg(1), reg(0)]),
+        branch(3, 4),
+        a.call(2, "add", &[reg(2), reg(1)]),
+        a.call(1, "add", &[reg(1), int(1)]),
+        goto(-4),
+        ret(2),
+    ];
+    a.function("sum", 1, 4, &body);
+    assert_eq!(call(&a.vm(), "sum", &[1000]), Ok(499_500));
+}
+
+/// `down(n, s) = if n { down(n - 1, s + 1) } else { s }`, with the merge of a Relax conditional before the Ret.
+fn down() -> Assembler {
+    let mut a = Assembler::default();
+    let body = [
+        branch(0, 7),
+        a.call(2, "sub", &[reg(0), int(1)]),
+        a.call(3, "add", &[reg(1), int(1)]),
+        a.call(4, "down", &[reg(2), reg(3)]),
+        a.call(2, "vm.builtin.null_value", &[]),
+        a.call(5, "vm.builtin.copy", &[reg(4)]),
+        goto(2),
+        a.call(5, "vm.builtin.copy", &[reg(1)]),
+        ret(5),
+    ];
+    a.function("down", 2, 6, &body);
+    a
+}
+
+#[test]
+fn tail_calls_take_constant_space() {
+    let options = Options { max_depth: 2, max_stack: 1 << 20, ..Options::default() };
+    assert_eq!(call(&down().vm_with(options), "down", &[1_000_000, 0]), Ok(1_000_000));
+}
+
+#[test]
+fn deep_recursion_is_an_error_with_a_short_trace() {
+    let vm = factorial().vm_with(Options { max_depth: 1000, ..Options::default() });
+    let error = vm.call("factorial", &ints(&[2000])).unwrap_err();
+    assert_eq!(error.to_string(), "RecursionError: calls are nested more than 1000 deep, at `factorial`");
+    let trace: Vec<_> = error.trace().iter().map(|entry| entry.function.as_str()).collect();
+    assert_eq!(trace.len(), 33);
+    assert_eq!(trace[16], "… 968 more calls …");
+    assert_eq!(call(&vm, "factorial", &[5]), Ok(120), "the machine is as good as new");
+
+    let vm = factorial().vm_with(Options { max_stack: 1 << 20, ..Options::default() });
+    let error = vm.call("factorial", &ints(&[1_000_000])).unwrap_err();
+    assert_eq!(error.message(), "the frames of the calls under way take more than 1048576 bytes");
+}
+
+#[test]
+fn closures_bind_their_last_arguments() {
+    let mut a = Assembler::default();
+    let f_sub = a.packed("take_away");
+    let body = [a.call(2, "sub", &[reg(0), reg(1)]), ret(2)];
+    a.function("take_away", 2, 3, &body);
+    let body = [a.call(1, "vm.builtin.make_closure", &[Arg::Function(f_sub), reg(0)]), ret(1)];
+    a.function("minus", 1, 2, &body);
+    let body = [
+        a.call(2, "vm.builtin.invoke_closure", &[Arg::Register(Register::VM), reg(0), reg(1)]),
+        a.call(3, "add", &[reg(2), int(0)]),
+        ret(3),
+    ];
+    a.function("apply", 2, 4, &body);
+    let vm = a.vm();
+
+    let minus_two = vm.call("minus", &ints(&[2])).unwrap();
+    let apply = |callee: Any| vm.call("apply", &[callee, 10i64.into()]);
+    assert_eq!(apply(minus_two.clone()).unwrap().get::<i64>(), Some(8));
+    assert_eq!(vm.invoke(&minus_two, &ints(&[5])).unwrap().get::<i64>(), Some(3));
+    let native = Function::new(|args| Ok((args[0].get::<i64>().unwrap() * 2).into()));
+    assert_eq!(apply(native.into()).unwrap().get::<i64>(), Some(20));
+
+    let calls_back = Function::new(move |args| invoke(&minus_two, args));
+    assert_eq!(apply(calls_back.into()).unwrap().get::<i64>(), Some(8), "native code may call closures");
+    assert_eq!(apply(Any::NONE).unwrap_err().to_string(), "TypeError: None is no function");
+    let take_away = vm.call("minus", &[Any::from("x")]).unwrap();
+    assert_eq!(
+        vm.invoke(&take_away, &[]).unwrap_err().message(),
+        "function `take_away` takes 2 arguments (p0, p1), not 1"
+    );
+    let stranger = factorial().vm();
+    assert_eq!(
+        stranger.invoke(&take_away, &ints(&[1])).unwrap_err().message(),
+        "the closure belongs to another program"
+    );
+}
+
+#[test]
+fn native_recursion_is_an_error() {
+    let mut a = Assembler::default();
+    let body = [a.call(1, "vm.builtin.invoke_closure", &[Arg::Register(Register::VM), reg(0), reg(0)]), ret(1)];
+    a.function("again", 1, 2, &body);
+    let vm = a.vm();
+    let again = vm.function("again").unwrap();
+    let calls_back = Function::new(move |args| again.call(args));
+    let error = vm.call("again", &[calls_back.into()]).unwrap_err();
+    assert_eq!(error.kind(), kind::RECURSION);
+}
+
+#[test]
+fn threads_share_a_program() {
+    let vm = factorial().vm();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let vm = vm.clone();
+            scope.spawn(move || (0..500).for_each(|_| assert_eq!(call(&vm, "factorial", &[12]), Ok(479_001_600))));
+        }
+    });
+}
+
+#[test]
+fn errors_name_functions_and_source_lines() {
+    let mut a = Assembler::default();
+    let body = [a.call(1, "mul", &[reg(0), reg(0)]), ret(1)];
+    a.function("inner", 1, 2, &body);
+    let body =
+        [a.call(1, "vm.builtin.copy", &[reg(0)]), a.call(2, "inner", &[reg(1)]), a.call(1, "inner", &[reg(2)]), ret(1)];
+    a.function("outer", 1, 3, &body);
+    let file = a.sources.file("model.py");
+    for (instruction, line, text) in [(0, 4, "    y = R.multiply(x, x)"), (3, 9, "    z = cls.inner(y)")] {
+        a.sources.add_line(file, line, text);
+        a.sources.set(instruction, Span { file, line, column: 5 });
+    }
+    let error = a.vm().call("outer", &[Any::from("x")]).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "TypeError: arithmetic: argument #0 must be int, got \"x\"\n  \
+         in inner at model.py:4\n      y = R.multiply(x, x)\n  \
+         in outer at model.py:9\n      z = cls.inner(y)"
+    );
+}
+
+#[test]
+fn wrong_calls_are_errors() {
+    let vm = factorial().vm();
+    assert_eq!(call(&vm, "factorial", &[]), Err("TypeError: function `factorial` takes 1 argument (p0), not 0".into()));
+    assert_eq!(
+        call(&vm, "absent", &[]),
+        Err("ValueError: there is no function `absent`; the program has `factorial`".into())
+    );
+    let mut a = Assembler::default();
+    let body = [a.call(0, "nobody.has.this", &[]), ret(0)];
+    a.function("main", 0, 1, &body);
+    let body = [branch(0, 2), ret(0), ret(0)];
+    a.function("test", 1, 1, &body);
+    let vm = a.vm();
+    let unknown =
+        "function `nobody.has.this` is neither a kernel of the program nor a builtin, and nobody registered it";
+    assert_eq!(vm.call("main", &[]).unwrap_err().message(), unknown);
+    assert_eq!(vm.call("test", &[Any::NONE]).unwrap_err().to_string(), "TypeError: None is no condition");
+}
+
+#[test]
+fn registered_functions_are_found() {
+    crate::registry::register("test.vm.seven", Function::new(|_| Ok(7i64.into())));
+    let mut a = Assembler::default();
+    let body = [a.call(0, "test.vm.seven", &[]), ret(0)];
+    a.function("main", 0, 1, &body);
+    assert_eq!(call(&a.vm(), "main", &[]), Ok(7));
+    crate::registry::unregister("test.vm.seven");
+}
+
+#[test]
+fn dynamic_shapes_flow_through_the_heap() {
+    // main(x: (n, 4)) -> storage of n * 4 floats viewed as (4, n), and the shape (n, 7)
+    let mut a = Assembler::default();
+    let context = a.constant(Constant::Str(Str::new(
+        "ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n, 4), dtype=\"float32\")) ",
+    )));
+    let float = a.constant(Constant::DType(crate::DType::FLOAT32));
+    let bytes = a.constant(Constant::DType(crate::DType::UINT8));
+    let size = a.constant(Constant::Shape(Shape::new(&[4096])));
+    let scope = a.constant(Constant::Str(Str::new("global")));
+    let vm_arg = Arg::Register(Register::VM);
+    let body = [
+        a.call(1, "vm.builtin.alloc_shape_heap", &[vm_arg, int(2)]),
+        a.call(VOID, "vm.builtin.check_tensor_info", &[reg(0), int(2), float, context]),
+        a.call(VOID, "vm.builtin.match_shape", &[reg(0), reg(1), int(2), int(1), int(0), int(0), int(4), context]),
+        a.call(2, "vm.builtin.alloc_storage", &[vm_arg, size, int(0), bytes, scope]),
+        a.call(3, "vm.builtin.make_shape", &[reg(1), int(2), int(0), int(4), int(1), int(0)]),
+        a.call(4, "vm.builtin.alloc_tensor", &[reg(2), int(64), reg(3), float]),
+        a.call(2, "vm.builtin.null_value", &[]),
+        a.call(5, "vm.builtin.make_shape", &[reg(1), int(2), int(1), int(0), int(0), int(7)]),
+        a.call(6, "vm.builtin.make_tuple", &[reg(4), reg(5)]),
+        ret(6),
+    ];
+    a.function("main", 1, 7, &body);
+    let vm = a.vm();
+    let tensor = |shape: &[i64]| Any::from(Tensor::empty(crate::DType::FLOAT32, shape, Device::CPU).unwrap());
+    let result = vm.call("main", &[tensor(&[3, 4])]).unwrap();
+    let fields = result.get::<&Tuple>().unwrap();
+    assert_eq!(fields[0].get::<&Tensor>().unwrap().shape(), [4, 3]);
+    assert_eq!(fields[1].get::<&Shape>().unwrap().as_slice(), [3, 7]);
+    assert_eq!(vm.memory().used, 4096, "the tensor keeps its storage");
+    drop(result);
+    assert_eq!(vm.memory(), MemoryStats { used: 0, peak: 4096, pooled: 4096 });
+
+    let message = |arg| vm.call("main", &[arg]).unwrap_err().to_string();
+    let expected = "function `main`, parameter `x`: expected R.Tensor((n, 4), dtype=\"float32\"), got ";
+    assert_eq!(
+        message(tensor(&[3, 5])),
+        format!("RuntimeError: {expected}a float32 Tensor of shape (3, 5): shape[1] is 5, not 4")
+    );
+    assert_eq!(
+        message(tensor(&[4])),
+        format!("ValueError: {expected}a float32 Tensor of shape (4,): it has 1 dimension, not 2")
+    );
+    assert_eq!(message(7i64.into()), format!("TypeError: {expected}7: it is no Tensor"));
+}
+
+#[test]
+fn memory_limits_are_errors() {
+    let mut a = Assembler::default();
+    let size = a.constant(Constant::Shape(Shape::new(&[1 << 20])));
+    let bytes = a.constant(Constant::DType(crate::DType::UINT8));
+    let body = [a.call(0, "vm.builtin.alloc_storage", &[Arg::Register(Register::VM), size, int(0), bytes]), ret(0)];
+    a.function("main", 0, 1, &body);
+    let vm = a.vm_with(Options { memory_limit: 1 << 19, ..Options::default() });
+    assert_eq!(vm.call("main", &[]).unwrap_err().kind(), kind::MEMORY);
+}
+
+#[test]
+fn long_chains_of_values_are_dropped_safely() {
+    // nest(n, t) = if n { nest(n - 1, (t,)) } else { t }
+    let mut a = Assembler::default();
+    let body = [
+        branch(0, 4),
+        a.call(2, "sub", &[reg(0), int(1)]),
+        a.call(1, "vm.builtin.make_tuple", &[reg(1)]),
+        a.call(1, "nest", &[reg(2), reg(1)]),
+        ret(1),
+    ];
+    a.function("nest", 2, 3, &body);
+    drop(a.vm().call("nest", &[60_000i64.into(), Any::NONE]).unwrap());
+}
