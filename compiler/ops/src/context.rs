@@ -5,6 +5,8 @@
 mod attrs;
 mod operands;
 
+pub use operands::is_absent;
+
 use crate::op::Op;
 use hammock_ir::{
     Module,

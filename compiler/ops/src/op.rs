@@ -25,6 +25,9 @@ pub type InferFn = Box<dyn Fn(&CallContext) -> Result<Type, InferError> + Send +
 /// Puts a call whose parameters are bound into its full form: see [`Op::complete`].
 pub type CompleteFn = Box<dyn Fn(&mut Call) + Send + Sync>;
 
+/// Resolves what a written call leaves open: see [`Op::resolve`].
+pub type ResolveFn = fn(&CallContext) -> Result<Call, InferError>;
+
 /// The default of an attribute that may be left out and is then not given.
 pub const NONE: AttrValue = AttrValue::None;
 
@@ -46,6 +49,10 @@ pub struct Op {
     pub infer: InferFn,
     /// How it is computed.
     pub lowering: Lowering,
+    /// Whether it is only a way of writing: the importer puts its decomposition in its place, and no pass meets it.
+    pub composite: bool,
+    /// What the importer puts written calls through once operands have types.
+    pub resolve: Option<ResolveFn>,
 }
 
 /// One parameter of an operator.
@@ -153,6 +160,8 @@ impl Op {
             complete: None,
             infer: Box::new(|_| Ok(Type::Any)),
             lowering: Lowering::Structural(""),
+            composite: false,
+            resolve: None,
         }
     }
 
@@ -211,6 +220,19 @@ impl Op {
     /// is left as it is, for the type rule to refuse.
     pub fn complete(mut self, complete: impl Fn(&mut Call) + Send + Sync + 'static) -> Self {
         self.complete = Some(Box::new(complete));
+        self
+    }
+
+    /// Says that it is only a way of writing.
+    pub fn composite(mut self) -> Self {
+        self.composite = true;
+        self
+    }
+
+    /// Sets what the importer puts a written and completed call through: it replaces what stands for a value that
+    /// follows from the operands' types, such as -1 in the shape of a reshape.
+    pub fn resolve(mut self, resolve: ResolveFn) -> Self {
+        self.resolve = Some(resolve);
         self
     }
 

@@ -5,7 +5,10 @@ use crate::{
     dims,
     text::{dim_text, dims_text},
 };
-use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, VDevice, relax::InferError};
+use hammock_ir::{
+    DType, PrimExpr, TensorShape, TensorType, Type, VDevice,
+    relax::{InferError, Operand},
+};
 use std::sync::Arc;
 
 /// The result of a rule.
@@ -144,11 +147,23 @@ pub fn broadcast_dims(a: &[PrimExpr], b: &[PrimExpr]) -> Broadcast {
 /// # Errors
 /// When shapes, dtypes or devices do not fit.
 pub fn broadcast_pair(cx: &CallContext, a: &str, b: &str) -> Result<TensorType, InferError> {
-    let (x, y) = (cx.tensor_or_scalar(a)?, cx.tensor_or_scalar(b)?);
+    let (mut x, mut y) = (cx.tensor_or_scalar(a)?, cx.tensor_or_scalar(b)?);
+    if let Some(dtype) = adopted_dtype(cx, a, y.dtype)? {
+        x.dtype = Some(dtype);
+    } else if let Some(dtype) = adopted_dtype(cx, b, x.dtype)? {
+        y.dtype = Some(dtype);
+    }
     let dtype = common_dtype(cx, (a, &x), (b, &y))?;
     let vdevice = common_vdevice(cx, [&x, &y])?;
     let shape = broadcast_shapes(cx, &[(a, &x), (b, &y)])?;
     Ok(TensorType { shape, dtype, vdevice })
+}
+
+/// The dtype that a number written in the program takes from the other operand: any for an integer, a float one for
+/// a float.
+fn adopted_dtype(cx: &CallContext, param: &str, other: Option<DType>) -> Result<Option<DType>, InferError> {
+    let Operand::Prim(e) = cx.operand(param)? else { return Ok(None) };
+    Ok(other.filter(|t| e.as_int().is_some() || (e.as_float().is_some() && t.is_floating())))
 }
 
 /// The number of dimensions, checked against what the operator takes; `None` when unknown.

@@ -8,6 +8,15 @@ use hammock_ir::{
     types::ShapeType,
 };
 
+/// Whether an operand stands for one that is not given: `None` or the empty tuple.
+pub fn is_absent(operand: &Operand) -> bool {
+    match operand {
+        Operand::Tuple(members) => members.is_empty(),
+        Operand::Opaque(value) => matches!(**value, AttrValue::None),
+        _ => false,
+    }
+}
+
 impl<'a> CallContext<'a> {
     /// The position of an operand among the arguments.
     pub(super) fn operand_index(&self, param: &str) -> Option<usize> {
@@ -16,12 +25,7 @@ impl<'a> CallContext<'a> {
 
     /// An operand that may be absent: nothing, `None` and the empty tuple all mean that it is.
     pub fn optional(&self, param: &str) -> Option<&'a Operand> {
-        let operand = self.call.args.get(self.operand_index(param)?)?;
-        match operand {
-            Operand::Tuple(members) if members.is_empty() => None,
-            Operand::Opaque(value) if matches!(**value, AttrValue::None) => None,
-            _ => Some(operand),
-        }
+        self.call.args.get(self.operand_index(param)?).filter(|o| !is_absent(o))
     }
 
     /// An operand.
@@ -106,36 +110,41 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    /// The value of a scalar operand, where the call says it: a number or an expression over symbolic variables.
-    /// `None` for a variable, whose value is known only at run time.
+    /// The value of a scalar operand: a number or an expression over scalar variables.
     ///
     /// # Errors
     /// When it is not given or no scalar.
-    pub fn prim(&self, param: &str) -> Result<Option<PrimExpr>, InferError> {
-        match self.operand(param)? {
-            Operand::Prim(e) => Ok(Some(e.clone())),
-            other => match self.type_of(other) {
-                Type::Prim(_) => Ok(None),
-                ty => Err(self.mismatch(param, "a scalar", &ty)),
-            },
+    pub fn prim(&self, param: &str) -> Result<PrimExpr, InferError> {
+        let operand = self.operand(param)?;
+        self.scalar(operand).ok_or_else(|| self.mismatch(param, "a scalar", &self.type_of(operand)))
+    }
+
+    /// The scalar that an operand is.
+    pub(crate) fn scalar(&self, operand: &Operand) -> Option<PrimExpr> {
+        match operand {
+            Operand::Prim(e) => Some(e.clone()),
+            Operand::Var(v) => self.function.scalar(*v).map(Into::into),
+            _ => None,
         }
     }
 
-    /// The values of a tuple of scalars, where the call says them; `None` when one is known only at run time.
+    /// The values of a tuple of scalars; `None` when the tuple is a variable, whose members have no names.
     ///
     /// # Errors
     /// When it is not given, no tuple, or a member is no scalar.
     pub fn prims(&self, param: &str) -> Result<Option<Vec<PrimExpr>>, InferError> {
         let operand = self.operand(param)?;
         let ty = self.type_of(operand);
-        if let Operand::Shape(dims) = operand {
-            return Ok(Some(dims.clone()));
+        let wrong = || self.mismatch(param, "a tuple of scalars", &ty);
+        match (operand, &ty) {
+            (Operand::Shape(dims), _) => Ok(Some(dims.clone())),
+            (Operand::Tuple(members), _) => {
+                members.iter().map(|m| self.scalar(m)).collect::<Option<_>>().map(Some).ok_or_else(wrong)
+            }
+            (_, Type::Tuple(members)) if members.iter().all(|t| matches!(t, Type::Prim(_))) => Ok(None),
+            (_, Type::Shape(shape)) => Ok(shape.dims().map(<[_]>::to_vec)),
+            _ => Err(wrong()),
         }
-        let scalars = ty.as_tuple().filter(|m| m.iter().all(|t| matches!(t, Type::Prim(_))));
-        scalars.ok_or_else(|| self.mismatch(param, "a tuple of scalars", &ty))?;
-        let Operand::Tuple(members) = operand else { return Ok(None) };
-        let value = |m: &Operand| if let Operand::Prim(e) = m { Some(e.clone()) } else { None };
-        Ok(members.iter().map(value).collect())
     }
 
     fn mismatch(&self, param: &str, expected: &str, found: &Type) -> InferError {

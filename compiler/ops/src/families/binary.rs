@@ -1,11 +1,17 @@
 //! Functions of two tensors, element by element, with broadcasting.
 //!
-//! Operands must have one dtype. A scalar may stand for either; a constant without dimensions is written into the
-//! kernel. Integer division never traps: see [`divide`].
+//! Operands must have one dtype. A scalar may stand for either: a number written in the program takes the dtype of the
+//! other operand, and a constant without dimensions is written into the kernel. Arithmetic of bools is that of one bit:
+//! sum and maximum are "or", product and minimum are "and", the difference is "exclusive or".
+//!
+//! Integer division never traps: by zero it gives zero (so does the remainder), and the least number divided by -1
+//! wraps to itself. Shifts by the width of the type or more shift every bit out.
+
+mod integer;
 
 use crate::{
     context::CallContext,
-    legalize::{Builder, Legalized},
+    legalize::{Builder, Input, Legalized, accumulator},
     op::Op,
     rules::{Inferred, broadcast_pair},
 };
@@ -14,21 +20,44 @@ use hammock_ir::{
     prim::{BinaryOp, binary},
     relax::InferError,
 };
+use integer::{floor_divide, floor_mod, shift_left, shift_right, trunc_divide, trunc_mod};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     let mut ops = arithmetic_ops();
+    ops.extend(bit_ops());
     ops.extend(comparison_ops());
+    ops.extend(logic_ops());
     ops
 }
 
 fn arithmetic_ops() -> Vec<Op> {
+    use BinaryOp::{Add, Max, Min, Mul, Sub};
     vec![
-        arithmetic("add", "The sum.", |a, b| a + b),
-        arithmetic("subtract", "The difference.", |a, b| a - b),
-        arithmetic("multiply", "The product.", |a, b| a * b),
-        arithmetic("maximum", "The larger; NaN when one is NaN.", PrimExpr::max),
-        arithmetic("minimum", "The smaller; NaN when one is NaN.", PrimExpr::min),
+        arithmetic("add", "The sum.", |a, b| one_bit(Add, a, b)),
+        arithmetic("subtract", "The difference.", |a, b| one_bit(Sub, a, b)),
+        arithmetic("multiply", "The product.", |a, b| one_bit(Mul, a, b)),
+        arithmetic("maximum", "The larger; NaN when one is NaN.", |a, b| one_bit(Max, a, b)),
+        arithmetic("minimum", "The smaller; NaN when one is NaN.", |a, b| one_bit(Min, a, b)),
+        arithmetic("divide", "The quotient; of integers, towards zero.", trunc_divide),
+        arithmetic("floor_divide", "The quotient, rounded down.", floor_divide),
+        arithmetic("mod", "The remainder, with the sign of `x1`.", trunc_mod),
+        arithmetic("floor_mod", "The remainder, with the sign of `x2`.", floor_mod),
+        arithmetic("power", "`x1` to the power of `x2`.", |a, b| wide(a, b, |a, b| same_type("pow", a, b))),
+        arithmetic("atan2", "The angle of the point with height `x1` and width `x2`, in radians.", |a, b| {
+            wide(a, b, |a, b| same_type("atan2", a, b))
+        }),
+        arithmetic("log_add_exp", "`log(exp(x1) + exp(x2))`, without overflow.", |a, b| wide(a, b, log_add_exp)),
+    ]
+}
+
+fn bit_ops() -> Vec<Op> {
+    vec![
+        arithmetic("bitwise_and", "Bits set in both.", |a, b| bitwise("bitwise_and", a, b)),
+        arithmetic("bitwise_or", "Bits set in either.", |a, b| bitwise("bitwise_or", a, b)),
+        arithmetic("bitwise_xor", "Bits set in one of them.", |a, b| bitwise("bitwise_xor", a, b)),
+        arithmetic("left_shift", "The bits of `x1` moved up by `x2`.", shift_left),
+        arithmetic("right_shift", "The bits of `x1` moved down by `x2`; the sign is kept.", shift_right),
     ]
 }
 
@@ -43,9 +72,28 @@ fn comparison_ops() -> Vec<Op> {
     ]
 }
 
+fn logic_ops() -> Vec<Op> {
+    vec![
+        logic("logical_and", "Whether both are true (not zero), in the dtype of the operands.", PrimExpr::and),
+        logic("logical_or", "Whether one is true (not zero), in the dtype of the operands.", PrimExpr::or),
+        logic("logical_xor", "Whether just one is true (not zero), in the dtype of the operands.", PrimExpr::ne),
+    ]
+}
+
+type Function = fn(PrimExpr, PrimExpr) -> PrimExpr;
+
 /// A function whose result has the operands' dtype.
-fn arithmetic(name: &'static str, doc: &'static str, f: fn(PrimExpr, PrimExpr) -> PrimExpr) -> Op {
+fn arithmetic(name: &'static str, doc: &'static str, f: Function) -> Op {
     operands(name, doc).infer(same_dtype).legalize(move |cx| elementwise(cx, f))
+}
+
+/// A function of truth values, applied to any numbers.
+fn logic(name: &'static str, doc: &'static str, f: Function) -> Op {
+    let on_numbers = move |a: PrimExpr, b: PrimExpr| {
+        let dtype = a.dtype();
+        f(truth(a), truth(b)).cast(dtype)
+    };
+    operands(name, doc).infer(same_dtype).legalize(move |cx| elementwise(cx, on_numbers))
 }
 
 /// A question.
@@ -65,7 +113,71 @@ fn same_dtype(cx: &CallContext) -> Inferred {
 fn elementwise(cx: &CallContext, f: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, cx.op.name)?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
+    let (x, y) = (adopt(&x, &y), adopt(&y, &x));
     let out = b.output(&format!("T_{}", cx.op.name))?;
     b.compute(&out, |i| f(x.broadcast(i), y.broadcast(i)));
     Ok(b.finish())
+}
+
+/// A number written in the program, in the dtype of the other operand.
+fn adopt(value: &Input, other: &Input) -> Input {
+    let number = match value {
+        Input::Scalar(e) => e.as_int().map(|v| v as f64).or(e.as_float()),
+        Input::Buffer(_) => None,
+    };
+    match number {
+        Some(v) if value.dtype() != other.dtype() => Input::Scalar(PrimExpr::constant(v, other.dtype())),
+        _ => value.clone(),
+    }
+}
+
+/// Arithmetic of numbers, or of bools as numbers of one bit.
+fn one_bit(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    match op {
+        _ if !a.dtype().is_bool() => binary(op, a, b),
+        BinaryOp::Add | BinaryOp::Max => a.or(b),
+        BinaryOp::Mul | BinaryOp::Min => a.and(b),
+        _ => a.ne(b),
+    }
+}
+
+/// Computes in float32 what floats of 16 bits are too short for.
+fn wide(a: PrimExpr, b: PrimExpr, f: Function) -> PrimExpr {
+    let dtype = a.dtype();
+    let wide = accumulator(dtype);
+    f(a.cast(wide), b.cast(wide)).cast(dtype)
+}
+
+fn same_type(intrinsic: &'static str, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let dtype = a.dtype();
+    PrimExpr::intrin(intrinsic, vec![a, b], dtype)
+}
+
+fn bitwise(intrinsic: &'static str, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    match intrinsic {
+        _ if !a.dtype().is_bool() => same_type(intrinsic, a, b),
+        "bitwise_and" => a.and(b),
+        "bitwise_or" => a.or(b),
+        _ => a.ne(b),
+    }
+}
+
+/// Whether a number is not zero.
+fn truth(x: PrimExpr) -> PrimExpr {
+    let dtype = x.dtype();
+    if dtype.is_bool() { x } else { x.ne(PrimExpr::constant(0.0, dtype)) }
+}
+
+/// The larger plus `log(1 + exp(-|a - b|))`. Where the larger is infinite the rest would be NaN and is left out.
+fn log_add_exp(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let dtype = a.dtype();
+    if !dtype.is_floating() {
+        let sum = a.cast(DType::FLOAT64).unary("exp") + b.cast(DType::FLOAT64).unary("exp");
+        return sum.unary("log").cast(dtype);
+    }
+    let larger = a.clone().max(b.clone());
+    let gap = (a - b).unary("fabs");
+    let sum = &larger + (gap * PrimExpr::float(-1.0, dtype)).unary("exp").unary("log1p");
+    let infinite = larger.clone().unary("fabs").eq(PrimExpr::float(f64::INFINITY, dtype));
+    infinite.select(larger, sum)
 }

@@ -36,7 +36,7 @@ fn along_axis(name: &'static str, doc: &'static str) -> Op {
 
 fn infer_axis(cx: &CallContext) -> Inferred {
     let tensor = cx.tensor("tensor")?;
-    if let Some(axis) = cx.prim("axis")?.and_then(|a| a.as_int()) {
+    if let Some(axis) = cx.prim("axis")?.as_int() {
         let beyond = tensor.ndim().is_some_and(|n| axis >= n as i64);
         if axis < 0 || beyond {
             return Err(cx.error_at("axis", format_args!("there is no axis {axis}; axes count from 0")));

@@ -1,18 +1,20 @@
 //! Products of matrices.
 
+mod einsum;
+
 use crate::{
     context::CallContext,
     dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
-    op::{AttrKind, NONE, Op},
-    rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice},
+    op::{AttrKind, NONE, Op, OperandKind},
+    rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice, expect_ndim},
     text::shape_text,
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
-    vec![matmul()]
+    vec![matmul(), linear(), outer(), einsum::einsum()]
 }
 
 fn matmul() -> Op {
@@ -102,4 +104,55 @@ fn matmul_indices(x: &Input, y: &Input, i: &[PrimExpr], k: &PrimExpr) -> (Vec<Pr
     right.push(k.clone());
     right.extend_from_slice(&i[i.len() - columns..]);
     (left, right)
+}
+
+fn linear() -> Op {
+    Op::new("linear")
+        .doc("`data` times the transposed weight, plus a bias: a fully connected layer.")
+        .tensor("data")
+        .tensor("weight")
+        .operand_or("bias", OperandKind::OptionalTensor, NONE)
+        .attr("out_dtype", AttrKind::DType, NONE)
+        .composite()
+        .infer(|cx| {
+            let (data, weight) = (cx.tensor("data")?, cx.tensor("weight")?);
+            let dtype = cx.dtype("out_dtype")?.or(common_dtype(cx, ("data", &data), ("weight", &weight))?);
+            Ok(TensorType { shape: TensorShape::Unknown, dtype, vdevice: data.vdevice }.into())
+        })
+        .decompose(|cx, emit| {
+            let operand = |param| cx.operand(param).cloned();
+            let weight = emit.op("permute_dims", vec![operand("weight")?], [])?;
+            let out_dtype = cx.attr("out_dtype")?.clone();
+            let product = emit.op("matmul", vec![operand("data")?, weight], [("out_dtype", out_dtype)])?;
+            match cx.optional("bias") {
+                Some(bias) => emit.op("add", vec![product, bias.clone()], []),
+                None => Ok(product),
+            }
+        })
+}
+
+fn outer() -> Op {
+    Op::new("outer")
+        .doc("Every product of an element of one vector and one of another.")
+        .tensor("x1")
+        .tensor("x2")
+        .infer(|cx| {
+            let (a, b) = (cx.tensor("x1")?, cx.tensor("x2")?);
+            expect_ndim(cx, "x1", &a, 1)?;
+            expect_ndim(cx, "x2", &b, 1)?;
+            let dtype = common_dtype(cx, ("x1", &a), ("x2", &b))?;
+            let vdevice = common_vdevice(cx, [&a, &b])?;
+            let shape = match (a.dims(), b.dims()) {
+                (Some(a), Some(b)) => TensorShape::Known([a, b].concat().into()),
+                _ => TensorShape::Rank(2),
+            };
+            Ok(TensorType { shape, dtype, vdevice }.into())
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "outer")?;
+            let (x, y) = (b.input("x1")?, b.input("x2")?);
+            let out = b.output("outer")?;
+            b.compute(&out, |i| x.at(&i[..1]) * y.at(&i[1..]));
+            Ok(b.finish())
+        })
 }

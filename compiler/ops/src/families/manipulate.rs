@@ -1,18 +1,30 @@
-//! Operators that move elements without changing them.
+//! Operators that give a tensor another shape.
+
+mod join;
+mod layout;
+mod repeat;
+mod reshape;
 
 use crate::{
     context::CallContext,
     dims,
-    legalize::Builder,
+    legalize::{Builder, Combine, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
-    rules::Inferred,
+    rules::{Broadcast, broadcast_dims, common_vdevice},
     text::dims_text,
 };
-use hammock_ir::{PrimExpr, TensorShape, TensorType, types::ShapeType};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError, types::ShapeType};
+pub use reshape::{flatten, unflatten};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
-    vec![permute_dims(), reshape()]
+    let mut ops =
+        vec![permute_dims(), expand_dims(), squeeze(), broadcast_to(), collapse_sum_like(), collapse_sum_to()];
+    ops.extend(reshape::ops());
+    ops.extend(join::ops());
+    ops.extend(repeat::ops());
+    ops.push(layout::layout_transform());
+    ops
 }
 
 fn permute_dims() -> Op {
@@ -45,7 +57,7 @@ fn permute_dims() -> Op {
 }
 
 /// The axes of `permute_dims`.
-fn permutation(cx: &CallContext, ndim: usize) -> Result<Vec<usize>, hammock_ir::relax::InferError> {
+fn permutation(cx: &CallContext, ndim: usize) -> Result<Vec<usize>, InferError> {
     if cx.attr("axes")?.is_none() {
         return Ok((0..ndim).rev().collect());
     }
@@ -57,59 +69,175 @@ fn permutation(cx: &CallContext, ndim: usize) -> Result<Vec<usize>, hammock_ir::
     Ok(axes)
 }
 
-fn reshape() -> Op {
-    Op::new("reshape")
-        .doc("The same elements in row-major order under another shape.")
+fn expand_dims() -> Op {
+    Op::new("expand_dims")
+        .doc("New axes of size 1; `axis` names their places in the result.")
         .tensor("x")
-        .operand("shape", OperandKind::Shape)
-        .infer(reshape_type)
+        .required("axis", AttrKind::Ints)
+        .infer(|cx| {
+            let x = cx.tensor("x")?;
+            let Some(ndim) = x.ndim() else { return Ok(x.into()) };
+            let ndim = ndim + cx.ints("axis")?.len();
+            let axes = cx.axes("axis", ndim)?;
+            let shape = match x.dims() {
+                Some(dims) => {
+                    let mut own = dims.iter();
+                    let dim = |i| if axes.contains(&i) { Some(1i64.into()) } else { own.next().cloned() };
+                    TensorShape::Known((0..ndim).filter_map(dim).collect())
+                }
+                None => TensorShape::Rank(ndim),
+            };
+            Ok(TensorType { shape, ..x }.into())
+        })
         .legalize(|cx| {
-            let mut b = Builder::new(cx, "reshape")?;
+            let mut b = Builder::new(cx, "expand_dims")?;
             let x = b.input("x")?;
-            let out = b.output("T_reshape")?;
-            b.compute(&out, |i| x.at(&unflatten(&flatten(i, &out.shape), x.shape())));
+            let out = b.output("expand_dims")?;
+            let axes = cx.axes("axis", out.ndim())?;
+            b.compute(&out, |i| x.at(&without(i, &axes)));
             Ok(b.finish())
         })
 }
 
-fn reshape_type(cx: &CallContext) -> Inferred {
-    let (x, shape) = (cx.tensor("x")?, cx.shape("shape")?);
-    let shape = match (shape, cx.operand("shape")?.as_var()) {
-        (ShapeType::Known(new), _) => {
-            if let Some(old) = x.dims() {
-                let (before, after) = (dims::product(old), dims::product(new.iter()));
-                if dims::equal(&before, &after) == Some(false) {
-                    let text = format!("{} has other elements than {}", dims_text(&new), dims_text(old));
-                    return Err(cx.error_at("shape", text).help("a reshape keeps the number of elements"));
-                }
-            }
-            TensorShape::Known(new)
-        }
-        (shape, Some(var)) => TensorShape::Var(var, shape.ndim()),
-        (shape, None) => shape.ndim().map_or(TensorShape::Unknown, TensorShape::Rank),
-    };
-    Ok(TensorType { shape, ..x }.into())
+/// What stands at other places than those.
+fn without(all: &[PrimExpr], axes: &[usize]) -> Vec<PrimExpr> {
+    all.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, e)| e.clone()).collect()
 }
 
-/// The position of an index in row-major order.
-pub fn flatten(indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
-    let mut dims = indices.iter().zip(shape);
-    let Some((first, _)) = dims.next() else { return PrimExpr::int64(0) };
-    dims.fold(first.clone(), |at, (i, extent)| dims::add(&dims::mul(&at, extent), i))
+fn squeeze() -> Op {
+    Op::new("squeeze")
+        .doc("Without axes of size 1: those given (other sizes are kept), or all. A symbolic size that is given must be 1.")
+        .tensor("x")
+        .attr("axis", AttrKind::OptionalInts, NONE)
+        .infer(|cx| {
+            let x = cx.tensor("x")?;
+            let Some(dims) = x.dims() else {
+                let removed = cx.optional_ints("axis")?.map(|a| a.len());
+                let ndim = x.ndim().zip(removed).and_then(|(n, r)| n.checked_sub(r));
+                let shape = ndim.map_or(TensorShape::Unknown, TensorShape::Rank);
+                return Ok(TensorType { shape, ..x }.into());
+            };
+            let shape = squeezed(cx, dims)?.map_or(TensorShape::Unknown, |axes| TensorShape::Known(without(dims, &axes).into()));
+            Ok(TensorType { shape, ..x }.into())
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "squeeze")?;
+            let x = b.input("x")?;
+            let out = b.output("T_squeeze")?;
+            let axes = squeezed(cx, x.shape())?.unwrap_or_default();
+            b.compute(&out, |i| {
+                let mut own = i.iter();
+                let index = |d| if axes.contains(&d) { None } else { own.next().cloned() };
+                x.at(&(0..x.ndim()).map(index).map(|i| i.unwrap_or(0i64.into())).collect::<Vec<_>>())
+            });
+            Ok(b.finish())
+        })
 }
 
-/// The index at a position in row-major order. Each is reduced to its extent, so that a position beyond the end stays
-/// in bounds.
-pub fn unflatten(position: &PrimExpr, shape: &[PrimExpr]) -> Vec<PrimExpr> {
-    let mut stride = PrimExpr::int64(1);
-    let mut indices = Vec::new();
-    for extent in shape.iter().rev() {
-        indices.push(match dims::is(extent, 1) {
-            true => PrimExpr::int64(0),
-            false => dims::floordiv(position, &stride).floormod(extent.clone()),
-        });
-        stride = dims::mul(&stride, extent);
+/// The axes that `squeeze` removes; `None` when that depends on symbolic sizes.
+fn squeezed(cx: &CallContext, dims: &[PrimExpr]) -> Result<Option<Vec<usize>>, InferError> {
+    if cx.attr("axis")?.is_none() {
+        let known = dims.iter().all(|d| d.as_int().is_some());
+        return Ok(known.then(|| (0..dims.len()).filter(|i| dims::is(&dims[*i], 1)).collect()));
     }
-    indices.reverse();
-    indices
+    let axes = cx.axes("axis", dims.len())?;
+    Ok(Some(axes.into_iter().filter(|a| dims[*a].as_int().is_none_or(|n| n == 1)).collect()))
+}
+
+fn broadcast_to() -> Op {
+    Op::new("broadcast_to")
+        .doc("The elements repeated along axes of size 1 and new leading axes, to a larger shape.")
+        .tensor("x")
+        .operand("shape", OperandKind::Shape)
+        .infer(|cx| {
+            let (x, shape) = (cx.tensor("x")?, cx.shape("shape")?);
+            if let (Some(from), ShapeType::Known(to)) = (x.dims(), &shape) {
+                check_broadcast(cx, ("x", from), ("shape", to))?;
+            }
+            Ok(TensorType { shape: reshape::target(cx, shape)?, ..x }.into())
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "broadcast_to")?;
+            let x = b.input("x")?;
+            let out = b.output("T_broadcast_to")?;
+            b.compute(&out, |i| x.broadcast(i));
+            Ok(b.finish())
+        })
+}
+
+/// Checks that one shape broadcasts to just another.
+fn check_broadcast(
+    cx: &CallContext,
+    (small_name, small): (&str, &[PrimExpr]),
+    (large_name, large): (&str, &[PrimExpr]),
+) -> Result<(), InferError> {
+    let fits = match broadcast_dims(large, small) {
+        Broadcast::To(result) => small.len() <= large.len() && !differ(&result, large),
+        Broadcast::Undecided => small.len() <= large.len(),
+        Broadcast::Mismatch(..) => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    let (small, large) = (dims_text(small), dims_text(large));
+    Err(cx.error_at(
+        small_name,
+        format_args!("`{small_name}` of shape {small} does not broadcast to {large} (`{large_name}`)"),
+    ))
+}
+
+/// Whether some pair of dimensions is certainly different.
+fn differ(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
+    a.len() != b.len() || a.iter().zip(b).any(|(a, b)| dims::equal(a, b) == Some(false))
+}
+
+fn collapse_sum_like() -> Op {
+    Op::new("collapse_sum_like")
+        .doc("`data` summed down to the shape of another tensor: what undoes broadcasting.")
+        .tensor("data")
+        .tensor("collapse_target")
+        .infer(|cx| {
+            let (data, target) = (cx.tensor("data")?, cx.tensor("collapse_target")?);
+            if let (Some(from), Some(to)) = (data.dims(), target.dims()) {
+                check_broadcast(cx, ("collapse_target", to), ("data", from))?;
+            }
+            let vdevice = common_vdevice(cx, [&data, &target])?;
+            Ok(TensorType { shape: target.shape, dtype: data.dtype, vdevice }.into())
+        })
+        .legalize(collapse_sum)
+}
+
+fn collapse_sum_to() -> Op {
+    Op::new("collapse_sum_to")
+        .doc("`data` summed down to a shape: what undoes broadcasting.")
+        .tensor("data")
+        .operand("shape", OperandKind::Shape)
+        .infer(|cx| {
+            let (data, shape) = (cx.tensor("data")?, cx.shape("shape")?);
+            if let (Some(from), ShapeType::Known(to)) = (data.dims(), &shape) {
+                check_broadcast(cx, ("shape", to), ("data", from))?;
+            }
+            Ok(TensorType { shape: reshape::target(cx, shape)?, ..data }.into())
+        })
+        .legalize(collapse_sum)
+}
+
+/// Sums over leading axes, and over those that the result has at size 1.
+fn collapse_sum(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "collapse_sum")?;
+    let x = b.input("data")?;
+    let out = b.output("T_collapse_sum")?;
+    let lead = x.ndim() - out.ndim();
+    let folds = |axis: usize| axis < lead || (dims::is(&out.shape[axis - lead], 1) && !dims::is(&x.shape()[axis], 1));
+    let axes: Vec<usize> = (0..x.ndim()).filter(|a| folds(*a)).collect();
+    let over: Vec<_> = axes.iter().map(|a| (format!("k{a}"), x.shape()[*a].clone())).collect();
+    let index = |i: &[PrimExpr], k: &[PrimExpr]| {
+        let at = |a: usize| axes.iter().position(|x| *x == a).map_or_else(|| i[a - lead].clone(), |p| k[p].clone());
+        x.at(&(0..x.ndim()).map(at).collect::<Vec<_>>())
+    };
+    match over.is_empty() {
+        true => b.compute(&out, |i| index(i, &[])),
+        false => b.reduce(&out, &over, Combine::Sum, index),
+    }
+    Ok(b.finish())
 }

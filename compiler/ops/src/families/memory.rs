@@ -141,10 +141,10 @@ fn infer_view(cx: &CallContext) -> Inferred {
     };
     let offset = match cx.optional("relative_byte_offset") {
         Some(_) => cx.prim("relative_byte_offset")?,
-        None => Some(PrimExpr::int64(0)),
+        None => PrimExpr::int64(0),
     };
     let view = TensorType { shape, dtype, vdevice: data.vdevice.clone() };
-    if let (Some(have), Some(need), Some(start)) = (bytes(&data), bytes(&view), offset.and_then(|o| o.as_int())) {
+    if let (Some(have), Some(need), Some(start)) = (bytes(&data), bytes(&view), offset.as_int()) {
         if start < 0 {
             return Err(cx.error_at(
                 "relative_byte_offset",

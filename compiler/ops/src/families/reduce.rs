@@ -1,5 +1,7 @@
 //! Folding over axes, and statistics.
 
+mod median;
+
 use crate::{
     context::CallContext,
     dims,
@@ -9,6 +11,7 @@ use crate::{
     rules::Inferred,
 };
 use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, relax::InferError, tir::Buffer};
+use median::median;
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -18,6 +21,10 @@ pub fn ops() -> Vec<Op> {
         fold("max", "The largest element along axes, or of all.", Combine::Max),
         fold("min", "The smallest element along axes, or of all.", Combine::Min),
         mean(),
+        spread("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
+        spread("std", "The square root of the variance.", |v| v.unary("sqrt")),
+        median(),
+        size(),
         arg("argmax", "The position of the largest element along an axis, or of all; the first of equal ones.", true),
         arg("argmin", "The position of the smallest element along an axis, or of all; the first of equal ones.", false),
     ]
@@ -53,6 +60,45 @@ fn mean() -> Op {
         b.compute(&out, |i| divide_by(total.at(i), axes.count(&x)).cast(out.dtype));
         Ok(b.finish())
     })
+}
+
+/// `variance` and what follows from it.
+fn spread(name: &'static str, doc: &'static str, f: fn(PrimExpr) -> PrimExpr) -> Op {
+    over_axes(name, doc).legalize(move |cx| {
+        let mut b = Builder::new(cx, name)?;
+        let x = b.input("x")?;
+        let axes = Axes::of(cx, &x)?;
+        let out = b.output("T_divide")?;
+        let wide = accumulator(out.dtype);
+        let total = axes.sum(&mut b, &x, &out, |e| e);
+        let mean = b.stage("mean", out.shape.clone(), wide, |i| divide_by(total.at(i), axes.count(&x)));
+        let squares = b.temp("squares", out.shape.clone(), wide);
+        b.reduce(&squares, &axes.over(&x), Combine::Sum, |i, k| {
+            let distance = x.at(&axes.merge(i, k)).cast(wide) - mean.at(i);
+            &distance * &distance
+        });
+        b.compute(&out, |i| f(divide_by(PrimExpr::load(&squares, i.to_vec()), axes.count(&x))).cast(out.dtype));
+        Ok(b.finish())
+    })
+}
+
+fn size() -> Op {
+    Op::new("size")
+        .doc("The number of elements.")
+        .tensor("expr")
+        .infer(|cx| {
+            let x = cx.tensor("expr")?;
+            Ok(TensorType { vdevice: x.vdevice, ..TensorType::new([] as [PrimExpr; 0], DType::INT64) }.into())
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "size")?;
+            let x = cx.tensor("expr")?;
+            let dims = x.dims().ok_or_else(|| cx.error_at("expr", "the shape of `expr` is not known"))?;
+            let count = dims::product(&b.dims(dims));
+            let out = b.output("T_size")?;
+            b.compute(&out, |_| count);
+            Ok(b.finish())
+        })
 }
 
 /// A sum divided by a number of elements; of integers, towards zero.

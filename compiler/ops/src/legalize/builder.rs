@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{context::CallContext, text::kind_text};
 use hammock_ir::{
-    Attrs, DType, PrimExpr, Span, TensorType, Type,
+    Attrs, PrimExpr, Span, TensorType, Type,
     prim::{Substitution, Var},
     relax::{InferError, Operand},
     tir::{Block, Buffer, Param, PrimFunc, Stmt},
@@ -22,7 +22,6 @@ pub struct Builder<'a> {
     symbols: Vec<(Var, Var)>,
     values: Substitution,
     inputs: Vec<(Operand, Buffer)>,
-    scalars: Vec<(Operand, Var)>,
     outputs: Vec<Buffer>,
     allocs: Vec<Buffer>,
     stages: Vec<Stmt>,
@@ -42,7 +41,6 @@ impl<'a> Builder<'a> {
             symbols: Vec::new(),
             values: Substitution::default(),
             inputs: Vec::new(),
-            scalars: Vec::new(),
             outputs: Vec::new(),
             allocs: Vec::new(),
             stages: Vec::new(),
@@ -98,30 +96,21 @@ impl<'a> Builder<'a> {
     }
 
     fn bind(&mut self, param: &str, name: &str, operand: &Operand) -> Result<Input, InferError> {
-        match operand {
-            Operand::Prim(e) => return Ok(Input::Scalar(self.dim(e))),
-            Operand::Const(c) => {
-                if let Some(value) = scalar_constant(&c.tensor) {
-                    return Ok(Input::Scalar(value));
-                }
-            }
-            _ => {}
+        if let Some(value) = self.cx.scalar(operand) {
+            return Ok(Input::Scalar(self.dim(&value)));
+        }
+        if let Operand::Const(c) = operand
+            && let Some(value) = scalar_constant(&c.tensor)
+        {
+            return Ok(Input::Scalar(value));
         }
         match self.cx.type_of(operand) {
-            Type::Prim(dtype) => Ok(Input::Scalar(self.scalar(name, dtype, operand))),
             Type::Tensor(t) => self.buffer(param, name, operand, &t),
             Type::DTensor(t) => self.buffer(param, name, operand, &t.tensor),
             other => {
                 Err(self.cx.error_at(param, format_args!("`{param}` must be a tensor, not {}", kind_text(&other))))
             }
         }
-    }
-
-    /// A parameter for a scalar known only at run time.
-    fn scalar(&mut self, name: &str, dtype: DType, operand: &Operand) -> PrimExpr {
-        let var = Var::new(name, dtype);
-        self.scalars.push((operand.clone(), var.clone()));
-        var.expr()
     }
 
     /// A parameter for a tensor; the same variable given twice is one parameter.
@@ -143,13 +132,18 @@ impl<'a> Builder<'a> {
     /// # Errors
     /// When it is missing or no scalar.
     pub fn prim(&mut self, param: &str) -> Result<PrimExpr, InferError> {
-        match self.cx.prim(param)? {
-            Some(e) => Ok(self.dim(&e)),
-            None => {
-                let operand = self.cx.operand(param)?;
-                let Type::Prim(dtype) = self.cx.type_of(operand) else { return Err(self.unknown(param)) };
-                Ok(self.scalar(param, dtype, operand))
-            }
+        let value = self.cx.prim(param)?;
+        Ok(self.dim(&value))
+    }
+
+    /// The scalars of a tuple operand.
+    ///
+    /// # Errors
+    /// When it is missing, something else, or a variable.
+    pub fn prims(&mut self, param: &str) -> Result<Vec<PrimExpr>, InferError> {
+        match self.cx.prims(param)? {
+            Some(values) => Ok(self.dims(&values)),
+            None => Err(self.cx.error_at(param, format_args!("`{param}` must be written out as a tuple"))),
         }
     }
 
@@ -211,11 +205,10 @@ impl<'a> Builder<'a> {
         let mut params: Vec<Param> = self.inputs.iter().map(|(_, b)| Param::buffer(b.clone())).collect();
         let buffers = || self.inputs.iter().map(|(_, b)| b).chain(&self.outputs);
         let defined = |v: &Var| buffers().any(|b| b.shape.iter().any(|d| d.as_var() == Some(v)));
-        let symbols = self.symbols.iter().filter(|(_, own)| !defined(own));
-        let scalars = symbols.map(|(theirs, own)| (Operand::Prim(theirs.expr()), own.clone()));
-        for (operand, var) in scalars.chain(self.scalars.iter().cloned()) {
-            args.push(operand);
-            params.push(Param::scalar(var));
+        for (theirs, own) in self.symbols.iter().filter(|(_, own)| !defined(own)) {
+            let var = self.cx.function.var_of_scalar(theirs);
+            args.push(var.map_or_else(|| Operand::Prim(theirs.expr()), Operand::Var));
+            params.push(Param::scalar(own.clone()));
         }
         params.extend(self.outputs.iter().map(|b| Param::buffer(b.clone())));
         let body = Block::root(self.allocs, Stmt::seq(self.stages)).into();

@@ -20,6 +20,16 @@ pub enum Combine {
 }
 
 impl Combine {
+    /// How numbers fold this way when they are bools: sums and maxima are "any", products and minima "all".
+    pub fn on(self, dtype: DType) -> Self {
+        match self {
+            _ if !dtype.is_bool() => self,
+            Combine::Sum | Combine::Max => Combine::Any,
+            Combine::Prod | Combine::Min => Combine::All,
+            other => other,
+        }
+    }
+
     /// The value that changes nothing.
     pub fn identity(self, dtype: DType) -> PrimExpr {
         match self {

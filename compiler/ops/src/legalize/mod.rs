@@ -32,9 +32,9 @@ pub use combine::{Combine, highest, lowest};
 pub use input::{Input, scalar_constant};
 pub use stage::{ReduceAxis, accumulator};
 
-use crate::context::CallContext;
+use crate::{context::CallContext, table::lookup};
 use hammock_ir::{
-    Type,
+    AttrValue, Type,
     relax::{InferError, Operand, Value},
     tir::PrimFunc,
 };
@@ -66,6 +66,22 @@ pub trait Emit {
     /// # Errors
     /// When the value has no type.
     fn emit(&mut self, value: Value) -> Result<Operand, InferError>;
+}
+
+impl dyn Emit + '_ {
+    /// Binds a call of an operator with some attributes given, the others at their defaults.
+    ///
+    /// # Errors
+    /// When there is no such operator, or the call has no type.
+    pub fn op<const N: usize>(
+        &mut self,
+        name: &str,
+        args: Vec<Operand>,
+        given: [(&'static str, AttrValue); N],
+    ) -> Result<Operand, InferError> {
+        let op = lookup(name).ok_or_else(|| InferError::new(format!("there is no operator `R.{name}`")))?;
+        self.emit(Value::Call(op.call(args, given)))
+    }
 }
 
 /// Writes variables of tuple type among a call's arguments out as tuples of their members, which legalizations need.

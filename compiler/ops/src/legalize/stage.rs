@@ -92,6 +92,7 @@ impl Builder<'_> {
             self.reduce(&sum, over, how, |i, k| f(i, k).cast(wide));
             return self.compute(to, |i| PrimExpr::load(&sum, i.to_vec()).cast(to.dtype));
         }
+        let how = how.on(to.dtype);
         let identity = how.identity(to.dtype);
         if over.iter().any(|(_, extent)| dims::is(extent, 0)) {
             return self.compute(to, |_| identity);

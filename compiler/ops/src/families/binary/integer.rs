@@ -1,0 +1,106 @@
+//! Division and shifts that are defined for every pair of integers.
+
+use super::{same_type, wide};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, binary},
+};
+
+/// `a / b`; of integers, towards zero.
+pub fn trunc_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    if a.dtype().is_floating() { a / b } else { guarded(BinaryOp::Div, a, b) }
+}
+
+/// `a / b`, rounded down.
+pub fn floor_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    if a.dtype().is_floating() {
+        return wide(a, b, |a, b| (a / b).unary("floor"));
+    }
+    guarded(BinaryOp::FloorDiv, a, b)
+}
+
+/// The remainder, with the sign of `a`.
+pub fn trunc_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    if a.dtype().is_floating() {
+        return wide(a, b, |a, b| same_type("fmod", a, b));
+    }
+    guarded(BinaryOp::Mod, a, b)
+}
+
+/// The remainder, with the sign of `b`.
+pub fn floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    if a.dtype().is_floating() { wide(a, b, float_floor_mod) } else { guarded(BinaryOp::FloorMod, a, b) }
+}
+
+/// The exact remainder, moved by one divisor where its sign is not the divisor's.
+fn float_floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let zero = PrimExpr::float(0.0, a.dtype());
+    let rest = same_type("fmod", a, b.clone());
+    let negative = |e: &PrimExpr| e.clone().lt(zero.clone());
+    let other_sign = negative(&rest).ne(negative(&b)).and(rest.clone().ne(zero.clone()));
+    other_sign.select(&rest + b, rest)
+}
+
+/// An integer division or remainder, kept from trapping. The divisors 0 and -1 (which would overflow for the least
+/// number) are replaced by 1, and their results written down. Constant divisors need no care.
+fn guarded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let dtype = a.dtype();
+    if dtype.is_bool() {
+        let quotient = guarded(op, a.cast(DType::INT8), b.cast(DType::INT8));
+        return quotient.cast(DType::BOOL);
+    }
+    let number = |v| PrimExpr::int(v, dtype);
+    let zero = b.clone().eq(number(0));
+    let minus_one = b.clone().eq(number(-1));
+    let by_minus_one = if is_remainder(op) { number(0) } else { number(0) - &a };
+    match b.as_int() {
+        Some(0) => number(0),
+        Some(-1) if dtype.is_int() => by_minus_one,
+        Some(_) => binary(op, a, b),
+        None if dtype.is_uint() => {
+            let safe = zero.clone().select(number(1), b);
+            zero.select(number(0), binary(op, a, safe))
+        }
+        None => {
+            let safe = zero.clone().or(minus_one.clone()).select(number(1), b);
+            zero.select(number(0), minus_one.select(by_minus_one, binary(op, a, safe)))
+        }
+    }
+}
+
+fn is_remainder(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Mod | BinaryOp::FloorMod)
+}
+
+/// `a << b`; zero when that shifts every bit out.
+pub fn shift_left(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let zero = PrimExpr::int(0, a.dtype());
+    shift("shift_left", a, b, zero)
+}
+
+/// `a >> b`; the sign alone when that shifts every bit out.
+pub fn shift_right(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let dtype = a.dtype();
+    let number = |v| PrimExpr::int(v, dtype);
+    let all_out = match dtype.is_int() {
+        true => a.clone().lt(number(0)).select(number(-1), number(0)),
+        false => number(0),
+    };
+    shift("shift_right", a, b, all_out)
+}
+
+/// A shift whose distance is kept below the width, where a machine's answer is undefined.
+fn shift(intrinsic: &'static str, a: PrimExpr, b: PrimExpr, all_out: PrimExpr) -> PrimExpr {
+    let dtype = a.dtype();
+    let width = i64::from(dtype.bits);
+    let number = |v| PrimExpr::int(v, dtype);
+    match b.as_int() {
+        Some(n) if (0..width).contains(&n) => same_type(intrinsic, a, b),
+        Some(_) => all_out,
+        None => {
+            let fits = b.clone().ge(number(0)).and(b.clone().lt(number(width)));
+            let distance = fits.clone().select(b, number(0));
+            fits.select(same_type(intrinsic, a, distance), all_out)
+        }
+    }
+}

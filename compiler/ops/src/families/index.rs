@@ -1,0 +1,61 @@
+//! Elements chosen by position: slices, and gathering by indices that are themselves in a tensor.
+//!
+//! Indices read from a tensor never lead out of it. Negative ones count from the end where the operator says so; what
+//! is still outside is moved to the nearest element, and an empty axis gives zero.
+
+mod gather;
+mod slice;
+mod take;
+
+use crate::{context::CallContext, dims, op::Op};
+use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
+
+/// The operators of this family.
+pub fn ops() -> Vec<Op> {
+    let mut ops = vec![take::take()];
+    ops.extend(slice::ops());
+    ops.extend(gather::ops());
+    ops
+}
+
+/// Checks that an operand holds integers.
+pub fn expect_integers(cx: &CallContext, param: &str, ty: &TensorType) -> Result<(), InferError> {
+    match ty.dtype {
+        Some(t) if !t.is_integer() => {
+            let error = cx.error_at(param, format_args!("`{param}` must hold integers, not {t}"));
+            Err(error.help("convert it with R.astype(…, \"int64\")"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An index that counts from the end when negative.
+pub fn from_end(index: PrimExpr, extent: &PrimExpr) -> PrimExpr {
+    if index.dtype().is_uint() { index } else { index.clone().lt(0i64).select(&index + extent, index) }
+}
+
+/// An index moved into `0..extent`.
+pub fn clamp(index: &PrimExpr, extent: &PrimExpr) -> PrimExpr {
+    index.clone().min(dims::sub(extent, &1i64.into())).max(0i64)
+}
+
+/// Whether an index lies in `0..extent`.
+pub fn inside(index: &PrimExpr, extent: &PrimExpr) -> PrimExpr {
+    index.clone().ge(0i64).and(index.clone().lt(extent))
+}
+
+/// A value read at clamped indices of axes with these extents, or zero when one of them may be and is empty.
+pub fn unless_empty<'d>(extents: impl IntoIterator<Item = &'d PrimExpr>, value: PrimExpr) -> PrimExpr {
+    let may_be_empty = extents.into_iter().filter(|d| d.as_int().is_none_or(|n| n <= 0));
+    let holds = may_be_empty.map(|d| d.clone().gt(0i64)).reduce(PrimExpr::and);
+    let zero = PrimExpr::constant(0.0, value.dtype());
+    match holds {
+        Some(holds) => holds.if_then_else(value, zero),
+        None => value,
+    }
+}
+
+/// An element as an int64.
+pub fn int64(element: PrimExpr) -> PrimExpr {
+    element.cast(DType::INT64)
+}

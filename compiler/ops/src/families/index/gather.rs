@@ -1,0 +1,166 @@
+//! Elements at positions that a tensor holds. Negative indices count from the end.
+
+use super::{clamp, expect_integers, from_end, int64, unless_empty};
+use crate::{
+    context::CallContext,
+    legalize::{Builder, Input, Legalized},
+    op::{AttrKind, Op, OperandKind},
+    rules::{Inferred, broadcast_shapes, common_vdevice},
+};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+
+/// The operators of this file.
+pub fn ops() -> Vec<Op> {
+    vec![gather_elements(), gather_nd(), index_tensor()]
+}
+
+fn gather_elements() -> Op {
+    Op::new("gather_elements")
+        .doc("For each index, the element at that place along an axis and at the index's own place along the others.")
+        .tensor("data")
+        .tensor("indices")
+        .attr("axis", AttrKind::Int, 0)
+        .infer(|cx| {
+            let (data, indices) = (cx.tensor("data")?, cx.tensor("indices")?);
+            expect_integers(cx, "indices", &indices)?;
+            if let (Some(a), Some(b)) = (data.ndim(), indices.ndim())
+                && a != b
+            {
+                return Err(cx.error_at("indices", format_args!("`data` has {a} dimensions, but `indices` has {b}")));
+            }
+            if let Some(ndim) = data.ndim() {
+                cx.axis("axis", ndim)?;
+            }
+            let vdevice = common_vdevice(cx, [&data, &indices])?;
+            Ok(TensorType { shape: indices.shape, dtype: data.dtype, vdevice }.into())
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "gather")?;
+            let (data, indices) = (b.input("data")?, b.input("indices")?);
+            let axis = cx.axis("axis", data.ndim())?;
+            let out = b.output("T_gather")?;
+            b.compute(&out, |i| {
+                let mut at = i.to_vec();
+                at[axis] = from_end(indices.index_at(i), &data.shape()[axis]);
+                safe(&data, &at, axis..axis + 1)
+            });
+            Ok(b.finish())
+        })
+}
+
+/// The element at indices of which those of some axes come from a tensor.
+fn safe(data: &Input, at: &[PrimExpr], computed: std::ops::Range<usize>) -> PrimExpr {
+    let mut at = at.to_vec();
+    for axis in computed.clone() {
+        at[axis] = clamp(&at[axis], &data.shape()[axis]);
+    }
+    unless_empty(&data.shape()[computed], data.at(&at))
+}
+
+fn gather_nd() -> Op {
+    Op::new("gather_nd")
+        .doc("For each row of the last axis of `indices`, the part of `data` at that index, after `batch_dims` axes that both share.")
+        .tensor("data")
+        .tensor("indices")
+        .attr("batch_dims", AttrKind::Int, 0)
+        .infer(gather_nd_type)
+        .legalize(gather_nd_tir)
+}
+
+/// How many axes are shared, and how many an index names.
+fn gather_nd_axes(cx: &CallContext, data: usize, rows: &PrimExpr) -> Result<Option<(usize, usize)>, InferError> {
+    let batch = usize::try_from(cx.int("batch_dims")?).map_err(|_| cx.error("`batch_dims` must not be negative"))?;
+    let Some(count) = rows.as_int() else { return Ok(None) };
+    let count = count.max(0) as usize;
+    if batch + count > data {
+        let text = format_args!(
+            "an index of {count} numbers after {batch} shared axes does not fit {data} dimensions of `data`"
+        );
+        return Err(cx.error_at("indices", text));
+    }
+    Ok(Some((batch, count)))
+}
+
+fn gather_nd_type(cx: &CallContext) -> Inferred {
+    let (data, indices) = (cx.tensor("data")?, cx.tensor("indices")?);
+    expect_integers(cx, "indices", &indices)?;
+    let vdevice = common_vdevice(cx, [&data, &indices])?;
+    let unknown = |shape| Ok(TensorType { shape, dtype: data.dtype, vdevice: vdevice.clone() }.into());
+    if indices.ndim() == Some(0) {
+        return Err(cx.error_at("indices", "`indices` must have at least one dimension"));
+    }
+    let (Some(ndim), Some(places)) = (data.ndim(), indices.dims()) else { return unknown(TensorShape::Unknown) };
+    let Some((batch, count)) = gather_nd_axes(cx, ndim, &places[places.len() - 1])? else {
+        return unknown(TensorShape::Unknown);
+    };
+    let outer = &places[..places.len() - 1];
+    match data.dims() {
+        Some(dims) => unknown(TensorShape::Known([outer, &dims[batch + count..]].concat().into())),
+        None => unknown(TensorShape::Rank(outer.len() + ndim - batch - count)),
+    }
+}
+
+fn gather_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "gather_nd")?;
+    let (data, indices) = (b.input("data")?, b.input("indices")?);
+    let out = b.output("T_gather_nd")?;
+    let outer = indices.ndim() - 1;
+    let axes = gather_nd_axes(cx, data.ndim(), &indices.shape()[outer])?;
+    let (batch, count) = axes.ok_or_else(|| cx.error_at("indices", "the last size of `indices` must be known"))?;
+    b.compute(&out, |i| {
+        let place = |n: usize| {
+            let at = [&i[..outer], &[PrimExpr::int64(n as i64)]].concat();
+            from_end(indices.index_at(&at), &data.shape()[batch + n])
+        };
+        let at: Vec<_> =
+            i[..batch].iter().cloned().chain((0..count).map(place)).chain(i[outer..].iter().cloned()).collect();
+        safe(&data, &at, batch..batch + count)
+    });
+    Ok(b.finish())
+}
+
+fn index_tensor() -> Op {
+    Op::new("index_tensor")
+        .doc("`data[i, j, …]` with index tensors that broadcast to one shape, for the leading axes.")
+        .tensor("data")
+        .operand("indices", OperandKind::Tensors)
+        .infer(index_tensor_type)
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "index_tensor")?;
+            let (data, indices) = (b.input("data")?, b.inputs("indices")?);
+            let out = b.output("T_index_tensor")?;
+            let outer = out.ndim() + indices.len() - data.ndim();
+            b.compute(&out, |i| {
+                let place = |(n, t): (usize, &Input)| from_end(int64(t.broadcast(&i[..outer])), &data.shape()[n]);
+                let at: Vec<_> = indices.iter().enumerate().map(place).chain(i[outer..].iter().cloned()).collect();
+                safe(&data, &at, 0..indices.len())
+            });
+            Ok(b.finish())
+        })
+}
+
+fn index_tensor_type(cx: &CallContext) -> Inferred {
+    let (data, indices) = (cx.tensor("data")?, cx.tensors("indices")?);
+    if indices.is_empty() {
+        return Err(cx.error_at("indices", "`indices` must not be empty"));
+    }
+    indices.iter().try_for_each(|t| expect_integers(cx, "indices", t))?;
+    let vdevice = common_vdevice(cx, std::iter::once(&data).chain(&indices))?;
+    let named: Vec<(&str, &TensorType)> = indices.iter().map(|t| ("indices", t)).collect();
+    let outer = broadcast_shapes(cx, &named)?;
+    let Some(ndim) = data.ndim() else {
+        return Ok(TensorType { shape: TensorShape::Unknown, dtype: data.dtype, vdevice }.into());
+    };
+    if indices.len() > ndim {
+        let count = indices.len();
+        return Err(cx.error_at("indices", format_args!("{count} indices are given for {ndim} dimensions of `data`")));
+    }
+    let shape = match (&outer, data.dims()) {
+        (TensorShape::Known(outer), Some(dims)) => TensorShape::Known([outer, &dims[indices.len()..]].concat().into()),
+        _ => match outer.ndim() {
+            Some(n) => TensorShape::Rank(n + ndim - indices.len()),
+            None => TensorShape::Unknown,
+        },
+    };
+    Ok(TensorType { shape, dtype: data.dtype, vdevice }.into())
+}

@@ -1,0 +1,207 @@
+//! Slices with a stride.
+//!
+//! Bounds follow Python: negative ones count from the end, both are then moved into the axis. A symbolic dimension is
+//! taken to be at least zero, so only other expressions are asked for their sign at run time.
+
+use super::expect_integers;
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Legalized},
+    op::{AttrKind, NONE, Op, OperandKind},
+    rules::{Inferred, expect_ndim},
+};
+use hammock_ir::{
+    DType, PrimExpr, TensorShape, TensorType,
+    prim::{BinaryOp, PrimKind},
+    relax::InferError,
+};
+
+/// The operators of this file.
+pub fn ops() -> Vec<Op> {
+    vec![strided_slice(), dynamic_strided_slice()]
+}
+
+fn strided_slice() -> Op {
+    Op::new("strided_slice")
+        .doc("Every `strides`th element of some axes from `begin` up to, not including, `end`, as Python slices.")
+        .tensor("x")
+        .operand("axes", OperandKind::Prims)
+        .operand("begin", OperandKind::Prims)
+        .operand("end", OperandKind::Prims)
+        .operand_or("strides", OperandKind::Prims, NONE)
+        .attr("assume_inbound", AttrKind::Bool, false)
+        .infer(strided_slice_type)
+        .legalize(strided_slice_tir)
+}
+
+/// What is kept of one axis.
+struct Slice {
+    axis: usize,
+    begin: PrimExpr,
+    stride: PrimExpr,
+    length: PrimExpr,
+}
+
+fn strided_slice_type(cx: &CallContext) -> Inferred {
+    let x = cx.tensor("x")?;
+    let Some(ndim) = x.ndim() else { return Ok(x.into()) };
+    let slices = match x.dims() {
+        Some(dims) => slices(cx, dims)?,
+        None => slices(cx, &vec![PrimExpr::int64(0); ndim])?.and(None),
+    };
+    let shape = match (slices, x.dims()) {
+        (Some(slices), Some(dims)) => {
+            let mut dims = dims.to_vec();
+            slices.into_iter().for_each(|s| dims[s.axis] = s.length);
+            TensorShape::Known(dims.into())
+        }
+        _ => TensorShape::Rank(ndim),
+    };
+    Ok(TensorType { shape, ..x }.into())
+}
+
+fn strided_slice_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "strided_slice")?;
+    let x = b.input("x")?;
+    let out = b.output("T_strided_slice")?;
+    let dims = cx.tensor("x")?.dims().map(<[_]>::to_vec).unwrap_or_default();
+    let slices = slices(cx, &dims)?.unwrap_or_default();
+    let own: Vec<_> = slices.iter().map(|s| (s.axis, b.dim(&s.begin), b.dim(&s.stride))).collect();
+    b.compute(&out, |i| {
+        let mut at = i.to_vec();
+        for (axis, begin, stride) in &own {
+            at[*axis] = dims::add(begin, &dims::mul(&i[*axis], stride));
+        }
+        x.at(&at)
+    });
+    Ok(b.finish())
+}
+
+/// The slices that a call asks for; `None` when a tuple of bounds is a variable.
+fn slices(cx: &CallContext, dims: &[PrimExpr]) -> Result<Option<Vec<Slice>>, InferError> {
+    let (Some(axes), Some(begin), Some(end)) = (cx.prims("axes")?, cx.prims("begin")?, cx.prims("end")?) else {
+        return Ok(None);
+    };
+    let strides = match cx.optional("strides") {
+        Some(_) => cx.prims("strides")?,
+        None => Some(vec![1i64.into(); axes.len()]),
+    };
+    let Some(strides) = strides else { return Ok(None) };
+    for (name, list) in [("begin", &begin), ("end", &end), ("strides", &strides)] {
+        if list.len() != axes.len() {
+            let (got, want) = (list.len(), axes.len());
+            return Err(cx.error_at(name, format_args!("`{name}` must have one value an axis: {want}, not {got}")));
+        }
+    }
+    let inbound = cx.bool("assume_inbound")?;
+    let mut all: Vec<Slice> = Vec::new();
+    for (((axis, begin), end), stride) in axes.iter().zip(&begin).zip(&end).zip(&strides) {
+        let Some(axis) = axis.as_int() else { return Err(cx.error_at("axes", "`axes` must be numbers")) };
+        let axis = cx.normalize_axis("axes", axis, dims.len()).map_err(|e| e.at(1))?;
+        if all.iter().any(|s| s.axis == axis) {
+            return Err(cx.error_at("axes", format_args!("`axes` names axis {axis} twice")));
+        }
+        if dims::is(stride, 0) {
+            return Err(cx.error_at("strides", "`strides` must not be zero"));
+        }
+        let [begin, end, stride] = [begin, end, stride].map(|e| e.clone().cast(DType::INT64));
+        all.push(slice(cx, axis, &dims[axis], [begin, end, stride], inbound));
+    }
+    Ok(Some(all))
+}
+
+fn slice(cx: &CallContext, axis: usize, extent: &PrimExpr, bounds: [PrimExpr; 3], inbound: bool) -> Slice {
+    let [begin, end, stride] = bounds;
+    let down = stride.as_int().is_some_and(|s| s < 0);
+    let (low, high) = match down {
+        true => (PrimExpr::int64(-1), dims::sub(extent, &1i64.into())),
+        false => (PrimExpr::int64(0), extent.clone()),
+    };
+    let place = |bound: &PrimExpr| {
+        let (placed, positive) = from_end(cx, bound, extent);
+        match inbound {
+            true => placed,
+            false if positive && !down => dims::min(&placed, &high),
+            false => dims::min(&dims::max(&placed, &low), &high),
+        }
+    };
+    let (begin, end) = (place(&begin), place(&end));
+    let (way, step) = match down {
+        true => (dims::sub(&begin, &end), dims::sub(&0i64.into(), &stride)),
+        false => (difference(&end, &begin), stride.clone()),
+    };
+    let never_negative = dims::is(&begin, 0) && !inbound || matches!(way.kind(), PrimKind::Binary(BinaryOp::Max, ..));
+    let length = dims::ceildiv(&way, &step);
+    let length = if never_negative || (inbound && length.as_int().is_none()) {
+        length
+    } else {
+        dims::max(&length, &0i64.into())
+    };
+    Slice { axis, begin, stride, length }
+}
+
+/// `end - begin`; what is left of an axis of `n` after `min(c, n)` is `max(n - c, 0)`.
+fn difference(end: &PrimExpr, begin: &PrimExpr) -> PrimExpr {
+    match begin.kind() {
+        PrimKind::Binary(BinaryOp::Min, c, n) if dims::equal(n, end) == Some(true) => {
+            dims::max(&dims::sub(end, c), &0i64.into())
+        }
+        _ => dims::sub(end, begin),
+    }
+}
+
+/// A bound that counts from the end when negative, and whether it is surely not negative then.
+fn from_end(cx: &CallContext, bound: &PrimExpr, extent: &PrimExpr) -> (PrimExpr, bool) {
+    match bound.as_int() {
+        Some(v) if v < 0 => (dims::add(extent, bound), false),
+        Some(_) => (bound.clone(), true),
+        None if is_size(cx, bound) => (bound.clone(), true),
+        None => (bound.clone().lt(0i64).if_then_else(dims::add(bound, extent), bound.clone()), false),
+    }
+}
+
+/// Whether an expression is surely not negative: symbolic dimensions, and what is built of them without subtraction.
+fn is_size(cx: &CallContext, e: &PrimExpr) -> bool {
+    match e.kind() {
+        PrimKind::Int(v) => *v >= 0,
+        PrimKind::Var(v) => cx.function.var_of_scalar(v).is_none(),
+        PrimKind::Cast(e) => is_size(cx, e),
+        PrimKind::Binary(op, a, b) => {
+            use BinaryOp::{Add, Div, FloorDiv, FloorMod, Max, Min, Mul};
+            match op {
+                Add | Mul | FloorDiv | Div | Min | FloorMod => is_size(cx, a) && is_size(cx, b),
+                Max => is_size(cx, a) || is_size(cx, b),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+fn dynamic_strided_slice() -> Op {
+    Op::new("dynamic_strided_slice")
+        .doc("A slice of every axis, with bounds and strides known only at run time.")
+        .tensor("x")
+        .tensor("begin")
+        .tensor("end")
+        .tensor("strides")
+        .infer(|cx| {
+            let x = cx.tensor("x")?;
+            for param in ["begin", "end", "strides"] {
+                let bounds = cx.tensor(param)?;
+                expect_ndim(cx, param, &bounds, 1)?;
+                expect_integers(cx, param, &bounds)?;
+                let count = bounds.dims().and_then(|d| d[0].as_int());
+                if let (Some(ndim), Some(count)) = (x.ndim(), count)
+                    && ndim as i64 != count
+                {
+                    let text = format_args!("`{param}` has {count} elements, but `x` has {ndim} dimensions");
+                    return Err(cx.error_at(param, text));
+                }
+            }
+            let shape = x.ndim().map_or(TensorShape::Unknown, TensorShape::Rank);
+            Ok(TensorType { shape, ..x }.into())
+        })
+        .packed("relax.run.dynamic_strided_slice")
+}

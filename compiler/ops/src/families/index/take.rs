@@ -1,0 +1,90 @@
+//! `take`
+
+use super::{clamp, expect_integers, inside, unless_empty};
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Input, Legalized},
+    op::{AttrKind, NONE, Op},
+    rules::{Inferred, common_vdevice, expect_ndim},
+};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+
+/// What happens to an index outside the axis.
+const MODES: [&str; 4] = ["fast", "clip", "wrap", "nan"];
+
+/// `take`
+pub fn take() -> Op {
+    Op::new("take")
+        .doc(
+            "Slices of an axis, one for each index. Indices outside go to the nearest end (\"fast\", \"clip\"), round \
+             (\"wrap\"), or give NaN (\"nan\").",
+        )
+        .tensor("x")
+        .tensor("indices")
+        .attr("axis", AttrKind::OptionalInt, NONE)
+        .attr("mode", AttrKind::Str, "fast")
+        .infer(take_type)
+        .legalize(take_tir)
+}
+
+fn axis_of(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
+    match cx.optional_int("axis")? {
+        Some(axis) => cx.normalize_axis("axis", axis, ndim),
+        None if ndim == 1 => Ok(0),
+        None => Err(cx.error(format_args!("`axis` must be given, as `x` has {ndim} dimensions"))),
+    }
+}
+
+fn take_type(cx: &CallContext) -> Inferred {
+    let (x, indices) = (cx.tensor("x")?, cx.tensor_or_scalar("indices")?);
+    expect_integers(cx, "indices", &indices)?;
+    if cx.one_of("mode", &MODES)? == "nan" && x.dtype.is_some_and(|t| !t.is_floating()) {
+        return Err(cx.error("`mode=\"nan\"` needs floats in `x`"));
+    }
+    if cx.attr("axis")?.is_none() {
+        expect_ndim(cx, "x", &x, 1)?;
+    }
+    let vdevice = common_vdevice(cx, [&x, &indices])?;
+    let axis = x.ndim().map(|n| axis_of(cx, n)).transpose()?;
+    let shape = match (x.dims(), indices.dims(), axis) {
+        (Some(x), Some(i), Some(axis)) => TensorShape::Known([&x[..axis], i, &x[axis + 1..]].concat().into()),
+        _ => {
+            let ndim = x.ndim().zip(indices.ndim()).map(|(x, i)| x + i - 1);
+            ndim.map_or(TensorShape::Unknown, TensorShape::Rank)
+        }
+    };
+    Ok(TensorType { shape, dtype: x.dtype, vdevice }.into())
+}
+
+fn take_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "take")?;
+    let (x, indices) = (b.input("x")?, b.input("indices")?);
+    let axis = axis_of(cx, x.ndim())?;
+    let mode = cx.one_of("mode", &MODES)?;
+    let out = b.output("T_take")?;
+    b.compute(&out, |i| {
+        let (before, rest) = i.split_at(axis);
+        let (chosen, after) = rest.split_at(indices.ndim());
+        let index = indices.index_at(chosen);
+        element(&x, mode, axis, before, &index, after)
+    });
+    Ok(b.finish())
+}
+
+/// The element of `x` at an index of its axis.
+fn element(x: &Input, mode: &str, axis: usize, before: &[PrimExpr], index: &PrimExpr, after: &[PrimExpr]) -> PrimExpr {
+    let extent = &x.shape()[axis];
+    let at = |index: PrimExpr| x.at(&[before, &[index], after].concat());
+    match mode {
+        "nan" => {
+            let nan = PrimExpr::float(f64::NAN, x.dtype());
+            inside(index, extent).if_then_else(at(index.clone()), nan)
+        }
+        "wrap" => {
+            let length = if extent.as_int().is_some() { extent.clone() } else { dims::max(extent, &1i64.into()) };
+            unless_empty([extent], at(index.clone().floormod(length)))
+        }
+        _ => unless_empty([extent], at(clamp(index, extent))),
+    }
+}

@@ -1,0 +1,235 @@
+//! Tensors put together and cut apart.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Input},
+    op::{AttrKind, Op, OperandKind},
+    rules::{Inferred, common_vdevice},
+    text::{dim_text, shape_text},
+};
+use hammock_ir::{AttrValue, DType, PrimExpr, TensorShape, TensorType, Type, relax::InferError};
+
+/// The operators of this file.
+pub fn ops() -> Vec<Op> {
+    vec![concat(), stack(), split()]
+}
+
+/// Dtype and rank that members of a list must have in common; `None` where one is not known.
+fn common(cx: &CallContext, tensors: &[TensorType]) -> Result<(Option<DType>, Option<usize>), InferError> {
+    let Some(first) = tensors.first() else {
+        return Err(cx.error_at("tensors", "`tensors` must not be empty"));
+    };
+    for (i, t) in tensors.iter().enumerate() {
+        if let (Some(a), Some(b)) = (first.dtype, t.dtype)
+            && a != b
+        {
+            return Err(cx.error_at("tensors", format_args!("`tensors[0]` is {a}, but `tensors[{i}]` is {b}")));
+        }
+        if let (Some(a), Some(b)) = (first.ndim(), t.ndim())
+            && a != b
+        {
+            let text = format_args!("`tensors[0]` has {a} dimensions, but `tensors[{i}]` has {b}");
+            return Err(cx.error_at("tensors", text));
+        }
+    }
+    let dtype = first.dtype.filter(|_| tensors.iter().all(|t| t.dtype.is_some()));
+    Ok((dtype, tensors.iter().find_map(TensorType::ndim)))
+}
+
+/// Checks that members agree in every dimension but one.
+fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) -> Result<(), InferError> {
+    let known: Vec<(usize, &[PrimExpr])> =
+        tensors.iter().enumerate().filter_map(|(i, t)| Some((i, t.dims()?))).collect();
+    let Some(((first, a), others)) = known.split_first() else { return Ok(()) };
+    for (i, b) in others {
+        let wrong = |d: &usize| Some(*d) != but && dims::equal(&a[*d], &b[*d]) == Some(false);
+        if let Some(axis) = (0..a.len()).find(wrong) {
+            let (x, y) = (dim_text(&a[axis]), dim_text(&b[axis]));
+            let (p, q) = (shape_text(&tensors[*first]), shape_text(&tensors[*i]));
+            let text = format!(
+                "`tensors[{first}]` of shape {p} and `tensors[{i}]` of shape {q} do not fit: axis {axis} is {x} against {y}"
+            );
+            return Err(cx.error_at("tensors", text));
+        }
+    }
+    Ok(())
+}
+
+fn concat() -> Op {
+    Op::new("concat")
+        .doc("Tensors one after the other along an axis; without an axis, vectors.")
+        .operand("tensors", OperandKind::Tensors)
+        .attr("axis", AttrKind::OptionalInt, 0)
+        .infer(concat_type)
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "concatenate")?;
+            let xs = b.inputs("tensors")?;
+            let axis = join_axis(cx, xs.first().map_or(0, Input::ndim))?;
+            let out = b.output("T_concat")?;
+            b.compute(&out, |i| chosen(&xs, axis, i));
+            Ok(b.finish())
+        })
+}
+
+fn join_axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
+    match cx.optional_int("axis")? {
+        Some(axis) => cx.normalize_axis("axis", axis, ndim),
+        None if ndim == 1 => Ok(0),
+        None => Err(cx.error(format_args!("`axis` must be given for tensors of {ndim} dimensions"))),
+    }
+}
+
+fn concat_type(cx: &CallContext) -> Inferred {
+    let tensors = cx.tensors("tensors")?;
+    let (dtype, ndim) = common(cx, &tensors)?;
+    let vdevice = common_vdevice(cx, &tensors)?;
+    let Some(ndim) = ndim else {
+        return Ok(TensorType { shape: TensorShape::Unknown, dtype, vdevice }.into());
+    };
+    let axis = join_axis(cx, ndim)?;
+    check_others(cx, &tensors, Some(axis))?;
+    let shape = match tensors.iter().map(TensorType::dims).collect::<Option<Vec<_>>>() {
+        Some(all) => {
+            let mut dims = all[0].to_vec();
+            dims[axis] = all.iter().fold(0i64.into(), |sum, d| dims::add(&sum, &d[axis]));
+            TensorShape::Known(dims.into())
+        }
+        None => TensorShape::Rank(ndim),
+    };
+    Ok(TensorType { shape, dtype, vdevice }.into())
+}
+
+/// The element of that input in whose range the index lies. Only one is read.
+fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
+    let mut begin = PrimExpr::int64(0);
+    let mut parts = Vec::new();
+    for x in xs {
+        let mut own = i.to_vec();
+        own[axis] = dims::sub(&i[axis], &begin);
+        parts.push((begin.clone(), x.at(&own)));
+        begin = dims::add(&begin, &x.shape()[axis]);
+    }
+    let mut parts = parts.into_iter();
+    let first = parts.next().map_or(PrimExpr::int64(0), |(_, e)| e);
+    parts.fold(first, |before, (begin, element)| begin.le(i[axis].clone()).if_then_else(element, before))
+}
+
+fn stack() -> Op {
+    Op::new("stack")
+        .doc("Tensors of one shape along a new axis.")
+        .operand("tensors", OperandKind::Tensors)
+        .attr("axis", AttrKind::OptionalInt, 0)
+        .infer(|cx| {
+            let tensors = cx.tensors("tensors")?;
+            let (dtype, ndim) = common(cx, &tensors)?;
+            let vdevice = common_vdevice(cx, &tensors)?;
+            check_others(cx, &tensors, None)?;
+            let Some(ndim) = ndim else {
+                return Ok(TensorType { shape: TensorShape::Unknown, dtype, vdevice }.into());
+            };
+            let axis = cx.normalize_axis("axis", cx.optional_int("axis")?.unwrap_or(0), ndim + 1)?;
+            let shape = match tensors.iter().find_map(TensorType::dims) {
+                Some(dims) => {
+                    let mut dims = dims.to_vec();
+                    dims.insert(axis, (tensors.len() as i64).into());
+                    TensorShape::Known(dims.into())
+                }
+                None => TensorShape::Rank(ndim + 1),
+            };
+            Ok(TensorType { shape, dtype, vdevice }.into())
+        })
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "stack")?;
+            let xs = b.inputs("tensors")?;
+            let out = b.output("T_stack")?;
+            let axis = cx.normalize_axis("axis", cx.optional_int("axis")?.unwrap_or(0), out.ndim())?;
+            b.compute(&out, |i| {
+                let own = [&i[..axis], &i[axis + 1..]].concat();
+                let mut elements = xs.iter().map(|x| x.at(&own)).enumerate();
+                let first = elements.next().map_or(PrimExpr::constant(0.0, out.dtype), |(_, e)| e);
+                elements.fold(first, |before, (n, element)| i[axis].clone().ge(n as i64).if_then_else(element, before))
+            });
+            Ok(b.finish())
+        })
+}
+
+fn split() -> Op {
+    Op::new("split")
+        .doc("A tensor cut along an axis: into a number of sections (the last may be shorter), or at indices.")
+        .tensor("x")
+        .required("indices_or_sections", AttrKind::Any)
+        .attr("axis", AttrKind::Int, 0)
+        .infer(split_type)
+        .legalize(|cx| {
+            let mut b = Builder::new(cx, "split")?;
+            let x = b.input("x")?;
+            let axis = cx.axis("axis", x.ndim())?;
+            let mut begin = PrimExpr::int64(0);
+            for (begin_at, _) in sections(cx, &x.shape()[axis])? {
+                begin = begin_at.unwrap_or(begin);
+                let out = b.output("T_split")?;
+                let next = dims::add(&begin, &out.shape[axis]);
+                b.compute(&out, |i| {
+                    let mut own = i.to_vec();
+                    own[axis] = dims::add(&i[axis], &begin);
+                    x.at(&own)
+                });
+                begin = next;
+            }
+            Ok(b.finish())
+        })
+}
+
+fn split_type(cx: &CallContext) -> Inferred {
+    let x = cx.tensor("x")?;
+    let part = |shape| Type::from(TensorType { shape, ..x.clone() });
+    let Some(dims) = x.dims() else {
+        if let Some(ndim) = x.ndim() {
+            cx.axis("axis", ndim)?;
+        }
+        let count = sections(cx, &PrimExpr::int64(0))?.len();
+        let shape = x.ndim().map_or(TensorShape::Unknown, TensorShape::Rank);
+        return Ok(Type::Tuple(vec![part(shape); count]));
+    };
+    let axis = cx.axis("axis", dims.len())?;
+    let sized = |(_, size)| {
+        let mut dims = dims.to_vec();
+        dims[axis] = size;
+        part(TensorShape::Known(dims.into()))
+    };
+    Ok(Type::Tuple(sections(cx, &dims[axis])?.into_iter().map(sized).collect()))
+}
+
+/// Begin (`None`: where the one before ends) and size of each section of an axis.
+fn sections(cx: &CallContext, extent: &PrimExpr) -> Result<Vec<(Option<PrimExpr>, PrimExpr)>, InferError> {
+    let zero = PrimExpr::int64(0);
+    match cx.attr("indices_or_sections")? {
+        AttrValue::List(_) | AttrValue::Tuple(_) => {
+            let ends = cx.ints("indices_or_sections")?;
+            let clamped = |v: &i64| dims::min(&PrimExpr::int64((*v).max(0)), extent);
+            let begins = std::iter::once(zero.clone()).chain(ends.iter().map(clamped));
+            let ends = ends.iter().map(clamped).chain([extent.clone()]);
+            let size = |(begin, end): (PrimExpr, PrimExpr)| {
+                let size = dims::max(&dims::sub(&end, &begin), &zero);
+                (Some(begin), size)
+            };
+            Ok(begins.zip(ends).map(size).collect())
+        }
+        _ => {
+            let count = cx.int("indices_or_sections")?;
+            if count <= 0 {
+                return Err(cx.error(format_args!("`indices_or_sections` must be positive, not {count}")));
+            }
+            let size = dims::ceildiv(extent, &count.into());
+            let before = dims::mul(&size, &PrimExpr::int64(count - 1));
+            let last = match extent.as_int() {
+                Some(_) => dims::max(&dims::sub(extent, &before), &zero),
+                None => dims::sub(extent, &before),
+            };
+            let mut all = vec![(None, size); count as usize - 1];
+            all.push((None, last));
+            Ok(all)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Elements moved by an index map.
+//!
+//! The kernel gathers: it inverts the map and reads, for each index of the result, the element that lands there. Maps
+//! that split axes (`i // 4, i % 4`), join them (`i * 4 + j`) and reorder them are inverted; others are refused.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Legalized},
+    op::{AttrKind, NONE, Op},
+    rules::Inferred,
+};
+use hammock_ir::{
+    AttrValue, PrimExpr, TensorShape, TensorType,
+    prim::{BinaryOp, IndexMap, PrimKind, Substitution, Var},
+    relax::InferError,
+};
+
+/// `layout_transform`
+pub fn layout_transform() -> Op {
+    Op::new("layout_transform")
+        .doc("Each element at the index that a map gives, in a shape just large enough; `pad_value` where none lands.")
+        .tensor("x")
+        .required("index_map", AttrKind::IndexMap)
+        .attr("pad_value", AttrKind::Any, NONE)
+        .infer(layout_type)
+        .legalize(layout_tir)
+}
+
+fn index_map<'a>(cx: &CallContext<'a>, ndim: usize) -> Result<&'a IndexMap, InferError> {
+    let AttrValue::IndexMap(map) = cx.attr("index_map")? else {
+        return Err(cx.error("`index_map` must be an index map"));
+    };
+    let takes = map.params.len();
+    if ndim != takes {
+        return Err(cx.error(format_args!("`index_map` takes {takes} indices, but `x` has {ndim} dimensions")));
+    }
+    Ok(map)
+}
+
+fn layout_type(cx: &CallContext) -> Inferred {
+    let x = cx.tensor("x")?;
+    let Some(ndim) = x.ndim() else { return Ok(x.into()) };
+    let map = index_map(cx, ndim)?;
+    let shape = x.dims().and_then(|dims| mapped_shape(map, dims));
+    let shape = shape.map_or(TensorShape::Rank(map.results.len()), |s| TensorShape::Known(s.into()));
+    Ok(TensorType { shape, ..x }.into())
+}
+
+/// The shape that just holds every mapped index.
+fn mapped_shape(map: &IndexMap, shape: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+    let extents: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
+    map.results.iter().map(|r| extent(r, &extents)).collect()
+}
+
+/// One more than the largest value of an expression over indices that begin at zero.
+fn extent(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<PrimExpr> {
+    let one = PrimExpr::int64(1);
+    match e.kind() {
+        PrimKind::Int(v) => Some(PrimExpr::int64(v + 1)),
+        PrimKind::Var(v) => params.iter().find(|(p, _)| *p == v).map(|(_, d)| (*d).clone()),
+        PrimKind::Cast(e) => extent(e, params),
+        PrimKind::Binary(op, a, b) => {
+            let a = extent(a, params)?;
+            match op {
+                BinaryOp::Add => Some(dims::sub(&dims::add(&a, &extent(b, params)?), &one)),
+                BinaryOp::Mul => Some(dims::add(&dims::mul(&dims::sub(&a, &one), &divisor(b)?), &one)),
+                BinaryOp::FloorDiv => Some(dims::ceildiv(&a, &divisor(b)?)),
+                BinaryOp::FloorMod => {
+                    let b = divisor(b)?;
+                    Some(if a.as_int().is_some() { dims::min(&a, &b) } else { b })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn divisor(e: &PrimExpr) -> Option<PrimExpr> {
+    e.as_int().filter(|v| *v > 0).map(PrimExpr::int64)
+}
+
+fn layout_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "te_layout_transform")?;
+    let x = b.input("x")?;
+    let map = index_map(cx, x.ndim())?;
+    let out = b.output("te_layout_transform")?;
+    let pad = match cx.attr("pad_value")?.as_float() {
+        Some(v) => PrimExpr::constant(v, out.dtype),
+        None => PrimExpr::constant(0.0, out.dtype),
+    };
+    let unsupported = || cx.error("`index_map` can be compiled only where it splits, joins or reorders axes");
+    let exact = dims::equal(&dims::product(x.shape()), &dims::product(&out.shape)) == Some(true);
+    let mut inverse = None;
+    b.compute(&out, |i| {
+        inverse = invert(map, x.shape(), i);
+        let own = inverse.clone().unwrap_or_else(|| vec![0i64.into(); x.ndim()]);
+        let inside = own.iter().zip(x.shape()).map(|(i, d)| i.clone().lt(d)).reduce(PrimExpr::and);
+        match inside.filter(|_| !exact) {
+            Some(inside) => inside.if_then_else(x.at(&own), pad),
+            None => x.at(&own),
+        }
+    });
+    inverse.map(|_| b.finish()).ok_or_else(unsupported)
+}
+
+/// A part of an index: `index // over % extent`.
+struct Part {
+    param: Var,
+    over: i64,
+    extent: PrimExpr,
+}
+
+/// The indices that a map takes to `to`; `None` where the map is of another form than the parts of each index, joined.
+fn invert(map: &IndexMap, shape: &[PrimExpr], to: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+    if let Some(inverse) = &map.inverse {
+        let values: Substitution = inverse.params.iter().cloned().zip(to.iter().cloned()).collect();
+        return Some(inverse.results.iter().map(|r| r.substitute(&values).cast(hammock_ir::DType::INT64)).collect());
+    }
+    let params: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
+    let mut known: Vec<(Part, PrimExpr)> = Vec::new();
+    for (result, value) in map.results.iter().zip(to) {
+        let mut terms = Vec::new();
+        collect_terms(result, 1, &params, &mut terms)?;
+        known.extend(separate(terms, value)?);
+    }
+    map.params.iter().map(|p| rebuild(p, &known)).collect()
+}
+
+/// The terms of a sum `part * factor + …`.
+fn collect_terms(e: &PrimExpr, factor: i64, params: &[(&Var, &PrimExpr)], to: &mut Vec<(i64, Part)>) -> Option<()> {
+    match e.kind() {
+        PrimKind::Binary(BinaryOp::Add, a, b) => {
+            collect_terms(a, factor, params, to)?;
+            collect_terms(b, factor, params, to)
+        }
+        PrimKind::Binary(BinaryOp::Mul, a, b) => collect_terms(a, factor * b.as_int()?, params, to),
+        PrimKind::Int(0) => Some(()),
+        _ => {
+            to.push((factor, part(e, params)?));
+            Some(())
+        }
+    }
+}
+
+fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<Part> {
+    match e.kind() {
+        PrimKind::Var(v) => {
+            let extent = params.iter().find(|(p, _)| *p == v)?.1.clone();
+            Some(Part { param: v.clone(), over: 1, extent })
+        }
+        PrimKind::Cast(e) => part(e, params),
+        PrimKind::Binary(BinaryOp::FloorDiv, a, b) => {
+            let (inner, by) = (part(a, params)?, divisor(b)?);
+            let over = inner.over.checked_mul(by.as_int()?)?;
+            Some(Part { over, extent: dims::ceildiv(&inner.extent, &by), ..inner })
+        }
+        PrimKind::Binary(BinaryOp::FloorMod, a, b) => Some(Part { extent: divisor(b)?, ..part(a, params)? }),
+        _ => None,
+    }
+}
+
+/// The value of each part of a sum: from the largest factor down, each factor the one below times its extent.
+fn separate(mut terms: Vec<(i64, Part)>, value: &PrimExpr) -> Option<Vec<(Part, PrimExpr)>> {
+    terms.sort_by_key(|(factor, _)| std::cmp::Reverse(*factor));
+    let chained = |w: &[(i64, Part)]| Some(w[0].0) == w[1].1.extent.as_int().map(|e| e * w[1].0);
+    if !terms.windows(2).all(chained) || terms.last().is_some_and(|(factor, _)| *factor != 1) {
+        return None;
+    }
+    let mut first = true;
+    let part = |(factor, part): (i64, Part)| {
+        let quotient = dims::floordiv(value, &factor.into());
+        let value = if std::mem::take(&mut first) { quotient } else { quotient.floormod(part.extent.clone()) };
+        (part, value)
+    };
+    Some(terms.into_iter().map(part).collect())
+}
+
+/// An index from its parts: they must follow one another without gap or overlap.
+fn rebuild(param: &Var, known: &[(Part, PrimExpr)]) -> Option<PrimExpr> {
+    let mut parts: Vec<_> = known.iter().filter(|(part, _)| part.param == *param).collect();
+    parts.sort_by_key(|(part, _)| part.over);
+    let mut expected = Some(1);
+    let mut index = PrimExpr::int64(0);
+    for (part, value) in parts {
+        if expected != Some(part.over) {
+            return None;
+        }
+        expected = part.extent.as_int().map(|e| e * part.over);
+        index = dims::add(&index, &dims::mul(value, &part.over.into()));
+    }
+    Some(index)
+}

@@ -1,0 +1,155 @@
+//! The same elements under another shape.
+
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Legalized},
+    op::{Op, OperandKind},
+    rules::Inferred,
+    text::dims_text,
+};
+use hammock_ir::{
+    PrimExpr, TensorShape, TensorType,
+    relax::{Call, InferError, Operand},
+    types::ShapeType,
+};
+
+/// The operators of this file.
+pub fn ops() -> Vec<Op> {
+    vec![reshape(), flatten_op()]
+}
+
+fn reshape() -> Op {
+    Op::new("reshape")
+        .doc("The same elements in row-major order under another shape. As written, one size may be -1 (whatever is left) and 0 keeps a size of `x`.")
+        .tensor("x")
+        .operand("shape", OperandKind::Shape)
+        .resolve(resolve_reshape)
+        .infer(reshape_type)
+        .legalize(|cx| reshape_tir(cx, "reshape"))
+}
+
+fn flatten_op() -> Op {
+    Op::new("flatten")
+        .doc("All elements in row-major order, in one dimension.")
+        .tensor("x")
+        .infer(|cx| {
+            let x = cx.tensor("x")?;
+            let shape = x.dims().map_or(TensorShape::Rank(1), |d| TensorShape::Known([dims::product(d)].into()));
+            Ok(TensorType { shape, ..x }.into())
+        })
+        .legalize(|cx| reshape_tir(cx, "flatten"))
+}
+
+fn reshape_tir(cx: &CallContext, name: &str) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, name)?;
+    let x = b.input("x")?;
+    let out = b.output("T_reshape")?;
+    b.compute(&out, |i| x.at(&unflatten(&flatten(i, &out.shape), x.shape())));
+    Ok(b.finish())
+}
+
+/// Puts sizes in the place of -1 and 0.
+fn resolve_reshape(cx: &CallContext) -> Result<Call, InferError> {
+    let mut call = cx.call.clone();
+    let Operand::Shape(given) = cx.operand("shape")? else { return Ok(call) };
+    let x = cx.tensor("x")?;
+    let keep = |(i, d): (usize, &PrimExpr)| match x.dims().and_then(|dims| dims.get(i)) {
+        Some(own) if dims::is(d, 0) && !x.dims().is_some_and(has_zero) => own.clone(),
+        _ => d.clone(),
+    };
+    let mut shape: Vec<PrimExpr> = given.iter().enumerate().map(keep).collect();
+    let open: Vec<usize> = (0..shape.len()).filter(|i| dims::is(&shape[*i], -1)).collect();
+    match (open.as_slice(), x.dims()) {
+        ([], _) => {}
+        ([at], Some(own)) => shape[*at] = rest(cx, own, &shape)?,
+        ([_], None) => {
+            let error = cx.error_at("shape", "-1 cannot be replaced while the shape of `x` is not known");
+            return Err(error.help("give it with R.match_cast"));
+        }
+        _ => return Err(cx.error_at("shape", "`shape` may hold one -1 only")),
+    }
+    call.args[1] = Operand::Shape(shape);
+    Ok(call)
+}
+
+fn has_zero(dims: &[PrimExpr]) -> bool {
+    dims.iter().any(|d| dims::is(d, 0))
+}
+
+/// What is left for the size written -1. Sizes that both shapes have cancel before dividing.
+fn rest(cx: &CallContext, own: &[PrimExpr], shape: &[PrimExpr]) -> Result<PrimExpr, InferError> {
+    let mut left: Vec<&PrimExpr> = own.iter().collect();
+    let mut by = Vec::new();
+    for dim in shape.iter().filter(|d| !dims::is(d, -1)) {
+        match left.iter().position(|l| dims::equal(l, dim) == Some(true)) {
+            Some(at) if !dims::is(dim, 1) => drop(left.remove(at)),
+            _ => by.push(dim),
+        }
+    }
+    let (total, by) = split_constant(dims::product(left.iter().copied()), dims::product(by));
+    if let (Some(n), Some(d)) = (total.as_int(), by.as_int())
+        && (d == 0 || n % d != 0)
+    {
+        let (from, to) = (dims_text(own), dims_text(shape));
+        return Err(cx.error_at("shape", format_args!("{from} cannot become {to}: no size fits for -1")));
+    }
+    Ok(dims::floordiv(&total, &by))
+}
+
+/// Divides the constant factor of a product by a constant divisor where it goes in.
+fn split_constant(total: PrimExpr, by: PrimExpr) -> (PrimExpr, PrimExpr) {
+    use hammock_ir::prim::{BinaryOp, PrimKind};
+    if let (PrimKind::Binary(BinaryOp::Mul, a, b), Some(d)) = (total.kind(), by.as_int())
+        && let Some(n) = b.as_int()
+        && d != 0
+        && n % d == 0
+    {
+        return (dims::mul(a, &PrimExpr::int64(n / d)), PrimExpr::int64(1));
+    }
+    (total, by)
+}
+
+fn reshape_type(cx: &CallContext) -> Inferred {
+    let (x, shape) = (cx.tensor("x")?, cx.shape("shape")?);
+    if let (Some(old), ShapeType::Known(new)) = (x.dims(), &shape)
+        && dims::equal(&dims::product(old), &dims::product(new.iter())) == Some(false)
+    {
+        let (old, new) = (dims_text(old), dims_text(new));
+        let error = cx.error_at("shape", format_args!("{old} cannot become {new}: the numbers of elements differ"));
+        return Err(error.help("one size may be -1 to take whatever is left"));
+    }
+    Ok(TensorType { shape: target(cx, shape)?, ..x }.into())
+}
+
+/// The shape that the operand `shape` holds.
+pub fn target(cx: &CallContext, shape: ShapeType) -> Result<TensorShape, InferError> {
+    Ok(match (shape, cx.operand("shape")?.as_var()) {
+        (ShapeType::Known(dims), _) => TensorShape::Known(dims),
+        (shape, Some(var)) => TensorShape::Var(var, shape.ndim()),
+        (shape, None) => shape.ndim().map_or(TensorShape::Unknown, TensorShape::Rank),
+    })
+}
+
+/// The position of an index in row-major order.
+pub fn flatten(indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
+    let mut dims = indices.iter().zip(shape);
+    let Some((first, _)) = dims.next() else { return PrimExpr::int64(0) };
+    dims.fold(first.clone(), |at, (i, extent)| dims::add(&dims::mul(&at, extent), i))
+}
+
+/// The index at a position in row-major order. Each is reduced to its extent, so that a position beyond the end stays
+/// in bounds.
+pub fn unflatten(position: &PrimExpr, shape: &[PrimExpr]) -> Vec<PrimExpr> {
+    let mut stride = PrimExpr::int64(1);
+    let mut indices = Vec::new();
+    for extent in shape.iter().rev() {
+        indices.push(match dims::is(extent, 1) {
+            true => PrimExpr::int64(0),
+            false => dims::floordiv(position, &stride).floormod(extent.clone()),
+        });
+        stride = dims::mul(&stride, extent);
+    }
+    indices.reverse();
+    indices
+}

@@ -1,0 +1,171 @@
+//! Sorting lines by merging.
+//!
+//! Two halves of a buffer take turns: pass `p` merges neighbouring runs of `2^p` elements from one into the other.
+//! After `ceil(log2 n)` passes one run is left, in the half that the number of passes tells.
+
+use crate::{
+    dims,
+    legalize::{Builder, Input},
+};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::Var,
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+/// Which of two elements goes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// The smaller; NaN last.
+    Ascending,
+    /// The larger; NaN first.
+    Descending,
+}
+
+impl Order {
+    /// The order of an operator's `descending` or `largest`.
+    pub fn of(descending: bool) -> Self {
+        if descending { Order::Descending } else { Order::Ascending }
+    }
+
+    /// Whether `a` goes strictly before `b`.
+    pub fn before(self, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+        let (high, low) = match self {
+            Order::Ascending => (b.clone(), a.clone()),
+            Order::Descending => (a.clone(), b.clone()),
+        };
+        let plain = low.clone().lt(high.clone());
+        if !a.dtype().is_floating() {
+            return plain;
+        }
+        let is_nan = |e: PrimExpr| PrimExpr::intrin("isnan", vec![e], DType::BOOL);
+        plain.or(is_nan(high).and(is_nan(low).not()))
+    }
+}
+
+/// Lines of a tensor in order.
+pub struct Sorted {
+    values: Buffer,
+    positions: Option<Buffer>,
+    /// The half of the buffers that holds the result.
+    half: PrimExpr,
+}
+
+impl Sorted {
+    /// Sorts `x` along an axis; with positions of a dtype when one is given.
+    pub fn along(b: &mut Builder, x: &Input, axis: usize, order: Order, positions: Option<DType>) -> Self {
+        let mut lines = x.shape().to_vec();
+        let length = lines.remove(axis);
+        let shape = [&lines[..], &[2i64.into(), length.clone()]].concat();
+        let values = b.temp("sorted", shape.clone(), x.dtype());
+        let positions = positions.map(|dtype| b.temp("sorted_at", shape, dtype));
+        let passes = passes(&length);
+        let half = match passes.as_int() {
+            Some(n) => PrimExpr::int64(n % 2),
+            None => passes.clone().floormod(2i64),
+        };
+        let sorted = Sorted { values, positions, half };
+        b.block("sort", &lines, |line| {
+            let fill = sorted.fill(x, axis, line, &length);
+            let (pass, run) = (Var::int64("p"), Var::int64("run"));
+            let width = PrimExpr::intrin("shift_left", vec![1i64.into(), pass.expr()], DType::INT64);
+            let runs = (&length + (width.clone() * 2i64 - 1i64)).floordiv(width.clone() * 2i64);
+            let merge = Merge::new(line, &pass, width, &run, &length).statement(&sorted, order);
+            let all = Stmt::serial(pass, passes, Stmt::serial(run, runs, merge));
+            Stmt::seq([fill, all])
+        });
+        sorted
+    }
+
+    /// The element at an index whose last number is the place in order.
+    pub fn value(&self, i: &[PrimExpr]) -> PrimExpr {
+        PrimExpr::load(&self.values, self.at(i, &self.half))
+    }
+
+    /// The position that it had. Only for lines sorted with positions.
+    pub fn position(&self, i: &[PrimExpr]) -> PrimExpr {
+        let positions = self.positions.as_ref().unwrap_or(&self.values);
+        PrimExpr::load(positions, self.at(i, &self.half))
+    }
+
+    fn at(&self, i: &[PrimExpr], half: &PrimExpr) -> Vec<PrimExpr> {
+        let (place, line) = i.split_last().expect("lines have a last axis");
+        [line, &[half.clone(), place.clone()]].concat()
+    }
+
+    fn fill(&self, x: &Input, axis: usize, line: &[PrimExpr], length: &PrimExpr) -> Stmt {
+        let j = Var::int64("j");
+        let mut from = line.to_vec();
+        from.insert(axis, j.expr());
+        let to = [line, &[0i64.into(), j.expr()]].concat();
+        let position = |b: &Buffer| Stmt::store(b, to.clone(), j.expr().cast(b.dtype));
+        let stores = [Stmt::store(&self.values, to.clone(), x.at(&from))].into_iter();
+        Stmt::serial(j.clone(), length.clone(), Stmt::seq(stores.chain(self.positions.iter().map(position))))
+    }
+}
+
+/// How often runs must double to cover a line: `ceil(log2(length))`.
+fn passes(length: &PrimExpr) -> PrimExpr {
+    if let Some(n) = length.as_int() {
+        return PrimExpr::int64(if n > 1 { 64 - i64::from((n - 1).leading_zeros()) } else { 0 });
+    }
+    let last = dims::max(&dims::sub(length, &1i64.into()), &1i64.into());
+    let bits = PrimExpr::int64(64) - PrimExpr::intrin("clz", vec![last], DType::INT64);
+    length.clone().gt(1i64).select(bits, 0i64.into())
+}
+
+/// One merge: runs `begin..middle` and `middle..end` of a half, into the other.
+struct Merge<'a> {
+    line: &'a [PrimExpr],
+    from: PrimExpr,
+    to: PrimExpr,
+    begin: PrimExpr,
+    middle: PrimExpr,
+    end: PrimExpr,
+}
+
+impl<'a> Merge<'a> {
+    fn new(line: &'a [PrimExpr], pass: &Var, width: PrimExpr, run: &Var, length: &PrimExpr) -> Self {
+        let from = pass.expr().floormod(2i64);
+        let begin = run.expr() * (width.clone() * 2i64);
+        Merge {
+            line,
+            to: PrimExpr::int64(1) - &from,
+            from,
+            middle: (&begin + width.clone()).min(length),
+            end: (&begin + width * 2i64).min(length),
+            begin,
+        }
+    }
+
+    /// Takes, for each place of the merged run, the next of the left run unless the next of the right one goes before
+    /// it. `left` counts what was taken from the left; the rest came from the right.
+    fn statement(self, sorted: &Sorted, order: Order) -> Stmt {
+        let left = Buffer::scoped("left", vec![1i64.into()], DType::INT64, "local");
+        let zero = || vec![PrimExpr::int64(0)];
+        let k = Var::int64("k");
+        let taken = PrimExpr::load(&left, zero());
+        let i = &self.begin + taken.clone();
+        let j = &self.middle + (k.expr() - taken.clone());
+        let value = |at: &PrimExpr| PrimExpr::load(&sorted.values, self.place(&self.from, at));
+        let right_first = order.before(value(&j), value(&i));
+        let some_left = i.clone().lt(self.middle.clone());
+        let from_right = j.clone().lt(self.end.clone()).if_then_else(right_first, PrimExpr::bool(false));
+        let take_left = some_left.if_then_else(from_right.not(), PrimExpr::bool(false));
+        let copy = |at: &PrimExpr| {
+            let to = self.place(&self.to, &(&self.begin + k.expr()));
+            let from = self.place(&self.from, at);
+            let buffers = [&sorted.values].into_iter().chain(&sorted.positions);
+            Stmt::seq(buffers.map(|b| Stmt::store(b, to.clone(), PrimExpr::load(b, from.clone()))))
+        };
+        let count = Stmt::store(&left, zero(), taken + 1i64);
+        let take = StmtKind::If(take_left, Box::new(Stmt::seq([copy(&i), count])), Some(Box::new(copy(&j))));
+        let each = Stmt::serial(k, &self.end - self.begin.clone(), Stmt::new(take));
+        let alloc = Stmt::new(StmtKind::Alloc(left.clone(), Default::default()));
+        Stmt::new(StmtKind::Seq(vec![alloc, Stmt::store(&left, zero(), 0i64.into()), each]))
+    }
+
+    fn place(&self, half: &PrimExpr, at: &PrimExpr) -> Vec<PrimExpr> {
+        [self.line, &[half.clone(), at.clone()]].concat()
+    }
+}

@@ -1,0 +1,142 @@
+//! The largest or smallest elements.
+//!
+//! Few of them are found in one pass that keeps the best so far in order: an element that is no better than the last
+//! kept costs one comparison. Many are taken from the sorted line.
+
+use super::{Order, Sorted, check_axis, index_dtype, to_line};
+use crate::{
+    context::CallContext,
+    dims,
+    legalize::{Builder, Input, Legalized},
+    op::{AttrKind, Op},
+    rules::Inferred,
+};
+use hammock_ir::{
+    DType, PrimExpr, TensorShape, TensorType, Type,
+    prim::Var,
+    relax::InferError,
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+/// Up to this many are kept by insertion, which moves half of them for each improvement.
+const FEW: i64 = 64;
+
+/// `topk`
+pub fn topk() -> Op {
+    Op::new("topk")
+        .doc("The `k` largest elements along an axis in order, with their positions; all of them when `k` is less than 1.")
+        .tensor("data")
+        .attr("k", AttrKind::Int, 1)
+        .attr("axis", AttrKind::Int, -1)
+        .attr("ret_type", AttrKind::Str, "both")
+        .attr("largest", AttrKind::Bool, true)
+        .attr("dtype", AttrKind::DType, DType::INT32)
+        .infer(topk_type)
+        .legalize(topk_tir)
+}
+
+/// Whether values and whether positions are asked for.
+fn returns(cx: &CallContext) -> Result<(bool, bool), InferError> {
+    let kind = cx.one_of("ret_type", &["both", "values", "indices"])?;
+    Ok((kind != "indices", kind != "values"))
+}
+
+fn topk_type(cx: &CallContext) -> Inferred {
+    check_axis(cx, "data")?;
+    let data = cx.tensor("data")?;
+    let k = cx.int("k")?;
+    let shape = match (data.dims(), data.ndim()) {
+        (Some(dims), _) if k >= 1 => {
+            let axis = cx.axis("axis", dims.len())?;
+            if dims[axis].as_int().is_some_and(|n| n < k) {
+                let length = crate::text::dim_text(&dims[axis]);
+                return Err(cx.error(format_args!("`k` is {k}, but axis {axis} has only {length} elements")));
+            }
+            let mut dims = dims.to_vec();
+            dims[axis] = k.into();
+            TensorShape::Known(dims.into())
+        }
+        (Some(dims), _) => TensorShape::Known(dims.into()),
+        (None, Some(ndim)) => TensorShape::Rank(ndim),
+        (None, None) => TensorShape::Unknown,
+    };
+    let positions = TensorType { shape: shape.clone(), dtype: cx.dtype("dtype")?, vdevice: data.vdevice.clone() };
+    let values = TensorType { shape, ..data };
+    Ok(match returns(cx)? {
+        (true, true) => Type::Tuple(vec![values.into(), positions.into()]),
+        (true, false) => values.into(),
+        _ => positions.into(),
+    })
+}
+
+fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "topk")?;
+    let x = b.input("data")?;
+    let axis = cx.axis("axis", x.ndim())?;
+    let order = Order::of(cx.bool("largest")?);
+    let k = cx.int("k")?;
+    let (values, positions) = returns(cx)?;
+    let values = values.then(|| b.output("topk_values")).transpose()?;
+    let positions = positions.then(|| b.output("topk_indices")).transpose()?;
+    let dtype = positions.as_ref().map_or(DType::INT32, |p| index_dtype(p.dtype));
+    if (1..=FEW).contains(&k) {
+        let best = Best::of(&mut b, &x, axis, order, k, dtype);
+        let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
+        values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
+        positions.iter().for_each(|out| b.compute(out, |i| place(&best.positions, i).cast(out.dtype)));
+    } else {
+        let sorted = Sorted::along(&mut b, &x, axis, order, Some(dtype));
+        values.iter().for_each(|out| b.compute(out, |i| sorted.value(&to_line(i, axis))));
+        positions.iter().for_each(|out| b.compute(out, |i| sorted.position(&to_line(i, axis)).cast(out.dtype)));
+    }
+    Ok(b.finish())
+}
+
+/// The best elements of each line, in order.
+struct Best {
+    values: Buffer,
+    positions: Buffer,
+}
+
+impl Best {
+    fn of(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: DType) -> Self {
+        let mut lines = x.shape().to_vec();
+        let length = lines.remove(axis);
+        let shape = [&lines[..], &[k.into()]].concat();
+        let best =
+            Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
+        b.block("topk", &lines, |line| {
+            let j = Var::int64("j");
+            let mut from = line.to_vec();
+            from.insert(axis, j.expr());
+            let insert = best.insert(line, &j, x.at(&from), order, k);
+            Stmt::serial(j, length, insert)
+        });
+        best
+    }
+
+    /// Inserts an element behind those that do not go after it, where there is room or one to push out.
+    fn insert(&self, line: &[PrimExpr], j: &Var, element: PrimExpr, order: Order, k: i64) -> Stmt {
+        let at = |i: PrimExpr| [line, &[i]].concat();
+        let place = Buffer::scoped("place", vec![1i64.into()], DType::INT64, "local");
+        let zero = || vec![PrimExpr::int64(0)];
+        let p = PrimExpr::load(&place, zero());
+        let before = |i: PrimExpr| order.before(element.clone(), PrimExpr::load(&self.values, at(i)));
+        let full = j.expr().ge(k);
+        let enters = full.clone().if_then_else(before(PrimExpr::int64(k - 1)), PrimExpr::bool(true));
+        let start = Stmt::store(&place, zero(), dims::min(&j.expr(), &PrimExpr::int64(k - 1)));
+        let ahead = || dims::sub(&p, &1i64.into());
+        let shifts = p.clone().gt(0i64).if_then_else(before(dims::max(&ahead(), &0i64.into())), PrimExpr::bool(false));
+        let copy = |b: &Buffer| Stmt::store(b, at(p.clone()), PrimExpr::load(b, at(ahead())));
+        let down = Stmt::store(&place, zero(), ahead());
+        let shift = Stmt::seq([copy(&self.values), copy(&self.positions), down]);
+        let put = [
+            Stmt::store(&self.values, at(p.clone()), element.clone()),
+            Stmt::store(&self.positions, at(p.clone()), j.expr().cast(self.positions.dtype)),
+        ];
+        let search = Stmt::new(StmtKind::While(shifts, Box::new(shift)));
+        let body = Stmt::seq([start, search].into_iter().chain(put));
+        let alloc = Stmt::new(StmtKind::Alloc(place.clone(), Default::default()));
+        Stmt::new(StmtKind::Seq(vec![alloc, Stmt::new(StmtKind::If(enters, Box::new(body), None))]))
+    }
+}
