@@ -18,9 +18,12 @@
 
 pub mod arith;
 pub mod attrs;
+pub mod equal;
+pub mod hash;
 pub mod module;
 pub mod name;
 pub mod prim;
+pub mod print;
 pub mod relax;
 pub mod tir;
 mod type_visit;

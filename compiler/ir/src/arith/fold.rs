@@ -104,7 +104,7 @@ pub fn fold(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     match op {
         And | Or => fold_logic(op, a, b),
         Min | Max if a.same_node(b) => Some(a.clone()),
-        Mod | FloorMod if !is_index(a.dtype()) && !(op == FloorMod && a.dtype().is_uint()) => None,
+        Mod | FloorMod if !(is_index(a.dtype()) || op == FloorMod && a.dtype().is_uint()) => None,
         _ => match (a.kind(), b.kind()) {
             (PrimKind::Int(x), PrimKind::Int(y)) => fold_ints(op, *x, *y, a.dtype()),
             (PrimKind::Float(x), PrimKind::Float(y)) => {

@@ -170,6 +170,30 @@ impl BinaryOp {
         self.is_comparison() || matches!(self, BinaryOp::And | BinaryOp::Or)
     }
 
+    /// Its name: `floordiv`.
+    pub fn name(self) -> &'static str {
+        use BinaryOp::*;
+        match self {
+            Add => "add",
+            Sub => "sub",
+            Mul => "mul",
+            Div => "div",
+            Mod => "truncmod",
+            FloorDiv => "floordiv",
+            FloorMod => "floormod",
+            Min => "min",
+            Max => "max",
+            Eq => "eq",
+            Ne => "ne",
+            Lt => "lt",
+            Le => "le",
+            Gt => "gt",
+            Ge => "ge",
+            And => "and",
+            Or => "or",
+        }
+    }
+
     /// Whether it compares.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::*;
@@ -297,6 +321,19 @@ pub enum IterKind {
     Opaque,
     /// A GPU thread or block index.
     ThreadIndex,
+}
+
+impl IterKind {
+    /// Its name: `spatial`.
+    pub fn name(self) -> &'static str {
+        match self {
+            IterKind::Spatial => "spatial",
+            IterKind::Reduce => "reduce",
+            IterKind::Scan => "scan",
+            IterKind::Opaque => "opaque",
+            IterKind::ThreadIndex => "thread",
+        }
+    }
 }
 
 impl PrimExpr {

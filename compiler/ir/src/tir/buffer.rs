@@ -10,6 +10,10 @@ use std::{
     sync::Arc,
 };
 
+/// The layout string of a buffer that has the default layout where that does not go without saying, as one element has
+/// that the text declares by `x: T.int32 = 0`.
+pub const DEFAULT_LAYOUT: &str = "default";
+
 /// A buffer: a typed view of memory, equal to itself and its clones only.
 #[derive(Clone, Debug)]
 pub struct Buffer(Arc<BufferNode>);
@@ -37,7 +41,8 @@ pub struct BufferNode {
     pub offset_factor: i64,
     /// Where flattening to N dimensions splits the axes.
     pub axis_separators: Vec<i64>,
-    /// The tile layout object of the text, when one is given.
+    /// The tile layout. `None` is what goes without saying: no layout in kernels with blocks (`s_tir=True`), the default
+    /// one (row-major) in others. `Some(AttrValue::None)` is none at all, [`DEFAULT_LAYOUT`] the default one.
     pub layout: Option<AttrValue>,
 }
 
@@ -85,6 +90,27 @@ impl Buffer {
     /// An identity for tables while the buffer lives.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Whether it has the default layout, in a kernel with or without blocks.
+    pub fn has_default_layout(&self, s_tir: bool) -> bool {
+        match &self.0.layout {
+            None => !s_tir,
+            Some(layout) => layout.as_str() == Some(DEFAULT_LAYOUT),
+        }
+    }
+
+    /// Whether it is one element that the text writes as a scalar variable: its name alone is the element, in loads and
+    /// stores, and `x.source` is the buffer. Depends on whether the kernel is of the dialect with blocks.
+    pub fn is_scalar(&self, s_tir: bool) -> bool {
+        let node = &self.0;
+        node.shape.len() == 1
+            && node.shape[0].as_int() == Some(1)
+            && node.strides.is_empty()
+            && node.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0))
+            && matches!(node.align, 0 | 64)
+            && node.offset_factor <= 1
+            && self.has_default_layout(s_tir)
     }
 
     /// A changed copy: a different buffer.

@@ -10,6 +10,6 @@ mod func;
 mod stmt;
 mod visit;
 
-pub use buffer::{Buffer, BufferNode, Region};
+pub use buffer::{Buffer, BufferNode, DEFAULT_LAYOUT, Region};
 pub use func::{Param, PrimFunc};
 pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, Stmt, StmtKind};

@@ -1,0 +1,118 @@
+//! Equality of expressions and types over the same variables.
+
+use super::difference::same_attrs;
+use crate::{
+    PrimExpr, TensorShape, TensorType, Type,
+    prim::{IterVar, PrimCall, PrimKind, Reduce, Reducer},
+    types::ShapeType,
+};
+use std::sync::Arc;
+
+/// Whether two expressions are the same operations on the same variables. (That `a + b` equals `b + a` is for
+/// [`arith`](crate::arith) to say.)
+pub fn exprs(a: &PrimExpr, b: &PrimExpr) -> bool {
+    use PrimKind::*;
+    if a.same_node(b) {
+        return true;
+    }
+    if a.ty() != b.ty() {
+        return false;
+    }
+    match (a.kind(), b.kind()) {
+        (Var(x), Var(y)) => x == y,
+        (Int(x), Int(y)) => x == y,
+        (Float(x), Float(y)) => x.to_bits() == y.to_bits(),
+        (Str(x), Str(y)) => x == y,
+        (Binary(f, a, b), Binary(g, c, d)) => f == g && exprs(a, c) && exprs(b, d),
+        (Not(x), Not(y)) | (Cast(x), Cast(y)) | (Broadcast(x), Broadcast(y)) => exprs(x, y),
+        (Select(a, b, c), Select(d, e, f)) => exprs(a, d) && exprs(b, e) && exprs(c, f),
+        (Load(x, i, m), Load(y, j, n)) => x == y && dims(i, j) && option(m, n),
+        (Ramp(a, b), Ramp(c, d)) => exprs(a, c) && exprs(b, d),
+        (Shuffle(a, b), Shuffle(c, d)) => dims(a, c) && dims(b, d),
+        (Let(x, a, b), Let(y, c, d)) => x == y && exprs(a, c) && exprs(b, d),
+        (Call(x), Call(y)) => calls(x, y),
+        (Reduce(x), Reduce(y)) => reductions(x, y),
+        _ => false,
+    }
+}
+
+/// Whether two lists of expressions are the same.
+pub fn dims(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| exprs(a, b))
+}
+
+/// Whether two types of one function are the same.
+pub fn types(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Any, Type::Any) | (Type::String, Type::String) => true,
+        (Type::Prim(a), Type::Prim(b)) => a == b,
+        (Type::Shape(a), Type::Shape(b)) => match (a, b) {
+            (ShapeType::Known(a), ShapeType::Known(b)) => dims(a, b),
+            (ShapeType::Rank(a), ShapeType::Rank(b)) => a == b,
+            (ShapeType::Unknown, ShapeType::Unknown) => true,
+            _ => false,
+        },
+        (Type::Tensor(a), Type::Tensor(b)) => tensors(a, b),
+        (Type::Tuple(a), Type::Tuple(b)) => all_types(a, b),
+        (Type::Callable(a), Type::Callable(b)) => {
+            let params = match (&a.params, &b.params) {
+                (Some(a), Some(b)) => all_types(a, b),
+                (None, None) => true,
+                _ => false,
+            };
+            params && types(&a.ret, &b.ret) && a.pure == b.pure && a.derive == b.derive
+        }
+        (Type::DTensor(a), Type::DTensor(b)) => {
+            tensors(&a.tensor, &b.tensor) && a.mesh == b.mesh && a.placement == b.placement
+        }
+        _ => false,
+    }
+}
+
+fn all_types(a: &[Type], b: &[Type]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| types(a, b))
+}
+
+fn tensors(a: &TensorType, b: &TensorType) -> bool {
+    let devices = match (&a.vdevice, &b.vdevice) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b) || (a.kind(), a.index, &a.scope) == (b.kind(), b.index, &b.scope),
+        (None, None) => true,
+        _ => false,
+    };
+    let shapes = match (&a.shape, &b.shape) {
+        (TensorShape::Known(a), TensorShape::Known(b)) => dims(a, b),
+        (TensorShape::Rank(a), TensorShape::Rank(b)) => a == b,
+        (TensorShape::Var(a, _), TensorShape::Var(b, _)) => a == b,
+        (TensorShape::Unknown, TensorShape::Unknown) => true,
+        _ => false,
+    };
+    devices && shapes && a.dtype == b.dtype
+}
+
+fn option(a: &Option<PrimExpr>, b: &Option<PrimExpr>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => exprs(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+fn calls(a: &PrimCall, b: &PrimCall) -> bool {
+    a.callee == b.callee && dims(&a.args, &b.args) && same_attrs(&a.attrs, &b.attrs)
+}
+
+fn reductions(a: &Reduce, b: &Reduce) -> bool {
+    let axis = |a: &IterVar, b: &IterVar| a.var == b.var;
+    a.index == b.index
+        && reducers(&a.combiner, &b.combiner)
+        && dims(&a.source, &b.source)
+        && dims(&a.init, &b.init)
+        && a.axes.len() == b.axes.len()
+        && a.axes.iter().zip(&b.axes).all(|(a, b)| axis(a, b))
+        && exprs(&a.condition, &b.condition)
+}
+
+fn reducers(a: &Arc<Reducer>, b: &Arc<Reducer>) -> bool {
+    Arc::ptr_eq(a, b)
+        || a.lhs == b.lhs && a.rhs == b.rhs && dims(&a.result, &b.result) && dims(&a.identity, &b.identity)
+}

@@ -1,0 +1,230 @@
+//! Buffers: declarations, allocations, parameters.
+
+use super::{
+    names::Entity,
+    printer::{Printer, hint},
+};
+use crate::{
+    AttrValue, DType, PrimExpr,
+    prim::Var,
+    tir::{Buffer, MatchBuffer},
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// Alignment in bytes that goes without saying.
+const DEFAULT_ALIGN: i64 = 64;
+
+/// Where a buffer stands, for what its text says.
+pub(super) enum Place<'s> {
+    /// As a parameter.
+    Param(&'s Signature<'s>),
+    /// In a statement that gives it a name.
+    Statement,
+    /// In a statement that gives it a name over existing memory: what it holds besides.
+    Match,
+}
+
+/// What decides which dimensions of a parameter stand in quotes.
+pub(super) struct Signature<'s> {
+    /// Symbolic variables with a `TypeVar` line: expressions over them are quoted.
+    pub type_vars: &'s FxHashSet<Var>,
+    /// Variables that parameters to the left define; the first expression over another is quoted and defines it.
+    pub bound: &'s FxHashSet<Var>,
+}
+
+impl Printer<'_> {
+    /// The name of a buffer; one that nothing defined gets its own.
+    pub fn buffer_name(&mut self, buffer: &Buffer) -> Rc<str> {
+        match self.names.get(&Entity::Buffer(buffer.clone())) {
+            Some(name) => name,
+            None => self.define_buffer(buffer),
+        }
+    }
+
+    /// Names a buffer, and its pointer after it, in the innermost scope.
+    pub fn define_buffer(&mut self, buffer: &Buffer) -> Rc<str> {
+        let name = self.names.define(Entity::Buffer(buffer.clone()), hint(&buffer.name, "buffer"));
+        let data = Entity::Scalar(buffer.data.clone());
+        if self.names.get(&data).is_none() {
+            let object = if buffer.is_scalar(self.s_tir) { ".source" } else { "" };
+            let scope = self.names.depth();
+            self.names.alias_in(scope, data, Rc::from(format!("{name}{object}.data")));
+        }
+        name
+    }
+
+    /// Prints `name = T.method(shape, …)` for a buffer that lives from here on.
+    pub fn alloc_line(&mut self, method: &str, buffer: &Buffer, extra: &crate::Attrs) {
+        let name = self.define_buffer(buffer);
+        self.push(&name);
+        self.push(" = ");
+        self.tir(method);
+        self.push("(");
+        self.buffer_args(buffer, &Place::Statement, method.starts_with("alloc_local") || method == "alloc_shared");
+        if !extra.is_empty() {
+            self.push(", annotations=");
+            self.attr_dict(extra, |_, _| false);
+        }
+        self.push(")");
+        self.end_line();
+    }
+
+    /// Prints a declaration of a buffer over existing memory.
+    pub fn decl_line(&mut self, buffer: &Buffer) {
+        let data = self.names.get(&Entity::Scalar(buffer.data.clone()));
+        let name = self.define_buffer(buffer);
+        self.push(&name);
+        self.push(" = ");
+        if buffer.is_scalar(self.s_tir) {
+            self.decl_scalar(buffer, data);
+            return self.end_line();
+        }
+        self.tir("decl_buffer(");
+        self.shape_and_dtype(buffer, &Place::Statement);
+        if let Some(data) = data {
+            self.push(", data=");
+            self.push(&data);
+        }
+        self.buffer_keywords(buffer, &Place::Statement, false);
+        self.push(")");
+        self.end_line();
+    }
+
+    fn decl_scalar(&mut self, buffer: &Buffer, data: Option<Rc<str>>) {
+        self.tir("decl_scalar(");
+        self.tir(&buffer.dtype.to_string());
+        if let Some(data) = data {
+            self.push(", data=");
+            self.push(&data);
+        }
+        self.push(", elem_offset=");
+        match &buffer.elem_offset {
+            Some(offset) => self.expr(offset),
+            None => self.push("0"),
+        }
+        self.push(", scope=");
+        self.quote(&buffer.scope);
+        self.push(")");
+    }
+
+    /// Prints `B = T.match_buffer(A[0:4], …)` in a block.
+    pub fn match_line(&mut self, matched: &MatchBuffer) {
+        let name = self.define_buffer(&matched.buffer);
+        let text = self.capture(|p| {
+            p.push(&name);
+            p.push(" = ");
+            p.tir("match_buffer(");
+            p.region(&matched.source);
+            p.push(", ");
+            p.buffer_args(&matched.buffer, &Place::Match, false);
+            p.push(")");
+        });
+        self.whole_line(&text);
+    }
+
+    /// Appends the type of a parameter: `T.Buffer((n, 4), "float32")`.
+    pub fn buffer_type(&mut self, buffer: &Buffer, signature: &Signature) {
+        self.tir("Buffer(");
+        self.buffer_args(buffer, &Place::Param(signature), false);
+        self.push(")");
+    }
+
+    fn buffer_args(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
+        self.shape_and_dtype(buffer, place);
+        self.buffer_keywords(buffer, place, scope_is_said);
+    }
+
+    fn shape_and_dtype(&mut self, buffer: &Buffer, place: &Place) {
+        let mut quoted = FxHashSet::default();
+        self.tuple(&buffer.shape, |p, dim| match place {
+            Place::Param(signature) => p.param_dim(dim, signature, &mut quoted),
+            _ => p.expr(dim),
+        });
+        if buffer.dtype != DType::FLOAT32 || matches!(place, Place::Param(_)) {
+            self.push(", ");
+            self.quote(&buffer.dtype.to_string());
+        }
+    }
+
+    /// Appends a dimension of a parameter. `defined` collects the variables that quoted dimensions of the same buffer
+    /// define.
+    fn param_dim(&mut self, dim: &PrimExpr, signature: &Signature, defined: &mut FxHashSet<Var>) {
+        let mut quoted = false;
+        dim.each_var(&mut |v| {
+            quoted |= match signature.type_vars.contains(v) {
+                true => dim.as_var().is_none(),
+                false => !signature.bound.contains(v) && !defined.contains(v),
+            };
+        });
+        dim.each_var(&mut |v| {
+            defined.insert(v.clone());
+        });
+        let text = self.capture(|p| p.expr(dim));
+        if quoted { self.quote(&text) } else { self.push(&text) }
+    }
+
+    fn buffer_keywords(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
+        let inline = if matches!(place, Place::Statement) { FxHashMap::default() } else { uses(buffer) };
+        let is_new = |p: &Self, e: &PrimExpr| {
+            let used_once = e.as_var().is_some_and(|v| inline.get(v) == Some(&1));
+            used_once && e.as_var().is_some_and(|v| p.names.get(&Entity::Scalar(v.clone())).is_none())
+        };
+        if !buffer.strides.is_empty() {
+            self.push(", strides=");
+            self.tuple(buffer.strides.iter().enumerate(), |p, (i, stride)| match stride.as_var() {
+                Some(v) if is_new(p, stride) => {
+                    p.name_part(buffer, v, &format!(".strides[{i}]"));
+                    p.quote(v.name());
+                }
+                _ => p.expr(stride),
+            });
+        }
+        let mut factor_is_said = buffer.offset_factor > 1;
+        match &buffer.elem_offset {
+            Some(offset) if is_new(self, offset) => {
+                if let Some(v) = offset.as_var() {
+                    self.name_part(buffer, v, ".elem_offset");
+                }
+                factor_is_said = true;
+            }
+            Some(offset) => {
+                self.push(", elem_offset=");
+                self.expr(offset);
+            }
+            None => {}
+        }
+        if buffer.scope != "global" && !scope_is_said {
+            self.push(", scope=");
+            self.quote(&buffer.scope);
+        }
+        if !matches!(buffer.align, 0 | DEFAULT_ALIGN) {
+            self.show(format_args!(", align={}", buffer.align));
+        }
+        if factor_is_said {
+            self.show(format_args!(", offset_factor={}", buffer.offset_factor.max(1)));
+        }
+        match &buffer.layout {
+            Some(AttrValue::None) if self.s_tir => {}
+            Some(layout) if !buffer.has_default_layout(self.s_tir) => {
+                self.push(", layout=");
+                self.attr(layout);
+            }
+            _ => {}
+        }
+    }
+
+    /// Has a variable that a buffer defines be written as a part of the buffer.
+    fn name_part(&mut self, buffer: &Buffer, var: &Var, part: &str) {
+        let name = self.buffer_name(buffer);
+        let scope = self.names.depth();
+        self.names.alias_in(scope, Entity::Scalar(var.clone()), Rc::from(format!("{name}{part}")));
+    }
+}
+
+/// How often each variable occurs in a buffer's type.
+fn uses(buffer: &Buffer) -> FxHashMap<Var, usize> {
+    let mut counts = FxHashMap::default();
+    buffer.each_expr(&mut |e| e.each_var(&mut |v| *counts.entry(v.clone()).or_insert(0) += 1));
+    counts
+}

@@ -1,0 +1,177 @@
+//! Objects without a notation of their own, written as JSON in front of the module: `metadata["ir.GenericConst"][0]`.
+
+use super::{json::Graph, literal, printer::Printer};
+use crate::{Name, Tensor, relax::Constant};
+use rustc_hash::FxHashMap;
+use std::{collections::BTreeMap, sync::Arc};
+
+const CONSTANT: &str = "ir.GenericConst";
+const TENSOR: &str = "ffi.Tensor";
+const STRING: &str = "ffi.String";
+const SCALAR_STRING: &str = "ir.StringImm";
+
+/// The objects met so far: arrays by type key.
+#[derive(Default)]
+pub(super) struct Metadata {
+    arrays: BTreeMap<Name, Vec<Object>>,
+    seen: FxHashMap<Identity, usize>,
+}
+
+enum Object {
+    Constant(Tensor),
+    Tensor(Tensor),
+    Str(Name),
+    ScalarStr(Name),
+    Opaque(Arc<str>),
+}
+
+/// What makes two objects of one array the same.
+#[derive(PartialEq, Eq, Hash)]
+enum Identity {
+    Address(Name, usize),
+    Text(Name, Name),
+}
+
+impl Metadata {
+    fn add(&mut self, key: &Name, identity: Identity, object: Object) -> usize {
+        let array = self.arrays.entry(key.clone()).or_default();
+        let index = *self.seen.entry(identity).or_insert(array.len());
+        if index == array.len() {
+            array.push(object);
+        }
+        index
+    }
+
+    /// Whether the text refers to any object.
+    pub fn is_empty(&self) -> bool {
+        self.arrays.is_empty()
+    }
+
+    /// The constants of graphs, in order.
+    pub fn constants(&self) -> Vec<Tensor> {
+        let constant = |o: &Object| match o {
+            Object::Constant(tensor) => Some(tensor.clone()),
+            _ => None,
+        };
+        self.arrays.get(CONSTANT).into_iter().flatten().filter_map(constant).collect()
+    }
+
+    /// The statement that defines the objects.
+    pub fn text(&self) -> String {
+        let mut graph = Graph::default();
+        let mut entries = Vec::new();
+        for (key, objects) in &self.arrays {
+            entries.push(graph.string(key));
+            let elements: Vec<usize> = objects.iter().map(|o| o.node(&mut graph, key)).collect();
+            entries.push(graph.array("ffi.Array", &elements));
+        }
+        let root = graph.array("ffi.Map", &entries);
+        let mut text = String::from("metadata = tvm.ir.load_json(\"\"\"");
+        for line in graph.finish(root).split_inclusive('\n') {
+            literal::escape(&mut text, line.trim_end_matches('\n'));
+            text.push_str(if line.ends_with('\n') { "\n" } else { "" });
+        }
+        text.push_str("\"\"\")\n");
+        text
+    }
+}
+
+impl Object {
+    fn node(&self, graph: &mut Graph, key: &str) -> usize {
+        match self {
+            Object::Constant(tensor) => graph.constant(tensor),
+            Object::Tensor(tensor) => graph.tensor(tensor),
+            Object::Str(text) => graph.string(text),
+            Object::ScalarStr(text) => graph.scalar_string(text),
+            Object::Opaque(json) => graph.opaque(key, json),
+        }
+    }
+}
+
+impl Printer<'_> {
+    /// Appends a constant of a graph: a scalar by its value, others by reference to metadata.
+    pub fn constant(&mut self, constant: &Constant) {
+        let tensor = &constant.tensor;
+        match scalar_text(tensor) {
+            Some(value) => {
+                self.relax("const(");
+                self.push(&value);
+                self.push(", ");
+                self.quote(&tensor.dtype().to_string());
+                self.push(")");
+            }
+            None => {
+                let key = Name::from(CONSTANT);
+                let identity = Identity::Address(key.clone(), address(tensor));
+                let index = self.metadata.add(&key, identity, Object::Constant(tensor.clone()));
+                self.reference(&key, index);
+            }
+        }
+    }
+
+    /// Appends a reference to a tensor.
+    pub fn tensor(&mut self, tensor: &Tensor) {
+        let key = Name::from(TENSOR);
+        let identity = Identity::Address(key.clone(), address(tensor));
+        let index = self.metadata.add(&key, identity, Object::Tensor(tensor.clone()));
+        self.reference(&key, index);
+    }
+
+    /// Appends a string; one of several lines by reference.
+    pub fn string(&mut self, text: &Name) {
+        self.string_of(STRING, text, Object::Str);
+    }
+
+    /// Appends a string that is an operand of a scalar expression.
+    pub fn scalar_string(&mut self, text: &Name) {
+        self.string_of(SCALAR_STRING, text, Object::ScalarStr);
+    }
+
+    /// Appends a reference to an object kept as it was read.
+    pub fn opaque(&mut self, key: &Name, json: &Arc<str>) {
+        let identity = Identity::Text(key.clone(), Name::from(json.clone()));
+        let index = self.metadata.add(key, identity, Object::Opaque(json.clone()));
+        self.reference(key, index);
+    }
+
+    fn string_of(&mut self, key: &str, text: &Name, object: fn(Name) -> Object) {
+        if !text.contains('\n') {
+            return self.quote(text);
+        }
+        let key = Name::from(key);
+        let index = self.metadata.add(&key, Identity::Text(key.clone(), text.clone()), object(text.clone()));
+        self.reference(&key, index);
+    }
+
+    fn reference(&mut self, key: &str, index: usize) {
+        self.push("metadata[");
+        self.quote(key);
+        self.show(format_args!("][{index}]"));
+    }
+}
+
+fn address(tensor: &Tensor) -> usize {
+    std::ptr::from_ref(tensor.as_dl()) as usize
+}
+
+/// The value of a scalar of a common dtype.
+fn scalar_text(tensor: &Tensor) -> Option<String> {
+    use crate::DType;
+    if !tensor.shape().is_empty() {
+        return None;
+    }
+    let bytes = tensor.as_bytes().ok()?;
+    let mut text = String::new();
+    match tensor.dtype() {
+        DType::INT8 => text = i8::from_le_bytes(bytes.try_into().ok()?).to_string(),
+        DType::INT16 => text = i16::from_le_bytes(bytes.try_into().ok()?).to_string(),
+        DType::INT32 => text = i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
+        DType::INT64 => text = i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
+        DType::BOOL => text.push_str(if bytes.first() == Some(&0) { "False" } else { "True" }),
+        DType::FLOAT16 => literal::float(&mut text, half::f16::from_le_bytes(bytes.try_into().ok()?).to_f64()),
+        DType::FLOAT32 => literal::float(&mut text, f32::from_le_bytes(bytes.try_into().ok()?).into()),
+        DType::FLOAT64 => literal::float(&mut text, f64::from_le_bytes(bytes.try_into().ok()?)),
+        _ => return None,
+    }
+    Some(text)
+}

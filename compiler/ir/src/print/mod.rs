@@ -1,0 +1,108 @@
+//! Text: TVMScript exactly as TVM 0.27 prints it, in the form that every Python version reads.
+//!
+//! In goes any module, well-formed or not, out comes text that reads back as the same module; printing what was read
+//! gives the same text again. The work is linear in the length of the text. Names come from the program and are made
+//! unique; the order of functions is fixed (kernels, external functions, graphs, each by name, then `main`).
+//!
+//! One [`Printer`] walks the module and appends lines. Three things are not known when their place in the text comes
+//! and are inserted afterwards: the header's comments (which namespaces occur), `TypeVar` lines (which symbolic
+//! variables occur in signatures), and the first lines of function bodies (`cls = Module`, `m = T.int64()`).
+mod attr;
+mod block;
+mod buffer;
+mod expr;
+mod function;
+mod json;
+mod literal;
+mod metadata;
+mod module;
+mod names;
+mod operand;
+mod prim_func;
+mod printer;
+mod stmt;
+#[cfg(test)]
+mod tests;
+mod types;
+mod value;
+
+use crate::{Module, Name, PrimExpr, Tensor, Type, module::Function, tir::Stmt};
+use printer::{Dialect, Printer};
+use std::fmt;
+
+/// What to print.
+#[derive(Clone, Copy, Debug)]
+pub struct PrintOptions {
+    /// Whether constants and other objects without a notation of their own are written out in front of the module.
+    /// Without them the text ends with a comment that says so, and can be read only beside a file of tensors.
+    pub show_meta: bool,
+}
+
+impl Default for PrintOptions {
+    /// Everything: text that can be read back on its own.
+    fn default() -> Self {
+        PrintOptions { show_meta: true }
+    }
+}
+
+/// The text of a module.
+pub fn module_text(module: &Module, options: &PrintOptions) -> String {
+    module::print(module, options).0
+}
+
+/// The constants that the text of a module refers to as `metadata["ir.GenericConst"][i]`, in order.
+pub fn constants(module: &Module) -> Vec<Tensor> {
+    module::print(module, &PrintOptions { show_meta: false }).1
+}
+
+/// The text of one function, as it stands without a class around it, without metadata.
+pub fn function_text(name: &Name, function: &Function) -> String {
+    let mut module = Module { bare: true, ..Module::default() };
+    module.functions.insert(name.clone(), function.clone());
+    module_text(&module, &PrintOptions { show_meta: false })
+}
+
+/// The text of a type.
+pub fn type_text(ty: &Type) -> String {
+    Printer::new(None, Dialect::Relax).fragment(|p| p.ty(ty))
+}
+
+/// The text of a scalar expression in a kernel: `i * T.int64(4)`.
+pub fn expr_text(expr: &PrimExpr) -> String {
+    Printer::new(None, Dialect::Tir).fragment(|p| p.expr(expr))
+}
+
+/// The text of a scalar expression in a graph, where integers are int64: `n * 4`.
+pub fn dim_text(expr: &PrimExpr) -> String {
+    Printer::new(None, Dialect::Relax).fragment(|p| p.expr(expr))
+}
+
+/// The text of a statement; variables from outside it stand as free names.
+pub fn stmt_text(stmt: &Stmt) -> String {
+    Printer::new(None, Dialect::Tir).statements(stmt)
+}
+
+impl fmt::Display for Module {
+    /// The text without constants; [`module_text`] gives them as well.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&module_text(self, &PrintOptions { show_meta: false }))
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&type_text(self))
+    }
+}
+
+impl fmt::Display for PrimExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&expr_text(self))
+    }
+}
+
+impl fmt::Display for Stmt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&stmt_text(self))
+    }
+}
