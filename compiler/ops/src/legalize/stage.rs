@@ -87,17 +87,17 @@ impl Builder<'_> {
         f: impl FnOnce(&[PrimExpr], &[PrimExpr]) -> PrimExpr,
     ) {
         let wide = accumulator(to.dtype);
-        if wide != to.dtype {
-            let sum = self.temp(&format!("{}_acc", to.name), to.shape.clone(), wide);
-            self.reduce(&sum, over, how, |i, k| f(i, k).cast(wide));
-            return self.compute(to, |i| PrimExpr::load(&sum, i.to_vec()).cast(to.dtype));
-        }
-        let how = how.on(to.dtype);
-        let identity = how.identity(to.dtype);
+        let how = how.on(wide);
+        let identity = how.identity(wide);
         if over.iter().any(|(_, extent)| dims::is(extent, 0)) {
-            return self.compute(to, |_| identity);
+            return self.compute(to, |_| identity.cast(to.dtype));
         }
-        self.fold(&[to], over, vec![identity], |acc, i, k| vec![how.apply(acc[0].clone(), f(i, k))]);
+        let short = wide != to.dtype;
+        let sum = if short { self.temp(&format!("{}_acc", to.name), to.shape.clone(), wide) } else { to.clone() };
+        self.fold(&[&sum], over, vec![identity], |acc, i, k| vec![how.apply(acc[0].clone(), f(i, k).cast(wide))]);
+        if short {
+            self.compute(to, |i| PrimExpr::load(&sum, i.to_vec()).cast(to.dtype));
+        }
     }
 
     /// Fills buffers of one shape by folding tuples over axes: `f` takes what is folded so far, the index and the
