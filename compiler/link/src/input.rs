@@ -180,7 +180,7 @@ fn place_of(object: usize, name: &str, flags: SectionFlags) -> Result<Option<Pla
 
 fn value_of(symbol: &object::Symbol<'_, '_>, chunk_of: &FxHashMap<object::SectionIndex, usize>) -> Value {
     match symbol.section() {
-        SymbolSection::Absolute => Value::Absolute(symbol.address()),
+        SymbolSection::Absolute | SymbolSection::None => Value::Absolute(symbol.address()),
         SymbolSection::Section(index) => match chunk_of.get(&index) {
             Some(&chunk) => Value::Place { chunk, offset: symbol.address() },
             None => Value::Undefined { weak: true },

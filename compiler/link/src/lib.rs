@@ -1,16 +1,16 @@
 //! Objects and an executable's image into one shared library, with no linker on the machine.
 //!
-//! In go relocatable ELF64 objects for x86-64 (kernels) and blobs (the executable's image); out come the bytes of a
-//! shared library that `dlopen` loads, and that `readelf`, `objdump` and `nm` understand. The same input makes the same
+//! In go relocatable ELF64 objects for x86-64 (kernels) and an executable's image; out come the bytes of a shared library
+//! that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The same input makes the same
 //! bytes.
 //!
 //! - Every global symbol of default visibility is exported; hidden ones join objects only.
-//! - `__hammock_runtime` ([`RUNTIME_TABLE`]) is the one pointer through which kernels reach the runtime: eight zero
-//!   bytes, exported, which whoever loads the library fills in. Objects refer to it as an undefined symbol.
-//! - Blobs are mapped read-only and lazily, each at the start of a page, under names of their own; beside each stands
-//!   its length, a 64-bit number named like the blob with `_size` appended.
+//! - [`RUNTIME_SYMBOL`] is the one pointer through which kernels reach the runtime: eight zero bytes, exported, which
+//!   whoever loads the library fills in. Objects refer to it as an undefined symbol.
+//! - The image is mapped read-only and lazily, at the start of a page, under the name [`image::SYMBOL`].
 //! - What no object defines is bound to libc or libm when those define it (all at load, none lazily); anything else
 //!   undefined is an error here, not when the library is loaded.
+//! - The file ends with the runtime's seal ([`seal`]).
 //!
 //! Not supported, with an error that says so: thread-local storage, constructors, code that is not
 //! position-independent.
@@ -27,37 +27,29 @@ mod write;
 
 pub use error::LinkError;
 
+use hammock_runtime::{
+    image,
+    library::{RUNTIME_SYMBOL, seal},
+};
 use input::{Chunk, Inputs};
 use layout::{PAGE, Place};
 use resolve::{Resolved, Slots};
 
-/// The exported pointer through which kernels reach the runtime.
-pub const RUNTIME_TABLE: &str = "__hammock_runtime";
-
-/// Data to carry along.
-#[derive(Clone, Copy, Debug)]
-pub struct Blob<'a> {
-    /// The name it is exported under.
-    pub symbol: &'a str,
-    /// The bytes.
-    pub bytes: &'a [u8],
-}
-
-/// Links objects and blobs into the bytes of a shared library.
+/// Links objects and an image ([`image::Image::save`]) into the bytes of a sealed shared library. With an empty image the
+/// library holds kernels only.
 ///
 /// # Errors
 /// When an object is damaged or needs what a kernel library has not, and when symbols clash or are missing.
-pub fn link(objects: &[&[u8]], blobs: &[Blob<'_>]) -> Result<Vec<u8>, LinkError> {
-    let sizes: Vec<(String, [u8; 8])> =
-        blobs.iter().map(|b| (format!("{}_size", b.symbol), (b.bytes.len() as u64).to_le_bytes())).collect();
+pub fn link(objects: &[&[u8]], image: &[u8]) -> Result<Vec<u8>, LinkError> {
     let mut inputs = Inputs::read(objects)?;
     let own = |place, name, align, data, size| Chunk { place, align, size, data, object: objects.len(), name };
-    inputs.add(RUNTIME_TABLE, own(Place::Bss, RUNTIME_TABLE, 8, &[], 8));
-    for (blob, (size_name, size)) in blobs.iter().zip(&sizes) {
-        inputs.add(blob.symbol, own(Place::Image, blob.symbol, PAGE, blob.bytes, blob.bytes.len() as u64));
-        inputs.add(size_name, own(Place::ReadOnly, size_name, 8, size, 8));
+    inputs.add(RUNTIME_SYMBOL, own(Place::Bss, RUNTIME_SYMBOL, 8, &[], 8));
+    if !image.is_empty() {
+        inputs.add(image::SYMBOL, own(Place::Image, image::SYMBOL, PAGE, image, image.len() as u64));
     }
     let resolved = Resolved::new(&inputs.symbols)?;
     let (slots, stored) = Slots::scan(&inputs, &resolved.targets)?;
-    write::write(&inputs, &resolved, &slots, &stored)
+    let mut bytes = write::write(&inputs, &resolved, &slots, &stored)?;
+    seal::seal(&mut bytes);
+    Ok(bytes)
 }

@@ -1,6 +1,10 @@
 //! Objects written by hand, linked, loaded and called.
 
-use hammock_link::{Blob, LinkError, RUNTIME_TABLE, link};
+use hammock_link::{LinkError, link};
+use hammock_runtime::{
+    image,
+    library::{RUNTIME_SYMBOL, seal},
+};
 use libloading::Library;
 use object::{
     Architecture, BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope, elf,
@@ -121,36 +125,31 @@ fn calls_cross_objects_and_reach_the_c_library() {
 #[test]
 fn the_runtime_table_is_one_writable_pointer() {
     let mut asm = Assembler::new();
-    let table = asm.undefined(RUNTIME_TABLE);
+    let table = asm.undefined(RUNTIME_SYMBOL);
     add_got_reader(&mut asm, "table", table, elf::R_X86_64_REX_GOTPCRELX);
     let (library, _file) = load(&link(&[&asm.finish()], &[]).unwrap());
     assert_eq!(call(&library, "table"), 0);
     // SAFETY: the linker reserves eight writable bytes for it.
-    unsafe { *address(&library, RUNTIME_TABLE).cast::<i64>() = 99 };
+    unsafe { *address(&library, RUNTIME_SYMBOL).cast::<i64>() = 99 };
     assert_eq!(call(&library, "table"), 99);
 }
 
 #[test]
-fn blobs_are_page_aligned_and_know_their_length() {
-    let (a, b) = (vec![7u8; 10_000], b"tail".to_vec());
-    let blobs = [Blob { symbol: "image_a", bytes: &a }, Blob { symbol: "image_b", bytes: &b }];
-    let (library, _file) = load(&link(&[], &blobs).unwrap());
-    for blob in blobs {
-        let start = address(&library, blob.symbol);
-        assert_eq!(start as usize % 4096, 0);
-        // SAFETY: the length stands beside the blob, and the blob is that long.
-        let found = unsafe {
-            let size = *address(&library, &format!("{}_size", blob.symbol)).cast::<u64>();
-            std::slice::from_raw_parts(start, size as usize)
-        };
-        assert_eq!(found, blob.bytes);
-    }
+fn the_image_is_page_aligned_and_the_file_sealed() {
+    let bytes = vec![7u8; 10_000];
+    let linked = link(&[], &bytes).unwrap();
+    assert_eq!(seal::check(&linked), Ok(()));
+    let (library, _file) = load(&linked);
+    let start = address(&library, image::SYMBOL);
+    assert_eq!(start as usize % 4096, 0);
+    // SAFETY: the image is that long.
+    assert_eq!(unsafe { std::slice::from_raw_parts(start, bytes.len()) }, bytes);
 }
 
 #[test]
 fn an_empty_library_loads() {
     let (library, _file) = load(&link(&[], &[]).unwrap());
-    assert!(!address(&library, RUNTIME_TABLE).is_null());
+    assert!(!address(&library, RUNTIME_SYMBOL).is_null());
 }
 
 #[test]
@@ -184,12 +183,12 @@ fn code_with_absolute_addresses_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever mixture of data, zeros and blobs: the bytes are found again, and linking twice gives the same file.
+    /// Whatever mixture of data, zeros and image: the bytes are found again, and linking twice gives the same file.
     #[test]
     fn data_survives_and_linking_is_deterministic(
         data in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 0..6),
         zeros in 0u64..9000,
-        blob in prop::collection::vec(any::<u8>(), 0..9000),
+        image in prop::collection::vec(any::<u8>(), 0..9000),
     ) {
         let mut asm = Assembler::new();
         for (i, bytes) in data.iter().enumerate() {
@@ -201,9 +200,9 @@ proptest! {
             let at = asm.0.append_section_bss(id, zeros, 8);
             asm.symbol("zeros", SymbolSection::Section(id), at, SymbolKind::Data);
         }
-        let (object, blobs) = (asm.finish(), [Blob { symbol: "image", bytes: &blob }]);
-        let bytes = link(&[&object], &blobs).unwrap();
-        prop_assert_eq!(&bytes, &link(&[&object], &blobs).unwrap());
+        let object = asm.finish();
+        let bytes = link(&[&object], &image).unwrap();
+        prop_assert_eq!(&bytes, &link(&[&object], &image).unwrap());
         let (library, _file) = load(&bytes);
         for (i, expected) in data.iter().enumerate() {
             // SAFETY: the symbol stands before that many bytes.

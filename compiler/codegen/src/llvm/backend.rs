@@ -1,0 +1,107 @@
+//! LLVM itself: reading the text, verifying, optimising, emitting.
+//!
+//! Pass pipelines are fixed strings, since LLVM stops the whole process over a wrong one.
+
+use super::{Cpu, LlvmError, ir_text};
+use hammock_kernels::FlatKernel;
+use inkwell::{
+    OptimizationLevel,
+    context::Context,
+    memory_buffer::MemoryBuffer,
+    module::Module,
+    passes::PassBuilderOptions,
+    targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple},
+};
+use std::sync::Once;
+
+/// How much LLVM optimises. Kernels are vectorised and unrolled before they get here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OptLevel {
+    /// Nothing: for reading the code.
+    None,
+    /// What explicit vectors need: slots to registers, common subexpressions, invariant code out of loops.
+    Lean,
+    /// The same, and inner loops with known bounds written out.
+    Unroll,
+    /// LLVM's own most thorough pipeline.
+    Full,
+}
+
+/// What to emit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// A relocatable object.
+    Object,
+    /// Optimised textual IR.
+    Ir,
+    /// Assembly.
+    Assembly,
+}
+
+const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),instcombine)";
+const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),instcombine,\
+                      loop(loop-unroll-full),sroa,instcombine,gvn,dse)";
+
+impl OptLevel {
+    fn passes(self) -> Option<&'static str> {
+        match self {
+            OptLevel::None => None,
+            OptLevel::Lean => Some(LEAN),
+            OptLevel::Unroll => Some(UNROLL),
+            OptLevel::Full => Some("default<O3>"),
+        }
+    }
+
+    fn codegen(self) -> OptimizationLevel {
+        match self {
+            OptLevel::None => OptimizationLevel::None,
+            OptLevel::Lean | OptLevel::Unroll => OptimizationLevel::Default,
+            OptLevel::Full => OptimizationLevel::Aggressive,
+        }
+    }
+}
+
+/// The processor of this machine.
+pub fn host() -> Cpu {
+    let text = |s: inkwell::support::LLVMString| s.to_string();
+    Cpu { name: text(TargetMachine::get_host_cpu_name()), features: text(TargetMachine::get_host_cpu_features()) }
+}
+
+/// Compiles kernels as one module.
+///
+/// # Errors
+/// When a kernel uses what has no native form, or LLVM fails.
+pub fn compile(kernels: &[&FlatKernel], cpu: &Cpu, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
+    let text = ir_text(kernels, cpu)?;
+    let machine = machine(cpu, level)?;
+    let context = Context::create();
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernels");
+    let module = context.create_module_from_ir(buffer).map_err(|e| LlvmError::Invalid(e.to_string()))?;
+    module.verify().map_err(|e| LlvmError::Invalid(e.to_string()))?;
+    if let Some(passes) = level.passes() {
+        let failed = |e: inkwell::support::LLVMString| LlvmError::Failed(e.to_string());
+        module.run_passes(passes, &machine, PassBuilderOptions::create()).map_err(failed)?;
+    }
+    emit_module(&module, &machine, emit)
+}
+
+fn emit_module(module: &Module<'_>, machine: &TargetMachine, emit: Emit) -> Result<Vec<u8>, LlvmError> {
+    let file_type = match emit {
+        Emit::Ir => return Ok(module.print_to_string().to_bytes().to_vec()),
+        Emit::Object => FileType::Object,
+        Emit::Assembly => FileType::Assembly,
+    };
+    let bytes = machine.write_to_memory_buffer(module, file_type).map_err(|e| LlvmError::Failed(e.to_string()))?;
+    Ok(bytes.as_slice().to_vec())
+}
+
+fn machine(cpu: &Cpu, level: OptLevel) -> Result<TargetMachine, LlvmError> {
+    static INITIALIZED: Once = Once::new();
+    INITIALIZED.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
+    let triple = TargetTriple::create("x86_64-unknown-linux-gnu");
+    let target = Target::from_triple(&triple).map_err(|e| LlvmError::Failed(e.to_string()))?;
+    let (name, features) = (&cpu.name, &cpu.features);
+    target
+        .create_target_machine(&triple, name, features, level.codegen(), RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| LlvmError::UnknownCpu(name.clone()))
+}

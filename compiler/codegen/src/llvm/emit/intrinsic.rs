@@ -1,0 +1,260 @@
+//! Intrinsic calls: what processors do, and what the C mathematics library does lane by lane.
+//!
+//! Functions such as `exp` are expanded to polynomials when kernels are lowered; those that remain are rare, and are
+//! called for each lane.
+
+use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{PrimCall, PrimCallee, PrimKind},
+};
+
+impl Emitter<'_, '_> {
+    /// The value of a call.
+    pub(super) fn call(&mut self, call: &PrimCall, e: &PrimExpr) -> Result<Value> {
+        let name = match &call.callee {
+            PrimCallee::Intrin(name) => name.as_str(),
+            PrimCallee::Global(name) => return self.call_kernel(name, &call.args, e.dtype()),
+        };
+        match (name, call.args.as_slice()) {
+            ("if_then_else", [condition, a, b]) => self.if_then_else(condition, a, b),
+            ("likely", [value]) => self.eval(value),
+            ("assume" | "tvm_storage_sync" | "prefetch", _) => Ok(Value::poison(Ty::VOID)),
+            ("undef", _) => Ok(Value::zero(register_type(e.dtype())?)),
+            ("address_of", [place]) => match place.kind() {
+                PrimKind::Load(buffer, indices, _) => self.address_of(buffer, indices),
+                _ => Err(Unsupported::Form("the address of what is no buffer element")),
+            },
+            ("tvm_access_ptr", [of, data, offset, ..]) => {
+                let (base, offset) = (self.eval(data)?, self.index(offset)?);
+                Ok(self.f.address(&base, register_type(of.dtype().element())?, &offset))
+            }
+            ("handle_add_byte_offset", [data, bytes]) => {
+                let (base, bytes) = (self.eval(data)?, self.index(bytes)?);
+                Ok(self.f.address(&base, Ty::I8, &bytes))
+            }
+            ("isnullptr", [pointer]) => {
+                let pointer = self.eval(pointer)?;
+                Ok(self.f.compare("icmp eq", &pointer, &Value::zero(Ty::PTR)))
+            }
+            ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, e.dtype()),
+            ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
+                self.call_llvm(function, args, e.dtype())
+            }
+            (_, args) => {
+                let values = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>>>()?;
+                let from = args.first().map_or(e.dtype(), PrimExpr::dtype);
+                let value = self.elementwise(name, &values, from, e.dtype())?;
+                value.ok_or_else(|| Unsupported::Intrinsic(name.into()))
+            }
+        }
+    }
+
+    /// A function of each lane of its operands; `None` for one that is not known.
+    fn elementwise(&mut self, name: &str, args: &[Value], from: DType, to: DType) -> Result<Option<Value>> {
+        let target = register_type(to)?;
+        Ok(match (name, args) {
+            ("reinterpret", [a]) if a.ty.bits() == target.bits() => Some(self.f.convert("bitcast", a, target)),
+            ("isnan" | "isinf" | "isfinite", [a]) if !from.is_floating() => {
+                let holds = name == "isfinite";
+                Some(Value::int(holds.into(), Ty::I1.with_lanes(a.ty.lanes)))
+            }
+            ("isnan" | "isinf" | "isfinite", [a]) => {
+                let wide = self.widen(a, from);
+                Some(self.classify(name, &wide))
+            }
+            _ if from.is_floating() => self.float_function(name, args, from)?,
+            (_, [a]) => self.int_unary(name, a, from),
+            (_, [a, b]) if a.ty == b.ty => self.int_binary_function(name, a, b, from),
+            ("fma", [a, b, c]) => {
+                let product = self.f.binary("mul", a, b);
+                Some(self.f.binary("add", &product, c))
+            }
+            _ => None,
+        })
+    }
+
+    fn classify(&mut self, name: &str, a: &Value) -> Value {
+        if name == "isnan" {
+            return self.f.compare("fcmp uno", a, a);
+        }
+        let size = self.magnitude(a);
+        let infinity = Value::float(f64::INFINITY, a.ty);
+        self.f.compare(if name == "isinf" { "fcmp oeq" } else { "fcmp olt" }, &size, &infinity)
+    }
+
+    fn int_unary(&mut self, name: &str, a: &Value, dtype: DType) -> Option<Value> {
+        let plain = |s: &mut Self, name: &str| s.intrinsic(name, a.ty, a.ty, &[a]);
+        Some(match name {
+            "abs" | "fabs" if !dtype.is_int() => a.clone(),
+            "abs" | "fabs" => self.intrinsic("abs", a.ty, a.ty, &[a, &Value::bool(false)]),
+            "floor" | "ceil" | "trunc" | "round" | "nearbyint" => a.clone(),
+            "bitwise_not" => self.not(a),
+            "popcount" => plain(self, "ctpop"),
+            "clz" => self.intrinsic("ctlz", a.ty, a.ty, &[a, &Value::bool(false)]),
+            _ => return None,
+        })
+    }
+
+    fn int_binary_function(&mut self, name: &str, a: &Value, b: &Value, dtype: DType) -> Option<Value> {
+        Some(match name {
+            "bitwise_and" => self.f.binary("and", a, b),
+            "bitwise_or" => self.f.binary("or", a, b),
+            "bitwise_xor" => self.f.binary("xor", a, b),
+            "shift_left" => self.shift(true, a, b, dtype.is_int()),
+            "shift_right" => self.shift(false, a, b, dtype.is_int()),
+            _ => return None,
+        })
+    }
+
+    fn float_function(&mut self, name: &str, args: &[Value], dtype: DType) -> Result<Option<Value>> {
+        let wide: Vec<Value> = args.iter().map(|a| self.widen(a, dtype)).collect();
+        let ty = wide[0].ty;
+        let all: Vec<&Value> = wide.iter().collect();
+        let result = match (name, all.as_slice()) {
+            ("rsqrt", [a]) => {
+                let root = self.intrinsic("sqrt", ty, ty, &[a]);
+                self.f.binary("fdiv", &Value::float(1.0, ty), &root)
+            }
+            ("sigmoid", [a]) => {
+                let negated = self.f.binary("fsub", &Value::float(-0.0, ty), a);
+                let Some(exp) = self.libm("exp", &[negated]) else { return Ok(None) };
+                let below = self.f.binary("fadd", &Value::float(1.0, ty), &exp);
+                self.f.binary("fdiv", &Value::float(1.0, ty), &below)
+            }
+            ("ldexp", [a, n]) if n.ty.is_int() => {
+                let instruction = if n.ty.bits() > 32 { "trunc" } else { "sext" };
+                let n = self.f.convert(instruction, n, Ty::I32.with_lanes(ty.lanes));
+                match self.libm("ldexp", &[(*a).clone(), n]) {
+                    Some(result) => result,
+                    None => return Ok(None),
+                }
+            }
+            ("nextafter", _) if ty != args[0].ty => return Ok(None),
+            (_, [_]) | (_, [_, _]) | ("fma", [_, _, _]) if all.iter().all(|a| a.ty == ty) => {
+                let direct = DIRECT.iter().find(|(tir, _, arity)| *tir == name && *arity == all.len());
+                match direct {
+                    Some((_, llvm, _)) => self.intrinsic(llvm, ty, ty, &all),
+                    None => match self.libm(name, &wide) {
+                        Some(result) => result,
+                        None => return Ok(None),
+                    },
+                }
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(self.narrow(&result, dtype)))
+    }
+
+    /// A function of the C mathematics library on each lane; `None` for one that it has not.
+    fn libm(&mut self, name: &str, args: &[Value]) -> Option<Value> {
+        let function = LIBM.iter().find(|(tir, arity)| *tir == name && *arity == args.len())?.0;
+        let ty = args[0].ty;
+        let symbol = if ty.bits() == 32 { format!("{function}f") } else { function.to_owned() };
+        let params: Vec<Ty> = args.iter().map(|a| a.ty.element()).collect();
+        let callee = self.kernel.module.declare(&symbol, ty.element(), &params);
+        Some(self.lanewise(args, ty, &mut |s, lanes| {
+            let lanes: Vec<&Value> = lanes.iter().collect();
+            s.f.call(&callee, ty.element(), &lanes)
+        }))
+    }
+
+    /// A C function: small integers are passed as `int`.
+    fn call_extern(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
+        let PrimKind::Str(name) = function.kind() else {
+            return Err(Unsupported::Form("an external function whose name is no string"));
+        };
+        let ret = if to.is_void() { Ty::VOID } else { register_type(to)? };
+        let mut values = Vec::new();
+        for arg in args {
+            let value = self.eval(arg)?;
+            let is_small = value.ty.is_int() && value.ty.bits() < 32;
+            let extend = if arg.dtype().is_int() { "sext" } else { "zext" };
+            values.push(if is_small { self.f.convert(extend, &value, Ty::I32) } else { value });
+        }
+        let params: Vec<Ty> = values.iter().map(|v| v.ty).collect();
+        let callee = self.kernel.module.declare(name, ret, &params);
+        let values: Vec<&Value> = values.iter().collect();
+        Ok(self.f.call(&callee, ret, &values))
+    }
+
+    /// An LLVM intrinsic by its name; only those that every processor has, since LLVM gives up on others.
+    fn call_llvm(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
+        let PrimKind::Str(name) = function.kind() else {
+            return Err(Unsupported::Form("an LLVM intrinsic whose name is no string"));
+        };
+        let base = name.strip_prefix("llvm.").unwrap_or(name);
+        if !DIRECT.iter().any(|(_, llvm, arity)| *llvm == base && *arity == args.len()) {
+            return Err(Unsupported::Intrinsic(name.clone()));
+        }
+        let values = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>>>()?;
+        let ty = register_type(to)?;
+        if !ty.is_float() || values.iter().any(|v| v.ty != ty) {
+            return Err(Unsupported::Intrinsic(name.clone()));
+        }
+        let values: Vec<&Value> = values.iter().collect();
+        Ok(self.intrinsic(base, ty, ty, &values))
+    }
+
+    /// Another kernel of the library, by its raw entry.
+    fn call_kernel(&mut self, name: &str, args: &[PrimExpr], to: DType) -> Result<Value> {
+        let mut values = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>>>()?;
+        let result = if to.is_void() { None } else { Some((self.f.slot(64, 64), register_type(to)?)) };
+        values.extend(result.iter().map(|(place, _)| place.clone()));
+        let params: Vec<Ty> = values.iter().map(|v| v.ty).collect();
+        let callee = self.kernel.module.declare(name, Ty::I32, &params);
+        let values: Vec<&Value> = values.iter().collect();
+        let status = self.f.call(&callee, Ty::I32, &values);
+        self.check(&status);
+        Ok(match result {
+            Some((place, ty)) => self.f.load(ty, &place, ty.lane_bytes()),
+            None => Value::poison(Ty::VOID),
+        })
+    }
+}
+
+/// Functions that LLVM compiles to instructions: TIR's name, LLVM's, number of operands.
+const DIRECT: &[(&str, &str, usize)] = &[
+    ("sqrt", "sqrt", 1),
+    ("floor", "floor", 1),
+    ("ceil", "ceil", 1),
+    ("trunc", "trunc", 1),
+    ("round", "round", 1),
+    ("nearbyint", "nearbyint", 1),
+    ("rint", "rint", 1),
+    ("abs", "fabs", 1),
+    ("fabs", "fabs", 1),
+    ("copysign", "copysign", 2),
+    ("fma", "fma", 3),
+];
+
+/// Functions of the C mathematics library under their names there, with their number of operands.
+const LIBM: &[(&str, usize)] = &[
+    ("acos", 1),
+    ("acosh", 1),
+    ("asin", 1),
+    ("asinh", 1),
+    ("atan", 1),
+    ("atan2", 2),
+    ("atanh", 1),
+    ("cos", 1),
+    ("cosh", 1),
+    ("erf", 1),
+    ("exp", 1),
+    ("exp10", 1),
+    ("exp2", 1),
+    ("expm1", 1),
+    ("fmod", 2),
+    ("hypot", 2),
+    ("ldexp", 2),
+    ("log", 1),
+    ("log10", 1),
+    ("log1p", 1),
+    ("log2", 1),
+    ("nextafter", 2),
+    ("pow", 2),
+    ("sin", 1),
+    ("sinh", 1),
+    ("tan", 1),
+    ("tanh", 1),
+];

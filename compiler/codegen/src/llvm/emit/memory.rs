@@ -1,0 +1,289 @@
+//! Loads and stores, and the memory that a kernel allocates.
+
+use super::{
+    Emitter, Result, Ty, Unsupported, Value,
+    convert::{memory_type, register_type},
+};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::PrimKind,
+    tir::{Buffer, Stmt},
+};
+
+/// The place of one access.
+enum Place {
+    /// One element, or neighbours from it on.
+    Near(Value),
+    /// Neighbours up to it, in reverse.
+    Reversed(Value),
+    /// An address for each lane.
+    Scattered(Value),
+}
+
+/// Memory up to this many bytes is taken from the stack.
+const STACK_LIMIT: i64 = 16 << 10;
+
+impl Emitter<'_, '_> {
+    /// Elements of a buffer; where the mask is off, zeros.
+    pub(super) fn load(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[PrimExpr],
+        mask: Option<&PrimExpr>,
+        dtype: DType,
+    ) -> Result<Value> {
+        let mask = self.mask(mask, dtype.lanes)?;
+        let ty = memory_type(dtype)?;
+        let place = self.place(buffer, indices)?;
+        let align = ty.lane_bytes();
+        let value = match (place, &mask) {
+            (Place::Near(at), None) => self.f.load(ty, &at, align),
+            (Place::Near(at), Some(mask)) if ty.lanes == 1 => self.load_if(mask, ty, &at),
+            (Place::Near(at), Some(mask)) => self.masked_load("load", ty, &at, mask),
+            (Place::Reversed(at), None) => {
+                let value = self.f.load(ty, &at, align);
+                self.reverse(&value)
+            }
+            (Place::Reversed(at), Some(mask)) => {
+                let mask = self.reverse(mask);
+                let value = self.masked_load("load", ty, &at, &mask);
+                self.reverse(&value)
+            }
+            (Place::Scattered(at), mask) => {
+                let all = Value::int(1, Ty::I1.with_lanes(ty.lanes));
+                self.masked_load("gather", ty, &at, mask.as_ref().unwrap_or(&all))
+            }
+        };
+        Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value })
+    }
+
+    /// Writes elements of a buffer where the mask is on.
+    pub(super) fn store(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[PrimExpr],
+        value: &PrimExpr,
+        mask: Option<&PrimExpr>,
+    ) -> Result<()> {
+        let dtype = value.dtype();
+        let value = self.value(value)?;
+        let mask = self.mask(mask, dtype.lanes)?;
+        let place = self.place(buffer, indices)?;
+        let ty = memory_type(dtype)?;
+        let value = self.f.convert("zext", &value, ty);
+        match (place, mask) {
+            (Place::Near(at), None) => self.f.store(&value, &at, ty.lane_bytes()),
+            (Place::Near(at), Some(mask)) if ty.lanes == 1 => {
+                let (then, next) = (self.f.label(), self.f.label());
+                self.f.branch(&mask, then, next);
+                self.f.start(then);
+                self.f.store(&value, &at, ty.lane_bytes());
+                self.f.jump(next);
+                self.f.start(next);
+            }
+            (Place::Near(at), Some(mask)) => self.masked_store("store", &value, &at, &mask),
+            (Place::Reversed(at), None) => {
+                let value = self.reverse(&value);
+                self.f.store(&value, &at, ty.lane_bytes());
+            }
+            (Place::Reversed(at), Some(mask)) => {
+                let (value, mask) = (self.reverse(&value), self.reverse(&mask));
+                self.masked_store("store", &value, &at, &mask);
+            }
+            (Place::Scattered(at), mask) => {
+                let all = Value::int(1, Ty::I1.with_lanes(ty.lanes));
+                self.masked_store("scatter", &value, &at, &mask.unwrap_or(all));
+            }
+        }
+        Ok(())
+    }
+
+    /// The access's own mask and that of the choice around it, together; `None` when all lanes are wanted.
+    fn mask(&mut self, own: Option<&PrimExpr>, lanes: u16) -> Result<Option<Value>> {
+        let own = match own {
+            Some(mask) => {
+                let mask = self.eval(mask)?;
+                Some(if mask.ty.lanes == 1 { self.f.splat(&mask, lanes) } else { mask })
+            }
+            None => None,
+        };
+        let outer = match self.wanted.clone() {
+            Some(wanted) if wanted.ty.lanes == lanes => Some(wanted),
+            // One value for many lanes is wanted when any of them is.
+            Some(wanted) => {
+                let any = self.intrinsic("vector.reduce.or", wanted.ty, Ty::I1, &[&wanted]);
+                Some(self.f.splat(&any, lanes))
+            }
+            None => None,
+        };
+        let both = match (own, outer) {
+            (Some(a), Some(b)) if a.ty == b.ty => self.f.binary("and", &a, &b),
+            (Some(_), Some(_)) => return Err(Unsupported::Form("a mask of another number of lanes than its access")),
+            (one, other) => match one.or(other) {
+                Some(mask) => mask,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(both).filter(|m| m.as_int() != Some(1)))
+    }
+
+    /// Where an access goes. More than one index is flattened by the buffer's strides or shape.
+    fn place(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<Place> {
+        let base = self.vars.get(&buffer.data).cloned();
+        let base = base.ok_or_else(|| Unsupported::Unbound(buffer.name.clone()))?;
+        let element = memory_type(buffer.dtype.element())?;
+        let (last, offset) = self.flatten(buffer, indices)?;
+        let width = i64::from(buffer.dtype.lanes);
+        if let Some((ramp_base, stride, lanes)) = last.as_ref().and_then(ramp) {
+            if let (Some(1 | -1), 1) = (stride.as_int(), width) {
+                let is_forward = stride.as_int() == Some(1);
+                let first = self.index(ramp_base)?;
+                let first = self.f.binary("add", &offset, &first);
+                let start = if is_forward { 0 } else { 1 - i64::from(lanes) };
+                let first = self.f.binary("add", &first, &Value::i64(start));
+                let at = self.f.address(&base, element, &first);
+                return Ok(if is_forward { Place::Near(at) } else { Place::Reversed(at) });
+            }
+        }
+        let last = match &last {
+            Some(index) => self.index(index)?,
+            None => Value::i64(0),
+        };
+        let offset = self.f.splat(&offset, last.ty.lanes);
+        let index = self.f.binary("add", &offset, &last);
+        let index = self.f.binary("mul", &index, &Value::int(width, index.ty));
+        let at = self.f.address(&base, element, &index);
+        match (at.ty.lanes, width) {
+            (1, _) => Ok(Place::Near(at)),
+            (_, 1) => Ok(Place::Scattered(at)),
+            _ => Err(Unsupported::Form("scattered access to a buffer of vectors")),
+        }
+    }
+
+    /// The last index where elements are neighbours in that dimension, and the offset that the other indices make.
+    fn flatten(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<(Option<PrimExpr>, Value)> {
+        let mut offset = Value::i64(0);
+        if let Some(start) = &buffer.elem_offset {
+            offset = self.index(start)?;
+        }
+        let Some((last, outer)) = indices.split_last() else { return Ok((None, offset)) };
+        let has_strides = !buffer.strides.is_empty();
+        let stride = buffer.strides.last().filter(|s| s.as_int() != Some(1));
+        let mut sum = Value::i64(0);
+        for (axis, index) in outer.iter().enumerate() {
+            let index = self.index(index)?;
+            if has_strides {
+                let stride = self.index(&buffer.strides[axis])?;
+                let distance = self.f.binary("mul", &index, &stride);
+                sum = self.f.binary("add", &sum, &distance);
+            } else {
+                sum = self.f.binary("add", &sum, &index);
+                let extent = self.index(&buffer.shape[axis + 1])?;
+                sum = self.f.binary("mul", &sum, &extent);
+            }
+        }
+        let offset = self.f.binary("add", &offset, &sum);
+        let Some(stride) = stride else { return Ok((Some(last.clone()), offset)) };
+        let stride = stride.clone().cast(last.dtype().element()).broadcast(last.dtype().lanes);
+        let last = last.clone() * stride;
+        self.made.push(last.clone());
+        Ok((Some(last), offset))
+    }
+
+    /// An index or size as a 64-bit integer.
+    pub(super) fn index(&mut self, e: &PrimExpr) -> Result<Value> {
+        let value = self.eval(e)?;
+        let instruction = if e.dtype().is_int() { "sext" } else { "zext" };
+        Ok(self.f.convert(instruction, &value, Ty::I64.with_lanes(value.ty.lanes)))
+    }
+
+    /// A scalar read only where it is wanted; elsewhere some memory that is certainly there is read instead.
+    fn load_if(&mut self, mask: &Value, ty: Ty, at: &Value) -> Value {
+        let spare = self.f.slot(8, 8);
+        let at = self.f.select(mask, at, &spare);
+        let value = self.f.load(ty, &at, ty.lane_bytes());
+        self.f.select(mask, &value, &Value::zero(ty))
+    }
+
+    fn masked_load(&mut self, name: &str, ty: Ty, at: &Value, mask: &Value) -> Value {
+        let intrinsic = format!("llvm.masked.{name}.{}.{}", ty.suffix(), at.ty.suffix());
+        let callee = self.kernel.module.declare(&intrinsic, ty, &[at.ty, mask.ty, ty]);
+        let (align, zero) = (ty.lane_bytes(), Value::zero(ty));
+        let (mask, zero) = (mask.typed(), zero.typed());
+        self.f.assign(ty, format_args!("call {ty} {callee}({} align {align} {at}, {mask}, {zero})", at.ty))
+    }
+
+    fn masked_store(&mut self, name: &str, value: &Value, at: &Value, mask: &Value) {
+        let intrinsic = format!("llvm.masked.{name}.{}.{}", value.ty.suffix(), at.ty.suffix());
+        let callee = self.kernel.module.declare(&intrinsic, Ty::VOID, &[value.ty, at.ty, mask.ty]);
+        let align = value.ty.lane_bytes();
+        let (value, mask) = (value.typed(), mask.typed());
+        self.f.perform(format_args!("call void {callee}({value}, {} align {align} {at}, {mask})", at.ty));
+    }
+
+    fn reverse(&mut self, value: &Value) -> Value {
+        let lanes = usize::from(value.ty.lanes);
+        self.f.shuffle(value, &Value::poison(value.ty), (0..lanes).rev())
+    }
+
+    /// The address of a buffer's element.
+    pub(super) fn address_of(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<Value> {
+        match self.place(buffer, indices)? {
+            Place::Near(at) => Ok(at),
+            _ => Err(Unsupported::Form("the address of scattered elements")),
+        }
+    }
+
+    /// Binds a new buffer's pointer to memory that lives through the statements after it.
+    pub(super) fn allocate(&mut self, buffer: &Buffer) -> Result<()> {
+        let element = register_type(buffer.dtype)?.with_lanes(1);
+        let width = element.lane_bytes() as i64 * i64::from(buffer.dtype.lanes);
+        let mut bytes = Value::i64(width);
+        for extent in &buffer.shape {
+            let extent = self.index(extent)?;
+            bytes = self.f.binary("mul", &bytes, &extent);
+        }
+        let memory = match bytes.as_int() {
+            Some(size) if size <= STACK_LIMIT => self.f.slot(size.max(1) as u64, 64),
+            _ => {
+                let workspace = self.alloc_workspace(&bytes);
+                self.workspaces.push(workspace.clone());
+                workspace
+            }
+        };
+        self.vars.insert(buffer.data.clone(), memory);
+        self.distinct.insert(buffer.data.clone());
+        Ok(())
+    }
+
+    /// Statements in order; what they allocate ends with them.
+    pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
+        let live = self.workspaces.len();
+        for stmt in stmts {
+            if !self.f.is_open() {
+                break; // what follows a break or return is never reached
+            }
+            self.stmt(stmt)?;
+        }
+        self.free_workspaces_to(live);
+        Ok(())
+    }
+
+    /// Gives back the workspaces allocated since there were `live` of them.
+    fn free_workspaces_to(&mut self, live: usize) {
+        while self.workspaces.len() > live {
+            let workspace = self.workspaces.pop();
+            if let Some(workspace) = workspace.filter(|_| self.f.is_open()) {
+                self.free_workspace(&workspace);
+            }
+        }
+    }
+}
+
+/// The parts of a vector of evenly spaced indices: scalar start, stride and number.
+fn ramp(index: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, u16)> {
+    match index.kind() {
+        PrimKind::Ramp(base, stride) if base.dtype().lanes == 1 => Some((base, stride, index.dtype().lanes)),
+        _ => None,
+    }
+}

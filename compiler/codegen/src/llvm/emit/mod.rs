@@ -1,0 +1,109 @@
+//! From flat TIR to LLVM's textual IR.
+//!
+//! Values. A TIR value of lanes N is an LLVM scalar (N = 1) or vector. Bools are `i1` in registers and a byte in memory.
+//! `float16` is `half` and `bfloat16` its 16 bits; both are widened to `float` for each operation and rounded after it,
+//! so that no processor feature changes a result. Signed and unsigned integers share a type; operations tell them apart.
+//!
+//! Nothing is undefined that TIR defines: integers wrap, shifts by the width or more push all bits out, conversions of
+//! floats to integers saturate (NaN gives zero), and division by zero gives zero instead of a trap.
+//!
+//! Functions. Every generated function returns a status, 0 or -1 after the error has been left with the runtime. What
+//! can fail is followed by a test that gives workspaces back and returns.
+
+mod arith;
+mod control;
+mod convert;
+mod expr;
+mod intrinsic;
+mod kernel;
+mod memory;
+mod parallel;
+mod runtime;
+mod stmt;
+
+pub use kernel::emit_kernel;
+
+use super::{
+    Cpu, Unsupported,
+    text::{Function, Label, Linkage, Module, Ty, Value},
+};
+use hammock_ir::{PrimExpr, prim::Var};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// What all functions of one kernel share.
+struct Kernel<'k> {
+    module: &'k mut Module,
+    cpu: &'k Cpu,
+    name: &'k str,
+    /// Parallel loops so far: numbers for their functions' names.
+    parallel_loops: usize,
+}
+
+/// One function under construction, and what its names mean.
+struct Emitter<'e, 'k> {
+    kernel: &'e mut Kernel<'k>,
+    f: Function,
+    vars: FxHashMap<Var, Value>,
+    /// Pointers that reach memory no other pointer of the function reaches.
+    distinct: FxHashSet<Var>,
+    /// Values of the shared nodes of the expression being evaluated, by node.
+    memo: FxHashMap<usize, Value>,
+    /// Nodes made on the way, kept so that no other takes their place in `memo`.
+    made: Vec<PrimExpr>,
+    /// Which lanes of a vector are wanted, inside a choice between vectors.
+    wanted: Option<Value>,
+    /// Workspaces to give back on the way out.
+    workspaces: Vec<Value>,
+    loops: Vec<LoopScope>,
+}
+
+/// A loop around the current statement.
+struct LoopScope {
+    next: Label,
+    exit: Label,
+    /// Workspaces that were live outside of it.
+    workspaces: usize,
+}
+
+impl<'e, 'k> Emitter<'e, 'k> {
+    fn new(kernel: &'e mut Kernel<'k>, f: Function) -> Self {
+        Emitter {
+            kernel,
+            f,
+            vars: FxHashMap::default(),
+            distinct: FxHashSet::default(),
+            memo: FxHashMap::default(),
+            made: Vec::new(),
+            wanted: None,
+            workspaces: Vec::new(),
+            loops: Vec::new(),
+        }
+    }
+
+    /// Calls an LLVM intrinsic; its name ends in the overload `suffix`.
+    fn intrinsic(&mut self, name: &str, suffix: Ty, ret: Ty, args: &[&Value]) -> Value {
+        let params: Vec<Ty> = args.iter().map(|a| a.ty).collect();
+        let callee = self.kernel.module.declare(&format!("llvm.{name}.{}", suffix.suffix()), ret, &params);
+        self.f.call(&callee, ret, args)
+    }
+
+    /// Leaves the function with a failure that has been reported.
+    fn fail(&mut self) {
+        for workspace in self.workspaces.clone().iter().rev() {
+            self.free_workspace(workspace);
+        }
+        self.f.ret(&Value::int(-1, Ty::I32));
+    }
+
+    /// Leaves the function when a call's status is not 0.
+    fn check(&mut self, status: &Value) {
+        let (failed, next) = (self.f.label(), self.f.label());
+        let ok = self.f.compare("icmp eq", status, &Value::int(0, Ty::I32));
+        self.f.branch(&ok, next, failed);
+        self.f.start(failed);
+        self.fail();
+        self.f.start(next);
+    }
+}

@@ -1,0 +1,150 @@
+//! Parallel loops: the body becomes a function of a range of iterations, which the runtime's pool calls.
+//!
+//! Two functions are made for each loop. The outer one has the pool's signature and unpacks what the body uses from
+//! memory; the inner one takes it as parameters, so that what is known of pointers (alignment, that they do not overlap)
+//! is known inside too.
+
+use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    tir::{Buffer, Loop, Stmt, StmtKind},
+};
+
+/// The loop annotation that says below how many iterations one thread runs them all.
+pub const GRAIN: &str = "grain";
+
+impl Emitter<'_, '_> {
+    pub(super) fn parallel_loop(&mut self, l: &Loop) -> Result<()> {
+        if contains_return(&l.body) {
+            return Err(Unsupported::Form("a return inside a parallel loop"));
+        }
+        let (min, extent) = (self.value(&l.min)?, self.index(&l.extent)?);
+        if l.step.as_ref().is_some_and(|s| s.as_int() != Some(1)) {
+            return Err(Unsupported::Form("a parallel loop with a step"));
+        }
+        let mut captured = self.captured(l);
+        if min.as_int().is_none() {
+            let start = Var::new("start", l.var.ty().clone());
+            self.vars.insert(start.clone(), min.clone());
+            captured.push(start);
+        }
+        let number = self.kernel.parallel_loops;
+        self.kernel.parallel_loops += 1;
+        let name = format!("{}.parallel{number}", self.kernel.name);
+        self.outline_body(l, &name, &captured, &min)?;
+        let (context, offsets) = self.store_captured(&captured);
+        self.outline_unpacking(&name, &captured, &offsets);
+        let grain = l.annotations.get(GRAIN).and_then(|g| g.as_int()).unwrap_or(1).max(1);
+        self.parallel_for(&Value::global(&name), &context, &extent, &Value::i64(grain));
+        Ok(())
+    }
+
+    /// Variables with a value here that the loop's body uses, in order of first use.
+    fn captured(&self, l: &Loop) -> Vec<Var> {
+        let mut found: Vec<Var> = Vec::new();
+        each_var(&l.body, &mut |var| {
+            if self.vars.contains_key(var) && !found.contains(var) {
+                found.push(var.clone());
+            }
+        });
+        found
+    }
+
+    /// The iterations of a range, as a function of what the body uses.
+    fn outline_body(&mut self, l: &Loop, name: &str, captured: &[Var], min: &Value) -> Result<()> {
+        let pointers = captured.iter().filter(|v| self.vars[*v].ty.is_pointer());
+        let are_distinct = pointers.into_iter().all(|v| self.distinct.contains(v));
+        let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
+        let mut params: Vec<(Ty, &str)> = vec![(Ty::I64, ""), (Ty::I64, "")];
+        params.extend(captured.iter().map(|v| (self.vars[v].ty, attributes(self.vars[v].ty))));
+        let (f, values) = Function::new(&format!("{name}.body"), Linkage::Internal, Ty::I32, &params);
+        let mut inner = Emitter::new(self.kernel, f);
+        inner.vars.extend(captured.iter().cloned().zip(values[2..].iter().cloned()));
+        if are_distinct {
+            inner.distinct.extend(captured.iter().cloned());
+        }
+        let min = if min.as_int().is_some() { min.clone() } else { values[values.len() - 1].clone() };
+        let (begin, end) = (values[0].clone(), values[1].clone());
+        let begin = inner.f.convert("trunc", &begin, min.ty);
+        let end = inner.f.convert("trunc", &end, min.ty);
+        let begin = inner.f.binary("add", &begin, &min);
+        let end = inner.f.binary("add", &end, &min);
+        inner.counted(l, &begin, &end, &Value::int(1, min.ty))?;
+        inner.f.ret(&Value::int(0, Ty::I32));
+        let f = inner.f;
+        self.kernel.module.add(f);
+        Ok(())
+    }
+
+    /// Puts what the body uses into memory; gives the memory and each value's offset in it.
+    fn store_captured(&mut self, captured: &[Var]) -> (Value, Vec<u64>) {
+        let mut size = 0u64;
+        let mut offsets = Vec::new();
+        for var in captured {
+            let bytes = stored_bytes(self.vars[var].ty);
+            size = size.next_multiple_of(bytes);
+            offsets.push(size);
+            size += bytes;
+        }
+        let context = self.f.slot(size.max(1), 64);
+        for (var, &offset) in captured.iter().zip(&offsets) {
+            let value = self.vars[var].clone();
+            let at = self.f.address(&context, Ty::I8, &Value::i64(offset as i64));
+            self.f.store(&value, &at, value.ty.lane_bytes());
+        }
+        (context, offsets)
+    }
+
+    /// The function with the pool's signature.
+    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64]) {
+        let params = [(Ty::PTR, ""), (Ty::I64, ""), (Ty::I64, "")];
+        let (mut f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
+        let mut args = vec![values[1].clone(), values[2].clone()];
+        for (var, &offset) in captured.iter().zip(offsets) {
+            let ty = self.vars[var].ty;
+            let at = f.address(&values[0], Ty::I8, &Value::i64(offset as i64));
+            args.push(f.load(ty, &at, ty.lane_bytes()));
+        }
+        let args: Vec<&Value> = args.iter().collect();
+        let status = f.call(&Value::global(&format!("{name}.body")), Ty::I32, &args);
+        f.ret(&status);
+        self.kernel.module.add(f);
+    }
+}
+
+/// Bytes that a value takes in the context: a power of two, to keep it aligned.
+fn stored_bytes(ty: Ty) -> u64 {
+    (ty.lane_bytes() * u64::from(ty.lanes)).next_power_of_two().max(8)
+}
+
+fn contains_return(body: &Stmt) -> bool {
+    let mut found = false;
+    body.walk(&mut |s| found |= matches!(s.kind, StmtKind::Return(_)));
+    found
+}
+
+/// Calls `f` on each variable used in a statement, pointers behind buffers included.
+fn each_var(stmt: &Stmt, f: &mut dyn FnMut(&Var)) {
+    stmt.walk(&mut |s| {
+        match &s.kind {
+            StmtKind::Store { buffer, .. } | StmtKind::Decl(buffer) => each_buffer_var(buffer, f),
+            StmtKind::Alloc(buffer, _) => buffer.each_expr(&mut |e| e.each_var(&mut |v| f(v))),
+            _ => {}
+        }
+        s.each_expr(&mut |e| each_expr_var(e, f));
+    });
+}
+
+fn each_expr_var(e: &PrimExpr, f: &mut dyn FnMut(&Var)) {
+    e.walk(&mut |e| match e.kind() {
+        PrimKind::Var(v) => f(v),
+        PrimKind::Load(buffer, ..) => each_buffer_var(buffer, f),
+        _ => {}
+    });
+}
+
+fn each_buffer_var(buffer: &Buffer, f: &mut dyn FnMut(&Var)) {
+    f(&buffer.data);
+    buffer.each_expr(&mut |e| each_expr_var(e, f));
+}

@@ -1,0 +1,51 @@
+//! Calls of the runtime, through the table that the loader hands to the library.
+
+use super::{Emitter, Ty, Value};
+use hammock_runtime::{ffi::RuntimeTable, library::RUNTIME_SYMBOL};
+use std::mem::offset_of;
+
+impl Emitter<'_, '_> {
+    /// Calls the function that stands `offset` bytes into the table.
+    pub(super) fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
+        let variable = self.kernel.module.declare_variable(RUNTIME_SYMBOL, Ty::PTR);
+        let table = self.f.load(Ty::PTR, &variable, 8);
+        let entry = self.f.address(&table, Ty::I8, &Value::i64(offset as i64));
+        let function = self.f.load(Ty::PTR, &entry, 8);
+        self.f.call(&function, ret, args)
+    }
+
+    /// Scratch memory of so many bytes; the function fails when there is none.
+    pub(super) fn alloc_workspace(&mut self, bytes: &Value) -> Value {
+        let memory = self.call_runtime(offset_of!(RuntimeTable, workspace_alloc), Ty::PTR, &[bytes]);
+        let (failed, next) = (self.f.label(), self.f.label());
+        let ok = self.f.compare("icmp ne", &memory, &Value::zero(Ty::PTR));
+        self.f.branch(&ok, next, failed);
+        self.f.start(failed);
+        self.raise("MemoryError", "no memory for a kernel's workspace");
+        self.fail();
+        self.f.start(next);
+        memory
+    }
+
+    /// Gives scratch memory back.
+    pub(super) fn free_workspace(&mut self, memory: &Value) {
+        self.call_runtime(offset_of!(RuntimeTable, workspace_free), Ty::VOID, &[memory]);
+    }
+
+    /// Leaves an error with the runtime.
+    pub(super) fn raise(&mut self, kind: &str, message: &str) {
+        let message = format!("{}: {message}", self.kernel.name);
+        let (kind, message) = (self.kernel.module.string(kind), self.kernel.module.string(&message));
+        let parts = self.f.slot(8, 8);
+        self.f.store(&message, &parts, 8);
+        let count = Value::int(1, Ty::I32);
+        self.call_runtime(offset_of!(RuntimeTable, raise), Ty::I32, &[&kind, &parts, &count]);
+    }
+
+    /// Runs `body(context, begin, end)` over parts of `0..extent`, on several threads when there is more than `grain`.
+    pub(super) fn parallel_for(&mut self, body: &Value, context: &Value, extent: &Value, grain: &Value) {
+        let offset = offset_of!(RuntimeTable, parallel_for);
+        let status = self.call_runtime(offset, Ty::I32, &[body, context, extent, grain]);
+        self.check(&status);
+    }
+}

@@ -1,0 +1,188 @@
+//! Statements.
+
+use super::{Emitter, LoopScope, Result, Ty, Unsupported, Value};
+use hammock_ir::{
+    PrimExpr,
+    tir::{AttrNode, ForKind, Loop, Stmt, StmtKind},
+};
+
+/// Loops to write out that have more iterations than this stay loops.
+const UNROLL_LIMIT: i64 = 256;
+
+impl Emitter<'_, '_> {
+    /// Writes a statement's instructions.
+    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
+        self.forget();
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => self.sequence(stmts),
+            StmtKind::For(l) => self.for_loop(l),
+            StmtKind::While(condition, body) => self.while_loop(condition, body),
+            StmtKind::If(condition, then, otherwise) => self.choice(condition, then, otherwise.as_deref()),
+            StmtKind::Store { buffer, indices, value, predicate } => {
+                self.store(buffer, indices, value, predicate.as_ref())
+            }
+            StmtKind::Evaluate(e) => self.value(e).map(|_| ()),
+            StmtKind::Bind(var, value) => {
+                let value = self.value(value)?;
+                self.vars.insert(var.clone(), value);
+                Ok(())
+            }
+            StmtKind::Alloc(buffer, _) => self.allocate(buffer),
+            StmtKind::Decl(buffer) if self.vars.contains_key(&buffer.data) => Ok(()),
+            StmtKind::Decl(buffer) => self.allocate(buffer),
+            StmtKind::Attr { node: AttrNode::Thread(_), .. } => Err(Unsupported::Form("a GPU thread axis in CPU code")),
+            StmtKind::Attr { body, .. } => self.stmt(body),
+            StmtKind::Assert(condition, kind, message) => {
+                let message: String = message.iter().map(|part| part.as_str()).collect();
+                self.assert(condition, kind, &message)
+            }
+            StmtKind::Break => self.leave_iteration(|l| l.exit),
+            StmtKind::Continue => self.leave_iteration(|l| l.next),
+            StmtKind::Return(status) => self.leave(status),
+            StmtKind::Block(_) => Err(Unsupported::Form("a block in flat TIR")),
+        }
+    }
+
+    /// Leaves the kernel: results have been stored, so only success can be returned.
+    fn leave(&mut self, status: &PrimExpr) -> Result<()> {
+        if status.as_int() != Some(0) {
+            return Err(Unsupported::Form("a status returned by a kernel other than 0"));
+        }
+        for workspace in self.workspaces.clone().iter().rev() {
+            self.free_workspace(workspace);
+        }
+        self.f.ret(&Value::int(0, Ty::I32));
+        Ok(())
+    }
+
+    fn assert(&mut self, condition: &PrimExpr, kind: &str, message: &str) -> Result<()> {
+        let condition = self.value(condition)?;
+        let (failed, next) = (self.f.label(), self.f.label());
+        self.f.branch(&condition, next, failed);
+        self.f.start(failed);
+        self.raise(kind, message);
+        self.fail();
+        self.f.start(next);
+        Ok(())
+    }
+
+    fn choice(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+        let condition = self.value(condition)?;
+        if let Some(known) = condition.as_int() {
+            return match (known != 0, otherwise) {
+                (true, _) => self.stmt(then),
+                (false, Some(otherwise)) => self.stmt(otherwise),
+                (false, None) => Ok(()),
+            };
+        }
+        let (then_block, else_block) = (self.f.label(), self.f.label());
+        let next = if otherwise.is_some() { self.f.label() } else { else_block };
+        self.f.branch(&condition, then_block, else_block);
+        self.f.start(then_block);
+        self.stmt(then)?;
+        self.f.jump(next);
+        if let Some(otherwise) = otherwise {
+            self.f.start(else_block);
+            self.stmt(otherwise)?;
+            self.f.jump(next);
+        }
+        self.f.start(next);
+        Ok(())
+    }
+
+    fn while_loop(&mut self, condition: &PrimExpr, body: &Stmt) -> Result<()> {
+        let (head, inside, exit) = (self.f.label(), self.f.label(), self.f.label());
+        self.f.jump(head);
+        self.f.start(head);
+        let condition = self.value(condition)?;
+        self.f.branch(&condition, inside, exit);
+        self.f.start(inside);
+        self.loops.push(LoopScope { next: head, exit, workspaces: self.workspaces.len() });
+        self.stmt(body)?;
+        self.loops.pop();
+        self.f.jump(head);
+        self.f.start(exit);
+        Ok(())
+    }
+
+    fn leave_iteration(&mut self, to: fn(&LoopScope) -> super::Label) -> Result<()> {
+        let scope = self.loops.last().ok_or(Unsupported::Form("a break or continue outside of a loop"))?;
+        let (to, outer) = (to(scope), scope.workspaces);
+        for workspace in self.workspaces[outer..].to_vec().iter().rev() {
+            self.free_workspace(workspace);
+        }
+        self.f.jump(to);
+        Ok(())
+    }
+
+    fn for_loop(&mut self, l: &Loop) -> Result<()> {
+        match l.kind {
+            ForKind::Parallel => return self.parallel_loop(l),
+            ForKind::ThreadBinding(_) => return Err(Unsupported::Form("a loop over GPU threads in CPU code")),
+            _ => {}
+        }
+        let (min, extent) = (self.value(&l.min)?, self.value(&l.extent)?);
+        let step = match &l.step {
+            Some(step) => self.value(step)?,
+            None => Value::int(1, min.ty),
+        };
+        if l.kind == ForKind::Unrolled
+            && let (Some(min), Some(extent), Some(step)) = (min.as_int(), extent.as_int(), step.as_int())
+            && extent <= UNROLL_LIMIT
+            && step > 0
+            && !leaves_early(&l.body)
+        {
+            return self.unrolled(l, min, extent, step);
+        }
+        let end = self.f.binary("add", &min, &extent);
+        self.counted(l, &min, &end, &step)
+    }
+
+    /// Every iteration written out.
+    fn unrolled(&mut self, l: &Loop, min: i64, extent: i64, step: i64) -> Result<()> {
+        let ty = super::convert::register_type(l.var.dtype())?;
+        for distance in (0..extent).step_by(step as usize) {
+            self.vars.insert(l.var.clone(), Value::int(min + distance, ty));
+            self.stmt(&l.body)?;
+        }
+        Ok(())
+    }
+
+    /// A loop from `begin` while before `end`, tested at its end so that what does not change can be moved before it.
+    pub(super) fn counted(&mut self, l: &Loop, begin: &Value, end: &Value, step: &Value) -> Result<()> {
+        let Some(order) = step.as_int().map(|s| if s < 0 { "icmp sgt" } else { "icmp slt" }) else {
+            return Err(Unsupported::Form("a loop whose step is no constant"));
+        };
+        if step.as_int() == Some(0) {
+            return Err(Unsupported::Form("a loop whose step is zero"));
+        }
+        let (body, latch, exit) = (self.f.label(), self.f.label(), self.f.label());
+        let enters = self.f.compare(order, begin, end);
+        let before = self.f.current();
+        if enters.as_int() == Some(0) {
+            return Ok(());
+        }
+        self.f.branch(&enters, body, exit);
+        self.f.start(body);
+        let next = self.f.forward(begin.ty);
+        let var = self.f.phi(&[(begin, before), (&next, latch)]);
+        self.vars.insert(l.var.clone(), var.clone());
+        self.loops.push(LoopScope { next: latch, exit, workspaces: self.workspaces.len() });
+        self.stmt(&l.body)?;
+        self.loops.pop();
+        self.f.jump(latch);
+        self.f.start(latch);
+        self.f.assign_to(&next, format_args!("add nsw {} {var}, {step}", var.ty));
+        let again = self.f.compare(order, &next, end);
+        self.f.branch(&again, body, exit);
+        self.f.start(exit);
+        Ok(())
+    }
+}
+
+/// Whether iterations can end the loop or skip the rest of themselves.
+fn leaves_early(body: &Stmt) -> bool {
+    let mut found = false;
+    body.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue));
+    found
+}

@@ -1,0 +1,39 @@
+//! Native kernels: flat TIR to machine code through LLVM.
+//!
+//! [`ir_text`] writes LLVM's textual IR and needs no LLVM. With the feature `llvm` (or `llvm-static`), [`compile`] has LLVM read, verify,
+//! optimise and emit it. A module holds any number of kernels; a call uses a context of its own, so that modules can be
+//! compiled on several threads at once.
+//!
+//! Each kernel has two entries: the raw one, `i32 name(raw parameters…)`, which are those of the flat function, and the
+//! packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them from arguments it does not check
+//! ([`signature`] is what callers check them against). The only symbols left undefined are the runtime's table, which the linker provides,
+//! and functions of the C library and its mathematics.
+
+#[cfg(feature = "native")]
+mod backend;
+mod cpu;
+mod emit;
+mod error;
+mod signature;
+mod text;
+
+#[cfg(feature = "native")]
+pub use backend::{Emit, OptLevel, compile, host};
+pub use cpu::Cpu;
+pub use error::{LlvmError, Unsupported};
+pub use signature::signature;
+
+use hammock_kernels::FlatKernel;
+
+/// Kernels as one module of LLVM's textual IR, before optimisation.
+///
+/// # Errors
+/// When a kernel uses what has no native form.
+pub fn ir_text(kernels: &[&FlatKernel], cpu: &Cpu) -> Result<String, LlvmError> {
+    let mut module = text::Module::new(cpu.attributes());
+    for kernel in kernels {
+        emit::emit_kernel(&mut module, kernel, cpu)
+            .map_err(|what| LlvmError::Kernel { kernel: kernel.name.to_string(), what })?;
+    }
+    Ok(module.finish())
+}

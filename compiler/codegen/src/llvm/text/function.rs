@@ -1,0 +1,273 @@
+//! Functions: blocks of instructions.
+
+use super::{Linkage, Ty, Value, module::global_name};
+use std::fmt::Write;
+
+/// A basic block's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Label(u32);
+
+/// A function under construction; instructions go to the end of the current block.
+pub struct Function {
+    header: String,
+    /// Stack slots, all at the start of the entry block, so that loops do not grow the stack.
+    slots: String,
+    body: String,
+    next: u32,
+    current: Label,
+    is_open: bool,
+}
+
+impl Function {
+    /// A function with parameters of these types, each with its attributes; gives their values too.
+    pub fn new(name: &str, linkage: Linkage, ret: Ty, params: &[(Ty, &str)]) -> (Function, Vec<Value>) {
+        let texts: Vec<String> = params
+            .iter()
+            .enumerate()
+            .map(|(i, (ty, attributes))| {
+                let space = if attributes.is_empty() { "" } else { " " };
+                format!("{ty}{space}{attributes} %p{i}")
+            })
+            .collect();
+        let linkage = if linkage == Linkage::Internal { "internal" } else { "dso_local" };
+        let header = format!("define {linkage} {ret} {}({}) #0 {{\n", global_name(name), texts.join(", "));
+        let values = params.iter().enumerate().map(|(i, (ty, _))| Value::named(format!("%p{i}"), *ty)).collect();
+        let function =
+            Function { header, slots: String::new(), body: String::new(), next: 1, current: Label(0), is_open: true };
+        (function, values)
+    }
+
+    /// The text of the whole definition.
+    pub(super) fn finish(mut self) -> String {
+        if self.is_open {
+            self.body.push_str("  unreachable\n");
+        }
+        format!("{}b0:\n{}{}}}\n", self.header, self.slots, self.body)
+    }
+
+    fn fresh(&mut self) -> u32 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    /// A register for a result that is defined later: what a loop's next round will see.
+    pub fn forward(&mut self, ty: Ty) -> Value {
+        Value::register(self.fresh(), ty)
+    }
+
+    /// Writes an instruction that gives a value.
+    pub fn assign(&mut self, ty: Ty, instruction: std::fmt::Arguments<'_>) -> Value {
+        let result = self.forward(ty);
+        self.assign_to(&result, instruction);
+        result
+    }
+
+    /// Writes an instruction that gives a register made before.
+    pub fn assign_to(&mut self, result: &Value, instruction: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {result} = {instruction}");
+    }
+
+    /// Writes an instruction that gives nothing.
+    pub fn perform(&mut self, instruction: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {instruction}");
+    }
+
+    // Blocks.
+
+    /// A block to start later.
+    pub fn label(&mut self) -> Label {
+        Label(self.fresh())
+    }
+
+    /// The block that instructions go to.
+    pub fn current(&self) -> Label {
+        self.current
+    }
+
+    /// Whether the current block has not ended yet.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Starts a block; the one before must have ended.
+    pub fn start(&mut self, label: Label) {
+        debug_assert!(!self.is_open, "the block before must end in a jump");
+        let _ = writeln!(self.body, "b{}:", label.0);
+        (self.current, self.is_open) = (label, true);
+    }
+
+    /// Ends the block with a jump, unless it has ended.
+    pub fn jump(&mut self, to: Label) {
+        self.end(format_args!("br label %b{}", to.0));
+    }
+
+    /// Ends the block with a choice.
+    pub fn branch(&mut self, condition: &Value, then: Label, otherwise: Label) {
+        match condition.as_int() {
+            Some(v) => self.jump(if v != 0 { then } else { otherwise }),
+            None => self.end(format_args!("br i1 {condition}, label %b{}, label %b{}", then.0, otherwise.0)),
+        }
+    }
+
+    /// Ends the block by leaving the function.
+    pub fn ret(&mut self, value: &Value) {
+        self.end(format_args!("ret {}", value.typed()));
+    }
+
+    fn end(&mut self, instruction: std::fmt::Arguments<'_>) {
+        if self.is_open {
+            self.perform(instruction);
+            self.is_open = false;
+        }
+    }
+
+    /// The value that came along with the jump here.
+    pub fn phi(&mut self, incoming: &[(&Value, Label)]) -> Value {
+        let texts: Vec<String> = incoming.iter().map(|(v, from)| format!("[ {v}, %b{} ]", from.0)).collect();
+        let ty = incoming[0].0.ty;
+        self.assign(ty, format_args!("phi {ty} {}", texts.join(", ")))
+    }
+
+    // Arithmetic.
+
+    /// A two-operand instruction by its name.
+    pub fn binary(&mut self, instruction: &str, a: &Value, b: &Value) -> Value {
+        debug_assert_eq!(a.ty, b.ty, "operands of {instruction}");
+        match fold(instruction, a, b) {
+            Some(folded) => folded,
+            None => self.assign(a.ty, format_args!("{instruction} {} {a}, {b}", a.ty)),
+        }
+    }
+
+    /// A comparison: `icmp slt`, `fcmp olt`, ….
+    pub fn compare(&mut self, instruction: &str, a: &Value, b: &Value) -> Value {
+        debug_assert_eq!(a.ty, b.ty, "operands of {instruction}");
+        if let (Some(x), Some(y), 1) = (a.as_int(), b.as_int(), a.ty.lanes) {
+            match instruction {
+                "icmp eq" => return Value::bool(x == y),
+                "icmp ne" => return Value::bool(x != y),
+                "icmp slt" => return Value::bool(x < y),
+                _ => {}
+            }
+        }
+        self.assign(Ty::I1.with_lanes(a.ty.lanes), format_args!("{instruction} {} {a}, {b}", a.ty))
+    }
+
+    /// A conversion by its name.
+    pub fn convert(&mut self, instruction: &str, a: &Value, to: Ty) -> Value {
+        match (instruction, a.as_int()) {
+            _ if a.ty == to => a.clone(),
+            ("sext" | "zext", Some(v)) if v >= 0 && a.ty.bits() > 1 => Value::int(v, to),
+            ("sext", Some(v)) if a.ty.bits() > 1 => Value::int(v, to),
+            _ => self.assign(to, format_args!("{instruction} {} to {to}", a.typed())),
+        }
+    }
+
+    /// `condition ? a : b`, lane by lane for a vector condition.
+    pub fn select(&mut self, condition: &Value, a: &Value, b: &Value) -> Value {
+        match condition.as_int() {
+            Some(v) => if v != 0 { a } else { b }.clone(),
+            None if a == b => a.clone(),
+            None => self.assign(a.ty, format_args!("select {}, {}, {}", condition.typed(), a.typed(), b.typed())),
+        }
+    }
+
+    // Vectors.
+
+    /// One lane.
+    pub fn extract(&mut self, vector: &Value, lane: usize) -> Value {
+        let element = vector.ty.element();
+        match (vector.as_int(), vector.as_float()) {
+            (Some(v), _) => Value::int(v, element),
+            (_, Some(v)) => Value::float(v, element),
+            _ => self.assign(element, format_args!("extractelement {}, i64 {lane}", vector.typed())),
+        }
+    }
+
+    /// The vector with one lane replaced.
+    pub fn insert(&mut self, vector: &Value, value: &Value, lane: usize) -> Value {
+        self.assign(vector.ty, format_args!("insertelement {}, {}, i64 {lane}", vector.typed(), value.typed()))
+    }
+
+    /// Lanes chosen from two vectors of one type.
+    pub fn shuffle(&mut self, a: &Value, b: &Value, lanes: impl Iterator<Item = usize>) -> Value {
+        let lanes = Value::vector(lanes.map(|l| l as i64), Ty::I32);
+        let mask = if lanes.ty.lanes == 1 { format!("<1 x i32> <i32 {lanes}>") } else { lanes.typed().to_string() };
+        self.assign(a.ty.with_lanes(lanes.ty.lanes), format_args!("shufflevector {}, {}, {mask}", a.typed(), b.typed()))
+    }
+
+    /// A scalar in every lane.
+    pub fn splat(&mut self, value: &Value, lanes: u16) -> Value {
+        let ty = value.ty.with_lanes(lanes);
+        match (value.as_int(), value.as_float()) {
+            _ if lanes == 1 => value.clone(),
+            (Some(v), _) => Value::int(v, ty),
+            (_, Some(v)) => Value::float(v, ty),
+            _ => {
+                let first = self.insert(&Value::poison(ty), value, 0);
+                self.shuffle(&first, &Value::poison(ty), std::iter::repeat_n(0, lanes.into()))
+            }
+        }
+    }
+
+    // Memory and calls.
+
+    /// Space on the stack for the whole run of the function.
+    pub fn slot(&mut self, bytes: u64, align: u64) -> Value {
+        let result = self.forward(Ty::PTR);
+        let _ = writeln!(self.slots, "  {result} = alloca [{bytes} x i8], align {align}");
+        result
+    }
+
+    /// `base + index` elements of `element`; a vector of addresses for a vector index.
+    pub fn address(&mut self, base: &Value, element: Ty, index: &Value) -> Value {
+        if index.as_int() == Some(0) && index.ty.lanes == 1 {
+            return base.clone();
+        }
+        let ty = Ty::PTR.with_lanes(index.ty.lanes);
+        self.assign(ty, format_args!("getelementptr inbounds {element}, {}, {}", base.typed(), index.typed()))
+    }
+
+    /// Reads a value.
+    pub fn load(&mut self, ty: Ty, from: &Value, align: u64) -> Value {
+        self.assign(ty, format_args!("load {ty}, {}, align {align}", from.typed()))
+    }
+
+    /// Writes a value.
+    pub fn store(&mut self, value: &Value, to: &Value, align: u64) {
+        self.perform(format_args!("store {}, {}, align {align}", value.typed(), to.typed()));
+    }
+
+    /// Calls a function.
+    pub fn call(&mut self, callee: &Value, ret: Ty, args: &[&Value]) -> Value {
+        let texts: Vec<String> = args.iter().map(|a| a.typed().to_string()).collect();
+        let args = texts.join(", ");
+        if ret == Ty::VOID {
+            self.perform(format_args!("call void {callee}({args})"));
+            return Value::poison(Ty::VOID);
+        }
+        self.assign(ret, format_args!("call {ret} {callee}({args})"))
+    }
+}
+
+/// What needs no instruction: plain integer arithmetic on constants, and on zero and one.
+fn fold(instruction: &str, a: &Value, b: &Value) -> Option<Value> {
+    let ty = a.ty;
+    match (instruction, a.as_int(), b.as_int()) {
+        ("add" | "or" | "xor", Some(0), _) | ("mul", _, Some(0)) | ("and", _, Some(0)) => Some(b.clone()),
+        ("add" | "sub" | "or" | "xor", _, Some(0)) | ("mul", Some(0), _) | ("and", Some(0), _) => Some(a.clone()),
+        ("mul", _, Some(1)) => Some(a.clone()),
+        ("mul", Some(1), _) => Some(b.clone()),
+        ("add", Some(x), Some(y)) => Some(wrapped(x.checked_add(y)?, ty)),
+        ("sub", Some(x), Some(y)) => Some(wrapped(x.checked_sub(y)?, ty)),
+        ("mul", Some(x), Some(y)) => Some(wrapped(x.checked_mul(y)?, ty)),
+        _ => None,
+    }
+}
+
+/// The constant as its type holds it.
+fn wrapped(value: i64, ty: Ty) -> Value {
+    let unused = 64 - u32::from(ty.bits().clamp(1, 64));
+    Value::int(value << unused >> unused, ty)
+}

@@ -1,0 +1,113 @@
+//! Modules: functions, the declarations they need, constants, and the attributes that all functions share.
+
+use super::{Function, Ty, Value};
+use std::{collections::BTreeMap, fmt::Write};
+
+/// A module under construction.
+#[derive(Default)]
+pub struct Module {
+    declarations: BTreeMap<String, String>,
+    constants: Vec<String>,
+    functions: Vec<String>,
+    attributes: String,
+}
+
+/// Who can see a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Linkage {
+    /// Users of the library.
+    Exported,
+    /// The module.
+    Internal,
+}
+
+impl Module {
+    /// An empty module whose functions all have these attributes, each already in LLVM's spelling.
+    pub fn new(attributes: String) -> Self {
+        Module { attributes, ..Module::default() }
+    }
+
+    /// Declares an external function once and gives its address.
+    pub fn declare(&mut self, name: &str, ret: Ty, params: &[Ty]) -> Value {
+        let params: Vec<String> = params.iter().map(Ty::to_string).collect();
+        let text = format!("declare {ret} {}({})", global_name(name), params.join(", "));
+        self.declarations.entry(name.to_owned()).or_insert(text);
+        Value::global(name)
+    }
+
+    /// Declares an external variable that is linked in, once, and gives its address.
+    pub fn declare_variable(&mut self, name: &str, ty: Ty) -> Value {
+        let text = format!("{} = external dso_local global {ty}", global_name(name));
+        self.declarations.entry(name.to_owned()).or_insert(text);
+        Value::global(name)
+    }
+
+    /// Constant bytes of the module, aligned to 8; the same bytes are kept once.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Value {
+        let text = format!("private unnamed_addr constant [{} x i8] c\"{}\", align 8", bytes.len(), escaped(bytes));
+        let number = self.constants.iter().position(|c| *c == text).unwrap_or_else(|| {
+            self.constants.push(text);
+            self.constants.len() - 1
+        });
+        Value::named(format!("@data.{number}"), Ty::PTR)
+    }
+
+    /// A C string.
+    pub fn string(&mut self, text: &str) -> Value {
+        let mut bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
+        bytes.push(0);
+        self.bytes(&bytes)
+    }
+
+    /// Adds a finished function.
+    pub fn add(&mut self, function: Function) {
+        self.functions.push(function.finish());
+    }
+
+    /// The whole text.
+    pub fn finish(self) -> String {
+        let mut out = String::from(HEADER);
+        for (number, constant) in self.constants.iter().enumerate() {
+            let _ = writeln!(out, "@data.{number} = {constant}");
+        }
+        for function in &self.functions {
+            out.push('\n');
+            out.push_str(function);
+        }
+        out.push('\n');
+        for declaration in self.declarations.values() {
+            let _ = writeln!(out, "{declaration}");
+        }
+        let _ = writeln!(out, "\nattributes #0 = {{ {} }}", self.attributes);
+        out
+    }
+}
+
+/// The layout of data on x86-64 under the System V ABI, and the triple that goes with it.
+const HEADER: &str = "\
+target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"
+target triple = \"x86_64-unknown-linux-gnu\"
+";
+
+/// A global's name as it is written: quoted when it has unusual characters.
+pub(super) fn global_name(name: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_.$-".contains(&b);
+    let starts_plain = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+    if starts_plain && name.bytes().all(is_plain) {
+        format!("@{name}")
+    } else {
+        format!("@\"{}\"", escaped(name.as_bytes()))
+    }
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for &b in bytes {
+        if (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\' {
+            out.push(b.into());
+        } else {
+            let _ = write!(out, "\\{b:02X}");
+        }
+    }
+    out
+}

@@ -1,0 +1,272 @@
+//! Kernels compiled, linked, loaded and run, against the reference interpreter.
+#![cfg(feature = "native")]
+
+mod support;
+
+use hammock_codegen::llvm::{self, Cpu};
+use hammock_ir::{
+    Attrs, DType, PrimExpr,
+    prim::{BinaryOp, Var, binary},
+    tir::{Buffer, ForKind, Param, Stmt, StmtKind},
+};
+use hammock_runtime::{Any, Tensor};
+use support::{Kernel, check, check_kernel, elementwise, func};
+
+/// A spread of numbers that conversions and divisions stumble over.
+fn floats() -> Vec<f32> {
+    let special = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 1e-8, 6e-8, 3e38, 65519.0, 65520.0, 1e10, -1e10];
+    let special = special.into_iter().chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN]);
+    special.chain((0..45).map(|i| (i as f32 - 20.0) * 0.37)).collect()
+}
+
+fn ints() -> Vec<i32> {
+    let special = [0, 1, -1, 2, -2, 7, -7, 8, -8, 31, 32, 33, i32::MAX, i32::MIN, i32::MIN + 1];
+    special.into_iter().chain((0..20).map(|i| i * 37 - 300)).collect()
+}
+
+fn tensor<T: hammock_runtime::Element>(values: &[T]) -> Tensor {
+    Tensor::from_slice(&[values.len() as i64], values).unwrap()
+}
+
+#[test]
+fn casts_between_all_dtypes() {
+    let dtypes = [
+        DType::BOOL,
+        DType::INT8,
+        DType::INT16,
+        DType::INT32,
+        DType::INT64,
+        DType::UINT8,
+        DType::UINT16,
+        DType::UINT32,
+        DType::UINT64,
+        DType::FLOAT16,
+        DType::BFLOAT16,
+        DType::FLOAT32,
+        DType::FLOAT64,
+    ];
+    let input = tensor(&floats());
+    for cpu in [llvm::host(), Cpu::named("x86-64")] {
+        for middle in dtypes {
+            let f = elementwise(1, DType::FLOAT32, |x| dtypes.map(|to| x[0].clone().cast(middle).cast(to)).to_vec());
+            check_kernel(&Kernel::for_cpu(&f, &cpu), &[input.clone().into()]);
+        }
+    }
+}
+
+#[test]
+fn float_arithmetic_rounds_once() {
+    use BinaryOp::*;
+    let values = floats();
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for a in &values {
+        left.extend(std::iter::repeat_n(*a, values.len()));
+        right.extend(values.iter().copied());
+    }
+    for dtype in [DType::FLOAT16, DType::BFLOAT16, DType::FLOAT32, DType::FLOAT64] {
+        let f = elementwise(2, DType::FLOAT32, |x| {
+            let (a, b) = (x[0].clone().cast(dtype), x[1].clone().cast(dtype));
+            [Add, Sub, Mul, Div, Min, Max, FloorDiv].map(|op| binary(op, a.clone(), b.clone())).to_vec()
+        });
+        check(&f, &[tensor(&left).into(), tensor(&right).into()]);
+    }
+}
+
+#[test]
+fn integer_arithmetic_wraps_and_never_traps() {
+    use BinaryOp::*;
+    let values = ints();
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for a in &values {
+        left.extend(std::iter::repeat_n(*a, values.len()));
+        right.extend(values.iter().map(|b| if *b == 0 { 3 } else { *b }));
+    }
+    for dtype in [DType::INT8, DType::INT32, DType::INT64, DType::UINT32] {
+        let f = elementwise(2, DType::INT32, |x| {
+            let (a, b) = (x[0].clone().cast(dtype), x[1].clone().cast(dtype));
+            // Narrow casts make zeros: divide by their odd neighbours.
+            let b = PrimExpr::intrin("bitwise_or", vec![b, PrimExpr::int(1, dtype)], dtype);
+            let ops = [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, Lt, Eq, Ge];
+            ops.map(|op| binary(op, a.clone(), b.clone())).to_vec()
+        });
+        check(&f, &[tensor(&left).into(), tensor(&right).into()]);
+    }
+}
+
+#[test]
+fn division_by_zero_is_zero() {
+    let f = elementwise(2, DType::INT32, |x| DIVISIONS.map(|op| binary(op, x[0].clone(), x[1].clone())).to_vec());
+    for out in Kernel::new(&f).run(&[tensor(&ints()).into(), tensor(&vec![0i32; ints().len()]).into()]) {
+        assert!(out.as_slice::<i32>().unwrap().iter().all(|v| *v == 0));
+    }
+}
+
+const DIVISIONS: [BinaryOp; 4] = [BinaryOp::Div, BinaryOp::Mod, BinaryOp::FloorDiv, BinaryOp::FloorMod];
+
+#[test]
+fn division_by_constants() {
+    let f = elementwise(1, DType::INT32, |x| {
+        let by = |divisor| DIVISIONS.map(|op| binary(op, x[0].clone(), PrimExpr::int32(divisor)));
+        [1, 2, 3, 8, 10, -1, -3].into_iter().flat_map(by).collect()
+    });
+    check(&f, &[tensor(&ints()).into()]);
+}
+
+#[test]
+fn bits_and_shifts() {
+    let rolled: Vec<i32> = ints().iter().cycle().skip(7).take(ints().len()).copied().collect();
+    for dtype in [DType::INT32, DType::UINT32, DType::INT8] {
+        let f = elementwise(2, DType::INT32, |x| {
+            let args: Vec<PrimExpr> = x.iter().map(|e| e.clone().cast(dtype)).collect();
+            let names = ["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"];
+            let two = names.map(|name| PrimExpr::intrin(name, args.clone(), dtype));
+            let one = ["bitwise_not", "popcount", "clz", "abs"].map(|name| args[0].clone().unary(name));
+            two.into_iter().chain(one).collect()
+        });
+        check(&f, &[tensor(&ints()).into(), tensor(&rolled).into()]);
+    }
+}
+
+#[test]
+fn direct_functions_of_floats() {
+    for dtype in [DType::FLOAT16, DType::FLOAT32, DType::FLOAT64] {
+        let f = elementwise(1, DType::FLOAT32, |x| {
+            let x = x[0].clone().cast(dtype);
+            let same = ["sqrt", "floor", "ceil", "trunc", "round", "nearbyint", "fabs"].map(|n| x.clone().unary(n));
+            let tests = ["isnan", "isinf", "isfinite"];
+            let tests = tests.map(|n| PrimExpr::intrin(n, vec![x.clone()], DType::BOOL));
+            same.into_iter().chain(tests).collect()
+        });
+        check(&f, &[tensor(&floats()).into()]);
+    }
+}
+
+#[test]
+fn rare_functions_come_from_the_mathematics_library() {
+    let f = elementwise(1, DType::FLOAT64, |x| vec![x[0].clone().unary("atan")]);
+    let values = [0.0f64, 0.5, -3.0, 1e9];
+    let out = Kernel::new(&f).run(&[tensor(&values).into()]).remove(0);
+    for (found, x) in out.as_slice::<f64>().unwrap().iter().zip(values) {
+        assert!((found - x.atan()).abs() < 1e-15);
+    }
+}
+
+#[test]
+fn choices_touch_only_the_memory_they_choose() {
+    let n = Var::int64("n");
+    let (a, b) =
+        (Buffer::new("A", vec![n.expr()], DType::FLOAT32), Buffer::new("B", vec![n.expr() * 2i64], DType::FLOAT32));
+    for kind in [ForKind::Serial, ForKind::Vectorized] {
+        let i = Var::int64("i");
+        let inside =
+            i.expr().lt(n.expr()).and(PrimExpr::load(&a, vec![i.expr()]).gt(PrimExpr::float(0.0, DType::FLOAT32)));
+        let value = inside.if_then_else(PrimExpr::load(&a, vec![i.expr()]), PrimExpr::float(-1.0, DType::FLOAT32));
+        let lanes = if kind == ForKind::Vectorized { PrimExpr::int64(10) } else { n.expr() * 2i64 };
+        let body = Stmt::for_kind(i.clone(), lanes, kind, Stmt::store(&b, vec![i.expr()], value));
+        let f = func(vec![Param::buffer(a.clone()), Param::buffer(b.clone())], body);
+        check(&f, &[tensor(&[1f32, -2.0, 3.0, 0.0, 5.0]).into()]);
+    }
+}
+
+#[test]
+fn sums_over_rows_in_parallel() {
+    let (n, m) = (Var::int64("n"), Var::int64("m"));
+    let a = Buffer::new("A", vec![n.expr(), m.expr()], DType::FLOAT32);
+    let b = Buffer::new("B", vec![n.expr()], DType::FLOAT32);
+    let (i, j) = (Var::int64("i"), Var::int64("j"));
+    let sum = PrimExpr::load(&b, vec![i.expr()]) + PrimExpr::load(&a, vec![i.expr(), j.expr()]);
+    let inner = Stmt::serial(j, m.expr(), Stmt::store(&b, vec![i.expr()], sum));
+    let zero = Stmt::store(&b, vec![i.expr()], PrimExpr::float(0.0, DType::FLOAT32));
+    let body = Stmt::for_kind(i, n.expr(), ForKind::Parallel, Stmt::seq([zero, inner]));
+    let f = func(vec![Param::buffer(a), Param::buffer(b)], body);
+    let values: Vec<f32> = (0..131 * 17).map(|v| (v % 29) as f32 * 0.25).collect();
+    let input = Tensor::from_slice(&[131, 17], &values).unwrap();
+    check(&f, &[input.into()]);
+}
+
+#[test]
+fn parallel_failures_are_reported() {
+    let a = Buffer::new("A", vec![PrimExpr::int64(100)], DType::INT32);
+    let i = Var::int64("i");
+    let holds = PrimExpr::load(&a, vec![i.expr()]).lt(PrimExpr::int32(50));
+    let assert = Stmt::new(StmtKind::Assert(holds, "ValueError".into(), vec!["too ".into(), "large".into()]));
+    let workspace = Buffer::new("W", vec![PrimExpr::int64(100_000)], DType::FLOAT32);
+    let alloc = Stmt::new(StmtKind::Alloc(workspace, Attrs::new()));
+    let body = Stmt::for_kind(i, PrimExpr::int64(100), ForKind::Parallel, Stmt::seq([alloc, assert]));
+    let kernel = Kernel::new(&func(vec![Param::buffer(a)], body));
+    let good: Vec<i32> = (0..100).map(|v| v / 2).collect();
+    kernel.call(&[tensor(&good).into()]).unwrap();
+    let bad: Vec<i32> = (0..100).collect();
+    let error = kernel.call(&[tensor(&bad).into()]).unwrap_err();
+    assert_eq!(error.to_string(), "ValueError: f: too large");
+}
+
+#[test]
+fn loops_break_continue_and_step() {
+    let b = Buffer::new("B", vec![PrimExpr::int64(64)], DType::INT32);
+    let (i, j) = (Var::int64("i"), Var::int64("j"));
+    let clear = Stmt::serial(i.clone(), PrimExpr::int64(64), Stmt::store(&b, vec![i.expr()], PrimExpr::int32(0)));
+    let when = |condition: PrimExpr, kind| Stmt::new(StmtKind::If(condition, Box::new(Stmt::new(kind)), None));
+    let body = Stmt::seq([
+        when(j.expr().eq(PrimExpr::int64(9)), StmtKind::Continue),
+        when(j.expr().ge(PrimExpr::int64(40)), StmtKind::Break),
+        Stmt::store(&b, vec![j.expr()], j.expr().cast(DType::INT32)),
+    ]);
+    let mut steps = Stmt::serial(j, PrimExpr::int64(64), body);
+    if let StmtKind::For(l) = &mut steps.kind {
+        l.step = Some(PrimExpr::int64(3));
+    }
+    check(&func(vec![Param::buffer(b)], Stmt::seq([clear, steps])), &[]);
+}
+
+#[test]
+fn scalars_and_results() {
+    let (n, x) = (Var::int64("n"), Var::new("x", DType::FLOAT32));
+    let sum = n.expr().cast(DType::FLOAT32) + x.expr();
+    let mut f = func(vec![Param::scalar(n), Param::scalar(x)], Stmt::new(StmtKind::Return(sum)));
+    f.ret_ty = Some(DType::FLOAT32.into());
+    let kernel = Kernel::new(&f);
+    assert_eq!(kernel.call(&[Any::from(3i64), Any::from(0.5f64)]).unwrap().get::<f64>(), Some(3.5));
+    assert_eq!(kernel.call(&[Any::from(3i64), Any::from(2i64)]).unwrap().get::<f64>(), Some(5.0));
+}
+
+#[test]
+fn strided_and_gathered_vectors() {
+    let (a, b) = (
+        Buffer::new("A", vec![PrimExpr::int64(64)], DType::FLOAT32),
+        Buffer::new("B", vec![PrimExpr::int64(64)], DType::FLOAT32),
+    );
+    let indices: [fn(PrimExpr) -> PrimExpr; 4] = [
+        |i| i * 4i64,
+        |i| PrimExpr::int64(15) - i,
+        |i| (i * 7i64).floormod(PrimExpr::int64(16)),
+        |i| i.floordiv(PrimExpr::int64(4)),
+    ];
+    for to in indices {
+        let fill = Var::int64("f");
+        let clear = Stmt::serial(
+            fill.clone(),
+            PrimExpr::int64(64),
+            Stmt::store(&b, vec![fill.expr()], PrimExpr::float(0.0, DType::FLOAT32)),
+        );
+        let i = Var::int64("i");
+        let gather = Stmt::store(&b, vec![i.expr()], PrimExpr::load(&a, vec![to(i.expr())]));
+        let gather = Stmt::for_kind(i, PrimExpr::int64(16), ForKind::Vectorized, gather);
+        let j = Var::int64("j");
+        let scatter = Stmt::store(&b, vec![to(j.expr()) + 0i64], PrimExpr::load(&a, vec![j.expr()]));
+        let scatter = Stmt::for_kind(j, PrimExpr::int64(16), ForKind::Vectorized, scatter);
+        let f = func(vec![Param::buffer(a.clone()), Param::buffer(b.clone())], Stmt::seq([clear, gather, scatter]));
+        let values: Vec<f32> = (0..64).map(|v| v as f32).collect();
+        check(&f, &[tensor(&values).into()]);
+    }
+}
+
+#[test]
+fn fallible_names_are_errors() {
+    let f = elementwise(1, DType::FLOAT32, |x| {
+        let args = vec![PrimExpr::str("llvm.nvvm.barrier0"), x[0].clone()];
+        vec![PrimExpr::intrin("call_llvm_pure_intrin", args, DType::FLOAT32)]
+    });
+    let error = support::compile(&f, &llvm::host()).unwrap_err();
+    assert_eq!(error.to_string(), "kernel `f`: `T.llvm.nvvm.barrier0` of these arguments has no native form");
+}

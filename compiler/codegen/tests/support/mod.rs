@@ -1,0 +1,126 @@
+//! Building, compiling and running small kernels.
+
+use hammock_codegen::llvm::{self, Cpu, Emit, LlvmError, OptLevel};
+use hammock_ir::{
+    Attrs, DType, PrimExpr, Tensor,
+    prim::Var,
+    tir::{Buffer, Param, PrimFunc, Stmt},
+};
+use hammock_kernels::{Target, interp, lower};
+use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
+use std::sync::Arc;
+
+/// A function called `f` whose pointers do not overlap.
+pub fn func(params: Vec<Param>, body: Stmt) -> PrimFunc {
+    let attrs = Attrs::new().with("global_symbol", "f").with("tirx.noalias", true);
+    PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() }
+}
+
+/// `out_k[i] = f_k(in0[i], in1[i], …)` over `n` elements.
+pub fn elementwise(inputs: usize, from: DType, f: impl Fn(&[PrimExpr]) -> Vec<PrimExpr>) -> PrimFunc {
+    let n = Var::int64("n");
+    let buffer = |name: String, dtype| Buffer::new(name, vec![n.expr()], dtype);
+    let ins: Vec<Buffer> = (0..inputs).map(|k| buffer(format!("in{k}"), from)).collect();
+    let i = Var::int64("i");
+    let loaded: Vec<PrimExpr> = ins.iter().map(|b| PrimExpr::load(b, vec![i.expr()])).collect();
+    let values = f(&loaded);
+    let outs: Vec<Buffer> = values.iter().enumerate().map(|(k, v)| buffer(format!("out{k}"), v.dtype())).collect();
+    let stores = outs.iter().zip(values).map(|(b, value)| Stmt::store(b, vec![i.expr()], value));
+    let body = Stmt::serial(i.clone(), n.expr(), Stmt::seq(stores.collect::<Vec<_>>()));
+    func(ins.into_iter().chain(outs).map(Param::buffer).collect(), body)
+}
+
+/// An object for a processor.
+pub fn compile(f: &PrimFunc, cpu: &Cpu) -> Result<Vec<u8>, LlvmError> {
+    let flat = lower(f, &Target::host()).unwrap();
+    llvm::compile(&[&flat], cpu, OptLevel::Lean, Emit::Object)
+}
+
+/// A compiled function and where its result goes.
+pub struct Kernel {
+    function: Function,
+    func: PrimFunc,
+}
+
+impl Kernel {
+    /// Compiles for this machine.
+    pub fn new(func: &PrimFunc) -> Kernel {
+        Kernel::for_cpu(func, &llvm::host())
+    }
+
+    pub fn for_cpu(func: &PrimFunc, cpu: &Cpu) -> Kernel {
+        let object = compile(func, cpu).unwrap();
+        let linked = hammock_link::link(&[&object], &Image::default().save()).unwrap();
+        let library = Library::from_bytes(Arc::new(linked), Integrity::Trust).unwrap();
+        Kernel { function: library.kernel("f").unwrap().unwrap(), func: func.clone() }
+    }
+
+    pub fn call(&self, args: &[Any]) -> Result<Any, Error> {
+        self.function.call(args)
+    }
+
+    /// Calls with fresh outputs for the parameters behind the inputs.
+    pub fn run(&self, inputs: &[Any]) -> Vec<Tensor> {
+        let outputs = self.outputs(inputs);
+        let fresh = |(shape, dtype): &(Vec<i64>, DType)| Tensor::empty(*dtype, shape, Device::CPU).unwrap();
+        let outputs: Vec<Tensor> = outputs.iter().map(fresh).collect();
+        let args: Vec<Any> = inputs.iter().cloned().chain(outputs.iter().map(|t| t.clone().into())).collect();
+        self.call(&args).unwrap();
+        outputs
+    }
+
+    /// Shapes and dtypes of the parameters behind the inputs, with symbolic sizes taken from these.
+    fn outputs(&self, inputs: &[Any]) -> Vec<(Vec<i64>, DType)> {
+        let mut sizes = hammock_ir::prim::Substitution::default();
+        for (param, arg) in self.func.params.iter().zip(inputs) {
+            let (Some(buffer), Some(tensor)) = (&param.buffer, arg.get::<&Tensor>()) else { continue };
+            for (size, value) in buffer.shape.iter().zip(tensor.shape()) {
+                if let Some(var) = size.as_var() {
+                    sizes.insert(var.clone(), PrimExpr::int64(*value));
+                }
+            }
+        }
+        let outputs = self.func.params[inputs.len()..].iter().filter_map(|p| p.buffer.as_ref());
+        let size = |e: &PrimExpr| constant(&e.substitute(&sizes));
+        outputs.map(|b| (b.shape.iter().map(size).collect(), b.dtype)).collect()
+    }
+}
+
+/// The value of a product of constants.
+fn constant(e: &PrimExpr) -> i64 {
+    match e.kind() {
+        hammock_ir::prim::PrimKind::Binary(_, a, b) => constant(a) * constant(b),
+        _ => e.as_int().unwrap(),
+    }
+}
+
+/// Runs the function natively and by the interpreter: outputs must have the same bits, NaNs aside.
+pub fn check(f: &PrimFunc, inputs: &[Any]) {
+    check_kernel(&Kernel::new(f), inputs);
+}
+
+/// The same for a kernel compiled before.
+pub fn check_kernel(kernel: &Kernel, inputs: &[Any]) {
+    let f = &kernel.func;
+    let args: Vec<interp::Arg> =
+        inputs.iter().map(|a| interp::Arg::Tensor(a.get::<&Tensor>().unwrap().clone())).collect();
+    let expected = interp::call_tir(f, &args, &kernel.outputs(inputs)).unwrap();
+    for (number, (found, expected)) in kernel.run(inputs).iter().zip(&expected).enumerate() {
+        let width = found.dtype().bytes();
+        let pairs = found.as_bytes().unwrap().chunks(width).zip(expected.as_bytes().unwrap().chunks(width));
+        for (at, (a, b)) in pairs.enumerate() {
+            let same = a == b || (is_nan(a, found.dtype()) && is_nan(b, found.dtype()));
+            assert!(same, "output {number}, element {at}: {a:02x?} instead of {b:02x?}\n{:?}", f.body);
+        }
+    }
+}
+
+fn is_nan(bytes: &[u8], dtype: DType) -> bool {
+    match (bytes.len(), dtype) {
+        (2, t) if t.is_float16() => half::f16::from_le_bytes([bytes[0], bytes[1]]).is_nan(),
+        (2, t) if t.is_bfloat16() => half::bf16::from_le_bytes([bytes[0], bytes[1]]).is_nan(),
+        (4, t) if t.is_float() => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
+        (8, t) if t.is_float() => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
+        _ => false,
+    }
+}
