@@ -134,16 +134,16 @@ impl Emitter<'_, '_> {
         let element = memory_type(buffer.dtype.element())?;
         let (last, offset) = self.flatten(buffer, indices)?;
         let width = i64::from(buffer.dtype.lanes);
-        if let Some((ramp_base, stride, lanes)) = last.as_ref().and_then(ramp) {
-            if let (Some(1 | -1), 1) = (stride.as_int(), width) {
-                let is_forward = stride.as_int() == Some(1);
-                let first = self.index(ramp_base)?;
-                let first = self.f.binary("add", &offset, &first);
-                let start = if is_forward { 0 } else { 1 - i64::from(lanes) };
-                let first = self.f.binary("add", &first, &Value::i64(start));
-                let at = self.f.address(&base, element, &first);
-                return Ok(if is_forward { Place::Near(at) } else { Place::Reversed(at) });
-            }
+        if let Some((ramp_base, stride, lanes)) = last.as_ref().and_then(ramp)
+            && let (Some(1 | -1), 1) = (stride.as_int(), width)
+        {
+            let is_forward = stride.as_int() == Some(1);
+            let first = self.index(ramp_base)?;
+            let first = self.f.binary("add", &offset, &first);
+            let start = if is_forward { 0 } else { 1 - i64::from(lanes) };
+            let first = self.f.binary("add", &first, &Value::i64(start));
+            let at = self.f.address(&base, element, &first);
+            return Ok(if is_forward { Place::Near(at) } else { Place::Reversed(at) });
         }
         let last = match &last {
             Some(index) => self.index(index)?,
