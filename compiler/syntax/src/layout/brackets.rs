@@ -67,7 +67,7 @@ impl Layout<'_> {
     /// Handles a closing bracket: the token to hand out, or none when reading stops.
     pub(super) fn close(&mut self, token: Token, start: u32, end: u32) -> Option<Token> {
         let Some(&top) = self.brackets.last() else {
-            self.report(never_opened(token, Span::new(start, end)));
+            self.report_bracket(never_opened(token, Span::new(start, end)));
             return Some(Token::Bad);
         };
         if top.closing() == token {
@@ -83,7 +83,10 @@ impl Layout<'_> {
                 self.abandon_brackets(partner + 1);
                 self.brackets.pop();
             }
-            None => self.report(mismatched(top, token, Span::new(start, end))),
+            None => {
+                self.brackets.pop();
+                self.report_bracket(mismatched(top, token, Span::new(start, end)));
+            }
         }
         Some(Token::Bad)
     }
@@ -92,7 +95,18 @@ impl Layout<'_> {
     pub(super) fn abandon_brackets(&mut self, level: usize) {
         let open = self.brackets.split_off(level);
         if let Some((&inner, outer)) = open.split_last() {
-            self.report(never_closed(inner, outer.last().copied()));
+            self.report_bracket(never_closed(inner, outer.last().copied()));
+        }
+    }
+
+    /// Reports a bracket, unless the logical line has a bracket or a string that explains it.
+    fn report_bracket(&mut self, diagnostic: Diagnostic) {
+        let line = self.lines.last().copied().unwrap_or(self.base);
+        let explains = |error: &Diagnostic| {
+            [codes::UNMATCHED_BRACKET, codes::OPEN_STRING].contains(&error.code) && error.span().start >= line
+        };
+        if !self.errors.last().is_some_and(explains) {
+            self.report(diagnostic);
         }
     }
 

@@ -54,13 +54,12 @@ impl Layout<'_> {
     }
 
     fn indent(&mut self, indent: Indent, blanks: Span, item: Item) -> Option<Item> {
+        self.held = Some(item);
         if self.indents.len() > MAX_INDENTS {
             self.report(too_deep(blanks));
-            self.in_line = false;
-            return self.cut_short();
+            self.cut_short();
         }
         self.indents.push(indent);
-        self.held = Some(item);
         Some((blanks.start, Token::Indent, blanks.end))
     }
 

@@ -136,6 +136,10 @@ impl<'src> Layout<'src> {
     fn bad(&mut self, error: LexError, start: u32, end: u32) -> Item {
         let diagnostic = unreadable(error, self.slice(start, end), Span::new(start, end));
         self.report(diagnostic);
+        if error == LexError::OpenTripleString {
+            // It took in the rest of the text, and with it what would close the brackets.
+            self.brackets.clear();
+        }
         (start, Token::Bad, end)
     }
 
@@ -199,12 +203,10 @@ impl<'src> Layout<'src> {
         None
     }
 
-    /// Reads no further: the rest of the text is treated as if it were not there.
-    fn cut_short(&mut self) -> Option<Item> {
+    /// Reads no further: one bad token stands for the rest of the text.
+    fn cut_short(&mut self) {
         self.lexer = Token::lexer("").spanned();
-        self.brackets.clear();
-        self.held = None;
-        self.finish()
+        self.held = Some((self.last_end, Token::Bad, self.last_end));
     }
 
     fn start(&mut self) -> Item {
@@ -242,7 +244,7 @@ impl Iterator for Layout<'_> {
             }
             if !self.in_line {
                 self.in_line = true;
-                self.lines.push(item.0);
+                self.lines.push(self.line_start);
                 return self.begin_line(item);
             }
             if self.fresh && self.trust == Brackets::Mistrusted && self.looks_like_statement(item) {
@@ -279,6 +281,7 @@ fn character(text: &str, span: Span) -> Diagnostic {
     match text {
         "!" => diagnostic.help("write `not` for negation, `!=` for inequality"),
         "?" => diagnostic.help("write `a if condition else b`"),
+        "–" | "—" | "−" => diagnostic.help("use the hyphen `-`"),
         "“" | "”" | "‘" | "’" => diagnostic.help("use the straight quotes `\"` or `'`"),
         _ => diagnostic,
     }

@@ -3,6 +3,7 @@
 use lalrpop_util::ParseError;
 use rustc_hash::FxHashMap;
 
+use super::operators::Piece;
 use super::unexpected;
 use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
 use crate::lexer::Token;
@@ -20,6 +21,10 @@ pub(super) struct Builder<'src> {
     pub(super) reports: Vec<Diagnostic>,
     /// What the grammar did not expect, in order; consequences of other errors among them.
     pub(super) surprises: Vec<Diagnostic>,
+    /// Empty lists for the next chains of operators.
+    pub(super) spare_chains: Vec<Vec<Piece>>,
+    /// Blocks under lines that have none; consequences of other errors among them.
+    pub(super) orphans: Vec<Diagnostic>,
     /// The text last refused for its depth.
     refused: Span,
 }
@@ -27,8 +32,8 @@ pub(super) struct Builder<'src> {
 impl<'src> Builder<'src> {
     /// For a text that stands at offset `base` of its file.
     pub(super) fn new(text: &'src str, base: u32) -> Self {
-        let (names, reports, surprises) = Default::default();
-        Builder { text, base, names, reports, surprises, refused: Span::NONE }
+        let (names, reports, surprises, orphans, spare_chains) = Default::default();
+        Builder { text, base, names, reports, surprises, orphans, spare_chains, refused: Span::NONE }
     }
 
     /// The text between two offsets of the file.
@@ -54,7 +59,17 @@ impl<'src> Builder<'src> {
 
     /// Records a block that is indented for no reason.
     pub(super) fn unexpected_indent(&mut self, start: u32, end: u32) {
-        self.surprises.push(unexpected::indent(Span::new(start, end)));
+        self.orphans.push(unexpected::orphan(Span::new(start, end)));
+    }
+
+    /// Records that the line that ends here should end in a colon.
+    pub(super) fn missing_colon(&mut self, end: u32) {
+        self.surprises.push(unexpected::missing_colon(Span::new(end, end)));
+    }
+
+    /// Records that no block follows the line that ends here.
+    pub(super) fn missing_block(&mut self, end: u32) {
+        self.surprises.push(unexpected::missing_block(Span::new(end - 1, end)));
     }
 
     pub(super) fn ident(&mut self, start: u32, end: u32) -> Ident {
@@ -76,13 +91,18 @@ impl<'src> Builder<'src> {
         if expr.depth() <= ast::MAX_EXPR_DEPTH { expr } else { self.refuse(expr.span) }
     }
 
-    /// Stands for an expression whose tree is too high. Reports it, unless something inside it was.
+    /// Stands for an expression whose tree is too high.
     pub(super) fn refuse(&mut self, span: Span) -> Expr {
+        self.report_depth(span, "expressions", ast::MAX_EXPR_DEPTH);
+        Expr::new(ExprKind::Error, span)
+    }
+
+    /// Reports a tree that is too high, unless something inside it was.
+    fn report_depth(&mut self, span: Span, what: &str, limit: u16) {
         if self.refused.is_none() || self.refused.start < span.start || self.refused.end > span.end {
-            self.report(too_deep(span, "expressions", ast::MAX_EXPR_DEPTH));
+            self.report(too_deep(span, what, limit));
         }
         self.refused = span;
-        Expr::new(ExprKind::Error, span)
     }
 
     /// A statement; without its blocks when its tree is too high.
@@ -91,7 +111,7 @@ impl<'src> Builder<'src> {
         if stmt.depth() <= ast::MAX_STMT_DEPTH {
             return stmt;
         }
-        self.report(too_deep(stmt.span, "blocks", ast::MAX_STMT_DEPTH));
+        self.report_depth(stmt.span, "blocks", ast::MAX_STMT_DEPTH);
         Stmt::new(StmtKind::Pass, stmt.span)
     }
 
@@ -109,8 +129,21 @@ impl<'src> Builder<'src> {
     }
 
     pub(super) fn call(&mut self, func: Expr, args: Vec<Arg>, end: u32) -> Expr {
+        self.check_order(&args);
         let start = func.span.start;
         self.expr(ExprKind::Call(Box::new(ast::Call { func, args })), start, end)
+    }
+
+    /// Arguments without a name come first.
+    fn check_order(&mut self, args: &[Arg]) {
+        let Some(named) = args.iter().position(|arg| arg.name.is_some()) else { return };
+        let late = args[named..].iter().find(|arg| arg.name.is_none() && arg.star == ast::Star::None);
+        if let Some(late) = late {
+            let message = "an argument without a name follows one with a name";
+            let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message);
+            let diagnostic = diagnostic.label(late.value.span, "this argument has no name");
+            self.report(diagnostic.secondary(args[named].span(), "this one has"));
+        }
     }
 
     pub(super) fn name(&mut self, start: u32, end: u32) -> Expr {

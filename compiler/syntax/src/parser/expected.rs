@@ -9,51 +9,42 @@ pub(super) struct Expected {
     name: bool,
     operator: bool,
     statement: bool,
-    newline: bool,
-    indent: bool,
-    import: bool,
+    line_end: bool,
+    definition: bool,
     /// Punctuation and keywords, as they are written.
     marks: Vec<&'static str>,
 }
 
 /// What is worth naming by itself, in the order in which it is named.
-const MARKS: [&str; 14] = [")", "]", "}", ",", ":", "=", "(", "in", "else", "as", "->", "import", ".", "def"];
+const MARKS: [&str; 13] = [")", "]", "}", ",", ":", "=", "(", "in", "else", "as", "->", "import", "."];
 
 impl Expected {
     /// From the names of the grammar's terminals.
     pub(super) fn new(terminals: &[String]) -> Self {
         let has = |terminal: &str| terminals.iter().any(|name| name.trim_matches('"') == terminal);
-        let statement = has("return");
         let operator = has("+") && has("==");
+        // An expression that may become the target of an assignment.
+        let whole_line = operator && has("=") && has("NEWLINE");
         let obvious = |mark: &str| match mark {
             "(" | "." => has("INT") || operator,
             "in" => operator,
-            "def" => statement,
+            "," | ":" | "=" => whole_line,
             _ => false,
         };
-        let marks = MARKS.into_iter().filter(|mark| has(mark) && !obvious(mark));
         Expected {
             operand: has("INT"),
             name: has("NAME"),
             operator,
-            statement,
-            newline: has("NEWLINE"),
-            indent: has("INDENT"),
-            import: has("import"),
-            marks: marks.collect(),
+            statement: has("return"),
+            line_end: has("NEWLINE") && (whole_line || !has(":")),
+            definition: has("def") && !has("return"),
+            marks: MARKS.into_iter().filter(|mark| has(mark) && !obvious(mark)).collect(),
         }
     }
 
-    /// Whether only an indented block could stand here.
-    pub(super) fn block(&self) -> bool {
-        self.indent && !self.statement
-    }
-
-    /// Whether a colon is missing at the end of a line that starts a block.
-    pub(super) fn colon_ends_line(&self, line: &str) -> bool {
-        let first = line.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
-        let opens = matches!(first, "if" | "elif" | "else" | "for" | "while" | "with" | "def" | "class");
-        self.marks.contains(&":") && !self.operand && (opens || !self.newline)
+    /// Whether a definition must follow.
+    pub(super) fn definition(&self) -> bool {
+        self.definition
     }
 
     /// Whether a name, and no other operand, could stand here.
@@ -68,21 +59,20 @@ impl Expected {
 
     /// `expected a name, `)` or `,``
     pub(super) fn sentence(&self) -> String {
-        let mut words: Vec<String> = Vec::new();
         if self.statement {
-            words.push("a statement".into());
-        } else if self.operand {
+            return "expected a statement".into();
+        }
+        let mut words: Vec<String> = Vec::new();
+        if self.operand {
             words.push("an expression".into());
-        } else if self.name && !self.import {
+        } else if self.name {
             words.push("a name".into());
         }
-        if !self.statement {
-            words.extend(self.marks.iter().map(|mark| format!("`{mark}`")));
-        }
+        words.extend(self.marks.iter().map(|mark| format!("`{mark}`")));
         if self.operator {
             words.push("an operator".into());
         }
-        if self.newline {
+        if self.line_end {
             words.push("the end of the line".into());
         }
         match words.as_slice() {
@@ -136,28 +126,35 @@ pub(super) fn is_keyword(token: Token) -> bool {
     token == Token::With || KEYWORDS.iter().any(|(_, keyword)| *keyword == token)
 }
 
-/// The keyword that starts a statement and that a single word was likely meant to be.
+/// Keywords that start statements; the longer of two that are alike stands first.
+const STARTERS: [&str; 11] =
+    ["from", "for", "assert", "class", "def", "elif", "else", "import", "return", "while", "with"];
+
+/// The keyword that starts a statement and that a single word was likely meant to be: with its letters in another
+/// order, or with one more, one less or one other.
 pub(super) fn similar_keyword(word: &str) -> Option<&'static str> {
-    let starters = ["assert", "class", "def", "elif", "else", "for", "from", "import", "return", "while", "with"];
     let is_word = (2..=8).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphabetic());
-    starters.into_iter().filter(|_| is_word).find(|keyword| differ_by_one_slip(word.as_bytes(), keyword.as_bytes()))
+    if !is_word || STARTERS.contains(&word) {
+        return None;
+    }
+    let reordered = STARTERS.into_iter().find(|keyword| has_same_letters(word, keyword));
+    reordered.or_else(|| STARTERS.into_iter().find(|keyword| differs_by_a_letter(word.as_bytes(), keyword.as_bytes())))
 }
 
-/// Whether one word becomes the other by adding, dropping or changing a letter, or by reordering those after the first.
-fn differ_by_one_slip(a: &[u8], b: &[u8]) -> bool {
-    let sorted = |word: &[u8]| {
-        let mut letters = word.to_vec();
+fn has_same_letters(a: &str, b: &str) -> bool {
+    let sorted = |word: &str| {
+        let mut letters = word.as_bytes().to_vec();
         letters.sort_unstable();
         letters
     };
+    a[..1] == b[..1] && sorted(a) == sorted(b)
+}
+
+fn differs_by_a_letter(a: &[u8], b: &[u8]) -> bool {
     let prefix = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    match (&a[prefix..], &b[prefix..]) {
-        ([], []) => false,
-        ([_, rest @ ..], other) if rest == other => true,
-        (other, [_, rest @ ..]) if rest == other => true,
-        ([_, a @ ..], [_, b @ ..]) if a == b => true,
-        (a, b) => prefix > 0 && sorted(a) == sorted(b),
-    }
+    let (a, b) = (&a[prefix..], &b[prefix..]);
+    let (a_rest, b_rest) = (a.get(1..).unwrap_or(a), b.get(1..).unwrap_or(b));
+    a_rest == b || a == b_rest || a_rest == b_rest
 }
 
 #[cfg(test)]
@@ -166,9 +163,14 @@ mod tests {
 
     #[test]
     fn slips_are_recognised() {
-        for (word, keyword) in
-            [("retrun", "return"), ("whit", "with"), ("dfe", "def"), ("fro", "for"), ("clas", "class")]
-        {
+        for (word, keyword) in [
+            ("retrun", "return"),
+            ("whit", "with"),
+            ("dfe", "def"),
+            ("form", "from"),
+            ("clas", "class"),
+            ("wile", "while"),
+        ] {
             assert_eq!(similar_keyword(word), Some(keyword));
         }
         for word in ["x", "return", "lv", "tensor", "f(a)"] {

@@ -32,6 +32,18 @@ pub(crate) enum Tree {
     Nothing,
 }
 
+/// A list with one more member, for the grammar's actions.
+fn push<T>(mut list: Vec<T>, next: T) -> Vec<T> {
+    list.push(next);
+    list
+}
+
+/// A list with more members, for the grammar's actions.
+fn join<T>(mut list: Vec<T>, more: impl IntoIterator<Item = T>) -> Vec<T> {
+    list.extend(more);
+    list
+}
+
 /// Parses a file: the tree of what could be read, and what is wrong, in the order of the text.
 ///
 /// Reading goes on after an error with the next statement. When a diagnostic is an error, the tree is incomplete.
@@ -87,21 +99,24 @@ fn attempt(text: &str, base: u32, content: Content, brackets: Brackets) -> Optio
     });
     let (mut reports, lines) = layout.into_reports();
     reports.append(&mut builder.reports);
-    Some((tree, in_order(reports, builder.surprises, &lines)))
+    Some((tree, in_order(reports, builder.surprises, builder.orphans, &lines)))
 }
 
 /// All diagnostics, sorted by place, without the consequences of others: the grammar is surprised at most once a
 /// logical line, not at all where the line is wrong for another reason, and not by the block under a broken line.
-fn in_order(mut reports: Vec<Diagnostic>, surprises: Vec<Diagnostic>, lines: &[u32]) -> Vec<Diagnostic> {
+fn in_order(
+    mut reports: Vec<Diagnostic>,
+    surprises: Vec<Diagnostic>,
+    orphans: Vec<Diagnostic>,
+    lines: &[u32],
+) -> Vec<Diagnostic> {
     let line_of = |diagnostic: &Diagnostic| lines.partition_point(|&start| start <= diagnostic.span().start);
     let mut broken: BTreeSet<usize> = reports.iter().filter(|report| report.is_error()).map(line_of).collect();
-    for surprise in surprises {
-        let line = line_of(&surprise);
-        let is_consequence = surprise.code == codes::BAD_INDENTATION && broken.contains(&line.saturating_sub(1));
-        if broken.insert(line) && !is_consequence {
-            reports.push(surprise);
-        }
-    }
+    reports.extend(surprises.into_iter().filter(|surprise| broken.insert(line_of(surprise))));
+    reports.extend(orphans.into_iter().filter(|orphan| {
+        let line = line_of(orphan);
+        !broken.contains(&line.saturating_sub(1)) && broken.insert(line)
+    }));
     reports.sort_by_key(|diagnostic| diagnostic.span().start);
     if reports.len() > MAX_ERRORS {
         let hidden = reports.len() - MAX_ERRORS;

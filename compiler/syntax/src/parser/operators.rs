@@ -2,7 +2,7 @@
 //! becomes a tree, by precedence climbing.
 
 use std::iter::Peekable;
-use std::vec::IntoIter;
+use std::vec::Drain;
 
 use super::builder::Builder;
 use crate::Span;
@@ -52,30 +52,43 @@ impl Infix {
 }
 
 impl Builder<'_> {
+    /// A chain that begins. Chains are short-lived and many, so their memory is used again.
+    pub(super) fn chain<const N: usize>(&mut self, pieces: [Piece; N]) -> Vec<Piece> {
+        let mut chain = self.spare_chains.pop().unwrap_or_default();
+        chain.extend(pieces);
+        chain
+    }
+
     /// The tree of a chain. It starts with an operand or a prefix, ends with an operand, and alternates as the
     /// grammar demands.
-    pub(super) fn operation(&mut self, pieces: Vec<Piece>) -> Expr {
-        let span = pieces.iter().map(piece_span).fold(Span::NONE, Span::join);
-        Climb { pieces: pieces.into_iter().peekable(), builder: self }
-            .chain(OR, 0)
-            .unwrap_or_else(|TooDeep| self.refuse(span))
+    pub(super) fn operation(&mut self, mut chain: Vec<Piece>) -> Expr {
+        let (start, end) = (chain.first().map_or(0, Piece::start), chain.last().map_or(0, Piece::end));
+        let tree = Climb { pieces: chain.drain(..).peekable(), builder: self }.chain(OR, 0);
+        self.spare_chains.push(chain);
+        tree.unwrap_or_else(|TooDeep| self.refuse(Span::new(start, end)))
     }
 }
 
-fn piece_span(piece: &Piece) -> Span {
-    match piece {
-        Piece::Operand(expr) => expr.span,
-        Piece::Prefix(_, start) => Span::new(*start, *start),
-        Piece::Infix(_) => Span::NONE,
+impl Piece {
+    fn start(&self) -> u32 {
+        match self {
+            Piece::Operand(expr) => expr.span.start,
+            Piece::Prefix(_, start) => *start,
+            Piece::Infix(_) => 0,
+        }
+    }
+
+    fn end(&self) -> u32 {
+        if let Piece::Operand(expr) = self { expr.span.end } else { 0 }
     }
 }
 
 /// Prefixes or powers are nested too deeply.
 struct TooDeep;
 
-struct Climb<'b, 'src> {
-    pieces: Peekable<IntoIter<Piece>>,
-    builder: &'b mut Builder<'src>,
+struct Climb<'a, 'src> {
+    pieces: Peekable<Drain<'a, Piece>>,
+    builder: &'a mut Builder<'src>,
 }
 
 impl Climb<'_, '_> {

@@ -46,34 +46,45 @@ pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagno
 }
 
 /// The message for a block under a line that has none.
-pub(super) fn indent(span: Span) -> Diagnostic {
+pub(super) fn orphan(blanks: Span) -> Diagnostic {
     Diagnostic::error(codes::BAD_INDENTATION, "this line is indented, but belongs to no block")
-        .label(span, "deeper than the line above")
+        .label(blanks, "deeper than the line above")
         .help("only the line after a `:` is indented deeper")
+}
+
+/// The message for a line that should start a block.
+pub(super) fn missing_colon(end: Span) -> Diagnostic {
+    Diagnostic::error(codes::UNEXPECTED_TOKEN, "a `:` is missing").label(end, "expected `:` before the block")
+}
+
+/// The message for a line that starts a block which is not there.
+pub(super) fn missing_block(colon: Span) -> Diagnostic {
+    Diagnostic::error(codes::BAD_INDENTATION, "a block is missing")
+        .label(colon, "expected an indented block below")
+        .help("indent the lines that belong to it; an empty block is written `pass`")
 }
 
 impl Place<'_> {
     fn explain(&self) -> Diagnostic {
-        self.missing()
+        self.decorator()
             .or_else(|| self.foreign())
             .or_else(|| self.else_alone())
             .or_else(|| self.assignment())
             .or_else(|| self.keyword())
-            .unwrap_or_else(|| self.general())
+            .unwrap_or_else(|| self.separator())
     }
 
-    /// A colon or a block that is not there.
-    fn missing(&self) -> Option<Diagnostic> {
-        if self.expected.block() {
-            let diagnostic = Diagnostic::error(codes::BAD_INDENTATION, "expected an indented block");
-            let diagnostic = diagnostic.label(self.span, "this is not indented deeper than the line that ends in `:`");
-            return Some(diagnostic.help("an empty block is written `pass`"));
+    /// A decorator above something that is no definition.
+    fn decorator(&self) -> Option<Diagnostic> {
+        if !self.expected.definition() {
+            return None;
         }
-        if self.token == Token::Newline && self.expected.colon_ends_line(self.before) {
-            let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, "a `:` is missing");
-            return Some(diagnostic.label(self.span, "expected `:` before the block"));
-        }
-        None
+        let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, "a decorator decorates nothing");
+        let diagnostic = diagnostic.label(self.span, "expected `def` or `class` below the decorator");
+        Some(match self.token {
+            Token::Indent => diagnostic.help("a definition is indented like its decorator"),
+            _ => diagnostic,
+        })
     }
 
     /// Constructs of Python that the language lacks, and operators of other languages.
@@ -105,7 +116,7 @@ impl Place<'_> {
 
     /// A keyword that stands for a name, or a word that was meant as a keyword.
     fn keyword(&self) -> Option<Diagnostic> {
-        if expected::is_keyword(self.token) && self.expected.name_only() {
+        if expected::is_keyword(self.token) && self.token != Token::Import && self.expected.name_only() {
             let message = format!("`{}` is a keyword and cannot be a name", self.text);
             let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(self.span, "expected a name");
             return Some(diagnostic.help(format!("write `{}_`", self.text)));
@@ -114,11 +125,16 @@ impl Place<'_> {
         Some(self.general().help(format!("did you mean `{meant}`?")))
     }
 
+    /// Something between two operands.
+    fn separator(&self) -> Diagnostic {
+        let operand = matches!(self.token, Token::Name | Token::Int | Token::Float | Token::Str);
+        let general = self.general();
+        if operand && self.expected.comma() { general.help("is a comma missing?") } else { general }
+    }
+
     fn general(&self) -> Diagnostic {
         let found = expected::describe(self.token, self.text);
         let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, format!("{found} was not expected here"));
-        let diagnostic = diagnostic.label(self.span, self.expected.sentence());
-        let operand = matches!(self.token, Token::Name | Token::Int | Token::Float | Token::Str);
-        if operand && self.expected.comma() { diagnostic.help("is a comma missing?") } else { diagnostic }
+        diagnostic.label(self.span, self.expected.sentence())
     }
 }
