@@ -71,7 +71,7 @@ pub fn host() -> Cpu {
 ///
 /// # Errors
 /// When a kernel uses what has no native form, or LLVM fails.
-pub fn compile(kernels: &[&FlatKernel], cpu: &Cpu, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
+pub fn compile(kernels: &[FlatKernel], cpu: &Cpu, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
     let text = ir_text(kernels, cpu)?;
     let machine = machine(cpu, level)?;
     let context = Context::create();

@@ -5,17 +5,53 @@
 pub struct Cpu {
     /// LLVM's name: `znver4`, `x86-64-v3`.
     pub name: String,
-    /// Features with `+` or `-` in front, joined by commas. Those of the name need not be repeated, except for
-    /// processors whose kernels must know them before LLVM is asked: see [`Cpu::has`].
+    /// Features beyond those of the name, with `+` or `-` in front, joined by commas.
     pub features: String,
 }
 
-/// Processors of known capabilities: what kernels must know of them without LLVM.
-const LEVELS: &[(&str, &[&str])] = &[
-    ("x86-64", &[]),
-    ("x86-64-v2", &[]),
-    ("x86-64-v3", &["avx2", "f16c", "fma"]),
-    ("x86-64-v4", &["avx2", "f16c", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"]),
+/// What the levels of the x86-64 ABI have of that which kernels must know without LLVM.
+const LEVEL_3: &[&str] = &["avx2", "f16c", "fma"];
+const LEVEL_4: &[&str] = &["avx2", "f16c", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"];
+
+/// Processors of each level by LLVM's names; those not listed count as having nothing beyond x86-64.
+const LEVELS: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "x86-64-v3",
+            "haswell",
+            "broadwell",
+            "skylake",
+            "alderlake",
+            "raptorlake",
+            "meteorlake",
+            "arrowlake",
+            "lunarlake",
+            "sierraforest",
+            "znver1",
+            "znver2",
+            "znver3",
+        ],
+        LEVEL_3,
+    ),
+    (
+        &[
+            "x86-64-v4",
+            "skylake-avx512",
+            "cascadelake",
+            "cooperlake",
+            "cannonlake",
+            "icelake-client",
+            "icelake-server",
+            "tigerlake",
+            "rocketlake",
+            "sapphirerapids",
+            "emeraldrapids",
+            "graniterapids",
+            "znver4",
+            "znver5",
+        ],
+        LEVEL_4,
+    ),
 ];
 
 impl Cpu {
@@ -33,7 +69,7 @@ impl Cpu {
                 _ => {}
             }
         }
-        LEVELS.iter().any(|(level, features)| *level == self.name && features.contains(&feature))
+        LEVELS.iter().any(|(names, features)| names.contains(&self.name.as_str()) && features.contains(&feature))
     }
 
     /// Bits of the widest vectors.
@@ -66,6 +102,7 @@ mod tests {
         assert!(Cpu::named("x86-64-v3").has("f16c"));
         let cpu = Cpu { name: "x86-64-v3".into(), features: "-f16c,+avx512f".into() };
         assert!(!cpu.has("f16c") && cpu.has("fma") && cpu.vector_bits() == 512);
-        assert_eq!(Cpu::named("znver4").vector_bits(), 128);
+        assert_eq!(Cpu::named("znver4").vector_bits(), 512);
+        assert_eq!(Cpu::named("x86-64").vector_bits(), 128);
     }
 }

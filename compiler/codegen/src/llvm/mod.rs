@@ -29,7 +29,7 @@ use hammock_kernels::FlatKernel;
 ///
 /// # Errors
 /// When a kernel uses what has no native form.
-pub fn ir_text(kernels: &[&FlatKernel], cpu: &Cpu) -> Result<String, LlvmError> {
+pub fn ir_text(kernels: &[FlatKernel], cpu: &Cpu) -> Result<String, LlvmError> {
     let mut module = text::Module::new(cpu.attributes());
     for kernel in kernels {
         emit::emit_kernel(&mut module, kernel, cpu)

@@ -33,7 +33,7 @@ pub fn elementwise(inputs: usize, from: DType, f: impl Fn(&[PrimExpr]) -> Vec<Pr
 /// An object for a processor.
 pub fn compile(f: &PrimFunc, cpu: &Cpu) -> Result<Vec<u8>, LlvmError> {
     let flat = lower(f, &Target::host()).unwrap();
-    llvm::compile(&[&flat], cpu, OptLevel::Lean, Emit::Object)
+    llvm::compile(&[flat], cpu, OptLevel::Lean, Emit::Object)
 }
 
 /// A compiled function and where its result goes.
