@@ -2,13 +2,17 @@
 //! values as text, timing.
 
 mod argument;
+mod flags;
 mod npy;
+mod session;
 mod timing;
 mod weights;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
+pub use flags::{BenchFlags, CallFlags, InspectFlags, OutputFlags};
 pub use npy::{load_npy, load_npz, save_npz};
+pub use session::{CallSpec, Session, ToolError, View};
 pub use timing::{Samples, sample};
 pub use weights::Weights;
 

@@ -7,7 +7,7 @@ use safetensors::{Dtype, SafeTensors};
 use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
 
 /// Tensors by name, in the order of the file.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Weights {
     tensors: Vec<(String, Tensor)>,
     index: HashMap<String, usize>,

@@ -1,0 +1,109 @@
+//! Flags that the command line and `hammock-run` share.
+
+use super::{CallSpec, InputError, View, Weights};
+use clap::Args;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// What to call, and with what.
+#[derive(Args, Clone, Debug)]
+pub struct CallFlags {
+    /// The function to call
+    #[arg(long, value_name = "NAME", default_value = "main")]
+    pub func: String,
+    /// An argument: @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, "text", null, (A, B), zeros(2,3):float32,
+    /// random(2,3):float32; one for each parameter, in order
+    #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub args: Vec<String>,
+    /// Weights by name (.safetensors or .npz) for parameters that no --arg gives
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Threads that kernels run on [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+impl CallFlags {
+    /// The weights of `--params`.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is damaged.
+    pub fn weights(&self) -> Result<Option<Weights>, InputError> {
+        self.params.as_deref().map(Weights::open).transpose()
+    }
+
+    /// The call.
+    pub fn spec<'a>(&'a self, weights: Option<&'a Weights>) -> CallSpec<'a> {
+        CallSpec { func: &self.func, args: &self.args, weights }
+    }
+
+    /// The number of threads.
+    pub fn thread_count(&self) -> Option<usize> {
+        self.threads.map(usize::from)
+    }
+}
+
+/// Where the result goes.
+#[derive(Args, Clone, Debug)]
+pub struct OutputFlags {
+    /// Write the numbers of the result to this .npz file: `0` for a lone one, `0`, `1`, `1.0`, … for members of tuples
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl OutputFlags {
+    /// The file.
+    pub fn path(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+}
+
+/// How to time.
+#[derive(Args, Clone, Debug)]
+pub struct BenchFlags {
+    /// Go on for at least this many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub min_time: f64,
+    /// Print one JSON object: median_ns, p90_ns, min_ns, samples, threads, peak_bytes
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl BenchFlags {
+    /// The least time.
+    ///
+    /// # Errors
+    /// When it is no time.
+    pub fn least(&self) -> Result<Duration, InputError> {
+        Duration::try_from_secs_f64(self.min_time)
+            .map_err(|_| InputError::new(format!("--min-time {} is not a time in seconds", self.min_time)))
+    }
+}
+
+/// What to show of an executable.
+#[derive(Args, Clone, Debug)]
+#[group(multiple = false)]
+pub struct InspectFlags {
+    /// The bytecode as text, as TVM's `as_text` (the default)
+    #[arg(long)]
+    pub text: bool,
+    /// The bytecode as Python, as TVM's `as_python`
+    #[arg(long)]
+    pub python: bool,
+    /// Sizes of the tables, as TVM's `stats`
+    #[arg(long)]
+    pub stats: bool,
+}
+
+impl InspectFlags {
+    /// The view asked for.
+    pub fn view(&self) -> View {
+        match (self.python, self.stats) {
+            (true, _) => View::Python,
+            (_, true) => View::Stats,
+            _ => View::Text,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
+
+use super::{InputError, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
+use crate::{
+    Any, Error, Library, Vm, image::Integrity, library::LibraryError, parallel, value::SharedBytes, vm::Options,
+};
+use std::{path::Path, sync::Arc, time::Duration};
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// An argument or a file is wrong.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The executable was refused.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// The model failed while it ran; with its call stack.
+    #[error("{0:#}")]
+    Run(#[from] Error),
+}
+
+/// What to call, and with what.
+#[derive(Clone, Debug, Default)]
+pub struct CallSpec<'a> {
+    /// The function.
+    pub func: &'a str,
+    /// Arguments as people write them, in order.
+    pub args: &'a [String],
+    /// Values of parameters that `args` do not give, by name.
+    pub weights: Option<&'a Weights>,
+}
+
+/// A model ready to run.
+pub struct Session {
+    vm: Vm,
+}
+
+impl Session {
+    /// Opens a compiled file.
+    ///
+    /// # Errors
+    /// When it is damaged, or a kernel or builtin that it needs is missing.
+    pub fn open(path: &Path, threads: Option<usize>) -> Result<Session, ToolError> {
+        Session::new(Library::open(path)?, threads)
+    }
+
+    /// Loads a library that was just linked in memory.
+    ///
+    /// # Errors
+    /// When a kernel or builtin that it needs is missing.
+    pub fn from_bytes(bytes: Vec<u8>, threads: Option<usize>) -> Result<Session, ToolError> {
+        let owner: SharedBytes = Arc::new(bytes);
+        Session::new(Library::from_bytes(owner, Integrity::Trust)?, threads)
+    }
+
+    fn new(library: Library, threads: Option<usize>) -> Result<Session, ToolError> {
+        if let Some(threads) = threads {
+            parallel::set_threads(threads);
+        }
+        Ok(Session { vm: Vm::from_library(&Arc::new(library), Options::default())? })
+    }
+
+    /// The machine.
+    pub fn vm(&self) -> &Vm {
+        &self.vm
+    }
+
+    /// The arguments of a call. With as many `--arg`s as parameters they are taken in order; with fewer, they are
+    /// those of the parameters that the weights do not name.
+    ///
+    /// # Errors
+    /// When there is no such function, their number is wrong, or one cannot be read.
+    pub fn arguments(&self, spec: &CallSpec) -> Result<Vec<Any>, InputError> {
+        let names = self.parameters(spec.func)?;
+        let given = spec.args.iter().map(|a| parse_argument(a)).collect::<Result<Vec<_>, _>>()?;
+        let every = given.len() >= names.len();
+        let weight = |name: &String| spec.weights.and_then(|w| w.get(name)).filter(|_| !every);
+        let open: Vec<&str> = names.iter().filter(|n| weight(n).is_none()).map(String::as_str).collect();
+        if open.len() != given.len() {
+            let many = |n: usize| format!("{n} argument{}", if n == 1 { "" } else { "s" });
+            let message = format!("`{}` takes {}, {} given", spec.func, many(open.len()), given.len());
+            let error = InputError::new(message);
+            return Err(error.help(if open.is_empty() {
+                "it takes none".to_owned()
+            } else {
+                format!("one --arg each for: {}", open.join(", "))
+            }));
+        }
+        let mut given = given.into_iter();
+        Ok(names
+            .iter()
+            .map(|n| weight(n).map_or_else(|| given.next().unwrap_or_default(), |t| t.clone().into()))
+            .collect())
+    }
+
+    fn parameters(&self, func: &str) -> Result<&[String], InputError> {
+        let executable = &self.vm.image().executable;
+        let index = executable.function(func).ok_or_else(|| {
+            let known: Vec<&str> = self.vm.functions().collect();
+            let error = InputError::new(format!("there is no function `{func}`"));
+            error.help(format!("the program has {}; choose one with --func", known.join(", ")))
+        })?;
+        Ok(&executable.functions[index].param_names)
+    }
+
+    /// Calls the function and gives its result as text, or writes it to a `.npz` file.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, the model fails, or the file cannot be written.
+    pub fn run(&self, spec: &CallSpec, output: Option<&Path>) -> Result<String, ToolError> {
+        let args = self.arguments(spec)?;
+        let result = self.vm.call(spec.func, &args)?;
+        match output {
+            Some(path) => {
+                save_npz(path, &leaves(&result))?;
+                Ok(String::new())
+            }
+            None => Ok(show(&result)),
+        }
+    }
+
+    /// Calls the function again and again for at least that long, and gives the times as text or as JSON.
+    ///
+    /// # Errors
+    /// When the arguments do not fit or the model fails.
+    pub fn bench(&self, spec: &CallSpec, least: Duration, json: bool) -> Result<String, ToolError> {
+        let args = self.arguments(spec)?;
+        let samples: Samples = sample(least, || self.vm.call(spec.func, &args).map(drop))?;
+        let (threads, peak) = (parallel::threads(), self.vm.memory().peak);
+        let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
+        Ok(text + "\n")
+    }
+
+    /// What is in the executable.
+    pub fn inspect(&self, view: View) -> String {
+        inspect(&self.vm.image().executable, view)
+    }
+}
+
+/// A view of an executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Instructions, as TVM's `as_text`.
+    Text,
+    /// Instructions as Python, as TVM's `as_python`.
+    Python,
+    /// Sizes of the tables, as TVM's `stats`.
+    Stats,
+}
+
+fn inspect(executable: &crate::Executable, view: View) -> String {
+    match view {
+        View::Text => executable.as_text(),
+        View::Python => executable.as_python(),
+        View::Stats => executable.stats(),
+    }
+}
