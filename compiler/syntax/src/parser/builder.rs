@@ -115,13 +115,6 @@ impl<'src> Builder<'src> {
         Stmt::new(StmtKind::Pass, stmt.span)
     }
 
-    /// The `orelse` of an `if` from its `elif`s and its `else`.
-    pub(super) fn else_ifs(&mut self, branches: Vec<ElseIf>, orelse: Option<Vec<Stmt>>, end: u32) -> Vec<Stmt> {
-        branches.into_iter().rev().fold(orelse.unwrap_or_default(), |orelse, (start, cond, then)| {
-            vec![self.stmt(StmtKind::If(Box::new(ast::If { cond, then, orelse })), start, end)]
-        })
-    }
-
     /// A comma-separated list without brackets: one expression, or a tuple.
     pub(super) fn tuple(&mut self, items: Vec<Expr>, end: u32) -> Expr {
         let start = items.first().map_or(end, |item| item.span.start);
@@ -169,9 +162,6 @@ impl<'src> Builder<'src> {
         self.report(diagnostic.label(span, "this is Python that has no meaning in a module").help(help));
     }
 }
-
-/// Where an `elif` starts, its condition and its block.
-pub(super) type ElseIf = (u32, Expr, Vec<Stmt>);
 
 fn too_deep(span: Span, what: &str, limit: u16) -> Diagnostic {
     Diagnostic::error(codes::NESTED_TOO_DEEPLY, format!("{what} are nested deeper than {limit} levels"))
