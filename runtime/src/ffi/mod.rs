@@ -10,7 +10,7 @@ pub use error::{Error, Location, TraceEntry, kind};
 pub use raised::{raise, take_raised};
 pub use symbols::{RUNTIME, RuntimeTable, hammock_raise, hammock_workspace_alloc, hammock_workspace_free, symbols};
 
-use crate::value::{Any, index};
+use crate::value::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -32,10 +32,7 @@ pub unsafe fn invoke(call: SafeCall, handle: *mut c_void, args: &[Any]) -> Resul
 
 /// A result that other code left borrowed becomes its own.
 fn owned(result: Any) -> Any {
-    match result.type_index() {
-        index::DL_TENSOR_PTR..=index::OBJECT_RVALUE_REF => result.clone(),
-        _ => result,
-    }
+    if result.is_borrowed() { result.clone() } else { result }
 }
 
 /// Runs `body` and answers a call of the packed convention: writes the result, or raises the error.

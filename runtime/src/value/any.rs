@@ -91,6 +91,12 @@ impl Any {
         self.type_index >= index::OBJECT_BEGIN
     }
 
+    /// Does it refer to what the other side of a call keeps alive?
+    #[inline]
+    pub fn is_borrowed(&self) -> bool {
+        (index::DL_TENSOR_PTR..=index::OBJECT_RVALUE_REF).contains(&self.type_index)
+    }
+
     /// The payload; which of its fields means something, the tag says.
     pub(super) fn payload(&self) -> &Payload {
         &self.payload

@@ -22,6 +22,11 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// Where they are in the function's list.
+    pub(super) fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.count) as usize
+    }
+
     /// All but the first `count`.
     pub(super) fn skip(self, count: u32) -> Slots {
         Slots { start: self.start + count, count: self.count - count }
@@ -31,9 +36,11 @@ impl Slots {
 /// A decoded instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Op {
-    /// Calls a native function.
+    /// Calls a native function; the result goes to a register that is none of the arguments.
     Call { call: SafeCall, handle: *mut c_void, dst: Slot, args: Slots },
-    /// The same after checking the arguments against a kernel's signature.
+    /// The same when the result replaces one of the arguments, or goes nowhere.
+    CallOver { call: SafeCall, handle: *mut c_void, dst: Slot, args: Slots },
+    /// The same, or a call as above, after checking the arguments against a kernel's signature.
     CheckedCall { call: SafeCall, handle: *mut c_void, dst: Slot, args: Slots, signature: u32 },
     /// Calls bytecode.
     Invoke { function: u32, dst: Slot, args: Slots },
@@ -117,6 +124,9 @@ impl Body {
             if let Target::Native { call, handle, signature } = targets[function] {
                 self.ops[at] = match signature {
                     Some(signature) => Op::CheckedCall { call, handle, dst, args, signature },
+                    None if dst == NOWHERE || self.slots[args.range()].contains(&dst) => {
+                        Op::CallOver { call, handle, dst, args }
+                    }
                     None => Op::Call { call, handle, dst, args },
                 };
             }

@@ -44,6 +44,8 @@ unsafe impl Send for Machine {}
 struct Registers<'p> {
     body: &'p Body,
     base: *mut Any,
+    /// The scratch space behind registers and pool.
+    scratch: *mut Any,
 }
 
 /// What a function value stands for.
@@ -53,18 +55,31 @@ enum Callee {
     Bytecode(u32, Vec<Any>),
 }
 
-impl Registers<'_> {
+impl<'p> Registers<'p> {
+    fn new(body: &'p Body, base: *mut Any) -> Registers<'p> {
+        Registers { body, base, scratch: base.wrapping_add(body.registers + body.pool.len()) }
+    }
+
+    #[inline(always)]
+    fn op(&self, pc: usize) -> &'p Op {
+        // SAFETY: the verifier saw to it that jumps stay within the function and that nothing runs off its end.
+        unsafe { self.body.ops.get_unchecked(pc) }
+    }
+
+    #[inline(always)]
     fn at(&self, slot: Slot) -> *mut Any {
         // SAFETY: the decoder gives out only slots of the frame.
         unsafe { self.base.add(slot as usize) }
     }
 
+    #[inline(always)]
     fn get(&self, slot: Slot) -> &Any {
         // SAFETY: registers and pool are initialized when the frame is entered, and nothing writes to a slot while
         // a reference from here is in use.
         unsafe { &*self.at(slot) }
     }
 
+    #[inline(always)]
     fn set(&self, slot: Slot, value: Any) {
         if slot != NOWHERE {
             // SAFETY: results go to registers, which are initialized and owned by the frame.
@@ -81,20 +96,22 @@ impl Registers<'_> {
         }
     }
 
-    fn slots(&self, args: Slots) -> &[Slot] {
-        &self.body.slots[args.start as usize..][..args.count as usize]
+    #[inline(always)]
+    fn slots(&self, args: Slots) -> &'p [Slot] {
+        // SAFETY: the decoder appended as many slots there when it made the instruction.
+        unsafe { self.body.slots.get_unchecked(args.range()) }
     }
 
     /// Copies arguments, without a claim, into the frame's scratch space.
+    #[inline(always)]
     fn gather(&self, args: Slots) -> &[Any] {
         // SAFETY: the scratch space behind the pool has room for the arguments of every call of the function; its
         // contents are never dropped and stay as they are until the next call of this frame.
         unsafe {
-            let scratch = self.base.add(self.body.registers + self.body.pool.len());
             for (i, slot) in self.slots(args).iter().enumerate() {
-                scratch.add(i).cast::<ManuallyDrop<Any>>().write(self.get(*slot).alias());
+                copy_words(self.at(*slot), self.scratch.add(i));
             }
-            std::slice::from_raw_parts(scratch, args.count as usize)
+            std::slice::from_raw_parts(self.scratch, args.count as usize)
         }
     }
 
@@ -102,11 +119,42 @@ impl Registers<'_> {
         self.slots(args).iter().map(|slot| self.get(*slot).clone()).collect()
     }
 
+    /// Calls a function that keeps to the convention and is alive; its result goes to register `dst`, which is none
+    /// of the arguments.
+    #[inline(always)]
     fn call_native(&self, call: SafeCall, handle: *mut c_void, dst: Slot, args: Slots) -> Result<(), Error> {
         let args = self.gather(args);
-        // SAFETY: whoever resolved the function vouched for its convention; the program keeps it alive.
-        let result = unsafe { ffi::invoke(call, handle, args) }?;
-        self.set(dst, result);
+        self.set(dst, Any::NONE);
+        // SAFETY: as this function's users promise; `dst` is a register, and the scratch space is no part of the registers.
+        let status = unsafe { call(handle, args.as_ptr(), args.len() as i32, self.at(dst)) };
+        if status != 0 {
+            return Err(ffi::take_raised());
+        }
+        if self.get(dst).is_borrowed() {
+            self.set(dst, self.get(dst).clone());
+        }
+        Ok(())
+    }
+
+    /// The same when `dst` may be nowhere, or among the arguments so that it must keep its value until the call is over.
+    #[inline(always)]
+    fn call_native_over(&self, call: SafeCall, handle: *mut c_void, dst: Slot, args: Slots) -> Result<(), Error> {
+        let args = self.gather(args);
+        let mut result = Any::NONE;
+        // SAFETY: as this function's users promise.
+        let status = unsafe { call(handle, args.as_ptr(), args.len() as i32, &mut result) };
+        if status != 0 {
+            return Err(ffi::take_raised());
+        }
+        if result.is_borrowed() {
+            result = result.clone();
+        }
+        if dst != NOWHERE {
+            self.set(dst, Any::NONE);
+            let result = ManuallyDrop::new(result);
+            // SAFETY: `dst` is a register; the claim on what the result refers to passes to it.
+            unsafe { copy_words(&raw const *result, self.at(dst)) };
+        }
         Ok(())
     }
 
@@ -127,6 +175,21 @@ impl Registers<'_> {
     }
 }
 
+/// Copies a value bit by bit, as two words: functions write results word by word, and a load wider than the store
+/// before it waits until that has reached the cache, which took most of a call's time.
+///
+/// # Safety
+/// `from` is a value, and `to` has room for one. The copy has no claim on what the value refers to.
+#[inline(always)]
+unsafe fn copy_words(from: *const Any, to: *mut Any) {
+    let (from, to) = (from.cast::<u64>(), to.cast::<u64>());
+    // SAFETY: as the caller promises; values are two words. Volatile reads are not merged into one.
+    unsafe {
+        to.write(from.read_volatile());
+        to.add(1).write(from.add(1).read_volatile());
+    }
+}
+
 impl Machine {
     /// Runs a function of bytecode whose arity was checked.
     pub(super) fn call(&mut self, program: &Program, function: usize, args: Vec<Any>) -> Result<Any, Error> {
@@ -138,15 +201,19 @@ impl Machine {
     fn run<'p>(&mut self, program: &'p Program, mut frame: Registers<'p>) -> Result<Any, Error> {
         let mut pc = 0;
         let error = loop {
-            match frame.body.ops[pc] {
+            match *frame.op(pc) {
                 Op::Call { call, handle, dst, args } => match frame.call_native(call, handle, dst, args) {
+                    Ok(()) => pc += 1,
+                    Err(error) => break error,
+                },
+                Op::CallOver { call, handle, dst, args } => match frame.call_native_over(call, handle, dst, args) {
                     Ok(()) => pc += 1,
                     Err(error) => break error,
                 },
                 Op::CheckedCall { call, handle, dst, args, signature } => {
                     let signature = &program.image.kernels[signature as usize];
                     let checked = signature.check(frame.gather(args));
-                    match checked.and_then(|()| frame.call_native(call, handle, dst, args)) {
+                    match checked.and_then(|()| frame.call_native_over(call, handle, dst, args)) {
                         Ok(()) => pc += 1,
                         Err(error) => break error,
                     }
@@ -190,10 +257,12 @@ impl Machine {
                 Op::InvokeValue { dst, args, tail } => {
                     self.save(pc);
                     match frame.callee(program, args) {
-                        Ok(Callee::Native(call, handle)) => match frame.call_native(call, handle, dst, args.skip(2)) {
-                            Ok(()) => pc += 1,
-                            Err(error) => break error,
-                        },
+                        Ok(Callee::Native(call, handle)) => {
+                            match frame.call_native_over(call, handle, dst, args.skip(2)) {
+                                Ok(()) => pc += 1,
+                                Err(error) => break error,
+                            }
+                        }
                         Ok(Callee::Bytecode(function, args)) => {
                             let dst = if tail { self.leave() } else { dst };
                             (frame, pc) = (self.enter(program, function, args, dst)?, 0);
@@ -236,7 +305,7 @@ impl Machine {
             base.add(body.registers).copy_from_nonoverlapping(body.pool.as_ptr(), body.pool.len());
         }
         self.frames.push(Frame { base, registers: body.registers, function, pc: 0, dst, mark });
-        Ok(Registers { body, base })
+        Ok(Registers::new(body, base))
     }
 
     /// Pops the innermost frame; returns where its result goes.
@@ -252,7 +321,7 @@ impl Machine {
     fn caller<'p>(&self, program: &'p Program) -> Option<(Registers<'p>, usize)> {
         let frame = self.frames.last()?;
         match &program.functions[frame.function as usize] {
-            Callable::Bytecode(body) => Some((Registers { body, base: frame.base }, frame.pc)),
+            Callable::Bytecode(body) => Some((Registers::new(body, frame.base), frame.pc)),
             Callable::Native(_) => None,
         }
     }
