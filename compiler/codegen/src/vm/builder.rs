@@ -1,60 +1,33 @@
 //! Writing executables: functions, constants, instructions, jumps.
 
-use hammock_runtime::{
-    DType, Shape, Str, Tensor,
-    executable::{Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register},
+use super::constants::ConstantPool;
+use hammock_runtime::executable::{
+    Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register, verify,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
-/// Builds an executable function by function.
+/// Builds an executable, function by function.
+///
+/// ```
+/// use hammock_codegen::vm::ExecBuilder;
+/// use hammock_runtime::executable::Register;
+///
+/// let mut b = ExecBuilder::new();
+/// b.begin_function("main", 1, vec!["x".into()]);
+/// let args = vec![b.r(0), b.imm(2)];
+/// b.emit_call("test.scale", args, Register(1));
+/// b.emit_ret(Register(1));
+/// b.end_function();
+/// let executable = b.get().unwrap();
+/// assert_eq!(executable.code.len(), 2);
+/// ```
 #[derive(Default)]
 pub struct ExecBuilder {
     executable: Executable,
-    functions: HashMap<String, i64>,
-    constants: HashMap<ConstantKey, i64>,
+    functions: FxHashMap<String, i64>,
+    constants: ConstantPool,
     /// The function being written, by index.
     open: Option<usize>,
-}
-
-/// What makes two constants one. Tensors are told apart by where their data lies: equal constants of a text are read
-/// once each, and comparing weights byte by byte would cost more than it saves.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ConstantKey {
-    /// Address, dtype and shape.
-    Tensor(usize, DType, Vec<i64>),
-    /// The bytes of a tensor of few of them, dtype and shape.
-    Small(Vec<u8>, DType, Vec<i64>),
-    /// Sizes.
-    Shape(Vec<i64>),
-    /// Text.
-    Str(String),
-    /// A number.
-    Int(i64),
-    /// A number's bits.
-    Float(u64),
-    /// A data type.
-    DType(DType),
-}
-
-/// Tensors up to this size are compared by their bytes.
-const SMALL_BYTES: usize = 64;
-
-impl ConstantKey {
-    fn of(constant: &Constant) -> ConstantKey {
-        match constant {
-            Constant::Tensor(t) => match t.as_bytes() {
-                Ok(bytes) if bytes.len() <= SMALL_BYTES => {
-                    ConstantKey::Small(bytes.to_vec(), t.dtype(), t.shape().to_vec())
-                }
-                _ => ConstantKey::Tensor(t.data_ptr() as usize, t.dtype(), t.shape().to_vec()),
-            },
-            Constant::Shape(s) => ConstantKey::Shape(s.as_slice().to_vec()),
-            Constant::Str(s) => ConstantKey::Str(s.as_str().to_owned()),
-            Constant::Int(v) => ConstantKey::Int(*v),
-            Constant::Float(v) => ConstantKey::Float(v.to_bits()),
-            Constant::DType(t) => ConstantKey::DType(*t),
-        }
-    }
 }
 
 impl ExecBuilder {
@@ -63,8 +36,8 @@ impl ExecBuilder {
         Self::default()
     }
 
-    /// The index of a function found by name, or of a function of the executable.
-    pub fn function(&mut self, name: &str, kind: FunctionKind) -> i64 {
+    /// The index of a function in the table; it gets an entry of that kind if it has none.
+    pub fn declare_function(&mut self, name: &str, kind: FunctionKind) -> i64 {
         if let Some(index) = self.functions.get(name) {
             return *index;
         }
@@ -74,64 +47,57 @@ impl ExecBuilder {
         index
     }
 
-    /// Starts a function of the executable; instructions follow until [`ExecBuilder::end`].
-    pub fn begin(&mut self, name: &str, param_names: Vec<String>) {
-        let index = self.function(name, FunctionKind::Bytecode) as usize;
+    /// Starts a function of the executable; instructions follow until [`ExecBuilder::end_function`]. Its first registers
+    /// hold its arguments; names of parameters may be left out.
+    pub fn begin_function(&mut self, name: &str, num_inputs: usize, param_names: Vec<String>) {
+        let index = self.declare_function(name, FunctionKind::Bytecode) as usize;
         let start = self.executable.code.len();
         let info = &mut self.executable.functions[index];
+        info.kind = FunctionKind::Bytecode;
         info.start = start;
-        info.num_args = param_names.len() as i64;
+        info.num_args = num_inputs as i64;
+        info.register_count = num_inputs;
         info.param_names = param_names;
         self.open = Some(index);
     }
 
-    /// Ends the function, whose frame has that many registers.
-    pub fn end(&mut self, register_count: usize) {
+    /// Ends the function.
+    pub fn end_function(&mut self) {
         if let Some(index) = self.open.take() {
-            let info = &mut self.executable.functions[index];
-            info.end = self.executable.code.len();
-            info.register_count = register_count;
+            self.executable.functions[index].end = self.executable.code.len();
         }
     }
 
+    /// The argument for a register.
+    pub fn r(&self, register: i64) -> Arg {
+        Arg::Register(Register(register))
+    }
+
+    /// The argument for an integer: in the instruction when it fits there, else from the constant pool.
+    pub fn imm(&mut self, value: i64) -> Arg {
+        // The smallest of the immediates is left to the pool, as TVM leaves it.
+        let fits = Arg::IMMEDIATES.contains(&value) && value != *Arg::IMMEDIATES.start();
+        if fits { Arg::Immediate(value) } else { self.c(Constant::Int(value)) }
+    }
+
     /// The argument for a constant: the same entry of the pool for equal ones.
-    pub fn constant(&mut self, constant: Constant) -> Arg {
-        let pool = &mut self.executable.constants;
-        let index = *self.constants.entry(ConstantKey::of(&constant)).or_insert_with(|| {
-            pool.push(constant);
-            pool.len() as i64 - 1
-        });
-        Arg::Constant(index)
+    pub fn c(&mut self, constant: Constant) -> Arg {
+        self.constants.arg(constant)
     }
 
-    /// The argument for an integer: immediate when it fits.
-    pub fn int(&mut self, value: i64) -> Arg {
-        if Arg::IMMEDIATES.contains(&value) { Arg::Immediate(value) } else { self.constant(Constant::Int(value)) }
+    /// The argument for a function as a value. One that is not in the table is found by name when it is loaded.
+    pub fn f(&mut self, name: &str) -> Arg {
+        Arg::Function(self.declare_function(name, FunctionKind::Packed))
     }
 
-    /// The argument for a float.
-    pub fn float(&mut self, value: f64) -> Arg {
-        self.constant(Constant::Float(value))
+    /// The argument that is no value.
+    pub fn void_arg(&self) -> Arg {
+        Arg::Register(Register::VOID)
     }
 
-    /// The argument for a string.
-    pub fn str(&mut self, text: &str) -> Arg {
-        self.constant(Constant::Str(Str::new(text)))
-    }
-
-    /// The argument for a data type.
-    pub fn dtype(&mut self, dtype: DType) -> Arg {
-        self.constant(Constant::DType(dtype))
-    }
-
-    /// The argument for a shape.
-    pub fn shape(&mut self, sizes: &[i64]) -> Arg {
-        self.constant(Constant::Shape(Shape::new(sizes)))
-    }
-
-    /// The argument for a tensor.
-    pub fn tensor(&mut self, tensor: &Tensor) -> Arg {
-        self.constant(Constant::Tensor(tensor.clone()))
+    /// The argument that is the machine itself.
+    pub fn vm_state(&self) -> Arg {
+        Arg::Register(Register::VM)
     }
 
     /// The number of instructions so far: the index of the next one.
@@ -139,40 +105,51 @@ impl ExecBuilder {
         self.executable.code.len()
     }
 
-    /// `dst = function(args)`.
-    pub fn emit_call(&mut self, function: i64, args: Vec<Arg>, dst: Register) {
+    /// `dst = function(args)`. A function that is not in the table is found by name when it is loaded.
+    pub fn emit_call(&mut self, function: &str, args: Vec<Arg>, dst: Register) {
+        let function = self.declare_function(function, FunctionKind::Packed);
+        self.emit_call_index(function, args, dst);
+    }
+
+    /// `dst = function(args)` for a function of the table by its index.
+    pub fn emit_call_index(&mut self, function: i64, args: Vec<Arg>, dst: Register) {
+        if let (Some(index), Some(open)) = (dst.index(), self.open) {
+            let count = &mut self.executable.functions[open].register_count;
+            *count = (*count).max(index + 1);
+        }
         self.executable.code.push(&Instruction::Call { dst, function, args });
     }
 
-    /// Calls a function found by name.
-    pub fn emit_packed(&mut self, name: &str, args: Vec<Arg>, dst: Register) {
-        let function = self.function(name, FunctionKind::Packed);
-        self.emit_call(function, args, dst);
-    }
-
-    /// Returns a register.
+    /// Returns a register's value.
     pub fn emit_ret(&mut self, value: Register) {
         self.executable.code.push(&Instruction::Ret { value });
     }
 
-    /// A jump whose target is not known yet; [`ExecBuilder::land`] sets it.
-    pub fn emit_goto(&mut self) -> usize {
-        self.executable.code.push(&Instruction::Goto { offset: 0 })
+    /// Jumps by so many instructions; gives the jump's own index, for [`ExecBuilder::land`].
+    pub fn emit_goto(&mut self, offset: i64) -> usize {
+        self.executable.code.push(&Instruction::Goto { offset })
     }
 
-    /// A branch: goes on when the register is nonzero, else to a target that [`ExecBuilder::land`] sets.
-    pub fn emit_if(&mut self, condition: Register) -> usize {
-        self.executable.code.push(&Instruction::If { condition, false_offset: 0 })
+    /// Goes on when the register is nonzero, else jumps by so many instructions; gives the instruction's own index, for
+    /// [`ExecBuilder::land`].
+    pub fn emit_if(&mut self, condition: Register, false_offset: i64) -> usize {
+        self.executable.code.push(&Instruction::If { condition, false_offset })
     }
 
-    /// Makes the next instruction the target of a jump or branch.
+    /// Makes the next instruction the target of a jump written before.
     pub fn land(&mut self, jump: usize) {
-        let offset = (self.position() - jump) as i64;
+        let offset = self.position() as i64 - jump as i64;
         self.executable.code.set_jump(jump, offset);
     }
 
     /// The executable.
-    pub fn finish(self) -> Executable {
-        self.executable
+    ///
+    /// # Errors
+    /// When it breaks a rule of [`verify`]: a register read before it is written, a jump out of its function, ….
+    pub fn get(mut self) -> Result<Executable, ExecutableError> {
+        self.end_function();
+        self.executable.constants = self.constants.into_entries();
+        verify::verify(&self.executable)?;
+        Ok(self.executable)
     }
 }

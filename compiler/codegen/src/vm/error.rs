@@ -1,6 +1,7 @@
 //! Why a module has no bytecode.
 
 use hammock_ir::{Name, Span};
+use hammock_runtime::executable::ExecutableError;
 
 /// Why a module has no bytecode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +36,9 @@ pub enum CodegenError {
         /// Where.
         span: Span,
     },
+    /// The bytecode breaks a rule: the module was not well-formed.
+    #[error("the bytecode is not valid: {0}")]
+    Invalid(ExecutableError),
 }
 
 impl CodegenError {
@@ -44,6 +48,7 @@ impl CodegenError {
             CodegenError::Operator { span, .. }
             | CodegenError::Unsupported { span, .. }
             | CodegenError::Missing { span, .. } => *span,
+            CodegenError::Invalid(_) => Span::NONE,
         }
     }
 }

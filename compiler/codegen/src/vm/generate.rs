@@ -5,8 +5,11 @@ use hammock_ir::{
     AttrValue, Function as Global, Module, Name, PrimExpr, Span,
     relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
 };
-use hammock_runtime::executable::{Arg, Executable, FunctionKind, Register};
-use std::collections::HashMap;
+use hammock_runtime::{
+    Shape, Str,
+    executable::{Arg, Constant, Executable, FunctionKind, Register},
+};
+use rustc_hash::FxHashMap;
 
 /// An executable, and where its instructions come from.
 pub struct Bytecode {
@@ -19,36 +22,23 @@ pub struct Bytecode {
 /// Writes every Relax function of a lowered module as bytecode.
 ///
 /// # Errors
-/// When an operator is left that no pass has lowered.
+/// When an operator or symbolic value is left that passes should have lowered.
 pub fn generate(module: &Module) -> Result<Bytecode, CodegenError> {
     let mut builder = ExecBuilder::new();
     let mut spans = Vec::new();
     for (name, function) in module.relax_functions() {
         let symbol = module.functions[name].global_symbol().unwrap_or(name);
-        let param = |v: &Var| function.vars[*v].name.to_string();
-        builder.begin(symbol, function.lambda.params.iter().map(param).collect());
-        let mut generator = Generator {
-            module,
-            name,
-            function,
-            builder: &mut builder,
-            spans: &mut spans,
-            registers: function.lambda.params.len(),
-            values: HashMap::new(),
-            span: function.lambda.span,
-        };
-        for (i, param) in function.lambda.params.iter().enumerate() {
-            generator.values.insert(*param, Arg::Register(Register(i as i64)));
-        }
-        let result = generator.body(&function.lambda.body)?;
-        let result = generator.in_register(result);
-        generator.note();
-        generator.builder.emit_ret(result);
-        let registers = generator.registers;
-        spans.resize(builder.position(), function.lambda.span);
-        builder.end(registers);
+        let params = &function.lambda.params;
+        let names = params.iter().map(|v| function.vars[*v].name.to_string()).collect();
+        builder.begin_function(symbol, params.len(), names);
+        let registers = (0..).map(|i| Arg::Register(Register(i)));
+        let values = params.iter().copied().zip(registers).collect();
+        let (registers, span) = (params.len(), function.lambda.span);
+        let (builder, spans) = (&mut builder, &mut spans);
+        Generator { module, name, function, builder, spans, registers, values, span }.function()?;
     }
-    Ok(Bytecode { executable: builder.finish(), spans })
+    let executable = builder.get().map_err(CodegenError::Invalid)?;
+    Ok(Bytecode { executable, spans })
 }
 
 struct Generator<'a> {
@@ -59,13 +49,26 @@ struct Generator<'a> {
     spans: &'a mut Vec<Span>,
     /// Registers in use.
     registers: usize,
-    /// Where each variable's value is. A variable that only renames another shares its place.
-    values: HashMap<Var, Arg>,
+    /// Where each variable's value is.
+    values: FxHashMap<Var, Arg>,
     /// Where the binding being written stands.
     span: Span,
 }
 
 impl Generator<'_> {
+    fn function(mut self) -> Result<(), CodegenError> {
+        let result = self.body(&self.function.lambda.body)?;
+        self.span = self.function.lambda.span;
+        let result = match result {
+            Arg::Register(register) if register != Register::VOID => register,
+            other => self.copied(other),
+        };
+        self.note();
+        self.builder.emit_ret(result);
+        self.builder.end_function();
+        Ok(())
+    }
+
     fn body(&mut self, body: &Body) -> Result<Arg, CodegenError> {
         for binding in body.bindings() {
             self.span = if binding.span.is_none() { self.span } else { binding.span };
@@ -77,6 +80,11 @@ impl Generator<'_> {
 
     fn binding(&mut self, binding: &Binding) -> Result<Arg, CodegenError> {
         match &binding.value {
+            // A variable that only renames another has a register of its own: the other one's may be cleared before.
+            Value::Operand(Operand::Var(v)) => {
+                let value = self.variable(*v)?;
+                Ok(Arg::Register(self.copied(value)))
+            }
             Value::Operand(operand) => self.operand(operand),
             Value::TupleGet(tuple, index) => {
                 let args = vec![self.operand(tuple)?, Arg::Immediate(*index as i64)];
@@ -93,29 +101,34 @@ impl Generator<'_> {
         match &call.callee {
             Callee::Op(op) => self.operator(op, call, var),
             Callee::Extern(name) => {
-                let args = self.operands(&call.args)?;
-                Ok(self.packed_unless_void(name, args, var))
+                let function = self.builder.declare_function(name, FunctionKind::Packed);
+                self.call_index(function, &call.args, var)
             }
             Callee::Global(name) => {
-                let args = self.operands(&call.args)?;
                 let function = self.global(name)?;
-                let dst = self.destination(var);
-                self.note();
-                self.builder.emit_call(function, args, dst);
-                Ok(Arg::Register(dst))
+                self.call_index(function, &call.args, var)
             }
             Callee::Var(v) => {
-                let mut args = vec![Arg::Register(Register::VM), self.variable(*v)?];
+                let mut args = vec![self.builder.vm_state(), self.variable(*v)?];
                 args.extend(self.operands(&call.args)?);
                 Ok(self.packed_unless_void("vm.builtin.invoke_closure", args, var))
             }
         }
     }
 
+    /// Calls a function of the table, which has its entry before those that its arguments need.
+    fn call_index(&mut self, function: i64, args: &[Operand], var: Var) -> Result<Arg, CodegenError> {
+        let args = self.operands(args)?;
+        let dst = self.destination(var);
+        self.note();
+        self.builder.emit_call_index(function, args, dst);
+        Ok(Arg::Register(dst))
+    }
+
     fn operator(&mut self, op: &'static str, call: &Call, var: Var) -> Result<Arg, CodegenError> {
         match (op, call.args.as_slice()) {
             ("vm.alloc_storage", [size, device, dtype, scope]) => {
-                let mut args = vec![Arg::Register(Register::VM)];
+                let mut args = vec![self.builder.vm_state()];
                 args.extend(self.operands([size, device, dtype, scope])?);
                 Ok(self.packed("vm.builtin.alloc_storage", args))
             }
@@ -126,13 +139,13 @@ impl Generator<'_> {
             ("vm.kill_object", [object]) => {
                 if let Arg::Register(register) = self.operand(object)? {
                     self.note();
-                    self.builder.emit_packed("vm.builtin.null_value", Vec::new(), register);
+                    self.builder.emit_call("vm.builtin.null_value", Vec::new(), register);
                 }
-                Ok(Arg::Register(Register::VOID))
+                Ok(self.builder.void_arg())
             }
-            ("null_value", []) => Ok(self.packed("vm.builtin.null_value", Vec::new())),
+            ("null_value", []) => Ok(self.builder.void_arg()),
             ("call_builtin_with_ctx", [Operand::Extern(name), Operand::Tuple(inputs)]) => {
-                let mut args = vec![Arg::Register(Register::VM)];
+                let mut args = vec![self.builder.vm_state()];
                 args.extend(self.operands(inputs)?);
                 Ok(self.packed_unless_void(name, args, var))
             }
@@ -145,12 +158,12 @@ impl Generator<'_> {
         let condition = self.operand(cond)?;
         let condition = self.packed_register("vm.builtin.read_if_cond", vec![condition]);
         self.note();
-        let to_else = self.builder.emit_if(condition);
+        let to_else = self.builder.emit_if(condition, 0);
         let result = self.body(then)?;
         let merged = self.new_register();
         self.copy(result, merged);
         self.note();
-        let to_end = self.builder.emit_goto();
+        let to_end = self.builder.emit_goto(0);
         self.builder.land(to_else);
         let result = self.body(otherwise)?;
         self.copy(result, merged);
@@ -165,34 +178,32 @@ impl Generator<'_> {
     fn operand(&mut self, operand: &Operand) -> Result<Arg, CodegenError> {
         match operand {
             Operand::Var(v) => self.variable(*v),
-            Operand::Const(c) => Ok(self.builder.tensor(&c.tensor)),
-            Operand::Str(text) => Ok(self.builder.str(text)),
-            Operand::DType(dtype) if dtype.is_void() => Ok(self.packed("vm.builtin.null_value", Vec::new())),
-            Operand::DType(dtype) => Ok(self.builder.dtype(*dtype)),
+            Operand::Const(c) => Ok(self.builder.c(Constant::Tensor(c.tensor.clone()))),
+            Operand::Str(text) => Ok(self.builder.c(Constant::Str(Str::new(text)))),
+            Operand::DType(dtype) if dtype.is_void() => Ok(self.builder.void_arg()),
+            Operand::DType(dtype) => Ok(self.builder.c(Constant::DType(*dtype))),
             Operand::Prim(e) => self.scalar(e),
             Operand::Shape(dims) => {
                 let sizes: Option<Vec<i64>> = dims.iter().map(PrimExpr::as_int).collect();
                 let sizes =
                     sizes.ok_or_else(|| self.unsupported("a symbolic shape that VMShapeLower has not lowered"))?;
-                Ok(self.builder.shape(&sizes))
+                Ok(self.builder.c(Constant::Shape(Shape::new(&sizes))))
             }
             Operand::Tuple(fields) => {
                 let args = self.operands(fields)?;
                 Ok(self.packed("vm.builtin.make_tuple", args))
             }
             Operand::Global(name) => Ok(Arg::Function(self.global(name)?)),
-            Operand::Extern(name) => Ok(Arg::Function(self.builder.function(name, FunctionKind::Packed))),
-            Operand::Opaque(value) if matches!(**value, AttrValue::None) => {
-                Ok(self.packed("vm.builtin.null_value", Vec::new()))
-            }
+            Operand::Extern(name) => Ok(self.builder.f(name)),
+            Operand::Opaque(value) if matches!(**value, AttrValue::None) => Ok(self.builder.void_arg()),
             Operand::Opaque(_) => Err(self.unsupported("a value that exists only when compiling")),
         }
     }
 
     fn scalar(&mut self, e: &PrimExpr) -> Result<Arg, CodegenError> {
         match (e.as_int(), e.as_float()) {
-            (Some(v), _) => Ok(self.builder.int(v)),
-            (_, Some(v)) => Ok(self.builder.float(v)),
+            (Some(v), _) => Ok(self.builder.imm(v)),
+            (_, Some(v)) => Ok(self.builder.c(Constant::Float(v))),
             _ => Err(self.unsupported("a symbolic scalar that VMShapeLower has not lowered")),
         }
     }
@@ -206,7 +217,7 @@ impl Generator<'_> {
         let missing = || CodegenError::Missing { name: name.clone(), function: self.name.clone(), span: self.span };
         let global = self.module.functions.get(name).ok_or_else(missing)?;
         let kind = if matches!(global, Global::Relax(_)) { FunctionKind::Bytecode } else { FunctionKind::Packed };
-        Ok(self.builder.function(global.global_symbol().unwrap_or(name), kind))
+        Ok(self.builder.declare_function(global.global_symbol().unwrap_or(name), kind))
     }
 
     fn new_register(&mut self) -> Register {
@@ -226,29 +237,25 @@ impl Generator<'_> {
     fn packed_register(&mut self, name: &str, args: Vec<Arg>) -> Register {
         let dst = self.new_register();
         self.note();
-        self.builder.emit_packed(name, args, dst);
+        self.builder.emit_call(name, args, dst);
         dst
     }
 
     fn packed_unless_void(&mut self, name: &str, args: Vec<Arg>, var: Var) -> Arg {
         let dst = self.destination(var);
         self.note();
-        self.builder.emit_packed(name, args, dst);
+        self.builder.emit_call(name, args, dst);
         Arg::Register(dst)
     }
 
     fn copy(&mut self, value: Arg, dst: Register) {
         self.note();
-        self.builder.emit_packed("vm.builtin.copy", vec![value], dst);
+        self.builder.emit_call("vm.builtin.copy", vec![value], dst);
     }
 
-    /// The value in a register that can be returned. A call without result returns an empty tuple.
-    fn in_register(&mut self, value: Arg) -> Register {
-        match value {
-            Arg::Register(Register::VOID) => self.packed_register("vm.builtin.make_tuple", Vec::new()),
-            Arg::Register(register) => register,
-            other => self.packed_register("vm.builtin.copy", vec![other]),
-        }
+    /// The value in a register of its own.
+    fn copied(&mut self, value: Arg) -> Register {
+        self.packed_register("vm.builtin.copy", vec![value])
     }
 
     /// Notes where the next instruction comes from.

@@ -6,9 +6,10 @@
 //! entries of the function table, found by name when the executable is loaded.
 
 mod builder;
+mod constants;
 mod error;
 mod generate;
 
-pub use builder::{ConstantKey, ExecBuilder};
+pub use builder::ExecBuilder;
 pub use error::CodegenError;
 pub use generate::{Bytecode, generate};
