@@ -75,7 +75,7 @@ fn are_equal_tensors(a: &Tensor, b: &Tensor) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hammock_runtime::{Shape, Str};
+    use hammock_runtime::{DType, Shape, Str};
 
     #[test]
     fn equal_constants_are_one_entry() {
