@@ -15,7 +15,7 @@ use crate::{
     legalize::{DecomposeFn, Emit, Legalized, TirFn},
 };
 use hammock_ir::{
-    AttrValue, Attrs, Type,
+    AttrValue, Attrs, PrimExpr, Type,
     relax::{Call, InferError, Operand},
 };
 
@@ -297,8 +297,30 @@ impl Op {
         let given = given.into_iter();
         let value = |p: &Param| given.clone().find(|(n, _)| *n == p.name).map(|(_, v)| v).or_else(|| p.default.clone());
         let attrs = self.attrs().into_iter().map(|p| (p.name, value(p).unwrap_or(NONE)));
-        let mut call = Call::op(self.name, args, attrs.collect::<Attrs>());
+        let mut call = Call::op(self.name, self.with_defaults(args), attrs.collect::<Attrs>());
         self.complete.iter().for_each(|complete| complete(&mut call));
         call
+    }
+
+    /// Operands with those that are not given at their defaults; absent ones at the end are left out.
+    fn with_defaults(&self, mut args: Vec<Operand>) -> Vec<Operand> {
+        let rest: Vec<&Param> = self.operands().skip(args.len()).collect();
+        let last = rest.iter().rposition(|p| p.default.as_ref().is_some_and(|d| !d.is_none()));
+        let rest = &rest[..last.map_or(0, |last| last + 1)];
+        args.extend(rest.iter().map(|p| p.default.as_ref().map_or(Operand::Tuple(Vec::new()), default_operand)));
+        args
+    }
+}
+
+/// The operand that a default stands for; the empty tuple for none.
+fn default_operand(default: &AttrValue) -> Operand {
+    match default {
+        AttrValue::Bool(v) => Operand::Prim(PrimExpr::bool(*v)),
+        AttrValue::Int(v) => Operand::int(*v),
+        AttrValue::Expr(e) => Operand::Prim(e.clone()),
+        AttrValue::Str(s) => Operand::Str(s.clone()),
+        AttrValue::DType(t) => Operand::DType(*t),
+        AttrValue::None => Operand::Tuple(Vec::new()),
+        other => Operand::Opaque(Box::new(other.clone())),
     }
 }

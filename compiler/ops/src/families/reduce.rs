@@ -18,8 +18,8 @@ pub fn ops() -> Vec<Op> {
     vec![
         fold("sum", "Adds elements along axes, or all of them.", Combine::Sum),
         fold("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
-        fold("max", "The largest element along axes, or of all.", Combine::Max),
-        fold("min", "The smallest element along axes, or of all.", Combine::Min),
+        fold("max", "The largest element along axes, or of all. NaN may be passed over.", Combine::Max),
+        fold("min", "The smallest element along axes, or of all. NaN may be passed over.", Combine::Min),
         mean(),
         spread("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
         spread("std", "The square root of the variance.", |v| v.unary("sqrt")),

@@ -58,7 +58,8 @@ fn clip() -> Op {
             let (low, high) = (b.prim("min")?, b.prim("max")?);
             let (low, high) = (bound(low, x.dtype(), f64::ceil), bound(high, x.dtype(), f64::floor));
             let out = b.output("compute")?;
-            b.compute(&out, |i| x.at(i).min(high).max(low));
+            // `max(a, b)` is `b` when one is NaN: bounds go first, so that NaN stays
+            b.compute(&out, |i| low.max(high.min(x.at(i))));
             Ok(b.finish())
         })
 }

@@ -54,10 +54,8 @@ fn number_functions() -> Vec<Op> {
         number("sign", "-1, 0 or 1, as `x` is negative, zero or positive.", sign),
         number("square", "`x * x`.", |x| &x * &x),
         number("trunc", "The integer part.", |x| rounded(x, "trunc")),
-        number("nn.relu", "The larger of `x` and zero.", |x| {
-            let zero = PrimExpr::constant(0.0, x.dtype());
-            x.max(zero)
-        }),
+        // `max(a, b)` is `b` when one is NaN: zero goes first, so that NaN stays
+        number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)),
     ]
 }
 

@@ -1,0 +1,10 @@
+//! Each operator's kernel against a plain definition of what it computes.
+
+mod elementwise;
+mod indexing;
+mod movement;
+mod products;
+mod reductions;
+mod run;
+mod sorting;
+mod values;
