@@ -1,7 +1,7 @@
 //! Operators that move elements: shapes, joins, repetition, layouts.
 
 use crate::{
-    run::{Arg, error, run, run_static, run1},
+    run::{Arg, run, run_static, run1},
     values::*,
 };
 use hammock_ir::{

@@ -22,7 +22,6 @@ pub enum Arg {
     Shape(Vec<i64>),
     Ints(Vec<i64>),
     List(Vec<Arg>),
-    None,
 }
 
 impl From<Tensor> for Arg {
@@ -95,7 +94,6 @@ impl Site {
             Arg::Shape(dims) => Operand::Shape(dims.iter().map(|d| self.dim(*d)).collect()),
             Arg::Ints(values) => Operand::Tuple(values.iter().map(|v| Operand::int(*v)).collect()),
             Arg::List(args) => Operand::Tuple(args.iter().map(|a| self.operand(a)).collect()),
-            Arg::None => Operand::Tuple(Vec::new()),
         }
     }
 
@@ -185,9 +183,4 @@ pub fn run_static(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
 /// The only result of a call.
 pub fn run1(op: &str, args: &[Arg], attrs: Attrs) -> Tensor {
     run(op, args, attrs).remove(0)
-}
-
-/// The error of a call that cannot be compiled.
-pub fn error(op: &str, args: &[Arg], attrs: Attrs) -> String {
-    legalize(&mut Site::new(false), op, args, attrs).map(|_| String::new()).unwrap_or_else(|e| e.to_string())
 }
