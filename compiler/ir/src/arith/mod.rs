@@ -2,6 +2,18 @@
 //!
 //! - [`fold`](mod@fold): operators that compute with constants at once and drop neutral operands, as whoever writes
 //!   `1 + 2` or `x * 1` in a model's text expects. Local and cheap.
+//! - [`Analyzer`]: simplifies, bounds and proves, given what is known of variables. Integer expressions are read as
+//!   polynomials over atoms (variables, quotients, remainders, minima, …), so that equal ones have one form.
+mod analyzer;
+mod divide;
 mod fold;
+mod interval;
+mod normal;
+mod poly;
+mod prove;
+#[cfg(test)]
+mod tests;
 
+pub use analyzer::Analyzer;
 pub use fold::{binary, cast, fold, fold_bits, match_types, neg, not, promote};
+pub use interval::Interval;

@@ -11,6 +11,8 @@ mod difference;
 mod direct;
 mod graph;
 mod kernel;
+#[cfg(test)]
+mod tests;
 mod token;
 
 pub use difference::{Difference, functions, modules};

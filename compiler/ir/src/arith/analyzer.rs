@@ -1,0 +1,182 @@
+//! What is known of variables, and the questions that can be asked about expressions over them.
+
+use super::{fold, interval::Interval, normal::Session};
+use crate::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind, Var},
+};
+use rustc_hash::FxHashMap;
+
+/// Simplifies, bounds and proves things about scalar expressions.
+///
+/// Integers of 32 and 64 bits are taken as unbounded: what is computed with them is assumed not to overflow, and not to
+/// divide by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not proven".
+#[derive(Clone, Debug, Default)]
+pub struct Analyzer {
+    ranges: FxHashMap<Var, Range>,
+    facts: Vec<PrimExpr>,
+    default_min: Option<i64>,
+}
+
+/// What is known of one variable.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub interval: Interval,
+    /// A lower bound that is no number.
+    pub min: Option<PrimExpr>,
+    /// An upper bound that is no number.
+    pub max: Option<PrimExpr>,
+}
+
+impl Analyzer {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Variables of which nothing else is said are dimensions: zero or more.
+    pub fn for_shapes() -> Self {
+        Analyzer { default_min: Some(0), ..Self::default() }
+    }
+
+    /// Variables of which nothing else is said are at least `min`.
+    pub fn with_default_min(min: i64) -> Self {
+        Analyzer { default_min: Some(min), ..Self::default() }
+    }
+
+    /// The variable runs over `extent` values from `min` on, as a loop's does.
+    pub fn bind(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
+        let last = fold::binary(BinaryOp::Sub, fold::binary(BinaryOp::Add, min.clone(), extent.clone()), one(extent));
+        let (low, high) = (self.interval(min).min, self.interval(&last).max);
+        let range = Range {
+            interval: Interval::new(low, high.max(low)),
+            min: Some(min.clone()).filter(|e| e.as_int().is_none()),
+            max: Some(self.simplify(&last)).filter(|e| e.as_int().is_none()),
+        };
+        self.ranges.insert(var.clone(), range);
+    }
+
+    /// The variable is in the interval; adds to what is known of it.
+    pub fn bound(&mut self, var: &Var, interval: Interval) {
+        let mut range = self.range(var);
+        range.interval = range.interval.intersect(interval);
+        self.ranges.insert(var.clone(), range);
+    }
+
+    /// The condition holds.
+    pub fn assume(&mut self, condition: &PrimExpr) {
+        let PrimKind::Binary(op, a, b) = condition.kind() else { return };
+        let difference = |x: &PrimExpr, y: &PrimExpr| fold::binary(BinaryOp::Sub, x.clone(), y.clone());
+        match op {
+            BinaryOp::And => {
+                self.assume(a);
+                self.assume(b);
+            }
+            _ if !super::normal::is_index(a.dtype()) => {}
+            BinaryOp::Le => self.assume_natural(difference(b, a)),
+            BinaryOp::Ge => self.assume_natural(difference(a, b)),
+            BinaryOp::Lt => self.assume_natural(difference(&difference(b, a), &one(a))),
+            BinaryOp::Gt => self.assume_natural(difference(&difference(a, b), &one(a))),
+            BinaryOp::Eq => {
+                self.assume_natural(difference(b, a));
+                self.assume_natural(difference(a, b));
+            }
+            _ => {}
+        }
+    }
+
+    /// The expression is zero or more: a bound of a variable where it says no more than that, else a fact to use.
+    fn assume_natural(&mut self, e: PrimExpr) {
+        match Session::new(self).bound_in(&e) {
+            Some((var, interval)) => self.bound(&var, interval),
+            None => self.facts.push(e),
+        }
+    }
+
+    /// What the expression can be.
+    pub fn interval(&self, e: &PrimExpr) -> Interval {
+        Session::new(self).interval_of(e)
+    }
+
+    /// An expression that is worth the same and is written more simply.
+    pub fn simplify(&self, e: &PrimExpr) -> PrimExpr {
+        let simple = Session::new(self).simplify(e);
+        if size(&simple) <= size(e) { simple } else { e.clone() }
+    }
+
+    /// The number that the expression is worth.
+    pub fn as_constant(&self, e: &PrimExpr) -> Option<i64> {
+        e.as_int().or_else(|| self.simplify(e).as_int()).or_else(|| self.interval(e).as_point())
+    }
+
+    /// Whether the condition holds always.
+    pub fn prove(&self, condition: &PrimExpr) -> bool {
+        match condition.kind() {
+            PrimKind::Binary(BinaryOp::And, a, b) => self.prove(a) && self.prove(b),
+            PrimKind::Binary(BinaryOp::Or, a, b) if self.prove(a) || self.prove(b) => true,
+            _ => Session::new(self).simplify(condition).as_int().is_some_and(|v| v != 0),
+        }
+    }
+
+    /// Whether `a == b` always.
+    pub fn prove_eq(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        crate::equal::exprs(a, b) || comparable(a, b) && Session::new(self).proves_equal(a, b)
+    }
+
+    /// Whether `a <= b` always.
+    pub fn prove_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        comparable(a, b) && Session::new(self).proves_at_least(b, a, 0)
+    }
+
+    /// Whether `a < b` always.
+    pub fn prove_lt(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        comparable(a, b) && Session::new(self).proves_at_least(b, a, 1)
+    }
+
+    /// Whether `a >= b` always.
+    pub fn prove_ge(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        self.prove_le(b, a)
+    }
+
+    /// Whether `a != b` always.
+    pub fn prove_ne(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        self.prove_lt(a, b) || self.prove_lt(b, a)
+    }
+
+    /// Whether the expression is a multiple of `factor` always.
+    pub fn prove_multiple(&self, e: &PrimExpr, factor: i64) -> bool {
+        let factor = PrimExpr::int(factor, e.dtype());
+        let rest = crate::prim::binary(BinaryOp::FloorMod, e.clone(), factor);
+        self.as_constant(&rest) == Some(0)
+    }
+
+    /// What is known of a variable.
+    pub(super) fn range(&self, var: &Var) -> Range {
+        let unknown = || {
+            let of_dtype = Interval::of_dtype(var.dtype());
+            let interval = Interval::new(self.default_min.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
+            Range { interval, min: None, max: None }
+        };
+        self.ranges.get(var).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Expressions that are zero or more.
+    pub(super) fn facts(&self) -> &[PrimExpr] {
+        &self.facts
+    }
+}
+
+fn one(like: &PrimExpr) -> PrimExpr {
+    PrimExpr::int(1, like.dtype())
+}
+
+fn comparable(a: &PrimExpr, b: &PrimExpr) -> bool {
+    a.dtype() == b.dtype() && super::normal::is_index(a.dtype())
+}
+
+/// The number of nodes.
+fn size(e: &PrimExpr) -> usize {
+    let mut count = 0;
+    e.walk(&mut |_| count += 1);
+    count
+}

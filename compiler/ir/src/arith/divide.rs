@@ -1,0 +1,205 @@
+//! Division, remainder, minimum and maximum of polynomials.
+//!
+//! Terms that the divisor divides come out of a quotient and vanish from a remainder; what is left is an atom unless
+//! bounds decide it. All rules are those of division towards minus infinity.
+
+use super::{
+    fold::{floor_div, floor_mod},
+    normal::Session,
+    poly::{Atom, Poly, quotient},
+};
+use crate::{
+    DType, PrimExpr,
+    prim::{self, BinaryOp, PrimKind},
+};
+
+impl Session<'_> {
+    /// `a // b`.
+    pub fn floor_div(&mut self, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
+        match b.as_constant() {
+            Some(0) => return None,
+            Some(c) if c < 0 => return self.div_constant(&a.scale(-1)?, c.checked_neg()?, dtype),
+            Some(c) => return self.div_constant(&a, c, dtype),
+            None if a == b => return Some(Poly::constant(1)),
+            None => {}
+        }
+        let (whole, rest) = divide(&a, &b);
+        if rest.is_zero() || self.is_remainder(&rest, &b) {
+            return Some(whole);
+        }
+        let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype);
+        whole.add(&atom)
+    }
+
+    /// `a % b`.
+    pub fn floor_mod(&mut self, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
+        match b.as_constant() {
+            Some(c) if c <= 0 => return None,
+            Some(c) => return self.mod_constant(&a, c, dtype),
+            None => {}
+        }
+        let (_, rest) = divide(&a, &b);
+        if rest.is_zero() || self.is_remainder(&rest, &b) {
+            return Some(rest);
+        }
+        Some(self.node(BinaryOp::FloorMod, &rest, &b, dtype))
+    }
+
+    /// `min(a, b)` or `max(a, b)`: what both have in common comes out.
+    pub fn min_max(&mut self, op: BinaryOp, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
+        let difference = a.sub(&b)?;
+        let (smaller, larger) = if self.is_at_least_zero(&difference) {
+            (b, a)
+        } else if self.is_at_least_zero(&difference.scale(-1)?) {
+            (a, b)
+        } else {
+            let (common, a) = a.partition(|m, c| b.terms().any(|(n, d)| n == m && c == d));
+            let b = b.sub(&common)?;
+            let (a, b) = if a <= b { (a, b) } else { (b, a) };
+            return self.node(op, &a, &b, dtype).add(&common);
+        };
+        Some(if op == BinaryOp::Min { smaller } else { larger })
+    }
+
+    /// Replaces `x // c * c + x % c` by `x` where that makes the sum shorter.
+    pub fn rejoin(&mut self, mut sum: Poly) -> Poly {
+        for atom in sum.atoms() {
+            let PrimKind::Binary(BinaryOp::FloorMod, x, c) = self.atom(atom).kind() else { continue };
+            let (x, c, dtype) = (x.clone(), c.clone(), self.atom(atom).dtype());
+            if let Some(joined) = self.joined(&sum, atom, &x, &c, dtype)
+                && joined.terms().len() < sum.terms().len()
+            {
+                sum = joined;
+            }
+        }
+        sum
+    }
+
+    /// The sum plus a multiple of `x - x // c * c - x % c`, which is zero, so that the remainder goes away.
+    fn joined(&mut self, sum: &Poly, remainder: Atom, x: &PrimExpr, c: &PrimExpr, dtype: DType) -> Option<Poly> {
+        let (factor, _) = sum.linear_in(remainder)?;
+        if sum.terms().len() == factor.terms().len() {
+            return None;
+        }
+        let (x, c) = (self.poly(x), self.poly(c));
+        let quotient = self.floor_div(x.clone(), c.clone(), dtype)?;
+        let zero = x.sub(&quotient.mul(&c)?)?.sub(&Poly::atom(remainder))?;
+        sum.add(&factor.mul(&zero)?)
+    }
+
+    fn div_constant(&mut self, a: &Poly, c: i64, dtype: DType) -> Option<Poly> {
+        if c == 1 {
+            return Some(a.clone());
+        }
+        let offset = a.offset();
+        let whole =
+            a.sub(&Poly::constant(offset))?.map_coefficients(|k| k / c).add(&Poly::constant(floor_div(offset, c)?))?;
+        let rest = a.add_scaled(&whole, -c)?;
+        if let Some(quotient) = self.constant_quotient(&rest, c) {
+            return whole.add(&Poly::constant(quotient));
+        }
+        let part = self.div_rest(&rest, c, dtype)?;
+        whole.add(&part)
+    }
+
+    /// `rest // c`, where no coefficient of `rest` reaches `c`.
+    fn div_rest(&mut self, rest: &Poly, c: i64, dtype: DType) -> Option<Poly> {
+        let offset = rest.offset();
+        let variable = rest.sub(&Poly::constant(offset))?;
+        let common = variable.terms().fold(c, |g, (_, k)| gcd(g, k));
+        if common > 1 {
+            let smaller = variable.map_coefficients(|k| k / common).add(&Poly::constant(floor_div(offset, common)?))?;
+            return self.div_constant(&smaller, c / common, dtype);
+        }
+        // (x // d + r) // c is (x + r * d) // (c * d).
+        if let Some(atom) = variable.as_atom()
+            && let PrimKind::Binary(BinaryOp::FloorDiv, x, d) = self.atom(atom).kind()
+            && let Some(d) = d.as_int().filter(|d| *d > 0)
+        {
+            let x = x.clone();
+            let inner = self.poly(&x).add(&Poly::constant(offset.checked_mul(d)?))?;
+            return self.div_constant(&inner, c.checked_mul(d)?, dtype);
+        }
+        Some(self.node(BinaryOp::FloorDiv, rest, &Poly::constant(c), dtype))
+    }
+
+    fn mod_constant(&mut self, a: &Poly, c: i64, dtype: DType) -> Option<Poly> {
+        if let Some(quotient) = self.constant_quotient(a, c) {
+            return a.sub(&Poly::constant(quotient.checked_mul(c)?));
+        }
+        let a = self.without_inner_remainders(a, c)?;
+        let offset = floor_mod(a.offset(), c)?;
+        let variable = a.sub(&Poly::constant(a.offset()))?.map_coefficients(|k| k % c);
+        let rest = variable.add(&Poly::constant(offset))?;
+        if let Some(quotient) = self.constant_quotient(&rest, c) {
+            return rest.sub(&Poly::constant(quotient.checked_mul(c)?));
+        }
+        let common = variable.terms().fold(c, |g, (_, k)| gcd(g, k));
+        if common > 1 {
+            let smaller = variable.map_coefficients(|k| k / common).add(&Poly::constant(offset / common))?;
+            let part = self.mod_constant(&smaller, c / common, dtype)?;
+            return part.scale(common)?.add(&Poly::constant(offset % common));
+        }
+        Some(self.node(BinaryOp::FloorMod, &rest, &Poly::constant(c), dtype))
+    }
+
+    /// The polynomial with `x` in place of `x % m` for multiples `m` of `c`: the same remainder by `c`.
+    fn without_inner_remainders(&mut self, a: &Poly, c: i64) -> Option<Poly> {
+        let mut a = a.clone();
+        for atom in a.atoms() {
+            let PrimKind::Binary(BinaryOp::FloorMod, x, m) = self.atom(atom).kind() else { continue };
+            if m.as_int().is_none_or(|m| m % c != 0) {
+                continue;
+            }
+            let x = x.clone();
+            if let Some((factor, rest)) = a.linear_in(atom) {
+                let x = self.poly(&x);
+                a = rest.add(&factor.mul(&x)?)?;
+            }
+        }
+        Some(a)
+    }
+
+    /// The quotient by `c`, where bounds leave only one.
+    fn constant_quotient(&self, a: &Poly, c: i64) -> Option<i64> {
+        let range = self.interval(a);
+        let (low, high) = (floor_div(range.min, c)?, floor_div(range.max, c)?);
+        (low == high && range.min != i64::MIN && range.max != i64::MAX).then_some(low)
+    }
+
+    /// Whether `0 <= rest < b`.
+    fn is_remainder(&mut self, rest: &Poly, b: &Poly) -> bool {
+        let room = b.sub(rest).and_then(|d| d.sub(&Poly::constant(1)));
+        self.is_at_least_zero(rest) && room.is_some_and(|room| self.is_at_least_zero(&room))
+    }
+
+    /// The operation as an atom.
+    fn node(&mut self, op: BinaryOp, a: &Poly, b: &Poly, dtype: DType) -> Poly {
+        let node = prim::binary(op, self.expr(a, dtype), self.expr(b, dtype));
+        self.atom_poly(&node)
+    }
+}
+
+/// `a` as a multiple of `b` and a rest: term by term where `b` is one term, else the multiple that cancels one term.
+fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
+    if let Some((factor, k)) = b.single() {
+        let (whole, rest) = a.partition(|m, c| quotient(m, factor).is_some() && c % k == 0);
+        return (whole.without(factor).map_coefficients(|c| c / k), rest);
+    }
+    let multiple = b.terms().last().and_then(|(m, k)| {
+        let (_, c) = a.terms().find(|(n, c)| *n == m && c % k == 0)?;
+        Some((c / k, a.add_scaled(b, -(c / k))?))
+    });
+    match multiple {
+        Some((factor, rest)) if rest.terms().len() < a.terms().len() => (Poly::constant(factor), rest),
+        _ => (Poly::default(), a.clone()),
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}

@@ -1,0 +1,319 @@
+//! Expressions as polynomials over atoms, and back.
+
+use super::{
+    Interval,
+    analyzer::Analyzer,
+    fold,
+    poly::{Atom, Monomial, Poly},
+};
+use crate::{
+    DType, PrimExpr, equal,
+    prim::{self, BinaryOp, PrimKind, Var},
+};
+use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
+use std::{
+    cmp::Reverse,
+    hash::{Hash, Hasher},
+};
+
+/// Products of sums with more terms than this are left as they are.
+const MAX_TERMS: usize = 64;
+
+/// Whether expressions of the dtype are computed with as integers without bounds.
+pub(super) fn is_index(dtype: DType) -> bool {
+    matches!(dtype, DType::INT32 | DType::INT64)
+}
+
+/// The work on one question: atoms numbered in order of appearance.
+pub(super) struct Session<'a> {
+    pub analyzer: &'a Analyzer,
+    atoms: Vec<Known>,
+    index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
+    polys: FxHashMap<usize, (PrimExpr, Poly)>,
+    /// How much more may be tried before a proof is given up.
+    pub budget: usize,
+}
+
+/// An atom and what it can be.
+struct Known {
+    expr: PrimExpr,
+    interval: Interval,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(analyzer: &'a Analyzer) -> Self {
+        let (atoms, index, polys) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
+        Session { analyzer, atoms, index, polys, budget: super::prove::BUDGET }
+    }
+
+    /// The polynomial of an integer expression.
+    pub fn poly(&mut self, e: &PrimExpr) -> Poly {
+        if let Some((_, poly)) = self.polys.get(&e.node_id()) {
+            return poly.clone();
+        }
+        let poly = match self.sum_or_product(e) {
+            Some(poly) => poly,
+            None => self.opaque(e),
+        };
+        self.polys.insert(e.node_id(), (e.clone(), poly.clone()));
+        poly
+    }
+
+    /// An expression that is worth the same, in normal form.
+    pub fn simplify(&mut self, e: &PrimExpr) -> PrimExpr {
+        if is_index(e.dtype()) {
+            let poly = self.poly(e);
+            return self.expr(&poly, e.dtype());
+        }
+        if e.dtype() == DType::BOOL {
+            return self.condition(e);
+        }
+        self.simplify_children(e)
+    }
+
+    /// What the expression can be.
+    pub fn interval_of(&mut self, e: &PrimExpr) -> Interval {
+        if is_index(e.dtype()) {
+            let poly = self.poly(e);
+            return self.interval(&poly);
+        }
+        e.as_int().map_or_else(|| Interval::of_dtype(e.dtype()), Interval::point)
+    }
+
+    /// What the polynomial can be.
+    pub fn interval(&self, poly: &Poly) -> Interval {
+        poly.terms().fold(Interval::point(0), |sum, (monomial, c)| {
+            let mut product = Interval::point(c);
+            let mut rest = &monomial[..];
+            while let [atom, ..] = rest {
+                let power = rest.iter().take_while(|a| *a == atom).count();
+                product = product * self.atoms[*atom as usize].interval.pow(power);
+                rest = &rest[power..];
+            }
+            sum + product
+        })
+    }
+
+    /// The expression of an atom.
+    pub fn atom(&self, atom: Atom) -> &PrimExpr {
+        &self.atoms[atom as usize].expr
+    }
+
+    /// What the atom can be.
+    pub fn atom_interval(&self, atom: Atom) -> Interval {
+        self.atoms[atom as usize].interval
+    }
+
+    /// The polynomial of an expression that is taken as an atom.
+    pub fn atom_poly(&mut self, e: &PrimExpr) -> Poly {
+        match e.as_int() {
+            Some(v) => Poly::constant(v),
+            None => Poly::atom(self.intern(e)),
+        }
+    }
+
+    /// Where `e >= 0` says that a variable is in an interval and nothing else: both.
+    pub fn bound_in(&mut self, e: &PrimExpr) -> Option<(Var, Interval)> {
+        let poly = self.poly(e);
+        let offset = poly.offset();
+        let (constant, rest) = poly.partition(|m, _| m.is_empty());
+        let (monomial, c) = rest.single()?;
+        let var = if monomial.len() == 1 { self.atom(monomial[0]).as_var()?.clone() } else { return None };
+        debug_assert!(constant.as_constant() == Some(offset));
+        match c {
+            1.. => Some((var, Interval::new(fold::floor_div(offset.checked_neg()?.checked_add(c - 1)?, c)?, i64::MAX))),
+            _ => Some((var, Interval::new(i64::MIN, fold::floor_div(offset, c.checked_neg()?)?))),
+        }
+    }
+
+    /// Sums, differences, products, and what has rules of its own; nothing for others and where numbers overflow.
+    fn sum_or_product(&mut self, e: &PrimExpr) -> Option<Poly> {
+        match e.kind() {
+            PrimKind::Int(v) => Some(Poly::constant(*v)),
+            PrimKind::Var(v) => match self.analyzer.range(v).interval.as_point() {
+                Some(value) => Some(Poly::constant(value)),
+                None => Some(self.atom_poly(e)),
+            },
+            PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
+                let (a, b) = (self.poly(a), self.poly(b));
+                match op {
+                    BinaryOp::Add => a.add(&b).map(|sum| self.rejoin(sum)),
+                    BinaryOp::Sub => a.sub(&b).map(|sum| self.rejoin(sum)),
+                    BinaryOp::Mul if a.terms().len() * b.terms().len() <= MAX_TERMS => a.mul(&b),
+                    BinaryOp::FloorDiv => self.floor_div(a, b, e.dtype()),
+                    BinaryOp::FloorMod => self.floor_mod(a, b, e.dtype()),
+                    BinaryOp::Div if self.is_natural(&a) && self.is_natural(&b) => self.floor_div(a, b, e.dtype()),
+                    BinaryOp::Mod if self.is_natural(&a) && self.is_natural(&b) => self.floor_mod(a, b, e.dtype()),
+                    BinaryOp::Min => self.min_max(BinaryOp::Min, a, b, e.dtype()),
+                    BinaryOp::Max => self.min_max(BinaryOp::Max, a, b, e.dtype()),
+                    _ => None,
+                }
+            }
+            PrimKind::Select(c, a, b) => self.choice(c, a, b),
+            PrimKind::Call(call) => match &call.args[..] {
+                [c, a, b] if e.as_intrin("if_then_else").is_some() => self.choice(c, a, b),
+                [a, n] if e.as_intrin("shift_left").is_some() => self.poly(a).scale(power_of_two(n)?),
+                [a, n] if e.as_intrin("shift_right").is_some() => {
+                    let (a, divisor) = (self.poly(a), Poly::constant(power_of_two(n)?));
+                    self.floor_div(a, divisor, e.dtype())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn is_natural(&self, poly: &Poly) -> bool {
+        self.interval(poly).min >= 0
+    }
+
+    fn choice(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
+        if let Some(value) = self.simplify(condition).as_int() {
+            return Some(self.poly(if value != 0 { a } else { b }));
+        }
+        let (a, b) = (self.poly(a), self.poly(b));
+        (a == b).then_some(a)
+    }
+
+    /// An expression without rules: an atom of simplified operands.
+    fn opaque(&mut self, e: &PrimExpr) -> Poly {
+        let e = self.simplify_children(e);
+        self.atom_poly(&e)
+    }
+
+    /// The expression with its operands simplified, folded where they became constants.
+    fn simplify_children(&mut self, e: &PrimExpr) -> PrimExpr {
+        let e = e.map_children(&mut |c| self.simplify(c));
+        match e.kind() {
+            PrimKind::Binary(op, a, b) if a.dtype() == b.dtype() => fold::fold(*op, a, b).unwrap_or(e),
+            PrimKind::Cast(a) if a.as_int().is_some() => fold::cast(a.clone(), e.dtype()),
+            _ => e,
+        }
+    }
+
+    /// A condition: decided by bounds where they allow, else with simplified operands.
+    fn condition(&mut self, e: &PrimExpr) -> PrimExpr {
+        match e.kind() {
+            PrimKind::Binary(BinaryOp::And | BinaryOp::Or, ..) => self.simplify_children(e),
+            PrimKind::Not(a) => fold::not(self.simplify(a)),
+            PrimKind::Binary(op, a, b) if is_index(a.dtype()) && op.is_comparison() => match self.decide(*op, a, b) {
+                Some(value) => PrimExpr::bool(value),
+                None => self.simplify_children(e),
+            },
+            _ => self.simplify_children(e),
+        }
+    }
+
+    fn decide(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
+        use BinaryOp::*;
+        match op {
+            Lt if self.proves_at_least(b, a, 1) => Some(true),
+            Lt if self.proves_at_least(a, b, 0) => Some(false),
+            Le => self.decide(Lt, b, a).map(|v| !v),
+            Gt => self.decide(Lt, b, a),
+            Ge => self.decide(Lt, a, b).map(|v| !v),
+            Eq if self.proves_equal(a, b) => Some(true),
+            Eq if self.proves_at_least(a, b, 1) || self.proves_at_least(b, a, 1) => Some(false),
+            Ne => self.decide(Eq, a, b).map(|v| !v),
+            _ => None,
+        }
+    }
+
+    /// The expression of a polynomial: terms of higher degree first, the number last, something positive in front.
+    pub fn expr(&self, poly: &Poly, dtype: DType) -> PrimExpr {
+        let mut terms: Vec<(&Monomial, i64)> = poly.terms().collect();
+        terms.sort_by_key(|(m, _)| (Reverse(m.len()), (*m).clone()));
+        if let Some(first) = terms.iter().position(|(_, c)| *c > 0) {
+            terms[..=first].rotate_right(1);
+        }
+        let mut sum: Option<PrimExpr> = None;
+        for (monomial, c) in terms {
+            sum = Some(match sum {
+                None => self.term(monomial, c, dtype),
+                Some(sum) if c < 0 && c != i64::MIN => prim::binary(BinaryOp::Sub, sum, self.term(monomial, -c, dtype)),
+                Some(sum) => prim::binary(BinaryOp::Add, sum, self.term(monomial, c, dtype)),
+            });
+        }
+        sum.unwrap_or_else(|| PrimExpr::int(0, dtype))
+    }
+
+    fn term(&self, monomial: &Monomial, c: i64, dtype: DType) -> PrimExpr {
+        let constant = PrimExpr::int(c, dtype);
+        let mut factors = monomial.iter().map(|a| self.atom(*a).clone());
+        let Some(first) = factors.next() else { return constant };
+        let product = factors.fold(first, |p, f| prim::binary(BinaryOp::Mul, p, f));
+        if c == 1 { product } else { prim::binary(BinaryOp::Mul, product, constant) }
+    }
+
+    fn intern(&mut self, e: &PrimExpr) -> Atom {
+        let key = fingerprint(e, 4);
+        let known = self.index.get(&key).into_iter().flatten();
+        if let Some(atom) = known.copied().find(|a| equal::exprs(self.atom(*a), e)) {
+            return atom;
+        }
+        let interval = self.interval_of_atom(e);
+        let atom = self.atoms.len() as Atom;
+        self.atoms.push(Known { expr: e.clone(), interval });
+        self.index.entry(key).or_default().push(atom);
+        atom
+    }
+
+    fn interval_of_atom(&mut self, e: &PrimExpr) -> Interval {
+        let bound = match e.kind() {
+            PrimKind::Var(v) => self.analyzer.range(v).interval,
+            PrimKind::Binary(op, a, b) => {
+                let (x, y) = (self.interval_of(a), self.interval_of(b));
+                match op {
+                    BinaryOp::FloorDiv => x.floor_div(y),
+                    BinaryOp::FloorMod => x.floor_mod(y),
+                    BinaryOp::Min => x.min(y),
+                    BinaryOp::Max => x.max(y),
+                    BinaryOp::Mul => x * y,
+                    BinaryOp::Add => x + y,
+                    BinaryOp::Sub => x - y,
+                    _ => Interval::ALL,
+                }
+            }
+            PrimKind::Select(_, a, b) => self.interval_of(a).union(self.interval_of(b)),
+            PrimKind::Cast(a) if a.dtype().is_integer() || a.dtype().is_bool() => self.interval_of(a),
+            PrimKind::Call(call) => match &call.args[..] {
+                [_, a, b] if e.as_intrin("if_then_else").is_some() => self.interval_of(a).union(self.interval_of(b)),
+                [a, b] if e.as_intrin("bitwise_and").is_some() => {
+                    let mask = self.interval_of(a).max(self.interval_of(b));
+                    if mask.min >= 0 { Interval::new(0, mask.max) } else { Interval::ALL }
+                }
+                _ => Interval::ALL,
+            },
+            _ => Interval::ALL,
+        };
+        // A cast may wrap; only what fits in the dtype is certain.
+        let of_dtype = Interval::of_dtype(e.dtype());
+        if matches!(e.kind(), PrimKind::Cast(_)) && !bound.is_within(of_dtype) {
+            of_dtype
+        } else {
+            bound.intersect(of_dtype)
+        }
+    }
+}
+
+fn power_of_two(exponent: &PrimExpr) -> Option<i64> {
+    exponent.as_int().filter(|n| (0..62).contains(n)).map(|n| 1 << n)
+}
+
+/// A number that is the same for the same expressions, from what stands near their roots.
+fn fingerprint(e: &PrimExpr, depth: usize) -> u64 {
+    let mut hash = FxHasher::default();
+    std::mem::discriminant(e.kind()).hash(&mut hash);
+    match e.kind() {
+        PrimKind::Var(v) => v.hash(&mut hash),
+        PrimKind::Int(v) => v.hash(&mut hash),
+        PrimKind::Binary(op, ..) => op.hash(&mut hash),
+        PrimKind::Call(c) => c.callee.hash(&mut hash),
+        _ => {}
+    }
+    if depth > 0 {
+        e.each_child(&mut |c| fingerprint(c, depth - 1).hash(&mut hash));
+    }
+    hash.finish()
+}

@@ -1,0 +1,166 @@
+//! Proofs that a polynomial is zero or more.
+//!
+//! Intervals of the atoms decide most questions. Where they do not, atoms are eliminated one after the other: what a
+//! polynomial depends on linearly is replaced by the bound at which the polynomial is least, bounds being polynomials
+//! over what is left (`i < n`, `x % n < n`). Quotients are eliminated by multiplying with the divisor, minima and
+//! maxima by cases.
+
+use super::{
+    normal::Session,
+    poly::{Atom, Poly},
+};
+use crate::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind},
+};
+
+/// How many polynomials one question may look at.
+pub(super) const BUDGET: usize = 200;
+/// How many eliminations may follow one another.
+const DEPTH: usize = 8;
+
+/// Bounds of an atom, both included.
+struct Bounds {
+    min: Option<Poly>,
+    max: Option<Poly>,
+}
+
+impl Session<'_> {
+    /// Whether `a - b >= distance`.
+    pub fn proves_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
+        let difference = self.difference(a, b).and_then(|d| d.sub(&Poly::constant(distance)));
+        difference.is_some_and(|d| self.is_at_least_zero(&d))
+    }
+
+    /// Whether `a == b`.
+    pub fn proves_equal(&mut self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        let Some(difference) = self.difference(a, b) else { return false };
+        if difference.is_zero() {
+            return true;
+        }
+        let range = self.interval(&difference);
+        range.contains(0)
+            && self.is_at_least_zero(&difference)
+            && difference.scale(-1).is_some_and(|d| self.is_at_least_zero(&d))
+    }
+
+    /// Whether the polynomial is zero or more.
+    pub fn is_at_least_zero(&mut self, poly: &Poly) -> bool {
+        self.holds(poly, DEPTH)
+    }
+
+    fn difference(&mut self, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
+        let (a, b) = (self.poly(a), self.poly(b));
+        a.sub(&b).map(|d| self.rejoin(d))
+    }
+
+    fn holds(&mut self, poly: &Poly, depth: usize) -> bool {
+        let range = self.interval(poly);
+        if range.min >= 0 || range.max < 0 {
+            return range.min >= 0;
+        }
+        if depth == 0 || self.budget == 0 {
+            return false;
+        }
+        self.budget -= 1;
+        if self.follows_from_fact(poly) {
+            return true;
+        }
+        // Composite atoms are numbered after those they are made of, inner variables after outer ones.
+        let atoms = poly.atoms();
+        atoms.into_iter().rev().any(|atom| self.holds_without(poly, atom, depth - 1))
+    }
+
+    fn follows_from_fact(&mut self, poly: &Poly) -> bool {
+        let analyzer = self.analyzer;
+        analyzer.facts().iter().any(|fact| {
+            let fact = self.poly(fact);
+            poly.sub(&fact).is_some_and(|rest| self.interval(&rest).min >= 0)
+        })
+    }
+
+    /// Whether it holds by what is left when the atom is eliminated.
+    fn holds_without(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
+        let Some((factor, rest)) = poly.linear_in(atom) else { return false };
+        if let PrimKind::Binary(op, a, b) = self.atom(atom).kind() {
+            let (op, a, b) = (*op, a.clone(), b.clone());
+            let found = match op {
+                BinaryOp::FloorDiv => self.holds_without_quotient(&factor, &rest, &a, &b, depth),
+                BinaryOp::Min | BinaryOp::Max => self.holds_in_cases(op, &factor, &rest, &a, &b, depth),
+                _ => false,
+            };
+            if found {
+                return true;
+            }
+        }
+        let sign = self.interval(&factor);
+        let bounds = self.bounds(atom);
+        let extreme = match () {
+            _ if sign.min >= 0 => bounds.min,
+            _ if sign.max <= 0 => bounds.max,
+            _ => None,
+        };
+        let replaced = extreme.and_then(|bound| rest.add(&factor.mul(&bound)?));
+        replaced.is_some_and(|poly| self.holds(&poly, depth))
+    }
+
+    /// With `q = x // c`: the polynomial times `c`, in which `c * q` is `x - x % c`.
+    fn holds_without_quotient(&mut self, factor: &Poly, rest: &Poly, x: &PrimExpr, c: &PrimExpr, depth: usize) -> bool {
+        let Some(c) = c.as_int().filter(|c| *c > 0) else { return false };
+        let dtype = x.dtype();
+        let x = self.poly(x);
+        let scaled = self
+            .floor_mod(x.clone(), Poly::constant(c), dtype)
+            .and_then(|remainder| rest.scale(c)?.add(&factor.mul(&x.sub(&remainder)?)?));
+        scaled.is_some_and(|poly| self.holds(&poly, depth))
+    }
+
+    /// A minimum is one of its operands, and no more than the other.
+    fn holds_in_cases(
+        &mut self,
+        op: BinaryOp,
+        factor: &Poly,
+        rest: &Poly,
+        a: &PrimExpr,
+        b: &PrimExpr,
+        depth: usize,
+    ) -> bool {
+        let sign = self.interval(factor);
+        let both = match op {
+            _ if sign.min >= 0 => op == BinaryOp::Min,
+            _ if sign.max <= 0 => op == BinaryOp::Max,
+            _ => return false,
+        };
+        let (a, b) = (self.poly(a), self.poly(b));
+        let mut with = |operand: &Poly| {
+            let poly = factor.mul(operand).and_then(|p| p.add(rest));
+            poly.is_some_and(|poly| self.holds(&poly, depth))
+        };
+        if both { with(&a) && with(&b) } else { with(&a) || with(&b) }
+    }
+
+    fn bounds(&mut self, atom: Atom) -> Bounds {
+        let range = self.atom_interval(atom);
+        let min = (range.min != i64::MIN).then(|| Poly::constant(range.min));
+        let max = (range.max != i64::MAX).then(|| Poly::constant(range.max));
+        let e = self.atom(atom).clone();
+        match e.kind() {
+            PrimKind::Var(v) => {
+                let known = self.analyzer.range(v);
+                let mut poly = |e: Option<PrimExpr>| e.map(|e| self.poly(&e));
+                Bounds { min: poly(known.min).or(min), max: poly(known.max).or(max) }
+            }
+            PrimKind::Binary(BinaryOp::FloorMod, _, n) if max.is_none() => {
+                let n = self.poly(n);
+                let last = n.sub(&Poly::constant(1)).filter(|_| self.interval(&n).min >= 1);
+                Bounds { min, max: last }
+            }
+            PrimKind::Binary(BinaryOp::FloorDiv, x, n) if max.is_none() && range.min >= 0 => {
+                let (x, n) = (self.poly(x), self.poly(n));
+                let x = Some(x).filter(|_| self.interval(&n).min >= 1);
+                Bounds { min, max: x }
+            }
+            _ => Bounds { min, max },
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Simplification and proofs, by example and against evaluation.
+
+use super::*;
+use crate::{
+    DType, PrimExpr,
+    prim::{BinaryOp, PrimKind, Substitution, Var},
+    print::dim_text,
+};
+use proptest::prelude::*;
+
+fn int(v: i64) -> PrimExpr {
+    PrimExpr::int64(v)
+}
+
+#[test]
+fn sums_are_collected() {
+    let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
+    let simplify = |e: PrimExpr| dim_text(&Analyzer::new().simplify(&e));
+    assert_eq!(simplify(&n + &m - &n), "m");
+    assert_eq!(simplify(&n * 2i64 + &n * 3i64), "n * 5");
+    assert_eq!(simplify((&n + 1i64) - 1i64), "n");
+    assert_eq!(simplify(int(4) - &n - 1i64), "3 - n");
+    assert_eq!(simplify((&n * 8i64).floordiv(8i64)), "n");
+    assert_eq!(simplify((&n * &m).floordiv(&m)), "n");
+    assert_eq!(simplify((&n * 8i64 + 3i64).floordiv(8i64)), "n");
+    assert_eq!(simplify((&n * 8i64 + 3i64).floormod(8i64)), "3");
+    assert_eq!(simplify(n.clone().floordiv(4i64).floordiv(2i64)), "n // 8");
+    assert_eq!(simplify(n.clone().floordiv(4i64) * 4i64 + n.clone().floormod(4i64)), "n");
+    assert_eq!(simplify((&n + 1i64).min(&n + 2i64)), "n + 1");
+    assert_eq!(simplify((&n + 3i64).max(&m + 3i64)), "T.max(n, m) + 3");
+    assert_eq!(simplify(n.clone().lt(&n + 1i64).select(int(1), int(2))), "1");
+    assert_eq!(simplify((&n + 1i64) * (&m + 1i64)), "(n + 1) * (m + 1)", "what is longer in normal form stays");
+}
+
+#[test]
+fn shapes_are_proven_equal() {
+    let [n, m, k] = ["n", "m", "k"].map(|name| Var::int64(name).expr());
+    let a = Analyzer::for_shapes();
+    assert!(a.prove_eq(&(&n * &m * &k), &(&k * (&m * &n))));
+    assert!(a.prove_eq(&((&n + 1i64) * &m), &(&n * &m + &m)));
+    assert!(a.prove_eq(&(&n + &m).floordiv(2i64), &(&m + &n).floordiv(2i64)));
+    assert!(!a.prove_eq(&n, &m));
+    assert!(a.prove_ne(&n, &(&n + 1i64)));
+    assert!(a.prove_le(&int(0), &(&n * &m)));
+    assert!(a.prove_le(&n, &(&n * 2i64)));
+    assert!(!a.prove_lt(&n, &(&n * 2i64)), "n may be zero");
+    assert!(a.prove_lt(&n.clone().floormod(8i64), &int(8)));
+    assert!(a.prove_le(&(n.clone().floordiv(4i64) * 4i64), &n));
+    assert!(Analyzer::with_default_min(1).prove_le(&(&n + 1i64).floordiv(2i64), &n));
+    assert!(a.prove_le(&n.clone().min(m.clone()), &n));
+    assert!(a.prove_le(&n, &n.clone().max(m.clone())));
+    assert!(a.prove_multiple(&(&n * 16i64 + 32i64), 16));
+    assert!(!a.prove_multiple(&(&n * 16i64 + 8i64), 16));
+}
+
+#[test]
+fn indices_are_in_bounds() {
+    let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
+    let (i, j) = (Var::int64("i"), Var::int64("j"));
+    let mut a = Analyzer::with_default_min(1);
+    a.bind(&i, &int(0), &n);
+    a.bind(&j, &int(0), &m);
+    let flat = i.expr() * &m + j.expr();
+    assert!(a.prove_lt(&flat, &(&n * &m)));
+    assert!(a.prove_ge(&flat, &int(0)));
+    assert_eq!(dim_text(&a.simplify(&flat.clone().floordiv(&m))), "i");
+    assert_eq!(dim_text(&a.simplify(&flat.clone().floormod(&m))), "j");
+    assert!(!a.prove_lt(&(&flat + 1i64), &(&n * &m)));
+}
+
+#[test]
+fn assumptions_are_used() {
+    let (i, n) = (Var::int64("i"), Var::int64("n"));
+    let mut a = Analyzer::new();
+    a.assume(&i.expr().lt(10i64).and(i.expr().ge(2i64)));
+    assert_eq!(a.interval(&i.expr()), Interval::new(2, 9));
+    a.assume(&(i.expr() * 4i64 + 3i64).lt(n.expr()));
+    assert!(a.prove_lt(&(i.expr() * 4i64), &n.expr()));
+    assert!(a.prove(&(i.expr() * 4i64 + 2i64).lt(n.expr())));
+    assert!(!a.prove(&(i.expr() * 4i64 + 4i64).lt(n.expr())));
+    let mut b = Analyzer::new();
+    b.assume(&(i.expr() * 3i64).ge(7i64));
+    assert_eq!(b.interval(&i.expr()).min, 3);
+}
+
+/// The variables of random expressions, and how far they reach.
+const RANGE: i64 = 5;
+
+/// A random integer expression over two variables.
+fn expression(x: PrimExpr, y: PrimExpr) -> impl Strategy<Value = PrimExpr> {
+    let leaf = prop_oneof![Just(x), Just(y), (-6i64..=6).prop_map(PrimExpr::int64)];
+    leaf.prop_recursive(4, 24, 2, |inner| {
+        (0usize..8, inner.clone(), inner, 1i64..=7).prop_map(|(op, a, b, c)| match op {
+            0 | 1 => a + b,
+            2 => a - b,
+            3 => a * b,
+            4 => a.floordiv(c),
+            5 => a.floormod(c),
+            6 => a.min(b),
+            _ => a.max(b),
+        })
+    })
+}
+
+/// What the expression is worth.
+fn evaluate(e: &PrimExpr) -> i64 {
+    match e.kind() {
+        PrimKind::Int(v) => *v,
+        PrimKind::Binary(op, a, b) => {
+            let (a, b) = (PrimExpr::int64(evaluate(a)), PrimExpr::int64(evaluate(b)));
+            let value = fold(*op, &a, &b).unwrap_or_else(|| panic!("{a} {op:?} {b}"));
+            value.as_int().expect("an integer")
+        }
+        _ => panic!("{e} is no number"),
+    }
+}
+
+fn values(x: &Var, y: &Var) -> impl Iterator<Item = Substitution> {
+    let (x, y) = (x.clone(), y.clone());
+    (0..=RANGE).flat_map(move |a| {
+        let (x, y) = (x.clone(), y.clone());
+        (0..=RANGE).map(move |b| [(x.clone(), int(a)), (y.clone(), int(b))].into_iter().collect())
+    })
+}
+
+thread_local! {
+    static XY: (Var, Var) = (Var::int64("x"), Var::int64("y"));
+}
+
+fn xy() -> (Var, Var) {
+    XY.with(Clone::clone)
+}
+
+fn random() -> impl Strategy<Value = PrimExpr> {
+    let (x, y) = xy();
+    expression(x.expr(), y.expr())
+}
+
+fn bounded() -> Analyzer {
+    let (x, y) = xy();
+    let mut a = Analyzer::new();
+    a.bound(&x, Interval::new(0, RANGE));
+    a.bound(&y, Interval::new(0, RANGE));
+    a
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn simplified_expressions_are_worth_the_same(e in random()) {
+        let (x, y) = xy();
+        let simple = bounded().simplify(&e);
+        for values in values(&x, &y) {
+            let (before, after) = (evaluate(&e.substitute(&values)), evaluate(&simple.substitute(&values)));
+            prop_assert_eq!(before, after, "{} became {}", dim_text(&e), dim_text(&simple));
+        }
+    }
+
+    #[test]
+    fn intervals_hold_all_values(e in random()) {
+        let (x, y) = xy();
+        let interval = bounded().interval(&e);
+        for values in values(&x, &y) {
+            let value = evaluate(&e.substitute(&values));
+            prop_assert!(interval.contains(value), "{} is {value}, not in {interval:?}", dim_text(&e));
+        }
+    }
+
+    #[test]
+    fn what_is_proven_is_true(a in random(), b in random()) {
+        let (x, y) = xy();
+        let analyzer = bounded();
+        let (le, eq) = (analyzer.prove_le(&a, &b), analyzer.prove_eq(&a, &b));
+        for values in values(&x, &y) {
+            let (u, v) = (evaluate(&a.substitute(&values)), evaluate(&b.substitute(&values)));
+            prop_assert!(!le || u <= v, "{} <= {}", dim_text(&a), dim_text(&b));
+            prop_assert!(!eq || u == v, "{} == {}", dim_text(&a), dim_text(&b));
+        }
+    }
+
+    #[test]
+    fn conditions_keep_their_truth(a in random(), b in random(), op in 0usize..6) {
+        let ops = [BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge, BinaryOp::Eq, BinaryOp::Ne];
+        let (x, y) = xy();
+        let condition = crate::prim::binary(ops[op], a, b);
+        let simple = bounded().simplify(&condition);
+        prop_assert_eq!(simple.dtype(), DType::BOOL);
+        for values in values(&x, &y) {
+            let (before, after) = (evaluate(&condition.substitute(&values)), evaluate(&simple.substitute(&values)));
+            prop_assert_eq!(before, after, "{} became {}", condition, simple);
+        }
+    }
+}
