@@ -28,6 +28,7 @@ pub mod relax;
 pub mod tir;
 mod type_visit;
 pub mod types;
+pub mod verify;
 
 pub use attrs::{AttrValue, Attrs};
 pub use hammock_runtime::{DType, Tensor};

@@ -6,4 +6,22 @@ A pass was asked for by a name that no pass has.
 
 `hammock passes` lists the passes and their options; names are written as Apache TVM writes them, for example
 `FuseOps` or `LegalizeOps`.";
+
+    BAD_PASS_OPTIONS = "E0302", "bad pass options", "\
+The options written after a pass's name cannot be read.
+
+They are written in braces, `Pass{name=value,other=value}`; values are numbers, `true`, `false` or text. `hammock
+passes NAME` lists the options that a pass takes.";
+
+    NOT_LOWERABLE = "E0303", "cannot be lowered", "\
+A call cannot be turned into code: what it computes or what its result is must be known when compiling, and is not.
+
+The message says what is missing. Often an operand has an unknown rank or dtype: give it a type by an annotation, or
+by `R.match_cast`, which checks it at run time.";
+
+    LINK_FAILED = "E0304", "linking failed", "\
+The kernels' object code could not be joined into a shared library.
+
+The message names the symbol or section. A kernel that calls an external function (`T.call_extern`) can only call
+functions of the C library and its mathematics.";
 }

@@ -12,4 +12,43 @@ Text modules are limited to 4 GiB.
 
 Files of that size hold their weights as text. Keep weights in a `.safetensors` file beside the module and pass it
 with `--params`.";
+
+    UNREADABLE_FILE = "E0403", "file cannot be read", "\
+A file that was named on the command line cannot be opened or read, or is not what its name says.
+
+Check the path and the permissions. Weights are read from `.safetensors` and `.npz` files, arguments from `.npy` and
+`.npz` files; one that is cut short or damaged is refused whole.";
+
+    UNWRITABLE_FILE = "E0404", "file cannot be written", "\
+The output cannot be written. Nothing was left half-written: results appear whole or not at all.
+
+Check that the folder exists, that it may be written to, and that the disk has room.";
+
+    UNSUPPORTED_FILE = "E0405", "wrong kind of file", "\
+The file is of a kind that this command does not take.
+
+Text modules (TVMScript) can be checked, printed, compiled, run and timed; compiled executables can be inspected, run and
+timed.";
+
+    WEIGHT_MISMATCH = "E0406", "weight does not fit", "\
+A tensor of the weights file has the name of a parameter, but another dtype or shape than the parameter's type says.
+
+The message names both. Either the weights belong to another version of the model, or the annotation is wrong.";
+
+    UNSUPPORTED_OPTION = "E0407", "option not available", "\
+An option was given a value that does not exist, or that this build does not have.
+
+The message says what can be given instead.";
+
+    UNKNOWN_NAME = "E0408", "unknown name", "\
+A function, operator, pass, builtin or code was asked for by a name that nothing has.
+
+The message names the command that lists what there is.";
+
+    BAD_ARGUMENT = "E0409", "bad argument", "\
+An argument given with `--arg` is not of a form that can be read, or there are too many or too few.
+
+Forms: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `\"text\"`, `null`, `(A, B)`, `zeros(2,3):float32`,
+`ones(2,3):float32`, `random(2,3):float32`. One `--arg` for each parameter, in order; parameters whose names are in the
+file given with `--params` need none.";
 }

@@ -6,4 +6,10 @@ An executable was refused when it was loaded, because its contents do not fit to
 
 Everything in a file is checked before any of it runs. The message names the section and the rule that is broken. The
 file was cut short, changed after it was written, or made by another version: compile the module again.";
+
+    RUN_FAILED = "E0502", "run failed", "\
+The model stopped with an error while it ran: an argument does not fit its annotation, a check in the model failed, or
+memory ran out.
+
+The message names the function, and the line of the model's text where that is known.";
 }
