@@ -1,0 +1,22 @@
+//! AttachGlobalSymbol: every function gets a symbol, its own name unless it has one.
+
+use crate::{Context, Pass};
+use hammock_ir::{Attrs, Function, Module};
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub const PASS: Pass = Pass { name: "AttachGlobalSymbol", doc: "Gives every function a symbol to be found by", run };
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    for (name, function) in &mut module.functions {
+        let attrs: &mut Attrs = match function {
+            Function::Relax(f) => &mut f.lambda.attrs,
+            Function::Tir(f) => &mut f.attrs,
+            Function::Extern(_) => continue,
+        };
+        if attrs.get("global_symbol").is_none() {
+            attrs.set("global_symbol", name.clone());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! CallTIRRewrite: results are written into memory that the caller allocates.
+//!
+//! `y = R.call_tir(cls.f, (x,), out_ty=T)` becomes an allocation of a tensor of type `T` and the call `cls.f(x, y)`.
+//! The same for `call_dps_packed`; `call_tir_inplace` passes the arguments that it may overwrite.
+
+use crate::{Context, Pass, rewrite, rewrite::Emitter};
+use hammock_ir::{
+    AttrValue, Attrs, DType, Module, Span, TensorShape, Type,
+    relax::{Binding, Call, Callee, Function, Operand, Value, Var},
+};
+use hammock_syntax::{Diagnostic, codes};
+
+/// See the module's documentation.
+pub const PASS: Pass = Pass {
+    name: "CallTIRRewrite",
+    doc: "Allocates the results of call_tir explicitly and passes them as arguments",
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    rewrite::relax_functions(module, |_, _, function| rewrite::bindings(function, &mut rewrite_binding))
+}
+
+fn rewrite_binding(function: &mut Function, binding: Binding, out: &mut Emitter) -> Result<(), Diagnostic> {
+    let Value::Call(call) = &binding.value else {
+        out.push(binding);
+        return Ok(());
+    };
+    let (Callee::Op("call_tir" | "call_dps_packed" | "call_tir_inplace"), [func, inputs, ..]) =
+        (&call.callee, call.args.as_slice())
+    else {
+        out.push(binding);
+        return Ok(());
+    };
+    let callee = match func {
+        Operand::Global(name) => Callee::Global(name.clone()),
+        Operand::Extern(name) | Operand::Str(name) => Callee::Extern(name.clone()),
+        Operand::Var(v) => Callee::Var(*v),
+        _ => return Err(not_lowerable(binding.span, "its callee is not a function")),
+    };
+    let mut args = match inputs {
+        Operand::Tuple(fields) => fields.clone(),
+        single => vec![single.clone()],
+    };
+    let out_ty = call.ty_args.first().cloned().unwrap_or_else(Type::void);
+    let single = !matches!(out_ty, Type::Tuple(_));
+    let types = match out_ty {
+        Type::Tuple(types) => types,
+        ty => vec![ty],
+    };
+    let reused = inplace_indices(call, types.len());
+    let mut results = Vec::with_capacity(types.len());
+    for (ty, reuse) in types.into_iter().zip(reused) {
+        let result = match reuse.and_then(|i| args.get(i)) {
+            Some(arg) => arg.clone(),
+            None => {
+                let tensor = Operand::Var(allocate(function, out, ty, binding.span)?);
+                args.push(tensor.clone());
+                tensor
+            }
+        };
+        results.push(result);
+    }
+    let ty_args = if matches!(callee, Callee::Extern(_)) { vec![Type::void()] } else { Vec::new() };
+    out.effect(function, Value::Call(Call { callee, args, attrs: Attrs::new(), ty_args }), binding.span);
+    let result = if single { results.remove(0) } else { Operand::Tuple(results) };
+    out.push(Binding { value: Value::Operand(result), ..binding });
+    Ok(())
+}
+
+/// For each result, the argument whose memory it takes.
+fn inplace_indices(call: &Call, results: usize) -> Vec<Option<usize>> {
+    let indices = call.attrs.get("inplace_indices").and_then(AttrValue::as_list).unwrap_or(&[]);
+    let index = |i: usize| indices.get(i).and_then(AttrValue::as_int).and_then(|v| usize::try_from(v).ok());
+    (0..results).map(index).collect()
+}
+
+/// `R.builtin.alloc_tensor(shape, dtype, device, scope)`.
+fn allocate(function: &mut Function, out: &mut Emitter, ty: Type, span: Span) -> Result<Var, Diagnostic> {
+    let Type::Tensor(tensor) = &ty else {
+        return Err(not_lowerable(span, "its result is not a tensor"));
+    };
+    let shape = match &tensor.shape {
+        TensorShape::Known(dims) => Operand::Shape(dims.to_vec()),
+        TensorShape::Var(v, _) => Operand::Var(*v),
+        _ => return Err(not_lowerable(span, "the shape of its result is not given")),
+    };
+    let dtype = tensor.dtype.unwrap_or(DType::FLOAT32);
+    let (device, scope) = tensor.vdevice.as_ref().map_or((0, "global".into()), |d| (d.index, d.scope.clone()));
+    let args = vec![shape, Operand::DType(dtype), Operand::int(device), Operand::Str(scope)];
+    let mut call = Call::op("builtin.alloc_tensor", args, Attrs::new());
+    call.ty_args = vec![ty.clone()];
+    Ok(out.bind(function, "alloc", ty, Value::Call(call), span))
+}
+
+fn not_lowerable(span: Span, why: &str) -> Diagnostic {
+    Diagnostic::error(codes::NOT_LOWERABLE, format!("this call cannot be lowered: {why}")).label(span, "")
+}

@@ -1,0 +1,129 @@
+//! DeadCodeElimination: what nothing uses and nobody can see goes.
+//!
+//! A binding goes when its variable is unused and its value has no side effect; `match_cast` stays, for it checks. A
+//! global function goes when it is private and no function that stays refers to it.
+
+use crate::{Context, Pass, rewrite};
+use hammock_ir::{
+    Function as Global, Module, Name, Type,
+    prim::{PrimCallee, PrimKind},
+    relax::{Body, Call, Callee, Function, OpTable, Operand, Value, Var},
+    tir::PrimFunc,
+};
+use hammock_ops::Table;
+use hammock_syntax::Diagnostic;
+use rustc_hash::FxHashSet;
+
+/// See the module's documentation.
+pub const PASS: Pass = Pass {
+    name: "DeadCodeElimination",
+    doc: "Removes unused bindings without side effects and unreachable private functions",
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    rewrite::relax_functions(module, |module, _, function| {
+        let mut body = rewrite::take_body(function);
+        sweep(module, function, &mut body, &mut FxHashSet::default());
+        rewrite::merge_blocks(&mut body);
+        function.lambda.body = body;
+        Ok(())
+    })?;
+    let reachable = reachable(module);
+    module.functions.retain(|name, _| reachable.contains(name));
+    Ok(())
+}
+
+/// Removes dead bindings from the last to the first. `live` holds the variables used later.
+fn sweep(module: &Module, function: &Function, body: &mut Body, live: &mut FxHashSet<Var>) {
+    body.result.each_var(&mut |v| {
+        live.insert(v);
+    });
+    for block in body.blocks.iter_mut().rev() {
+        let mut kept = Vec::with_capacity(block.bindings.len());
+        for mut binding in block.bindings.drain(..).rev() {
+            if !live.contains(&binding.var) && is_pure(module, function, &binding.value) {
+                continue;
+            }
+            binding.value.each_body_mut(&mut |b| sweep(module, function, b, live));
+            if let Value::Call(Call { callee: Callee::Var(v), .. }) = &binding.value {
+                live.insert(*v);
+            }
+            binding.value.each_operand(&mut |o| {
+                o.each_var(&mut |v| {
+                    live.insert(v);
+                })
+            });
+            kept.push(binding);
+        }
+        kept.reverse();
+        block.bindings = kept;
+    }
+}
+
+/// Whether evaluating the value has no visible effect.
+pub fn is_pure(module: &Module, function: &Function, value: &Value) -> bool {
+    match value {
+        Value::Operand(_) | Value::TupleGet(..) | Value::Function(_) => true,
+        Value::MatchCast(..) => false,
+        Value::If { then, otherwise, .. } => {
+            [then, otherwise].iter().all(|b| b.bindings().all(|b| is_pure(module, function, &b.value)))
+        }
+        Value::Call(call) => match &call.callee {
+            Callee::Op(name) => Table.is_pure(name).unwrap_or(false),
+            Callee::Global(name) => module.relax(name).is_some_and(|f| f.lambda.pure),
+            Callee::Var(v) => matches!(function.ty(*v), Type::Callable(c) if c.pure),
+            Callee::Extern(_) => false,
+        },
+    }
+}
+
+fn reachable(module: &Module) -> FxHashSet<Name> {
+    let mut seen = FxHashSet::default();
+    let exported = module.functions.iter().filter(|(_, f)| f.global_symbol().is_some());
+    let mut todo: Vec<Name> = exported.map(|(n, _)| n.clone()).collect();
+    while let Some(name) = todo.pop() {
+        if seen.contains(&name) {
+            continue;
+        }
+        match module.functions.get(&name) {
+            Some(Global::Relax(f)) => relax_refs(&f.lambda.body, &mut |n| todo.push(n.clone())),
+            Some(Global::Tir(f)) => tir_refs(f, &mut |n| todo.push(n.clone())),
+            _ => {}
+        }
+        seen.insert(name);
+    }
+    seen
+}
+
+fn relax_refs(body: &Body, f: &mut dyn FnMut(&Name)) {
+    let operand = &mut |o: &Operand, f: &mut dyn FnMut(&Name)| {
+        o.walk(&mut |o| {
+            if let Operand::Global(name) = o {
+                f(name)
+            }
+        })
+    };
+    body.walk(&mut |binding| {
+        if let Value::Call(Call { callee: Callee::Global(name), .. }) = &binding.value {
+            f(name);
+        }
+        binding.value.each_operand(&mut |o| operand(o, f));
+        binding.value.each_body(&mut |b| operand(&b.result, f));
+    });
+    operand(&body.result, f);
+}
+
+fn tir_refs(func: &PrimFunc, f: &mut dyn FnMut(&Name)) {
+    func.body.walk(&mut |s| {
+        s.each_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let PrimKind::Call(c) = e.kind()
+                    && let PrimCallee::Global(name) = &c.callee
+                {
+                    f(name)
+                }
+            })
+        })
+    });
+}

@@ -1,0 +1,170 @@
+//! LambdaLift: nested functions become global ones.
+//!
+//! What a nested function uses of the functions around it becomes further parameters, after its own; symbolic
+//! variables that its parameters do not define come with a parameter of type shape. Where nothing is captured, uses of
+//! the function are uses of the global one; otherwise it becomes `R.make_closure(cls.lifted, (captured…))`. Inside
+//! itself, it calls the global function with the captured values that it was given.
+
+use crate::{Context, Pass, rewrite, symbolic};
+use hammock_ir::{
+    Attrs, Function as Global, Module, Name, PrimExpr, Span, Type,
+    prim::{Substitution, Var as Dim},
+    relax::{Body, Call, Callee, Function, Lambda, Operand, Value, Var},
+    types::ShapeType,
+};
+use hammock_syntax::Diagnostic;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// See the module's documentation.
+pub const PASS: Pass =
+    Pass { name: "LambdaLift", doc: "Makes nested functions global, with closures for what they capture", run };
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    rewrite::relax_functions(module, |module, name, function| {
+        let mut lifted: FxHashMap<Var, Operand> = FxHashMap::default();
+        rewrite::bindings(function, &mut |function, mut binding, out| {
+            if let Value::Function(lambda) = binding.value {
+                let mut lambda = *lambda;
+                rewrite::substitute(&mut lambda.body, &lifted);
+                let captured = Captured::of(function, binding.var, &lambda);
+                let wanted = format!("lifted_{}_{name}", function.vars[binding.var].name);
+                let global = lift(module, function, binding.var, lambda, &captured, &wanted);
+                if captured.is_empty() {
+                    lifted.insert(binding.var, Operand::Global(global));
+                    return Ok(());
+                }
+                let args = vec![Operand::Global(global), Operand::Tuple(captured.operands())];
+                binding.value = Value::Call(Call::op("make_closure", args, Attrs::new()));
+            }
+            out.push(binding);
+            Ok(())
+        })?;
+        let mut body = rewrite::take_body(function);
+        rewrite::substitute(&mut body, &lifted);
+        function.lambda.body = body;
+        Ok(())
+    })
+}
+
+/// What a nested function uses of those around it.
+struct Captured {
+    vars: Vec<Var>,
+    dims: Vec<Dim>,
+}
+
+impl Captured {
+    fn of(function: &Function, itself: Var, lambda: &Lambda) -> Captured {
+        let mut inner: FxHashSet<Var> = lambda.params.iter().copied().collect();
+        lambda.body.walk(&mut |b| {
+            inner.insert(b.var);
+            if let Value::Function(nested) = &b.value {
+                inner.extend(nested.params.iter().copied());
+            }
+        });
+        let mut vars = Vec::new();
+        lambda.body.each_use(&mut |v| {
+            if v != itself && !inner.contains(&v) && !vars.contains(&v) {
+                vars.push(v);
+            }
+        });
+        let mut defined: FxHashSet<Dim> = FxHashSet::default();
+        for v in lambda.params.iter().chain(&vars) {
+            defined.extend(function.scalar(*v).cloned());
+            function.ty(*v).each_expr(&mut |d| defined.extend(d.as_var().cloned()));
+        }
+        lambda.body.walk(&mut |b| {
+            defined.extend(function.scalar(b.var).cloned());
+            if let Value::MatchCast(_, ty) = &b.value {
+                ty.each_expr(&mut |d| defined.extend(d.as_var().cloned()));
+            }
+        });
+        let mut dims = Vec::new();
+        let mut look = |e: &PrimExpr| {
+            for var in symbolic::vars(e) {
+                if !defined.contains(&var) && !dims.contains(&var) {
+                    dims.push(var);
+                }
+            }
+        };
+        symbolic::each_expr(&lambda.body, &mut look);
+        lambda.ret_ty.each_expr(&mut look);
+        Captured { vars, dims }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.vars.is_empty() && self.dims.is_empty()
+    }
+
+    /// The captured values as arguments.
+    fn operands(&self) -> Vec<Operand> {
+        let mut operands: Vec<Operand> = self.vars.iter().map(|v| (*v).into()).collect();
+        if !self.dims.is_empty() {
+            operands.push(Operand::Shape(self.dims.iter().map(Dim::expr).collect()));
+        }
+        operands
+    }
+}
+
+/// Adds the nested function to the module and returns its name.
+fn lift(
+    module: &mut Module,
+    outer: &Function,
+    itself: Var,
+    mut lambda: Lambda,
+    captured: &Captured,
+    wanted: &str,
+) -> Name {
+    // The new function starts from the outer one's variables: those it uses keep their numbers.
+    let vars = outer.vars.clone();
+    lambda.params.extend(&captured.vars);
+    lambda.attrs.remove("global_symbol");
+    let body = std::mem::replace(&mut lambda.body, Body::of(Operand::Tuple(Vec::new())));
+    let mut function = Function { vars, lambda };
+    if !captured.dims.is_empty() {
+        let dims: Vec<PrimExpr> = captured.dims.iter().map(Dim::expr).collect();
+        let ty = Type::Shape(ShapeType::Known(dims.into()));
+        let shape = function.new_var("sizes", ty, false, Span::default());
+        function.lambda.params.push(shape);
+    }
+    function.lambda.body = body;
+    let name = module.add_unique(wanted, Global::Relax(function));
+    if let Some(Global::Relax(function)) = module.functions.get_mut(&name) {
+        let own: Vec<Operand> = function.lambda.params[function.lambda.params.len() - captured.operands().len()..]
+            .iter()
+            .map(|v| (*v).into())
+            .collect();
+        call_globally(&mut function.lambda.body, itself, &name, &own);
+        rewrite::substitute_dims(function, &fresh_dims(function));
+    }
+    name
+}
+
+/// Calls of the function by itself become calls of the global one, with the captured values it was given.
+fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: &[Operand]) {
+    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
+        if let Value::Call(call) = &mut binding.value
+            && matches!(call.callee, Callee::Var(v) if v == itself)
+        {
+            call.callee = Callee::Global(name.clone());
+            call.args.extend(captured.iter().cloned());
+        }
+        binding.value.each_body_mut(&mut |b| call_globally(b, itself, name, captured));
+    }
+    let value = FxHashMap::from_iter([(itself, Operand::Global(name.clone()))]);
+    if captured.is_empty() {
+        rewrite::substitute(body, &value);
+    }
+}
+
+/// New symbolic variables for those of a function: each function owns its own.
+fn fresh_dims(function: &Function) -> Substitution {
+    let mut fresh = Substitution::default();
+    for info in function.vars.values() {
+        info.ty.each_expr(&mut |e| {
+            for var in symbolic::vars(e) {
+                fresh.entry(var.clone()).or_insert_with(|| var.fresh().expr());
+            }
+        });
+    }
+    fresh
+}

@@ -1,0 +1,174 @@
+//! LegalizeOps: operators become calls of TIR functions.
+//!
+//! Each operator says itself how: by a TIR function (`call_tir`), by other operators (which are legalized in turn), or
+//! by a function of the runtime. Equal TIR functions are shared. What no operator can lower yet, a call whose operands
+//! have unknown rank or dtype, stays as it is; the bytecode generator reports it.
+
+use crate::{Context, Pass, rewrite, rewrite::Emitter};
+use hammock_ir::{
+    AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, equal, hash,
+    relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value},
+    tir::PrimFunc,
+};
+use hammock_ops::{
+    CallContext, Lowering, Op, Table,
+    legalize::{Emit, Legalized, spread_tuples},
+    lookup,
+};
+use hammock_syntax::{Diagnostic, codes};
+use rustc_hash::FxHashMap;
+
+/// See the module's documentation.
+pub const PASS: Pass =
+    Pass { name: "LegalizeOps", doc: "Turns operators into calls of TIR functions or of the runtime", run };
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    let mut made = Made::default();
+    rewrite::relax_functions(module, |module, _, function| {
+        rewrite::bindings(function, &mut |function, binding, out| {
+            let mut legalizer = Legalizer { module, function, out, made: &mut made, span: binding.span };
+            legalizer.binding(binding)
+        })
+    })
+}
+
+/// TIR functions made so far, by structural hash.
+#[derive(Default)]
+struct Made(FxHashMap<u64, Vec<Name>>);
+
+impl Made {
+    /// The name of a function equal to this one: an earlier one's, or a new one's.
+    fn share(&mut self, module: &mut Module, wanted: &str, func: PrimFunc) -> Name {
+        let func = Global::Tir(func);
+        let names = self.0.entry(hash::function(&func)).or_default();
+        let same = |n: &&Name| module.functions.get(*n).is_some_and(|f| equal::functions(f, &func).is_ok());
+        if let Some(name) = names.iter().find(same) {
+            return name.clone();
+        }
+        let name = module.add_unique(wanted, func);
+        names.push(name.clone());
+        name
+    }
+}
+
+struct Legalizer<'a> {
+    module: &'a mut Module,
+    function: &'a mut Function,
+    out: &'a mut Emitter,
+    made: &'a mut Made,
+    span: Span,
+}
+
+impl Legalizer<'_> {
+    fn binding(&mut self, binding: Binding) -> Result<(), Diagnostic> {
+        let Value::Call(Call { callee: Callee::Op(name), .. }) = &binding.value else {
+            self.out.push(binding);
+            return Ok(());
+        };
+        let (name, span) = (*name, binding.span);
+        let lowered = match lookup(name) {
+            Some(op) => self.lower(op, &binding).map_err(|e| cannot(name, e, span))?,
+            None => None,
+        };
+        match lowered {
+            Some(value) => self.out.push(Binding { value, ..binding }),
+            None => self.out.push(binding),
+        }
+        Ok(())
+    }
+
+    /// The value that replaces the binding's; `None` to leave it.
+    fn lower(&mut self, op: &'static Op, binding: &Binding) -> Result<Option<Value>, InferError> {
+        let Value::Call(call) = &binding.value else { return Ok(None) };
+        match &op.lowering {
+            Lowering::Tir(build) => {
+                let call = self.with_tuples_spread(op, call)?;
+                let context = CallContext { module: self.module, function: self.function, op, call: &call };
+                let Legalized { name, func, args, out_ty } = build(&context)?;
+                let name = self.made.share(self.module, &name, func);
+                Ok(Some(Value::Call(Call::tir(name, args, out_ty))))
+            }
+            Lowering::Decompose(rewrite) => {
+                let result = self.detached(op, call, |context, this| rewrite(context, this))?;
+                Ok(Some(Value::Operand(result)))
+            }
+            Lowering::Packed(symbol) => Ok(Some(self.packed(symbol, call, binding))),
+            Lowering::Structural(_) => Ok(None),
+        }
+    }
+
+    fn with_tuples_spread(&mut self, op: &'static Op, call: &Call) -> Result<Call, InferError> {
+        let is_tuple = |o: &Operand| matches!(o, Operand::Var(v) if self.function.ty(*v).as_tuple().is_some());
+        if call.args.iter().any(is_tuple) {
+            self.detached(op, call, |context, this| spread_tuples(context, this))
+        } else {
+            Ok(call.clone())
+        }
+    }
+
+    /// Calls `f` with the function as it is now, while it emits bindings into the function. The context's module has
+    /// no functions: operators that are computed this way take none.
+    fn detached<T>(
+        &mut self,
+        op: &'static Op,
+        call: &Call,
+        f: impl FnOnce(&CallContext, &mut dyn Emit) -> Result<T, InferError>,
+    ) -> Result<T, InferError> {
+        let module = Module { global_infos: self.module.global_infos.clone(), ..Module::new() };
+        let function = self.function.clone();
+        f(&CallContext { module: &module, function: &function, op, call }, self)
+    }
+
+    /// A call of a runtime function: operands, then attributes.
+    fn packed(&self, symbol: &'static str, call: &Call, binding: &Binding) -> Value {
+        let ty_args = vec![self.function.ty(binding.var).clone()];
+        let attrs = call.attrs.iter().map(|(_, v)| attr_operand(v));
+        let args = call.args.iter().cloned().chain(attrs);
+        Value::Call(if self.out.dataflow {
+            let args = std::iter::once(Operand::Extern(symbol.into())).chain(args).collect();
+            Call { callee: Callee::Op("call_pure_packed"), args, attrs: Attrs::new(), ty_args }
+        } else {
+            Call::packed(symbol, args.collect(), ty_args)
+        })
+    }
+}
+
+/// An attribute as an argument of a runtime function.
+fn attr_operand(value: &AttrValue) -> Operand {
+    match value {
+        AttrValue::Bool(v) => Operand::Prim(PrimExpr::bool(*v)),
+        AttrValue::Int(v) => Operand::int(*v),
+        AttrValue::Float(v) => Operand::Prim(PrimExpr::float(*v, DType::FLOAT64)),
+        AttrValue::Str(v) => Operand::Str(v.clone()),
+        AttrValue::DType(v) => Operand::DType(*v),
+        AttrValue::Expr(v) => Operand::Prim(v.clone()),
+        AttrValue::List(v) | AttrValue::Tuple(v) => Operand::Tuple(v.iter().map(attr_operand).collect()),
+        other => Operand::Opaque(Box::new(other.clone())),
+    }
+}
+
+impl Emit for Legalizer<'_> {
+    fn emit(&mut self, value: Value) -> Result<Operand, InferError> {
+        let ty = match &value {
+            Value::Call(call) => Table.infer(self.module, self.function, call)?,
+            Value::Operand(o) => self.function.operand_ty(self.module, o),
+            Value::TupleGet(t, i) => match self.function.operand_ty(self.module, t).as_tuple() {
+                Some(fields) if *i < fields.len() => fields[*i].clone(),
+                _ => return Err(InferError::new("a member of something that is not such a tuple")),
+            },
+            _ => return Err(InferError::new("a decomposition binds calls and operands only")),
+        };
+        let var = self.function.new_var("lv", ty, self.out.dataflow, self.span);
+        self.binding(Binding { var, value, span: self.span }).map_err(|d| InferError::new(d.message))?;
+        Ok(var.into())
+    }
+}
+
+fn cannot(op: &str, error: InferError, span: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::error(codes::NOT_LOWERABLE, format!("`R.{op}` cannot be lowered: {error}"));
+    let diagnostic = diagnostic.label(span, "");
+    match error.help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}

@@ -1,0 +1,85 @@
+//! LowerRuntimeBuiltin: memory, shapes, closures and device copies by functions of the runtime.
+//!
+//! Memory-level operators become those of the VM; the rest become calls of `vm.builtin.*`.
+
+use crate::{Context, Pass, rewrite};
+use hammock_ir::{
+    AttrValue, Attrs, Module, Type,
+    relax::{Binding, Call, Callee, Function, Operand, Value},
+};
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub const PASS: Pass = Pass {
+    name: "LowerRuntimeBuiltin",
+    doc: "Turns memory, shape, closure and device operators into functions of the runtime",
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    rewrite::relax_functions(module, |_, _, function| {
+        rewrite::bindings(function, &mut |function, mut binding, out| {
+            if let Some(value) = lower(function, &binding) {
+                binding.value = value;
+            }
+            out.push(binding);
+            Ok(())
+        })
+    })
+}
+
+fn lower(function: &Function, binding: &Binding) -> Option<Value> {
+    let Value::Call(call) = &binding.value else { return None };
+    let Callee::Op(op) = call.callee else { return None };
+    let ty = function.ty(binding.var).clone();
+    let args = &call.args;
+    let lowered = match (op, args.as_slice()) {
+        ("memory.alloc_storage", [size, device, scope, dtype]) => {
+            let args = vec![size.clone(), device.clone(), dtype.clone(), scope.clone()];
+            Call::op("vm.alloc_storage", args, Attrs::new())
+        }
+        ("memory.alloc_tensor", [storage, offset, shape, dtype, device]) => {
+            let args = [storage, offset, shape, dtype, device].map(Clone::clone).to_vec();
+            Call::op("vm.alloc_tensor", args, Attrs::new())
+        }
+        ("memory.kill_storage" | "memory.kill_tensor", [object]) => {
+            Call::op("vm.kill_object", vec![object.clone()], Attrs::new())
+        }
+        ("memory.ensure_zero_offset", _) => builtin("vm.builtin.ensure_zero_offset", args, ty),
+        ("memory.view", _) => builtin("runtime.TVMTensorCreateView", args, ty),
+        ("reshape", _) => builtin("vm.builtin.reshape", args, ty),
+        ("shape_of", _) => builtin("vm.builtin.shape_of", args, ty),
+        ("tensor_to_shape", _) => builtin("vm.builtin.tensor_to_shape", args, ty),
+        ("to_vdevice", [data]) => to_device(call, data, ty)?,
+        ("make_closure", [func, Operand::Tuple(captured)]) => {
+            let mut args = vec![func.clone()];
+            args.extend(captured.iter().cloned());
+            builtin("vm.builtin.make_closure", &args, ty)
+        }
+        ("invoke_closure", [closure, Operand::Tuple(inputs)]) => {
+            let mut args = vec![closure.clone()];
+            args.extend(inputs.iter().cloned());
+            let args = vec![Operand::Extern("vm.builtin.invoke_closure".into()), Operand::Tuple(args)];
+            Call { ty_args: vec![ty], ..Call::op("call_builtin_with_ctx", args, Attrs::new()) }
+        }
+        ("vm.call_tir_dyn", [func, Operand::Tuple(inputs)]) => {
+            let mut args = vec![func.clone()];
+            args.extend(inputs.iter().cloned());
+            builtin("vm.builtin.call_tir_dyn", &args, ty)
+        }
+        _ => return None,
+    };
+    Some(Value::Call(lowered))
+}
+
+fn builtin(name: &str, args: &[Operand], ty: Type) -> Call {
+    Call::packed(name, args.to_vec(), vec![ty])
+}
+
+/// `vm.builtin.to_device(data, device type, device index, scope)`; device types are DLPack's.
+fn to_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
+    let Some(AttrValue::VDevice(device)) = call.attrs.get("dst_vdevice") else { return None };
+    let kind = if device.kind() == "cuda" { 2 } else { 1 };
+    let args = [data.clone(), Operand::int(kind), Operand::int(device.index), Operand::Str(device.scope.clone())];
+    Some(builtin("vm.builtin.to_device", &args, ty))
+}

@@ -1,0 +1,43 @@
+//! Normalize: the form that other passes rely on.
+//!
+//! The IR is in A-normal form by construction: operands are never calls. What this adds: neighbouring blocks of one
+//! kind are one block, no block is empty, and results of bodies are variables or constants, never tuples written out.
+
+use crate::{Context, Pass, rewrite};
+use hammock_ir::{
+    Module, Span,
+    relax::{Binding, Block, Body, Function, Operand, Value},
+};
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub const PASS: Pass = Pass {
+    name: "Normalize",
+    doc: "Joins blocks, drops empty ones, and binds tuples that are results to variables",
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    rewrite::relax_functions(module, |module, _, function| {
+        let mut body = rewrite::take_body(function);
+        normalize(module, function, &mut body);
+        rewrite::merge_blocks(&mut body);
+        function.lambda.body = body;
+        Ok(())
+    })
+}
+
+fn normalize(module: &Module, function: &mut Function, body: &mut Body) {
+    for block in &mut body.blocks {
+        for binding in &mut block.bindings {
+            binding.value.each_body_mut(&mut |b| normalize(module, function, b));
+        }
+    }
+    if matches!(body.result, Operand::Tuple(_) | Operand::Shape(_)) {
+        let ty = function.operand_ty(module, &body.result);
+        let var = function.new_var("gv", ty, false, Span::default());
+        let value = Value::Operand(std::mem::replace(&mut body.result, Operand::Var(var)));
+        let binding = Binding { var, value, span: Span::default() };
+        body.blocks.push(Block { dataflow: false, bindings: vec![binding] });
+    }
+}

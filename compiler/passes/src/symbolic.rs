@@ -1,0 +1,65 @@
+//! Symbolic expressions of a function: which it uses, and keys to tell them apart.
+
+use hammock_ir::{
+    PrimExpr, TensorShape, Type,
+    prim::Var,
+    relax::{Body, Operand, Value},
+    types::ShapeType,
+};
+
+/// A text that is equal for structurally equal expressions: variables appear by identity.
+pub fn key(expr: &PrimExpr) -> String {
+    format!("{expr:?}")
+}
+
+/// The symbolic variables of an expression, each once, in order of appearance.
+pub fn vars(expr: &PrimExpr) -> Vec<Var> {
+    let mut seen: Vec<Var> = Vec::new();
+    expr.each_var(&mut |v| {
+        if !seen.contains(v) {
+            seen.push(v.clone());
+        }
+    });
+    seen
+}
+
+/// The dimensions of a tensor or shape type, when they are known.
+pub fn dims(ty: &Type) -> Option<&[PrimExpr]> {
+    match ty {
+        Type::Tensor(t) => t.dims(),
+        Type::Shape(ShapeType::Known(d)) => Some(d),
+        Type::DTensor(t) => match &t.tensor.shape {
+            TensorShape::Known(d) => Some(d),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Calls `f` on every dimension in a type, members of tuples included.
+pub fn each_dim<'a>(ty: &'a Type, f: &mut dyn FnMut(&'a PrimExpr)) {
+    match ty {
+        Type::Tuple(fields) => fields.iter().for_each(|t| each_dim(t, f)),
+        _ => dims(ty).into_iter().flatten().for_each(f),
+    }
+}
+
+/// Calls `f` on every symbolic expression computed in a body: operands, and types that are checked at run time.
+pub fn each_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
+    for binding in body.bindings() {
+        if let Value::MatchCast(_, ty) = &binding.value {
+            each_dim(ty, f);
+        }
+        binding.value.each_operand(&mut |o| each_operand_expr(o, f));
+        binding.value.each_body(&mut |b| each_expr(b, f));
+    }
+    each_operand_expr(&body.result, f);
+}
+
+fn each_operand_expr<'a>(operand: &'a Operand, f: &mut dyn FnMut(&'a PrimExpr)) {
+    operand.walk(&mut |o| match o {
+        Operand::Prim(e) => f(e),
+        Operand::Shape(dims) => dims.iter().for_each(&mut *f),
+        _ => {}
+    });
+}

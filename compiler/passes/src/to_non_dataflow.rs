@@ -1,0 +1,28 @@
+//! ToNonDataflow: dataflow blocks become plain ones.
+//!
+//! After this, side effects may be written anywhere: allocation and calls that store into their arguments.
+
+use crate::{Context, Pass, rewrite};
+use hammock_ir::{Module, relax::Body};
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub const PASS: Pass = Pass { name: "ToNonDataflow", doc: "Turns dataflow blocks into plain blocks", run };
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    for (_, function) in module.relax_functions_mut() {
+        function.vars.values_mut().for_each(|v| v.dataflow = false);
+        plain(&mut function.lambda.body);
+        rewrite::merge_blocks(&mut function.lambda.body);
+    }
+    Ok(())
+}
+
+fn plain(body: &mut Body) {
+    for block in &mut body.blocks {
+        block.dataflow = false;
+        for binding in &mut block.bindings {
+            binding.value.each_body_mut(&mut plain);
+        }
+    }
+}

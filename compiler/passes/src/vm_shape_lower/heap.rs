@@ -1,0 +1,120 @@
+//! The shape heap: slots for symbolic variables and expressions, and the functions that fill them.
+
+use crate::symbolic;
+use hammock_ir::{
+    Attrs, DType, PrimExpr, Span, Type,
+    prim::{Substitution, Var},
+    relax::Function,
+    tir::{Buffer, Param, PrimFunc, Stmt},
+};
+use indexmap::IndexMap;
+
+/// The slots of one function.
+pub struct Heap {
+    /// Every expression with a slot, by key; its position is its slot.
+    slots: IndexMap<String, Slot>,
+}
+
+struct Slot {
+    expr: PrimExpr,
+    /// Whether its value is in the heap by now.
+    known: bool,
+}
+
+impl Heap {
+    /// Slots for all that a function needs: variables of its parameters' types first, then in order of appearance.
+    pub fn of(function: &Function) -> Heap {
+        let mut heap = Heap { slots: IndexMap::new() };
+        for param in &function.lambda.params {
+            heap.add_type(function.ty(*param));
+        }
+        symbolic::each_expr(&function.lambda.body, &mut |e| heap.add(e));
+        heap.add_type(&function.lambda.ret_ty);
+        heap
+    }
+
+    fn add_type(&mut self, ty: &Type) {
+        symbolic::each_dim(ty, &mut |d| self.add(d));
+    }
+
+    fn add(&mut self, expr: &PrimExpr) {
+        if expr.as_int().is_some() || expr.as_float().is_some() {
+            return;
+        }
+        for var in symbolic::vars(expr) {
+            self.insert(&var.expr());
+        }
+        self.insert(expr);
+    }
+
+    fn insert(&mut self, expr: &PrimExpr) {
+        let slot = || Slot { expr: expr.clone(), known: false };
+        self.slots.entry(symbolic::key(expr)).or_insert_with(slot);
+    }
+
+    /// The number of slots.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether nothing is symbolic.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// The slot of an expression; every expression of the function has one.
+    pub fn slot(&self, expr: &PrimExpr) -> i64 {
+        self.slots.get_index_of(&symbolic::key(expr)).map_or(-1, |i| i as i64)
+    }
+
+    /// Whether the expression has a slot.
+    pub fn contains(&self, expr: &PrimExpr) -> bool {
+        self.slots.contains_key(&symbolic::key(expr))
+    }
+
+    /// Whether the expression's value is in the heap.
+    pub fn is_known(&self, expr: &PrimExpr) -> bool {
+        self.slots.get(&symbolic::key(expr)).is_some_and(|s| s.known)
+    }
+
+    /// Notes that the expression's value is in the heap from now on.
+    pub fn learn(&mut self, expr: &PrimExpr) {
+        if let Some(slot) = self.slots.get_mut(&symbolic::key(expr)) {
+            slot.known = true;
+        }
+    }
+
+    /// A TIR function that computes every expression whose variables are known; `None` when there is none. They count
+    /// as known afterwards.
+    pub fn shape_func(&mut self) -> Option<PrimFunc> {
+        let ready: Vec<PrimExpr> =
+            self.slots.values().filter(|s| !s.known && self.ready(&s.expr)).map(|s| s.expr.clone()).collect();
+        if ready.is_empty() {
+            return None;
+        }
+        let buffer = Buffer::new("H", vec![PrimExpr::int64(self.len() as i64)], DType::INT64);
+        let stores = ready.iter().map(|e| {
+            let loads = symbolic::vars(e).into_iter().map(|v| (v.clone(), self.load(&buffer, &v)));
+            let value = e.substitute(&loads.collect::<Substitution>()).cast(DType::INT64);
+            Stmt::store(&buffer, vec![PrimExpr::int64(self.slot(e))], value)
+        });
+        let body = Stmt::seq(stores.collect::<Vec<_>>());
+        ready.iter().for_each(|e| self.learn(e));
+        Some(PrimFunc {
+            params: vec![Param::buffer(buffer)],
+            ret_ty: None,
+            body,
+            attrs: Attrs::new().with("tirx.is_host_func", true),
+            s_tir: true,
+            span: Span::default(),
+        })
+    }
+
+    fn ready(&self, expr: &PrimExpr) -> bool {
+        expr.as_var().is_none() && symbolic::vars(expr).iter().all(|v| self.is_known(&v.expr()))
+    }
+
+    fn load(&self, buffer: &Buffer, var: &Var) -> PrimExpr {
+        PrimExpr::load(buffer, vec![PrimExpr::int64(self.slot(&var.expr()))]).cast(var.dtype())
+    }
+}
