@@ -19,7 +19,7 @@ A call has too many arguments, too few, or one that what is called does not know
 
 `hammock ops NAME` shows an operator's arguments, in the order in which they may be given without their names.";
 
-    UNSUPPORTED_SYNTAX = "E0204", "syntax without meaning here", "\
+    MEANINGLESS_SYNTAX = "E0204", "syntax without meaning here", "\
 A construct is Python, but says nothing in a model's text.
 
 Models are read, not run: there are no comprehensions, macros, classes with methods or calls of Python functions. Write
@@ -79,5 +79,6 @@ An operator's type rule refuses a call: shapes do not broadcast, a dtype does no
 The message names the operator and the argument. `hammock ops NAME` documents it.";
 
     DUPLICATE_NAME = "E0215", "name defined twice", "\
-Two functions of a module have the same name.";
+Two functions of a module have the same name, so that a call could mean either. Give one of them another name; a later
+definition does not replace an earlier one.";
 }
