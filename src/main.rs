@@ -1,2 +1,97 @@
-//! The `hammock` command line.
-fn main() {}
+//! The `hammock` command line: one file a subcommand. Each parses its flags, calls a library, and prints.
+//!
+//! Exit status: 0 done; 1 the program or its input is wrong (diagnostics on standard error); 2 wrong usage. Results go
+//! to standard output, everything else to standard error.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod check;
+mod compile;
+mod explain;
+mod inspect;
+mod module;
+mod opt;
+mod run;
+mod tables;
+
+use clap::{Parser, Subcommand};
+use hammock_compiler::Failure;
+use std::{
+    io::{IsTerminal, Write},
+    process::ExitCode,
+};
+
+/// Compiles machine-learning models, written as text, to small self-contained executables, and runs them.
+#[derive(Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+A first run, from the repository:
+  hammock run ir-examples/digits/model.py --func accuracy --params ir-examples/digits/weights.safetensors \\
+      --arg @ir-examples/digits/test.npz#images --arg @ir-examples/digits/test.npz#labels
+
+`hammock COMMAND --help` shows each command with an example.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Run),
+    Compile(compile::Compile),
+    Opt(opt::Opt),
+    Check(check::Check),
+    Inspect(inspect::Inspect),
+    Bench(bench::Bench),
+    Ops(tables::Ops),
+    Passes(tables::Passes),
+    Builtins(tables::Builtins),
+    Targets(tables::Targets),
+    Explain(explain::Explain),
+}
+
+/// Address space for the stack of the thread that works: trees are walked recursively, as deep as text may nest.
+const STACK_BYTES: usize = 512 << 20;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let worker = std::thread::Builder::new().name("hammock".into()).stack_size(STACK_BYTES);
+    let result = worker.spawn(move || cli.command.run()).map(|thread| thread.join());
+    match result {
+        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
+        Ok(Ok(Err(failure))) => {
+            let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let _ = writeln!(std::io::stderr(), "{}", failure.render(color).trim_end());
+            ExitCode::FAILURE
+        }
+        Ok(Err(_)) => ExitCode::from(101), // A panic, which has printed itself.
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: cannot start a thread: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Command {
+    fn run(self) -> Result<(), Failure> {
+        match self {
+            Command::Run(c) => c.run(),
+            Command::Compile(c) => c.run(),
+            Command::Opt(c) => c.run(),
+            Command::Check(c) => c.run(),
+            Command::Inspect(c) => c.run(),
+            Command::Bench(c) => c.run(),
+            Command::Ops(c) => c.run(),
+            Command::Passes(c) => c.run(),
+            Command::Builtins(c) => c.run(),
+            Command::Targets(c) => c.run(),
+            Command::Explain(c) => c.run(),
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has gone away (`hammock … | head`) is no error.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,1 +1,20 @@
-//! Targets, options, pipelines: what the command line calls.
+//! Targets, options, pipelines: what the command line and bindings call.
+//!
+//! [`read_file`] turns a file into a module or recognises a compiled executable; [`compile`] turns a module into the
+//! bytes of a shared library; everything that a user can get wrong comes back as a [`Failure`], which knows how to
+//! print itself with the source lines it speaks of.
+#![forbid(unsafe_code)]
+
+mod artifact;
+mod failure;
+mod input;
+mod kernels;
+mod observe;
+mod params;
+
+pub use artifact::{Artifact, Emit, Options, compile, lower};
+pub use failure::Failure;
+pub use hammock_runtime::tools::Weights;
+pub use input::{Constants, Input, ReadOptions, read_file, read_text, read_weights};
+pub use observe::{Dump, Timing};
+pub use params::bind;

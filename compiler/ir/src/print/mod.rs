@@ -26,7 +26,7 @@ mod tests;
 mod types;
 mod value;
 
-use crate::{Module, Name, PrimExpr, Tensor, Type, module::Function, tir::Stmt};
+use crate::{AttrValue, Module, Name, PrimExpr, Tensor, Type, module::Function, tir::Stmt};
 use printer::{Dialect, Printer};
 use std::fmt;
 
@@ -75,6 +75,11 @@ pub fn expr_text(expr: &PrimExpr) -> String {
 /// The text of a scalar expression in a graph, where integers are int64: `n * 4`.
 pub fn dim_text(expr: &PrimExpr) -> String {
     Printer::new(None, Dialect::Relax).fragment(|p| p.expr(expr))
+}
+
+/// The text of an attribute's value.
+pub fn attr_text(value: &AttrValue) -> String {
+    Printer::new(None, Dialect::Relax).fragment(|p| p.attr(value))
 }
 
 /// The text of a statement; variables from outside it stand as free names.

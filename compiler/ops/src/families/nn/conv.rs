@@ -71,6 +71,9 @@ pub struct Layouts {
     pub out: Layout,
 }
 
+/// Sizes of the data and of the kernel over their primal axes.
+pub type PrimalShapes = (Vec<PrimExpr>, Vec<PrimExpr>);
+
 impl Layouts {
     /// Reads the layouts of a call.
     ///
@@ -89,7 +92,7 @@ impl Layouts {
     ///
     /// # Errors
     /// When an operand has another number of dimensions than its layout.
-    pub fn primal_shapes(&self, cx: &CallContext) -> Result<Option<(Vec<PrimExpr>, Vec<PrimExpr>)>, InferError> {
+    pub fn primal_shapes(&self, cx: &CallContext) -> Result<Option<PrimalShapes>, InferError> {
         let (data, weight) = (cx.tensor("data")?, cx.tensor("weight")?);
         expect_layout(cx, "data", &data, "data_layout", &self.data)?;
         expect_layout(cx, "weight", &weight, "kernel_layout", &self.kernel)?;

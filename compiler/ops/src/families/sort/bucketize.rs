@@ -46,7 +46,7 @@ fn bucketize_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         let end = |n: i64| PrimExpr::load(&range, vec![n.into()]);
         let set = |n: i64, value: PrimExpr| Stmt::store(&range, vec![n.into()], value);
         let middle = dims::floordiv(&(end(0) + end(1)), &2i64.into());
-        let boundary = boundaries.at(&[middle.clone()]);
+        let boundary = boundaries.at(std::slice::from_ref(&middle));
         let element = x.at(i);
         let goes_right = match right {
             true => Order::Ascending.before(element, boundary).not(),

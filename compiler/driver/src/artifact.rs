@@ -1,0 +1,108 @@
+//! Modules to shared libraries.
+
+use crate::{Dump, Failure, kernels};
+use hammock_codegen::vm;
+use hammock_ir::Module;
+use hammock_passes::Pipeline;
+use hammock_runtime::image::{self, Image, SourceMap};
+use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What kernels are compiled for: `native`, or a processor's name such as `x86-64-v3`.
+    pub target: String,
+    /// How much to optimise, 0 to 3.
+    pub level: u8,
+    /// Threads that compile, and that kernels are planned for.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Options { target: "native".into(), level: 2, threads }
+    }
+}
+
+/// What to produce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// A shared library with everything in it.
+    Lib,
+    /// The kernels' object code.
+    Obj,
+    /// The kernels as LLVM's text.
+    Llvm,
+    /// The kernels as assembly.
+    Asm,
+    /// The executable's section alone, in TVM's format.
+    Bytecode,
+}
+
+/// What compiling made.
+pub struct Artifact {
+    /// The bytes of the file.
+    pub bytes: Vec<u8>,
+    /// How many kernels were compiled.
+    pub kernels: usize,
+}
+
+/// Runs the default pipeline on a module: afterwards it is at the VM's level.
+///
+/// # Errors
+/// When the module is not well formed, or something in it cannot be lowered.
+pub fn lower(module: &mut Module, source: &SourceFile, dump: &mut Dump) -> Result<(), Failure> {
+    let within = |d: Diagnostic| Failure::from(d).within(source);
+    let mut found = hammock_ir::verify::module(module, &hammock_ops::Table);
+    found.retain(Diagnostic::is_error);
+    if !found.is_empty() {
+        return Err(Failure::from(found).within(source));
+    }
+    pipeline().run(module, dump).map_err(within)
+}
+
+fn pipeline() -> Pipeline {
+    hammock_passes::default_pipeline()
+}
+
+/// Compiles a module at the VM's level.
+///
+/// # Errors
+/// When something in it cannot be compiled; the diagnostic points at its place in the text.
+pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
+    let at = |message: String, span: Span| {
+        let d = Diagnostic::error(codes::NOT_LOWERABLE, message);
+        Failure::from(if span.is_none() { d } else { d.label(span, "") }).within(source)
+    };
+    let bytecode = vm::generate(module).map_err(|e| at(e.to_string(), e.span()))?;
+    if emit == Emit::Bytecode {
+        return Ok(Artifact { bytes: bytecode.executable.save(), kernels: 0 });
+    }
+    let flat = kernels::lower_all(module, options).map_err(|e| at(e.message, e.span))?;
+    let count = flat.len();
+    let outputs = kernels::compile_all(&flat, options, emit).map_err(|e| at(e.message, e.span))?;
+    if emit != Emit::Lib {
+        return Ok(Artifact { bytes: outputs.concat(), kernels: count });
+    }
+    let sources = source_map(source, &bytecode.spans);
+    let signatures = flat.iter().map(kernels::signature).collect();
+    let image = Image { executable: bytecode.executable, sources, kernels: signatures }.save();
+    let objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
+    let bytes = hammock_link::link(&objects, &image)
+        .map_err(|e| Failure::new(codes::LINK_FAILED, format!("cannot link the kernels: {e}")))?;
+    Ok(Artifact { bytes, kernels: count })
+}
+
+/// Where instructions come from, with the lines that messages quote.
+fn source_map(source: &SourceFile, spans: &[Span]) -> SourceMap {
+    let mut map = SourceMap::default();
+    let file = map.file(source.name());
+    for (instruction, span) in spans.iter().enumerate().filter(|(_, s)| !s.is_none()) {
+        let place = source.position(span.start);
+        let line = source.slice(source.line_span(source.line_index(span.start)));
+        map.add_line(file, place.line, line.trim_end());
+        map.set(instruction, image::Span { file, line: place.line, column: place.column });
+    }
+    map
+}

@@ -1,0 +1,65 @@
+//! What a user got wrong, ready to print.
+
+use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
+use serde_json::Value;
+use std::fmt;
+
+/// One or more diagnostics and the file that their spans point into.
+#[derive(Debug)]
+pub struct Failure {
+    /// What is wrong; at least one of them is an error.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The file, when there is one.
+    pub source: Option<SourceFile>,
+}
+
+impl Failure {
+    /// A failure that no source text is concerned with.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic::error(code, message).into()
+    }
+
+    /// The same diagnostics about a file.
+    pub fn within(mut self, source: &SourceFile) -> Self {
+        self.source.get_or_insert_with(|| source.clone());
+        self
+    }
+
+    /// Adds advice to the last diagnostic.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        if let Some(last) = self.diagnostics.pop() {
+            self.diagnostics.push(last.help(help));
+        }
+        self
+    }
+
+    /// The diagnostics as text, source lines underlined.
+    pub fn render(&self, color: bool) -> String {
+        self.diagnostics.iter().map(|d| render_text(d, self.source.as_ref(), color)).collect()
+    }
+
+    /// The diagnostics as a JSON list, in a form editors can use.
+    pub fn json(&self) -> Value {
+        self.diagnostics.iter().map(|d| render_json(d, self.source.as_ref())).collect()
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Failure { diagnostics: vec![diagnostic], source: None }
+    }
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        Failure { diagnostics, source: None }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,74 @@
+//! Files to modules.
+
+use crate::Failure;
+use hammock_ir::Module;
+use hammock_runtime::tools::Weights;
+use hammock_syntax::{Diagnostic, SourceFile, codes};
+use std::{io::Read, path::Path};
+
+pub use hammock_import::{Constants, ReadOptions};
+
+/// What a file turned out to be.
+pub enum Input {
+    /// A module, with the text that its spans point into.
+    Module(Module, SourceFile),
+    /// A compiled executable, unread.
+    Executable,
+}
+
+/// Reads a file, or standard input for `-`, and tells a text module from a compiled executable by its first bytes.
+///
+/// # Errors
+/// When it cannot be read, or its text is not a module.
+pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
+    let bytes = if path == "-" { read_stdin() } else { std::fs::read(path) };
+    let bytes = bytes.map_err(|e| unreadable(path, &e))?;
+    if bytes.starts_with(b"\x7fELF") {
+        return Ok(Input::Executable);
+    }
+    if path.ends_with(".onnx") {
+        let message = format!("{path} is an ONNX model, which cannot be read yet");
+        return Err(Failure::new(codes::UNSUPPORTED_FILE, message).help("give a TVMScript text module"));
+    }
+    let name = if path == "-" { "<stdin>" } else { path };
+    let source = SourceFile::from_bytes(name, bytes).map_err(Failure::from)?;
+    let module = read_text(&source, options)?;
+    Ok(Input::Module(module, source))
+}
+
+/// Reads a text module.
+///
+/// # Errors
+/// When the text is not a module.
+pub fn read_text(source: &SourceFile, options: &ReadOptions) -> Result<Module, Failure> {
+    hammock_import::read_module(source, options).map_err(|d| Failure::from(d).within(source))
+}
+
+/// Reads named tensors from a `.safetensors` or `.npz` file.
+///
+/// # Errors
+/// When the file cannot be read or is damaged.
+pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
+    Weights::open(path).map_err(|e| {
+        let failure = Failure::new(codes::UNREADABLE_FILE, e.message);
+        match e.help {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
+    })
+}
+
+fn read_stdin() -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unreadable(path: &str, error: &std::io::Error) -> Failure {
+    let reason = match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    Diagnostic::error(codes::UNREADABLE_FILE, format!("cannot read {path}: {reason}")).into()
+}

@@ -1,0 +1,148 @@
+//! TIR functions to object code, several at a time.
+
+use crate::{Emit, Options};
+use hammock_codegen::llvm::{self, Cpu};
+use hammock_ir::{Function, Module, PrimExpr, Span, prim::Var, tir::PrimFunc};
+use hammock_kernels::{ArgDesc, FlatKernel, Target};
+use hammock_runtime::{
+    Device,
+    image::{Dim, KernelParam, KernelSignature, ParamKind},
+};
+use std::sync::Mutex;
+
+/// Why a kernel could not be made.
+pub struct KernelFailure {
+    /// What is wrong; names the kernel.
+    pub message: String,
+    /// The function's place in the text.
+    pub span: Span,
+}
+
+/// Lowers every TIR function of a module to flat TIR, in the module's order.
+pub fn lower_all(module: &Module, options: &Options) -> Result<Vec<FlatKernel>, KernelFailure> {
+    let target = target(options);
+    let functions: Vec<(&str, &PrimFunc)> = module
+        .functions
+        .iter()
+        .filter_map(|(name, f)| match f {
+            Function::Tir(func) => Some((f.global_symbol().unwrap_or(name), func)),
+            _ => None,
+        })
+        .collect();
+    in_parallel(&functions, options.threads, |(name, func)| {
+        hammock_kernels::lower(func, &target)
+            .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
+            .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: func.span })
+    })
+}
+
+/// Compiles kernels in as many modules as there are threads.
+pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
+    let cpu = cpu(options);
+    let level = match options.level {
+        0 => llvm::OptLevel::None,
+        1 => llvm::OptLevel::Lean,
+        2 => llvm::OptLevel::Unroll,
+        _ => llvm::OptLevel::Full,
+    };
+    let emit = match emit {
+        Emit::Llvm => llvm::Emit::Ir,
+        Emit::Asm => llvm::Emit::Assembly,
+        _ => llvm::Emit::Object,
+    };
+    let share = if emit == llvm::Emit::Object { kernels.len().div_ceil(options.threads.max(1)) } else { kernels.len() };
+    let groups: Vec<&[FlatKernel]> = kernels.chunks(share.max(1)).collect();
+    in_parallel(&groups, options.threads, |group| {
+        llvm::compile(group, &cpu, level, emit).map_err(|e| KernelFailure { message: e.to_string(), span: Span::NONE })
+    })
+}
+
+/// Applies `f` to every item on several threads; results in order, or the first error in order.
+fn in_parallel<T: Sync, R: Send, E: Send>(
+    items: &[T],
+    threads: usize,
+    f: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    if threads < 2 || items.len() < 2 {
+        return items.iter().map(f).collect();
+    }
+    let next = Mutex::new(items.iter().enumerate());
+    let results = Mutex::new(Vec::with_capacity(items.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(items.len()) {
+            // As deep as the command line's own: kernels are trees too.
+            let worker = std::thread::Builder::new().stack_size(64 << 20);
+            let work = || {
+                while let Some((i, item)) = next.lock().ok().and_then(|mut n| n.next()) {
+                    let result = f(item);
+                    results.lock().map(|mut r| r.push((i, result))).ok();
+                }
+            };
+            if worker.spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+    });
+    // Whatever no thread took (none could be started) is done here.
+    let mut results = results.into_inner().unwrap_or_default();
+    let rest = next.into_inner().into_iter().flatten();
+    results.extend(rest.map(|(i, item)| (i, f(item))));
+    results.sort_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, r)| r).collect()
+}
+
+fn cpu(options: &Options) -> Cpu {
+    if options.target == "native" { llvm::host() } else { Cpu::named(options.target.as_str()) }
+}
+
+fn target(options: &Options) -> Target {
+    let cpu = cpu(options);
+    let threads = options.threads as u32;
+    match cpu.vector_bits() {
+        512 => Target { threads, ..Target::avx512() },
+        256 => Target { threads, ..Target::avx2() },
+        _ => Target { threads, ..Target::baseline() },
+    }
+}
+
+/// The table by which the runtime checks a kernel's arguments. Sizes that are expressions are not in it: they follow
+/// from others that are.
+pub fn signature(kernel: &FlatKernel) -> KernelSignature {
+    let mut symbols: Vec<Var> = Vec::new();
+    let params = kernel.signature.args.iter().map(|arg| param(arg, &mut symbols)).collect();
+    KernelSignature { name: kernel.name.to_string(), device: Device::CPU, symbol_count: symbols.len() as u32, params }
+}
+
+fn param(arg: &ArgDesc, symbols: &mut Vec<Var>) -> KernelParam {
+    match arg {
+        ArgDesc::Tensor(t) => {
+            let shape = t.shape.iter().map(|d| dim(d, symbols)).collect();
+            let kind = ParamKind::Tensor { dtype: t.dtype, shape, alignment: t.dtype.bytes() as u32 };
+            KernelParam { name: t.name.to_string(), kind }
+        }
+        ArgDesc::Scalar { name, dtype } => {
+            KernelParam { name: name.to_string(), kind: ParamKind::Scalar { dtype: *dtype, symbol: None } }
+        }
+        ArgDesc::Handle { name } => {
+            let kind = ParamKind::Scalar { dtype: hammock_runtime::DType::HANDLE, symbol: None };
+            KernelParam { name: name.to_string(), kind }
+        }
+    }
+}
+
+fn dim(size: &PrimExpr, symbols: &mut Vec<Var>) -> Dim {
+    match (size.as_int(), size.as_var()) {
+        (Some(n), _) => Dim::Static(n),
+        (_, Some(var)) => Dim::Symbol(number(var, symbols)),
+        // An expression gets a symbol of its own: any size will do here.
+        _ => Dim::Symbol(number(&Var::int64("size"), symbols)),
+    }
+}
+
+fn number(var: &Var, symbols: &mut Vec<Var>) -> u32 {
+    let known = symbols.iter().position(|v| v == var);
+    known.unwrap_or_else(|| {
+        symbols.push(var.clone());
+        symbols.len() - 1
+    }) as u32
+}

@@ -1,0 +1,53 @@
+//! Watching passes: printing, dumping, verifying, timing.
+
+use hammock_ir::{Module, print};
+use hammock_ops::Table;
+use hammock_passes::{Observer, Pass};
+use hammock_syntax::{Diagnostic, codes};
+use std::{io::Write, path::PathBuf, time::Duration};
+
+/// What to do after each pass.
+#[derive(Default)]
+pub struct Dump {
+    /// Print the module after these passes, or after every one for `all`, to standard error.
+    pub print_after: Vec<String>,
+    /// Write the module after each pass to this folder, as `01_Normalize.py`, `02_LegalizeOps.py`, ….
+    pub dir: Option<PathBuf>,
+    /// Verify the module after each pass.
+    pub verify: bool,
+    /// How long each pass took, in order.
+    pub times: Vec<Timing>,
+}
+
+/// A pass's name and time.
+pub struct Timing {
+    /// The pass.
+    pub pass: &'static str,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Observer for Dump {
+    fn after(&mut self, pass: &Pass, module: &Module, took: Duration) -> Result<(), Diagnostic> {
+        self.times.push(Timing { pass: pass.name, took });
+        if self.print_after.iter().any(|p| p == pass.name || p == "all") {
+            let text = print::module_text(module, &print::PrintOptions::default());
+            let _ = writeln!(std::io::stderr(), "# after {}\n{text}", pass.name);
+        }
+        if let Some(dir) = &self.dir {
+            let path = dir.join(format!("{:02}_{}.py", self.times.len(), pass.name));
+            let text = print::module_text(module, &print::PrintOptions::default());
+            std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text)).map_err(|e| {
+                Diagnostic::error(codes::UNWRITABLE_FILE, format!("cannot write {}: {e}", path.display()))
+            })?;
+        }
+        if self.verify
+            && let Some(error) = hammock_ir::verify::module(module, &Table).into_iter().find(Diagnostic::is_error)
+        {
+            return Err(
+                error.help(format!("pass {} left the module in this state: this is a bug in Hammock", pass.name))
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! `hammock bench`: how long a function takes.
+
+use crate::run::{Program, input_failure, tool_failure};
+use clap::Args;
+use hammock_compiler::Failure;
+use hammock_runtime::tools::BenchFlags;
+
+/// Times a function of a module, compiling it first, or of a compiled executable
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  hammock bench model.so --arg 'random(1,64):float32'
+  hammock bench model.py --params weights.safetensors --arg @x.npy --threads 1 --min-time 3 --json")]
+pub struct Bench {
+    #[command(flatten)]
+    program: Program,
+    #[command(flatten)]
+    bench: BenchFlags,
+}
+
+impl Bench {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        let least = self.bench.least().map_err(input_failure)?;
+        let session = self.program.open()?;
+        let weights = self.program.call.weights().map_err(input_failure)?;
+        let spec = self.program.call.spec(weights.as_ref());
+        crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?);
+        Ok(())
+    }
+}

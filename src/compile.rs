@@ -1,0 +1,136 @@
+//! `hammock compile`: a module to a file that runs.
+
+use crate::{module::ModuleArgs, opt::Watch};
+use clap::{Args, ValueEnum};
+use hammock_compiler::{Artifact, Emit, Failure, Options, bind, compile, lower};
+use hammock_runtime::tools::CallFlags;
+use hammock_syntax::codes;
+use std::{io::Write, path::PathBuf};
+
+/// Compiles a module to a shared library that holds kernels, bytecode and weights
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  hammock compile model.py -o model.so --params weights.safetensors
+  hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
+  hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM's text")]
+pub struct Compile {
+    #[command(flatten)]
+    module: ModuleArgs,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    code: CodeArgs,
+    /// Threads to compile with and that kernels are planned for [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Kind::Lib)]
+    emit: Kind,
+    #[command(flatten)]
+    watch: Watch,
+}
+
+/// Flags that say how code is generated.
+#[derive(Args)]
+pub struct CodeArgs {
+    /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`)
+    #[arg(long, value_name = "CPU", default_value = "native")]
+    pub target: String,
+    /// How much to optimise, 0 to 3
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub level: u8,
+    /// How Relax functions run: only `bytecode` so far
+    #[arg(long, value_name = "MODE", default_value = "bytecode")]
+    pub exec_mode: String,
+}
+
+impl CodeArgs {
+    /// The compiler's options.
+    pub fn options(&self) -> Result<Options, Failure> {
+        check_exec_mode(&self.exec_mode)?;
+        Ok(Options { target: self.target.clone(), level: self.level, ..Options::default() })
+    }
+}
+
+/// Refuses modes that do not exist, or not yet.
+pub fn check_exec_mode(mode: &str) -> Result<(), Failure> {
+    match mode {
+        "bytecode" => Ok(()),
+        "compiled" => Err(Failure::new(codes::UNSUPPORTED_OPTION, "`--exec-mode compiled` is not there yet")
+            .help("use `--exec-mode bytecode`, the default")),
+        other => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
+            .help("the mode is `bytecode`")),
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// A shared library with everything in it
+    Lib,
+    /// The kernels' object code
+    Obj,
+    /// The kernels as LLVM's text
+    Llvm,
+    /// The kernels as assembly
+    Asm,
+    /// The executable's section, in TVM's format
+    Bytecode,
+}
+
+impl Compile {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        let options = self.code.options()?;
+        let options = Options { threads: self.threads.map_or(options.threads, usize::from), ..options };
+        let emit = match self.emit {
+            Kind::Lib => Emit::Lib,
+            Kind::Obj => Emit::Obj,
+            Kind::Llvm => Emit::Llvm,
+            Kind::Asm => Emit::Asm,
+            Kind::Bytecode => Emit::Bytecode,
+        };
+        let artifact = build(&self.module, &options, emit, &self.watch, None)?;
+        write_whole(&self.output, &artifact.bytes)
+    }
+}
+
+/// Reads, lowers and compiles a text module. Parameters named in the weights become constants, unless the module is
+/// compiled for one call that gives every argument itself.
+pub fn build(
+    args: &ModuleArgs,
+    options: &Options,
+    emit: Emit,
+    watch: &Watch,
+    call: Option<&CallFlags>,
+) -> Result<Artifact, Failure> {
+    let (mut module, source) = args.read_text()?;
+    let all_given = |c: &CallFlags| {
+        module.relax(&c.func).is_some_and(|f| !c.args.is_empty() && c.args.len() >= f.lambda.params.len())
+    };
+    if !call.is_some_and(all_given)
+        && let Some(weights) = args.weights()?
+    {
+        bind(&mut module, &weights).map_err(|e| e.within(&source))?;
+    }
+    let mut dump = watch.observer();
+    lower(&mut module, &source, &mut dump)?;
+    watch.report(&dump);
+    compile(&module, &source, options, emit)
+}
+
+/// Writes a file whole or not at all.
+fn write_whole(path: &PathBuf, bytes: &[u8]) -> Result<(), Failure> {
+    let cannot =
+        |e: std::io::Error| Failure::new(codes::UNWRITABLE_FILE, format!("cannot write {}: {e}", path.display()));
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    let mut file = tempfile::Builder::new().permissions(permissions()).tempfile_in(folder).map_err(cannot)?;
+    file.write_all(bytes).map_err(cannot)?;
+    file.persist(path).map_err(|e| cannot(e.error))?;
+    Ok(())
+}
+
+fn permissions() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o755)
+}

@@ -1,0 +1,55 @@
+//! Flags that say which module a command is about.
+
+use clap::Args;
+use hammock_compiler::{Constants, Failure, Input, ReadOptions, Weights, read_file, read_weights};
+use hammock_ir::Module;
+use hammock_syntax::{SourceFile, codes};
+use std::path::PathBuf;
+
+/// A text module, and the weights that go with it.
+#[derive(Args)]
+pub struct ModuleArgs {
+    /// A text module (TVMScript), or `-` for standard input
+    pub file: String,
+    /// Which module, when the file has several
+    #[arg(long, value_name = "NAME")]
+    pub module: Option<String>,
+    /// Weights by name (.safetensors or .npz), or `zeros` for shape-only work
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+}
+
+impl ModuleArgs {
+    /// The named tensors of `--params`.
+    pub fn weights(&self) -> Result<Option<Weights>, Failure> {
+        match &self.params {
+            Some(path) if path.as_os_str() != "zeros" => read_weights(path).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads the file; a compiled executable is `None`.
+    pub fn read(&self, weights: Option<&Weights>) -> Result<Option<(Module, SourceFile)>, Failure> {
+        let zeros = self.params.as_ref().is_some_and(|p| p.as_os_str() == "zeros");
+        let tensors = |w: &Weights| w.iter().map(|(n, t)| (n.to_owned(), t.clone())).collect();
+        let constants = match weights {
+            Some(weights) => Constants::Tensors(tensors(weights)),
+            None if zeros => Constants::Zeros,
+            None => Constants::Missing,
+        };
+        let options = ReadOptions { module: self.module.clone(), constants };
+        match read_file(&self.file, &options)? {
+            Input::Module(module, source) => Ok(Some((module, source))),
+            Input::Executable => Ok(None),
+        }
+    }
+
+    /// Reads the file, which must be text.
+    pub fn read_text(&self) -> Result<(Module, SourceFile), Failure> {
+        let weights = self.weights()?;
+        self.read(weights.as_ref())?.ok_or_else(|| {
+            Failure::new(codes::UNSUPPORTED_FILE, format!("{} is a compiled executable, not a text module", self.file))
+                .help("`hammock inspect` shows what is in it, `hammock run` runs it")
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! `hammock run`: calls a function of a module or executable.
+
+use crate::{
+    compile::{CodeArgs, build},
+    module::ModuleArgs,
+    opt::Watch,
+};
+use clap::Args;
+use hammock_compiler::{Emit, Failure, Options};
+use hammock_runtime::tools::{CallFlags, InputError, OutputFlags, Session, ToolError};
+use hammock_syntax::codes;
+use std::path::Path;
+
+/// Runs a function of a module, compiling it first, or of a compiled executable
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  hammock run model.py --params weights.safetensors --arg @images.npy
+  hammock run model.so --func classify --arg @test.npz#images --output out.npz
+  hammock run model.py --arg 'random(2,64):float32' --arg 'shape(2,3)' --arg '(1, true, \"text\")'")]
+pub struct Run {
+    #[command(flatten)]
+    program: Program,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+/// Flags that name a program and a call.
+#[derive(Args)]
+pub struct Program {
+    /// A text module, a compiled executable, or `-` for text on standard input
+    file: String,
+    /// Which module, when the file has several
+    #[arg(long, value_name = "NAME")]
+    module: Option<String>,
+    #[command(flatten)]
+    pub call: CallFlags,
+    #[command(flatten)]
+    code: CodeArgs,
+    #[command(flatten)]
+    watch: Watch,
+}
+
+impl Program {
+    /// Opens the executable, or compiles the text in memory.
+    pub fn open(&self) -> Result<Session, Failure> {
+        let threads = self.call.thread_count();
+        if is_executable(&self.file) {
+            self.code.options()?;
+            return Session::open(Path::new(&self.file), threads).map_err(tool_failure);
+        }
+        let options = self.code.options()?;
+        let options = Options { threads: threads.unwrap_or(options.threads), ..options };
+        let module =
+            ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
+        let artifact = build(&module, &options, Emit::Lib, &self.watch, Some(&self.call))?;
+        Session::from_bytes(artifact.bytes, threads).map_err(tool_failure)
+    }
+}
+
+/// Whether the file is an ELF file by its first bytes.
+fn is_executable(file: &str) -> bool {
+    let mut magic = [0; 4];
+    let read = |mut f: std::fs::File| std::io::Read::read_exact(&mut f, &mut magic);
+    file != "-" && std::fs::File::open(file).and_then(read).is_ok() && &magic == b"\x7fELF"
+}
+
+impl Run {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        let session = self.program.open()?;
+        let weights = self.program.call.weights().map_err(input_failure)?;
+        let spec = self.program.call.spec(weights.as_ref());
+        crate::print(&session.run(&spec, self.output.path()).map_err(tool_failure)?);
+        Ok(())
+    }
+}
+
+/// What went wrong with a compiled program, as a diagnostic.
+pub fn tool_failure(error: ToolError) -> Failure {
+    match error {
+        ToolError::Input(error) => input_failure(error),
+        ToolError::Library(error) => {
+            let help = "compile the module again";
+            Failure::new(codes::DAMAGED_EXECUTABLE, error.to_string()).help(help)
+        }
+        ToolError::Run(error) => Failure::new(codes::RUN_FAILED, format!("{error:#}")),
+    }
+}
+
+/// What is wrong with an argument, as a diagnostic.
+pub fn input_failure(error: InputError) -> Failure {
+    let failure = Failure::new(codes::BAD_ARGUMENT, error.message);
+    match error.help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}

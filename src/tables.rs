@@ -1,0 +1,132 @@
+//! `hammock ops`, `passes`, `builtins`, `targets`: what there is.
+
+use clap::Args;
+use hammock_compiler::Failure;
+use hammock_ir::print::attr_text;
+use hammock_ops::{Lowering, Op, ParamKind};
+use hammock_syntax::codes;
+
+/// Lists the operators, or shows one's documentation
+#[derive(Args)]
+#[command(after_help = "Examples:\n  hammock ops\n  hammock ops nn.conv2d")]
+pub struct Ops {
+    /// An operator's name, with or without `R.`
+    name: Option<String>,
+}
+
+/// Lists the passes in the order of the default pipeline, or shows one
+#[derive(Args)]
+#[command(after_help = "Examples:\n  hammock passes\n  hammock passes LegalizeOps\n  hammock passes --pipeline")]
+pub struct Passes {
+    /// A pass's name
+    name: Option<String>,
+    /// Print the default pipeline as `--passes` takes it
+    #[arg(long)]
+    pipeline: bool,
+}
+
+/// Lists the functions of the virtual machine, or shows one
+#[derive(Args)]
+#[command(after_help = "Examples:\n  hammock builtins\n  hammock builtins vm.builtin.match_shape")]
+pub struct Builtins {
+    /// A builtin's name
+    name: Option<String>,
+}
+
+/// Lists what kernels can be compiled for
+#[derive(Args)]
+pub struct Targets {}
+
+impl Ops {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        let Some(name) = self.name else {
+            let lines: String = hammock_ops::ops().map(op_line).collect();
+            crate::print(&lines);
+            return Ok(());
+        };
+        let name = name.strip_prefix("R.").unwrap_or(&name);
+        let op = hammock_ops::lookup(name).ok_or_else(|| unknown("operator", name, "hammock ops"))?;
+        crate::print(&format!("{}\n\n{}\n\nlegalizes to: {}\n", signature(op), op.doc.trim(), lowering(op)));
+        Ok(())
+    }
+}
+
+fn op_line(op: &Op) -> String {
+    let doc = op.doc.trim().lines().next().unwrap_or_default();
+    format!("{:<60} {doc}  [{}]\n", signature(op), lowering(op))
+}
+
+fn signature(op: &Op) -> String {
+    let param = |p: &hammock_ops::Param| match (&p.default, p.kind) {
+        (None, _) => p.name.to_owned(),
+        (Some(value), ParamKind::Attr(_)) => format!("{}={}", p.name, attr_text(value)),
+        (Some(_), _) => format!("[{}]", p.name),
+    };
+    let params: Vec<String> = op.params.iter().map(param).collect();
+    format!("R.{}({})", op.name, params.join(", "))
+}
+
+fn lowering(op: &Op) -> String {
+    match &op.lowering {
+        Lowering::Tir(_) => "TIR".into(),
+        Lowering::Decompose(_) => "other operators".into(),
+        Lowering::Packed(name) => (*name).into(),
+        Lowering::Structural(by) => (*by).into(),
+    }
+}
+
+impl Passes {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        if self.pipeline {
+            crate::print(&format!("{}\n", hammock_passes::default_pipeline()));
+            return Ok(());
+        }
+        let text = match self.name {
+            None => hammock_passes::PASSES.iter().map(|p| format!("{:<24} {}\n", p.name, p.doc)).collect(),
+            Some(name) => {
+                let pass = hammock_passes::find(&name).ok_or_else(|| unknown("pass", &name, "hammock passes"))?;
+                format!("{}\n\n{}.\n", pass.name, pass.doc)
+            }
+        };
+        crate::print(&text);
+        Ok(())
+    }
+}
+
+impl Builtins {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        let mut table = hammock_runtime::builtins();
+        let text = match self.name {
+            None => table.map(|b| format!("{:<40} {}\n", b.name, b.doc)).collect(),
+            Some(name) => {
+                let builtin = table.find(|b| b.name == name);
+                let builtin = builtin.ok_or_else(|| unknown("builtin", &name, "hammock builtins"))?;
+                format!("{builtin}\n\n{}\n", builtin.doc)
+            }
+        };
+        crate::print(&text);
+        Ok(())
+    }
+}
+
+impl Targets {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        crate::print(
+            "native       the CPU of this machine\n\
+             x86-64       any 64-bit x86 CPU\n\
+             x86-64-v2    with SSE4.2\n\
+             x86-64-v3    with AVX2 and FMA\n\
+             x86-64-v4    with AVX-512\n\
+             Names of CPUs that LLVM knows (znver4, sapphirerapids, …) work too.\n",
+        );
+        Ok(())
+    }
+}
+
+fn unknown(kind: &str, name: &str, list: &str) -> Failure {
+    Failure::new(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`")).help(format!("`{list}` lists them"))
+}

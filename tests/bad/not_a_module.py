@@ -1,0 +1,1 @@
+This is prose, not a program.

@@ -1,0 +1,244 @@
+//! The command line from outside: what people type, what they see, and the exit status.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs `hammock` in the repository's root.
+fn hammock(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(root()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Standard error of a command that must fail with status 1; what differs between machines is replaced.
+fn refusal(args: &[&str]) -> String {
+    let output = hammock(args);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty(), "nothing goes to standard output");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(root().join("snapshots/cli"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.add_filter(&regex_of(std::env::temp_dir()), "[tmp]");
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+fn regex_of(folder: PathBuf) -> String {
+    format!(r"{}/\.tmp\w+", folder.display().to_string().replace('.', r"\."))
+}
+
+const DIGITS: &str = "ir-examples/digits/model.py";
+const WEIGHTS: &str = "ir-examples/digits/weights.safetensors";
+const IMAGES: &str = "@ir-examples/digits/test.npz#images";
+const LABELS: &str = "@ir-examples/digits/test.npz#labels";
+
+fn accuracy(text: &str) -> f64 {
+    text.split_whitespace().next().and_then(|t| t.parse().ok()).unwrap_or_else(|| panic!("no number in {text:?}"))
+}
+
+#[test]
+fn digits_are_read_from_text_and_from_a_library() {
+    let args = ["run", DIGITS, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
+    let direct = accuracy(&stdout(&hammock(&args)));
+    assert!(direct >= 0.96, "{direct}");
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("digits.so");
+    let library = library.to_str().unwrap();
+    stdout(&hammock(&["compile", DIGITS, "-o", library, "--params", WEIGHTS]));
+    let compiled = stdout(&hammock(&["run", library, "--func", "accuracy", "--arg", IMAGES, "--arg", LABELS]));
+    assert_eq!(accuracy(&compiled), direct);
+}
+
+#[test]
+fn compiling_twice_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = ["a.so", "b.so"].map(|name| {
+        let path = folder.path().join(name);
+        stdout(&hammock(&["compile", DIGITS, "-o", path.to_str().unwrap(), "--params", WEIGHTS]));
+        std::fs::read(path).unwrap()
+    });
+    assert!(bytes[0] == bytes[1], "the libraries differ");
+}
+
+#[test]
+fn weights_may_come_when_a_library_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("digits.so");
+    let library = library.to_str().unwrap();
+    stdout(&hammock(&["compile", DIGITS, "-o", library]));
+    let args = ["run", library, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
+    assert!(accuracy(&stdout(&hammock(&args))) >= 0.96);
+}
+
+/// Writes a float32 `.npy` file.
+fn npy(folder: &Path, shape: &str, values: &[f32]) -> String {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    let path = folder.join("x.npy");
+    std::fs::write(&path, bytes).unwrap();
+    format!("@{}", path.display())
+}
+
+#[test]
+fn control_flow() {
+    let folder = tempfile::tempdir().unwrap();
+    for (x, digits) in [(1000.0, "10"), (1.0, "1"), (0.25, "0")] {
+        let x = npy(folder.path(), "()", &[x]);
+        assert_eq!(
+            stdout(&hammock(&["run", "ir-examples/control_flow.py", "--arg", &x])),
+            format!("{digits} (int64)\n")
+        );
+    }
+}
+
+#[test]
+fn custom_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let x = npy(folder.path(), "(7,)", &[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0]);
+    let out = folder.path().join("out.npz");
+    stdout(&hammock(&["run", "ir-examples/custom_kernel.py", "--arg", &x, "--output", out.to_str().unwrap()]));
+    let result = hammock_runtime::tools::load_npz(&out, "0").unwrap();
+    let expected = [0.777_777_73f32, 2.222_222, 5.333_333_5, 10.333_333, 17.333_334, 24.888_887, 30.111_109];
+    for (got, want) in result.as_slice::<f32>().unwrap().iter().zip(expected) {
+        assert!((got - want).abs() <= want * 1e-6, "{got} {want}");
+    }
+    assert_eq!(result.shape(), &[7]);
+}
+
+#[test]
+fn the_bytecode_listing_is_in_tvms_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("c.so");
+    let library = library.to_str().unwrap();
+    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", library]));
+    snapshot("inspect_text", &stdout(&hammock(&["inspect", library, "--text"])));
+    snapshot("inspect_python", &stdout(&hammock(&["inspect", library, "--python"])));
+}
+
+#[test]
+fn what_is_printed_reads_back_the_same() {
+    for file in [DIGITS, "ir-examples/control_flow.py", "ir-examples/custom_kernel.py"] {
+        let once = stdout(&hammock(&["opt", file]));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("again.py");
+        std::fs::write(&path, &once).unwrap();
+        assert_eq!(stdout(&hammock(&["opt", path.to_str().unwrap()])), once, "{file}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    snapshot("missing_file", &refusal(&["run", "nowhere.py"]));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("binary.py");
+    std::fs::write(&path, b"import \xff\xfe").unwrap();
+    snapshot("not_text", &refusal(&["check", path.to_str().unwrap()]));
+    snapshot("missing_weights", &refusal(&["run", DIGITS, "--params", "nowhere.safetensors"]));
+    let damaged = folder.path().join("w.safetensors");
+    std::fs::write(&damaged, &std::fs::read(root().join(WEIGHTS)).unwrap()[..1000]).unwrap();
+    assert!(refusal(&["run", DIGITS, "--params", damaged.to_str().unwrap()]).contains("E0403"));
+}
+
+#[test]
+fn mistakes_in_the_text() {
+    for entry in std::fs::read_dir(root().join("tests/bad")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let file = format!("tests/bad/{name}.py");
+        snapshot(&format!("bad_{name}"), &refusal(&["check", &file]));
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out.so");
+        refusal(&["compile", &file, "-o", out.to_str().unwrap()]);
+        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "no output, not even a part of one");
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    let digits = |args: &[&str]| refusal(&[&["run", DIGITS, "--params", WEIGHTS], args].concat());
+    snapshot("too_few_arguments", &digits(&[]));
+    snapshot("too_many_arguments", &digits(&["--arg", IMAGES, "--arg", "7"]));
+    snapshot("wrong_rank", &digits(&["--arg", "zeros(3):float32"]));
+    snapshot("wrong_size", &digits(&["--arg", "zeros(3,63):float32"]));
+    snapshot("wrong_dtype", &digits(&["--arg", "zeros(3,64):float64"]));
+    snapshot("wrong_kind", &digits(&["--arg", "7"]));
+    snapshot("not_an_argument", &digits(&["--arg", "zeros(3"]));
+    snapshot("no_such_function", &digits(&["--func", "mian", "--arg", IMAGES]));
+    let sizes = ["--func", "accuracy", "--arg", "zeros(3,64):float32", "--arg", "zeros(4):int64"];
+    snapshot("sizes_disagree", &digits(&sizes));
+}
+
+#[test]
+fn damaged_libraries_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.so");
+    let name = path.to_str().unwrap();
+    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", name]));
+    let bytes = std::fs::read(&path).unwrap();
+    let step = bytes.len() / 23;
+    for at in (0..bytes.len()).step_by(step) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&path, damaged).unwrap();
+        assert!(refusal(&["run", name, "--arg", "1.0"]).contains("error[E05"), "bit flipped at {at}");
+        std::fs::write(&path, &bytes[..at]).unwrap();
+        assert!(refusal(&["run", name, "--arg", "1.0"]).contains("error["), "cut at {at}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    assert_eq!(hammock(&["compile", DIGITS]).status.code(), Some(2));
+    assert_eq!(hammock(&["frobnicate"]).status.code(), Some(2));
+    assert_eq!(hammock(&["run", DIGITS, "--threads", "0"]).status.code(), Some(2));
+}
+
+#[test]
+fn bench_prints_what_machines_read() {
+    let args =
+        ["bench", DIGITS, "--params", WEIGHTS, "--arg", IMAGES, "--min-time", "0.01", "--threads", "1", "--json"];
+    let json: serde_json::Value = serde_json::from_str(&stdout(&hammock(&args))).unwrap();
+    for key in ["median_ns", "p90_ns", "min_ns", "samples", "threads", "peak_bytes"] {
+        assert!(json[key].as_f64().is_some_and(|v| v > 0.0), "{key} in {json}");
+    }
+}
+
+#[test]
+fn diagnostics_as_json() {
+    let output = hammock(&["check", "tests/bad/unknown_operator.py", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&list[0]["line"], &list[0]["severity"]), (&8.into(), &"error".into()));
+    assert_eq!(hammock(&["check", DIGITS, "--json"]).stdout, b"[]\n");
+}
+
+#[test]
+fn tables_are_printed() {
+    for (args, line) in [
+        (&["ops"][..], "R.matmul(x1, x2, out_dtype=None)"),
+        (&["ops", "nn.relu"], "R.nn.relu(data)"),
+        (&["passes"], "LegalizeOps"),
+        (&["passes", "--pipeline"], "Normalize,"),
+        (&["builtins"], "vm.builtin.match_shape"),
+        (&["targets"], "native"),
+        (&["explain", "E0201"], "undefined name"),
+    ] {
+        assert!(stdout(&hammock(args)).contains(line), "{args:?}");
+    }
+    assert!(refusal(&["ops", "nn.rleu"]).contains("there is no operator"));
+}

@@ -1,0 +1,46 @@
+//! File-tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; what the passes make of it is the snapshot
+//! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
+
+use hammock_compiler::{ReadOptions, read_text};
+use hammock_ir::print::{PrintOptions, module_text};
+use hammock_passes::{Pipeline, Silent};
+use hammock_syntax::SourceFile;
+use std::path::Path;
+
+#[test]
+fn filetests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    insta::glob!("filetests", "*/*.py", |path| {
+        let suite = path.parent().and_then(Path::file_name).unwrap().to_string_lossy();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(root.join("snapshots/filetests").join(&*suite));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.remove_snapshot_suffix();
+        settings.remove_input_file();
+        settings.bind(|| insta::assert_snapshot!(name, run(path)));
+    });
+}
+
+fn run(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let passes = text.lines().next().and_then(|l| l.strip_prefix("# opt:")).expect("the first line is `# opt: PASSES`");
+    let passes = passes.trim().to_owned();
+    let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text).unwrap();
+    let mut module = match read_text(&source, &ReadOptions::default()) {
+        Ok(module) => module,
+        Err(failure) => return failure.render(false),
+    };
+    verify(&module, "as written", path);
+    if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &mut Silent)) {
+        return hammock_syntax::render_text(&diagnostic, Some(&source), false);
+    }
+    verify(&module, "after its passes", path);
+    module_text(&module, &PrintOptions::default())
+}
+
+fn verify(module: &hammock_ir::Module, when: &str, path: &Path) {
+    let found = hammock_ir::verify::module(module, &hammock_ops::Table);
+    assert!(found.is_empty(), "{} is not well formed {when}: {found:#?}", path.display());
+}

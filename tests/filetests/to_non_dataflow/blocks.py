@@ -1,0 +1,16 @@
+# opt: ToNonDataflow
+# from typing import TypeVar
+# from tvm.script import ir as I
+# from tvm.script import tirx as T
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.exp(a)
+            R.output(b)
+        c = R.exp(b)
+        return c
