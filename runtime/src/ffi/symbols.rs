@@ -1,8 +1,10 @@
 //! What compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
 //! the loader hands to a library, so that the library needs no undefined symbols.
-use super::{Error, raise};
+use super::{Error, answer, arguments, raise};
 use crate::memory::Buffer;
 use crate::parallel::{Body, hammock_parallel_for};
+use crate::registry;
+use crate::value::{Any, index};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -19,6 +21,8 @@ pub struct RuntimeTable {
     pub workspace_alloc: extern "C" fn(bytes: u64) -> *mut c_void,
     /// [`hammock_workspace_free`].
     pub workspace_free: unsafe extern "C" fn(workspace: *mut c_void),
+    /// [`hammock_call_global`].
+    pub call_global: unsafe extern "C" fn(*const c_char, args: *const Any, count: i32, result: *mut Any) -> i32,
 }
 
 /// The table of this process.
@@ -28,15 +32,17 @@ pub static RUNTIME: RuntimeTable = RuntimeTable {
     raise: hammock_raise,
     workspace_alloc: hammock_workspace_alloc,
     workspace_free: hammock_workspace_free,
+    call_global: hammock_call_global,
 };
 
 /// The same functions by symbol name.
-pub fn symbols() -> [(&'static str, *const c_void); 4] {
+pub fn symbols() -> [(&'static str, *const c_void); 5] {
     [
         ("hammock_parallel_for", hammock_parallel_for as *const c_void),
         ("hammock_raise", hammock_raise as *const c_void),
         ("hammock_workspace_alloc", hammock_workspace_alloc as *const c_void),
         ("hammock_workspace_free", hammock_workspace_free as *const c_void),
+        ("hammock_call_global", hammock_call_global as *const c_void),
     ]
 }
 
@@ -90,6 +96,29 @@ pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
     });
 }
 
+/// Calls the global function called `name` ([`crate::registry`]). Of its result a kernel sees only what is no object.
+///
+/// # Safety
+/// `name` is a C string, `args` points to `count` values and `result` to one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_call_global(
+    name: *const c_char,
+    args: *const Any,
+    count: i32,
+    result: *mut Any,
+) -> i32 {
+    // SAFETY: the caller passes a C string and `count` values.
+    let (name, args) = unsafe { (CStr::from_ptr(name).to_string_lossy(), arguments(args, count)) };
+    let call = || {
+        let function = registry::get(&name);
+        let function = function.ok_or_else(|| Error::runtime(format!("there is no global function `{name}`")))?;
+        let value = function.call(args)?;
+        Ok(if value.type_index() >= index::OBJECT_BEGIN { Any::NONE } else { value })
+    };
+    // SAFETY: the caller passes a place for the result.
+    unsafe { answer(result, call) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::take_raised;
@@ -108,6 +137,19 @@ mod tests {
             hammock_workspace_free(second);
         }
         assert!(hammock_workspace_alloc(u64::MAX).is_null());
+    }
+
+    #[test]
+    fn global_functions_are_called_by_name() {
+        let double = |args: &[Any]| Ok(Any::from(2 * args[0].get::<i64>().unwrap_or(0)));
+        registry::register("test.symbols.double", crate::value::Function::new(double));
+        let (args, mut result) = ([Any::from(21i64)], Any::NONE);
+        // SAFETY: a C string, one value, and a place for the result.
+        let mut call = |name: &CStr| unsafe { hammock_call_global(name.as_ptr(), args.as_ptr(), 1, &mut result) };
+        assert_eq!(call(c"test.symbols.none"), -1);
+        assert_eq!(take_raised().to_string(), "RuntimeError: there is no global function `test.symbols.none`");
+        assert_eq!(call(c"test.symbols.double"), 0);
+        assert_eq!(result.get::<i64>(), Some(42));
     }
 
     #[test]
