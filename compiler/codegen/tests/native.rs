@@ -3,13 +3,13 @@
 
 mod support;
 
-use hammock_codegen::llvm::{self, Cpu};
+use hammock_codegen::llvm::{self, Cpu, Emit, OptLevel};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
     tir::{Buffer, ForKind, Param, Stmt, StmtKind},
 };
-use hammock_runtime::{Any, Tensor};
+use hammock_runtime::{Any, Error, Function, Str, Tensor, registry};
 use support::{Kernel, check, check_kernel, elementwise, func};
 
 /// A spread of numbers that conversions and divisions stumble over.
@@ -228,6 +228,66 @@ fn scalars_and_results() {
     let kernel = Kernel::new(&f);
     assert_eq!(kernel.call(&[Any::from(3i64), Any::from(0.5f64)]).unwrap().get::<f64>(), Some(3.5));
     assert_eq!(kernel.call(&[Any::from(3i64), Any::from(2i64)]).unwrap().get::<f64>(), Some(5.0));
+}
+
+#[test]
+fn global_functions_are_called_with_numbers_and_strings() {
+    registry::register(
+        "test.native.scale",
+        Function::new(|args| {
+            let text: Str = args[0].get().unwrap();
+            let (a, b): (i64, f64) = (args[1].get().unwrap(), args[2].get().unwrap());
+            if a < 0 { Err(Error::value(text.as_str())) } else { Ok(Any::from(a as f64 * b)) }
+        }),
+    );
+    let (n, out) = (Var::new("n", DType::INT32), Buffer::new("B", vec![PrimExpr::int64(1)], DType::FLOAT32));
+    let args = vec![
+        PrimExpr::str("test.native.scale"),
+        PrimExpr::str("below"),
+        n.expr(),
+        PrimExpr::float(1.5, DType::FLOAT32),
+    ];
+    let call = PrimExpr::intrin("call_packed", args, DType::FLOAT32);
+    let body = Stmt::store(&out, vec![PrimExpr::int64(0)], call);
+    let kernel = Kernel::new(&func(vec![Param::scalar(n), Param::buffer(out)], body));
+    let out = tensor(&[0f32]);
+    kernel.call(&[Any::from(4i64), out.clone().into()]).unwrap();
+    assert_eq!(out.as_slice::<f32>().unwrap(), [6.0]);
+    let error = kernel.call(&[Any::from(-4i64), out.into()]).unwrap_err();
+    assert_eq!(error.to_string(), "ValueError: below");
+}
+
+#[test]
+fn strided_tensors_say_their_strides_or_are_compact() {
+    let (n, m, s) = (Var::int64("n"), Var::int64("m"), Var::int64("s"));
+    let a = Buffer::new("A", vec![n.expr(), m.expr()], DType::FLOAT32);
+    let a = a.change(|b| b.strides = vec![s.expr(), PrimExpr::int64(1)]);
+    let b = Buffer::new("B", vec![n.expr(), m.expr()], DType::FLOAT32);
+    let (i, j) = (Var::int64("i"), Var::int64("j"));
+    let at = vec![i.expr(), j.expr()];
+    let copy = Stmt::store(&b, at.clone(), PrimExpr::load(&a, at));
+    let body = Stmt::serial(i, n.expr(), Stmt::serial(j, m.expr(), copy));
+    let kernel = Kernel::new(&func(vec![Param::buffer(a), Param::buffer(b)], body));
+    let whole = Tensor::from_slice(&[3, 4], &[0f32, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]).unwrap();
+    assert_eq!(kernel.run(&[whole.clone().into()])[0].as_slice::<f32>().unwrap(), whole.as_slice::<f32>().unwrap());
+    let part = whole.strided(&[3, 2], &[4, 1], 4).unwrap();
+    assert_eq!(kernel.run(&[part.into()])[0].as_slice::<f32>().unwrap(), [1.0, 2.0, 5.0, 6.0, 9.0, 10.0]);
+}
+
+#[test]
+fn every_level_and_form_works() {
+    let f = elementwise(1, DType::FLOAT32, |x| vec![x[0].clone().unary("sqrt")]);
+    let flat = hammock_kernels::lower(&f, &hammock_kernels::Target::host()).unwrap();
+    for level in [OptLevel::None, OptLevel::Lean, OptLevel::Unroll, OptLevel::Full] {
+        let text = |emit| String::from_utf8(compile(&flat, level, emit)).unwrap();
+        assert!(text(Emit::Ir).contains("@f.raw"));
+        assert!(text(Emit::Assembly).contains("f.raw:"));
+        assert!(compile(&flat, level, Emit::Object).starts_with(b"\x7fELF"));
+    }
+}
+
+fn compile(flat: &hammock_kernels::FlatKernel, level: OptLevel, emit: Emit) -> Vec<u8> {
+    llvm::compile(std::slice::from_ref(flat), &llvm::host(), level, emit).unwrap()
 }
 
 #[test]

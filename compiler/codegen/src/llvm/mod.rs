@@ -4,8 +4,8 @@
 //! optimise and emit it. A module holds any number of kernels; a call uses a context of its own, so that modules can be
 //! compiled on several threads at once.
 //!
-//! Each kernel has two entries: the raw one, `i32 name(raw parameters…)`, which are those of the flat function, and the
-//! packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them from arguments it does not check
+//! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are those
+//! of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them from arguments it does not check
 //! ([`signature`] is what callers check them against). The only symbols left undefined are the runtime's table, which the linker provides,
 //! and functions of the C library and its mathematics.
 
@@ -24,6 +24,11 @@ pub use error::{LlvmError, Unsupported};
 pub use signature::signature;
 
 use hammock_kernels::FlatKernel;
+
+/// The symbol of a kernel's raw entry. It is no name that C has, so that a kernel called `exp` is not the C function.
+pub fn raw_symbol(kernel: &str) -> String {
+    format!("{kernel}.raw")
+}
 
 /// Kernels as one module of LLVM's textual IR, before optimisation.
 ///

@@ -4,6 +4,7 @@
 //! called for each lane.
 
 use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
+use crate::llvm::raw_symbol;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind},
@@ -38,6 +39,11 @@ impl Emitter<'_, '_> {
                 Ok(self.f.compare("icmp eq", &pointer, &Value::zero(Ty::PTR)))
             }
             ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, e.dtype()),
+            ("call_packed" | "call_cpacked", [function, args @ ..]) => self.call_packed(function, args, e.dtype()),
+            ("vector_any", [condition]) => {
+                let condition = self.eval(condition)?;
+                Ok(self.any_lane(&condition))
+            }
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
                 self.call_llvm(function, args, e.dtype())
             }
@@ -202,7 +208,7 @@ impl Emitter<'_, '_> {
         let result = if to.is_void() { None } else { Some((self.f.slot(64, 64), register_type(to)?)) };
         values.extend(result.iter().map(|(place, _)| place.clone()));
         let params: Vec<Ty> = values.iter().map(|v| v.ty).collect();
-        let callee = self.kernel.module.declare(name, Ty::I32, &params);
+        let callee = self.kernel.module.declare(&raw_symbol(name), Ty::I32, &params);
         let values: Vec<&Value> = values.iter().collect();
         let status = self.f.call(&callee, Ty::I32, &values);
         self.check(&status);

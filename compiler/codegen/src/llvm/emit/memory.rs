@@ -37,7 +37,7 @@ impl Emitter<'_, '_> {
         let place = self.place(buffer, indices)?;
         let align = ty.lane_bytes();
         let value = match (place, &mask) {
-            (Place::Near(at), None) => self.f.load(ty, &at, align),
+            (Place::Near(at), None) => return self.read(&at, dtype),
             (Place::Near(at), Some(mask)) if ty.lanes == 1 => self.load_if(mask, ty, &at),
             (Place::Near(at), Some(mask)) => self.masked_load("load", ty, &at, mask),
             (Place::Reversed(at), None) => {
@@ -54,6 +54,13 @@ impl Emitter<'_, '_> {
                 self.masked_load("gather", ty, &at, mask.as_ref().unwrap_or(&all))
             }
         };
+        Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value })
+    }
+
+    /// The value of a dtype that stands at an address.
+    pub(super) fn read(&mut self, at: &Value, dtype: DType) -> Result<Value> {
+        let ty = memory_type(dtype)?;
+        let value = self.f.load(ty, at, ty.lane_bytes());
         Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value })
     }
 
@@ -111,7 +118,7 @@ impl Emitter<'_, '_> {
             Some(wanted) if wanted.ty.lanes == lanes => Some(wanted),
             // One value for many lanes is wanted when any of them is.
             Some(wanted) => {
-                let any = self.intrinsic("vector.reduce.or", wanted.ty, Ty::I1, &[&wanted]);
+                let any = self.any_lane(&wanted);
                 Some(self.f.splat(&any, lanes))
             }
             None => None,
@@ -203,6 +210,14 @@ impl Emitter<'_, '_> {
         let at = self.f.select(mask, at, &spare);
         let value = self.f.load(ty, &at, ty.lane_bytes());
         self.f.select(mask, &value, &Value::zero(ty))
+    }
+
+    /// Whether any lane of a condition holds.
+    pub(super) fn any_lane(&mut self, condition: &Value) -> Value {
+        match condition.ty.lanes {
+            1 => condition.clone(),
+            _ => self.intrinsic("vector.reduce.or", condition.ty, Ty::I1, &[condition]),
+        }
     }
 
     fn masked_load(&mut self, name: &str, ty: Ty, at: &Value, mask: &Value) -> Value {

@@ -10,6 +10,7 @@
 //! Functions. Every generated function returns a status, 0 or -1 after the error has been left with the runtime. What
 //! can fail is followed by a test that gives workspaces back and returns.
 
+mod any;
 mod arith;
 mod control;
 mod convert;

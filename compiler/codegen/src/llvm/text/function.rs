@@ -9,6 +9,7 @@ pub struct Label(u32);
 
 /// A function under construction; instructions go to the end of the current block.
 pub struct Function {
+    name: String,
     header: String,
     /// Stack slots, all at the start of the entry block, so that loops do not grow the stack.
     slots: String,
@@ -32,17 +33,25 @@ impl Function {
         let linkage = if linkage == Linkage::Internal { "internal" } else { "dso_local" };
         let header = format!("define {linkage} {ret} {}({}) #0 {{\n", global_name(name), texts.join(", "));
         let values = params.iter().enumerate().map(|(i, (ty, _))| Value::named(format!("%p{i}"), *ty)).collect();
-        let function =
-            Function { header, slots: String::new(), body: String::new(), next: 1, current: Label(0), is_open: true };
+        let name = name.to_owned();
+        let function = Function {
+            name,
+            header,
+            slots: String::new(),
+            body: String::new(),
+            next: 1,
+            current: Label(0),
+            is_open: true,
+        };
         (function, values)
     }
 
-    /// The text of the whole definition.
-    pub(super) fn finish(mut self) -> String {
+    /// The name and the text of the whole definition.
+    pub(super) fn finish(mut self) -> (String, String) {
         if self.is_open {
             self.body.push_str("  unreachable\n");
         }
-        format!("{}b0:\n{}{}}}\n", self.header, self.slots, self.body)
+        (self.name, format!("{}b0:\n{}{}}}\n", self.header, self.slots, self.body))
     }
 
     fn fresh(&mut self) -> u32 {
@@ -160,6 +169,7 @@ impl Function {
             _ if a.ty == to => a.clone(),
             ("sext" | "zext", Some(v)) if v >= 0 && a.ty.bits() > 1 => Value::int(v, to),
             ("sext", Some(v)) if a.ty.bits() > 1 => Value::int(v, to),
+            ("trunc", Some(v)) if to.bits() > 1 => wrapped(v, to),
             _ => self.assign(to, format_args!("{instruction} {} to {to}", a.typed())),
         }
     }

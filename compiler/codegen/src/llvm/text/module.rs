@@ -8,7 +8,8 @@ use std::{collections::BTreeMap, fmt::Write};
 pub struct Module {
     declarations: BTreeMap<String, String>,
     constants: Vec<String>,
-    functions: Vec<String>,
+    /// Finished functions with their names as written.
+    functions: Vec<(String, String)>,
     attributes: String,
 }
 
@@ -70,12 +71,13 @@ impl Module {
         for (number, constant) in self.constants.iter().enumerate() {
             let _ = writeln!(out, "@data.{number} = {constant}");
         }
-        for function in &self.functions {
+        for (_, text) in &self.functions {
             out.push('\n');
-            out.push_str(function);
+            out.push_str(text);
         }
         out.push('\n');
-        for declaration in self.declarations.values() {
+        let is_defined = |name: &str| self.functions.iter().any(|(defined, _)| defined == name);
+        for (_, declaration) in self.declarations.iter().filter(|(name, _)| !is_defined(name)) {
             let _ = writeln!(out, "{declaration}");
         }
         let _ = writeln!(out, "\nattributes #0 = {{ {} }}", self.attributes);

@@ -1,0 +1,176 @@
+//! Values of any kind, in tvm-ffi's layout: reading arguments, writing results, calling global functions.
+
+use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
+use hammock_ir::{DType, PrimExpr, prim::PrimKind};
+use hammock_runtime::{
+    ffi::RuntimeTable,
+    value::{DLTensor, index, object::Header},
+};
+use std::mem::offset_of;
+
+/// Bytes of a value: a type index, then the payload.
+const ANY: i64 = 16;
+const PAYLOAD: usize = 8;
+
+impl Emitter<'_, '_> {
+    fn field(&mut self, base: &Value, ty: Ty, offset: usize) -> Value {
+        let at = self.f.address(base, Ty::I8, &Value::i64(offset as i64));
+        self.f.load(ty, &at, ty.lane_bytes())
+    }
+
+    fn item(&mut self, values: &Value, number: usize) -> Value {
+        self.f.address(values, Ty::I8, &Value::i64(ANY * number as i64))
+    }
+
+    /// Whether a value is of a kind.
+    fn is_kind(&mut self, any: &Value, kind: i32) -> Value {
+        let found = self.f.load(Ty::I32, any, 8);
+        self.f.compare("icmp eq", &found, &Value::int(kind.into(), Ty::I32))
+    }
+
+    /// The address of an argument's tensor, which it holds as an object or points to.
+    fn tensor(&mut self, args: &Value, arg: usize) -> Value {
+        let any = self.item(args, arg);
+        let is_object = self.is_kind(&any, index::TENSOR);
+        let pointer = self.field(&any, Ty::PTR, PAYLOAD);
+        let header = Value::i64(size_of::<Header>() as i64);
+        let start = self.f.select(&is_object, &header, &Value::i64(0));
+        self.f.address(&pointer, Ty::I8, &start)
+    }
+
+    /// The address of the first element of an argument that is a tensor.
+    pub(super) fn tensor_data(&mut self, args: &Value, arg: usize) -> Value {
+        let tensor = self.tensor(args, arg);
+        let data = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, data));
+        let start = self.field(&tensor, Ty::I64, offset_of!(DLTensor, byte_offset));
+        self.f.address(&data, Ty::I8, &start)
+    }
+
+    /// A size of an argument that is a tensor.
+    pub(super) fn tensor_size(&mut self, args: &Value, arg: usize, axis: usize) -> Value {
+        let tensor = self.tensor(args, arg);
+        let sizes = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, shape));
+        self.field(&sizes, Ty::I64, 8 * axis)
+    }
+
+    /// A stride of an argument that is a tensor of `ndim` dimensions; compact ones may say nothing about theirs.
+    pub(super) fn tensor_stride(&mut self, args: &Value, arg: usize, axis: usize, ndim: usize) -> Value {
+        let tensor = self.tensor(args, arg);
+        let strides = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, strides));
+        let is_compact = self.f.compare("icmp eq", &strides, &Value::zero(Ty::PTR));
+        self.either(
+            &is_compact,
+            |s| {
+                let mut product = Value::i64(1);
+                for inner in axis + 1..ndim {
+                    let size = s.tensor_size(args, arg, inner);
+                    product = s.f.binary("mul", &product, &size);
+                }
+                product
+            },
+            |s| s.field(&strides, Ty::I64, 8 * axis),
+        )
+    }
+
+    /// An argument that is a pointer as it is, or the data of one that is a tensor.
+    pub(super) fn handle(&mut self, args: &Value, arg: usize) -> Value {
+        let any = self.item(args, arg);
+        let (is_object, is_pointer) = (self.is_kind(&any, index::TENSOR), self.is_kind(&any, index::DL_TENSOR_PTR));
+        let is_tensor = self.f.binary("or", &is_object, &is_pointer);
+        self.either(&is_tensor, |s| s.tensor_data(args, arg), |s| s.field(&any, Ty::PTR, PAYLOAD))
+    }
+
+    /// One of two values, only one of which is computed.
+    fn either(
+        &mut self,
+        condition: &Value,
+        then: impl FnOnce(&mut Self) -> Value,
+        otherwise: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let (then_block, else_block, next) = (self.f.label(), self.f.label(), self.f.label());
+        self.f.branch(condition, then_block, else_block);
+        self.f.start(then_block);
+        let a = then(self);
+        let from_then = self.f.current();
+        self.f.jump(next);
+        self.f.start(else_block);
+        let b = otherwise(self);
+        let from_else = self.f.current();
+        self.f.jump(next);
+        self.f.start(next);
+        self.f.phi(&[(&a, from_then), (&b, from_else)])
+    }
+
+    /// A number or pointer among the arguments.
+    pub(super) fn scalar(&mut self, args: &Value, arg: usize, ty: Ty) -> Value {
+        let any = self.item(args, arg);
+        self.read_number(&any, ty)
+    }
+
+    fn read_number(&mut self, any: &Value, ty: Ty) -> Value {
+        if ty.is_pointer() {
+            return self.field(any, ty, PAYLOAD);
+        }
+        let bits = self.field(any, Ty::I64, PAYLOAD);
+        if !ty.is_float() {
+            return self.f.convert("trunc", &bits, ty);
+        }
+        // An integer may stand for a float.
+        let is_float = self.is_kind(any, index::FLOAT);
+        let float = self.f.convert("bitcast", &bits, Ty::DOUBLE);
+        let converted = self.f.convert("sitofp", &bits, Ty::DOUBLE);
+        let number = self.f.select(&is_float, &float, &converted);
+        self.f.convert("fptrunc", &number, ty)
+    }
+
+    /// Writes a number or pointer of `dtype` as a value of any kind.
+    pub(super) fn write_any(&mut self, any: &Value, value: &Value, dtype: DType) -> Result<()> {
+        let (kind, to) = match () {
+            () if dtype.is_void() => (index::NONE, DType::INT64),
+            () if dtype.is_handle() => (index::OPAQUE_PTR, DType::HANDLE),
+            () if dtype.is_bool() => (index::BOOL, DType::INT64),
+            () if dtype.is_integer() => (index::INT, DType::INT64),
+            () if dtype.is_floating() => (index::FLOAT, DType::FLOAT64),
+            () => return Err(Unsupported::DType(dtype)),
+        };
+        let value = if dtype.is_void() { Value::i64(0) } else { self.cast(value, dtype, to)? };
+        self.write_kind(any, kind, &value);
+        Ok(())
+    }
+
+    fn write_kind(&mut self, any: &Value, kind: i32, payload: &Value) {
+        self.f.store(&Value::i64(kind.into()), any, 8);
+        let at = self.f.address(any, Ty::I8, &Value::i64(PAYLOAD as i64));
+        self.f.store(payload, &at, 8);
+    }
+
+    /// `T.call_packed`: a global function by name, on numbers, pointers and strings.
+    pub(super) fn call_packed(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
+        let PrimKind::Str(name) = function.kind() else {
+            return Err(Unsupported::Form("a packed function whose name is no string"));
+        };
+        let values = self.f.slot(ANY as u64 * args.len().max(1) as u64, 8);
+        for (number, arg) in args.iter().enumerate() {
+            let value = self.eval(arg)?;
+            let any = self.item(&values, number);
+            match arg.kind() {
+                PrimKind::Str(_) => self.write_kind(&any, index::RAW_STR, &value),
+                _ => self.write_any(&any, &value, arg.dtype())?,
+            }
+        }
+        let result = self.f.slot(ANY as u64, 8);
+        self.write_kind(&result, index::NONE, &Value::i64(0));
+        let name = self.kernel.module.string(name);
+        let count = Value::int(args.len() as i64, Ty::I32);
+        let status =
+            self.call_runtime(offset_of!(RuntimeTable, call_global), Ty::I32, &[&name, &values, &count, &result]);
+        self.check(&status);
+        if to.is_void() {
+            return Ok(Value::poison(Ty::VOID));
+        }
+        let ty = register_type(to)?;
+        let wide = if to.is_floating() { Ty::DOUBLE } else { ty };
+        let value = self.read_number(&result, wide);
+        if to.is_floating() { self.cast(&value, DType::FLOAT64, to) } else { Ok(value) }
+    }
+}
