@@ -17,6 +17,14 @@
 //! - Operands of an operation have equal lanes (`Broadcast` makes vectors of scalars), but the condition of a select or
 //!   `if_then_else` may be scalar over vectors. `if_then_else` has a scalar condition and evaluates one operand;
 //!   `Select`, `and` and `or` may evaluate all.
+//! - Arithmetic is on bool, integers of 8 to 64 bits, float32 and float64. Float16 appears only where the target converts
+//!   it: in loads, stores and casts from and to float32. Integer `Div` and `Mod` are towards zero; `FloorDiv` and
+//!   `FloorMod` are gone. Casts from floats to integers are towards zero, unspecified where the value does not fit.
+//! - Intrinsics left: `fma` (where the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (where the
+//!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
+//!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on), and
+//!   what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
+//!   `Let` binds values inside expressions.
 //! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.
 //! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
 //! - A declaration holds to the end of its sequence; a sequence inside a sequence is a scope.
@@ -26,9 +34,11 @@ mod error;
 mod index;
 pub mod interp;
 mod lower;
+mod math;
 #[cfg(test)]
 mod samples;
 mod signature;
+mod small_float;
 mod target;
 
 pub use error::{KernelError, Reason};

@@ -11,6 +11,8 @@ pub struct Target {
     pub masks: bool,
     /// Whether there is a fused multiply-add.
     pub fma: bool,
+    /// Whether floats round to integers in one instruction.
+    pub rounds: bool,
     /// Whether float16 converts from and to float32 in hardware.
     pub float16: bool,
     /// Threads that work on one kernel.
@@ -20,17 +22,41 @@ pub struct Target {
 impl Target {
     /// x86-64 with AVX-512 (the level `x86-64-v4`).
     pub fn avx512() -> Self {
-        Target { vector_bytes: 64, vector_registers: 32, masks: true, fma: true, float16: true, threads: 1 }
+        Target {
+            vector_bytes: 64,
+            vector_registers: 32,
+            masks: true,
+            fma: true,
+            rounds: true,
+            float16: true,
+            threads: 1,
+        }
     }
 
     /// x86-64 with AVX2 (the level `x86-64-v3`).
     pub fn avx2() -> Self {
-        Target { vector_bytes: 32, vector_registers: 16, masks: false, fma: true, float16: true, threads: 1 }
+        Target {
+            vector_bytes: 32,
+            vector_registers: 16,
+            masks: false,
+            fma: true,
+            rounds: true,
+            float16: true,
+            threads: 1,
+        }
     }
 
     /// Any 64-bit machine with 16-byte vectors and nothing else.
     pub fn baseline() -> Self {
-        Target { vector_bytes: 16, vector_registers: 16, masks: false, fma: false, float16: false, threads: 1 }
+        Target {
+            vector_bytes: 16,
+            vector_registers: 16,
+            masks: false,
+            fma: false,
+            rounds: false,
+            float16: false,
+            threads: 1,
+        }
     }
 
     /// The machine this runs on.

@@ -47,6 +47,11 @@ impl Simplifier {
         self.poly(e).to_expr()
     }
 
+    /// Whether an integer expression is never negative.
+    pub fn is_not_negative(&self, e: &PrimExpr) -> bool {
+        self.not_negative(&self.poly(e))
+    }
+
     /// Whether a condition holds always (`Some(true)`), never, or maybe.
     pub fn truth(&self, e: &PrimExpr) -> Option<bool> {
         match e.kind() {
@@ -305,9 +310,9 @@ mod tests {
         check(&s, fused.clone().floordiv(PrimExpr::int64(64)), i.expr());
         check(&s, fused.floormod(PrimExpr::int64(64)), j.expr());
         let f = Var::int64("f");
-        check(&s, f.expr().floordiv(&m.expr()) * m.expr() + f.expr().floormod(&m.expr()), f.expr());
+        check(&s, f.expr().floordiv(m.expr()) * m.expr() + f.expr().floormod(m.expr()), f.expr());
         check(&s, (m.expr() * i.expr() + PrimExpr::int64(70)).floormod(PrimExpr::int64(1)), PrimExpr::int64(0));
-        check(&s, (m.expr() * j.expr()).floordiv(&m.expr()), j.expr());
+        check(&s, (m.expr() * j.expr()).floordiv(m.expr()), j.expr());
     }
 
     #[test]

@@ -24,6 +24,11 @@ impl Interpreter {
             ("handle_add_byte_offset", [data, bytes]) => {
                 Ok(Value::Pointer(self.eval(data)?.pointer()?.offset_bytes(self.int(bytes)?)))
             }
+            ("vector_any", [condition]) => {
+                let condition = self.eval(condition)?;
+                let lanes = (0..condition.lanes()).map(|i| condition.lane(i).truth());
+                Ok(lanes.collect::<Result<Vec<_>, _>>()?.contains(&true).into())
+            }
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
         }
@@ -118,10 +123,13 @@ fn float_unary(name: &str) -> Option<fn(f64) -> f64> {
         "acos" => f64::acos,
         "atan" => f64::atan,
         "asinh" => libm::asinh,
-        "acosh" => libm::acosh,
+        "acosh" => |x| if x < 1.0 { f64::NAN } else { libm::acosh(x) },
         "atanh" => libm::atanh,
         "erf" => libm::erf,
-        "sigmoid" => |x| 1.0 / (1.0 + (-x).exp()),
+        "sigmoid" => |x| {
+            let small = (-x.abs()).exp();
+            if x < 0.0 { small / (1.0 + small) } else { 1.0 / (1.0 + small) }
+        },
         "sqrt" => f64::sqrt,
         "rsqrt" => |x| 1.0 / x.sqrt(),
         "floor" => f64::floor,
@@ -175,20 +183,20 @@ fn int_binary(name: &str, x: i64, y: i64, dtype: DType) -> Option<i64> {
         "shift_left" => x.checked_shl(count).unwrap_or(0),
         "shift_right" if dtype.is_uint() => (x as u64).checked_shr(count).unwrap_or(0) as i64,
         "shift_right" => x >> count.min(63),
-        "pow" => power(x, y),
+        "pow" if dtype.is_uint() => power(x, y as u64),
+        "pow" if y < 0 => match x {
+            // Powers of exact division, towards zero.
+            1 => 1,
+            -1 => 1 - 2 * (y & 1),
+            _ => 0,
+        },
+        "pow" => power(x, y as u64),
         _ => return None,
     })
 }
 
-/// `x` to the power of `y`, wrapping; negative powers are those of exact division, towards zero.
-fn power(x: i64, y: i64) -> i64 {
-    if y < 0 {
-        return match x {
-            1 => 1,
-            -1 => 1 - 2 * (y & 1),
-            _ => 0,
-        };
-    }
+/// `x` to the power of `y`, wrapping.
+fn power(x: i64, y: u64) -> i64 {
     let (mut result, mut base, mut rest) = (1i64, x, y);
     while rest > 0 {
         if rest & 1 == 1 {

@@ -33,7 +33,6 @@ mod arguments;
 mod arith;
 mod error;
 mod expr;
-mod float8;
 mod intrinsic;
 mod memory;
 mod number;
@@ -43,9 +42,10 @@ mod view;
 
 pub use error::{Fault, InterpError};
 pub use memory::Pointer;
+pub(crate) use number::round as round_to;
 pub use value::Value;
 
-use hammock_ir::{DType, Name, Tensor, prim::Var, tir::Buffer, tir::PrimFunc};
+use hammock_ir::{DType, Name, PrimExpr, Tensor, prim::Var, tir::Buffer, tir::PrimFunc};
 use hammock_runtime::Device;
 use memory::Heap;
 use rustc_hash::FxHashMap;
@@ -112,6 +112,16 @@ pub fn call_tir(func: &PrimFunc, inputs: &[Arg], outputs: &[(Vec<i64>, DType)]) 
         Arg::Int(_) | Arg::Float(_) => None,
     });
     Ok(tensors.collect())
+}
+
+/// The value of an expression, given values of its variables.
+///
+/// # Errors
+/// As [`run`].
+pub fn evaluate(e: &PrimExpr, values: &[(Var, Value)]) -> Result<Value, Fault> {
+    let mut interpreter = Interpreter::default();
+    interpreter.vars.extend(values.iter().cloned());
+    interpreter.eval(e)
 }
 
 /// The function's symbol, for messages.

@@ -1,6 +1,7 @@
 //! Numbers within the range of a dtype, and their bits.
 
-use super::{Fault, Value, float8};
+use super::{Fault, Value};
+use crate::small_float;
 use half::{bf16, f16};
 use hammock_ir::DType;
 
@@ -21,7 +22,7 @@ pub fn round(value: f64, dtype: DType) -> f64 {
         (32, _) => f64::from(value as f32),
         (_, t) if t.is_float16() => f16::from_f64(value).to_f64(),
         (_, t) if t.is_bfloat16() => bf16::from_f64(value).to_f64(),
-        _ => float8::format(dtype).map_or(value, |format| format.decode(format.encode(value))),
+        _ => small_float::format(dtype).map_or(value, |format| format.decode(format.encode(value))),
     }
 }
 
@@ -79,7 +80,7 @@ pub fn to_bits(value: &Value, dtype: DType) -> Result<u64, Fault> {
             (32, _) => u64::from((*v as f32).to_bits()),
             (_, t) if t.is_float16() => u64::from(f16::from_f64(*v).to_bits()),
             (_, t) if t.is_bfloat16() => u64::from(bf16::from_f64(*v).to_bits()),
-            _ => u64::from(float8::format(dtype).ok_or(unsupported(dtype))?.encode(*v)),
+            _ => u64::from(small_float::format(dtype).ok_or(unsupported(dtype))?.encode(*v)),
         },
         other => return Err(Fault::Mismatch { expected: "a number", found: other.to_string() }),
     })
@@ -99,7 +100,7 @@ pub fn from_bits(bits: u64, dtype: DType) -> Result<Value, Fault> {
         (32, _) => f64::from(f32::from_bits(bits as u32)),
         (_, t) if t.is_float16() => f16::from_bits(bits as u16).to_f64(),
         (_, t) if t.is_bfloat16() => bf16::from_bits(bits as u16).to_f64(),
-        _ => float8::format(dtype).ok_or(unsupported(dtype))?.decode(bits as u8),
+        _ => small_float::format(dtype).ok_or(unsupported(dtype))?.decode(bits as u8),
     }))
 }
 

@@ -2,7 +2,6 @@ use super::*;
 use crate::samples::{self, buffer, function, matmul, sblock};
 use half::f16;
 use hammock_ir::{
-    PrimExpr,
     prim::{IterKind, PrimType},
     tir::{Block, BlockAxis, ForKind, MatchBuffer, Param, Region, Stmt, StmtKind},
 };
@@ -19,7 +18,7 @@ fn run_map(values: &[f32], f: impl FnOnce(PrimExpr) -> PrimExpr) -> Vec<f32> {
 
 /// Evaluates an expression without free variables.
 fn eval(e: PrimExpr) -> Result<Value, Fault> {
-    Interpreter::default().eval(&e)
+    evaluate(&e, &[])
 }
 
 #[test]

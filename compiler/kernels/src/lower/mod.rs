@@ -4,6 +4,7 @@ mod blocks;
 mod flatten;
 mod free;
 mod fresh;
+mod legalize;
 mod selects;
 mod threads;
 mod tidy;
@@ -31,12 +32,13 @@ pub fn lower(func: &PrimFunc, target: &Target) -> Result<FlatKernel, KernelError
     flat_kernel(func, &name, target).map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
 
-fn flat_kernel(func: &PrimFunc, name: &Name, _target: &Target) -> Result<FlatKernel, Reason> {
-    let interface = signature::interface(func);
+fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKernel, Reason> {
+    let mut interface = signature::interface(func);
     let body = flat_blocks(func, &interface)?;
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
     let body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
+    let body = legalize::legalize(body, &mut interface.params, &sizes, target)?;
     let func = PrimFunc {
         params: interface.params,
         ret_ty: None,

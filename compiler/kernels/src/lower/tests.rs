@@ -219,3 +219,119 @@ fn blocks_with_predicates_and_split_axes() {
     let nest = Stmt::serial(i, PrimExpr::int32(3), Stmt::new(StmtKind::For(Box::new(inner(block.into())))));
     check(&function(&[&a, &b], &[], vec![nest]), &[&[10], &[10]]);
 }
+
+/// Runs `B[i] = f(A[i])` as it is and lowered, for vectors and one by one.
+fn check_map(from: DType, to: DType, bytes: &[u8], f: impl Fn(PrimExpr) -> PrimExpr) {
+    let n = (bytes.len() / from.bytes()) as i64;
+    let x = Tensor::from_bytes(from, &[n], bytes).unwrap();
+    for target in [Target::avx512(), Target::baseline()] {
+        for kind in [ForKind::Serial, ForKind::Vectorized] {
+            let (a, b) = (buffer("A", &[int(n)], from), buffer("B", &[int(n)], to));
+            let (i, j) = (Var::int64("i"), Var::int64("j"));
+            let at = || vec![i.expr() * int(4) + j.expr()];
+            let store = Stmt::store(&b, at(), f(PrimExpr::load(&a, at())));
+            let nest = Stmt::serial(i.clone(), int(n / 4), Stmt::for_kind(j.clone(), int(4), kind, store));
+            let func = function(&[&a, &b], &[], vec![nest]);
+            let expected = interp::call_tir(&func, &[x.clone().into()], &[(vec![n], to)]).unwrap();
+            let kernel = lower(&func, &target).unwrap();
+            let actual = interp::call_tir(&kernel.func, &[x.clone().into()], &[(vec![n], to)]).unwrap();
+            let (expected, actual) = (expected[0].as_bytes().unwrap(), actual[0].as_bytes().unwrap());
+            let elements = expected.chunks(to.bytes()).zip(actual.chunks(to.bytes()));
+            for (i, (expected, actual)) in elements.enumerate() {
+                assert_eq!(
+                    expected,
+                    actual,
+                    "{from} to {to}: element {i} is {:?}",
+                    &bytes[i * from.bytes()..][..from.bytes()]
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn narrow_floats_load_compute_and_store() {
+    let all16: Vec<u8> = (0..=u16::MAX).step_by(7).flat_map(u16::to_le_bytes).collect();
+    let all16 = &all16[..all16.len() / 8 * 8];
+    let is_number = |x: PrimExpr| x.clone().eq(x);
+    for dtype in [DType::FLOAT16, DType::BFLOAT16] {
+        check_map(dtype, DType::FLOAT32, all16, |x| {
+            let zero = PrimExpr::float(0.0, DType::FLOAT32);
+            is_number(x.clone()).select(x.cast(DType::FLOAT32), zero)
+        });
+        let one = PrimExpr::float(1.5, dtype);
+        check_map(dtype, dtype, all16, |x| is_number(x.clone()).select(x.clone() + &one, one.clone()));
+    }
+    let singles: Vec<u8> = (0..1u64 << 32).step_by(1_234_567).flat_map(|v| (v as u32).to_le_bytes()).collect();
+    let singles = &singles[..singles.len() / 16 * 16];
+    for name in ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e3m4", "float8_e4m3fnuz", "float8_e4m3"]
+    {
+        let dtype: DType = name.parse().unwrap();
+        check_map(DType::FLOAT32, dtype, singles, |x| {
+            is_number(x.clone()).select(x, PrimExpr::float(0.0, DType::FLOAT32)).cast(dtype)
+        });
+    }
+    let bytes: Vec<u8> = (0..=u8::MAX).collect();
+    for name in ["float8_e4m3fn", "float8_e5m2", "float8_e3m4", "float8_e4m3fnuz", "float8_e5m2fnuz"] {
+        let dtype: DType = name.parse().unwrap();
+        check_map(dtype, DType::FLOAT32, &bytes, |x| {
+            let single = x.cast(DType::FLOAT32);
+            is_number(single.clone()).select(single, PrimExpr::float(0.0, DType::FLOAT32))
+        });
+    }
+}
+
+#[test]
+fn integer_functions_are_exact() {
+    let bytes: Vec<u8> = (0..=u8::MAX).collect();
+    use hammock_ir::prim::{BinaryOp, binary};
+    for dtype in [DType::INT8, DType::UINT8] {
+        let c = |v: i64| PrimExpr::int(v, dtype);
+        for d in [1, 2, 3, 7, 16, 100] {
+            for op in [BinaryOp::FloorDiv, BinaryOp::FloorMod, BinaryOp::Div, BinaryOp::Mod] {
+                check_map(dtype, dtype, &bytes, |x| binary(op, x, c(d)));
+            }
+        }
+        check_map(dtype, dtype, &bytes, |x| PrimExpr::intrin("pow", vec![x, c(5)], dtype));
+        check_map(dtype, dtype, &bytes, |x| PrimExpr::intrin("pow", vec![c(-1), x], dtype));
+        check_map(dtype, dtype, &bytes, |x| x.unary("abs"));
+    }
+    let minus = PrimExpr::int(-3, DType::INT8);
+    check_map(DType::INT8, DType::INT8, &bytes, |x| x.clone().floordiv(&minus) + x.floormod(&minus));
+    let data = |x: PrimExpr| {
+        let divisor = x.clone().ne(PrimExpr::int(0, DType::INT8)).select(x.clone(), PrimExpr::int(5, DType::INT8));
+        PrimExpr::int(-128, DType::INT8).floordiv(divisor)
+    };
+    check_map(DType::INT8, DType::INT8, &bytes, data);
+    let fixed = [PrimExpr::int32(1 << 30), PrimExpr::int32(31), PrimExpr::int32(-2)];
+    check_map(DType::INT32, DType::INT32, &bytes, |x| {
+        PrimExpr::intrin("q_multiply_shift", [vec![x], fixed.to_vec()].concat(), DType::INT32)
+    });
+}
+
+#[test]
+fn no_intrinsic_is_left_that_machines_lack() {
+    let x = [0.3f32, -1.5, 2.0, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+    let two = PrimExpr::float(2.0, DType::FLOAT32);
+    check_map(DType::FLOAT32, DType::FLOAT32, &x, |x| {
+        PrimExpr::intrin("pow", vec![x.clone(), two.clone()], DType::FLOAT32) + x.floormod(&two)
+    });
+    let func = crate::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, |x| {
+        ["exp", "tanh", "erf", "sin", "log1p", "sigmoid", "round", "rsqrt"].into_iter().fold(x, |x, f| x.unary(f))
+    });
+    let kernel = lower(&func, &Target::avx512()).unwrap();
+    let known = ["fma", "sqrt", "fabs", "nearbyint", "trunc", "reinterpret", "if_then_else", "vector_any"];
+    kernel.func.body.walk(&mut |s| {
+        s.each_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let PrimKind::Call(call) = e.kind() {
+                    let hammock_ir::prim::PrimCallee::Intrin(name) = &call.callee else { panic!() };
+                    assert!(
+                        known.contains(&name.as_str()) || name.starts_with("bitwise_") || name.starts_with("shift_"),
+                        "{name}"
+                    );
+                }
+            })
+        })
+    });
+}

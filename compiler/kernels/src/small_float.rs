@@ -1,4 +1,4 @@
-//! Floats of 8, 6 and 4 bits: one description a format, one encoder and decoder for all.
+//! Floats of 16 bits and fewer: one description a format, one encoder and decoder for all.
 
 use hammock_ir::DType;
 use hammock_runtime::value::dtype_code as code;
@@ -6,16 +6,21 @@ use hammock_runtime::value::dtype_code as code;
 /// How a small float is laid out: sign (if any), exponent, mantissa.
 #[derive(Clone, Copy)]
 pub struct Format {
-    exponent_bits: u32,
-    mantissa_bits: u32,
-    bias: i32,
-    signed: bool,
-    special: Special,
+    /// Bits of the exponent.
+    pub exponent_bits: u32,
+    /// Bits of the mantissa.
+    pub mantissa_bits: u32,
+    /// What is added to exponents to store them.
+    pub bias: i32,
+    /// Whether the highest bit is a sign.
+    pub signed: bool,
+    /// Which codes are not finite numbers.
+    pub special: Special,
 }
 
 /// Which codes are not finite numbers.
 #[derive(Clone, Copy, PartialEq)]
-enum Special {
+pub enum Special {
     /// The highest exponent holds infinity and NaN, as in IEEE 754.
     Ieee,
     /// All ones is NaN, there is no infinity.
@@ -26,7 +31,11 @@ enum Special {
     None,
 }
 
-/// The format of a dtype, if it is a small float.
+/// IEEE half precision.
+pub const FLOAT16: Format =
+    Format { exponent_bits: 5, mantissa_bits: 10, bias: 15, signed: true, special: Special::Ieee };
+
+/// The format of a dtype, if it is a float of 8 bits or fewer.
 pub fn format(dtype: DType) -> Option<Format> {
     let new = |exponent_bits, mantissa_bits, bias, special| {
         Some(Format { exponent_bits, mantissa_bits, bias, signed: true, special })
@@ -56,10 +65,10 @@ impl Format {
         let negative = self.signed && u32::from(bits) >> (self.exponent_bits + self.mantissa_bits) & 1 == 1;
         let sign = if negative { -1.0 } else { 1.0 };
         match self.special {
-            Special::OnesNan if magnitude == self.magnitude_mask() => f64::NAN,
+            Special::OnesNan if magnitude == self.magnitude_mask() => f64::NAN.copysign(sign),
             Special::NegativeZeroNan if magnitude == 0 && negative => f64::NAN,
             Special::Ieee if magnitude == self.infinity() => sign * f64::INFINITY,
-            Special::Ieee if magnitude > self.infinity() => f64::NAN,
+            Special::Ieee if magnitude > self.infinity() => f64::NAN.copysign(sign),
             _ => sign * self.finite(magnitude),
         }
     }
@@ -70,7 +79,7 @@ impl Format {
         let sign =
             if self.signed && value.is_sign_negative() { 1 << (self.exponent_bits + self.mantissa_bits) } else { 0 };
         if value.is_nan() || (!self.signed && value < 0.0) {
-            return self.nan() as u8;
+            return if self.special == Special::NegativeZeroNan { self.nan() } else { sign | self.nan() } as u8;
         }
         let magnitude = self.nearest(value.abs());
         let overflows = magnitude > self.largest();
@@ -116,11 +125,13 @@ impl Format {
         (1 << (self.exponent_bits + self.mantissa_bits)) - 1
     }
 
-    fn infinity(self) -> u32 {
+    /// The magnitude code of infinity, where there is one.
+    pub fn infinity(self) -> u32 {
         ((1 << self.exponent_bits) - 1) << self.mantissa_bits
     }
 
-    fn largest(self) -> u32 {
+    /// The magnitude code of the largest number.
+    pub fn largest(self) -> u32 {
         match self.special {
             Special::Ieee => self.infinity() - 1,
             Special::OnesNan => self.magnitude_mask() - 1,
@@ -128,7 +139,8 @@ impl Format {
         }
     }
 
-    fn nan(self) -> u32 {
+    /// A code that is not a number; the largest number where there is none.
+    pub fn nan(self) -> u32 {
         match self.special {
             Special::NegativeZeroNan => 1 << (self.exponent_bits + self.mantissa_bits),
             Special::Ieee => self.infinity() | 1 << (self.mantissa_bits - 1),

@@ -1,0 +1,124 @@
+//! Integer functions.
+
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, PrimKind, Var, binary},
+};
+
+fn constant(value: i64, like: &PrimExpr) -> PrimExpr {
+    PrimExpr::int(value, like.dtype().element()).broadcast(like.dtype().lanes)
+}
+
+/// Whether a divisor needs no guard: index arithmetic divides by sizes of loops that run, data may hold anything.
+pub fn is_safe(divisor: &PrimExpr) -> bool {
+    !divisor.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
+}
+
+/// Division and remainder with the machine's division towards zero. Where the divisor may be anything, by zero gives
+/// zero, and the quotient that does not fit wraps, so that no data stops the process.
+pub fn divide(op: BinaryOp, x: PrimExpr, y: PrimExpr, not_negative: bool, safe: bool) -> PrimExpr {
+    if !safe {
+        return guarded(op, x, y, not_negative);
+    }
+    match (op, not_negative) {
+        (BinaryOp::FloorDiv, true) => binary(BinaryOp::Div, x, y),
+        (BinaryOp::FloorMod, true) => binary(BinaryOp::Mod, x, y),
+        (BinaryOp::FloorDiv | BinaryOp::FloorMod, false) => match scalar_constant(&y) {
+            Some(d) if d > 0 && d & (d - 1) == 0 => by_power_of_two(op, x, &y, d),
+            _ => towards_minus_infinity(op, x, y),
+        },
+        _ => binary(op, x, y),
+    }
+}
+
+fn scalar_constant(e: &PrimExpr) -> Option<i64> {
+    match e.kind() {
+        PrimKind::Broadcast(inner) => inner.as_int(),
+        _ => e.as_int(),
+    }
+}
+
+fn by_power_of_two(op: BinaryOp, x: PrimExpr, y: &PrimExpr, divisor: i64) -> PrimExpr {
+    let dtype = x.dtype();
+    let (name, operand) = match op {
+        BinaryOp::FloorDiv => ("shift_right", i64::from(divisor.trailing_zeros())),
+        _ => ("bitwise_and", divisor - 1),
+    };
+    PrimExpr::intrin(name, vec![x, constant(operand, y)], dtype)
+}
+
+/// Lets `body` use a value several times.
+fn with(name: &'static str, value: PrimExpr, body: impl FnOnce(PrimExpr) -> PrimExpr) -> PrimExpr {
+    let var = Var::new(name, value.dtype());
+    let body = body(var.expr());
+    PrimExpr::bind(var, value, body)
+}
+
+fn towards_minus_infinity(op: BinaryOp, x: PrimExpr, y: PrimExpr) -> PrimExpr {
+    with("y", y, |y| {
+        with("x", x, |x| {
+            with("rest", binary(BinaryOp::Mod, x.clone(), y.clone()), |rest| {
+                let zero = constant(0, &rest);
+                let other_sign = rest.clone().lt(&zero).ne(y.clone().lt(&zero));
+                let corrects = rest.clone().ne(&zero).and(other_sign);
+                match op {
+                    BinaryOp::FloorMod => rest.clone() + corrects.select(y, zero),
+                    _ => {
+                        let quotient = binary(BinaryOp::Div, x, y);
+                        let one = constant(1, &rest);
+                        quotient - corrects.select(one, zero)
+                    }
+                }
+            })
+        })
+    })
+}
+
+fn guarded(op: BinaryOp, x: PrimExpr, y: PrimExpr, not_negative: bool) -> PrimExpr {
+    with("y", y, |y| {
+        with("x", x, |x| {
+            let (zero, one) = (constant(0, &y), constant(1, &y));
+            let by_zero = y.clone().eq(&zero);
+            let by_minus_one = y.clone().eq(constant(-1, &y));
+            let unusual = if y.dtype().is_uint() { by_zero.clone() } else { by_zero.clone().or(by_minus_one.clone()) };
+            let usual = divide(op, x.clone(), unusual.select(one, y.clone()), not_negative, true);
+            let negated = match op {
+                BinaryOp::Div | BinaryOp::FloorDiv => &zero - x,
+                _ => zero.clone(),
+            };
+            let value = if y.dtype().is_uint() { usual } else { by_minus_one.select(negated, usual) };
+            by_zero.select(zero, value)
+        })
+    })
+}
+
+/// Functions of one integer.
+pub fn unary(name: &str, x: &PrimExpr) -> Option<PrimExpr> {
+    let lanes = x.dtype().lanes;
+    Some(match name {
+        "abs" | "fabs" if x.dtype().is_uint() => x.clone(),
+        "abs" | "fabs" => with("x", x.clone(), |x| {
+            let zero = constant(0, &x);
+            x.clone().lt(&zero).select(zero - &x, x)
+        }),
+        "floor" | "ceil" | "trunc" | "round" | "nearbyint" => x.clone(),
+        "isnan" | "isinf" => PrimExpr::bool(false).broadcast(lanes),
+        "isfinite" => PrimExpr::bool(true).broadcast(lanes),
+        _ => return None,
+    })
+}
+
+/// The product of fixed-point numbers with `q` fraction bits, shifted left by `s` (right if negative), halves up.
+pub fn multiply_shift(x: &PrimExpr, y: &PrimExpr, q: &PrimExpr, s: &PrimExpr) -> PrimExpr {
+    let wide = DType::INT64.with_lanes(x.dtype().lanes);
+    let to = x.dtype();
+    let [x, y, q, s] = [x, y, q, s].map(|e| e.clone().cast(wide));
+    let zero = constant(0, &s);
+    let shift = |name: &'static str, a: PrimExpr, b: PrimExpr| PrimExpr::intrin(name, vec![a, b], wide);
+    let product = shift("shift_left", x, s.clone().max(&zero)) * y;
+    let right = q - s.min(&zero);
+    with("right", right, |right| {
+        let half = shift("shift_left", constant(1, &right), right.clone() - constant(1, &right));
+        shift("shift_right", product + half, right).cast(to)
+    })
+}

@@ -1,0 +1,194 @@
+//! What machines do not have becomes what they have.
+//!
+//! In: flat code with any intrinsic and any float dtype. Out: arithmetic on bools, integers, float32 and float64 with
+//! the intrinsics that `math` leaves, and on request loads, stores and conversions of float16. Narrow floats compute in
+//! float32 from load to store: their rounding happens where a value is stored or explicitly cast.
+
+mod integer;
+mod narrow;
+mod power;
+
+use crate::{
+    Target,
+    error::Reason,
+    index::Simplifier,
+    math::{self, Machine},
+};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Var, binary},
+    tir::{Buffer, Param, Stmt, StmtKind},
+};
+use rustc_hash::FxHashMap;
+
+/// Rewrites a body and the parameters it is over. `sizes` are variables known not to be negative.
+///
+/// # Errors
+/// When a dtype has no representation.
+pub fn legalize(body: Stmt, params: &mut [Param], sizes: &[Var], target: &Target) -> Result<Stmt, Reason> {
+    let mut simplifier = Simplifier::default();
+    sizes.iter().for_each(|v| simplifier.at_least(v, 0));
+    let mut legalizer = Legalizer {
+        machine: Machine { fma: target.fma, rounds: target.rounds },
+        float16: target.float16,
+        simplifier,
+        vars: FxHashMap::default(),
+        buffers: FxHashMap::default(),
+        failed: None,
+    };
+    for param in params {
+        param.var = legalizer.carry(&param.var);
+    }
+    let body = legalizer.stmt(body);
+    legalizer.failed.map_or(Ok(body), Err)
+}
+
+struct Legalizer {
+    machine: Machine,
+    float16: bool,
+    simplifier: Simplifier,
+    /// Variables of narrow floats and the float32 ones that stand for them.
+    vars: FxHashMap<Var, Var>,
+    /// Buffers of narrow floats and those of their bits.
+    buffers: FxHashMap<Buffer, Buffer>,
+    failed: Option<Reason>,
+}
+
+impl Legalizer {
+    fn stmt(&mut self, stmt: Stmt) -> Stmt {
+        let span = stmt.span;
+        let kind = match stmt.kind {
+            StmtKind::Seq(stmts) => StmtKind::Seq(stmts.into_iter().map(|s| self.stmt(s)).collect()),
+            StmtKind::For(mut l) => {
+                self.simplifier.learn(&l.var, &l.min, &l.extent);
+                l.min = self.expr(&l.min);
+                l.extent = self.expr(&l.extent);
+                l.step = l.step.map(|s| self.expr(&s));
+                l.body = self.stmt(l.body);
+                StmtKind::For(l)
+            }
+            StmtKind::While(e, body) => StmtKind::While(self.expr(&e), Box::new(self.stmt(*body))),
+            StmtKind::If(e, then, otherwise) => {
+                let otherwise = otherwise.map(|s| Box::new(self.stmt(*s)));
+                StmtKind::If(self.expr(&e), Box::new(self.stmt(*then)), otherwise)
+            }
+            StmtKind::Store { buffer, indices, value, predicate } => StmtKind::Store {
+                indices: indices.iter().map(|i| self.expr(i)).collect(),
+                value: self.stored(&value, buffer.dtype),
+                predicate: predicate.map(|p| self.expr(&p)),
+                buffer: self.buffer(&buffer),
+            },
+            StmtKind::Evaluate(e) => StmtKind::Evaluate(self.expr(&e)),
+            StmtKind::Bind(var, value) => StmtKind::Bind(self.carry(&var), self.expr(&value)),
+            StmtKind::Alloc(buffer, attrs) => StmtKind::Alloc(self.buffer(&buffer), attrs),
+            StmtKind::Decl(buffer) => StmtKind::Decl(self.buffer(&buffer)),
+            StmtKind::Assert(e, kind, message) => StmtKind::Assert(self.expr(&e), kind, message),
+            StmtKind::Return(e) => StmtKind::Return(self.expr(&e)),
+            StmtKind::Attr { node, key, value, body } => {
+                StmtKind::Attr { node, key, value: self.expr(&value), body: Box::new(self.stmt(*body)) }
+            }
+            kind @ (StmtKind::Block(_) | StmtKind::Break | StmtKind::Continue) => kind,
+        };
+        Stmt { kind, span }
+    }
+
+    /// An expression in the dtype it is computed in.
+    fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
+        let dtype = narrow::carrier(e.dtype());
+        match e.kind() {
+            PrimKind::Var(v) => self.vars.get(v).map_or_else(|| e.clone(), Var::expr),
+            PrimKind::Float(v) => PrimExpr::float(crate::interp::round_to(*v, e.dtype()), dtype),
+            PrimKind::Load(buffer, indices, mask) => {
+                let indices = indices.iter().map(|i| self.expr(i)).collect();
+                let mask = mask.as_ref().map(|m| self.expr(m));
+                let bits = PrimExpr::load_masked(&self.buffer(buffer), indices, mask);
+                self.loaded(bits, buffer.dtype)
+            }
+            PrimKind::Cast(value) => self.cast(value, e.dtype()),
+            PrimKind::Let(var, value, body) => {
+                let value = self.expr(value);
+                PrimExpr::bind(self.carry(var), value, self.expr(body))
+            }
+            PrimKind::Binary(op, a, b) => self.binary(*op, a, b),
+            PrimKind::Call(call) => self.call(call, e, dtype),
+            _ if dtype != e.dtype() => {
+                let mapped = e.map_children(&mut |c| self.expr(c));
+                PrimExpr::new(mapped.kind().clone(), dtype)
+            }
+            _ => e.map_children(&mut |c| self.expr(c)),
+        }
+    }
+
+    fn cast(&mut self, value: &PrimExpr, to: DType) -> PrimExpr {
+        let carried = self.expr(value);
+        if narrow::is_narrow(to) {
+            let single = carried.cast(narrow::carrier(to));
+            return self.rounded(single, to);
+        }
+        if to.is_bool() && !value.dtype().is_bool() {
+            let zero = PrimExpr::constant(0.0, carried.dtype().element()).broadcast(to.lanes);
+            return carried.ne(zero);
+        }
+        carried.cast(to)
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+        let (x, y) = (self.expr(a), self.expr(b));
+        let floating = x.dtype().is_floating();
+        match op {
+            BinaryOp::FloorDiv if floating => self.rounding("floor", x / y),
+            BinaryOp::FloorMod if floating => {
+                let quotient = self.rounding("floor", &x / &y);
+                x - quotient * y
+            }
+            BinaryOp::Mod if floating => self.math("fmod", &[x, y]),
+            BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod if !floating => {
+                let (not_negative, safe) = (self.not_negative(a) && self.not_negative(b), integer::is_safe(b));
+                integer::divide(op, x, y, not_negative, safe)
+            }
+            _ => binary(op, x, y),
+        }
+    }
+
+    fn not_negative(&self, e: &PrimExpr) -> bool {
+        e.dtype().is_uint() || e.dtype().is_scalar() && e.dtype().is_int() && self.simplifier.is_not_negative(e)
+    }
+
+    fn call(&mut self, call: &PrimCall, e: &PrimExpr, dtype: DType) -> PrimExpr {
+        let PrimCallee::Intrin(name) = &call.callee else { return e.map_children(&mut |c| self.expr(c)) };
+        let from = call.args.first().map_or(dtype, PrimExpr::dtype);
+        if name == "reinterpret" && (narrow::is_narrow(from) || narrow::is_narrow(e.dtype())) {
+            return self.reinterpret(&call.args[0], e.dtype());
+        }
+        let args: Vec<PrimExpr> = call.args.iter().map(|a| self.expr(a)).collect();
+        match (name.as_str(), args.as_slice()) {
+            ("likely", [value]) => value.clone(),
+            ("assume" | "undef", _) => PrimExpr::int32(0),
+            ("pow", [x, y]) => power::pow(x, y).unwrap_or_else(|| self.math("pow", &args)),
+            ("fma", [a, b, c]) if !self.machine.fma || !dtype.is_floating() => a * b + c,
+            ("q_multiply_shift", [x, y, q, s]) => integer::multiply_shift(x, y, q, s),
+            (unary, [x]) if !x.dtype().is_floating() => {
+                integer::unary(unary, x).unwrap_or_else(|| self.plain(call, args, dtype))
+            }
+            ("abs", [x]) => x.clone().unary("fabs"),
+            (_, args) if dtype.is_floating() || from.is_floating() => {
+                let expanded = math::expand(name, args, self.machine);
+                expanded.unwrap_or_else(|| self.plain(call, args.to_vec(), dtype))
+            }
+            _ => self.plain(call, args, dtype),
+        }
+    }
+
+    fn plain(&self, call: &PrimCall, args: Vec<PrimExpr>, dtype: DType) -> PrimExpr {
+        PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), dtype)
+    }
+
+    fn math(&self, name: &'static str, args: &[PrimExpr]) -> PrimExpr {
+        let dtype = args[0].dtype();
+        math::expand(name, args, self.machine).unwrap_or_else(|| PrimExpr::intrin(name, args.to_vec(), dtype))
+    }
+
+    fn rounding(&self, name: &'static str, x: PrimExpr) -> PrimExpr {
+        if self.machine.rounds { x.unary(name) } else { self.math(name, &[x]) }
+    }
+}

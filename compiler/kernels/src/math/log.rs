@@ -1,0 +1,131 @@
+//! Logarithms: `x = 2^e m` with `m` between the roots of 1/2 and 2, so that nothing cancels.
+
+use super::{Scope, choice::Choice};
+use hammock_ir::PrimExpr;
+
+/// (log(1 + f) - f) / f^2 for sqrt(1/2) <= 1 + f <= sqrt(2).
+const LOG_SINGLE: [f64; 9] = [
+    -0.49999988079071045,
+    0.33333325386047363,
+    -0.2500160336494446,
+    0.20001961290836334,
+    -0.16608592867851257,
+    0.14182166755199432,
+    -0.13247601687908173,
+    0.12902988493442535,
+    -0.07607802748680115,
+];
+/// log2(1 + f) / f.
+const LOG2_SINGLE: [f64; 10] = [
+    1.4426950216293335,
+    -0.7213475108146667,
+    0.48090219497680664,
+    -0.36068832874298096,
+    0.2883917987346649,
+    -0.2396480143070221,
+    0.2073724865913391,
+    -0.1934615969657898,
+    0.17172785103321075,
+    -0.08794283866882324,
+];
+/// (log((1 + s) / (1 - s)) - 2 s) / s^3 over s^2.
+const LOG_DOUBLE: [f64; 7] = [
+    0.666666666666674,
+    0.39999999999377367,
+    0.28571428751345346,
+    0.22222197589207113,
+    0.1818361867566931,
+    0.15312581697592031,
+    0.14811394681277312,
+];
+
+const LN_2: (f64, f64) = (0.6931471803691238, 1.9082149292705877e-10);
+const LN_2_SINGLE: (f64, f64) = (0.693145751953125, 1.428606820309417e-06);
+const LOG10_2: (f64, f64) = (0.3010299955494702, 1.1451100898021838e-10);
+
+/// `m` and `e` (as a float) of a positive number, denormal ones included.
+pub(super) fn split(s: &mut Scope, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
+    let (least, shift) = if s.is_single() { (f64::from(f32::MIN_POSITIVE), 23) } else { (f64::MIN_POSITIVE, 54) };
+    let tiny = s.name("tiny", x.is_lt(s.c(least)));
+    let normal = tiny.pick(x * s.c(2f64.powi(shift)), x.clone());
+    let bits = s.bits(&normal);
+    let bits = s.name("bits", bits);
+    let root_of_half = if s.is_single() { 0x3f35_04f3 } else { 0x3fe6_a09e_667f_3bcd };
+    let exponent = s.bitwise("shift_right", &(&bits - s.i(root_of_half)), s.i(s.mantissa_bits()));
+    let exponent = s.name("exponent", exponent);
+    let m = s.float(bits - s.bitwise("shift_left", &exponent, s.i(s.mantissa_bits())));
+    let m = s.name("m", m);
+    let correction = tiny.pick(s.c(f64::from(shift)), s.c(0.0));
+    let e = exponent.cast(s.dtype) - correction;
+    (m, s.name("e", e))
+}
+
+/// The value for a finite positive `x`, corrected for all others.
+fn with_limits(s: &mut Scope, x: &PrimExpr, value: PrimExpr) -> PrimExpr {
+    let value = x.is_eq(s.c(f64::INFINITY)).pick(x.clone(), value);
+    let value = x.is_eq(s.c(0.0)).pick(s.c(f64::NEG_INFINITY), value);
+    x.is_ge(s.c(0.0)).pick(value, s.c(f64::NAN))
+}
+
+/// `log x`.
+pub fn log(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    let (m, e) = split(s, x);
+    let value = if s.is_single() {
+        let f = s.name("f", m - s.c(1.0));
+        let p = s.poly(&f, &LOG_SINGLE);
+        let rest = s.fma(&e, &s.c(LN_2_SINGLE.1), &(p * (&f * &f)));
+        s.fma(&e, &s.c(LN_2_SINGLE.0), &(rest + f))
+    } else {
+        let (f, rest) = log_parts(s, &m);
+        let rest = s.fma(&e, &s.c(LN_2.1), &rest);
+        s.fma(&e, &s.c(LN_2.0), &(f + rest))
+    };
+    with_limits(s, x, value)
+}
+
+/// `log m = f + rest`, in float64, with `f = m - 1` exact.
+fn log_parts(s: &mut Scope, m: &PrimExpr) -> (PrimExpr, PrimExpr) {
+    let f = s.name("f", m - s.c(1.0));
+    let ratio = s.name("s", &f / (&f + s.c(2.0)));
+    let z = s.name("z", &ratio * &ratio);
+    let tail = s.poly(&z, &LOG_DOUBLE) * &z;
+    let half_square = s.name("h", (&f * &f) * s.c(0.5));
+    let rest = s.fma(&ratio, &(&half_square + tail), &s.neg(&half_square));
+    (f, s.name("rest", rest))
+}
+
+/// `log2 x`.
+pub fn log2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    let (m, e) = split(s, x);
+    let value = if s.is_single() {
+        let f = s.name("f", m - s.c(1.0));
+        let p = s.poly(&f, &LOG2_SINGLE);
+        s.fma(&p, &f, &e)
+    } else {
+        let (f, rest) = log_parts(s, &m);
+        // 1 / ln 2 in two parts, the first short, so that its product with f loses nothing that counts.
+        let log_m = s.name("log", &f + rest);
+        s.fma(&log_m, &s.c(std::f64::consts::LOG2_E), &e)
+    };
+    with_limits(s, x, value)
+}
+
+/// `log10 x`, in float64.
+pub fn log10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    let (m, e) = split(s, x);
+    let (f, rest) = log_parts(s, &m);
+    let small = s.fma(&e, &s.c(LOG10_2.1), &((f + rest) * s.c(std::f64::consts::LOG10_E)));
+    let value = s.fma(&e, &s.c(LOG10_2.0), &small);
+    with_limits(s, x, value)
+}
+
+/// `log(1 + x)`, in float64: the logarithm of the rounded sum, corrected by what the sum lost.
+pub fn log1p(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    let sum = s.name("sum", x + s.c(1.0));
+    let lost = s.name("lost", (x - (&sum - s.c(1.0))) / &sum);
+    let value = log(s, &sum) + lost;
+    let ordinary = s.abs(x).is_ge(s.c(f64::MIN_POSITIVE)).and(sum.is_gt(s.c(0.0))).and(x.is_lt(s.c(f64::INFINITY)));
+    let edge = x.is_eq(s.c(-1.0)).pick(s.c(f64::NEG_INFINITY), x.clone());
+    let edge = x.is_lt(s.c(-1.0)).pick(s.c(f64::NAN), edge);
+    ordinary.pick(value, edge)
+}

@@ -1,0 +1,36 @@
+//! Rounding to integers.
+
+use super::{Scope, choice::Choice};
+use hammock_ir::PrimExpr;
+
+/// The nearest integer, halves away from zero.
+pub fn round(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    // Just below a half, so that the largest number below one half does not round up to one in the sum.
+    let half = s.c(if s.is_single() { f64::from(0.5f32.next_down()) } else { 0.5f64.next_down() });
+    let half = s.copy_sign(&half, x);
+    let value = s.truncate(&(x + half));
+    // A zero keeps its sign.
+    s.copy_sign(&value, x)
+}
+
+/// Rounding on machines that cannot: through the bits that fall off when a large number is added, or an integer.
+pub fn emulate(s: &mut Scope, name: &str, x: &PrimExpr) -> PrimExpr {
+    let limit = if s.is_single() { 8_388_608.0 } else { 4_503_599_627_370_496.0 };
+    let a = s.name("a", s.abs(x));
+    let nearest = (&a + s.c(limit)) - s.c(limit);
+    let nearest = s.name("nearest", nearest);
+    let towards_zero = nearest.is_gt(&a).pick(&nearest - s.c(1.0), nearest.clone());
+    let towards_zero = s.name("whole", towards_zero);
+    let differs = s.name("differs", towards_zero.is_ne(&a));
+    let away = &towards_zero + s.c(1.0);
+    let negative = s.name("negative", s.is_negative(x));
+    let magnitude = match name {
+        "nearbyint" => nearest,
+        "trunc" => towards_zero,
+        "floor" => differs.and(negative).pick(away, towards_zero),
+        _ => differs.and(negative.not()).pick(away, towards_zero),
+    };
+    let value = s.copy_sign(&magnitude, x);
+    // Large numbers are whole; NaN is neither.
+    a.is_lt(s.c(limit)).pick(value, x.clone())
+}

@@ -1,0 +1,205 @@
+//! Building expressions that use values several times: a scope names values and wraps the result in their bindings.
+
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, Var, binary},
+};
+
+/// What the machine can do in one instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// `a * b + c` with one rounding.
+    pub fma: bool,
+    /// Rounding to integers: `floor`, `ceil`, `trunc`, `nearbyint`.
+    pub rounds: bool,
+}
+
+/// An expression under construction, of float32 or float64 with some number of lanes.
+pub struct Scope {
+    /// The dtype of values, lanes included.
+    pub dtype: DType,
+    /// What the machine can do.
+    pub machine: Machine,
+    names: Vec<(Var, PrimExpr)>,
+}
+
+impl Scope {
+    /// A scope for values of a dtype.
+    pub fn new(dtype: DType, machine: Machine) -> Self {
+        Scope { dtype, machine, names: Vec::new() }
+    }
+
+    /// Whether values are float32.
+    pub fn is_single(&self) -> bool {
+        self.dtype.bits == 32
+    }
+
+    /// Runs `f` in a scope of float64 values that names into this one.
+    pub fn in_double<T>(&mut self, f: impl FnOnce(&mut Scope) -> T) -> T {
+        let dtype = self.dtype;
+        self.dtype = DType::FLOAT64.with_lanes(dtype.lanes);
+        let result = f(self);
+        self.dtype = dtype;
+        result
+    }
+
+    /// The expression, below the bindings of all names given since the scope began.
+    pub fn finish(self, result: PrimExpr) -> PrimExpr {
+        self.names.into_iter().rev().fold(result, |body, (var, value)| PrimExpr::bind(var, value, body))
+    }
+
+    /// An expression built in an inner scope: its names are bound inside it, so it can stand on one side of a choice.
+    pub fn nested(&mut self, f: impl FnOnce(&mut Scope) -> PrimExpr) -> PrimExpr {
+        let outer = std::mem::take(&mut self.names);
+        let result = f(self);
+        let inner = std::mem::replace(&mut self.names, outer);
+        Scope { names: inner, ..Scope::new(self.dtype, self.machine) }.finish(result)
+    }
+
+    /// Names a value, so that it is computed once.
+    pub fn name(&mut self, name: &'static str, value: PrimExpr) -> PrimExpr {
+        if value.as_var().is_some() {
+            return value;
+        }
+        let var = Var::new(name, value.dtype());
+        self.names.push((var.clone(), value));
+        var.expr()
+    }
+
+    /// A float constant in each lane.
+    pub fn c(&self, value: f64) -> PrimExpr {
+        PrimExpr::float(value, self.dtype.element()).broadcast(self.dtype.lanes)
+    }
+
+    /// The integer dtype of the same width.
+    pub fn int_type(&self) -> DType {
+        DType::int(self.dtype.bits).with_lanes(self.dtype.lanes)
+    }
+
+    /// An integer constant of the same width in each lane.
+    pub fn i(&self, value: i64) -> PrimExpr {
+        PrimExpr::int(value, self.int_type().element()).broadcast(self.dtype.lanes)
+    }
+
+    /// The bits of a float as an integer.
+    pub fn bits(&self, x: &PrimExpr) -> PrimExpr {
+        PrimExpr::intrin("reinterpret", vec![x.clone()], self.int_type())
+    }
+
+    /// The float with these bits.
+    pub fn float(&self, bits: PrimExpr) -> PrimExpr {
+        PrimExpr::intrin("reinterpret", vec![bits], self.dtype)
+    }
+
+    /// `a op b` for a bit operation or shift.
+    pub fn bitwise(&self, op: &'static str, a: &PrimExpr, b: PrimExpr) -> PrimExpr {
+        let dtype = a.dtype();
+        PrimExpr::intrin(op, vec![a.clone(), b], dtype)
+    }
+
+    /// Bits of the mantissa that are stored.
+    pub fn mantissa_bits(&self) -> i64 {
+        if self.is_single() { 23 } else { 52 }
+    }
+
+    /// What is added to exponents to store them.
+    pub fn bias(&self) -> i64 {
+        if self.is_single() { 127 } else { 1023 }
+    }
+
+    /// `2^n` for an integer within the range of normal exponents.
+    pub fn power_of_two(&self, n: PrimExpr) -> PrimExpr {
+        let exponent = n + self.i(self.bias());
+        self.float(self.bitwise("shift_left", &exponent, self.i(self.mantissa_bits())))
+    }
+
+    /// `a * b + c`, rounded once where the machine can.
+    pub fn fma(&self, a: &PrimExpr, b: &PrimExpr, c: &PrimExpr) -> PrimExpr {
+        if self.machine.fma {
+            return PrimExpr::intrin("fma", vec![a.clone(), b.clone(), c.clone()], self.dtype);
+        }
+        a * b + c
+    }
+
+    /// A polynomial in `x`, coefficients from the constant upwards.
+    pub fn poly(&mut self, x: &PrimExpr, coefficients: &[f64]) -> PrimExpr {
+        let mut terms = coefficients.iter().rev().map(|c| self.c(*c)).collect::<Vec<_>>().into_iter();
+        let first = terms.next().unwrap_or_else(|| self.c(0.0));
+        terms.fold(first, |sum, c| self.fma(&sum, x, &c))
+    }
+
+    /// `|x|`.
+    pub fn abs(&self, x: &PrimExpr) -> PrimExpr {
+        x.clone().unary("fabs")
+    }
+
+    /// `-x`, also of zero.
+    pub fn neg(&self, x: &PrimExpr) -> PrimExpr {
+        let bits = self.bitwise("bitwise_xor", &self.bits(x), self.i(self.sign_bit()));
+        self.float(bits)
+    }
+
+    /// The smaller of `x` and a bound; NaN stays.
+    pub fn at_most(&self, x: &PrimExpr, bound: f64) -> PrimExpr {
+        binary(BinaryOp::Min, self.c(bound), x.clone())
+    }
+
+    /// The larger of `x` and a bound; NaN stays.
+    pub fn at_least(&self, x: &PrimExpr, bound: f64) -> PrimExpr {
+        binary(BinaryOp::Max, self.c(bound), x.clone())
+    }
+
+    /// The nearest integer, as a float.
+    pub fn nearest(&mut self, x: &PrimExpr) -> PrimExpr {
+        if self.machine.rounds { x.clone().unary("nearbyint") } else { super::round::emulate(self, "nearbyint", x) }
+    }
+
+    /// The integer part, as a float.
+    pub fn truncate(&mut self, x: &PrimExpr) -> PrimExpr {
+        if self.machine.rounds { x.clone().unary("trunc") } else { super::round::emulate(self, "trunc", x) }
+    }
+
+    /// The magnitude of `x` with the sign of `y`.
+    pub fn copy_sign(&mut self, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
+        let sign = self.bitwise("bitwise_and", &self.bits(y), self.i(self.sign_bit()));
+        let magnitude = self.bitwise("bitwise_and", &self.bits(x), self.i(!self.sign_bit()));
+        self.float(self.bitwise("bitwise_or", &magnitude, sign))
+    }
+
+    /// Whether the sign bit is set, also of zeroes and NaNs.
+    pub fn is_negative(&self, x: &PrimExpr) -> PrimExpr {
+        self.bits(x).lt(self.i(0))
+    }
+
+    /// A product of float64 numbers, well below overflow, as a sum of its rounded value and the rest.
+    pub fn two_product(&mut self, a: &PrimExpr, b: &PrimExpr) -> (PrimExpr, PrimExpr) {
+        let high = self.name("high", a * b);
+        if self.machine.fma {
+            let low = self.fma(a, b, &self.neg(&high));
+            return (high, self.name("low", low));
+        }
+        let ((a1, a0), (b1, b0)) = (self.halves(a), self.halves(b));
+        let low = ((&a1 * &b1 - &high) + &a1 * &b0 + &a0 * &b1) + a0 * b0;
+        (high, self.name("low", low))
+    }
+
+    /// A sum as its rounded value and the rest.
+    pub fn two_sum(&mut self, a: &PrimExpr, b: &PrimExpr) -> (PrimExpr, PrimExpr) {
+        let sum = self.name("sum", a + b);
+        let part = self.name("part", &sum - a);
+        let rest = (a - (&sum - &part)) + (b - &part);
+        (sum, self.name("rest", rest))
+    }
+
+    /// A float64 well below overflow as a sum of two halves whose products are exact (Dekker 1971).
+    fn halves(&mut self, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
+        let scaled = self.name("scaled", x * self.c(134_217_729.0));
+        let high = self.name("half", &scaled - (&scaled - x));
+        let low = self.name("half", x - &high);
+        (high, low)
+    }
+
+    fn sign_bit(&self) -> i64 {
+        if self.is_single() { i64::from(i32::MIN) } else { i64::MIN }
+    }
+}

@@ -1,0 +1,248 @@
+//! Each expansion against the library's function in float64, over all magnitudes and at every edge.
+
+use super::*;
+use crate::interp::{Value, evaluate};
+use hammock_ir::prim::Var;
+
+const MACHINES: [Machine; 2] = [Machine { fma: true, rounds: true }, Machine { fma: false, rounds: false }];
+
+/// The value of a function of floats, through its expansion if there is a machine, else through the library.
+struct Function {
+    vars: Vec<Var>,
+    body: PrimExpr,
+}
+
+impl Function {
+    fn library(name: &'static str, operands: usize) -> Self {
+        let vars: Vec<Var> = (0..operands).map(|_| Var::new("x", DType::FLOAT64)).collect();
+        let body = PrimExpr::intrin(name, vars.iter().map(Var::expr).collect(), DType::FLOAT64);
+        Function { vars, body }
+    }
+
+    fn expanded(name: &str, operands: usize, dtype: DType, machine: Machine) -> Self {
+        let vars: Vec<Var> = (0..operands).map(|_| Var::new("x", dtype)).collect();
+        let args: Vec<PrimExpr> = vars.iter().map(Var::expr).collect();
+        let body = expand(name, &args, machine).unwrap();
+        Function { vars, body }
+    }
+
+    fn at(&self, args: &[f64]) -> f64 {
+        let values: Vec<_> = self.vars.iter().cloned().zip(args.iter().map(|v| Value::Float(*v))).collect();
+        match evaluate(&self.body, &values).unwrap() {
+            Value::Float(v) => v,
+            Value::Int(v) => v as f64,
+            other => panic!("{other}"),
+        }
+    }
+}
+
+/// The distance of two numbers in units of the last place of the exact one.
+fn ulps(actual: f64, exact: f64, dtype: DType) -> f64 {
+    let rounded = if dtype.bits == 32 { f64::from(exact as f32) } else { exact };
+    if actual.is_nan() && exact.is_nan() || actual == rounded && actual.is_sign_negative() == exact.is_sign_negative() {
+        return 0.0;
+    }
+    if actual == exact || !actual.is_finite() || !rounded.is_finite() {
+        // Next to overflow the exact value decides.
+        let largest = if dtype.bits == 32 { f64::from(f32::MAX) } else { f64::MAX };
+        let near = actual.abs().min(exact.abs()) >= largest * 0.9999999 && actual.signum() == exact.signum();
+        return if near { 1.0 } else { f64::INFINITY };
+    }
+    let (digits, least) = if dtype.bits == 32 { (23, -149) } else { (52, -1074) };
+    let exponent = (rounded.abs().max(f64::MIN_POSITIVE).log2().floor() as i32 - digits).max(least);
+    let unit = if exponent < -1022 { f64::from_bits(1 << (exponent + 1074)) } else { 2f64.powi(exponent) };
+    (actual - exact).abs() / unit
+}
+
+/// Numbers of all magnitudes and signs, denser around one, and the edges of the format.
+fn samples(dtype: DType, count: u64) -> Vec<f64> {
+    let single = dtype.bits == 32;
+    let round = |v: f64| if single { f64::from(v as f32) } else { v };
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut values = Vec::new();
+    for i in 0..count {
+        let bits = random();
+        let any = if single { f64::from(f32::from_bits(bits as u32)) } else { f64::from_bits(bits) };
+        let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
+        let scale = [1.0, 1e-3, 4.0, 20.0, 100.0, 750.0, 1e5, 1e9][i as usize % 8];
+        values.extend([any, round((unit - 0.5) * scale), round(1.0 + (unit - 0.5) * 0.01 * scale.min(100.0))]);
+    }
+    let least = if single { f64::from(f32::from_bits(1)) } else { f64::from_bits(1) };
+    let normal = if single { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
+    let largest = if single { f64::from(f32::MAX) } else { f64::MAX };
+    let pi = std::f64::consts::PI;
+    let edges = [
+        0.0,
+        least,
+        least * 5.0,
+        normal,
+        normal * 1.5,
+        largest,
+        f64::INFINITY,
+        1.0,
+        0.5,
+        1.5,
+        2.5,
+        2.0,
+        3.0,
+        0.6,
+        0.95,
+        round(1.0 + 1e-7),
+        round(1.0 - 1e-7),
+        88.0,
+        88.72,
+        88.73,
+        89.4,
+        103.9,
+        104.1,
+        709.7,
+        709.79,
+        710.4,
+        745.1,
+        746.0,
+        127.0,
+        128.0,
+        149.5,
+        1023.5,
+        1074.5,
+        22.0,
+        8388607.5,
+        8388608.5,
+        4503599627370495.5,
+        6381956970095103.0 * 2.0,
+        6134899525417045.0,
+        round(pi),
+        round(pi / 2.0),
+        round(pi / 4.0),
+        round(100.0 * pi),
+        1e22,
+        134217729.0,
+        1048577.0,
+    ];
+    values.extend(edges.iter().flat_map(|v| [round(*v), -round(*v)]));
+    values.push(f64::NAN);
+    values
+}
+
+fn check_unary(name: &'static str, single: f64, double: f64) {
+    let library = Function::library(name, 1);
+    for (dtype, bound) in [(DType::FLOAT32, single), (DType::FLOAT64, double)] {
+        for machine in MACHINES {
+            let function = Function::expanded(name, 1, dtype, machine);
+            let count = if machine.fma { 400 } else { 100 };
+            let errors =
+                samples(dtype, count).into_iter().map(|x| (ulps(function.at(&[x]), library.at(&[x]), dtype), x));
+            let (worst, x) = errors.fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+            let (actual, exact) = (function.at(&[x]), library.at(&[x]));
+            assert!(worst <= bound, "{name} {dtype} {machine:?}: {worst} at {x:e}: {actual:e}, exactly {exact:e}");
+        }
+    }
+}
+
+fn check_binary(name: &'static str, single: f64, double: f64) {
+    let library = Function::library(name, 2);
+    for (dtype, bound) in [(DType::FLOAT32, single), (DType::FLOAT64, double)] {
+        let some = samples(dtype, 40);
+        for machine in MACHINES {
+            let function = Function::expanded(name, 2, dtype, machine);
+            for (i, x) in some.iter().enumerate() {
+                for y in some.iter().skip(i % 7).step_by(7) {
+                    let (actual, exact) = (function.at(&[*x, *y]), library.at(&[*x, *y]));
+                    let error = ulps(actual, exact, dtype);
+                    assert!(error <= bound, "{name}({x:e}, {y:e}) {dtype}: {error}, {actual:e}, exactly {exact:e}");
+                }
+            }
+        }
+    }
+}
+
+macro_rules! bounds {
+    ($($test:ident: $check:ident $($name:literal $single:literal $double:literal),+;)*) => {
+        $(#[test] fn $test() { $($check($name, $single, $double);)+ })*
+    };
+}
+
+// The library's own float64 results may be off by one unit.
+bounds! {
+    exponentials: check_unary "exp" 2.0 2.0, "exp2" 2.0 2.0, "exp10" 1.0 4.0, "expm1" 1.0 4.0;
+    logarithms: check_unary "log" 2.0 2.0, "log2" 2.0 2.0, "log10" 1.0 4.0, "log1p" 1.0 4.0;
+    trigonometry: check_unary "sin" 2.0 2.0, "cos" 2.0 2.0, "tan" 3.0 3.0;
+    arcs: check_unary "asin" 1.0 4.0, "acos" 1.0 4.0, "atan" 1.0 4.0;
+    hyperbolic: check_unary "sinh" 1.0 4.0, "cosh" 1.0 4.0, "tanh" 2.0 3.0, "sigmoid" 2.0 3.0;
+    inverse_hyperbolic: check_unary "asinh" 1.0 4.0, "acosh" 1.0 4.0, "atanh" 1.0 4.0;
+    error_function: check_unary "erf" 2.0 3.0;
+    square_roots: check_unary "rsqrt" 2.0 2.0;
+    rounding: check_unary "round" 0.0 0.0;
+    classes: check_unary "isnan" 0.0 0.0, "isinf" 0.0 0.0, "isfinite" 0.0 0.0;
+    powers: check_binary "pow" 1.0 4.0;
+    angles: check_binary "atan2" 1.0 4.0;
+    lengths: check_binary "hypot" 1.0 4.0;
+    remainders: check_binary "fmod" 0.0 0.0;
+    signs: check_binary "copysign" 0.0 0.0;
+}
+
+#[test]
+fn emulated_rounding_is_exact() {
+    for name in ["floor", "ceil", "trunc", "nearbyint"] {
+        let library = Function::library(name, 1);
+        for dtype in [DType::FLOAT32, DType::FLOAT64] {
+            let function = Function::expanded(name, 1, dtype, MACHINES[1]);
+            for x in samples(dtype, 100) {
+                assert_eq!(ulps(function.at(&[x]), library.at(&[x]), dtype), 0.0, "{name} {x:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbours_and_scaling_follow_the_format() {
+    for dtype in [DType::FLOAT32, DType::FLOAT64] {
+        let (x, y) = (Var::new("x", dtype), Var::new("y", dtype));
+        let next = expand("nextafter", &[x.expr(), y.expr()], MACHINES[0]).unwrap();
+        let expected = PrimExpr::intrin("nextafter", vec![x.expr(), y.expr()], dtype);
+        let n = Var::new("n", DType::INT32);
+        let scaled = expand("ldexp", &[x.expr(), n.expr()], MACHINES[0]).unwrap();
+        let exact = PrimExpr::intrin("ldexp", vec![x.expr(), n.expr()], dtype);
+        let some = samples(dtype, 10);
+        for (i, a) in some.iter().enumerate() {
+            for b in some.iter().skip(i % 5).step_by(5) {
+                let values = [(x.clone(), Value::Float(*a)), (y.clone(), Value::Float(*b))];
+                let (actual, wanted) = (evaluate(&next, &values).unwrap(), evaluate(&expected, &values).unwrap());
+                assert!(actual == wanted || a.is_nan() || b.is_nan(), "nextafter({a:e}, {b:e})");
+            }
+            for power in [-3000, -1074, -1060, -149, -30, 0, 5, 127, 1023, 2000] {
+                let values = [(x.clone(), Value::Float(*a)), (n.clone(), Value::Int(power))];
+                let (actual, wanted) = (evaluate(&scaled, &values).unwrap(), evaluate(&exact, &values).unwrap());
+                assert!(actual == wanted || a.is_nan(), "ldexp({a:e}, {power}): {actual} {wanted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn vectors_take_the_long_path_only_where_a_lane_needs_it() {
+    let x = Var::new("x", DType::FLOAT32.with_lanes(4));
+    let sin = expand("sin", &[x.expr()], MACHINES[0]).unwrap();
+    for huge in [0.25f32, 1e30] {
+        let lanes = [0.5f32, huge, -2.0, 1e6];
+        let value = Value::Vector(lanes.iter().map(|v| Value::Float(f64::from(*v))).collect());
+        let Value::Vector(result) = evaluate(&sin, &[(x.clone(), value)]).unwrap() else { panic!() };
+        for (lane, result) in lanes.iter().zip(result) {
+            let Value::Float(result) = result else { panic!() };
+            assert!(ulps(result, f64::from(*lane).sin(), DType::FLOAT32) <= 2.0);
+        }
+    }
+}
+
+#[test]
+fn the_angle_nearest_to_a_quarter_turn() {
+    // The hardest case of float64 (Muller, Elementary Functions, chapter 11); libraries differ here.
+    let cos = Function::expanded("cos", 1, DType::FLOAT64, MACHINES[0]).at(&[6381956970095103.0 * 2f64.powi(797)]);
+    assert!(ulps(cos, -4.687_165_924_254_628e-19, DType::FLOAT64) <= 1.0, "{cos:e}");
+}
