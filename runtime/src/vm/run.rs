@@ -115,8 +115,8 @@ impl<'p> Registers<'p> {
         }
     }
 
-    fn clone_args(&self, args: Slots) -> Vec<Any> {
-        self.slots(args).iter().map(|slot| self.get(*slot).clone()).collect()
+    fn clone_args(&self, args: Slots) -> impl Iterator<Item = Any> {
+        self.slots(args).iter().map(|slot| self.get(*slot).clone())
     }
 
     /// Calls a function that keeps to the convention and is alive; its result goes to register `dst`, which is none
@@ -165,8 +165,7 @@ impl<'p> Registers<'p> {
             return Ok(Callee::Native(function.safe_call(), function.handle()));
         }
         let closure = program.own_closure(callee)?;
-        let mut values = self.clone_args(args.skip(2));
-        values.extend_from_slice(closure.bound());
+        let values: Vec<_> = self.clone_args(args.skip(2)).chain(closure.bound().iter().cloned()).collect();
         match &program.functions[closure.function() as usize] {
             Callable::Bytecode(body) => program.check_arity(closure.function() as usize, body, values.len())?,
             Callable::Native(_) => return Err(Error::new(kind::INTERNAL, "closures are of bytecode only")),
@@ -250,7 +249,7 @@ impl Machine {
                     }
                 }
                 Op::TailInvoke { function, args } => {
-                    let args = frame.clone_args(args);
+                    let args: Vec<_> = frame.clone_args(args).collect();
                     let dst = self.leave();
                     (frame, pc) = (self.enter(program, function, args, dst)?, 0);
                 }
@@ -281,7 +280,7 @@ impl Machine {
         &mut self,
         program: &'p Program,
         function: u32,
-        args: Vec<Any>,
+        args: impl IntoIterator<Item = Any>,
         dst: Slot,
     ) -> Result<Registers<'p>, Error> {
         let Callable::Bytecode(body) = &program.functions[function as usize] else {
@@ -294,14 +293,13 @@ impl Machine {
         }
         let mark = self.stack.mark();
         let base = self.stack.push(body.frame_size, program.options.max_stack)?;
-        let count = args.len().min(body.registers);
         // SAFETY: the frame has room for registers and pool. A none is all zeroes. The pool's values are copied
         // without a claim: the program keeps them alive while it runs.
         unsafe {
-            for (i, arg) in args.into_iter().take(count).enumerate() {
+            base.write_bytes(0, body.registers);
+            for (i, arg) in args.into_iter().take(body.registers).enumerate() {
                 base.add(i).write(arg);
             }
-            base.add(count).write_bytes(0, body.registers - count);
             base.add(body.registers).copy_from_nonoverlapping(body.pool.as_ptr(), body.pool.len());
         }
         self.frames.push(Frame { base, registers: body.registers, function, pc: 0, dst, mark });
