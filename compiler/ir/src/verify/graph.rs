@@ -1,312 +1,348 @@
-//! The rules for graphs.
+//! Graphs: scopes, effects, symbolic variables.
 
-use super::contradiction;
-use crate::{
-    Function as Global, Module, Name, PrimExpr, Span, Type,
-    prim::Var as Dim,
-    print::{dim_text, type_text},
-    relax::{Binding, Block, Body, Call, Callee, Function, Lambda, OpTable, Operand, Value, Var},
+use super::{
+    conflict::{Symbols, conflict},
+    scope::Scopes,
 };
-use hammock_syntax::{Diagnostic, codes};
-use rustc_hash::FxHashSet;
+use crate::{
+    Module, Name, PrimExpr, TensorShape, Type, prim,
+    print::type_text,
+    relax::{Binding, Block, Body, Function, Lambda, OpTable, Operand, Value, Var},
+    types::ShapeType,
+};
+use hammock_syntax::{Diagnostic, Span, codes};
 
-pub fn verify(module: &Module, name: &Name, function: &Function, ops: &dyn OpTable, found: &mut Vec<Diagnostic>) {
-    let mut verifier = Verifier {
+/// Everything that is wrong with a graph.
+pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTable) -> Vec<Diagnostic> {
+    let mut graph = Graph {
         module,
         name,
-        function,
+        f,
         ops,
-        found,
-        bound: FxHashSet::default(),
-        scope: FxHashSet::default(),
-        dims: FxHashSet::default(),
-        span: function.lambda.span,
-        pure: false,
-        dataflow: false,
+        vars: Scopes::new(),
+        symbols: Scopes::new(),
+        pure: f.lambda.pure && !f.lambda.attrs.is_true("relax.force_pure"),
+        in_dataflow: false,
+        found: Vec::new(),
     };
-    verifier.lambda(&function.lambda);
+    graph.lambda(&f.lambda);
+    graph.found
 }
 
-struct Verifier<'a> {
-    module: &'a Module,
-    name: &'a Name,
-    function: &'a Function,
-    ops: &'a dyn OpTable,
-    found: &'a mut Vec<Diagnostic>,
-    /// Every variable bound so far.
-    bound: FxHashSet<Var>,
-    /// Variables that may be used here.
-    scope: FxHashSet<Var>,
-    /// Symbolic variables that are defined here.
-    dims: FxHashSet<Dim>,
-    /// Where the binding stands.
-    span: Span,
-    /// Whether impure calls are forbidden here.
-    pure: bool,
-    dataflow: bool,
+/// A graph being verified.
+pub(super) struct Graph<'a> {
+    pub module: &'a Module,
+    pub name: &'a Name,
+    pub f: &'a Function,
+    pub ops: &'a dyn OpTable,
+    vars: Scopes<Var>,
+    symbols: Scopes<prim::Var>,
+    /// Whether the function around must not have effects.
+    pub pure: bool,
+    pub in_dataflow: bool,
+    pub found: Vec<Diagnostic>,
 }
 
-impl Verifier<'_> {
-    fn report(&mut self, code: &'static str, message: String, label: &str, help: &str) {
-        let diagnostic = Diagnostic::error(code, message);
-        let diagnostic = if self.span.is_none() { diagnostic } else { diagnostic.label(self.span, label) };
-        self.found.push(if help.is_empty() { diagnostic } else { diagnostic.help(help) });
-    }
-
+impl<'a> Graph<'a> {
     fn lambda(&mut self, lambda: &Lambda) {
-        let (pure, dataflow) = (self.pure, self.dataflow);
-        self.pure = lambda.pure && !lambda.attrs.is_true("relax.force_pure");
-        self.dataflow = false;
+        self.vars.enter();
+        self.symbols.enter();
         for param in &lambda.params {
-            self.define(*param);
-            let ty = self.function.ty(*param).clone();
-            self.define_dims(&ty);
-            self.dims.extend(self.function.scalar(*param).cloned());
+            self.define(*param, lambda.span);
+            self.define_symbols(self.ty(*param));
         }
-        let ty = self.body(&lambda.body);
-        self.span = lambda.span;
-        if let Some(why) = contradiction(&lambda.ret_ty, &ty) {
-            let message = format!("the result of `{}` contradicts its declared type: {why}", self.name);
-            let label = format!("declared as {}, found {}", type_text(&lambda.ret_ty), type_text(&ty));
-            self.report(codes::TYPE_MISMATCH, message, &label, "correct the type after `->`, or the result");
+        for param in &lambda.params {
+            self.symbols_in(self.ty(*param), self.span_of(*param, lambda.span));
         }
-        (self.pure, self.dataflow) = (pure, dataflow);
+        self.symbols_in(&lambda.ret_ty, lambda.span);
+        self.body(&lambda.body, lambda.span);
+        self.result_type(lambda);
+        self.symbols.leave();
+        self.vars.leave();
     }
 
-    /// The body's bindings, and the type of its result. What it binds is gone afterwards.
-    fn body(&mut self, body: &Body) -> Type {
-        let (scope, dims) = (self.scope.clone(), self.dims.clone());
+    /// Verifies a body in a scope that is open already, so that its result is still in sight.
+    fn body(&mut self, body: &Body, around: Span) {
         for block in &body.blocks {
-            self.block(block);
+            self.block(block, around);
         }
-        self.operand(&body.result);
-        let ty = self.function.operand_ty(self.module, &body.result);
-        (self.scope, self.dims) = (scope, dims);
-        ty
+        self.operand(&body.result, around);
     }
 
-    fn block(&mut self, block: &Block) {
-        let outer = std::mem::replace(&mut self.dataflow, block.dataflow);
+    fn block(&mut self, block: &Block, around: Span) {
+        let outside = self.in_dataflow;
+        self.in_dataflow |= block.dataflow;
         for binding in &block.bindings {
-            self.span = binding.span;
-            self.binding(binding);
+            let span = if binding.span.is_none() { around } else { binding.span };
+            self.binding(binding, span, block.dataflow);
         }
-        for binding in block.bindings.iter().filter(|b| self.function.vars[b.var].dataflow) {
-            self.scope.remove(&binding.var);
-        }
-        self.dataflow = outer;
-    }
-
-    fn binding(&mut self, binding: &Binding) {
-        if matches!(binding.value, Value::Function(_)) {
-            self.define(binding.var); // It may call itself.
-        }
-        let ty = self.value(binding);
-        let span = std::mem::replace(&mut self.span, binding.span);
-        if let Some(ty) = ty
-            && let Some(why) = contradiction(self.function.ty(binding.var), &ty)
-        {
-            let info = &self.function.vars[binding.var];
-            let message = format!("the type of `{}` contradicts its value: {why}", info.name);
-            let label = format!("annotated as {}, found {}", type_text(&info.ty), type_text(&ty));
-            self.report(codes::TYPE_MISMATCH, message, &label, "correct the annotation, or leave it out");
-        }
-        if !matches!(binding.value, Value::Function(_)) {
-            self.define(binding.var);
-        }
-        self.dims.extend(self.function.scalar(binding.var).cloned());
-        self.span = span;
-    }
-
-    fn define(&mut self, var: Var) {
-        if !self.bound.insert(var) {
-            let name = self.function.vars[var].name.clone();
-            self.report(
-                codes::BOUND_TWICE,
-                format!("variable `{name}` is bound twice"),
-                "",
-                "every binding has a variable of its own",
-            );
-        }
-        self.scope.insert(var);
-    }
-
-    fn define_dims(&mut self, ty: &Type) {
-        let mut new = Vec::new();
-        ty.each_expr(&mut |d| new.extend(d.as_var().cloned()));
-        self.dims.extend(new);
-    }
-
-    /// The type of the value, when it has one of its own.
-    fn value(&mut self, binding: &Binding) -> Option<Type> {
-        binding.value.each_operand(&mut |o| self.operand(o));
-        match &binding.value {
-            Value::Operand(o) => Some(self.function.operand_ty(self.module, o)),
-            Value::TupleGet(tuple, i) => self.member(tuple, *i),
-            Value::MatchCast(_, ty) => {
-                self.define_dims(ty);
-                Some(ty.clone())
-            }
-            Value::Call(call) => self.call(call),
-            Value::Function(lambda) => {
-                self.lambda(lambda);
-                None
-            }
-            Value::If { then, otherwise, .. } => {
-                if self.dataflow {
-                    let help = "end the block before the `if`";
-                    self.report(codes::DATAFLOW, "a dataflow block cannot branch".into(), "this `if`", help);
+        self.in_dataflow = outside;
+        if block.dataflow {
+            for binding in &block.bindings {
+                if self.info(binding.var).is_some_and(|info| info.dataflow) {
+                    self.vars.hide(&binding.var);
                 }
-                let outer = std::mem::replace(&mut self.dataflow, false);
-                let first = self.body(then);
-                let second = self.body(otherwise);
-                self.dataflow = outer;
-                let declared = self.function.ty(binding.var).clone();
-                if contradiction(&declared, &second).is_some() { Some(second) } else { Some(first) }
             }
         }
     }
 
-    fn member(&mut self, tuple: &Operand, index: usize) -> Option<Type> {
-        let ty = self.function.operand_ty(self.module, tuple);
-        match &ty {
-            Type::Tuple(members) if index < members.len() => Some(members[index].clone()),
-            Type::Any => None,
-            other => {
-                let message = format!("there is no member {index} in {}", type_text(other));
-                self.report(codes::TYPE_MISMATCH, message, "", "members are counted from 0");
-                None
+    fn binding(&mut self, binding: &Binding, span: Span, dataflow: bool) {
+        if self.info(binding.var).is_some_and(|info| info.dataflow) && !dataflow {
+            let message =
+                format!("`{}` is confined to a dataflow block, but bound outside of one", self.text(binding.var));
+            self.error(codes::DATAFLOW, message, span, "this binding").help("bind it inside a dataflow block");
+        }
+        match &binding.value {
+            Value::If { cond, then, otherwise } => self.branches(binding, cond, then, otherwise, span),
+            Value::Function(lambda) => {
+                // A nested function may call itself.
+                self.define(binding.var, span);
+                let outside = (self.pure, self.in_dataflow);
+                (self.pure, self.in_dataflow) = (lambda.pure && !lambda.attrs.is_true("relax.force_pure"), false);
+                self.lambda(lambda);
+                (self.pure, self.in_dataflow) = outside;
+                return;
             }
+            Value::MatchCast(operand, ty) => {
+                self.operand(operand, span);
+                self.define_symbols(ty);
+                self.symbols_in(ty, span);
+                self.declared_type(binding.var, ty, span);
+            }
+            value => {
+                let known = self.operands(value, span);
+                if known && let Some(ty) = self.value_type(value, span) {
+                    self.declared_type(binding.var, &ty, span);
+                }
+            }
+        }
+        self.define(binding.var, span);
+        self.symbols_in(self.ty(binding.var), span);
+    }
+
+    fn branches(&mut self, binding: &Binding, cond: &Operand, then: &Body, otherwise: &Body, span: Span) {
+        if self.in_dataflow {
+            self.error(codes::DATAFLOW, "a dataflow block has a branch", span, "branches here")
+                .help("end the block before the `if`, and begin another after it");
+        }
+        if self.operand(cond, span) {
+            self.condition(cond, span);
+        }
+        for body in [then, otherwise] {
+            self.vars.enter();
+            self.symbols.enter();
+            self.body(body, span);
+            if self.operand_is_known(&body.result) {
+                let ty = self.f.operand_ty(self.module, &body.result);
+                self.declared_type(binding.var, &ty, span);
+            }
+            self.symbols.leave();
+            self.vars.leave();
         }
     }
 
-    fn call(&mut self, call: &Call) -> Option<Type> {
-        self.purity(call);
-        match &call.callee {
-            Callee::Var(v) => self.used(*v),
-            Callee::Global(name) => self.global_call(name, call.args.len()),
-            Callee::Op("call_tir" | "call_tir_inplace") => self.call_tir(call),
+    /// Checks the operands of a value; whether all are known.
+    fn operands(&mut self, value: &Value, span: Span) -> bool {
+        let mut known = true;
+        if let Value::Call(crate::relax::Call { callee: crate::relax::Callee::Var(var), .. }) = value {
+            known &= self.uses(*var, span);
+        }
+        value.each_operand(&mut |operand| known &= self.operand(operand, span));
+        if let Value::Call(call) = value {
+            call.ty_args.iter().for_each(|ty| self.symbols_in(ty, span));
+        }
+        known
+    }
+
+    /// Checks an operand; whether everything in it is known.
+    pub fn operand(&mut self, operand: &Operand, span: Span) -> bool {
+        match operand {
+            Operand::Var(var) => self.uses(*var, span),
+            Operand::Prim(e) => self.symbols_of(e, span),
+            Operand::Shape(dims) => dims.iter().filter(|d| !self.symbols_of(d, span)).count() == 0,
+            Operand::Tuple(members) => members.iter().filter(|m| !self.operand(m, span)).count() == 0,
+            Operand::Global(name) => self.function_exists(name, span),
+            _ => true,
+        }
+    }
+
+    /// Whether every variable of an operand has a type.
+    fn operand_is_known(&self, operand: &Operand) -> bool {
+        let mut known = true;
+        operand.each_var(&mut |v| known &= self.info(v).is_some());
+        known
+    }
+
+    fn uses(&mut self, var: Var, span: Span) -> bool {
+        if self.vars.sees(&var) {
+            return true;
+        }
+        let name = self.text(var);
+        let (message, help) = match self.info(var) {
+            None => (format!("{name} is no variable of this function"), "a pass took it from another function"),
+            Some(info) if info.dataflow && self.vars.knows(&var) => (
+                format!("`{name}` is used outside of its dataflow block"),
+                "give it out of the block: `R.output` lists what is used after it",
+            ),
+            Some(_) if self.vars.knows(&var) => (
+                format!("`{name}` is used outside of the branch or function that binds it"),
+                "bind it before the branch, or make it the result of both branches",
+            ),
+            Some(_) => (format!("`{name}` is used before it is bound"), "move its binding before this use"),
+        };
+        self.error(codes::OUT_OF_SCOPE, message, span, "used here").help(help);
+        false
+    }
+
+    fn define(&mut self, var: Var, span: Span) {
+        let known = self.vars.knows(&var);
+        self.vars.define(var);
+        if known {
+            let message = format!("`{}` is bound more than once", self.text(var));
+            let first = self.info(var).map_or(Span::NONE, |info| info.span);
+            let error = self.error(codes::BOUND_TWICE, message, span, "bound here");
+            if first != span {
+                error.secondary(first, "and here");
+            }
+        }
+        if let Some(scalar) = self.info(var).and_then(|info| info.scalar.clone()) {
+            self.symbols.define(scalar);
+        }
+    }
+
+    /// Defines the symbolic variables that stand alone as dimensions.
+    fn define_symbols(&mut self, ty: &Type) {
+        let mut define = |dims: &[PrimExpr]| {
+            for var in dims.iter().filter_map(PrimExpr::as_var) {
+                self.symbols.ensure(var);
+            }
+        };
+        match ty {
+            Type::Tensor(t) => t.dims().into_iter().for_each(define),
+            Type::DTensor(t) => t.tensor.dims().into_iter().for_each(define),
+            Type::Shape(ShapeType::Known(dims)) => define(dims),
+            Type::Tuple(members) => members.iter().for_each(|m| self.define_symbols(m)),
             _ => {}
         }
-        match self.ops.infer(self.module, self.function, call) {
-            Ok(ty) => Some(ty),
-            Err(error) => {
-                self.report(codes::OPERATOR_RULE, error.message, "", error.help.as_deref().unwrap_or(""));
-                None
+    }
+
+    /// Checks the symbolic variables and shape variables of a type. A function type's are its own.
+    fn symbols_in(&mut self, ty: &Type, span: Span) {
+        match ty {
+            Type::Callable(_) => {}
+            Type::Tuple(members) => members.iter().for_each(|m| self.symbols_in(m, span)),
+            _ => {
+                if let Type::Tensor(t) = ty
+                    && let TensorShape::Var(var, _) = t.shape
+                {
+                    self.uses(var, span);
+                }
+                ty.each_expr(&mut |e| {
+                    self.symbols_of(e, span);
+                });
             }
         }
     }
 
-    fn purity(&mut self, call: &Call) {
-        if !self.pure && !self.dataflow {
-            return;
-        }
-        let (pure, what) = match &call.callee {
-            Callee::Op(name) => (self.ops.is_pure(name).unwrap_or(true), format!("R.{name}")),
-            Callee::Global(name) => match self.module.functions.get(name) {
-                Some(Global::Relax(f)) => (f.lambda.pure, name.to_string()),
-                Some(_) => (false, name.to_string()),
-                None => (true, name.to_string()),
-            },
-            Callee::Var(v) => {
-                let impure = matches!(self.function.ty(*v), Type::Callable(c) if !c.pure);
-                (!impure, self.function.vars[*v].name.to_string())
-            }
-            Callee::Extern(name) => (false, format!("R.call_packed(\"{name}\")")),
-        };
-        if pure {
-            return;
-        }
-        let (place, help) = if self.dataflow {
-            ("a dataflow block", "move it out of the block")
-        } else {
-            (
-                "a pure function",
-                "declare the function with `@R.function(pure=False)`, or call it through `R.call_pure_packed`",
-            )
-        };
-        self.report(codes::IMPURE, format!("{place} calls `{what}`, which is impure"), "impure call", help);
-    }
-
-    fn global_call(&mut self, name: &Name, given: usize) {
-        let expected = match self.module.functions.get(name) {
-            Some(Global::Relax(f)) => f.lambda.params.len(),
-            Some(Global::Tir(f)) => f.params.len(),
-            _ => return,
-        };
-        if expected != given {
-            let message = format!("`{name}` takes {expected} arguments, {given} given");
-            self.report(codes::WRONG_ARITY, message, "", "");
-        }
-    }
-
-    fn call_tir(&mut self, call: &Call) {
-        let [Operand::Global(name), Operand::Tuple(args), ..] = call.args.as_slice() else { return };
-        let Some(Global::Tir(func)) = self.module.functions.get(name) else {
-            if self.module.functions.contains_key(name) {
-                let message = format!("`R.call_tir` calls `{name}`, which is not a TIR function");
-                self.report(codes::WRONG_CALLEE, message, "", "call a Relax function as `cls.name(…)`");
-            }
-            return;
-        };
-        let results = match (call.is_op("call_tir_inplace"), call.ty_args.first()) {
-            (true, _) => 0,
-            (_, Some(Type::Tuple(types))) => types.len(),
-            (_, Some(_)) => 1,
-            (_, None) => 0,
-        };
-        let (given, expected) = (args.len() + results, func.params.len());
-        if given != expected && !call.is_op("call_tir_inplace") {
-            let message = format!(
-                "`{name}` has {expected} parameters, but the call gives {} inputs and {results} results",
-                args.len()
-            );
-            self.report(
-                codes::WRONG_ARITY,
-                message,
-                "",
-                "inputs and scalars come first, then one buffer for each result",
-            );
-        }
-    }
-
-    fn operand(&mut self, operand: &Operand) {
-        operand.walk(&mut |o| match o {
-            Operand::Var(v) => self.used(*v),
-            Operand::Global(name) if !self.module.functions.contains_key(name) => {
-                let message = format!("the module has no function `{name}`");
-                self.report(codes::UNDEFINED_NAME, message, "", "");
-            }
-            Operand::Prim(e) => self.dim(e),
-            Operand::Shape(dims) => dims.iter().for_each(|d| self.dim(d)),
-            _ => {}
-        });
-    }
-
-    fn used(&mut self, var: Var) {
-        if self.scope.contains(&var) {
-            return;
-        }
-        let info = &self.function.vars[var];
-        let (message, help) = if info.dataflow && self.bound.contains(&var) {
-            (format!("`{}` is used outside its dataflow block", info.name), "name it in `R.output(…)`")
-        } else {
-            (format!("`{}` is used where it is not bound", info.name), "")
-        };
-        self.report(codes::OUT_OF_SCOPE, message, "", help);
-    }
-
-    fn dim(&mut self, expr: &PrimExpr) {
-        let mut missing = None;
-        expr.each_var(&mut |v| {
-            if !self.dims.contains(v) && missing.is_none() {
-                missing = Some(v.clone());
+    fn symbols_of(&mut self, e: &PrimExpr, span: Span) -> bool {
+        let mut unknown: Vec<prim::Var> = Vec::new();
+        e.each_var(&mut |v| {
+            if !self.symbols.sees(v) && !unknown.contains(v) {
+                unknown.push(v.clone());
             }
         });
-        if let Some(var) = missing {
-            let message = format!("symbolic variable `{}` has no value in `{}`", var.name(), dim_text(expr));
-            let help = "define it as a dimension of a parameter, or by `R.match_cast`";
-            self.report(codes::UNDEFINED_SYMBOL, message, "", help);
+        for var in &unknown {
+            // One complaint a variable.
+            self.symbols.ensure(var);
+            let message = format!("nothing defines the symbolic variable `{}`", var.name());
+            self.error(codes::UNDEFINED_SYMBOL, message, span, "used here")
+                .help("a parameter must have it as a whole dimension, or an `R.match_cast` before this");
         }
+        unknown.is_empty()
+    }
+
+    /// Checks the declared type of a variable against what its value has.
+    fn declared_type(&mut self, var: Var, value: &Type, span: Span) {
+        let Some(why) = conflict(value, self.ty(var), Symbols::Shared) else { return };
+        let (declared, found) = (type_text(self.ty(var)), type_text(value));
+        let message = format!("`{}` is declared as {declared}, but {why}", self.text(var));
+        self.error(codes::TYPE_MISMATCH, message, span, &format!("this is {found}"));
+    }
+
+    fn result_type(&mut self, lambda: &Lambda) {
+        if !self.operand_is_known(&lambda.body.result) {
+            return;
+        }
+        let found = self.f.operand_ty(self.module, &lambda.body.result);
+        if let Some(why) = conflict(&found, &lambda.ret_ty, Symbols::Shared) {
+            let (declared, found) = (type_text(&lambda.ret_ty), type_text(&found));
+            let message = format!("the function is declared to return {declared}, but {why}");
+            self.error(codes::TYPE_MISMATCH, message, lambda.span, &format!("returns {found}"));
+        }
+    }
+
+    /// Checks that the module has a function; whether it does.
+    pub fn function_exists(&mut self, name: &Name, span: Span) -> bool {
+        let exists = self.module.functions.contains_key(name);
+        if !exists {
+            self.error(codes::UNDEFINED_NAME, format!("the module has no function `{name}`"), span, "named here");
+        }
+        exists
+    }
+
+    fn info(&self, var: Var) -> Option<&'a crate::relax::VarInfo> {
+        self.f.vars.get(var)
+    }
+
+    /// The declared type of a variable.
+    pub fn ty(&self, var: Var) -> &'a Type {
+        static UNKNOWN: Type = Type::Any;
+        self.f.vars.get(var).map_or(&UNKNOWN, |info| &info.ty)
+    }
+
+    fn span_of(&self, var: Var, otherwise: Span) -> Span {
+        self.info(var).map(|info| info.span).filter(|s| !s.is_none()).unwrap_or(otherwise)
+    }
+
+    /// The name of a variable.
+    pub fn text(&self, var: Var) -> String {
+        self.info(var).map_or_else(|| var.to_string(), |info| info.name.to_string())
+    }
+
+    /// Reports an error and gives it for more to be added.
+    pub fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
+        let mut message: String = message.into();
+        if span.is_none() {
+            message = format!("in function `{}`: {message}", self.name);
+        }
+        self.found.push(Diagnostic::error(code, message).label(span, label));
+        Report(&mut self.found)
+    }
+}
+
+/// The diagnostic reported last.
+pub(super) struct Report<'r>(&'r mut Vec<Diagnostic>);
+
+impl<'r> Report<'r> {
+    /// The last of those.
+    pub fn last(found: &'r mut Vec<Diagnostic>) -> Self {
+        Report(found)
+    }
+
+    /// Adds advice.
+    pub fn help(self, help: impl Into<String>) -> Self {
+        self.change(|d| d.help(help))
+    }
+
+    /// Adds a place that explains the mistake.
+    pub fn secondary(self, span: Span, message: &str) -> Self {
+        self.change(|d| d.secondary(span, message))
+    }
+
+    fn change(self, f: impl FnOnce(Diagnostic) -> Diagnostic) -> Self {
+        if let Some(last) = self.0.pop() {
+            self.0.push(f(last));
+        }
+        self
     }
 }

@@ -1,135 +1,191 @@
-//! The rules for TIR.
+//! Kernels: scopes, statements, blocks.
 
+use super::scope::Scopes;
 use crate::{
-    DType, Name, PrimExpr, Span,
-    prim::{BinaryOp, PrimKind, Var},
-    print::expr_text,
-    tir::{AttrNode, Block, Buffer, PrimFunc, Region, Stmt, StmtKind},
+    DType, Module, Name, PrimExpr,
+    prim::Var,
+    tir::{AttrNode, Block, Buffer, ForKind, Loop, PrimFunc, Region, Stmt, StmtKind},
 };
-use hammock_syntax::{Diagnostic, codes};
-use rustc_hash::FxHashSet;
+use hammock_syntax::{Diagnostic, Span, codes};
 
-pub fn verify(name: &Name, func: &PrimFunc, found: &mut Vec<Diagnostic>) {
-    let mut verifier = Verifier { name, found, scope: FxHashSet::default(), span: func.span };
-    for param in &func.params {
-        verifier.scope.insert(param.var.clone());
-    }
-    for buffer in func.buffers() {
-        verifier.define_buffer(buffer);
-        // A dimension that is a lone variable is defined by the buffer.
-        buffer.each_expr(&mut |e| verifier.scope.extend(e.as_var().cloned()));
-    }
-    for buffer in func.buffers() {
-        buffer.each_expr(&mut |e| verifier.expr(e));
-    }
-    verifier.stmt(&func.body);
+/// Everything that is wrong with a kernel.
+pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagnostic> {
+    let mut kernel = Kernel {
+        module,
+        name,
+        func,
+        vars: Scopes::new(),
+        buffers: Scopes::new(),
+        loops: 0,
+        span: func.span,
+        found: Vec::new(),
+    };
+    kernel.signature();
+    kernel.stmt(&func.body);
+    kernel.found
 }
 
-struct Verifier<'a> {
+/// A kernel being verified.
+pub(super) struct Kernel<'a> {
+    pub module: &'a Module,
     name: &'a Name,
-    found: &'a mut Vec<Diagnostic>,
-    scope: FxHashSet<Var>,
+    func: &'a PrimFunc,
+    pub vars: Scopes<Var>,
+    buffers: Scopes<Buffer>,
+    /// How many loops are around.
+    loops: usize,
+    /// Where the innermost statement stands that has a place.
     span: Span,
+    found: Vec<Diagnostic>,
 }
 
-impl Verifier<'_> {
-    fn report(&mut self, code: &'static str, message: String) {
-        let diagnostic = Diagnostic::error(code, format!("in kernel `{}`: {message}", self.name));
-        self.found.push(if self.span.is_none() { diagnostic } else { diagnostic.label(self.span, "") });
-    }
-
-    fn define_buffer(&mut self, buffer: &Buffer) {
-        self.scope.insert(buffer.data.clone());
+impl Kernel<'_> {
+    fn signature(&mut self) {
+        for param in &self.func.params {
+            self.define(&param.var);
+            let Some(buffer) = &param.buffer else { continue };
+            self.declare(buffer);
+            // What a buffer's type mentions, the argument defines.
+            buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
+        }
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
+        let outside = self.span;
         if !stmt.span.is_none() {
             self.span = stmt.span;
         }
+        self.statement(stmt);
+        self.span = outside;
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
-                let scope = self.scope.clone();
+                self.enter();
                 stmts.iter().for_each(|s| self.stmt(s));
-                self.scope = scope;
+                self.leave();
             }
-            StmtKind::For(l) => {
-                stmt.each_expr(&mut |e| self.expr(e));
-                self.within(&l.var, |this| this.stmt(&l.body));
-            }
-            StmtKind::While(condition, _) | StmtKind::If(condition, ..) | StmtKind::Assert(condition, ..) => {
+            StmtKind::For(l) => self.for_loop(l),
+            StmtKind::While(condition, body) => {
                 self.condition(condition);
-                stmt.each_child(&mut |s| self.stmt(s));
+                self.loops += 1;
+                self.scoped(body);
+                self.loops -= 1;
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.condition(condition);
+                self.scoped(then);
+                otherwise.iter().for_each(|s| self.scoped(s));
             }
             StmtKind::Block(block) => self.block(block),
             StmtKind::Store { buffer, indices, value, predicate } => {
-                self.access(buffer, indices);
-                self.expr(value);
-                predicate.iter().for_each(|p| self.expr(p));
-                if value.dtype().element() != buffer.dtype.element() {
-                    let message =
-                        format!("{} is stored into `{}`, which holds {}", value.dtype(), buffer.name, buffer.dtype);
-                    self.report(codes::KERNEL_TYPES, message);
-                }
+                self.store(buffer, indices, value);
+                predicate.iter().for_each(|e| self.condition(e));
             }
+            StmtKind::Evaluate(e) => self.expr(e),
             StmtKind::Bind(var, value) => {
                 self.expr(value);
-                self.scope.insert(var.clone());
+                self.same_dtype(var.dtype(), value.dtype(), || format!("the value of `{}`", var.name()));
+                self.define(var);
             }
             StmtKind::Alloc(buffer, _) => {
                 buffer.each_expr(&mut |e| self.expr(e));
-                self.define_buffer(buffer);
+                self.declare(buffer);
             }
             StmtKind::Decl(buffer) => {
-                self.define_buffer(buffer);
                 buffer.each_expr(&mut |e| self.expr(e));
+                self.declare(buffer);
             }
-            StmtKind::Attr { node, .. } => {
-                stmt.each_expr(&mut |e| self.expr(e));
-                if let AttrNode::Thread(iter) = node {
-                    self.scope.insert(iter.var.clone());
-                }
-                stmt.each_child(&mut |s| self.stmt(s));
+            StmtKind::Attr { node, value, body, .. } => self.attr(node, value, body),
+            StmtKind::Assert(condition, ..) => self.condition(condition),
+            StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
+                self.error(codes::KERNEL_STRUCTURE, "a jump stands outside of any loop");
             }
-            StmtKind::Evaluate(_) | StmtKind::Return(_) => stmt.each_expr(&mut |e| self.expr(e)),
             StmtKind::Break | StmtKind::Continue => {}
+            StmtKind::Return(value) => self.returned(value),
         }
     }
 
-    fn within(&mut self, var: &Var, f: impl FnOnce(&mut Self)) {
-        let new = self.scope.insert(var.clone());
-        f(self);
-        if new {
-            self.scope.remove(var);
+    fn for_loop(&mut self, l: &Loop) {
+        self.expr(&l.min);
+        self.expr(&l.extent);
+        l.step.iter().for_each(|s| self.expr(s));
+        let dtype = l.var.dtype();
+        if !dtype.is_integer() {
+            let message = format!("loop variable `{}` is {dtype}, which is no integer", l.var.name());
+            self.error(codes::KERNEL_STRUCTURE, message);
         }
+        for (e, what) in [(&l.min, "first value"), (&l.extent, "extent")] {
+            if e.dtype() != dtype {
+                let message = format!("the {what} of loop `{}` is {}, not {dtype}", l.var.name(), e.dtype());
+                self.error(codes::KERNEL_STRUCTURE, message);
+            }
+        }
+        self.enter();
+        self.define(&l.var);
+        // A thread's body runs once for the thread: nothing to leave.
+        self.loops += usize::from(!matches!(l.kind, ForKind::ThreadBinding(_)));
+        self.stmt(&l.body);
+        self.loops -= usize::from(!matches!(l.kind, ForKind::ThreadBinding(_)));
+        self.leave();
+    }
+
+    fn attr(&mut self, node: &AttrNode, value: &PrimExpr, body: &Stmt) {
+        self.expr(value);
+        self.enter();
+        if let AttrNode::Thread(iter) = node {
+            // Launches may share an axis.
+            self.vars.ensure(&iter.var);
+        }
+        self.stmt(body);
+        self.leave();
     }
 
     fn block(&mut self, block: &Block) {
-        let scope = self.scope.clone();
+        if !self.func.s_tir {
+            let message = format!("block `{}` stands in a kernel without blocks", block.name);
+            self.error(codes::KERNEL_STRUCTURE, message).help("mark the kernel `@T.prim_func(s_tir=True)`");
+        }
         for axis in &block.axes {
-            [&axis.dom.0, &axis.dom.1, &axis.binding].into_iter().for_each(|e| self.expr(e));
+            self.expr(&axis.dom.0);
+            self.expr(&axis.dom.1);
+            let dtype = axis.var.dtype();
+            if !block.no_realize {
+                self.expr(&axis.binding);
+                if axis.binding.dtype() != dtype {
+                    let found = axis.binding.dtype();
+                    let message = format!("axis `{}` is {dtype}, but bound to {found}", axis.var.name());
+                    self.error(codes::KERNEL_STRUCTURE, message);
+                }
+            }
+            if !dtype.is_integer() {
+                let message = format!("axis `{}` is {dtype}, which is no integer", axis.var.name());
+                self.error(codes::KERNEL_STRUCTURE, message);
+            }
         }
-        self.scope.extend(block.axes.iter().map(|a| a.var.clone()));
-        block.predicate.iter().for_each(|p| self.condition(p));
-        for buffer in &block.alloc_buffers {
-            buffer.each_expr(&mut |e| self.expr(e));
-            self.define_buffer(buffer);
-        }
+        self.enter();
+        block.axes.iter().for_each(|axis| self.define(&axis.var));
+        block.predicate.iter().for_each(|e| self.condition(e));
+        block.alloc_buffers.iter().for_each(|b| self.declare(b));
         for matched in &block.match_buffers {
             self.region(&matched.source);
-            self.define_buffer(&matched.buffer);
-            matched.buffer.each_expr(&mut |e| self.scope.extend(e.as_var().cloned()));
+            self.declare(&matched.buffer);
+            matched.buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
         }
-        for region in block.reads.iter().flatten().chain(block.writes.iter().flatten()) {
-            self.region(region);
-        }
-        block.init.iter().for_each(|s| self.stmt(s));
+        block.reads.iter().chain(&block.writes).flatten().for_each(|r| self.region(r));
+        block.init.iter().for_each(|s| self.scoped(s));
         self.stmt(&block.body);
-        self.scope = scope;
+        self.leave();
     }
 
     fn region(&mut self, region: &Region) {
-        if region.ranges.len() != region.buffer.ndim() {
-            self.wrong_rank(&region.buffer, region.ranges.len());
+        self.sees_buffer(&region.buffer);
+        let dims = region.buffer.ndim();
+        if region.ranges.len() != dims {
+            let name = &region.buffer.name;
+            let message = format!("a region of `{name}` has {} ranges for {dims} dimensions", region.ranges.len());
+            self.error(codes::WRONG_INDEX_COUNT, message);
         }
         for (min, extent) in &region.ranges {
             self.expr(min);
@@ -137,70 +193,100 @@ impl Verifier<'_> {
         }
     }
 
-    fn condition(&mut self, condition: &PrimExpr) {
-        self.expr(condition);
-        if !condition.dtype().element().is_bool() {
-            let message = format!("the condition `{}` is {}, not bool", expr_text(condition), condition.dtype());
-            self.report(codes::KERNEL_TYPES, message);
-        }
+    fn store(&mut self, buffer: &Buffer, indices: &[PrimExpr], value: &PrimExpr) {
+        let element = self.indices(buffer, indices);
+        self.expr(value);
+        self.same_dtype(element, value.dtype(), || format!("what is stored in `{}`", buffer.name));
     }
 
-    fn access(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
-        if indices.len() != buffer.ndim() {
-            self.wrong_rank(buffer, indices.len());
+    /// Checks a buffer's use and its indices; gives the dtype of what they name.
+    pub fn indices(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> DType {
+        self.sees_buffer(buffer);
+        let dims = buffer.ndim();
+        if indices.len() != dims {
+            let message = format!("`{}` has {dims} dimensions, but {} indices are given", buffer.name, indices.len());
+            self.error(codes::WRONG_INDEX_COUNT, message);
         }
         for index in indices {
             self.expr(index);
-            let element = index.dtype().element();
-            if !element.is_integer() && !element.is_bool() {
-                let message = format!("index `{}` of `{}` is {element}, not an integer", expr_text(index), buffer.name);
-                self.report(codes::KERNEL_TYPES, message);
+            if !index.dtype().is_integer() && !index.dtype().is_bool() {
+                let message = format!("an index of `{}` is {}, which is no integer", buffer.name, index.dtype());
+                self.error(codes::KERNEL_TYPES, message);
             }
+        }
+        let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
+        buffer.dtype.with_lanes(buffer.dtype.lanes.saturating_mul(lanes.max(1)))
+    }
+
+    fn returned(&mut self, value: &PrimExpr) {
+        self.expr(value);
+        if let Some(ty) = &self.func.ret_ty {
+            self.same_dtype(ty.dtype(), value.dtype(), || "what is returned".to_owned());
         }
     }
 
-    fn wrong_rank(&mut self, buffer: &Buffer, given: usize) {
-        let message = format!("`{}` has {} dimensions, {given} indices given", buffer.name, buffer.ndim());
-        self.report(codes::WRONG_INDEX_COUNT, message);
-    }
-
-    fn expr(&mut self, expr: &PrimExpr) {
-        match expr.kind() {
-            PrimKind::Var(v) if !self.scope.contains(v) => {
-                let message = format!("variable `{}` is used where it has no value", v.name());
-                self.report(codes::OUT_OF_SCOPE, message);
-                self.scope.insert(v.clone()); // Said once.
-            }
-            PrimKind::Let(var, value, body) => {
-                self.expr(value);
-                self.within(var, |this| this.expr(body));
-            }
-            PrimKind::Reduce(r) => {
-                let axes: Vec<Var> = r.axes.iter().map(|a| a.var.clone()).collect();
-                self.scope.extend(axes);
-                expr.each_child(&mut |c| self.expr(c));
-            }
-            PrimKind::Load(buffer, indices, mask) => {
-                self.access(buffer, indices);
-                mask.iter().for_each(|m| self.expr(m));
-            }
-            PrimKind::Binary(op, a, b) => {
-                self.expr(a);
-                self.expr(b);
-                self.operands(*op, a, b, expr);
-            }
-            _ => expr.each_child(&mut |c| self.expr(c)),
+    /// Checks that an expression is a bool (or a vector of them).
+    pub fn condition(&mut self, e: &PrimExpr) {
+        self.expr(e);
+        if !e.dtype().is_bool() {
+            let message = format!("the condition `{e}` is {}, which is no bool", e.dtype());
+            self.error(codes::KERNEL_TYPES, message).help("compare it with something");
         }
     }
 
-    fn operands(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr, whole: &PrimExpr) {
-        let handle = |t: DType| t.is_handle();
-        if a.dtype() != b.dtype() && !handle(a.dtype()) && !handle(b.dtype()) {
-            let message = format!("operands of `{}` are {} and {}", expr_text(whole), a.dtype(), b.dtype());
-            self.report(codes::KERNEL_TYPES, message);
+    /// Checks the dtype of a value.
+    pub fn same_dtype(&mut self, expected: DType, found: DType, what: impl FnOnce() -> String) {
+        if expected != found {
+            let message = format!("{} is {found}, not {expected}", what());
+            self.error(codes::KERNEL_TYPES, message).help(format!("convert it: `T.Cast(\"{expected}\", …)`"));
         }
-        if matches!(op, BinaryOp::And | BinaryOp::Or) && !a.dtype().element().is_bool() {
-            self.report(codes::KERNEL_TYPES, format!("operands of `{}` are {}, not bool", expr_text(whole), a.dtype()));
+    }
+
+    fn scoped(&mut self, stmt: &Stmt) {
+        self.enter();
+        self.stmt(stmt);
+        self.leave();
+    }
+
+    fn enter(&mut self) {
+        self.vars.enter();
+        self.buffers.enter();
+    }
+
+    fn leave(&mut self) {
+        self.vars.leave();
+        self.buffers.leave();
+    }
+
+    /// Defines a variable for the rest of its scope.
+    pub fn define(&mut self, var: &Var) {
+        if !self.vars.define(var.clone()) {
+            let message = format!("`{}` is defined where it is defined already", var.name());
+            self.error(codes::BOUND_TWICE, message);
         }
+    }
+
+    fn declare(&mut self, buffer: &Buffer) {
+        self.buffers.ensure(buffer);
+        // A pointer that a statement defined before stays as it is.
+        self.vars.ensure(&buffer.data);
+    }
+
+    fn sees_buffer(&mut self, buffer: &Buffer) {
+        if !self.buffers.sees(buffer) {
+            let message = format!("nothing defines the buffer `{}` here", buffer.name);
+            self.error(codes::OUT_OF_SCOPE, message);
+            self.buffers.ensure(buffer);
+        }
+    }
+
+    /// Reports an error at the statement being verified.
+    pub fn error(&mut self, code: &'static str, message: impl Into<String>) -> super::graph::Report<'_> {
+        let mut message: String = message.into();
+        if self.span.is_none() {
+            message = format!("in kernel `{}`: {message}", self.name);
+        }
+        self.found.push(Diagnostic::error(code, message).label(self.span, "here"));
+        super::graph::Report::last(&mut self.found)
     }
 }

@@ -1,42 +1,67 @@
-//! The verifier: is a module well formed?
+//! The verifier: what must be true of every module, after every pass.
 //!
-//! Graphs ([`graph`]):
-//! 1. A variable is bound once, and used only where its binding has run: after it, and not outside the branch or the
-//!    nested function that holds it.
-//! 2. A dataflow variable is used only in its block.
-//! 3. A dataflow block has no `if`, and calls nothing impure. A pure function calls nothing impure, unless it is marked
-//!    `relax.force_pure`.
-//! 4. Global functions that are mentioned exist. A call gives as many arguments as the function has parameters;
-//!    `call_tir` calls a TIR function with its inputs and scalars, and names as many results as are left.
-//! 5. Operators get what their type rules ask for.
-//! 6. A binding's type does not contradict its value's, nor the declared result's type that of the result.
-//! 7. A symbolic variable is defined before it is used: by a parameter's type, by a scalar, or by a `match_cast`.
+//! Rules, by the code of the diagnostic that a violation gives. A rule that needs operators asks an [`OpTable`].
 //!
-//! TIR ([`kernel`]):
-//! 8. A variable is used only where it is defined: by a parameter, the shape of a buffer parameter, a loop, a block's
-//!    axis, or a declaration before it.
-//! 9. A buffer is accessed with as many indices as it has dimensions, all integers.
-//! 10. Operands of arithmetic have one dtype; conditions are bool; a stored value has the buffer's dtype.
-//! 11. A block's axes are bound to as many values, and its regions name buffers with a range for each dimension.
-
+//! Modules
+//! - `E0201` A function that is called or passed by name is in the module.
+//! - `E0262` The `global_symbol` of a graph is its name.
+//!
+//! Graphs
+//! - `E0250` A variable is bound once.
+//! - `E0251` A variable is visible where it is used: bound before, in the same body or one around it; one of a dataflow
+//!   block only in that block.
+//! - `E0252` A dataflow block has no branches, and only it binds variables that are confined to one.
+//! - `E0253` A dataflow block has no effects; neither has a pure function, unless it is marked `relax.force_pure`.
+//! - `E0254`, `E0255`, `E0257` A call of a kernel or function has as many arguments as that has parameters, calls the
+//!   right kind of function, and gives arguments whose kinds, dtypes and shapes fit.
+//! - `E0214` A call obeys its operator's type rule; a member is taken of a tuple that has it; a condition is a bool.
+//! - `E0256` A declared type does not contradict what its value has: kinds, dtypes, numbers of dimensions, dimensions.
+//! - `E0258` A symbolic variable is defined before it is used: as a dimension of a parameter, by a `match_cast`, or as a
+//!   scalar variable.
+//!
+//! Kernels
+//! - `E0250`, `E0251` Variables and buffers are defined where they are used, none inside a scope that has it already.
+//! - `E0259` Operands of an operation have one dtype, conditions are bools, indices integers; a stored value is of its
+//!   buffer's dtype, a returned one of the declared type.
+//! - `E0260` Loads, stores and regions have one index for each dimension.
+//! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
+//!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype.
+mod arguments;
+mod conflict;
+mod expr;
 mod graph;
 mod kernel;
-mod types;
+mod scope;
+#[cfg(test)]
+mod tests;
+mod value;
 
-use crate::{Function, Module, relax::OpTable};
-use hammock_syntax::Diagnostic;
+use crate::{Module, Name, module::Function, relax::OpTable};
+use hammock_syntax::{Diagnostic, codes};
 
-pub use types::contradiction;
-
-/// Everything that is wrong with a module, in the order of its functions.
+/// Everything that is wrong with a module, functions in order of insertion.
 pub fn module(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    for (name, function) in &module.functions {
-        match function {
-            Function::Relax(f) => graph::verify(module, name, f, ops, &mut found),
-            Function::Tir(f) => kernel::verify(name, f, &mut found),
-            Function::Extern(_) => {}
+    module.functions.keys().flat_map(|name| function(module, name, ops)).collect()
+}
+
+/// Everything that is wrong with one function of a module.
+pub fn function(module: &Module, name: &Name, ops: &dyn OpTable) -> Vec<Diagnostic> {
+    match module.functions.get(name) {
+        Some(Function::Relax(f)) => {
+            let mut found = graph::verify(module, name, f, ops);
+            found.extend(symbol(name, f));
+            found
         }
+        Some(Function::Tir(f)) => kernel::verify(module, name, f),
+        Some(Function::Extern(_)) | None => Vec::new(),
     }
-    found
+}
+
+fn symbol(name: &Name, f: &crate::relax::Function) -> Option<Diagnostic> {
+    let symbol = f.lambda.attrs.get("global_symbol")?.as_str()?;
+    (symbol != &**name).then(|| {
+        Diagnostic::error(codes::WRONG_SYMBOL, format!("function `{name}` has the symbol `{symbol}`"))
+            .label(f.lambda.span, format!("called `{name}` here"))
+            .help("name the function after its symbol, or drop `global_symbol`")
+    })
 }

@@ -2,19 +2,19 @@
 
 super::codes! {
     BOUND_TWICE = "E0250", "variable bound twice", "\
-Two bindings bind the same variable. Each binding has a variable of its own; in the text, a second binding of a name
+Two bindings bind the same variable, or a kernel defines one where it is defined already. Each binding has a variable of its own; in the text, a second binding of a name
 makes a new variable of that name. A pass that leaves this behind is broken.";
 
     OUT_OF_SCOPE = "E0251", "variable out of scope", "\
 A variable is used where its binding has not run: before it, after the branch or nested function that holds it, or
-outside its dataflow block.
+outside its dataflow block. In a kernel: before its definition, or outside the loop or block that has it.
 
 To use a dataflow variable after its block, name it in `R.output(…)` at the end of the block. To use a value after an
 `if`, bind it to the same name at the end of both branches.";
 
-    DATAFLOW = "E0252", "branch in a dataflow block", "\
+    DATAFLOW = "E0252", "against the rules of dataflow blocks", "\
 A dataflow block (`with R.dataflow():`) holds computations without control flow, so that passes may reorder them. End
-the block before the `if`.";
+the block before the `if`. Variables that only a dataflow block may use are bound in one.";
 
     IMPURE = "E0253", "impure call", "\
 A pure function, or a dataflow block, calls something that has side effects: `R.print`, a packed function, a kernel, or
@@ -37,9 +37,9 @@ A variable is annotated with a type that its value cannot have, or a function's 
 The message says what differs. Correct the annotation or leave it out: types are inferred. Where a fact is known only
 at run time, `R.match_cast` states it and checks it.";
 
-    OPERATOR_RULE = "E0257", "operands against the operator's rule", "\
-The operands or attributes of an operator break its rule: a rank, a dtype, sizes that do not go together, an axis out of
-range. The message names the operator and the argument; `hammock ops NAME` prints the rule.";
+    WRONG_ARGUMENT = "E0257", "argument that does not fit", "\
+A function or kernel gets an argument that its parameter cannot be: a scalar for a tensor, another dtype, another number
+of dimensions, a dimension of another size. The message names the parameter and says what differs.";
 
     UNDEFINED_SYMBOL = "E0258", "symbolic variable without a value", "\
 A symbolic variable is used that nothing at this place gives a value. A variable gets its value where it stands alone as
@@ -52,4 +52,11 @@ a value is stored into a buffer of another dtype. TIR converts nothing by itself
     WRONG_INDEX_COUNT = "E0260", "wrong number of indices", "\
 A buffer is accessed with more or fewer indices than it has dimensions. Flatten the index yourself, or declare the
 buffer with the shape you mean.";
+
+    KERNEL_STRUCTURE = "E0261", "malformed loop or block", "\
+A block stands in a kernel that is not of the dialect with blocks (`@T.prim_func(s_tir=True)`), an axis is bound to a
+value of another dtype, a loop's variable and bounds are not of one integer dtype, or a jump stands outside of any loop.";
+
+    WRONG_SYMBOL = "E0262", "symbol is not the name", "\
+A function that others may call has its name as `global_symbol`. Another symbol would make it two things at once.";
 }

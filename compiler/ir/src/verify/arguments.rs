@@ -1,0 +1,143 @@
+//! Arguments of calls against the parameters of what is called.
+
+use super::{
+    conflict::{Symbols, conflict, dims},
+    graph::Graph,
+};
+use crate::{
+    DType, Name, PrimExpr, Type,
+    module::Function,
+    relax::{Call, Callee, Operand},
+    tir::{Buffer, Param, PrimFunc},
+};
+use hammock_syntax::{Span, codes};
+
+impl Graph<'_> {
+    /// Checks arguments against parameters; whether the type rule can be asked.
+    pub fn arguments(&mut self, call: &Call, span: Span) -> bool {
+        match &call.callee {
+            Callee::Op("call_tir" | "call_tir_inplace" | "call_tir_with_grad") => self.kernel_call(call, span),
+            Callee::Global(name) => self.direct_call(name, call, span),
+            _ => true,
+        }
+    }
+
+    /// `R.call_tir(cls.kernel, (x, y), out_ty=…)`: inputs and scalars, then outputs.
+    fn kernel_call(&mut self, call: &Call, span: Span) -> bool {
+        let [Operand::Global(name), Operand::Tuple(args)] = &call.args[..] else { return true };
+        let (module, f) = (self.module, self.f);
+        let kernel = match module.functions.get(name) {
+            Some(Function::Tir(kernel)) => kernel,
+            Some(_) => {
+                let message = format!("{} calls `{name}`, which is no kernel", self.callee_text(call));
+                self.error(codes::WRONG_CALLEE, message, span, "called here")
+                    .help(format!("call it directly: `cls.{name}(…)`"));
+                return false;
+            }
+            None => return false,
+        };
+        let outputs: Vec<&Type> = match call.ty_args.first() {
+            Some(Type::Tuple(members)) => members.iter().collect(),
+            Some(ty) => vec![ty],
+            None => Vec::new(),
+        };
+        let new_outputs = match call.attrs.get("inplace_indices").and_then(|v| v.as_list()) {
+            Some(indices) => indices.iter().filter(|i| i.as_int() == Some(-1)).count(),
+            None => outputs.len(),
+        };
+        if kernel.params.len() != args.len() + new_outputs {
+            let (params, given) = (kernel.params.len(), args.len());
+            let message = format!(
+                "kernel `{name}` has {params} parameters, but gets {given} arguments and {new_outputs} outputs"
+            );
+            self.error(codes::WRONG_ARITY, message, span, "called here").secondary(kernel.span, "the kernel");
+            return false;
+        }
+        let mut fits = true;
+        for (i, arg) in args.iter().enumerate() {
+            let ty = f.operand_ty(module, arg);
+            fits &= self.kernel_argument(name, kernel, i, &ty, &format!("argument {i}"), span);
+        }
+        if new_outputs == outputs.len() {
+            for (i, ty) in outputs.into_iter().enumerate() {
+                fits &= self.kernel_argument(name, kernel, args.len() + i, ty, &format!("output {i}"), span);
+            }
+        }
+        fits
+    }
+
+    /// `cls.f(x, y)`.
+    fn direct_call(&mut self, name: &Name, call: &Call, span: Span) -> bool {
+        let (module, f) = (self.module, self.f);
+        match module.functions.get(name) {
+            Some(Function::Tir(kernel)) if kernel.params.len() != call.args.len() => {
+                let (params, given) = (kernel.params.len(), call.args.len());
+                let message = format!("kernel `{name}` has {params} parameters, but gets {given} arguments");
+                self.error(codes::WRONG_ARITY, message, span, "called here").secondary(kernel.span, "the kernel");
+                false
+            }
+            Some(Function::Tir(kernel)) => {
+                let check = |(i, arg): (usize, &Operand)| {
+                    let ty = f.operand_ty(module, arg);
+                    self.kernel_argument(name, kernel, i, &ty, &format!("argument {i}"), span)
+                };
+                call.args.iter().enumerate().map(check).filter(|fits| !fits).count() == 0
+            }
+            Some(Function::Relax(callee)) => {
+                let params = callee.lambda.params.iter().map(|p| (&callee.vars[*p].name, callee.ty(*p)));
+                let mut fits = true;
+                for (arg, (param, expected)) in call.args.iter().zip(params) {
+                    let found = f.operand_ty(module, arg);
+                    if let Some(why) = conflict(&found, expected, Symbols::Separate) {
+                        let message = format!("argument `{param}` of `{name}` does not fit: {why}");
+                        self.error(codes::WRONG_ARGUMENT, message, span, "called here")
+                            .secondary(callee.lambda.span, "the function");
+                        fits = false;
+                    }
+                }
+                fits
+            }
+            _ => true,
+        }
+    }
+
+    fn kernel_argument(&mut self, name: &Name, kernel: &PrimFunc, i: usize, ty: &Type, what: &str, span: Span) -> bool {
+        let param = &kernel.params[i];
+        let Some(why) = mismatch(ty, param) else { return true };
+        let param_name = param.buffer.as_ref().map_or(param.var.name(), |b| &b.name);
+        let message = format!("{what} does not fit `{param_name}` of kernel `{name}`: {why}");
+        self.error(codes::WRONG_ARGUMENT, message, span, "called here").secondary(kernel.span, "the kernel");
+        false
+    }
+}
+
+/// Why an argument of that type cannot be given for a kernel's parameter.
+fn mismatch(ty: &Type, param: &Param) -> Option<String> {
+    match (ty, &param.buffer) {
+        (Type::Tensor(t), Some(buffer)) => {
+            let dtype = t.dtype.filter(|d| !same_storage(*d, buffer.dtype));
+            let ndim = t.ndim().filter(|n| *n != buffer.ndim());
+            match (dtype, ndim) {
+                (Some(dtype), _) => Some(format!("{dtype} is not {}", buffer.dtype)),
+                (_, Some(ndim)) => Some(format!("{ndim} dimensions are not {}", buffer.ndim())),
+                _ => shape_mismatch(t.dims()?, buffer),
+            }
+        }
+        (Type::Prim(dtype), None) => {
+            let expected = param.var.dtype();
+            (*dtype != expected && !expected.is_handle()).then(|| format!("{dtype} is not {expected}"))
+        }
+        (Type::Prim(_), Some(_)) => Some("a scalar is not a tensor".to_owned()),
+        (Type::Tensor(_), None) if !param.var.dtype().is_handle() => Some("a tensor is not a scalar".to_owned()),
+        _ => None,
+    }
+}
+
+fn shape_mismatch(shape: &[PrimExpr], buffer: &Buffer) -> Option<String> {
+    dims(shape, &buffer.shape, Symbols::Separate)
+}
+
+/// Whether elements of both dtypes are stored alike; bool and int8 are.
+fn same_storage(a: DType, b: DType) -> bool {
+    a == b || a.is_bool() && b == DType::INT8 || b.is_bool() && a == DType::INT8
+}

@@ -1,0 +1,78 @@
+//! Types that contradict each other.
+
+use crate::{PrimExpr, TensorType, Type, arith::Analyzer, types::ShapeType};
+
+/// Whether dimensions of both types are over the same variables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Symbols {
+    /// They are: both types belong to one function.
+    Shared,
+    /// They are not: one belongs to a function that is called. Only numbers are compared.
+    Separate,
+}
+
+/// Why no value can have both types, in words that follow "but"; `None` when some value may. What is unknown
+/// contradicts nothing.
+pub(super) fn conflict(found: &Type, expected: &Type, symbols: Symbols) -> Option<String> {
+    match (found, expected) {
+        (Type::Any, _) | (_, Type::Any) | (Type::DTensor(_), _) | (_, Type::DTensor(_)) => None,
+        (Type::Prim(a), Type::Prim(b)) => (a != b).then(|| format!("{a} is not {b}")),
+        (Type::String, Type::String) | (Type::Callable(_), Type::Callable(_)) => None,
+        (Type::Shape(a), Type::Shape(b)) => shapes(a, b, symbols),
+        (Type::Tensor(a), Type::Tensor(b)) => tensors(a, b, symbols),
+        (Type::Tuple(a), Type::Tuple(b)) if a.len() != b.len() => {
+            Some(format!("a tuple of {} is not a tuple of {}", a.len(), b.len()))
+        }
+        (Type::Tuple(a), Type::Tuple(b)) => a.iter().zip(b).enumerate().find_map(|(i, (a, b))| {
+            let why = conflict(a, b, symbols)?;
+            Some(format!("in member {i}, {why}"))
+        }),
+        _ => Some(format!("{} is not {}", kind(found), kind(expected))),
+    }
+}
+
+/// What kind of thing a type is.
+pub(super) fn kind(ty: &Type) -> &'static str {
+    match ty {
+        Type::Any => "an object",
+        Type::Prim(_) => "a scalar",
+        Type::String => "a string",
+        Type::Shape(_) => "a shape",
+        Type::Tensor(_) => "a tensor",
+        Type::Tuple(_) => "a tuple",
+        Type::Callable(_) => "a function",
+        Type::DTensor(_) => "a distributed tensor",
+    }
+}
+
+fn tensors(a: &TensorType, b: &TensorType, symbols: Symbols) -> Option<String> {
+    if let (Some(x), Some(y)) = (a.dtype, b.dtype)
+        && x != y
+    {
+        return Some(format!("{x} is not {y}"));
+    }
+    ranks(a.ndim(), b.ndim()).or_else(|| dims(a.dims()?, b.dims()?, symbols))
+}
+
+fn shapes(a: &ShapeType, b: &ShapeType, symbols: Symbols) -> Option<String> {
+    ranks(a.ndim(), b.ndim()).or_else(|| dims(a.dims()?, b.dims()?, symbols))
+}
+
+fn ranks(a: Option<usize>, b: Option<usize>) -> Option<String> {
+    let (a, b) = (a?, b?);
+    (a != b).then(|| format!("{a} dimensions are not {b}"))
+}
+
+/// The first dimension in which two shapes of the same rank differ for certain.
+pub(super) fn dims(a: &[PrimExpr], b: &[PrimExpr], symbols: Symbols) -> Option<String> {
+    let analyzer = Analyzer::for_shapes();
+    a.iter().zip(b).enumerate().find_map(|(i, (a, b))| {
+        let differ = match (a.as_int(), b.as_int()) {
+            (Some(a), Some(b)) => a != b,
+            _ if symbols == Symbols::Separate => false,
+            _ => a.dtype() == b.dtype() && analyzer.prove_ne(a, b),
+        };
+        let text = crate::print::dim_text;
+        differ.then(|| format!("in dimension {i}, {} is not {}", text(a), text(b)))
+    })
+}
