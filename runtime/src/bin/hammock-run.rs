@@ -1,6 +1,9 @@
 //! `hammock-run`: runs, times and inspects compiled models. It needs no compiler on the machine.
+//!
+//! With a model appended to its program file it is that model: it takes the flags of `run` and no file.
 
 use clap::{Parser, Subcommand};
+use hammock_runtime::Library;
 use hammock_runtime::tools::{BenchFlags, CallFlags, InspectFlags, OutputFlags, Session, ToolError};
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -46,8 +49,22 @@ enum Command {
     },
 }
 
+/// Calls a function of the model in this program and prints its result.
+#[derive(Parser)]
+struct OwnModel {
+    #[command(flatten)]
+    call: CallFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let outcome = match Library::appended() {
+        Ok(None) => run(Cli::parse().command),
+        Ok(Some(library)) => run_own(library, OwnModel::parse()),
+        Err(error) => Err(error.into()),
+    };
+    match outcome {
         Ok(text) => {
             let mut out = std::io::stdout().lock();
             // A reader that has gone away (`hammock-run … | head`) is no error.
@@ -59,6 +76,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_own(library: Library, OwnModel { call, output }: OwnModel) -> Result<String, ToolError> {
+    let weights = call.weights()?;
+    let session = Session::from_library(library, call.thread_count())?;
+    session.run(&call.spec(weights.as_ref()), output.path())
 }
 
 fn run(command: Command) -> Result<String, ToolError> {

@@ -101,8 +101,9 @@ impl Library {
 
     /// Loads the library appended to the running program ([`seal::append`]); `None` if there is none.
     pub fn appended() -> Result<Option<Library>, LibraryError> {
-        let path = Path::new("/proc/self/exe");
-        let owner: SharedBytes = Arc::new(map(path)?);
+        // A program that cannot read itself has nothing to find in itself.
+        let Ok(program) = map(Path::new("/proc/self/exe")) else { return Ok(None) };
+        let owner: SharedBytes = Arc::new(program);
         match seal::appended((*owner).as_ref()) {
             Some(range) => Library::load(owner, range, None, Integrity::Check).map(Some),
             None => Ok(None),

@@ -42,7 +42,7 @@ impl Session {
     /// # Errors
     /// When it is damaged, or a kernel or builtin that it needs is missing.
     pub fn open(path: &Path, threads: Option<usize>) -> Result<Session, ToolError> {
-        Session::new(Library::open(path)?, threads)
+        Session::from_library(Library::open(path)?, threads)
     }
 
     /// Loads a library that was just linked in memory.
@@ -51,10 +51,14 @@ impl Session {
     /// When a kernel or builtin that it needs is missing.
     pub fn from_bytes(bytes: Vec<u8>, threads: Option<usize>) -> Result<Session, ToolError> {
         let owner: SharedBytes = Arc::new(bytes);
-        Session::new(Library::from_bytes(owner, Integrity::Trust)?, threads)
+        Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, threads)
     }
 
-    fn new(library: Library, threads: Option<usize>) -> Result<Session, ToolError> {
+    /// Prepares a library.
+    ///
+    /// # Errors
+    /// When a kernel or builtin that it needs is missing.
+    pub fn from_library(library: Library, threads: Option<usize>) -> Result<Session, ToolError> {
         if let Some(threads) = threads {
             parallel::set_threads(threads);
         }

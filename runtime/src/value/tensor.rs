@@ -229,13 +229,23 @@ impl Tensor {
 
     /// The elements for writing, if this is the only reference to tensor and memory.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
-        let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_)));
-        if !owns_memory || !self.0.is_unique() {
-            return Err(TensorError::Shared);
-        }
+        self.check_owned()?;
         let (data, len) = (self.data_ptr().cast(), self.as_slice::<T>()?.len());
         // SAFETY: `as_slice` checked the range; the memory is the tensor's own and nobody else refers to either.
         Ok(unsafe { std::slice::from_raw_parts_mut(data, len) })
+    }
+
+    /// The bytes for writing, if this is the only reference to tensor and memory.
+    pub fn as_bytes_mut(&mut self) -> Result<&mut [u8], TensorError> {
+        self.check_owned()?;
+        let len = self.as_bytes()?.len();
+        // SAFETY: `as_bytes` checked the range; the memory is the tensor's own and nobody else refers to either.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.data_ptr(), len) })
+    }
+
+    fn check_owned(&self) -> Result<(), TensorError> {
+        let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_)));
+        if owns_memory && self.0.is_unique() { Ok(()) } else { Err(TensorError::Shared) }
     }
 
     /// What the memory belongs to; unknown for tensors of other makers.

@@ -3,6 +3,7 @@ mod check;
 mod control;
 mod data;
 mod debug;
+mod kv_cache;
 mod memory;
 mod set;
 mod shape;
@@ -10,8 +11,8 @@ mod shape;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 7] =
-    [shape::TABLE, check::TABLE, memory::TABLE, control::TABLE, data::TABLE, set::TABLE, debug::TABLE];
+static FAMILIES: [&[Builtin]; 8] =
+    [shape::TABLE, check::TABLE, memory::TABLE, control::TABLE, data::TABLE, set::TABLE, kv_cache::TABLE, debug::TABLE];
 
 /// Every builtin.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {

@@ -220,3 +220,51 @@ fn assertions_format_their_message() {
     assert_eq!(fails(&["{} {{}} {0} {1}".into(), int(1), tensor(&[2], &[1i8, 2])]), "AssertionError: 1 {} 1 [1 2]");
     assert_eq!(fails(&["{".into()]), "ValueError: \"{\" does not format 0 values");
 }
+
+fn kv(name: &str, args: &[Any]) -> Result<Any, Error> {
+    call(&format!("attention_kv_cache_{name}"), args)
+}
+
+fn rows(values: &[i32]) -> Any {
+    tensor(&[values.len() as i64 / 2, 2], values)
+}
+
+fn contents(cache: &Any) -> Vec<i32> {
+    let view = kv("view", std::slice::from_ref(cache)).unwrap();
+    view.get::<&Tensor>().unwrap().as_slice().unwrap().to_vec()
+}
+
+#[test]
+fn caches_grow_and_views_stay_as_they_are() {
+    let cache = kv("create", &[rows(&[1, 2]), Shape::new(&[1, 2]).into(), int(-1)]).unwrap();
+    let before = kv("view", &[cache.clone(), Shape::new(&[1, 2]).into()]).unwrap();
+    kv("append", &[cache.clone(), rows(&[3, 4, 5, 6])]).unwrap();
+    assert_eq!(contents(&cache), [1, 2, 3, 4, 5, 6]);
+    kv("update", &[cache.clone(), rows(&[9, 9, 8, 8, 7, 7])]).unwrap();
+    assert_eq!(contents(&cache), [9, 9, 8, 8, 7, 7]);
+    assert_eq!(before.get::<&Tensor>().unwrap().as_slice::<i32>().unwrap(), [1, 2]);
+
+    let all = Any::from(Tuple::from_iter([cache.clone()]));
+    kv("array_popn", &[all.clone(), int(2)]).unwrap();
+    assert_eq!(contents(&cache), [9, 9]);
+    assert_eq!(kv("array_popn", &[all.clone(), int(2)]).unwrap_err().message(), "cannot take 2 of 1 rows");
+    kv("array_clear", &[all]).unwrap();
+    assert!(contents(&cache).is_empty());
+    assert!(kv("append", &[cache.clone(), tensor(&[1, 3], &[1i32, 2, 3])]).is_err());
+    let wrong = kv("view", &[cache, Shape::new(&[2, 2]).into()]).unwrap_err();
+    assert_eq!(wrong.message(), "the cache's rows are (0, 2), not (2, 2)");
+}
+
+#[test]
+fn windows_wrap_around_their_sinks() {
+    let cache = kv("create", &[rows(&[0, 0]), Shape::new(&[2, 2]).into(), int(1)]).unwrap();
+    let push = |values: &[i32]| {
+        kv("window_override_with_sinks", &[cache.clone(), rows(values), int(4), int(1)]).map(|_| contents(&cache))
+    };
+    assert_eq!(push(&[1, 1, 2, 2]).unwrap(), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(push(&[3, 3, 4, 4]).unwrap(), [0, 0, 4, 4, 2, 2, 3, 3]);
+    assert_eq!(push(&[5, 5]).unwrap(), [0, 0, 4, 4, 5, 5, 3, 3]);
+    kv("array_popn", &[Tuple::from_iter([cache.clone()]).into(), int(3)]).unwrap();
+    assert_eq!(push(&[6, 6]).unwrap(), [0, 0, 4, 4]);
+    assert_eq!(push(&[0; 8]).unwrap_err().message(), "4 rows do not fit a window of 4 with 1 kept");
+}

@@ -1,0 +1,215 @@
+//! Attention caches: keys or values of past positions, kept between calls of a decoding step.
+//!
+//! A cache is a tensor with room for more rows than are filled. Rows are written in place as long as nobody holds a
+//! view of the tensor; else the cache goes on with a copy, so that a view never changes.
+use crate::ffi::{Args, Error, kind};
+use crate::value::{Device, Opaque, Shape, Tensor, Tuple};
+use crate::vm::{Builtin, builtin::builtin};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("vm.builtin.attention_kv_cache_create",
+        create(rows: &Tensor, reserve: &Shape, filled: i64) -> "Cache",
+        "Makes a cache with room for `reserve` and puts rows into it, the first `filled` of which count (-1: all)."),
+    builtin!("vm.builtin.attention_kv_cache_append", append(cache: &Opaque, rows: &Tensor) -> "Cache",
+        "Adds rows behind those that are filled; returns the cache."),
+    builtin!("vm.builtin.attention_kv_cache_update", update(cache: &Opaque, rows: &Tensor) -> "Cache",
+        "Overwrites all filled rows; returns the cache."),
+    builtin!("vm.builtin.attention_kv_cache_window_override",
+        window_override(cache: &Opaque, rows: &Tensor, window: i64) -> "Cache",
+        "Adds rows, in place of the oldest once `window` rows are filled; returns the cache."),
+    builtin!("vm.builtin.attention_kv_cache_window_override_with_sinks",
+        window_override_with_sinks(cache: &Opaque, rows: &Tensor, window: i64, sinks: i64) -> "Cache",
+        "The same, but the first `sinks` rows stay; returns the cache."),
+    builtin!("vm.builtin.attention_kv_cache_view", view(cache: &Opaque, shape: Option<&Shape>) -> "Tensor",
+        "Returns the filled rows; the shape, if given, must be theirs."),
+    builtin!("vm.builtin.attention_kv_cache_array_popn", array_popn(caches: &Tuple, count: i64) -> "None",
+        "Takes the last rows off each cache."),
+    builtin!("vm.builtin.attention_kv_cache_array_clear", array_clear(caches: &Tuple) -> "None",
+        "Empties each cache."),
+];
+
+struct Cache(Mutex<Rows>);
+
+struct Rows {
+    /// Rows along the first dimension.
+    data: Tensor,
+    filled: usize,
+    /// Where a windowed cache writes next.
+    position: usize,
+}
+
+impl Rows {
+    fn row_shape(&self) -> &[i64] {
+        &self.data.shape()[1..]
+    }
+
+    fn room(&self) -> usize {
+        self.data.shape()[0] as usize
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.data.nbytes() / self.room().max(1)
+    }
+
+    /// The number of rows in `rows`, which must be of the cache's kind.
+    fn count(&self, rows: &Tensor) -> Result<usize, Error> {
+        match rows.shape() {
+            [count, shape @ ..] if shape == self.row_shape() && rows.dtype() == self.data.dtype() => {
+                Ok(*count as usize)
+            }
+            _ => Err(Error::value(format!("{rows:?} holds no rows of a cache of {:?}", self.data))),
+        }
+    }
+
+    fn as_view(&self) -> Result<Tensor, Error> {
+        let shape: Vec<_> = [self.filled as i64].iter().chain(self.row_shape()).copied().collect();
+        Ok(self.data.view(self.data.dtype(), &shape, 0)?)
+    }
+
+    /// Makes room for `count` rows, doubling.
+    fn reserve(&mut self, count: usize) -> Result<(), Error> {
+        let mut room = self.room().max(1);
+        while room < count {
+            room = room.checked_mul(2).ok_or_else(|| Error::value(format!("a cache cannot hold {count} rows")))?;
+        }
+        if room > self.room() {
+            self.reallocate(room)?;
+        }
+        Ok(())
+    }
+
+    fn reallocate(&mut self, room: usize) -> Result<(), Error> {
+        let shape: Vec<_> = [room as i64].iter().chain(self.row_shape()).copied().collect();
+        let mut data = Tensor::empty(self.data.dtype(), &shape, Device::CPU)?;
+        let old = self.data.as_bytes()?;
+        data.as_bytes_mut()?[..old.len()].copy_from_slice(old);
+        self.data = data;
+        Ok(())
+    }
+
+    /// Copies `count` rows of `rows` from row `from` on to row `to` of the cache.
+    fn write(&mut self, to: usize, rows: &Tensor, from: usize, count: usize) -> Result<(), Error> {
+        if count == 0 {
+            return Ok(());
+        }
+        let (size, host) = (self.row_bytes(), rows.to_device(Device::CPU)?.to_contiguous()?);
+        if self.data.as_bytes_mut().is_err() {
+            self.reallocate(self.room())?;
+        }
+        let source = &host.as_bytes()?[from * size..][..count * size];
+        self.data.as_bytes_mut()?[to * size..][..count * size].copy_from_slice(source);
+        Ok(())
+    }
+
+    fn append(&mut self, rows: &Tensor) -> Result<(), Error> {
+        let count = self.count(rows)?;
+        let filled = total(self.filled, count)?;
+        self.reserve(filled)?;
+        self.write(self.filled, rows, 0, count)?;
+        self.filled = filled;
+        Ok(())
+    }
+
+    fn override_window(&mut self, rows: &Tensor, window: i64, sinks: i64) -> Result<(), Error> {
+        let count = self.count(rows)?;
+        let size =
+            |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is no number of rows")));
+        let (window, sinks) = (size(window)?, size(sinks)?);
+        if count > window.saturating_sub(sinks) || self.position > window {
+            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} kept")));
+        }
+        self.reserve(total(self.filled.max(self.position), count)?.min(window))?;
+        let before_end = count.min(window - self.position);
+        self.write(self.position, rows, 0, before_end)?;
+        self.write(sinks, rows, before_end, count - before_end)?;
+        self.filled = (self.filled + count).min(window);
+        self.position = match count - before_end {
+            0 => self.position + count,
+            wrapped => sinks + wrapped,
+        };
+        Ok(())
+    }
+}
+
+fn total(rows: usize, more: usize) -> Result<usize, Error> {
+    rows.checked_add(more).ok_or_else(|| Error::value(format!("a cache cannot hold {rows} and {more} rows")))
+}
+
+fn rows_of(cache: &Opaque) -> Result<MutexGuard<'_, Rows>, Error> {
+    match cache.downcast::<Cache>() {
+        Some(Cache(rows)) => Ok(rows.lock().unwrap_or_else(PoisonError::into_inner)),
+        None => Err(Error::type_error("the value is no attention cache")),
+    }
+}
+
+fn create(rows: &Tensor, reserve: &Shape, filled: i64) -> Result<Opaque, Error> {
+    if reserve.is_empty() {
+        return Err(Error::value("a cache needs a dimension for its rows"));
+    }
+    let data = Tensor::empty(rows.dtype(), reserve, Device::CPU)?;
+    let mut cache = Rows { data, filled: 0, position: 0 };
+    cache.append(rows)?;
+    if filled >= 0 {
+        let filled = usize::try_from(filled).ok().filter(|filled| *filled <= cache.room());
+        cache.filled = filled.ok_or_else(|| Error::value("more rows are said to be filled than there are"))?;
+        cache.position = cache.filled;
+    }
+    Ok(Opaque::new(Cache(Mutex::new(cache))))
+}
+
+fn append(cache: &Opaque, rows: &Tensor) -> Result<Opaque, Error> {
+    rows_of(cache)?.append(rows)?;
+    Ok(cache.clone())
+}
+
+fn update(cache: &Opaque, rows: &Tensor) -> Result<Opaque, Error> {
+    let mut filled = rows_of(cache)?;
+    let count = filled.count(rows)?;
+    if count != filled.filled {
+        return Err(Error::value(format!("{count} rows cannot replace {} filled ones", filled.filled)));
+    }
+    filled.write(0, rows, 0, count)?;
+    drop(filled);
+    Ok(cache.clone())
+}
+
+fn window_override(cache: &Opaque, rows: &Tensor, window: i64) -> Result<Opaque, Error> {
+    window_override_with_sinks(cache, rows, window, 0)
+}
+
+fn window_override_with_sinks(cache: &Opaque, rows: &Tensor, window: i64, sinks: i64) -> Result<Opaque, Error> {
+    rows_of(cache)?.override_window(rows, window, sinks)?;
+    Ok(cache.clone())
+}
+
+fn view(cache: &Opaque, shape: Option<&Shape>) -> Result<Tensor, Error> {
+    let filled = rows_of(cache)?.as_view()?;
+    match shape {
+        Some(shape) if shape.as_slice() != filled.shape() => {
+            Err(Error::value(format!("the cache's rows are {}, not {shape}", Shape::new(filled.shape()))))
+        }
+        _ => Ok(filled),
+    }
+}
+
+fn each(caches: &Tuple, mut change: impl FnMut(&mut Rows) -> Result<(), Error>) -> Result<(), Error> {
+    let args = Args::new("attention_kv_cache", caches);
+    (0..caches.len()).try_for_each(|i| change(&mut *rows_of(args.get(i)?)?))
+}
+
+fn array_popn(caches: &Tuple, count: i64) -> Result<(), Error> {
+    each(caches, |rows| {
+        let left = usize::try_from(count).ok().and_then(|count| rows.filled.checked_sub(count));
+        let too_many = || Error::new(kind::INDEX, format!("cannot take {count} of {} rows", rows.filled));
+        rows.filled = left.ok_or_else(too_many)?;
+        Ok(())
+    })
+}
+
+fn array_clear(caches: &Tuple) -> Result<(), Error> {
+    each(caches, |rows| {
+        (rows.filled, rows.position) = (0, 0);
+        Ok(())
+    })
+}
