@@ -35,6 +35,7 @@ mod index;
 pub mod interp;
 mod lower;
 mod math;
+pub mod plan;
 #[cfg(test)]
 mod samples;
 mod signature;

@@ -15,6 +15,7 @@ mod widen;
 use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
+    plan,
     signature::{self, Interface},
 };
 use hammock_ir::{
@@ -34,7 +35,7 @@ pub fn lower(func: &PrimFunc, target: &Target) -> Result<FlatKernel, KernelError
 
 fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKernel, Reason> {
     let mut interface = signature::interface(func);
-    let body = flat_blocks(func, &interface)?;
+    let body = flat_blocks(func, &interface, target)?;
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
     let body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
@@ -52,11 +53,12 @@ fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKern
 }
 
 /// The body with its blocks, all buffers flat.
-fn flat_blocks(func: &PrimFunc, interface: &Interface) -> Result<Stmt, Reason> {
+fn flat_blocks(func: &PrimFunc, interface: &Interface, target: &Target) -> Result<Stmt, Reason> {
     let mut body = func.body.clone();
     threads::serialize_threads(&mut body)?;
     selects::guard(&mut body);
     widen::widen(&mut body);
+    plan::schedule(&mut body, target);
     store_result(&mut body, interface.result.as_ref());
     let buffers: Vec<Buffer> = func.buffers().chain(&interface.result).cloned().collect();
     let handles = func.params.iter().filter(|p| p.buffer.is_none() && p.var.dtype().is_handle());

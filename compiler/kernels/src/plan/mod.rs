@@ -1,0 +1,152 @@
+//! Schedules as data: what a kernel computes, and the loops that compute it.
+//!
+//! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's
+//! initial value. A [`Plan`] says for each stage how its axes become loops. [`rules::choose`] makes one from axes and
+//! access patterns alone, never from names; [`schedule::apply`] writes the loops. Nothing is rewritten step by step, so
+//! no plan can change what is computed, only the order: an accumulator is a register instead of memory, and each
+//! element of a reduction is still combined in the order of the reduce axes.
+//!
+//! What is no stage (several stores, branches, loops that the author has already scheduled) is left as it is.
+
+mod recover;
+mod rules;
+mod schedule;
+
+use crate::Target;
+use hammock_ir::{
+    PrimExpr,
+    prim::Var,
+    tir::{Buffer, PrimFunc, Stmt, StmtKind},
+};
+use std::fmt;
+
+/// What a function computes, part by part, in order.
+pub struct Kernel {
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a kernel.
+pub enum Part {
+    /// A computation whose loops may be chosen.
+    Stage(Stage),
+    /// Anything else, as written.
+    Other(Stmt),
+}
+
+/// One store over a domain.
+pub struct Stage {
+    /// The block's name.
+    pub name: String,
+    /// Axes, in the order in which reductions combine.
+    pub axes: Vec<Axis>,
+    /// Where the result goes.
+    pub buffer: Buffer,
+    /// At which indices, over the spatial axes.
+    pub indices: Vec<PrimExpr>,
+    /// What is stored. A reduction reads the buffer at the same indices.
+    pub value: PrimExpr,
+    /// What a reduction starts from; `None` to start from what the buffer holds.
+    pub init: Option<PrimExpr>,
+}
+
+/// An axis of a stage, from zero.
+pub struct Axis {
+    /// Its variable.
+    pub var: Var,
+    /// The number of values.
+    pub extent: PrimExpr,
+    /// Whether values combine into one element.
+    pub reduce: bool,
+}
+
+/// How the stages of a kernel become loops; `None` for parts that stay as they are.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// One entry a part.
+    pub stages: Vec<Option<StagePlan>>,
+}
+
+/// How a stage's axes become loops. Spatial axes come in their order, then the reduce axes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StagePlan {
+    /// The class that the rule was for.
+    pub class: Class,
+    /// The axis whose neighbours become lanes of a vector, and how many lanes.
+    pub vector: Option<(usize, i64)>,
+    /// The axis of which several values are computed side by side, and how many: they share what they load.
+    pub rows: Option<(usize, i64)>,
+    /// The axis that is spread over threads, and the fewest iterations that are worth one.
+    pub parallel: Option<(usize, i64)>,
+}
+
+/// Classes of stages, told by axes and access patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Every element on its own.
+    Elementwise,
+    /// Each element combines many; the operands have no common structure.
+    Reduction,
+    /// A sum of products of an operand that is contiguous along the vector axis and one that does not change along it.
+    Contraction,
+}
+
+/// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices.
+pub fn schedule(body: &mut Stmt, target: &Target) {
+    each_sequence(body, &mut |stmts| {
+        let kernel = recover::kernel(std::mem::take(stmts));
+        let plan = rules::choose(&kernel, target);
+        *stmts = schedule::apply(kernel, &plan, target);
+    });
+}
+
+/// The plan for a function, to print.
+pub fn choose(func: &PrimFunc, target: &Target) -> Plan {
+    let mut body = func.body.clone();
+    let mut plan = Plan { stages: Vec::new() };
+    each_sequence(&mut body, &mut |stmts| {
+        plan = rules::choose(&recover::kernel(std::mem::take(stmts)), target);
+    });
+    plan
+}
+
+/// Calls `f` on the statements directly in the function's root block, or in its body.
+fn each_sequence(body: &mut Stmt, f: &mut dyn FnMut(&mut Vec<Stmt>)) {
+    match &mut body.kind {
+        StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => each_sequence(&mut block.body, f),
+        StmtKind::Seq(stmts) => f(stmts),
+        _ => {
+            let mut stmts = vec![std::mem::replace(body, Stmt::nop())];
+            f(&mut stmts);
+            *body = Stmt::seq(stmts);
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stages.iter().try_for_each(|stage| match stage {
+            Some(stage) => writeln!(f, "{stage}"),
+            None => writeln!(f, "as written"),
+        })
+    }
+}
+
+impl fmt::Display for StagePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.class)?;
+        if let Some((axis, grain)) = self.parallel {
+            write!(f, ", axis {axis} parallel by {grain}")?;
+        }
+        if let Some((axis, count)) = self.rows {
+            write!(f, ", axis {axis} {count} at a time")?;
+        }
+        if let Some((axis, lanes)) = self.vector {
+            write!(f, ", axis {axis} in vectors of {lanes}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Which loops for which stage.
+
+use super::{Class, Kernel, Part, Plan, Stage, StagePlan};
+use crate::{Target, index::Simplifier};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimCallee, PrimKind, Var},
+};
+
+/// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
+const GRAIN: i64 = 32_768;
+/// What a symbolic extent is taken for when work is estimated.
+const TYPICAL: i64 = 64;
+/// Rows of a contraction that are computed side by side: 4 rows of 4 vectors leave half of 32 registers to operands.
+const ROWS: i64 = 4;
+/// Vectors side by side, so that additions do not wait for each other.
+const VECTORS: i64 = 4;
+/// The most lanes of a vector in the lowering.
+const MAX_LANES: i64 = 64;
+
+/// A plan for every stage of a kernel.
+pub fn choose(kernel: &Kernel, target: &Target) -> Plan {
+    let stage = |part: &Part| match part {
+        Part::Stage(stage) => Some(stage_plan(stage, target)),
+        Part::Other(_) => None,
+    };
+    Plan { stages: kernel.parts.iter().map(stage).collect() }
+}
+
+fn stage_plan(stage: &Stage, target: &Target) -> StagePlan {
+    let vector = vector_axis(stage);
+    let reduces = stage.axes.iter().any(|a| a.reduce);
+    let class = match (reduces, vector) {
+        (false, _) => Class::Elementwise,
+        (true, Some(v)) if is_contraction(stage, &stage.axes[v].var) => Class::Contraction,
+        _ => Class::Reduction,
+    };
+    let rows = if class == Class::Contraction { row_axis(stage, vector) } else { None };
+    StagePlan {
+        class,
+        vector: vector.and_then(|v| lanes(stage, v, class, target).map(|lanes| (v, lanes))),
+        rows: rows.map(|axis| (axis, ROWS)),
+        parallel: parallel_axis(stage),
+    }
+}
+
+/// The axis along which the store is contiguous, when every load is contiguous or constant along it.
+fn vector_axis(stage: &Stage) -> Option<usize> {
+    let var = stage.indices.last()?.as_var()?;
+    let axis = stage.axes.iter().position(|a| a.var == *var && !a.reduce)?;
+    let alone = stage.indices[..stage.indices.len() - 1].iter().all(|i| !i.uses(var));
+    let compact = stage.buffer.strides.is_empty();
+    let mut fits = alone && compact && stage.buffer.dtype.is_scalar();
+    stage.value.walk(&mut |e| match e.kind() {
+        PrimKind::Load(buffer, indices, _) if indices.iter().any(|i| i.uses(var)) => {
+            let (last, rest) = indices.split_last().unwrap_or_else(|| unreachable!("an index uses the variable"));
+            fits &= buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
+        }
+        // A call whose effect or order matters stays scalar.
+        PrimKind::Call(c) => fits &= matches!(&c.callee, PrimCallee::Intrin(n) if !n.starts_with("call_")),
+        PrimKind::Let(..) | PrimKind::Reduce(_) => fits = false,
+        _ => {}
+    });
+    fits.then_some(axis)
+}
+
+/// Whether an index is the variable plus something without it.
+fn is_unit(index: &PrimExpr, var: &Var) -> bool {
+    let coefficient = Simplifier::default().poly(index).coefficient(var);
+    coefficient.is_some_and(|c| c.as_constant() == Some(1))
+}
+
+/// `y + a * b`, one factor constant along the vector axis.
+fn is_contraction(stage: &Stage, var: &Var) -> bool {
+    let PrimKind::Binary(BinaryOp::Add, _, product) = stage.value.kind() else { return false };
+    match product.kind() {
+        PrimKind::Binary(BinaryOp::Mul, a, b) => a.uses(var) != b.uses(var),
+        _ => false,
+    }
+}
+
+/// The spatial axis before the vector axis that the vector operand does not use.
+fn row_axis(stage: &Stage, vector: Option<usize>) -> Option<usize> {
+    let vector = vector?;
+    let var = &stage.axes[vector].var;
+    let PrimKind::Binary(_, _, product) = stage.value.kind() else { return None };
+    let PrimKind::Binary(_, a, b) = product.kind() else { return None };
+    let shared = if a.uses(var) { a } else { b };
+    let candidates = stage.axes.iter().enumerate().rev().filter(|(i, a)| *i != vector && !a.reduce);
+    candidates.filter(|(_, a)| !shared.uses(&a.var)).map(|(i, _)| i).next()
+}
+
+/// How many lanes: as many as fill the registers that the class uses, no more than the axis has.
+fn lanes(stage: &Stage, axis: usize, class: Class, target: &Target) -> Option<i64> {
+    // Masks and comparisons of small elements would fill a register many times over: count four bytes at least.
+    let bytes = stage.buffer.dtype.bytes().max(4) as i64;
+    let one = (i64::from(target.vector_bytes) / bytes).max(1);
+    let many = match class {
+        Class::Elementwise => one * 2,
+        Class::Reduction => one * VECTORS,
+        Class::Contraction if target.vector_registers >= 32 => one * VECTORS,
+        Class::Contraction => one,
+    };
+    let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
+    let lanes = many.min(MAX_LANES).min(most);
+    (lanes >= 2).then_some(lanes)
+}
+
+/// The outermost spatial axis, when there is work for several threads.
+fn parallel_axis(stage: &Stage) -> Option<(usize, i64)> {
+    let size = |e: &PrimExpr| e.as_int().unwrap_or(TYPICAL).max(1);
+    let axis = stage.axes.iter().position(|a| !a.reduce && a.extent.as_int() != Some(1))?;
+    let work: i64 = stage.axes.iter().map(|a| size(&a.extent)).fold(1, i64::saturating_mul);
+    let symbolic = stage.axes.iter().any(|a| a.extent.as_int().is_none());
+    let each = (work / size(&stage.axes[axis].extent)).max(1);
+    let grain = (GRAIN / each).max(1);
+    (symbolic || work >= 2 * GRAIN).then_some((axis, grain))
+}
