@@ -1,1 +1,14 @@
-//! From syntax trees and weight files to IR.
+//! From files to IR: text modules and weights.
+//!
+//! In comes the text of a module (or its syntax tree), out goes a [`Module`](hammock_ir::Module) or a list of
+//! diagnostics. The importer gives names their meaning: it knows the namespaces `R`, `T` and `I`, asks the operator
+//! table how calls are bound and typed, and brings nested calls to A-normal form. What it does not understand is a
+//! diagnostic at its place, never skipped. It does not check what the verifier checks: an annotation is taken as
+//! written.
+#![forbid(unsafe_code)]
+
+mod options;
+mod script;
+
+pub use options::{Constants, ReadOptions};
+pub use script::read_module;

@@ -1,0 +1,126 @@
+//! The arguments of a call, taken one after the other by position or name.
+
+use super::{
+    context::{Context, Read, Reported},
+    suggest,
+    value::Value,
+};
+use hammock_ir::Name;
+use hammock_syntax::{Diagnostic, Span, codes};
+use std::collections::VecDeque;
+
+/// An evaluated argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Arg {
+    pub value: Value,
+    pub span: Span,
+}
+
+/// A keyword argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Keyword {
+    pub name: Name,
+    pub name_span: Span,
+    pub arg: Arg,
+}
+
+/// The arguments of one call that are not taken yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Args {
+    /// What is called, as the text should name it: `R.add`.
+    pub callee: String,
+    /// The whole call.
+    pub span: Span,
+    pub positional: VecDeque<Arg>,
+    pub keywords: Vec<Keyword>,
+    /// Parameters asked for so far, for messages.
+    known: Vec<&'static str>,
+}
+
+impl Args {
+    pub fn new(callee: String, span: Span) -> Self {
+        Args { callee, span, positional: VecDeque::new(), keywords: Vec::new(), known: Vec::new() }
+    }
+
+    /// The next positional argument, or the keyword of that name.
+    pub fn take(&mut self, name: &'static str) -> Option<Arg> {
+        match self.positional.pop_front() {
+            Some(arg) => {
+                self.known.push(name);
+                Some(arg)
+            }
+            None => self.keyword(name),
+        }
+    }
+
+    /// The same, where it must be given.
+    pub fn need(&mut self, cx: &mut Context, name: &'static str) -> Read<Arg> {
+        self.take(name).ok_or_else(|| {
+            let message = format!("`{}` needs an argument `{name}`", self.callee);
+            cx.error(codes::WRONG_ARGUMENTS, self.span, message, "")
+        })
+    }
+
+    /// The keyword of that name.
+    pub fn keyword(&mut self, name: &'static str) -> Option<Arg> {
+        self.known.push(name);
+        let at = self.keywords.iter().position(|k| k.name == name)?;
+        Some(self.keywords.remove(at).arg)
+    }
+
+    /// The keyword of any of these names: spellings of several versions.
+    pub fn any_keyword(&mut self, names: &[&'static str]) -> Option<Arg> {
+        names.iter().fold(None, |found, name| found.or(self.keyword(name)))
+    }
+
+    /// Checks that every argument was taken.
+    pub fn finish(mut self, cx: &mut Context) -> Read<()> {
+        if let Some(extra) = self.positional.pop_front() {
+            let message = format!("`{}` takes {}", self.callee, self.count());
+            return Err(cx.error(codes::WRONG_ARGUMENTS, extra.span, message, "one too many"));
+        }
+        match self.keywords.first() {
+            Some(keyword) => Err(self.unknown(cx, keyword)),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&self) -> String {
+        match self.known.len() {
+            0 => "no arguments".into(),
+            1 => "one argument".into(),
+            n => format!("at most {n} arguments"),
+        }
+    }
+
+    fn unknown(&self, cx: &mut Context, keyword: &Keyword) -> Reported {
+        let (callee, name) = (&self.callee, &keyword.name);
+        if self.known.iter().any(|k| *name == *k) {
+            let message = format!("`{callee}` is given `{name}` twice");
+            return cx.error(codes::WRONG_ARGUMENTS, keyword.name_span, message, "");
+        }
+        let message = format!("`{callee}` has no argument `{name}`");
+        let mut diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(keyword.name_span, "");
+        if let Some(near) = suggest::nearest(name, self.known.iter().copied()) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        } else if !self.known.is_empty() {
+            diagnostic = diagnostic.help(format!("it has {}", list(&self.known)));
+        }
+        cx.report(diagnostic)
+    }
+}
+
+/// `a`, `b` and `c`, without repetition.
+pub(crate) fn list(names: &[&str]) -> String {
+    let mut shown: Vec<String> = Vec::new();
+    for name in names.iter().map(|n| format!("`{n}`")) {
+        if !shown.contains(&name) {
+            shown.push(name);
+        }
+    }
+    match shown.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,38 @@
+//! Dtypes and scalar types as the text spells them.
+
+use hammock_ir::{DType, Name, prim::PrimType};
+
+/// The dtype that a name of `T` stands for: `float32`, `int8x4`, `bool`, `f16`; none for other names of `T`.
+pub(crate) fn of_name(name: &str) -> Option<DType> {
+    match name {
+        "boolean" => Some(DType::BOOL),
+        "void" => Some(DType::VOID),
+        // `T.handle` is a type of its own, `T.int` and `T.float` do not exist.
+        "handle" | "int" | "float" | "uint" | "bfloat" | "" => None,
+        name => name.parse().ok(),
+    }
+}
+
+/// The type of a pointer: `T.handle("float32", "global")`; without an element type, an opaque handle.
+pub(crate) fn pointer(element: Option<DType>, scope: &str) -> PrimType {
+    match element {
+        None if scope == "global" => PrimType::Scalar(DType::HANDLE),
+        Some(t) if t.is_void() => PrimType::Pointer(None, Name::from(scope)),
+        element => PrimType::Pointer(element, Name::from(scope)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_t_are_dtypes_only_when_they_look_so() {
+        assert_eq!(of_name("int8x4"), Some(DType::INT8.with_lanes(4)));
+        assert_eq!(of_name("f16"), Some(DType::FLOAT16));
+        assert_eq!(of_name("float8_e4m3fn"), Some(DType::FLOAT8_E4M3FN));
+        for name in ["handle", "floor", "int", "if_then_else", "fma"] {
+            assert_eq!(of_name(name), None, "{name}");
+        }
+    }
+}

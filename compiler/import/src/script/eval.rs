@@ -1,0 +1,475 @@
+//! Evaluating expressions: what both dialects share.
+
+use super::{
+    args::{Arg, Args, Keyword},
+    builtins,
+    context::{Context, Read, Reported},
+    namespace::{Path, Space},
+    numbers, operators,
+    scope::Scope,
+    suggest,
+    value::Value,
+};
+use hammock_ir::{DType, Name, PrimExpr, prim, relax, types::ShapeType};
+use hammock_syntax::{
+    Diagnostic, Span,
+    ast::{self, BinaryOp, BoolOp, CompareOp, Expr, ExprKind, Star, UnaryOp},
+    codes,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What a dialect makes of names, calls and operators.
+pub(crate) trait Dialect: Sized {
+    /// The dtype of a plain integer.
+    const INT: DType;
+
+    /// A call of something in a namespace.
+    fn call(ev: &mut Eval<'_, '_, Self>, path: &Path, args: Args) -> Read<Value>;
+
+    /// A call of a function of the module, or of a value.
+    fn apply(ev: &mut Eval<'_, '_, Self>, callee: Value, args: Args) -> Read<Value>;
+
+    /// A call of a method of a value.
+    fn method(ev: &mut Eval<'_, '_, Self>, on: Arg, name: &ast::Ident, args: Args) -> Read<Value>;
+
+    /// An attribute of a value.
+    fn attribute(ev: &mut Eval<'_, '_, Self>, on: Arg, name: &ast::Ident) -> Read<Value>;
+
+    /// A subscript of a value that is no Python container.
+    fn subscript(ev: &mut Eval<'_, '_, Self>, on: Arg, indices: &[ast::Index], span: Span) -> Read<Value>;
+
+    /// An operator on operands of which one is no scalar; `None` when the dialect has nothing to say.
+    fn operator(ev: &mut Eval<'_, '_, Self>, op: Operator, operands: &[Arg], span: Span) -> Read<Option<Value>>;
+
+    /// The scalar that a value of the dialect's own kinds stands for.
+    fn scalar(ev: &mut Eval<'_, '_, Self>, value: &Value) -> Option<PrimExpr>;
+
+    /// The type of a Relax variable, when it is a shape.
+    fn shape_var(_: &Eval<'_, '_, Self>, _: relax::Var) -> Option<ShapeType> {
+        None
+    }
+}
+
+/// An operator with one or two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Unary(UnaryOp),
+    Binary(BinaryOp),
+    Compare(CompareOp),
+}
+
+/// A reader of expressions of one dialect.
+pub(crate) struct Eval<'c, 'a, D> {
+    pub cx: &'c mut Context<'a>,
+    pub scope: Scope,
+    /// Symbolic variables of the function being read, by name.
+    pub symbols: FxHashMap<Name, prim::Var>,
+    /// While set, an unknown name is a new symbolic variable of that dtype.
+    pub define_missing: Option<DType>,
+    pub dialect: D,
+}
+
+impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
+    pub fn new(cx: &'c mut Context<'a>, dialect: D) -> Self {
+        Eval { cx, scope: Scope::default(), symbols: FxHashMap::default(), define_missing: None, dialect }
+    }
+
+    /// The value of an expression.
+    pub fn eval(&mut self, e: &Expr) -> Read<Value> {
+        match &e.kind {
+            ExprKind::Name(name) => self.name(name, e.span),
+            ExprKind::Int(v) => Ok(Value::Int(i128::from(*v))),
+            ExprKind::Float(v) => Ok(Value::Float(*v)),
+            ExprKind::Str(text) => Ok(Value::Str(Name::from(text.clone()))),
+            ExprKind::Bool(v) => Ok(Value::Bool(*v)),
+            ExprKind::None => Ok(Value::None),
+            ExprKind::Tuple(items) => Ok(Value::Tuple(self.items(items)?)),
+            ExprKind::List(items) => Ok(Value::List(self.items(items)?)),
+            ExprKind::Dict(items) => self.dict(items),
+            ExprKind::Attribute(a) => self.attribute(a),
+            ExprKind::Call(call) => self.call(call, e.span),
+            ExprKind::Subscript(s) => self.subscript(s, e.span),
+            ExprKind::Unary(op, operand) => self.unary(*op, operand, e.span),
+            ExprKind::Binary(chain) => self.binary(chain, e.span),
+            ExprKind::Compare(chain) => self.compare(chain, e.span),
+            ExprKind::BoolChain(op, operands) => self.logic(*op, operands),
+            ExprKind::Lambda(lambda) => Ok(Value::Lambda(Arc::new((**lambda).clone()))),
+            ExprKind::If(choice) => self.choice(choice, e.span),
+            ExprKind::Error => Err(self.cx.reported_before()),
+            ExprKind::BigInt(_) => Err(self.cx.error(codes::WRONG_VALUE, e.span, "integers have at most 64 bits", "")),
+            ExprKind::Bytes(_) => Err(self.unsupported(e.span, "byte strings have no meaning here")),
+            ExprKind::Ellipsis => Err(self.unsupported(e.span, "`...` has no meaning here")),
+            ExprKind::Set(_) => Err(self.unsupported(e.span, "sets have no meaning here")),
+            ExprKind::Starred(_) => Err(self.unsupported(e.span, "a starred expression cannot stand here")),
+            ExprKind::Comprehension(_) => Err(self.unsupported(e.span, "comprehensions are not evaluated: write the list out")),
+        }
+    }
+
+    /// Evaluates to an argument: the value with its place.
+    pub fn arg(&mut self, e: &Expr) -> Read<Arg> {
+        Ok(Arg { value: self.eval(e)?, span: e.span })
+    }
+
+    /// A construct of Python that this language does not have.
+    pub fn unsupported(&mut self, span: Span, message: impl Into<String>) -> Reported {
+        self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, "")
+    }
+
+    /// The value of a name.
+    pub fn name(&mut self, name: &str, span: Span) -> Read<Value> {
+        let found = self.scope.get(name).or_else(|| self.cx.names.get(name)).cloned();
+        match found {
+            Some(Value::Broken) => Err(self.cx.reported_before()),
+            Some(Value::TypeVar(name)) => Ok(Value::Scalar(self.symbol(&name, DType::INT64).expr())),
+            Some(value) => Ok(value),
+            None => match (self.symbols.get(name).cloned(), self.define_missing) {
+                (Some(var), _) => Ok(Value::Scalar(var.expr())),
+                (None, Some(dtype)) => Ok(Value::Scalar(self.symbol(name, dtype).expr())),
+                (None, None) => Err(self.undefined(name, span)),
+            },
+        }
+    }
+
+    /// The symbolic dimensions of `def f[n, m: int](…)`.
+    pub fn type_params(&mut self, params: &[ast::TypeParam]) -> Read<()> {
+        for param in params {
+            let int = |e: &Expr| matches!(&e.kind, ExprKind::Name(name) if &**name == "int");
+            if let Some(bound) = param.bound.as_ref().filter(|e| !int(e)) {
+                let message = format!("the symbolic dimension `{}` is an integer", param.name.name);
+                return Err(self.cx.error(codes::BAD_FUNCTION, bound.span, message, "write `int` or nothing"));
+            }
+            self.symbol(&param.name.name, DType::INT64);
+        }
+        Ok(())
+    }
+
+    /// The function's symbolic variable of that name, made when it is first mentioned.
+    pub fn symbol(&mut self, name: &str, dtype: DType) -> prim::Var {
+        self.symbols.entry(name.into()).or_insert_with(|| prim::Var::new(name, dtype)).clone()
+    }
+
+    fn undefined(&mut self, name: &str, span: Span) -> Reported {
+        let mut diagnostic =
+            Diagnostic::error(codes::UNDEFINED_NAME, format!("`{name}` is not defined")).label(span, "");
+        let mut names: Vec<&str> = self.scope.names().chain(self.cx.names.names()).map(|n| &**n).collect();
+        names.sort_unstable();
+        if let Some(near) = suggest::nearest(name, names) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        } else if self.cx.module.functions.contains_key(name) {
+            diagnostic = diagnostic.help(format!("functions of the module are named through it: `cls.{name}`"));
+        }
+        self.cx.report(diagnostic)
+    }
+
+    fn items(&mut self, items: &[Expr]) -> Read<Vec<Value>> {
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.kind {
+                ExprKind::Starred(inner) => {
+                    let spread = self.arg(inner)?;
+                    values.extend(self.elements(&spread)?);
+                }
+                _ => values.push(self.eval(item)?),
+            }
+        }
+        Ok(values)
+    }
+
+    fn dict(&mut self, items: &[(Expr, Expr)]) -> Read<Value> {
+        let pairs = items.iter().map(|(k, v)| Ok((self.eval(k)?, self.eval(v)?)));
+        pairs.collect::<Read<Vec<_>>>().map(Value::Dict)
+    }
+
+    fn attribute(&mut self, a: &ast::Attribute) -> Read<Value> {
+        match self.eval(&a.value)? {
+            Value::Path(path) => Ok(Value::Path(path.member(a.name.as_str()))),
+            Value::Module => self.global(&a.name),
+            on => D::attribute(self, Arg { value: on, span: a.value.span }, &a.name),
+        }
+    }
+
+    /// A function of the module: `cls.f`.
+    fn global(&mut self, name: &ast::Ident) -> Read<Value> {
+        if self.cx.broken.contains(name.as_str()) {
+            return Err(self.cx.reported_before());
+        }
+        if self.cx.module.functions.contains_key(name.as_str()) {
+            return Ok(Value::Global(Name::from(name.name.clone())));
+        }
+        let message = format!("the module has no function `{}`", name.name);
+        let mut diagnostic = Diagnostic::error(codes::UNDEFINED_NAME, message).label(name.span, "");
+        let functions = self.cx.module.functions.keys().map(|n| &**n);
+        if let Some(near) = suggest::nearest(&name.name, functions) {
+            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        }
+        Err(self.cx.report(diagnostic))
+    }
+
+    fn call(&mut self, call: &ast::Call, span: Span) -> Read<Value> {
+        if let ExprKind::Attribute(a) = &call.func.kind {
+            return match self.eval(&a.value)? {
+                Value::Path(path) => self.call_path(&path.member(a.name.as_str()), call, span),
+                Value::Module => {
+                    let callee = self.global(&a.name)?;
+                    let args = self.args(call, format!("cls.{}", a.name.as_str()), span)?;
+                    D::apply(self, callee, args)
+                }
+                on => {
+                    let args = self.args(call, a.name.as_str().to_owned(), span)?;
+                    D::method(self, Arg { value: on, span: a.value.span }, &a.name, args)
+                }
+            };
+        }
+        match self.eval(&call.func)? {
+            Value::Path(path) => self.call_path(&path, call, span),
+            callee => {
+                let args = self.args(call, self.cx.source.slice(call.func.span).to_owned(), span)?;
+                D::apply(self, callee, args)
+            }
+        }
+    }
+
+    fn call_path(&mut self, path: &Path, call: &ast::Call, span: Span) -> Read<Value> {
+        let args = self.args(call, path.to_string(), span)?;
+        D::call(self, path, args)
+    }
+
+    /// The evaluated arguments of a call.
+    pub fn args(&mut self, call: &ast::Call, callee: String, span: Span) -> Read<Args> {
+        let mut args = Args::new(callee, span);
+        for arg in &call.args {
+            let value = self.arg(&arg.value)?;
+            match (&arg.name, arg.star) {
+                (Some(name), _) => args.keywords.push(Keyword {
+                    name: Name::from(name.name.clone()),
+                    name_span: name.span,
+                    arg: value,
+                }),
+                (None, Star::None) => args.positional.push_back(value),
+                (None, Star::One) => {
+                    let spread = self.elements(&value)?;
+                    args.positional.extend(spread.into_iter().map(|v| Arg { value: v, span: value.span }));
+                }
+                (None, Star::Two) => return Err(self.unsupported(arg.value.span, "`**` cannot stand in a call here")),
+            }
+        }
+        Ok(args)
+    }
+
+    fn subscript(&mut self, s: &ast::Subscript, span: Span) -> Read<Value> {
+        let on = self.arg(&s.value)?;
+        match (&on.value, s.indices.as_slice()) {
+            (Value::Tuple(items) | Value::List(items), [ast::Index::Expr(index)]) if !items.iter().any(is_computed) => {
+                let items = items.clone();
+                let at = self.arg(index)?;
+                let at = self.to_index(&at, items.len())?;
+                Ok(items[at].clone())
+            }
+            (Value::Metadata | Value::MetadataOf(_), [ast::Index::Expr(index)]) => {
+                let index = self.arg(index)?;
+                builtins::metadata_entry(self, &on.value, index, span)
+            }
+            _ => D::subscript(self, on, &s.indices, span),
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &Expr, span: Span) -> Read<Value> {
+        let operand = self.arg(operand)?;
+        if let Some(n) = operand.value.number() {
+            return Ok(match (op, n) {
+                (UnaryOp::Not, n) => Value::Bool(n.as_f64() == 0.0),
+                (UnaryOp::Pos, n) => n.into(),
+                (UnaryOp::Neg, numbers::Number::Int(v)) => Value::Int(-v),
+                (UnaryOp::Neg, numbers::Number::Float(v)) => Value::Float(-v),
+                (UnaryOp::Invert, numbers::Number::Int(v)) => Value::Int(!v),
+                (UnaryOp::Invert, _) => return Err(self.bad_operand(span, "`~` applies to integers")),
+            });
+        }
+        if let Some(value) = D::operator(self, Operator::Unary(op), std::slice::from_ref(&operand), span)? {
+            return Ok(value);
+        }
+        let e = self.to_scalar(&operand)?;
+        let numeric = !e.dtype().is_handle();
+        Ok(Value::Scalar(match op {
+            UnaryOp::Pos => e,
+            UnaryOp::Neg if numeric => operators::negative(e),
+            UnaryOp::Not if e.dtype().is_bool() => e.not(),
+            UnaryOp::Invert if numeric && !e.dtype().is_floating() => e.unary("bitwise_not"),
+            _ => {
+                let message = format!("`{}` does not apply to a value of type {}", op.symbol(), e.dtype());
+                return Err(self.bad_operand(span, message));
+            }
+        }))
+    }
+
+    fn bad_operand(&mut self, span: Span, message: impl Into<String>) -> Reported {
+        self.cx.error(codes::SCALAR_MISMATCH, span, message, "")
+    }
+
+    fn binary(&mut self, chain: &ast::Binary, span: Span) -> Read<Value> {
+        let mut left = self.arg(&chain.first)?;
+        for (op, operand) in &chain.rest {
+            let right = self.arg(operand)?;
+            let span = left.span.join(right.span);
+            left = Arg { value: self.binary_values(*op, left, right, span)?, span };
+        }
+        debug_assert!(span.is_none() || !chain.rest.is_empty());
+        Ok(left.value)
+    }
+
+    /// `a op b`
+    pub fn binary_values(&mut self, op: BinaryOp, a: Arg, b: Arg, span: Span) -> Read<Value> {
+        if let (Some(x), Some(y)) = (a.value.number(), b.value.number()) {
+            return numbers::arithmetic(op, x, y).map(Value::from).map_err(|why| self.bad_operand(span, why));
+        }
+        let operands = [a, b];
+        if let Some(value) = D::operator(self, Operator::Binary(op), &operands, span)? {
+            return Ok(value);
+        }
+        let [a, b] = &operands;
+        let (x, y) = self.scalar_pair(a, b)?;
+        let result = match op {
+            BinaryOp::Add => operators::binary(prim::BinaryOp::Add, x, y),
+            BinaryOp::Sub => operators::binary(prim::BinaryOp::Sub, x, y),
+            BinaryOp::Mul => operators::binary(prim::BinaryOp::Mul, x, y),
+            BinaryOp::Div => operators::binary(prim::BinaryOp::Div, x, y),
+            BinaryOp::FloorDiv => operators::binary(prim::BinaryOp::FloorDiv, x, y),
+            BinaryOp::Mod => operators::binary(prim::BinaryOp::FloorMod, x, y),
+            BinaryOp::Shl => operators::bitwise("shift_left", x, y),
+            BinaryOp::Shr => operators::bitwise("shift_right", x, y),
+            BinaryOp::And => operators::bitwise("bitwise_and", x, y),
+            BinaryOp::Or => operators::bitwise("bitwise_or", x, y),
+            BinaryOp::Xor => operators::bitwise("bitwise_xor", x, y),
+            BinaryOp::Pow => operators::power(x, y),
+            BinaryOp::MatMul => Err("`@` does not apply to scalars".into()),
+        };
+        result.map(Value::Scalar).map_err(|why| {
+            let diagnostic = Diagnostic::error(codes::SCALAR_MISMATCH, why).label(span, "");
+            self.cx.report(match op {
+                BinaryOp::Div => diagnostic.help("write `//` to round down, or `T.Div(a, b)` to round towards zero"),
+                _ => diagnostic,
+            })
+        })
+    }
+
+    /// Two scalars; a plain number takes the dtype of the other operand.
+    pub fn scalar_pair(&mut self, a: &Arg, b: &Arg) -> Read<(PrimExpr, PrimExpr)> {
+        if a.value.number().is_some() {
+            let y = self.to_scalar(b)?;
+            return Ok((self.to_scalar_like(a, y.dtype())?, y));
+        }
+        let x = self.to_scalar(a)?;
+        let y = if b.value.number().is_some() { self.to_scalar_like(b, x.dtype())? } else { self.to_scalar(b)? };
+        Ok((x, y))
+    }
+
+    fn compare(&mut self, chain: &ast::Compare, span: Span) -> Read<Value> {
+        let mut left = self.arg(&chain.first)?;
+        let mut result: Option<Value> = None;
+        for (op, operand) in &chain.rest {
+            let right = self.arg(operand)?;
+            let one = self.compare_values(*op, left, right.clone(), span)?;
+            result = Some(match result {
+                Some(so_far) => self.join(BoolOp::And, Arg { value: so_far, span }, Arg { value: one, span })?,
+                None => one,
+            });
+            left = right;
+        }
+        result.ok_or_else(|| self.cx.reported_before())
+    }
+
+    fn compare_values(&mut self, op: CompareOp, a: Arg, b: Arg, span: Span) -> Read<Value> {
+        if let (Some(x), Some(y)) = (a.value.number(), b.value.number())
+            && let Some(holds) = numbers::comparison(op, x, y)
+        {
+            return Ok(Value::Bool(holds));
+        }
+        let operands = [a, b];
+        if let Some(value) = D::operator(self, Operator::Compare(op), &operands, span)? {
+            return Ok(value);
+        }
+        let op = match op {
+            CompareOp::Eq => prim::BinaryOp::Eq,
+            CompareOp::Ne => prim::BinaryOp::Ne,
+            CompareOp::Lt => prim::BinaryOp::Lt,
+            CompareOp::Le => prim::BinaryOp::Le,
+            CompareOp::Gt => prim::BinaryOp::Gt,
+            CompareOp::Ge => prim::BinaryOp::Ge,
+            _ => return Err(self.unsupported(span, format!("`{}` has no meaning here", op.symbol()))),
+        };
+        let (x, y) = self.scalar_pair(&operands[0], &operands[1])?;
+        operators::binary(op, x, y).map(Value::Scalar).map_err(|why| self.bad_operand(span, why))
+    }
+
+    fn logic(&mut self, op: BoolOp, operands: &[Expr]) -> Read<Value> {
+        let mut result: Option<Arg> = None;
+        for operand in operands {
+            let right = self.arg(operand)?;
+            result = Some(match result {
+                None => right,
+                Some(left) => {
+                    let span = left.span.join(right.span);
+                    Arg { value: self.join(op, left, right)?, span }
+                }
+            });
+        }
+        result.map(|arg| arg.value).ok_or_else(|| self.cx.reported_before())
+    }
+
+    /// `a and b`, `a or b`
+    fn join(&mut self, op: BoolOp, a: Arg, b: Arg) -> Read<Value> {
+        if let Value::Bool(left) = a.value {
+            return Ok(if left == (op == BoolOp::And) { b.value } else { a.value });
+        }
+        let (x, y) = (self.to_condition(&a)?, self.to_condition(&b)?);
+        let op = if op == BoolOp::And { prim::BinaryOp::And } else { prim::BinaryOp::Or };
+        operators::binary(op, x, y).map(Value::Scalar).map_err(|why| self.bad_operand(a.span.join(b.span), why))
+    }
+
+    fn choice(&mut self, choice: &ast::IfExpr, span: Span) -> Read<Value> {
+        let cond = self.arg(&choice.cond)?;
+        if let Value::Bool(holds) = cond.value {
+            return self.eval(if holds { &choice.then } else { &choice.orelse });
+        }
+        let cond = self.to_condition(&cond)?;
+        let (then, orelse) = (self.arg(&choice.then)?, self.arg(&choice.orelse)?);
+        let (x, y) = self.scalar_pair(&then, &orelse)?;
+        let (x, y) = operators::same_type(x, y).map_err(|why| self.bad_operand(span, why))?;
+        Ok(Value::Scalar(cond.if_then_else(x, y)))
+    }
+
+    /// What a dotted name stands for, when it is a name of a namespace and no local variable hides it.
+    pub fn path_of(&self, e: &Expr) -> Option<Path> {
+        match &e.kind {
+            ExprKind::Attribute(a) => self.path_of(&a.value).map(|path| path.member(a.name.as_str())),
+            ExprKind::Name(name) => match self.scope.get(name).or_else(|| self.cx.names.get(name)) {
+                Some(Value::Path(path)) => Some(path.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What a call calls, when that is a name of a namespace.
+    pub fn callee_of<'e>(&self, e: &'e Expr) -> Option<(Path, &'e ast::Call)> {
+        match &e.kind {
+            ExprKind::Call(call) => Some((self.path_of(&call.func)?, call)),
+            _ => None,
+        }
+    }
+
+    /// Whether the expression is that name of that namespace, called or not.
+    pub fn is_path(&self, e: &Expr, space: Space, name: &str) -> bool {
+        let path = match &e.kind {
+            ExprKind::Call(call) => self.path_of(&call.func),
+            _ => self.path_of(e),
+        };
+        path.is_some_and(|path| path.is(space, name))
+    }
+}
+
+/// Whether a value is computed when the model runs, so that a tuple of it is one too.
+fn is_computed(value: &Value) -> bool {
+    matches!(value, Value::Operand(_) | Value::Unbound(_))
+}

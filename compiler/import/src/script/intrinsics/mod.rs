@@ -1,0 +1,126 @@
+//! Calls of `T.…` that are expressions: arithmetic, intrinsics, casts, vectors, constants of dtypes.
+
+mod calls;
+mod constants;
+mod nodes;
+mod table;
+
+use super::{
+    args::{Arg, Args},
+    builtins,
+    context::Read,
+    dtypes,
+    eval::{Dialect, Eval},
+    namespace::{Path, Space},
+    operators,
+    value::Value,
+};
+use hammock_ir::{PrimExpr, prim::BinaryOp};
+use hammock_syntax::{Span, codes};
+
+/// `T.name(args)`, for names that are the same everywhere.
+pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args) -> Read<Value> {
+    let name = table::canonical(name);
+    if let Some(dtype) = dtypes::of_name(name) {
+        return constants::of_dtype(ev, dtype, args);
+    }
+    if let Some(op) = binary_op(name) {
+        return binary(ev, op, name, args);
+    }
+    match name {
+        "handle" | "ptr" | "buffer_var" | "Ptr" => constants::pointer(ev, args),
+        "infinity" | "min_value" | "max_value" => constants::bound(ev, name, args),
+        "IntImm" | "FloatImm" => constants::immediate(ev, args),
+        "StringImm" => ev.first(args).and_then(|arg| ev.to_str(&arg)).map(Value::Str),
+        "Var" | "var" => constants::variable(ev, name, args),
+        "target" => builtins::target(ev, args),
+        "index_map" => ev.index_map(args),
+        "comm_reducer" => ev.reducer(args),
+        "Range" | "iter_var" | "reduce" | "Reduce" => nodes::axes(ev, name, args),
+        "meta_var" => ev.first(args).map(|arg| arg.value),
+        "Cast" | "cast" | "Select" | "Not" | "Ramp" | "Broadcast" | "Shuffle" | "Let" | "let" => nodes::node(ev, name, args),
+        "if_then_else" | "isnan" | "isinf" | "isfinite" | "abs" | "fabs" | "ceildiv" | "all" | "any" => {
+            nodes::composed(ev, name, args)
+        }
+        "floor" | "ceil" | "round" | "nearbyint" | "trunc" => nodes::rounding(ev, name, args),
+        "shift_left" | "shift_right" | "bitwise_and" | "bitwise_or" | "bitwise_xor" | "bitwise_not" | "pow" => {
+            nodes::bits(ev, name, args)
+        }
+        "address_of" | "tvm_access_ptr" | "ptr_byte_offset" | "handle_add_byte_offset" | "tvm_stack_alloca" => {
+            calls::pointer(ev, name, args)
+        }
+        "Call" | "call_intrin" => calls::generic(ev, name, args),
+        _ => match table::lookup(name) {
+            Some(intrinsic) => calls::intrinsic(ev, intrinsic, args),
+            None => Err(unknown(ev, name, args.span)),
+        },
+    }
+}
+
+/// Names that are handled here beside those of the table, for "did you mean".
+const OTHERS: [&str; 40] = [
+    "if_then_else", "Select", "Cast", "Broadcast", "Ramp", "Shuffle", "Let", "min", "max", "floordiv", "floormod",
+    "truncdiv", "truncmod", "ceildiv", "floor", "ceil", "round", "nearbyint", "trunc", "abs", "fabs", "pow", "isnan",
+    "isinf", "isfinite", "shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+    "address_of", "tvm_access_ptr", "handle_add_byte_offset", "tvm_stack_alloca", "min_value", "max_value",
+    "infinity", "comm_reducer", "index_map",
+];
+
+fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, span: Span) -> super::context::Reported {
+    let statements = super::tir::STATEMENT_CALLS.iter().copied();
+    let known: Vec<&str> = table::names().chain(OTHERS).chain(statements).collect();
+    builtins::unknown(ev, &Path::new(Space::Tir, name), span, &known)
+}
+
+/// Nodes and functions of two operands. Those with a capital build the node as it is, the others fold.
+fn binary_op(name: &str) -> Option<BinaryOp> {
+    Some(match name {
+        "Add" | "add" => BinaryOp::Add,
+        "Sub" | "sub" | "subtract" => BinaryOp::Sub,
+        "Mul" | "mul" | "multiply" => BinaryOp::Mul,
+        "Div" | "truncdiv" | "div" => BinaryOp::Div,
+        "Mod" | "truncmod" => BinaryOp::Mod,
+        "FloorDiv" | "floordiv" | "indexdiv" => BinaryOp::FloorDiv,
+        "FloorMod" | "floormod" | "indexmod" => BinaryOp::FloorMod,
+        "Min" | "min" => BinaryOp::Min,
+        "Max" | "max" => BinaryOp::Max,
+        "EQ" => BinaryOp::Eq,
+        "NE" => BinaryOp::Ne,
+        "LT" => BinaryOp::Lt,
+        "LE" => BinaryOp::Le,
+        "GT" => BinaryOp::Gt,
+        "GE" => BinaryOp::Ge,
+        "And" => BinaryOp::And,
+        "Or" => BinaryOp::Or,
+        _ => return None,
+    })
+}
+
+fn binary<D: Dialect>(ev: &mut Eval<'_, '_, D>, op: BinaryOp, name: &str, mut args: Args) -> Read<Value> {
+    let span = args.span;
+    let a = args.need(ev.cx, "a")?;
+    let b = args.need(ev.cx, "b")?;
+    args.finish(ev.cx)?;
+    let (x, y) = ev.scalar_pair(&a, &b)?;
+    let exact = name.starts_with(|c: char| c.is_ascii_uppercase());
+    let result = operators::same_type(x, y).map(|(x, y)| match exact {
+        true => hammock_ir::prim::binary(op, x, y),
+        false => hammock_ir::arith::binary(op, x, y),
+    });
+    result.map(Value::Scalar).map_err(|why| ev.cx.error(codes::SCALAR_MISMATCH, span, why, ""))
+}
+
+impl<D: Dialect> Eval<'_, '_, D> {
+    /// The only argument of a call.
+    pub(crate) fn first(&mut self, mut args: Args) -> Read<Arg> {
+        let value = args.need(self.cx, "value")?;
+        args.finish(self.cx)?;
+        Ok(value)
+    }
+
+    /// The only argument of a call, a scalar.
+    fn first_scalar(&mut self, args: Args) -> Read<PrimExpr> {
+        let arg = self.first(args)?;
+        self.to_scalar(&arg)
+    }
+}

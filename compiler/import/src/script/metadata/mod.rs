@@ -1,0 +1,123 @@
+//! The metadata section: objects that have no spelling of their own in the text, by type and number.
+//!
+//! `metadata = tvm.ir.load_json("""{…}""")` names a graph of objects whose root is a map from type keys to arrays;
+//! `metadata["ir.GenericConst"][0]` is one of them. Texts printed without the section get their constants from
+//! [`Constants`].
+
+mod graph;
+mod legacy;
+mod tensor;
+
+use super::{
+    context::{Context, Read, Reported},
+    value::Value,
+};
+use crate::Constants;
+use hammock_ir::{
+    AttrValue, DType, Name, Tensor,
+    relax::{Constant, Operand},
+};
+use hammock_syntax::{Diagnostic, Span, codes};
+use indexmap::IndexMap;
+
+/// The entries of the section, by type key.
+#[derive(Default)]
+pub(crate) struct Metadata {
+    section: Option<IndexMap<String, Vec<Entry>>>,
+}
+
+/// One object.
+pub(crate) enum Entry {
+    Tensor(Tensor),
+    Str(Name),
+    DType(DType),
+    Other(AttrValue),
+}
+
+/// Type keys of constants, over all versions.
+const CONSTANTS: [&str; 2] = ["ir.GenericConst", "relax.expr.Constant"];
+
+impl Context<'_> {
+    /// Reads the section.
+    pub fn load_metadata(&mut self, json: &str, span: Span) -> Read<()> {
+        let section = serde_json::from_str(json).map_err(|e| e.to_string()).and_then(|document| {
+            if legacy::is_legacy(&document) { legacy::section(&document) } else { graph::section(&document) }
+        });
+        match section {
+            Ok(section) => {
+                self.metadata.section = Some(section);
+                Ok(())
+            }
+            Err(why) => {
+                let message = format!("the metadata section cannot be read: {why}");
+                Err(self.error(codes::BAD_METADATA, span, message, ""))
+            }
+        }
+    }
+
+    /// `metadata[key][index]`
+    pub fn metadata_value(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
+        let Some(section) = &self.metadata.section else { return self.omitted(key, index, span) };
+        // Constants have had several type keys; the number counts within the one that the text names.
+        let entries = section.get(key).or_else(|| {
+            CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten()
+        });
+        match entries.and_then(|entries| entries.get(usize::try_from(index).ok()?)) {
+            Some(entry) => Ok(entry.value()),
+            None => {
+                let message = format!("the metadata section holds no entry {index} of type `{key}`");
+                Err(self.error(codes::BAD_METADATA, span, message, ""))
+            }
+        }
+    }
+
+    /// A constant that the text names but does not hold.
+    fn omitted(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
+        let tensor = match &self.options.constants {
+            Constants::Missing => None,
+            Constants::Zeros => return Ok(Value::Omitted(index)),
+            Constants::Tensors(tensors) => {
+                let numbered = tensors.iter().find(|(name, _)| name.parse() == Ok(index));
+                let by_number = tensors.iter().any(|(name, _)| name.parse::<u32>().is_ok());
+                let at = if by_number { None } else { usize::try_from(index).ok().and_then(|at| tensors.get(at)) };
+                numbered.or(at).map(|(_, tensor)| tensor.clone())
+            }
+        };
+        match tensor.filter(|_| CONSTANTS.contains(&key)) {
+            Some(tensor) => Ok(constant(tensor)),
+            None => Err(self.no_constant(key, index, span)),
+        }
+    }
+
+    fn no_constant(&mut self, key: &str, index: i64, span: Span) -> Reported {
+        let message = format!("the text does not hold `metadata[\"{key}\"][{index}]`");
+        let diagnostic = Diagnostic::error(codes::MISSING_METADATA, message).label(span, "its metadata section was left out");
+        self.report(match &self.options.constants {
+            Constants::Tensors(tensors) => {
+                diagnostic.help(format!("the parameter file has {} tensors, none for number {index}", tensors.len()))
+            }
+            _ => diagnostic
+                .help("print the module with `script(show_meta=True)`, or give its constants: `--params weights.safetensors`"),
+        })
+    }
+}
+
+impl Entry {
+    fn value(&self) -> Value {
+        match self {
+            Entry::Tensor(tensor) => constant(tensor.clone()),
+            Entry::Str(text) => Value::Str(text.clone()),
+            Entry::DType(dtype) => Value::Operand(Operand::DType(*dtype)),
+            Entry::Other(value) => Value::Attr(value.clone()),
+        }
+    }
+}
+
+fn constant(tensor: Tensor) -> Value {
+    Value::Operand(constant_operand(tensor))
+}
+
+/// A tensor as a Relax constant.
+pub(crate) fn constant_operand(tensor: Tensor) -> Operand {
+    Operand::Const(Constant { tensor })
+}

@@ -1,0 +1,93 @@
+//! Tensors in base64: a header, then the elements.
+//!
+//! Little-endian: u64 magic, u64 zero, i32 device kind, i32 device number, i32 ndim, u8 code, u8 bits, u16 lanes,
+//! ndim × i64 sizes, i64 bytes, then the bytes.
+
+use hammock_ir::{DType, Tensor};
+
+const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
+
+/// The tensor.
+///
+/// # Errors
+/// Why the text is none.
+pub(super) fn decode(base64: &str) -> Result<Tensor, String> {
+    let bytes = from_base64(base64).ok_or("a tensor's base64 is damaged")?;
+    read(&bytes).ok_or_else(|| "a tensor's data is damaged".into())
+}
+
+fn read(bytes: &[u8]) -> Option<Tensor> {
+    let mut rest = bytes;
+    if u64::from_le_bytes(take(&mut rest)?) != MAGIC {
+        return None;
+    }
+    let _reserved: [u8; 8] = take(&mut rest)?;
+    let _device: [u8; 8] = take(&mut rest)?;
+    let ndim = usize::try_from(i32::from_le_bytes(take(&mut rest)?)).ok()?;
+    let [code, bits] = take(&mut rest)?;
+    let lanes = u16::from_le_bytes(take(&mut rest)?);
+    let mut shape = Vec::new();
+    for _ in 0..ndim {
+        shape.push(i64::from_le_bytes(take(&mut rest)?));
+    }
+    let len = usize::try_from(i64::from_le_bytes(take(&mut rest)?)).ok()?;
+    Tensor::from_bytes(dtype(code, bits, lanes), &shape, rest.get(..len)?).ok()
+}
+
+/// Before `bool` had a code of its own it was written as one-bit unsigned.
+fn dtype(code: u8, bits: u8, lanes: u16) -> DType {
+    let dtype = DType::new(code, bits, lanes);
+    if dtype == DType::UINT1 { DType::BOOL } else { dtype }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk::<N>()?;
+    *rest = tail;
+    Some(*head)
+}
+
+/// Standard base64; line breaks are skipped.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count) = (0u32, 0u32);
+    for byte in text.bytes().filter(|b| !b.is_ascii_whitespace()) {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            b'=' => break,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_text_holds() {
+        let text = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAACAPg==";
+        let tensor = decode(text).unwrap();
+        assert_eq!((tensor.dtype(), tensor.shape()), (DType::FLOAT32, &[1][..]));
+        assert_eq!(tensor.as_slice::<f32>().unwrap(), [0.25]);
+    }
+
+    #[test]
+    fn damage_is_refused() {
+        let text = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAACAPg==";
+        for end in 0..text.len() - 4 {
+            assert!(decode(&text[..end]).is_err(), "{end}");
+        }
+        assert!(decode("P6G0*").is_err());
+    }
+}

@@ -1,0 +1,397 @@
+//! Files and modules: imports, symbolic dimensions, the class, its attributes and functions.
+
+use super::{
+    args::{Arg, Args},
+    builtins,
+    context::{Context, Read, TrailingScalars},
+    eval::{Dialect, Eval, Operator},
+    namespace::{self, Path, Space},
+    relax,
+    tir,
+    value::Value,
+};
+use hammock_ir::{
+    AttrValue, ExternFunc, GlobalInfo, Name, PrimExpr,
+    module::Function,
+    prim::PrimType,
+    relax::Operand,
+    tir::PrimFunc,
+};
+use hammock_syntax::{
+    Diagnostic, Span,
+    ast::{self, Expr, ExprKind, Stmt, StmtKind},
+    codes,
+};
+
+/// Something in the file that can be read as a module.
+#[derive(Clone, Copy)]
+enum Candidate<'t> {
+    Class(&'t ast::ClassDef),
+    Function(&'t ast::FunctionDef),
+}
+
+impl Candidate<'_> {
+    fn name(&self) -> &ast::Ident {
+        match self {
+            Candidate::Class(class) => &class.name,
+            Candidate::Function(def) => &def.name,
+        }
+    }
+}
+
+/// Reads the file's module into the context.
+pub(crate) fn read(cx: &mut Context, tree: &ast::Module) {
+    let mut candidates = Vec::new();
+    for stmt in &tree.body {
+        match &stmt.kind {
+            StmtKind::ClassDef(class) => candidates.push(Candidate::Class(class)),
+            StmtKind::FunctionDef(def) => candidates.push(Candidate::Function(def)),
+            _ => drop(file_statement(cx, stmt)),
+        }
+    }
+    match choose(cx, &candidates) {
+        Ok(Candidate::Class(class)) => read_class(cx, class),
+        Ok(Candidate::Function(def)) => {
+            cx.module.bare = true;
+            read_functions(cx, &[def]);
+        }
+        Err(_) => {}
+    }
+}
+
+/// The module to read: the one asked for, or the only one.
+fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<'t>> {
+    let names = || candidates.iter().map(|c| &*c.name().name).collect::<Vec<_>>();
+    if let Some(wanted) = &cx.options.module {
+        return match candidates.iter().rev().find(|c| *c.name().name == **wanted) {
+            Some(found) => Ok(*found),
+            None => {
+                let diagnostic = Diagnostic::error(codes::NO_MODULE, format!("the file has no module `{wanted}`"));
+                let has = super::args::list(&names());
+                Err(cx.report(if has.is_empty() { diagnostic } else { diagnostic.help(format!("it has {has}")) }))
+            }
+        };
+    }
+    let classes: Vec<_> = candidates.iter().filter(|c| matches!(c, Candidate::Class(_))).collect();
+    match (classes.as_slice(), candidates) {
+        ([class], _) => Ok(**class),
+        ([], [function]) => Ok(*function),
+        ([], []) => {
+            let diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds no module");
+            let help = "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
+            Err(cx.report(diagnostic.help(help)))
+        }
+        _ => {
+            let mut diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds several modules");
+            for candidate in candidates.iter().take(8) {
+                diagnostic = diagnostic.label(candidate.name().span, "");
+            }
+            Err(cx.report(diagnostic.help(format!("choose one by its name: {}", super::args::list(&names())))))
+        }
+    }
+}
+
+/// A statement beside the module: an import, a symbolic dimension, the metadata section, a name for a plain value.
+fn file_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
+    match &stmt.kind {
+        StmtKind::Import(imports) => namespace::import(cx, imports),
+        StmtKind::FromImport(import) => namespace::import_from(cx, import),
+        StmtKind::Pass => {}
+        StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => {}
+        StmtKind::Assign(assign) => return file_assign(cx, assign, stmt.span),
+        _ => {
+            let message = "this cannot stand beside a module";
+            return Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, message, "the text is read, not run"));
+        }
+    }
+    Ok(())
+}
+
+fn file_assign(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
+    let [Expr { kind: ExprKind::Name(name), .. }] = assign.targets.as_slice() else {
+        return Err(cx.error(codes::MEANINGLESS_SYNTAX, span, "one assignment has one name here", ""));
+    };
+    let value = Eval::new(cx, File).eval(&assign.value);
+    let value = match value {
+        Ok(Value::TypeVar(declared)) if declared != **name => {
+            let message = format!("the symbolic dimension `{declared}` must be assigned to its own name");
+            return Err(cx.error(codes::BAD_BINDING, span, message, ""));
+        }
+        Ok(value) => value,
+        Err(reported) => {
+            cx.names.define(name.clone(), Value::Broken);
+            return Err(reported);
+        }
+    };
+    cx.names.define(name.clone(), value);
+    Ok(())
+}
+
+fn read_class(cx: &mut Context, class: &ast::ClassDef) {
+    let is_module = class.decorators.iter().any(|d| Eval::new(cx, File).is_path(d, Space::Ir, "ir_module"));
+    if !is_module {
+        let message = format!("the class `{}` is no module", class.name.name);
+        cx.error(codes::NO_MODULE, class.name.span, message, "decorate it with `@I.ir_module`");
+        return;
+    }
+    cx.module.name = Some(Name::from(class.name.name.clone()));
+    cx.names.push();
+    cx.names.define(class.name.name.clone(), Value::Module);
+    let mut functions = Vec::new();
+    for stmt in &class.body {
+        match &stmt.kind {
+            StmtKind::FunctionDef(def) => functions.push(&**def),
+            _ => drop(class_statement(cx, stmt)),
+        }
+    }
+    read_functions(cx, &functions);
+}
+
+/// A statement of the class: its attributes, its devices, an external function.
+fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
+    match &stmt.kind {
+        StmtKind::Pass => Ok(()),
+        StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => Ok(()),
+        StmtKind::Expr(e) => match Eval::new(cx, File).eval(e)? {
+            Value::None => Ok(()),
+            other => {
+                let message = format!("{} cannot stand in a module by itself", other.describe());
+                Err(cx.error(codes::MEANINGLESS_SYNTAX, e.span, message, ""))
+            }
+        },
+        StmtKind::Assign(assign) => match assign.targets.as_slice() {
+            [Expr { kind: ExprKind::Name(name), span, .. }] => class_assign(cx, name, *span, &assign.value),
+            _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "one assignment has one name here", "")),
+        },
+        _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this cannot stand in a module", "")),
+    }
+}
+
+fn class_assign(cx: &mut Context, name: &str, span: Span, value: &Expr) -> Read<()> {
+    let mut ev = Eval::new(cx, File);
+    match ev.arg(value)? {
+        Arg { value: Value::Operand(Operand::Extern(symbol)), .. } => {
+            let ty = extern_type(&mut ev, value)?;
+            declare(cx, name, span, Function::Extern(ExternFunc { symbol, ty, span }))
+        }
+        Arg { value, .. } => {
+            cx.names.define(name, value);
+            Ok(())
+        }
+    }
+}
+
+/// The type in `R.ExternFunc("symbol", R.Callable(…))`.
+fn extern_type(ev: &mut Eval<File>, value: &Expr) -> Read<Option<hammock_ir::Type>> {
+    let ExprKind::Call(call) = &value.kind else { return Ok(None) };
+    let args = ev.args(call, "R.ExternFunc".into(), value.span)?;
+    let mut given = args.positional.into_iter().skip(1).chain(args.keywords.into_iter().map(|k| k.arg));
+    given.find(|arg| !matches!(arg.value, Value::Str(_))).map(|arg| ev.to_type(&arg)).transpose()
+}
+
+/// Adds a function, under a name that no other has.
+fn declare(cx: &mut Context, name: &str, span: Span, function: Function) -> Read<()> {
+    if let Some(first) = cx.module.functions.get(name) {
+        let first = match first {
+            Function::Relax(f) => f.lambda.span,
+            Function::Tir(f) => f.span,
+            Function::Extern(f) => f.span,
+        };
+        let diagnostic = Diagnostic::error(codes::DUPLICATE_NAME, format!("`{name}` is defined twice"));
+        return Err(cx.report(diagnostic.label(span, "").secondary(first, "the first one")));
+    }
+    cx.module.functions.insert(name.into(), function);
+    Ok(())
+}
+
+/// A function whose header is read.
+enum Header {
+    Relax(relax::Header),
+    Tir(tir::Header),
+}
+
+/// Reads functions: all headers first, for bodies mention functions that come later.
+fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) {
+    let mut headers = Vec::new();
+    for def in defs {
+        match read_header(cx, def) {
+            Ok(header) => headers.push((*def, header)),
+            Err(_) => cx.broken.extend([Name::from(def.name.name.clone())]),
+        }
+    }
+    for (def, header) in headers {
+        let name = Name::from(def.name.name.clone());
+        let function = match header {
+            Header::Relax(header) => relax::body(cx, header, def).map(Function::Relax),
+            Header::Tir(header) => Ok(Function::Tir(tir::body(cx, header, def))),
+        };
+        if let Ok(function) = function {
+            cx.module.functions.insert(name, function);
+        }
+    }
+    move_trailing_scalars(cx);
+}
+
+fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
+    let (header, signature) = match decoration(cx, def)? {
+        Decoration::Relax(flags) => {
+            let header = relax::header(cx, def, flags)?;
+            let signature = Function::Relax(header.signature());
+            (Header::Relax(header), signature)
+        }
+        Decoration::Tir(flags) => {
+            let header = tir::header(cx, def, flags)?;
+            let signature = Function::Tir(header.signature());
+            (Header::Tir(header), signature)
+        }
+    };
+    declare(cx, &def.name.name, def.name.span, signature)?;
+    Ok(header)
+}
+
+/// What a function's decorator makes it.
+pub(crate) enum Decoration {
+    Relax(relax::Flags),
+    Tir(tir::Flags),
+}
+
+/// Reads a function's decorators.
+pub(crate) fn decoration(cx: &mut Context, def: &ast::FunctionDef) -> Read<Decoration> {
+    let Some(decorator) = def.decorators.last() else {
+        let message = format!("the function `{}` is neither Relax nor TIR", def.name.name);
+        let help = "decorate it with `@R.function` or `@T.prim_func`";
+        return Err(cx.error(codes::BAD_FUNCTION, def.name.span, message, help));
+    };
+    let ev = Eval::new(cx, File);
+    let (path, call) = match ev.callee_of(decorator) {
+        Some((path, call)) => (Some(path), Some(call)),
+        None => (ev.path_of(decorator), None),
+    };
+    let text = path.as_ref().map(Path::to_string).unwrap_or_default();
+    let mut args = match call {
+        Some(call) => Eval::new(cx, File).args(call, text.clone(), decorator.span)?,
+        None => Args::new(text.clone(), decorator.span),
+    };
+    let mut ev = Eval::new(cx, File);
+    let mut flag = |args: &mut Args, name: &'static str, default: bool| match args.keyword(name) {
+        Some(arg) => ev.to_bool(&arg),
+        None => Ok(default),
+    };
+    let decoration = match path.as_ref().map(|p| (p.space, &*p.name)) {
+        Some((Space::Relax, "function")) => {
+            let flags = relax::Flags { private: flag(&mut args, "private", false)?, pure: flag(&mut args, "pure", true)? };
+            Decoration::Relax(flags)
+        }
+        Some((Space::Tir, "prim_func")) => {
+            let flags = tir::Flags { private: flag(&mut args, "private", false)?, s_tir: flag(&mut args, "s_tir", false)? };
+            flag(&mut args, "persistent", false)?;
+            Decoration::Tir(flags)
+        }
+        _ => return Err(foreign_decorator(cx, decorator, &text)),
+    };
+    flag(&mut args, "check_well_formed", true)?;
+    args.finish(cx)?;
+    Ok(decoration)
+}
+
+fn foreign_decorator(cx: &mut Context, decorator: &Expr, text: &str) -> super::context::Reported {
+    let (message, help) = match text {
+        "I.pyfunc" => ("Python functions cannot be compiled", "write it as `@R.function` or `@T.prim_func`"),
+        "R.macro" | "T.macro" | "T.inline" => ("macros are not read", "write out what they make"),
+        "T.jit" => ("functions with compile-time parameters are not read", "specialize it and print the result"),
+        _ => ("this decorator has no meaning here", "functions are decorated with `@R.function` or `@T.prim_func`"),
+    };
+    cx.error(codes::MEANINGLESS_SYNTAX, decorator.span, message, help)
+}
+
+/// Brings scalars that functions take after their outputs before these, where calls with `tir_vars=` say so.
+fn move_trailing_scalars(cx: &mut Context) {
+    for (name, TrailingScalars { inputs, scalars }) in std::mem::take(&mut cx.trailing_scalars) {
+        if let Some(Function::Tir(PrimFunc { params, .. })) = cx.module.functions.get_mut(&name)
+            && let Some(outputs_end) = params.len().checked_sub(scalars).filter(|end| *end > inputs)
+            && params[outputs_end..].iter().all(|p| p.buffer.is_none() && matches!(p.var.ty(), PrimType::Scalar(_)))
+        {
+            let moved = params.split_off(outputs_end);
+            params.splice(inputs..inputs, moved);
+        }
+    }
+}
+
+/// Expressions outside of functions.
+struct File;
+
+impl Dialect for File {
+    const INT: hammock_ir::DType = hammock_ir::DType::INT64;
+
+    fn call(ev: &mut Eval<Self>, path: &Path, args: Args) -> Read<Value> {
+        match (path.space, &*path.name) {
+            (Space::Ir, "module_attrs") => {
+                let attrs = ev.first(args)?;
+                let attrs = ev.to_attrs(&attrs)?;
+                attrs.iter().for_each(|(key, value)| ev.cx.module.attrs.set(key.clone(), value.clone()));
+                Ok(Value::None)
+            }
+            (Space::Ir, "module_global_infos") => ev.global_infos(args),
+            (Space::Ir, "load_json") => {
+                let json = ev.first(args)?;
+                let text = ev.to_str(&json)?;
+                ev.cx.load_metadata(&text, json.span)?;
+                Ok(Value::Metadata)
+            }
+            (Space::Python, "TypeVar") => {
+                let name = ev.first(args)?;
+                ev.to_str(&name).map(Value::TypeVar)
+            }
+            (Space::Relax, "ExternFunc") => relax::extern_func(ev, args),
+            _ => builtins::call(ev, path, args),
+        }
+    }
+
+    fn apply(ev: &mut Eval<Self>, callee: Value, args: Args) -> Read<Value> {
+        let message = format!("{} cannot be called here", callee.describe());
+        Err(ev.cx.error(codes::WRONG_VALUE, args.span, message, ""))
+    }
+
+    fn method(ev: &mut Eval<Self>, on: Arg, name: &ast::Ident, _: Args) -> Read<Value> {
+        Self::attribute(ev, on, name)
+    }
+
+    fn attribute(ev: &mut Eval<Self>, on: Arg, name: &ast::Ident) -> Read<Value> {
+        let message = format!("{} has no attribute `{}`", on.value.describe(), name.name);
+        Err(ev.cx.error(codes::UNKNOWN_FUNCTION, name.span, message, ""))
+    }
+
+    fn subscript(ev: &mut Eval<Self>, on: Arg, _: &[ast::Index], _: Span) -> Read<Value> {
+        Err(ev.expected(&on, "a list"))
+    }
+
+    fn operator(_: &mut Eval<Self>, _: Operator, _: &[Arg], _: Span) -> Read<Option<Value>> {
+        Ok(None)
+    }
+
+    fn scalar(_: &mut Eval<Self>, _: &Value) -> Option<PrimExpr> {
+        None
+    }
+}
+
+impl Eval<'_, '_, File> {
+    /// `I.module_global_infos({"vdevice": [I.vdevice("llvm")], "mesh": [R.device_mesh((2,), I.Range(0, 2))]})`
+    fn global_infos(&mut self, args: Args) -> Read<Value> {
+        let infos = self.first(args)?;
+        let Value::Dict(pairs) = &infos.value else { return Err(self.expected(&infos, "a dictionary")) };
+        for (key, list) in pairs {
+            let key = self.to_str(&Arg { value: key.clone(), span: infos.span })?;
+            let mut entries = Vec::new();
+            for value in self.elements(&Arg { value: list.clone(), span: infos.span })? {
+                entries.push(match value {
+                    Value::Attr(AttrValue::VDevice(device)) => GlobalInfo::VDevice(device),
+                    Value::Attr(AttrValue::DeviceMesh(mesh)) => GlobalInfo::DeviceMesh(mesh),
+                    Value::Attr(AttrValue::Opaque(key, _)) if key == "ir.DummyGlobalInfo" => GlobalInfo::Dummy,
+                    value => return Err(self.expected(&Arg { value, span: infos.span }, "devices and meshes")),
+                });
+            }
+            self.cx.module.global_infos.insert(key, entries);
+        }
+        Ok(Value::None)
+    }
+}

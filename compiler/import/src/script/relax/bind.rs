@@ -1,0 +1,151 @@
+//! Binding values to variables.
+
+use super::RelaxEval;
+use crate::script::{
+    args::Arg,
+    context::{Read, Reported},
+    metadata,
+    value::{Pending, Value},
+};
+use hammock_ir::{
+    Name, Tensor, TensorShape, Type,
+    relax::{Binding, Block, InferError, OpTable, Operand, Value as IrValue, Var},
+};
+use hammock_ops::Table;
+use hammock_runtime::Device;
+use hammock_syntax::{Diagnostic, Span, codes};
+use std::sync::Arc;
+
+impl RelaxEval<'_, '_> {
+    /// `name = value`, `name: ty = value`
+    pub(super) fn bind(&mut self, name: &str, ty: Option<Type>, value: Arg, span: Span) -> Read<()> {
+        let pending = match value.value {
+            // Names for what is not computed: the module, names of namespaces, types, strings.
+            Value::Module | Value::Path(_) | Value::Type(_) | Value::PrimType(_) | Value::Attr(_) | Value::Dict(_)
+            | Value::Lambda(_) | Value::Metadata | Value::MetadataOf(_) | Value::None => {
+                self.scope.define(name, value.value);
+                return Ok(());
+            }
+            Value::Str(_) if ty.is_none() => {
+                self.scope.define(name, value.value);
+                return Ok(());
+            }
+            Value::Unbound(pending) => *pending,
+            _ => {
+                let operand = self.bound_operand(&value, ty.as_ref())?;
+                Pending { value: IrValue::Operand(operand), args: Vec::new(), span }
+            }
+        };
+        let var = self.emit(name, ty, pending, span)?;
+        self.scope.define(name, Value::Operand(Operand::Var(var)));
+        Ok(())
+    }
+
+    /// What a variable of that type is bound to; plain numbers become constants unless the type is a scalar's.
+    fn bound_operand(&mut self, value: &Arg, ty: Option<&Type>) -> Read<Operand> {
+        if let Value::Omitted(index) = value.value {
+            return Self::zeros(ty).ok_or_else(|| self.no_zeros(index, value.span));
+        }
+        if value.value.number().is_none() {
+            return self.to_operand(value);
+        }
+        match ty {
+            Some(Type::Prim(dtype)) => self.to_scalar_like(value, *dtype).map(Operand::Prim),
+            Some(Type::Tensor(t)) => self.literal(value, t.dtype),
+            _ => self.literal(value, None),
+        }
+    }
+
+    /// Zeros in the place of a constant that the text leaves out, when the type says how many.
+    fn zeros(ty: Option<&Type>) -> Option<Operand> {
+        let Some(Type::Tensor(t)) = ty else { return None };
+        let TensorShape::Known(dims) = &t.shape else { return None };
+        let sizes: Vec<i64> = dims.iter().map(|d| d.as_int()).collect::<Option<_>>()?;
+        Tensor::empty(t.dtype?, &sizes, Device::CPU).ok().map(metadata::constant_operand)
+    }
+
+    fn no_zeros(&mut self, index: i64, span: Span) -> Reported {
+        let message = format!("the text does not say what shape constant {index} has");
+        let help = "bind it to a variable with a type, or give its value: `--params weights.safetensors`";
+        self.cx.report(Diagnostic::error(codes::MISSING_METADATA, message).label(span, "").help(help))
+    }
+
+    /// Binds a value to a new variable of that name.
+    pub(super) fn emit(&mut self, name: &str, ty: Option<Type>, pending: Pending, span: Span) -> Read<Var> {
+        let ty = match ty {
+            Some(ty) => ty,
+            None => self.infer(&pending)?,
+        };
+        let dataflow = self.dialect.dataflow;
+        let var = self.dialect.function.new_var(name, ty, dataflow, span);
+        self.push(Binding { var, value: pending.value, span });
+        Ok(var)
+    }
+
+    /// Adds a binding to the open block, or to a new one.
+    pub(super) fn push(&mut self, binding: Binding) {
+        let dataflow = self.dialect.dataflow;
+        match self.dialect.blocks.last_mut() {
+            Some(block) if block.dataflow == dataflow => block.bindings.push(binding),
+            _ => self.dialect.blocks.push(Block { dataflow, bindings: vec![binding] }),
+        }
+    }
+
+    /// Binds a value that stands inside another expression to a fresh name.
+    pub(super) fn bind_fresh(&mut self, pending: Pending) -> Read<Operand> {
+        let name = self.fresh_name();
+        let span = pending.span;
+        let var = self.emit(&name, None, pending, span)?;
+        self.scope.define(name, Value::Operand(Operand::Var(var)));
+        Ok(Operand::Var(var))
+    }
+
+    fn fresh_name(&mut self) -> Name {
+        let dataflow = self.dialect.dataflow;
+        let prefix = if dataflow { "lv" } else { "gv" };
+        loop {
+            let counter = &mut self.dialect.fresh[usize::from(dataflow)];
+            let name = if *counter == 0 { prefix.to_owned() } else { format!("{prefix}{counter}") };
+            *counter += 1;
+            if self.scope.get(&name).is_none() {
+                return name.into();
+            }
+        }
+    }
+
+    /// The type of a value.
+    fn infer(&mut self, pending: &Pending) -> Read<Type> {
+        match &pending.value {
+            IrValue::Operand(operand) => Ok(self.type_of(operand)),
+            IrValue::MatchCast(_, ty) => Ok(ty.clone()),
+            IrValue::Function(lambda) => Ok(Type::Callable(Arc::new(self.dialect.function.lambda_ty(lambda)))),
+            IrValue::TupleGet(operand, index) => self.member_type(operand, *index, pending.span),
+            IrValue::Call(call) => {
+                let ty = Table.infer(&self.cx.module, &self.dialect.function, call);
+                ty.map_err(|error| self.type_rule(error, pending))
+            }
+            IrValue::If { then, otherwise, .. } => {
+                let (then, otherwise) = (self.type_of(&then.result), self.type_of(&otherwise.result));
+                Ok(super::control::join(&then, &otherwise))
+            }
+        }
+    }
+
+    fn member_type(&mut self, operand: &Operand, index: usize, span: Span) -> Read<Type> {
+        let Type::Tuple(members) = self.type_of(operand) else { return Ok(Type::Any) };
+        members.get(index).cloned().ok_or_else(|| {
+            let message = format!("a tuple of {} members has no member {index}", members.len());
+            self.cx.error(codes::TYPE_RULE, span, message, "")
+        })
+    }
+
+    /// Reports that a type rule refuses a call, at the argument at fault.
+    fn type_rule(&mut self, error: InferError, pending: &Pending) -> Reported {
+        let at = error.arg.and_then(|n| pending.args.get(n)).copied().unwrap_or(pending.span);
+        let mut diagnostic = Diagnostic::error(codes::TYPE_RULE, error.message).label(at, "");
+        if let Some(help) = error.help {
+            diagnostic = diagnostic.help(help);
+        }
+        self.cx.report(diagnostic)
+    }
+}

@@ -1,0 +1,322 @@
+//! Calls of `R.…`: what is no operator, and the types that calls name.
+
+use super::RelaxEval;
+use crate::script::{
+    args::{Arg, Args},
+    builtins,
+    context::{Read, TrailingScalars},
+    eval::{Dialect, Eval},
+    namespace::{Path, Space},
+    value::{Pending, Value},
+};
+use hammock_ir::{
+    Attrs, Type,
+    relax::{Call, Callee, Operand, Value as IrValue},
+};
+use hammock_syntax::codes;
+
+/// Names of `R` that are no operators, for "did you mean".
+const OTHERS: [&str; 17] = [
+    "const", "shape", "str", "dtype", "tuple", "prim_value", "TupleGetItem", "match_cast", "func_attr", "output",
+    "dataflow", "call_packed", "ExternFunc", "device", "Tensor", "Tuple", "Callable",
+];
+
+/// Keywords that name the types of results, over all versions.
+const OUT_TYPES: [&str; 3] = ["out_ty", "out_sinfo", "out_type"];
+const TYPE_ARGS: [&str; 3] = ["ty_args", "sinfo_args", "type_args"];
+
+/// `R.ExternFunc("symbol", type)`
+pub(crate) fn extern_func<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) -> Read<Value> {
+    let symbol = args.need(ev.cx, "global_symbol")?;
+    let ty = args.take("ty").or_else(|| args.any_keyword(&["struct_info", "sinfo"]));
+    args.finish(ev.cx)?;
+    if let Some(ty) = ty {
+        ev.to_type(&ty)?;
+    }
+    ev.to_str(&symbol).map(|symbol| Value::Operand(Operand::Extern(symbol)))
+}
+
+impl RelaxEval<'_, '_> {
+    /// A call of something in `R`.
+    pub(super) fn relax_call(&mut self, path: &Path, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        match &*path.name {
+            "const" | "dist.const" => self.const_call(args),
+            "prim_value" => {
+                let arg = self.first(args)?;
+                match arg.value {
+                    Value::Operand(_) | Value::Unbound(_) => Ok(arg.value),
+                    _ => self.to_scalar(&arg).map(Value::Scalar),
+                }
+            }
+            "shape" | "ShapeExpr" => {
+                let dims = self.first(args)?;
+                self.dims(&dims).map(|dims| Value::Operand(Operand::Shape(dims)))
+            }
+            "str" | "StringImm" => {
+                let text = self.first(args)?;
+                self.to_str(&text).map(|text| Value::Operand(Operand::Str(text)))
+            }
+            "dtype" | "DataTypeImm" => {
+                let dtype = self.first(args)?;
+                self.to_dtype(&dtype).map(|dtype| Value::Operand(Operand::DType(dtype)))
+            }
+            "tuple" => {
+                let mut items = Vec::new();
+                while let Some(arg) = args.positional.pop_front() {
+                    items.push(self.to_operand(&arg)?);
+                }
+                args.finish(self.cx)?;
+                Ok(Value::Operand(Operand::Tuple(items)))
+            }
+            "TupleGetItem" => {
+                let tuple = args.need(self.cx, "tuple_value")?;
+                let index = args.need(self.cx, "index")?;
+                args.finish(self.cx)?;
+                let operand = self.to_operand(&tuple)?;
+                self.member(operand, &index, &tuple, span)
+            }
+            "match_cast" => {
+                let value = args.need(self.cx, "value")?;
+                let ty = match args.take("ty") {
+                    Some(ty) => ty,
+                    None => match args.any_keyword(&["struct_info", "sinfo"]) {
+                        Some(ty) => ty,
+                        None => args.need(self.cx, "ty")?,
+                    },
+                };
+                args.finish(self.cx)?;
+                let operand = self.to_operand(&value)?;
+                let value = IrValue::MatchCast(operand, self.to_type(&ty)?);
+                Ok(Value::Unbound(Box::new(Pending { value, args: vec![span], span })))
+            }
+            "func_attr" => {
+                let attrs = self.first(args)?;
+                let attrs = self.to_attrs(&attrs)?;
+                attrs.iter().for_each(|(key, value)| self.dialect.attrs.set(key.clone(), value.clone()));
+                Ok(Value::None)
+            }
+            "output" => self.output(args),
+            "ExternFunc" => extern_func(self, args),
+            "device" | "cpu" | "cuda" | "rocm" | "metal" | "vulkan" | "opencl" => self.device(&path.name, args),
+            "call_packed" => self.call_packed(args),
+            "dataflow" | "function" => {
+                let message = format!("`{path}` cannot stand in an expression");
+                Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, ""))
+            }
+            name => match hammock_ops::lookup(name) {
+                Some(op) => {
+                    let ty_args = self.call_types(&mut args)?;
+                    self.prepare(op.name, &mut args, &ty_args)?;
+                    self.op_call(op, args, ty_args)
+                }
+                None if builtins::is_builtin(path) => builtins::call(self, path, args),
+                None => {
+                    let known: Vec<&str> = hammock_ops::ops().map(|op| op.name).chain(OTHERS).collect();
+                    Err(builtins::unknown(self, path, span, &known))
+                }
+            },
+        }
+    }
+
+    /// Takes the types that a call names: by keyword, or as arguments.
+    fn call_types(&mut self, args: &mut Args) -> Read<Vec<Type>> {
+        let out = args.any_keyword(&OUT_TYPES);
+        let given = args.any_keyword(&TYPE_ARGS);
+        let mut types = Vec::new();
+        if let Some(arg) = out {
+            types.push(self.out_type(&arg)?);
+        }
+        if let Some(arg) = given.filter(|arg| !matches!(arg.value, Value::None)) {
+            types.extend(self.to_types(&arg)?);
+        }
+        let mut kept = std::collections::VecDeque::new();
+        while let Some(arg) = args.positional.pop_front() {
+            if is_type(&arg.value) {
+                types.push(self.out_type(&arg)?);
+            } else {
+                kept.push_back(arg);
+            }
+        }
+        args.positional = kept;
+        Ok(types)
+    }
+
+    /// The type of a result; of several, the tuple of them.
+    fn out_type(&mut self, arg: &Arg) -> Read<Type> {
+        match &arg.value {
+            Value::List(_) => self.to_types(arg).map(Type::Tuple),
+            _ => self.to_type(arg),
+        }
+    }
+
+    /// Brings older and looser forms of some calls to the one that their operator declares.
+    fn prepare(&mut self, op: &str, args: &mut Args, ty_args: &[Type]) -> Read<()> {
+        match op {
+            "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "call_dps_packed" | "dist.call_tir_local_view" => {
+                self.prepare_call_tir(args, ty_args)
+            }
+            // The device stands as one argument and is kept as its parts.
+            "hint_on_device" => {
+                let device = args.positional.get(1).cloned().or_else(|| args.keyword("dst_vdevice"));
+                if let Some(Arg { value: Value::Dict(parts), span }) = device {
+                    let parts = parts.into_iter().map(|(_, value)| Arg { value, span });
+                    let rest = args.positional.split_off(args.positional.len().min(2));
+                    args.positional.truncate(1);
+                    args.positional.extend(parts);
+                    args.positional.extend(rest);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The operands of `call_tir` are one tuple. In older texts a lone one needs no tuple, and scalars stand apart.
+    fn prepare_call_tir(&mut self, args: &mut Args, ty_args: &[Type]) -> Read<()> {
+        let Some(inputs) = args.positional.get(1).cloned().or_else(|| args.keyword("args")) else { return Ok(()) };
+        let mut items = match inputs.value.elements() {
+            Some(items) => items.to_vec(),
+            None => match &inputs.value {
+                Value::Operand(operand) if matches!(self.type_of(operand), Type::Tuple(_)) => {
+                    args.positional.truncate(1);
+                    args.positional.push_back(inputs);
+                    return Ok(());
+                }
+                value => vec![value.clone()],
+            },
+        };
+        let callee = args.positional.front().map(|arg| arg.value.clone());
+        if let Some(scalars) = args.keyword("tir_vars").filter(|arg| !matches!(arg.value, Value::None)) {
+            let scalars = self.dims(&scalars)?;
+            if let (Some(Value::Global(name)), Some(_)) = (callee, ty_args.first()) {
+                let places = TrailingScalars { inputs: items.len(), scalars: scalars.len() };
+                self.cx.trailing_scalars.insert(name, places);
+            }
+            items.extend(scalars.into_iter().map(Value::Scalar));
+        }
+        let rest = args.positional.split_off(args.positional.len().min(2));
+        args.positional.truncate(1);
+        args.positional.push_back(Arg { value: Value::Tuple(items), span: inputs.span });
+        args.positional.extend(rest);
+        Ok(())
+    }
+
+    /// `R.call_packed("symbol", x, y, ty_args=R.Tensor(…), attr=…)`
+    fn call_packed(&mut self, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let callee = args.need(self.cx, "func")?;
+        let ty_args = match args.any_keyword(&TYPE_ARGS).filter(|arg| !matches!(arg.value, Value::None)) {
+            Some(arg) => self.to_types(&arg)?,
+            None => Vec::new(),
+        };
+        let callee = match &callee.value {
+            Value::Operand(Operand::Extern(symbol)) => symbol.clone(),
+            _ => self.to_str(&callee)?,
+        };
+        let (mut operands, mut spans) = (Vec::new(), Vec::new());
+        while let Some(arg) = args.positional.pop_front() {
+            operands.push(self.to_operand(&arg)?);
+            spans.push(arg.span);
+        }
+        let mut attrs = Attrs::new();
+        for keyword in std::mem::take(&mut args.keywords) {
+            let value = match (&*keyword.name, &keyword.arg.value) {
+                ("dst_vdevice", _) => hammock_ir::AttrValue::VDevice(self.to_vdevice(&keyword.arg)?),
+                _ => self.to_attr(&keyword.arg)?,
+            };
+            attrs.set(keyword.name, value);
+        }
+        let call = Call { callee: Callee::Extern(callee), args: operands, attrs, ty_args };
+        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, span })))
+    }
+
+    /// A call of a function of the module, or of one that a variable holds.
+    pub(super) fn call_function(&mut self, callee: Value, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let callee = match callee {
+            Value::Global(name) => Callee::Global(name),
+            Value::Operand(Operand::Var(var)) => Callee::Var(var),
+            Value::Operand(Operand::Extern(symbol)) => Callee::Extern(symbol),
+            Value::Unbound(pending) => match self.bind_fresh(*pending)? {
+                Operand::Var(var) => Callee::Var(var),
+                _ => return Err(self.cx.error(codes::WRONG_VALUE, span, "this cannot be called", "")),
+            },
+            other => {
+                let message = format!("{} cannot be called", other.describe());
+                return Err(self.cx.error(codes::WRONG_VALUE, span, message, ""));
+            }
+        };
+        let ty_args = self.call_types(&mut args)?;
+        let (mut operands, mut spans) = (Vec::new(), Vec::new());
+        while let Some(arg) = args.positional.pop_front() {
+            operands.push(self.to_operand(&arg)?);
+            spans.push(arg.span);
+        }
+        args.finish(self.cx)?;
+        let call = Call { callee, args: operands, attrs: Attrs::new(), ty_args };
+        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, span })))
+    }
+
+    /// `R.device(device_type=1, index=0)`, `R.cuda(0)`
+    fn device(&mut self, name: &str, mut args: Args) -> Read<Value> {
+        let kind = match name {
+            "device" => match args.take("device_type") {
+                Some(Arg { value: Value::Str(name), span }) => match device_kind(&name) {
+                    Some(kind) => kind,
+                    None => return Err(self.cx.error(codes::WRONG_VALUE, span, format!("`{name}` is no device"), "")),
+                },
+                Some(arg) => self.to_int(&arg)?,
+                None => 1,
+            },
+            name => device_kind(name).unwrap_or(1),
+        };
+        let index = args.take("index").map_or(Ok(0), |arg| self.to_int(&arg))?;
+        args.finish(self.cx)?;
+        let part = |name: &str, value: i64| (Value::str(name), Value::Int(value.into()));
+        Ok(Value::Dict(vec![part("device_type", kind), part("index", index)]))
+    }
+
+    /// `R.output(a, b)`: what the dataflow block gives.
+    fn output(&mut self, mut args: Args) -> Read<Value> {
+        if !self.dialect.dataflow {
+            let message = "`R.output` stands in a dataflow block";
+            return Err(self.cx.error(codes::BAD_BLOCK, args.span, message, "no `with R.dataflow():` around it"));
+        }
+        while let Some(arg) = args.positional.pop_front() {
+            let var = match &arg.value {
+                Value::Operand(Operand::Var(var)) => Some(*var),
+                _ => None,
+            };
+            match var.filter(|var| self.dialect.function.vars[*var].dataflow) {
+                Some(var) => self.dialect.outputs.push(var),
+                None => return Err(self.expected(&arg, "a variable bound in the dataflow block")),
+            }
+        }
+        args.finish(self.cx)?;
+        Ok(Value::None)
+    }
+}
+
+/// DLPack's number of a kind of device.
+fn device_kind(name: &str) -> Option<i64> {
+    Some(match name {
+        "cpu" | "llvm" => 1,
+        "cuda" => 2,
+        "opencl" => 4,
+        "vulkan" => 7,
+        "metal" => 8,
+        "rocm" => 10,
+        _ => return None,
+    })
+}
+
+/// Whether a value is a type, or a list of types.
+fn is_type(value: &Value) -> bool {
+    match value {
+        Value::Type(_) => true,
+        Value::Path(path) => path.space == Space::Relax && crate::script::types::TYPES.contains(&&*path.name),
+        Value::List(items) => !items.is_empty() && items.iter().all(is_type),
+        _ => false,
+    }
+}

@@ -1,0 +1,163 @@
+//! Dataflow blocks and branches.
+
+use super::RelaxEval;
+use crate::script::{context::Read, namespace::Space, value::Value};
+use hammock_ir::{
+    Name, TensorShape, TensorType, Type,
+    relax::{Block, Body, Operand, Value as IrValue},
+    types::ShapeType,
+};
+use hammock_syntax::{
+    Span,
+    ast::{self, Stmt},
+    codes,
+};
+
+/// A branch that was read.
+struct Branch {
+    /// The name that its last statement assigns.
+    name: Name,
+    /// Its type there, as the text gives it or as it is inferred.
+    ty: Type,
+    body: Body,
+}
+
+impl RelaxEval<'_, '_> {
+    /// `with R.dataflow():`
+    pub(super) fn with(&mut self, with: &ast::With) -> Read<()> {
+        let [(context, target)] = with.items.as_slice() else {
+            let span = with.items.first().map_or(Span::NONE, |(e, _)| e.span);
+            return Err(self.unsupported(span, "only one thing stands after `with`"));
+        };
+        if !self.is_path(context, Space::Relax, "dataflow") || target.is_some() {
+            let message = "only `R.dataflow()` stands after `with` in Relax";
+            return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, ""));
+        }
+        if self.dialect.dataflow {
+            let message = "dataflow blocks do not nest";
+            return Err(self.cx.error(codes::BAD_BLOCK, context.span, message, ""));
+        }
+        self.dialect.dataflow = true;
+        self.dialect.blocks.push(Block { dataflow: true, bindings: Vec::new() });
+        self.scope.push();
+        self.statements(&with.body);
+        let outputs = std::mem::take(&mut self.dialect.outputs);
+        // The names as they stand at the block's end: a later binding may have taken one over.
+        self.scope.pop();
+        self.dialect.dataflow = false;
+        for var in outputs {
+            self.dialect.function.vars[var].dataflow = false;
+            let name = self.dialect.function.vars[var].name.clone();
+            self.scope.define(name, Value::Operand(Operand::Var(var)));
+        }
+        self.close_block();
+        Ok(())
+    }
+
+    /// Later bindings go into a block of their own.
+    fn close_block(&mut self) {
+        if self.dialect.blocks.last().is_some_and(|block| block.bindings.is_empty()) {
+            self.dialect.blocks.pop();
+        }
+    }
+
+    /// `if cond: … else: …`, both of which end with an assignment to the same name.
+    pub(super) fn if_else(&mut self, choice: &ast::If, span: Span) -> Read<()> {
+        let header = Span::new(span.start, choice.cond.span.end);
+        if self.dialect.dataflow {
+            let message = "a dataflow block has no branches";
+            return Err(self.cx.error(codes::BAD_BLOCK, header, message, "close the block before the `if`"));
+        }
+        let cond = self.arg(&choice.cond)?;
+        let cond = self.to_operand(&cond)?;
+        if choice.orelse.is_empty() {
+            return Err(self.cx.error(codes::BAD_BINDING, header, "an `if` of Relax needs an `else`", ""));
+        }
+        let then = self.branch(&choice.then, "_then", header);
+        let otherwise = self.branch(&choice.orelse, "_else", header);
+        let (then, otherwise) = (then?, otherwise?);
+        if then.name != otherwise.name {
+            let message = format!("one branch assigns `{}` last, the other `{}`", then.name, otherwise.name);
+            return Err(self.cx.error(codes::BAD_BINDING, header, message, "both end with an assignment to the same name"));
+        }
+        let ty = join(&then.ty, &otherwise.ty);
+        let value = IrValue::If { cond, then: then.body, otherwise: otherwise.body };
+        let pending = crate::script::value::Pending { value, args: Vec::new(), span: header };
+        let var = self.emit(&then.name, Some(ty), pending, header)?;
+        self.scope.define(then.name, Value::Operand(Operand::Var(var)));
+        Ok(())
+    }
+
+    fn branch(&mut self, stmts: &[Stmt], suffix: &str, header: Span) -> Read<Branch> {
+        let errors = self.cx.diagnostics.len();
+        let outer_blocks = std::mem::take(&mut self.dialect.blocks);
+        let outer_branch = std::mem::replace(&mut self.dialect.branch, true);
+        self.scope.push();
+        self.statements(stmts);
+        self.scope.pop();
+        self.dialect.branch = outer_branch;
+        let blocks = std::mem::replace(&mut self.dialect.blocks, outer_blocks);
+        if self.cx.diagnostics.len() > errors {
+            return Err(self.cx.reported_before());
+        }
+        self.branch_result(blocks, suffix, header)
+    }
+
+    /// The value of a branch: its last binding. One that only names another value is that value.
+    fn branch_result(&mut self, mut blocks: Vec<Block>, suffix: &str, header: Span) -> Read<Branch> {
+        let last = blocks.last_mut().filter(|block| !block.dataflow);
+        let Some(binding) = last.and_then(|block| block.bindings.pop()) else {
+            let message = "a branch ends with an assignment outside of a dataflow block";
+            return Err(self.cx.error(codes::BAD_BINDING, header, message, ""));
+        };
+        let info = &mut self.dialect.function.vars[binding.var];
+        let (name, ty) = (info.name.clone(), info.ty.clone());
+        let result = match binding.value {
+            IrValue::Operand(operand) if !matches!(operand, Operand::Tuple(_)) => operand,
+            _ => {
+                info.name = Name::from(format!("{name}{suffix}"));
+                let var = binding.var;
+                if let Some(block) = blocks.last_mut() {
+                    block.bindings.push(binding);
+                }
+                Operand::Var(var)
+            }
+        };
+        blocks.retain(|block| !block.bindings.is_empty());
+        Ok(Branch { name, ty, body: Body { blocks, result } })
+    }
+}
+
+/// The type that holds for values of both types.
+pub(super) fn join(a: &Type, b: &Type) -> Type {
+    match (a, b) {
+        (Type::Prim(x), Type::Prim(y)) if x == y => a.clone(),
+        (Type::String, Type::String) => Type::String,
+        (Type::Tuple(x), Type::Tuple(y)) if x.len() == y.len() => {
+            Type::Tuple(x.iter().zip(y).map(|(x, y)| join(x, y)).collect())
+        }
+        (Type::Tensor(x), Type::Tensor(y)) => Type::Tensor(join_tensors(x, y)),
+        (Type::Shape(x), Type::Shape(y)) => Type::Shape(match (x.dims(), y.dims()) {
+            (Some(p), Some(q)) if same_dims(p, q) => x.clone(),
+            _ if x.ndim() == y.ndim() => x.ndim().map_or(ShapeType::Unknown, ShapeType::Rank),
+            _ => ShapeType::Unknown,
+        }),
+        (Type::Callable(x), Type::Callable(y)) if std::sync::Arc::ptr_eq(x, y) => a.clone(),
+        (Type::DTensor(x), Type::DTensor(y)) if x.mesh == y.mesh && x.placement == y.placement => a.clone(),
+        _ => Type::Any,
+    }
+}
+
+fn join_tensors(x: &TensorType, y: &TensorType) -> TensorType {
+    let shape = match (x.dims(), y.dims()) {
+        (Some(p), Some(q)) if same_dims(p, q) => x.shape.clone(),
+        _ if x.ndim() == y.ndim() => x.ndim().map_or(TensorShape::Unknown, TensorShape::Rank),
+        _ => TensorShape::Unknown,
+    };
+    let vdevice = x.vdevice.clone().filter(|d| y.vdevice.as_ref().is_some_and(|e| std::sync::Arc::ptr_eq(d, e)));
+    TensorType { shape, dtype: x.dtype.filter(|t| y.dtype == Some(*t)), vdevice }
+}
+
+fn same_dims(a: &[hammock_ir::PrimExpr], b: &[hammock_ir::PrimExpr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| crate::script::linear::constant_difference(a, b) == Some(0))
+}

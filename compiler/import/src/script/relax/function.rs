@@ -1,0 +1,299 @@
+//! Headers and bodies of functions, nested ones included.
+
+use super::{Relax, RelaxEval};
+use crate::script::{
+    args::Arg,
+    context::{Context, Read},
+    dtypes,
+    eval::Eval,
+    module::{Decoration, decoration},
+    namespace::Space,
+    scope::Scope,
+    value::Value,
+};
+use hammock_ir::{
+    CallableType, DType, Name, TensorShape, TensorType, Type,
+    prim,
+    relax::{Binding, Body, Function, Lambda, Operand, Value as IrValue, Var},
+    types::ShapeType,
+};
+use hammock_syntax::{
+    Span,
+    ast::{self, Expr, ExprKind},
+    codes,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// What the decorator says.
+#[derive(Clone, Copy)]
+pub(crate) struct Flags {
+    pub private: bool,
+    pub pure: bool,
+}
+
+/// A function whose header is read: what its body needs.
+pub(crate) struct Header {
+    state: Relax,
+    scope: Scope,
+    symbols: FxHashMap<Name, prim::Var>,
+    signature: Signature,
+    flags: Flags,
+    span: Span,
+}
+
+/// Parameters, and the type of the result where it is given.
+#[derive(Clone)]
+struct Signature {
+    params: Vec<Var>,
+    ret: Option<Type>,
+}
+
+/// Reads a function's header.
+pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> Read<Header> {
+    let mut ev = Eval::new(cx, Relax::new());
+    let signature = ev.signature(def)?;
+    if !flags.private {
+        ev.dialect.attrs.set("global_symbol", Name::from(def.name.name.clone()));
+    }
+    let Eval { scope, symbols, dialect, .. } = ev;
+    Ok(Header { state: dialect, scope, symbols, signature, flags, span: def.name.span })
+}
+
+impl Header {
+    /// The function as others see it before its body is read.
+    pub fn signature(&self) -> Function {
+        let lambda = Lambda {
+            params: self.signature.params.clone(),
+            ret_ty: self.signature.ret.clone().unwrap_or(Type::Any),
+            pure: self.flags.pure,
+            attrs: self.state.attrs.clone(),
+            body: Body::of(Operand::Tuple(Vec::new())),
+            span: self.span,
+        };
+        Function { vars: self.state.function.vars.clone(), lambda }
+    }
+}
+
+/// Reads a function's body.
+pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> Read<Function> {
+    let Header { state, scope, symbols, signature, flags, span } = header;
+    let mut ev = Eval { cx, scope, symbols, define_missing: None, dialect: state };
+    let lambda = ev.lambda(def, signature, flags, span)?;
+    Ok(Function { vars: ev.dialect.function.vars, lambda })
+}
+
+impl RelaxEval<'_, '_> {
+    /// Reads type parameters, parameters and the result's type, and defines the names.
+    fn signature(&mut self, def: &ast::FunctionDef) -> Read<Signature> {
+        self.type_params(&def.type_params)?;
+        self.declare_prelude(&def.body);
+        self.declare_scalars(&def.params);
+        let mut params = Vec::new();
+        let mut failed = None;
+        for param in &def.params {
+            match self.param(param) {
+                Ok(var) => params.push(var),
+                Err(reported) => failed = Some(reported),
+            }
+        }
+        let ret = match &def.returns {
+            Some(e) => Some(self.type_expr(e)?),
+            None => None,
+        };
+        match failed {
+            Some(reported) => Err(reported),
+            None => Ok(Signature { params, ret }),
+        }
+    }
+
+    /// `n = T.int64()` at the head of a body, as older texts declare the dimensions of their signatures.
+    fn declare_prelude(&mut self, body: &[ast::Stmt]) {
+        for stmt in body {
+            let ast::StmtKind::Assign(assign) = &stmt.kind else { continue };
+            let [Expr { kind: ExprKind::Name(name), .. }] = assign.targets.as_slice() else { continue };
+            if let Some(dtype) = self.symbol_declaration(&assign.value) {
+                self.symbol(name, dtype);
+            }
+        }
+    }
+
+    /// The dtype in `T.int64()`, when an expression declares a symbolic variable that way.
+    pub(super) fn symbol_declaration(&self, value: &Expr) -> Option<DType> {
+        let (path, call) = self.callee_of(value)?;
+        let declares = path.space == Space::Tir && call.args.is_empty();
+        if declares { dtypes::of_name(&path.name) } else { None }
+    }
+
+    /// Scalar parameters may be used in the shapes of parameters before them.
+    fn declare_scalars(&mut self, params: &[ast::Param]) {
+        for param in params {
+            let path = param.annotation.as_ref().and_then(|a| self.path_of(a)).filter(|p| p.space == Space::Tir);
+            if let Some(dtype) = path.and_then(|path| dtypes::of_name(&path.name)) {
+                self.symbol(&param.name.name, dtype);
+            }
+        }
+    }
+
+    fn param(&mut self, param: &ast::Param) -> Read<Var> {
+        let name = Name::from(param.name.name.clone());
+        let Some(annotation) = &param.annotation else {
+            self.scope.define(name.clone(), Value::Broken);
+            let message = format!("the parameter `{name}` needs a type");
+            let help = "such as `R.Tensor((n, 4), dtype=\"float32\")`";
+            return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
+        };
+        let read = self.arg(annotation).and_then(|ty| Ok((self.to_type(&ty)?, ty)));
+        let (ty, annotation) = match read {
+            Ok(read) => read,
+            Err(reported) => {
+                self.scope.define(name, Value::Broken);
+                return Err(reported);
+            }
+        };
+        let var = self.dialect.function.new_var(name.clone(), ty.clone(), false, param.name.span);
+        if let Type::Prim(dtype) = ty {
+            // The dimension of that name, or the one that `R.Prim(value="n")` names, is the parameter.
+            let named = self.symbols.get(&name).filter(|v| v.dtype() == dtype).cloned();
+            let valued = match &annotation.value {
+                Value::Scalar(e) => e.as_var().cloned(),
+                _ => None,
+            };
+            if let Some(scalar) = valued.or(named) {
+                self.dialect.function.vars[var].scalar = Some(scalar);
+            }
+        }
+        self.scope.define(name, Value::Operand(Operand::Var(var)));
+        Ok(var)
+    }
+
+    /// A type annotation.
+    pub(super) fn type_expr(&mut self, e: &Expr) -> Read<Type> {
+        let arg: Arg = self.arg(e)?;
+        self.to_type(&arg)
+    }
+
+    /// Reads the body of a function whose signature is read.
+    fn lambda(&mut self, def: &ast::FunctionDef, signature: Signature, flags: Flags, span: Span) -> Read<Lambda> {
+        let errors = self.cx.diagnostics.len();
+        self.scope.push();
+        self.statements(&def.body);
+        self.scope.pop();
+        let blocks = std::mem::take(&mut self.dialect.blocks);
+        let result = match self.dialect.result.take() {
+            Some(result) => result,
+            None if self.cx.diagnostics.len() > errors => return Err(self.cx.reported_before()),
+            None => {
+                let message = format!("the function `{}` returns nothing", def.name.name);
+                return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`"));
+            }
+        };
+        let ret_ty = match signature.ret {
+            Some(ty) => ty,
+            None => self.result_type(&result, &signature.params),
+        };
+        let attrs = std::mem::take(&mut self.dialect.attrs);
+        let body = Body { blocks, result };
+        Ok(Lambda { params: signature.params, ret_ty, pure: flags.pure, attrs, body, span })
+    }
+
+    /// The type of a result, for callers: dimensions that no parameter defines are unknown to them.
+    fn result_type(&self, result: &Operand, params: &[Var]) -> Type {
+        let mut known = FxHashSet::default();
+        for param in params {
+            let info = &self.dialect.function.vars[*param];
+            info.ty.each_expr(&mut |e| e.each_var(&mut |v| known.extend([v.clone()])));
+            known.extend(info.scalar.clone());
+        }
+        erase(&self.type_of(result), &known)
+    }
+
+    /// `@R.function` inside a body: a closure bound to its name, which it may call itself by.
+    pub(super) fn nested(&mut self, def: &ast::FunctionDef, span: Span) -> Read<()> {
+        let Decoration::Relax(flags) = decoration(self.cx, def)? else {
+            let message = "a TIR function cannot stand inside a Relax function";
+            return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "move it to the module"));
+        };
+        let outer_symbols = self.symbols.clone();
+        self.scope.push();
+        let outer = self.enter();
+        let read = self.nested_lambda(def, flags, &outer);
+        self.leave(outer);
+        self.scope.pop();
+        self.symbols = outer_symbols;
+        let (var, lambda) = read?;
+        let ty = self.dialect.function.lambda_ty(&lambda);
+        self.dialect.function.vars[var].ty = Type::Callable(Arc::new(ty));
+        self.push(Binding { var, value: IrValue::Function(Box::new(lambda)), span });
+        self.scope.define(def.name.name.clone(), Value::Operand(Operand::Var(var)));
+        Ok(())
+    }
+
+    fn nested_lambda(&mut self, def: &ast::FunctionDef, flags: Flags, outer: &Outer) -> Read<(Var, Lambda)> {
+        let signature = self.signature(def)?;
+        let params = signature.params.iter().map(|p| self.dialect.function.ty(*p).clone()).collect();
+        let ret = signature.ret.clone().unwrap_or(Type::Any);
+        let ty = Type::Callable(Arc::new(CallableType { params: Some(params), ret, pure: flags.pure, derive: None }));
+        let span = def.name.span;
+        let var = self.dialect.function.new_var(&*def.name.name, ty, outer.dataflow, span);
+        if def.params.iter().all(|p| p.name.name != def.name.name) {
+            self.scope.define(def.name.name.clone(), Value::Operand(Operand::Var(var)));
+        }
+        let lambda = self.lambda(def, signature, flags, span)?;
+        Ok((var, lambda))
+    }
+
+    /// Sets the function around aside while a nested one is read.
+    fn enter(&mut self) -> Outer {
+        Outer {
+            blocks: std::mem::take(&mut self.dialect.blocks),
+            dataflow: std::mem::take(&mut self.dialect.dataflow),
+            outputs: std::mem::take(&mut self.dialect.outputs),
+            branch: std::mem::take(&mut self.dialect.branch),
+            result: self.dialect.result.take(),
+            attrs: std::mem::take(&mut self.dialect.attrs),
+        }
+    }
+
+    fn leave(&mut self, outer: Outer) {
+        self.dialect.blocks = outer.blocks;
+        self.dialect.dataflow = outer.dataflow;
+        self.dialect.outputs = outer.outputs;
+        self.dialect.branch = outer.branch;
+        self.dialect.result = outer.result;
+        self.dialect.attrs = outer.attrs;
+    }
+}
+
+/// What belongs to the function around a nested one.
+struct Outer {
+    blocks: Vec<hammock_ir::relax::Block>,
+    dataflow: bool,
+    outputs: Vec<Var>,
+    branch: bool,
+    result: Option<Operand>,
+    attrs: hammock_ir::Attrs,
+}
+
+/// The type without dimensions that mention other variables than those known.
+fn erase(ty: &Type, known: &FxHashSet<prim::Var>) -> Type {
+    let closed = |dims: &[hammock_ir::PrimExpr]| {
+        let mut all = true;
+        dims.iter().for_each(|d| d.each_var(&mut |v| all &= known.contains(v)));
+        all
+    };
+    let tensor = |t: &TensorType| {
+        let shape = match &t.shape {
+            TensorShape::Known(dims) if !closed(dims) => TensorShape::Rank(dims.len()),
+            TensorShape::Var(_, ndim) => ndim.map_or(TensorShape::Unknown, TensorShape::Rank),
+            shape => shape.clone(),
+        };
+        TensorType { shape, ..t.clone() }
+    };
+    match ty {
+        Type::Tensor(t) => Type::Tensor(tensor(t)),
+        Type::Shape(ShapeType::Known(dims)) if !closed(dims) => Type::Shape(ShapeType::Rank(dims.len())),
+        Type::Tuple(members) => Type::Tuple(members.iter().map(|m| erase(m, known)).collect()),
+        other => other.clone(),
+    }
+}

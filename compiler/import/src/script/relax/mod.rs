@@ -1,0 +1,131 @@
+//! Relax functions: graphs of tensor operations.
+//!
+//! An expression evaluates to an operand, or to a value that no variable is bound to yet (`Pending`). A statement binds
+//! it to the name on its left; where it stands inside another expression it is bound to a fresh name first, so that
+//! what is made is in A-normal form ([`bind`]).
+
+mod bind;
+mod calls;
+mod control;
+mod function;
+mod literals;
+mod operands;
+mod ops;
+mod stmts;
+mod sugar;
+
+use super::{
+    args::{Arg, Args},
+    builtins,
+    context::Read,
+    eval::{Dialect, Eval, Operator},
+    namespace::{Path, Space},
+    value::Value,
+};
+use hammock_ir::{
+    Attrs, DType, PrimExpr, Type,
+    relax::{self as ir, Operand},
+    types::ShapeType,
+};
+use hammock_syntax::{Span, ast};
+
+pub(crate) use calls::extern_func;
+pub(crate) use function::{Flags, Header, body, header};
+
+/// What is known while a function is read.
+pub(crate) struct Relax {
+    /// The function as type rules see it: the table of variables, those of nested functions included.
+    function: ir::Function,
+    /// Blocks of the body being read, so far.
+    blocks: Vec<ir::Block>,
+    /// Whether a dataflow block is open, and what `R.output` named in it.
+    dataflow: bool,
+    outputs: Vec<ir::Var>,
+    /// Whether a branch is being read, which has no `return`.
+    branch: bool,
+    /// What the function being read returns, once that is known.
+    result: Option<Operand>,
+    /// Attributes of the function being read.
+    attrs: Attrs,
+    /// Numbers of the next fresh names, outside of dataflow blocks and in them.
+    fresh: [usize; 2],
+}
+
+/// A reader of Relax.
+pub(crate) type RelaxEval<'c, 'a> = Eval<'c, 'a, Relax>;
+
+impl Relax {
+    fn new() -> Self {
+        let lambda = ir::Lambda {
+            params: Vec::new(),
+            ret_ty: Type::Any,
+            pure: true,
+            attrs: Attrs::new(),
+            body: ir::Body::of(Operand::Tuple(Vec::new())),
+            span: Span::NONE,
+        };
+        Relax {
+            function: ir::Function { vars: Default::default(), lambda },
+            blocks: Vec::new(),
+            dataflow: false,
+            outputs: Vec::new(),
+            branch: false,
+            result: None,
+            attrs: Attrs::new(),
+            fresh: [0, 0],
+        }
+    }
+}
+
+impl Dialect for Relax {
+    const INT: DType = DType::INT64;
+
+    fn call(ev: &mut RelaxEval, path: &Path, args: Args) -> Read<Value> {
+        match path.space {
+            Space::Relax => ev.relax_call(path, args),
+            _ => builtins::call(ev, path, args),
+        }
+    }
+
+    fn apply(ev: &mut RelaxEval, callee: Value, args: Args) -> Read<Value> {
+        ev.call_function(callee, args)
+    }
+
+    fn method(ev: &mut RelaxEval, on: Arg, name: &ast::Ident, args: Args) -> Read<Value> {
+        ev.tensor_method(on, name, args)
+    }
+
+    fn attribute(ev: &mut RelaxEval, on: Arg, name: &ast::Ident) -> Read<Value> {
+        ev.tensor_attribute(on, name)
+    }
+
+    fn subscript(ev: &mut RelaxEval, on: Arg, indices: &[ast::Index], span: Span) -> Read<Value> {
+        ev.tuple_member(on, indices, span)
+    }
+
+    fn operator(ev: &mut RelaxEval, op: Operator, operands: &[Arg], span: Span) -> Read<Option<Value>> {
+        ev.tensor_operator(op, operands, span)
+    }
+
+    fn scalar(ev: &mut RelaxEval, value: &Value) -> Option<PrimExpr> {
+        match value {
+            Value::Operand(Operand::Prim(e)) => Some(e.clone()),
+            Value::Operand(Operand::Var(var)) => ev.dialect.function.scalar(*var).map(|scalar| scalar.expr()),
+            _ => None,
+        }
+    }
+
+    fn shape_var(ev: &RelaxEval, var: ir::Var) -> Option<ShapeType> {
+        match ev.dialect.function.ty(var) {
+            Type::Shape(shape) => Some(shape.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl RelaxEval<'_, '_> {
+    /// The type of an operand.
+    fn type_of(&self, operand: &Operand) -> Type {
+        self.dialect.function.operand_ty(&self.cx.module, operand)
+    }
+}

@@ -1,0 +1,190 @@
+//! Calls of operators, bound by their declarations.
+
+use super::RelaxEval;
+use crate::script::{
+    args::{Arg, Args},
+    context::Read,
+    value::{Pending, Value},
+};
+use hammock_ir::{
+    AttrValue, DType, PrimExpr, Type,
+    relax::{Operand, Value as IrValue},
+};
+use hammock_ops::{AttrKind, Op, OperandKind, Param, ParamKind};
+use hammock_syntax::Span;
+use std::sync::Arc;
+
+/// Operands so far, each with its place.
+#[derive(Default)]
+struct Operands {
+    values: Vec<Operand>,
+    spans: Vec<Span>,
+    /// Operands that are plain numbers and become constants of another operand's dtype.
+    numbers: Vec<(usize, Arg)>,
+    /// Operands that are not given: dropped when none follows, an empty tuple otherwise.
+    absent: usize,
+}
+
+impl Operands {
+    fn push(&mut self, operand: Operand, span: Span) {
+        for _ in 0..std::mem::take(&mut self.absent) {
+            self.values.push(Operand::Tuple(Vec::new()));
+            self.spans.push(span);
+        }
+        self.values.push(operand);
+        self.spans.push(span);
+    }
+}
+
+impl RelaxEval<'_, '_> {
+    /// A call of an operator, with the types that the call names.
+    pub(super) fn op_call(&mut self, op: &'static Op, mut args: Args, ty_args: Vec<Type>) -> Read<Value> {
+        let span = args.span;
+        let mut operands = Operands::default();
+        let mut attrs: Vec<(&'static str, AttrValue)> = Vec::new();
+        let variadic = op.params.iter().any(|p| p.kind == ParamKind::Operand(OperandKind::Variadic));
+        for param in &op.params {
+            // Beside a list of any length, what may be left out has to be named, and so has every attribute.
+            let named = variadic && (param.default.is_some() || matches!(param.kind, ParamKind::Attr(_)));
+            if param.kind == ParamKind::Operand(OperandKind::Variadic) {
+                self.variadic(param, &mut args, &mut operands)?;
+                continue;
+            }
+            let arg = if named { args.keyword(param.name) } else { args.take(param.name) };
+            let arg = match arg {
+                None if param.default.is_none() && param.kind != ParamKind::Operand(OperandKind::OptionalTensor) => {
+                    Some(args.need(self.cx, param.name)?)
+                }
+                arg => arg,
+            };
+            match (param.kind, arg) {
+                (ParamKind::Operand(kind), arg) => self.operand_param(param, kind, arg, span, &mut operands)?,
+                (ParamKind::Attr(kind), Some(arg)) => attrs.push((param.name, self.attr_of(kind, &arg)?)),
+                (ParamKind::Attr(_), None) => {}
+            }
+        }
+        args.finish(self.cx)?;
+        self.number_constants(&mut operands)?;
+        let mut call = op.call(operands.values, attrs);
+        call.ty_args = ty_args;
+        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: operands.spans, span })))
+    }
+
+    fn operand_param(
+        &mut self,
+        param: &Param,
+        kind: OperandKind,
+        arg: Option<Arg>,
+        span: Span,
+        operands: &mut Operands,
+    ) -> Read<()> {
+        let optional = matches!(param.default, Some(AttrValue::None)) || kind == OperandKind::OptionalTensor;
+        let tensor = matches!(kind, OperandKind::Tensor | OperandKind::OptionalTensor);
+        match (arg, &param.default) {
+            (Some(arg), _) if optional && matches!(arg.value, Value::None) => operands.absent += 1,
+            (Some(arg), _) if tensor && arg.value.number().is_some() => {
+                operands.push(Operand::Tuple(Vec::new()), arg.span);
+                operands.numbers.push((operands.values.len() - 1, arg));
+            }
+            (Some(arg), _) => {
+                let operand = self.operand_of(kind, &arg)?;
+                operands.push(operand, arg.span);
+            }
+            (None, Some(default)) if !optional => operands.push(default_operand(kind, default), span),
+            (None, _) => operands.absent += 1,
+        }
+        Ok(())
+    }
+
+    /// The rest of the operands, one by one or as a list.
+    fn variadic(&mut self, param: &Param, args: &mut Args, operands: &mut Operands) -> Read<()> {
+        let mut rest: Vec<Arg> = args.positional.drain(..).collect();
+        rest.extend(args.keyword(param.name));
+        if let [Arg { value: Value::List(items), span }] = rest.as_slice() {
+            let span = *span;
+            rest = items.iter().map(|value| Arg { value: value.clone(), span }).collect();
+        }
+        for arg in rest {
+            let operand = self.to_operand(&arg)?;
+            operands.push(operand, arg.span);
+        }
+        Ok(())
+    }
+
+    fn operand_of(&mut self, kind: OperandKind, arg: &Arg) -> Read<Operand> {
+        match kind {
+            OperandKind::Shape => self.to_shape(arg),
+            OperandKind::Prims => self.to_prims(arg),
+            OperandKind::DType => self.to_dtype_operand(arg),
+            OperandKind::Function => self.to_function(arg),
+            _ => self.to_operand(arg),
+        }
+    }
+
+    /// Plain numbers among tensors become constants of the first tensor's dtype.
+    fn number_constants(&mut self, operands: &mut Operands) -> Read<()> {
+        let numbers = std::mem::take(&mut operands.numbers);
+        let others = operands.values.iter().enumerate().filter(|(n, _)| numbers.iter().all(|(at, _)| at != n));
+        let dtype = others.map(|(_, operand)| self.type_of(operand)).find_map(|ty| match ty {
+            Type::Tensor(t) => t.dtype,
+            Type::Prim(t) => Some(t),
+            _ => None,
+        });
+        for (at, arg) in numbers {
+            operands.values[at] = self.literal(&arg, dtype)?;
+        }
+        Ok(())
+    }
+
+    /// An attribute of the kind that is declared.
+    fn attr_of(&mut self, kind: AttrKind, arg: &Arg) -> Read<AttrValue> {
+        let none = matches!(arg.value, Value::None);
+        match kind {
+            AttrKind::OptionalInt | AttrKind::OptionalFloat | AttrKind::OptionalStr | AttrKind::OptionalInts if none => {
+                Ok(AttrValue::None)
+            }
+            AttrKind::IndexMap if none => Ok(AttrValue::None),
+            AttrKind::Int | AttrKind::OptionalInt => self.integer_attr(arg),
+            AttrKind::Float | AttrKind::OptionalFloat => self.to_float(arg).map(AttrValue::Float),
+            AttrKind::Bool => self.to_bool(arg).map(AttrValue::Bool),
+            AttrKind::Str | AttrKind::OptionalStr => self.to_str(arg).map(AttrValue::Str),
+            AttrKind::DType => self.to_dtype(arg).map(AttrValue::DType),
+            AttrKind::Ints | AttrKind::OptionalInts => self.list_attr(arg, Self::integer_attr),
+            AttrKind::Floats => self.list_attr(arg, |ev, item| ev.to_float(item).map(AttrValue::Float)),
+            AttrKind::IndexMap => Ok(AttrValue::IndexMap(Arc::new(self.to_index_map(arg, DType::INT64)?))),
+            AttrKind::VDevice => self.to_vdevice(arg).map(AttrValue::VDevice),
+            AttrKind::Any => self.to_attr(arg),
+        }
+    }
+
+    fn integer_attr(&mut self, arg: &Arg) -> Read<AttrValue> {
+        match &arg.value {
+            Value::Scalar(e) if e.as_int().is_none() => Ok(AttrValue::Expr(e.clone())),
+            _ => self.to_int(arg).map(AttrValue::Int),
+        }
+    }
+
+    /// A list of attributes; one alone is a list of one.
+    fn list_attr(&mut self, arg: &Arg, item: fn(&mut Self, &Arg) -> Read<AttrValue>) -> Read<AttrValue> {
+        if arg.value.number().is_some() || matches!(arg.value, Value::Scalar(_)) {
+            return Ok(AttrValue::List(vec![item(self, arg)?]));
+        }
+        let items = self.elements(arg)?;
+        let items = items.into_iter().map(|value| item(self, &Arg { value, span: arg.span }));
+        Ok(AttrValue::List(items.collect::<Read<_>>()?))
+    }
+}
+
+/// What an operand is when the text leaves it out.
+fn default_operand(kind: OperandKind, default: &AttrValue) -> Operand {
+    match (kind, default) {
+        (_, AttrValue::DType(t)) => Operand::DType(*t),
+        (_, AttrValue::Float(v)) => Operand::Prim(PrimExpr::float(*v, DType::FLOAT32)),
+        (_, AttrValue::Bool(v)) => Operand::Prim(PrimExpr::bool(*v)),
+        (_, AttrValue::Int(v)) => Operand::int(*v),
+        (OperandKind::DType, AttrValue::Str(text)) => text.parse().map_or(Operand::Str(text.clone()), Operand::DType),
+        (_, AttrValue::Str(text)) => Operand::Str(text.clone()),
+        (_, AttrValue::Expr(e)) => Operand::Prim(e.clone()),
+        (_, other) => Operand::Opaque(Box::new(other.clone())),
+    }
+}

@@ -1,0 +1,197 @@
+//! Statements.
+
+use super::RelaxEval;
+use crate::script::{
+    args::Arg,
+    context::Read,
+    value::{Pending, Value},
+};
+use hammock_ir::{
+    Name, Type,
+    relax::Value as IrValue,
+};
+use hammock_syntax::{
+    Diagnostic, Span,
+    ast::{self, Expr, ExprKind, Stmt, StmtKind},
+    codes,
+};
+
+impl RelaxEval<'_, '_> {
+    /// Reads statements in order. One that has an error is left out, and reading goes on.
+    pub(super) fn statements(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            if self.dialect.result.is_some() {
+                self.cx.error(codes::BAD_FUNCTION, stmt.span, "nothing can follow `return`", "");
+                return;
+            }
+            if self.statement(stmt).is_err() {
+                self.define_broken(stmt);
+            }
+        }
+    }
+
+    /// Names that a broken statement would have defined must not be reported again where they are used.
+    fn define_broken(&mut self, stmt: &Stmt) {
+        let mut names = Vec::new();
+        assigned_names(stmt, &mut names);
+        for name in names {
+            if self.scope.get(&name).is_none() {
+                self.scope.define(name, Value::Broken);
+            }
+        }
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Read<()> {
+        let span = stmt.span;
+        match &stmt.kind {
+            StmtKind::Expr(e) => self.expression(e),
+            StmtKind::Assign(assign) => match assign.targets.as_slice() {
+                [target] => self.assign(target, None, &assign.value, span),
+                _ => Err(self.unsupported(span, "one assignment has one target")),
+            },
+            StmtKind::AnnAssign(assign) => self.annotated(assign, span),
+            StmtKind::With(with) => self.with(with),
+            StmtKind::If(choice) => self.if_else(choice, span),
+            StmtKind::Return(value) => self.return_value(value.as_ref(), span),
+            StmtKind::FunctionDef(def) => self.nested(def, def.name.span),
+            StmtKind::Pass => Ok(()),
+            StmtKind::For(_) | StmtKind::While(_) => {
+                let message = "Relax has no loops";
+                Err(self.cx.error(codes::MEANINGLESS_SYNTAX, first_line(span), message, "call a function recursively, or write a `T.prim_func`"))
+            }
+            StmtKind::AugAssign(_) | StmtKind::Assert(_) | StmtKind::Break | StmtKind::Continue => {
+                Err(self.unsupported(span, "this has no meaning in a Relax function"))
+            }
+            StmtKind::Import(_) | StmtKind::FromImport(_) | StmtKind::ClassDef(_) => {
+                Err(self.unsupported(span, "this cannot stand in a function"))
+            }
+        }
+    }
+
+    /// A call for its effect.
+    fn expression(&mut self, e: &Expr) -> Read<()> {
+        let arg = self.arg(e)?;
+        let pending = match arg.value {
+            // A docstring, or something like `R.func_attr` that has done its work.
+            Value::Str(_) | Value::None => return Ok(()),
+            Value::Unbound(pending) => *pending,
+            Value::Operand(operand) => Pending { value: IrValue::Operand(operand), args: Vec::new(), span: arg.span },
+            _ => return Err(self.expected(&arg, "a statement")),
+        };
+        let var = self.emit("_", None, pending, arg.span)?;
+        match self.dialect.function.ty(var) {
+            ty if ty.is_void() => Ok(()),
+            Type::Any => Ok(()),
+            _ => {
+                let message = "the result of this call has no name";
+                let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(arg.span, "");
+                Err(self.cx.report(diagnostic.help("bind it: `y = …`; only calls without a result stand alone")))
+            }
+        }
+    }
+
+    fn annotated(&mut self, assign: &ast::AnnAssign, span: Span) -> Read<()> {
+        let Some(value) = &assign.value else {
+            return Err(self.cx.error(codes::BAD_BINDING, span, "a variable needs a value", ""));
+        };
+        let ty = self.type_expr(&assign.annotation)?;
+        self.assign(&assign.target, Some(ty), value, span)
+    }
+
+    /// `target = value`
+    fn assign(&mut self, target: &Expr, ty: Option<Type>, value: &Expr, span: Span) -> Read<()> {
+        match &target.kind {
+            ExprKind::Name(name) => {
+                if let Some(dtype) = self.symbol_declaration(value) {
+                    let var = self.symbol(name, dtype);
+                    self.scope.define(name.clone(), Value::Scalar(var.expr()));
+                    return Ok(());
+                }
+                let value = self.arg(value)?;
+                self.bind(name, ty, value, span)
+            }
+            ExprKind::Tuple(targets) | ExprKind::List(targets) => match &value.kind {
+                ExprKind::Tuple(values) if values.len() == targets.len() => {
+                    let types = member_types(ty, targets.len());
+                    for ((target, ty), value) in targets.iter().zip(types).zip(values) {
+                        self.assign(target, ty, value, span)?;
+                    }
+                    Ok(())
+                }
+                _ => {
+                    let value = self.arg(value)?;
+                    self.unpack(targets, ty, value, span)
+                }
+            },
+            _ => Err(self.unsupported(target.span, "this cannot be assigned to")),
+        }
+    }
+
+    /// `a, b = tuple`
+    fn unpack(&mut self, targets: &[Expr], ty: Option<Type>, value: Arg, span: Span) -> Read<()> {
+        let operand = self.to_operand(&value)?;
+        match self.type_of(&operand) {
+            Type::Tuple(members) if members.len() != targets.len() => {
+                let message = format!("a tuple of {} members does not go into {} names", members.len(), targets.len());
+                return Err(self.cx.error(codes::BAD_BINDING, span, message, ""));
+            }
+            Type::Tuple(_) | Type::Any => {}
+            _ => return Err(self.expected(&value, "a tuple to unpack")),
+        }
+        let types = member_types(ty, targets.len());
+        for (n, (target, ty)) in targets.iter().zip(types).enumerate() {
+            let ExprKind::Name(name) = &target.kind else {
+                return Err(self.unsupported(target.span, "this cannot be assigned to"));
+            };
+            let index = Arg { value: Value::Int(n as i128), span: target.span };
+            let member = self.member(operand.clone(), &index, &value, span)?;
+            self.bind(name, ty, Arg { value: member, span }, span)?;
+        }
+        Ok(())
+    }
+
+    fn return_value(&mut self, value: Option<&Expr>, span: Span) -> Read<()> {
+        let Some(value) = value else {
+            return Err(self.cx.error(codes::BAD_FUNCTION, span, "`return` needs a value", ""));
+        };
+        if self.dialect.branch || self.dialect.dataflow {
+            let message = "`return` stands at the end of a function only";
+            return Err(self.cx.error(codes::BAD_FUNCTION, span, message, "assign to a variable and return that"));
+        }
+        let value = self.arg(value)?;
+        self.dialect.result = Some(self.to_operand(&value)?);
+        Ok(())
+    }
+}
+
+/// The types of members, where the tuple's type is given.
+fn member_types(ty: Option<Type>, len: usize) -> Vec<Option<Type>> {
+    match ty {
+        Some(Type::Tuple(members)) if members.len() == len => members.into_iter().map(Some).collect(),
+        _ => vec![None; len],
+    }
+}
+
+fn first_line(span: Span) -> Span {
+    Span::new(span.start, span.start.saturating_add(1).min(span.end))
+}
+
+/// The names that a statement binds for those after it.
+pub(super) fn assigned_names(stmt: &Stmt, names: &mut Vec<Name>) {
+    match &stmt.kind {
+        StmtKind::Assign(a) => a.targets.iter().for_each(|t| target_names(t, names)),
+        StmtKind::AnnAssign(a) => target_names(&a.target, names),
+        StmtKind::FunctionDef(def) => names.push(Name::from(def.name.name.clone())),
+        StmtKind::With(with) => with.body.iter().for_each(|s| assigned_names(s, names)),
+        StmtKind::If(choice) => choice.then.iter().chain(&choice.orelse).for_each(|s| assigned_names(s, names)),
+        _ => {}
+    }
+}
+
+fn target_names(target: &Expr, names: &mut Vec<Name>) {
+    match &target.kind {
+        ExprKind::Name(name) => names.push(Name::from(name.clone())),
+        ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().for_each(|t| target_names(t, names)),
+        _ => {}
+    }
+}

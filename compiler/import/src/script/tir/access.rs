@@ -1,0 +1,224 @@
+//! Elements and regions of buffers: `A[i, j]`, `A[0:4]`, stores to them.
+
+use super::TirEval;
+use crate::script::{
+    args::{Arg, Args},
+    context::Read,
+    linear,
+    namespace::{Path, Space},
+    value::{Index, Value},
+};
+use hammock_ir::{
+    DType, PrimExpr, arith,
+    prim::{BinaryOp, PrimType},
+    tir::{Buffer, StmtKind},
+};
+use hammock_syntax::{Span, ast, codes};
+
+/// The value of a local scalar.
+pub(super) fn load_scalar(buffer: &Buffer) -> PrimExpr {
+    PrimExpr::load(buffer, vec![PrimExpr::int32(0)])
+}
+
+/// The vector that a slice of constant length stands for.
+pub(super) fn vector_load(buffer: &Buffer, indices: &[Index]) -> Option<PrimExpr> {
+    Some(PrimExpr::load(buffer, element_indices(indices)?))
+}
+
+/// Indices of elements; a range becomes a vector of indices. `None` when its length is not known.
+fn element_indices(indices: &[Index]) -> Option<Vec<PrimExpr>> {
+    indices.iter().map(element_index).collect()
+}
+
+fn element_index(index: &Index) -> Option<PrimExpr> {
+    let (begin, end, step) = match index {
+        Index::At(i) => return Some(i.clone()),
+        Index::Range(begin, end, step) => (begin, end, step),
+    };
+    let step = step.clone().unwrap_or_else(|| PrimExpr::int(1, begin.dtype()));
+    let extent = match (begin.as_int(), end.as_int()) {
+        (Some(b), Some(e)) => e.checked_sub(b)?,
+        _ => linear::constant_difference(end, begin)?,
+    };
+    let stride = step.as_int().filter(|s| *s > 0)?;
+    match extent.checked_add(stride - 1)? / stride {
+        1 => Some(begin.clone()),
+        lanes if (2..=i64::from(i16::MAX)).contains(&lanes) => Some(PrimExpr::ramp(begin.clone(), step, lanes as u16)),
+        _ => None,
+    }
+}
+
+
+impl TirEval<'_, '_> {
+    /// A subscript: of a buffer, or of a type (`T.Buffer[(16,), "float32"]`, `T.let[T.int32]`, `T.float32[4]`).
+    pub(super) fn element(&mut self, on: &Arg, indices: &[ast::Index], span: Span) -> Read<Value> {
+        match &on.value {
+            Value::Buffer(buffer) => {
+                let buffer = buffer.clone();
+                let indices = self.indices(&buffer, indices, span)?;
+                Ok(self.slice_or_element(buffer, indices))
+            }
+            Value::Path(path) if path.space == Space::Tir => self.type_subscript(path, indices, span),
+            _ => Err(self.expected(on, "a buffer to take an element of")),
+        }
+    }
+
+    fn slice_or_element(&mut self, buffer: Buffer, indices: Vec<Index>) -> Value {
+        let points: Option<Vec<PrimExpr>> = indices
+            .iter()
+            .map(|index| match index {
+                Index::At(i) => Some(i.clone()),
+                Index::Range(..) => None,
+            })
+            .collect();
+        match points {
+            Some(points) => Value::Scalar(PrimExpr::load(&buffer, points)),
+            None => Value::Slice(buffer, indices),
+        }
+    }
+
+    fn type_subscript(&mut self, path: &Path, indices: &[ast::Index], span: Span) -> Read<Value> {
+        let mut args = Args::new(path.to_string(), span);
+        for index in indices {
+            match index {
+                ast::Index::Expr(e) => args.positional.push_back(self.arg(e)?),
+                ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
+            }
+        }
+        match &*path.name {
+            "Buffer" => self.buffer_type(args),
+            "let" => {
+                let ty = self.first(args)?;
+                self.to_prim_type(&ty).map(|ty| Value::Let(Some(ty)))
+            }
+            _ => match self.as_prim_type(&Value::Path(path.clone())) {
+                Some(ty) => {
+                    let items = args.positional.into_iter().map(|arg| arg.value).collect();
+                    let shape = self.to_scalars(&Arg { value: Value::Tuple(items), span })?;
+                    Ok(Value::LocalArray(ty, shape))
+                }
+                None => Err(self.unsupported(span, format!("`{path}` takes no `[…]`"))),
+            },
+        }
+    }
+
+    /// The indices of a subscript of a buffer, one for each of its dimensions.
+    pub(super) fn indices(&mut self, buffer: &Buffer, indices: &[ast::Index], span: Span) -> Read<Vec<Index>> {
+        let mut found = Vec::new();
+        for (axis, index) in indices.iter().enumerate() {
+            match index {
+                ast::Index::Expr(e) => match &e.kind {
+                    // `A[()]`: the element of a buffer without dimensions.
+                    ast::ExprKind::Tuple(items) if items.is_empty() && indices.len() == 1 => {}
+                    ast::ExprKind::Starred(inner) => {
+                        let spread = self.arg(inner)?;
+                        found.extend(self.to_scalars(&spread)?.into_iter().map(Index::At));
+                    }
+                    _ => {
+                        let index = self.arg(e)?;
+                        found.push(match &index.value {
+                            Value::Tuple(_) | Value::List(_) => {
+                                found.extend(self.to_scalars(&index)?.into_iter().map(Index::At));
+                                continue;
+                            }
+                            Value::Range(min, extent) => {
+                                Index::Range(min.clone(), add(min.clone(), extent.clone()), None)
+                            }
+                            _ => Index::At(self.to_scalar(&index)?),
+                        });
+                    }
+                },
+                ast::Index::Slice(slice) => found.push(self.slice(buffer, axis, slice)?),
+            }
+        }
+        if found.is_empty() && buffer.ndim() == 1 && buffer.shape[0].as_int() == Some(1) {
+            found.push(Index::At(PrimExpr::int32(0)));
+        }
+        if found.len() != buffer.ndim() {
+            let message = format!("`{}` has {} dimensions, {} indices are given", buffer.name, buffer.ndim(), found.len());
+            return Err(self.cx.error(codes::WRONG_VALUE, span, message, ""));
+        }
+        Ok(found)
+    }
+
+    fn slice(&mut self, buffer: &Buffer, axis: usize, slice: &ast::Slice) -> Read<Index> {
+        let size = buffer.shape.get(axis).cloned().unwrap_or_else(|| PrimExpr::int32(0));
+        let mut side = |e: &Option<ast::Expr>, otherwise: PrimExpr| match e {
+            Some(e) => {
+                let arg = self.arg(e)?;
+                let plain = arg.value.number().is_some();
+                Ok((self.to_scalar(&arg)?, plain))
+            }
+            None => Ok((otherwise, true)),
+        };
+        let (begin, plain_begin) = side(&slice.start, PrimExpr::int(0, size.dtype()))?;
+        let (end, plain_end) = side(&slice.end, size)?;
+        let (begin, end) = match (plain_begin, plain_end) {
+            (true, false) => (arith::cast(begin, end.dtype()), end),
+            (false, true) => (begin.clone(), arith::cast(end, begin.dtype())),
+            _ => arith::match_types(begin, end),
+        };
+        let step = match &slice.step {
+            Some(e) => {
+                let arg = self.arg(e)?;
+                Some(self.to_scalar_like(&arg, begin.dtype())?)
+            }
+            None => None,
+        };
+        Ok(Index::Range(begin, end, step))
+    }
+
+    /// `buffer[indices] = value`
+    pub(super) fn store(
+        &mut self,
+        buffer: &Buffer,
+        indices: &[Index],
+        value: &Arg,
+        predicate: Option<PrimExpr>,
+        span: Span,
+    ) -> Read<()> {
+        let Some(indices) = element_indices(indices) else {
+            return Err(self.cx.error(codes::WRONG_VALUE, span, "the length of the slice must be a constant", ""));
+        };
+        let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
+        let wanted = buffer.dtype.with_lanes(buffer.dtype.lanes * lanes);
+        let value = self.value_of(value, wanted)?;
+        self.emit(StmtKind::Store { buffer: buffer.clone(), indices, value, predicate }, span);
+        Ok(())
+    }
+
+    /// A value to keep in something of that dtype: converted to it, as assignments do.
+    pub(super) fn value_of(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
+        let value = self.to_scalar_like(arg, dtype)?;
+        if value.dtype() == dtype {
+            return Ok(value);
+        }
+        let number = |t: DType| !t.is_handle() && !t.is_void();
+        let lanes = value.dtype().lanes;
+        if matches!(value.ty(), PrimType::Scalar(t) if number(*t)) && number(dtype) && (lanes == 1 || lanes == dtype.lanes)
+        {
+            return Ok(arith::cast(value, dtype));
+        }
+        let message = format!("a value of type {} does not go where {dtype} is stored", value.dtype());
+        Err(self.cx.error(codes::SCALAR_MISMATCH, arg.span, message, ""))
+    }
+
+    /// `T.buffer_store(A, value, [i, j])`
+    pub(super) fn buffer_store(&mut self, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let buffer = args.need(self.cx, "buffer")?;
+        let value = args.need(self.cx, "value")?;
+        let indices = args.need(self.cx, "indices")?;
+        let predicate = args.take("predicate");
+        args.finish(self.cx)?;
+        let buffer = self.to_buffer(&buffer)?;
+        let indices: Vec<Index> = self.to_scalars(&indices)?.into_iter().map(Index::At).collect();
+        let predicate = predicate.map(|arg| self.to_scalar(&arg)).transpose()?;
+        self.store(&buffer, &indices, &value, predicate, span)?;
+        Ok(Value::None)
+    }
+}
+
+fn add(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    arith::binary(BinaryOp::Add, a, b)
+}

@@ -1,0 +1,180 @@
+//! Blocks: `with T.sblock("name"):`, their axes, conditions and regions.
+
+use super::{TirEval, scope::Parts};
+use crate::script::{
+    args::{Arg, Args},
+    context::Read,
+    operators,
+    value::Value,
+};
+use hammock_ir::{
+    PrimExpr, arith,
+    prim::{IterKind, IterVar, Var},
+    tir::{BlockAxis, StmtKind},
+};
+use hammock_syntax::{Span, ast, codes};
+use std::sync::Arc;
+
+/// The kind of an axis by the name of the function that makes it.
+pub(super) fn axis_kind(name: &str) -> Option<IterKind> {
+    match name {
+        "spatial" | "S" => Some(IterKind::Spatial),
+        "reduce" | "R" => Some(IterKind::Reduce),
+        "scan" => Some(IterKind::Scan),
+        "opaque" => Some(IterKind::Opaque),
+        _ => None,
+    }
+}
+
+impl TirEval<'_, '_> {
+    /// `with T.sblock("name"):`
+    pub(super) fn block(&mut self, mut args: Args, body: &[ast::Stmt], span: Span) -> Read<()> {
+        let name = args.take("name");
+        let no_realize = args.take("no_realize");
+        args.take("exec_scope");
+        args.finish(self.cx)?;
+        let name = name.map_or(Ok("".into()), |arg| self.to_str(&arg))?;
+        let no_realize = no_realize.map_or(Ok(false), |arg| self.to_bool(&arg))?;
+        self.dialect.blocks.push(Parts::default());
+        let body = self.block_of(body);
+        let Some(parts) = self.dialect.blocks.pop() else { return Ok(()) };
+        self.emit(StmtKind::Block(Box::new(parts.finish(&name, no_realize, body))), span);
+        Ok(())
+    }
+
+    /// `with T.init():`
+    pub(super) fn init(&mut self, args: Args, body: &[ast::Stmt], span: Span) -> Read<()> {
+        args.finish(self.cx)?;
+        let init = self.block_of(body).at(span);
+        match self.dialect.blocks.last_mut() {
+            Some(block) if block.init.is_none() => block.init = Some(init),
+            _ => return Err(self.cx.error(codes::BAD_BLOCK, span, "a block has one `T.init()`", "")),
+        }
+        Ok(())
+    }
+
+    fn add_axis(&mut self, axis: BlockAxis, span: Span) -> Read<Value> {
+        let iter = IterVar { var: axis.var.clone(), dom: Some(axis.dom.clone()), kind: axis.kind, thread: "".into() };
+        match self.dialect.blocks.as_mut_slice() {
+            [_, .., block] => block.axes.push(axis),
+            _ => return Err(self.cx.error(codes::BAD_BLOCK, span, "an axis stands in a block", "no `with T.sblock(…)` around it")),
+        }
+        Ok(Value::IterVar(Arc::new(iter)))
+    }
+
+    /// `v = T.axis.spatial(n, i)`, `v = T.axis.reduce((a, b), i)`
+    pub(super) fn axis(&mut self, kind: IterKind, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let dom = args.need(self.cx, "dom")?;
+        let binding = args.need(self.cx, "binding")?;
+        args.take("dtype");
+        args.finish(self.cx)?;
+        let dom = self.domain(&dom)?;
+        let dtype = dom.1.dtype();
+        let binding = self.to_scalar_like(&binding, dtype)?;
+        let var = Var::new(self.name_for("v"), dtype);
+        self.add_axis(BlockAxis { var, dom, kind, binding }, span)
+    }
+
+    /// An axis's first value and extent: `n`, `(begin, end)` or a range.
+    fn domain(&mut self, arg: &Arg) -> Read<(PrimExpr, PrimExpr)> {
+        let (min, extent) = match &arg.value {
+            Value::Range(min, extent) => (min.clone(), extent.clone()),
+            Value::Tuple(items) | Value::List(items) if items.len() == 2 => {
+                let side = |value: &Value| Arg { value: value.clone(), span: arg.span };
+                let (min, end) = self.scalar_pair(&side(&items[0]), &side(&items[1]))?;
+                let extent = self.difference(end, &min, arg.span)?;
+                (min, extent)
+            }
+            _ => {
+                let extent = self.to_scalar(arg)?;
+                (PrimExpr::int(0, extent.dtype()), extent)
+            }
+        };
+        operators::same_type(min, extent).map_err(|why| self.cx.error(codes::SCALAR_MISMATCH, arg.span, why, ""))
+    }
+
+    /// `vi, vj = T.axis.remap("SR", [i, j])`: axes with the domains of the loops that they are bound to.
+    pub(super) fn remap(&mut self, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let kinds = args.need(self.cx, "kinds")?;
+        let bindings = args.need(self.cx, "bindings")?;
+        args.take("dtype");
+        args.finish(self.cx)?;
+        let letters = self.to_str(&kinds)?;
+        let loops = self.to_scalars(&bindings)?;
+        if letters.chars().count() != loops.len() {
+            let message = format!("{} kinds of axes for {} loops", letters.chars().count(), loops.len());
+            return Err(self.cx.error(codes::BAD_BLOCK, span, message, ""));
+        }
+        let mut axes = Vec::new();
+        for (letter, binding) in letters.chars().zip(loops) {
+            let kind = match letter {
+                'S' => IterKind::Spatial,
+                'R' => IterKind::Reduce,
+                _ => {
+                    let message = format!("`{letter}` is no kind of axis");
+                    return Err(self.cx.error(codes::BAD_BLOCK, kinds.span, message, "S is spatial, R is reduce"));
+                }
+            };
+            let dom = binding.as_var().and_then(|var| self.dialect.loops.get(var)).cloned();
+            let Some((min, extent)) = dom else {
+                let help = "give its domain: `T.axis.spatial(n, i)`";
+                return Err(self.cx.error(codes::BAD_BLOCK, bindings.span, "an axis can be remapped from a loop variable only", help));
+            };
+            let var = Var::new(self.name_for("v"), binding.dtype());
+            let dom = (arith::cast(min, binding.dtype()), arith::cast(extent, binding.dtype()));
+            axes.push(self.add_axis(BlockAxis { var, dom, kind, binding }, span)?);
+        }
+        Ok(match axes.len() {
+            1 => axes.remove(0),
+            _ => Value::List(axes),
+        })
+    }
+
+    /// `T.reads(A[i, 0:4], B)`, `T.writes()`
+    pub(super) fn reads_or_writes(&mut self, reads: bool, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let mut regions = Vec::new();
+        while let Some(arg) = args.positional.pop_front() {
+            match arg.value.elements() {
+                Some(items) => {
+                    for value in items.to_vec() {
+                        regions.push(self.to_region(&Arg { value, span: arg.span })?);
+                    }
+                }
+                None => regions.push(self.to_region(&arg)?),
+            }
+        }
+        args.finish(self.cx)?;
+        if let Some(block) = self.dialect.blocks.last_mut() {
+            let place = if reads { &mut block.reads } else { &mut block.writes };
+            if place.is_some() {
+                let name = if reads { "T.reads" } else { "T.writes" };
+                return Err(self.cx.error(codes::BAD_BLOCK, span, format!("the block has two `{name}`"), ""));
+            }
+            *place = Some(regions);
+        }
+        Ok(Value::None)
+    }
+
+    /// `T.where(i * 4 + j < n)`
+    pub(super) fn where_(&mut self, args: Args) -> Read<Value> {
+        let arg = self.first(args)?;
+        let predicate = self.to_condition(&arg)?;
+        if let Some(block) = self.dialect.blocks.last_mut() {
+            block.predicate = Some(predicate).filter(|p| p.as_int() != Some(1));
+        }
+        Ok(Value::None)
+    }
+
+    /// `T.sblock_attr({"key": value})`
+    pub(super) fn sblock_attr(&mut self, args: Args) -> Read<Value> {
+        let arg = self.first(args)?;
+        let attrs = self.to_attrs(&arg)?;
+        if let Some(block) = self.dialect.blocks.last_mut() {
+            attrs.iter().for_each(|(key, value)| block.annotations.set(key.clone(), value.clone()));
+        }
+        Ok(Value::None)
+    }
+}

@@ -1,0 +1,180 @@
+//! Headers and bodies of TIR functions.
+
+use super::{Tir, TirEval, regions, scope::Parts};
+use crate::script::{
+    args::Arg,
+    context::{Context, Read},
+    dtypes,
+    eval::Eval,
+    namespace::Space,
+    scope::Scope,
+    value::Value,
+};
+use hammock_ir::{
+    Name,
+    prim::{self, PrimType},
+    tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
+};
+use hammock_syntax::{
+    Span,
+    ast::{self, Expr, ExprKind},
+    codes,
+};
+use rustc_hash::FxHashMap;
+
+/// What the decorator says.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Flags {
+    pub private: bool,
+    pub s_tir: bool,
+}
+
+/// A function whose header is read: what its body needs.
+pub(crate) struct Header {
+    state: Tir,
+    scope: Scope,
+    symbols: FxHashMap<Name, prim::Var>,
+    span: Span,
+}
+
+/// Reads a function's header.
+pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> Read<Header> {
+    let old = uses_old_blocks(&def.body);
+    let state = Tir { header: true, s_tir: flags.s_tir || old, old, blocks: vec![Parts::default()], ..Tir::default() };
+    let mut ev = Eval::new(cx, state);
+    ev.type_params(&def.type_params)?;
+    ev.declare_scalars(&def.params);
+    let mut params = Ok(());
+    for param in &def.params {
+        params = ev.param(param).and(params);
+    }
+    params?;
+    if let Some(returns) = def.returns.as_ref().filter(|e| !matches!(e.kind, ExprKind::None)) {
+        let ty = ev.arg(returns)?;
+        ev.dialect.ret_ty = Some(ev.to_prim_type(&ty)?);
+    }
+    if !flags.private {
+        ev.dialect.attrs.set("global_symbol", Name::from(def.name.name.clone()));
+    }
+    let Eval { scope, symbols, dialect, .. } = ev;
+    Ok(Header { state: dialect, scope, symbols, span: def.name.span })
+}
+
+impl Header {
+    /// The function as others see it before its body is read.
+    pub fn signature(&self) -> PrimFunc {
+        PrimFunc {
+            params: self.state.params.clone(),
+            ret_ty: self.state.ret_ty.clone(),
+            body: Stmt::nop(),
+            attrs: self.state.attrs.clone(),
+            s_tir: self.state.s_tir,
+            span: self.span,
+        }
+    }
+}
+
+/// Reads a function's body.
+pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> PrimFunc {
+    let mut ev = Eval { cx, scope: header.scope, symbols: header.symbols, define_missing: None, dialect: header.state };
+    ev.dialect.header = false;
+    ev.scope.push();
+    ev.statements(&def.body);
+    let body = ev.close_scope();
+    let mut state = ev.dialect;
+    let root = state.blocks.swap_remove(0);
+    let body = with_root(root, body, header.span);
+    let s_tir = state.s_tir || contains_block(&body);
+    let mut func =
+        PrimFunc { params: state.params, ret_ty: state.ret_ty, body, attrs: state.attrs, s_tir, span: header.span };
+    regions::fill(&mut func);
+    func
+}
+
+/// The body in a root block, where it needs one: when the function allocates buffers, or when blocks stand in it and it
+/// is no block without axes itself.
+fn with_root(root: Parts, body: Stmt, span: Span) -> Stmt {
+    let needed = match &body.kind {
+        _ if !root.alloc_buffers.is_empty() || !root.annotations.is_empty() => true,
+        StmtKind::Block(block) => !block.axes.is_empty(),
+        _ => contains_block(&body),
+    };
+    if !needed {
+        return body;
+    }
+    let block = Block { annotations: root.annotations, ..Block::root(root.alloc_buffers, body) };
+    Stmt::from(block).at(span)
+}
+
+fn contains_block(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |s| found |= matches!(s.kind, StmtKind::Block(_)));
+    found
+}
+
+/// Whether text is from before blocks were called `T.sblock`.
+fn uses_old_blocks(body: &[ast::Stmt]) -> bool {
+    body.iter().any(|stmt| match &stmt.kind {
+        ast::StmtKind::With(with) => with.items.iter().any(|(e, _)| is_old_block(e)) || uses_old_blocks(&with.body),
+        ast::StmtKind::For(each) => uses_old_blocks(&each.body),
+        ast::StmtKind::While(repeat) => uses_old_blocks(&repeat.body),
+        ast::StmtKind::If(choice) => uses_old_blocks(&choice.then) || uses_old_blocks(&choice.orelse),
+        _ => false,
+    })
+}
+
+fn is_old_block(item: &Expr) -> bool {
+    let ExprKind::Call(call) = &item.kind else { return false };
+    matches!(&call.func.kind, ExprKind::Attribute(a) if a.name.as_str() == "block")
+}
+
+impl TirEval<'_, '_> {
+    /// Scalar parameters may be used in the shapes of parameters before them.
+    fn declare_scalars(&mut self, params: &[ast::Param]) {
+        for param in params {
+            let path = param.annotation.as_ref().and_then(|a| self.path_of(a)).filter(|p| p.space == Space::Tir);
+            if let Some(dtype) = path.and_then(|path| dtypes::of_name(&path.name)) {
+                let name = Name::from(param.name.name.clone());
+                self.symbols.insert(name.clone(), prim::Var::new(name, dtype));
+            }
+        }
+    }
+
+    fn param(&mut self, param: &ast::Param) -> Read<()> {
+        let name = Name::from(param.name.name.clone());
+        self.scope.define(name.clone(), Value::Broken);
+        let Some(annotation) = &param.annotation else {
+            let message = format!("the parameter `{name}` needs a type");
+            let help = "such as `T.Buffer((16,), \"float32\")` or `T.int64`";
+            return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
+        };
+        self.dialect.hints = vec![name.clone()];
+        let ty = self.arg(annotation);
+        self.dialect.hints.clear();
+        let (param, value) = match ty? {
+            Arg { value: Value::Buffer(buffer), .. } => (Param::buffer(buffer.clone()), Value::Buffer(buffer)),
+            ty => {
+                let ty = self.to_prim_type(&ty)?;
+                let var = self.scalar_param(&name, ty);
+                (Param::scalar(var.clone()), Value::Scalar(var.expr()))
+            }
+        };
+        self.dialect.params.push(param);
+        self.scope.define(name, value);
+        Ok(())
+    }
+
+    /// The variable of a scalar parameter: the one that shapes before it mention, if any.
+    fn scalar_param(&mut self, name: &Name, ty: PrimType) -> prim::Var {
+        match self.symbols.get(name) {
+            Some(var) if *var.ty() == ty => var.clone(),
+            _ => prim::Var::new(name.clone(), ty),
+        }
+    }
+
+    /// Makes a buffer stand for a handle parameter: `A = T.match_buffer(a, …)`.
+    pub(super) fn match_param(&mut self, handle: &prim::Var, buffer: &Buffer) -> bool {
+        let param = self.dialect.params.iter_mut().find(|p| p.var == *handle);
+        param.map(|p| p.buffer = Some(buffer.clone())).is_some()
+    }
+}

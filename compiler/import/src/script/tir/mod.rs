@@ -1,0 +1,125 @@
+//! TIR functions: loops over buffers.
+//!
+//! Statements are read in order into the sequence of the scope they stand in ([`stmts`]). Calls such as
+//! `T.alloc_buffer(…)` or `T.axis.spatial(…)` declare something ([`decls`]): they add to the scope, to the block or to
+//! the function around them, and take their name from the left of the assignment.
+
+mod access;
+mod assign;
+mod blocks;
+mod buffers;
+mod decls;
+mod frames;
+mod function;
+mod loops;
+mod methods;
+mod region_sets;
+mod regions;
+mod scope;
+mod stmts;
+
+use super::{
+    args::{Arg, Args},
+    builtins,
+    context::Read,
+    eval::{Dialect, Eval, Operator},
+    namespace::{Path, Space},
+    value::Value,
+};
+use hammock_ir::{
+    Attrs, DType, Name, PrimExpr,
+    prim::{self, IterVar, PrimCallee, PrimType},
+    tir::{Param, Stmt},
+};
+use hammock_syntax::{Span, ast, codes};
+use rustc_hash::FxHashMap;
+
+pub(crate) use decls::STATEMENT_CALLS;
+pub(crate) use function::{Flags, Header, body, header};
+
+/// What is known while a function is read.
+#[derive(Default)]
+pub(crate) struct Tir {
+    params: Vec<Param>,
+    attrs: Attrs,
+    ret_ty: Option<PrimType>,
+    /// Whether buffers have no layout unless they say so, and blocks may stand in it.
+    s_tir: bool,
+    /// Whether it is text from before 0.24, where `T.alloc_buffer` allocates in the block around it.
+    old: bool,
+    /// Statements of the scope being read, so far.
+    out: Vec<Stmt>,
+    /// Attributes that hold for the rest of that scope.
+    open: Vec<frames::Open>,
+    /// Blocks around the statement being read, the function itself first.
+    blocks: Vec<scope::Parts>,
+    /// First value and extent of the loops around it.
+    loops: FxHashMap<prim::Var, (PrimExpr, PrimExpr)>,
+    /// Thread axes made by `T.env_thread`; they have an extent once they are launched.
+    threads: Vec<IterVar>,
+    /// Names for what the next declaration makes.
+    hints: Vec<Name>,
+    /// Whether the header is being read, where `T.Buffer` is a type.
+    header: bool,
+    /// Nesting that the text does not show: attributes that hold for the rest of a scope.
+    depth: usize,
+}
+
+/// A reader of TIR.
+pub(crate) type TirEval<'c, 'a> = Eval<'c, 'a, Tir>;
+
+impl Dialect for Tir {
+    const INT: DType = DType::INT32;
+
+    fn call(ev: &mut TirEval, path: &Path, args: Args) -> Read<Value> {
+        if path.space != Space::Tir {
+            return builtins::call(ev, path, args);
+        }
+        match ev.declare(&path.name, args)? {
+            decls::Declared::Value(value) => Ok(value),
+            decls::Declared::Nothing(args) => builtins::call(ev, path, args),
+        }
+    }
+
+    fn apply(ev: &mut TirEval, callee: Value, mut args: Args) -> Read<Value> {
+        let Value::Global(name) = callee else {
+            let message = format!("{} cannot be called", callee.describe());
+            return Err(ev.cx.error(codes::WRONG_VALUE, args.span, message, ""));
+        };
+        let mut given = Vec::new();
+        while let Some(arg) = args.positional.pop_front() {
+            given.push(match &arg.value {
+                Value::Buffer(buffer) if !buffer.is_local_scalar() => buffer.data.expr(),
+                Value::Str(text) => PrimExpr::str(text.clone()),
+                _ => ev.to_scalar(&arg)?,
+            });
+        }
+        args.finish(ev.cx)?;
+        let ty = ev.cx.module.tir(&name).and_then(|f| f.ret_ty.clone()).unwrap_or(PrimType::Scalar(DType::VOID));
+        Ok(Value::Scalar(PrimExpr::call(PrimCallee::Global(name), given, Attrs::new(), ty)))
+    }
+
+    fn method(ev: &mut TirEval, on: Arg, name: &ast::Ident, args: Args) -> Read<Value> {
+        ev.buffer_method(&on, name, args)
+    }
+
+    fn attribute(ev: &mut TirEval, on: Arg, name: &ast::Ident) -> Read<Value> {
+        ev.buffer_attribute(&on, name)
+    }
+
+    fn subscript(ev: &mut TirEval, on: Arg, indices: &[ast::Index], span: Span) -> Read<Value> {
+        ev.element(&on, indices, span)
+    }
+
+    fn operator(_: &mut TirEval, _: Operator, _: &[Arg], _: Span) -> Read<Option<Value>> {
+        Ok(None)
+    }
+
+    fn scalar(_: &mut TirEval, value: &Value) -> Option<PrimExpr> {
+        match value {
+            Value::Buffer(buffer) if buffer.is_local_scalar() => Some(access::load_scalar(buffer)),
+            Value::Slice(buffer, indices) => access::vector_load(buffer, indices),
+            _ => None,
+        }
+    }
+}

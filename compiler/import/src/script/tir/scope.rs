@@ -1,0 +1,74 @@
+//! Scopes of statements, and the parts of blocks.
+
+use super::{TirEval, frames};
+use crate::script::context::Read;
+use hammock_ir::{
+    Attrs, PrimExpr,
+    tir::{Block, BlockAxis, Buffer, MatchBuffer, Region, Stmt},
+};
+use hammock_syntax::ast;
+
+/// What a block has besides its body, collected as its statements are read.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub axes: Vec<BlockAxis>,
+    pub predicate: Option<PrimExpr>,
+    pub reads: Option<Vec<Region>>,
+    pub writes: Option<Vec<Region>>,
+    pub annotations: Attrs,
+    pub alloc_buffers: Vec<Buffer>,
+    pub match_buffers: Vec<MatchBuffer>,
+    pub init: Option<Stmt>,
+}
+
+impl Parts {
+    /// The block with these parts.
+    pub fn finish(self, name: &str, no_realize: bool, body: Stmt) -> Block {
+        Block {
+            name: name.into(),
+            axes: self.axes,
+            predicate: self.predicate,
+            reads: self.reads,
+            writes: self.writes,
+            annotations: self.annotations,
+            alloc_buffers: self.alloc_buffers,
+            match_buffers: self.match_buffers,
+            init: self.init,
+            body,
+            no_realize,
+        }
+    }
+}
+
+impl TirEval<'_, '_> {
+    /// Reads something in a scope with names and statements of its own.
+    pub(super) fn scoped(&mut self, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<Stmt> {
+        self.scope.push();
+        let outer = (std::mem::take(&mut self.dialect.out), std::mem::take(&mut self.dialect.open));
+        let result = read(self);
+        let body = self.close_scope();
+        (self.dialect.out, self.dialect.open) = outer;
+        self.scope.pop();
+        result.map(|()| body)
+    }
+
+    /// The statements of the scope just read, those after an open attribute under it.
+    pub(super) fn close_scope(&mut self) -> Stmt {
+        let mut out = std::mem::take(&mut self.dialect.out);
+        for open in std::mem::take(&mut self.dialect.open).into_iter().rev() {
+            self.dialect.depth -= 1;
+            let rest = out.split_off(open.at);
+            out.push(frames::wrap(open, Stmt::seq(rest)));
+        }
+        Stmt::seq(out)
+    }
+
+    /// The statements of an indented block of the text. Each reports its own errors; what could be read is kept.
+    pub(super) fn block_of(&mut self, body: &[ast::Stmt]) -> Stmt {
+        let read = self.scoped(|ev| {
+            ev.statements(body);
+            Ok(())
+        });
+        read.unwrap_or_else(|_| Stmt::nop())
+    }
+}
