@@ -6,6 +6,8 @@
 //! diagnostic at its place, never skipped. It does not check what the verifier checks: an annotation is taken as
 //! written.
 #![forbid(unsafe_code)]
+// `to_int` and its like convert an argument, in the context that is `self`.
+#![allow(clippy::wrong_self_convention)]
 
 mod options;
 mod script;

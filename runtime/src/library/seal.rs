@@ -86,7 +86,9 @@ fn checksum(bytes: &[u8]) -> u32 {
         .clone()
     };
     parallel::for_each(parts.len() as i64, 1, |range| {
-        parts[range.start as usize..range.end as usize].iter().for_each(|part| drop(hash(part)));
+        for part in &parts[range.start as usize..range.end as usize] {
+            hash(part);
+        }
     });
     let mut whole = Hasher::new();
     parts.iter().for_each(|part| whole.combine(&hash(part)));

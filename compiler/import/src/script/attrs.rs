@@ -52,7 +52,9 @@ impl<D: Dialect> Eval<'_, '_, D> {
             Operand::Shape(dims) => Some(AttrValue::List(dims.iter().cloned().map(AttrValue::Expr).collect())),
             Operand::Global(name) => Some(AttrValue::Global(name.clone())),
             Operand::Opaque(value) => Some((**value).clone()),
-            Operand::Tuple(items) => items.iter().map(|o| self.operand_attr(o)).collect::<Option<_>>().map(AttrValue::List),
+            Operand::Tuple(items) => {
+                items.iter().map(|o| self.operand_attr(o)).collect::<Option<_>>().map(AttrValue::List)
+            }
             Operand::Var(_) | Operand::Extern(_) => None,
         }
     }

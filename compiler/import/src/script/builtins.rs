@@ -13,7 +13,8 @@ use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 /// Calls of `I.…`.
-const IR_CALLS: [&str; 7] = ["dummy_global_info", "vdevice", "Range", "StringType", "StringImm", "meta_var", "GenericConst"];
+const IR_CALLS: [&str; 7] =
+    ["dummy_global_info", "vdevice", "Range", "StringType", "StringImm", "meta_var", "GenericConst"];
 
 /// A call of something in a namespace that means the same everywhere.
 pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, args: Args) -> Read<Value> {
@@ -117,7 +118,10 @@ impl<D: Dialect> Eval<'_, '_, D> {
         found.ok_or_else(|| {
             let message = format!("the module declares no device `{text}`");
             let diagnostic = Diagnostic::error(codes::UNDEFINED_NAME, message).label(arg.span, "");
-            self.cx.report(diagnostic.help("devices are declared by `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})`"))
+            self.cx.report(
+                diagnostic
+                    .help("devices are declared by `I.module_global_infos({\"vdevice\": [I.vdevice(\"llvm\")]})`"),
+            )
         })
     }
 
@@ -206,8 +210,7 @@ fn parse_target(text: &str) -> Vec<(AttrValue, AttrValue)> {
         "cuda" | "rocm" | "vulkan" | "metal" | "opencl" | "webgpu" => &[kind, "gpu"],
         _ => &["cpu"],
     };
-    let mut pairs: Vec<(AttrValue, AttrValue)> =
-        vec![("kind".into(), kind.into()), ("tag".into(), "".into())];
+    let mut pairs: Vec<(AttrValue, AttrValue)> = vec![("kind".into(), kind.into()), ("tag".into(), "".into())];
     let mut own_keys = None;
     for (key, value) in words.filter_map(|w| w.trim_start_matches('-').split_once('=')) {
         let list = || AttrValue::List(value.split(',').map(AttrValue::from).collect());
@@ -233,12 +236,7 @@ fn number<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, mut args: Args) -> R
 }
 
 /// `metadata["ir.GenericConst"]`, and `[i]` of that.
-pub(crate) fn metadata_entry<D: Dialect>(
-    ev: &mut Eval<'_, '_, D>,
-    on: &Value,
-    index: Arg,
-    span: Span,
-) -> Read<Value> {
+pub(crate) fn metadata_entry<D: Dialect>(ev: &mut Eval<'_, '_, D>, on: &Value, index: Arg, span: Span) -> Read<Value> {
     match on {
         Value::MetadataOf(key) => {
             let at = ev.to_int(&index)?;

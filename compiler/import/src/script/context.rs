@@ -74,7 +74,9 @@ impl<'a> Context<'a> {
 
     /// Records what another reader found.
     pub fn report_all(&mut self, diagnostics: Vec<Diagnostic>) -> Reported {
-        diagnostics.into_iter().for_each(|d| drop(self.report(d)));
+        for diagnostic in diagnostics {
+            self.report(diagnostic);
+        }
         Reported(())
     }
 

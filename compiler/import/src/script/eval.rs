@@ -102,7 +102,9 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             ExprKind::Ellipsis => Err(self.unsupported(e.span, "`...` has no meaning here")),
             ExprKind::Set(_) => Err(self.unsupported(e.span, "sets have no meaning here")),
             ExprKind::Starred(_) => Err(self.unsupported(e.span, "a starred expression cannot stand here")),
-            ExprKind::Comprehension(_) => Err(self.unsupported(e.span, "comprehensions are not evaluated: write the list out")),
+            ExprKind::Comprehension(_) => {
+                Err(self.unsupported(e.span, "comprehensions are not evaluated: write the list out"))
+            }
         }
     }
 

@@ -37,7 +37,9 @@ impl Sum {
                 (_, Some(v)) => self.add(a, times.checked_mul(v)?)?,
                 _ => self.add_term(e, times)?,
             },
-            PrimKind::Cast(inner) if e.dtype().is_int() && inner.dtype().is_int() && e.dtype().bits >= inner.dtype().bits => {
+            PrimKind::Cast(inner)
+                if e.dtype().is_int() && inner.dtype().is_int() && e.dtype().bits >= inner.dtype().bits =>
+            {
                 self.add(inner, times)?;
             }
             _ => self.add_term(e, times)?,

@@ -6,16 +6,11 @@ use super::{
     context::{Context, Read, TrailingScalars},
     eval::{Dialect, Eval, Operator},
     namespace::{self, Path, Space},
-    relax,
-    tir,
+    relax, tir,
     value::Value,
 };
 use hammock_ir::{
-    AttrValue, ExternFunc, GlobalInfo, Name, PrimExpr,
-    module::Function,
-    prim::PrimType,
-    relax::Operand,
-    tir::PrimFunc,
+    AttrValue, ExternFunc, GlobalInfo, Name, PrimExpr, module::Function, prim::PrimType, relax::Operand, tir::PrimFunc,
 };
 use hammock_syntax::{
     Diagnostic, Span,
@@ -78,7 +73,8 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
         ([], [function]) => Ok(*function),
         ([], []) => {
             let diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds no module");
-            let help = "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
+            let help =
+                "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
             Err(cx.report(diagnostic.help(help)))
         }
         _ => {
@@ -279,11 +275,13 @@ pub(crate) fn decoration(cx: &mut Context, def: &ast::FunctionDef) -> Read<Decor
     };
     let decoration = match path.as_ref().map(|p| (p.space, &*p.name)) {
         Some((Space::Relax, "function")) => {
-            let flags = relax::Flags { private: flag(&mut args, "private", false)?, pure: flag(&mut args, "pure", true)? };
+            let flags =
+                relax::Flags { private: flag(&mut args, "private", false)?, pure: flag(&mut args, "pure", true)? };
             Decoration::Relax(flags)
         }
         Some((Space::Tir, "prim_func")) => {
-            let flags = tir::Flags { private: flag(&mut args, "private", false)?, s_tir: flag(&mut args, "s_tir", false)? };
+            let flags =
+                tir::Flags { private: flag(&mut args, "private", false)?, s_tir: flag(&mut args, "s_tir", false)? };
             flag(&mut args, "persistent", false)?;
             Decoration::Tir(flags)
         }

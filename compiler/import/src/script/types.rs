@@ -8,9 +8,7 @@ use super::{
     value::Value,
 };
 use hammock_ir::{
-    CallableType, DTensorType, DType, Name, PrimExpr, TensorShape, TensorType, Type,
-    relax::Operand,
-    types::ShapeType,
+    CallableType, DTensorType, DType, Name, PrimExpr, TensorShape, TensorType, Type, relax::Operand, types::ShapeType,
 };
 use hammock_syntax::{Diagnostic, codes};
 use std::sync::Arc;
@@ -53,7 +51,11 @@ impl<D: Dialect> Eval<'_, '_, D> {
         found.ok_or_else(|| {
             let message = format!("expected a type, found {}", arg.value.describe());
             let diagnostic = Diagnostic::error(codes::BAD_TYPE, message).label(arg.span, "");
-            self.cx.report(diagnostic.help("types are written as `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n])`, `R.Any`, `T.int64`"))
+            self.cx.report(
+                diagnostic.help(
+                    "types are written as `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n])`, `R.Any`, `T.int64`",
+                ),
+            )
         })
     }
 
@@ -182,7 +184,8 @@ impl<D: Dialect> Eval<'_, '_, D> {
         let placement = args.keyword("placement");
         let mut tensor = Args::new(args.callee.clone(), args.span);
         tensor.positional = args.positional.drain(..args.positional.len().min(2)).collect();
-        let (mesh, placement) = (mesh.or_else(|| args.take("device_mesh")), placement.or_else(|| args.take("placement")));
+        let (mesh, placement) =
+            (mesh.or_else(|| args.take("device_mesh")), placement.or_else(|| args.take("placement")));
         tensor.positional.extend(std::mem::take(&mut args.positional));
         tensor.keywords = std::mem::take(&mut args.keywords);
         let tensor = self.tensor_type(tensor)?;

@@ -206,7 +206,12 @@ impl Printer<'_> {
     }
 }
 
-/// The value after the last of a range.
+/// The value after the last of a range: for an extent written as the difference to an end, that end.
 pub(super) fn end(min: &crate::PrimExpr, extent: &crate::PrimExpr) -> crate::PrimExpr {
+    if let crate::prim::PrimKind::Binary(crate::prim::BinaryOp::Sub, end, start) = extent.kind()
+        && crate::equal::exprs(start, min)
+    {
+        return end.clone();
+    }
     crate::arith::binary(crate::prim::BinaryOp::Add, min.clone(), extent.clone())
 }

@@ -43,11 +43,7 @@ pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrins
 }
 
 /// The dtype that a call names, by position or, as older texts do for every intrinsic, by keyword.
-fn named_type<D: Dialect>(
-    ev: &mut Eval<'_, '_, D>,
-    intrinsic: Intrinsic,
-    args: &mut Args,
-) -> Read<Option<PrimType>> {
+fn named_type<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrinsic, args: &mut Args) -> Read<Option<PrimType>> {
     let keyword = args.keyword("dtype");
     if intrinsic.result != table::Result::Named {
         return Ok(None);

@@ -38,7 +38,9 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
         "comm_reducer" => ev.reducer(args),
         "Range" | "iter_var" | "reduce" | "Reduce" => nodes::axes(ev, name, args),
         "meta_var" => ev.first(args).map(|arg| arg.value),
-        "Cast" | "cast" | "Select" | "Not" | "Ramp" | "Broadcast" | "Shuffle" | "Let" | "let" => nodes::node(ev, name, args),
+        "Cast" | "cast" | "Select" | "Not" | "Ramp" | "Broadcast" | "Shuffle" | "Let" | "let" => {
+            nodes::node(ev, name, args)
+        }
         "if_then_else" | "isnan" | "isinf" | "isfinite" | "abs" | "fabs" | "ceildiv" | "all" | "any" => {
             nodes::composed(ev, name, args)
         }
@@ -59,11 +61,46 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
 
 /// Names that are handled here beside those of the table, for "did you mean".
 const OTHERS: [&str; 40] = [
-    "if_then_else", "Select", "Cast", "Broadcast", "Ramp", "Shuffle", "Let", "min", "max", "floordiv", "floormod",
-    "truncdiv", "truncmod", "ceildiv", "floor", "ceil", "round", "nearbyint", "trunc", "abs", "fabs", "pow", "isnan",
-    "isinf", "isfinite", "shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-    "address_of", "tvm_access_ptr", "handle_add_byte_offset", "tvm_stack_alloca", "min_value", "max_value",
-    "infinity", "comm_reducer", "index_map",
+    "if_then_else",
+    "Select",
+    "Cast",
+    "Broadcast",
+    "Ramp",
+    "Shuffle",
+    "Let",
+    "min",
+    "max",
+    "floordiv",
+    "floormod",
+    "truncdiv",
+    "truncmod",
+    "ceildiv",
+    "floor",
+    "ceil",
+    "round",
+    "nearbyint",
+    "trunc",
+    "abs",
+    "fabs",
+    "pow",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "shift_left",
+    "shift_right",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_not",
+    "address_of",
+    "tvm_access_ptr",
+    "handle_add_byte_offset",
+    "tvm_stack_alloca",
+    "min_value",
+    "max_value",
+    "infinity",
+    "comm_reducer",
+    "index_map",
 ];
 
 fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, span: Span) -> super::context::Reported {

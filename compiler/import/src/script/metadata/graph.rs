@@ -66,9 +66,15 @@ impl<'a> Graph<'a> {
                 let dtype = dtype(self.dtype_of(data)?)?;
                 Ok(Entry::Other(AttrValue::Expr(PrimExpr::int(value, dtype))))
             }
-            "int" => data.as_i64().map(|v| Entry::Other(AttrValue::Int(v))).ok_or_else(|| "an integer has no value".into()),
-            "float" => data.as_f64().map(|v| Entry::Other(AttrValue::Float(v))).ok_or_else(|| "a float has no value".into()),
-            "bool" => data.as_bool().map(|v| Entry::Other(AttrValue::Bool(v))).ok_or_else(|| "a truth value is none".into()),
+            "int" => {
+                data.as_i64().map(|v| Entry::Other(AttrValue::Int(v))).ok_or_else(|| "an integer has no value".into())
+            }
+            "float" => {
+                data.as_f64().map(|v| Entry::Other(AttrValue::Float(v))).ok_or_else(|| "a float has no value".into())
+            }
+            "bool" => {
+                data.as_bool().map(|v| Entry::Other(AttrValue::Bool(v))).ok_or_else(|| "a truth value is none".into())
+            }
             "" => Err(format!("node {reference} has no type")),
             _ => Ok(self.opaque(ty, reference)),
         }

@@ -59,9 +59,9 @@ impl Context<'_> {
     pub fn metadata_value(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
         let Some(section) = &self.metadata.section else { return self.omitted(key, index, span) };
         // Constants have had several type keys; the number counts within the one that the text names.
-        let entries = section.get(key).or_else(|| {
-            CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten()
-        });
+        let entries = section
+            .get(key)
+            .or_else(|| CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten());
         match entries.and_then(|entries| entries.get(usize::try_from(index).ok()?)) {
             Some(entry) => Ok(entry.value()),
             None => {
@@ -91,13 +91,15 @@ impl Context<'_> {
 
     fn no_constant(&mut self, key: &str, index: i64, span: Span) -> Reported {
         let message = format!("the text does not hold `metadata[\"{key}\"][{index}]`");
-        let diagnostic = Diagnostic::error(codes::MISSING_METADATA, message).label(span, "its metadata section was left out");
+        let diagnostic =
+            Diagnostic::error(codes::MISSING_METADATA, message).label(span, "its metadata section was left out");
         self.report(match &self.options.constants {
             Constants::Tensors(tensors) => {
                 diagnostic.help(format!("the parameter file has {} tensors, none for number {index}", tensors.len()))
             }
-            _ => diagnostic
-                .help("print the module with `script(show_meta=True)`, or give its constants: `--params weights.safetensors`"),
+            _ => diagnostic.help(
+                "print the module with `script(show_meta=True)`, or give its constants: `--params weights.safetensors`",
+            ),
         })
     }
 }

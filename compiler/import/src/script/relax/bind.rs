@@ -21,8 +21,16 @@ impl RelaxEval<'_, '_> {
     pub(super) fn bind(&mut self, name: &str, ty: Option<Type>, value: Arg, span: Span) -> Read<()> {
         let pending = match value.value {
             // Names for what is not computed: the module, names of namespaces, types, strings.
-            Value::Module | Value::Path(_) | Value::Type(_) | Value::PrimType(_) | Value::Attr(_) | Value::Dict(_)
-            | Value::Lambda(_) | Value::Metadata | Value::MetadataOf(_) | Value::None => {
+            Value::Module
+            | Value::Path(_)
+            | Value::Type(_)
+            | Value::PrimType(_)
+            | Value::Attr(_)
+            | Value::Dict(_)
+            | Value::Lambda(_)
+            | Value::Metadata
+            | Value::MetadataOf(_)
+            | Value::None => {
                 self.scope.define(name, value.value);
                 return Ok(());
             }

@@ -17,8 +17,23 @@ use hammock_syntax::codes;
 
 /// Names of `R` that are no operators, for "did you mean".
 const OTHERS: [&str; 17] = [
-    "const", "shape", "str", "dtype", "tuple", "prim_value", "TupleGetItem", "match_cast", "func_attr", "output",
-    "dataflow", "call_packed", "ExternFunc", "device", "Tensor", "Tuple", "Callable",
+    "const",
+    "shape",
+    "str",
+    "dtype",
+    "tuple",
+    "prim_value",
+    "TupleGetItem",
+    "match_cast",
+    "func_attr",
+    "output",
+    "dataflow",
+    "call_packed",
+    "ExternFunc",
+    "device",
+    "Tensor",
+    "Tuple",
+    "Callable",
 ];
 
 /// Keywords that name the types of results, over all versions.

@@ -78,7 +78,12 @@ impl RelaxEval<'_, '_> {
         let (then, otherwise) = (then?, otherwise?);
         if then.name != otherwise.name {
             let message = format!("one branch assigns `{}` last, the other `{}`", then.name, otherwise.name);
-            return Err(self.cx.error(codes::BAD_BINDING, header, message, "both end with an assignment to the same name"));
+            return Err(self.cx.error(
+                codes::BAD_BINDING,
+                header,
+                message,
+                "both end with an assignment to the same name",
+            ));
         }
         let ty = join(&then.ty, &otherwise.ty);
         let value = IrValue::If { cond, then: then.body, otherwise: otherwise.body };

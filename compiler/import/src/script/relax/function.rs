@@ -12,8 +12,7 @@ use crate::script::{
     value::Value,
 };
 use hammock_ir::{
-    CallableType, DType, Name, TensorShape, TensorType, Type,
-    prim,
+    CallableType, DType, Name, TensorShape, TensorType, Type, prim,
     relax::{Binding, Body, Function, Lambda, Operand, Value as IrValue, Var},
     types::ShapeType,
 };

@@ -140,7 +140,9 @@ impl RelaxEval<'_, '_> {
     fn attr_of(&mut self, kind: AttrKind, arg: &Arg) -> Read<AttrValue> {
         let none = matches!(arg.value, Value::None);
         match kind {
-            AttrKind::OptionalInt | AttrKind::OptionalFloat | AttrKind::OptionalStr | AttrKind::OptionalInts if none => {
+            AttrKind::OptionalInt | AttrKind::OptionalFloat | AttrKind::OptionalStr | AttrKind::OptionalInts
+                if none =>
+            {
                 Ok(AttrValue::None)
             }
             AttrKind::IndexMap if none => Ok(AttrValue::None),

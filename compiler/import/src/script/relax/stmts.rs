@@ -6,10 +6,7 @@ use crate::script::{
     context::Read,
     value::{Pending, Value},
 };
-use hammock_ir::{
-    Name, Type,
-    relax::Value as IrValue,
-};
+use hammock_ir::{Name, Type, relax::Value as IrValue};
 use hammock_syntax::{
     Diagnostic, Span,
     ast::{self, Expr, ExprKind, Stmt, StmtKind},
@@ -57,7 +54,12 @@ impl RelaxEval<'_, '_> {
             StmtKind::Pass => Ok(()),
             StmtKind::For(_) | StmtKind::While(_) => {
                 let message = "Relax has no loops";
-                Err(self.cx.error(codes::MEANINGLESS_SYNTAX, first_line(span), message, "call a function recursively, or write a `T.prim_func`"))
+                Err(self.cx.error(
+                    codes::MEANINGLESS_SYNTAX,
+                    first_line(span),
+                    message,
+                    "call a function recursively, or write a `T.prim_func`",
+                ))
             }
             StmtKind::AugAssign(_) | StmtKind::Assert(_) | StmtKind::Break | StmtKind::Continue => {
                 Err(self.unsupported(span, "this has no meaning in a Relax function"))

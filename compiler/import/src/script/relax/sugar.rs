@@ -134,7 +134,12 @@ impl RelaxEval<'_, '_> {
             },
             _ => {
                 let message = "only tuples have members";
-                return Err(self.cx.error(codes::WRONG_VALUE, on.span, message, "use `R.strided_slice` or `R.take` on tensors"));
+                return Err(self.cx.error(
+                    codes::WRONG_VALUE,
+                    on.span,
+                    message,
+                    "use `R.strided_slice` or `R.take` on tensors",
+                ));
             }
         };
         Ok(Value::Unbound(Box::new(Pending { value: IrValue::TupleGet(tuple, at), args: vec![on.span], span })))

@@ -48,7 +48,6 @@ fn element_index(index: &Index) -> Option<PrimExpr> {
     }
 }
 
-
 impl TirEval<'_, '_> {
     /// A subscript: of a buffer, or of a type (`T.Buffer[(16,), "float32"]`, `T.let[T.int32]`, `T.float32[4]`).
     pub(super) fn element(&mut self, on: &Arg, indices: &[ast::Index], span: Span) -> Read<Value> {
@@ -135,7 +134,8 @@ impl TirEval<'_, '_> {
             found.push(Index::At(PrimExpr::int32(0)));
         }
         if found.len() != buffer.ndim() {
-            let message = format!("`{}` has {} dimensions, {} indices are given", buffer.name, buffer.ndim(), found.len());
+            let message =
+                format!("`{}` has {} dimensions, {} indices are given", buffer.name, buffer.ndim(), found.len());
             return Err(self.cx.error(codes::WRONG_VALUE, span, message, ""));
         }
         Ok(found)
@@ -195,7 +195,9 @@ impl TirEval<'_, '_> {
         }
         let number = |t: DType| !t.is_handle() && !t.is_void();
         let lanes = value.dtype().lanes;
-        if matches!(value.ty(), PrimType::Scalar(t) if number(*t)) && number(dtype) && (lanes == 1 || lanes == dtype.lanes)
+        if matches!(value.ty(), PrimType::Scalar(t) if number(*t))
+            && number(dtype)
+            && (lanes == 1 || lanes == dtype.lanes)
         {
             return Ok(arith::cast(value, dtype));
         }

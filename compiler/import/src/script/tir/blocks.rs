@@ -57,7 +57,14 @@ impl TirEval<'_, '_> {
         let iter = IterVar { var: axis.var.clone(), dom: Some(axis.dom.clone()), kind: axis.kind, thread: "".into() };
         match self.dialect.blocks.as_mut_slice() {
             [_, .., block] => block.axes.push(axis),
-            _ => return Err(self.cx.error(codes::BAD_BLOCK, span, "an axis stands in a block", "no `with T.sblock(…)` around it")),
+            _ => {
+                return Err(self.cx.error(
+                    codes::BAD_BLOCK,
+                    span,
+                    "an axis stands in a block",
+                    "no `with T.sblock(…)` around it",
+                ));
+            }
         }
         Ok(Value::IterVar(Arc::new(iter)))
     }
@@ -120,7 +127,12 @@ impl TirEval<'_, '_> {
             let dom = binding.as_var().and_then(|var| self.dialect.loops.get(var)).cloned();
             let Some((min, extent)) = dom else {
                 let help = "give its domain: `T.axis.spatial(n, i)`";
-                return Err(self.cx.error(codes::BAD_BLOCK, bindings.span, "an axis can be remapped from a loop variable only", help));
+                return Err(self.cx.error(
+                    codes::BAD_BLOCK,
+                    bindings.span,
+                    "an axis can be remapped from a loop variable only",
+                    help,
+                ));
             };
             let var = Var::new(self.name_for("v"), binding.dtype());
             let dom = (arith::cast(min, binding.dtype()), arith::cast(extent, binding.dtype()));

@@ -177,7 +177,8 @@ impl TirEval<'_, '_> {
         if spec.shape.is_none() {
             let extents = region.ranges.iter().map(|(_, extent)| Value::Scalar(extent.clone())).collect();
             spec.shape = Some(Arg { value: Value::Tuple(extents), span: source.span });
-            spec.dtype = spec.dtype.or(Some(Arg { value: Value::str(&region.buffer.dtype.to_string()), span: source.span }));
+            spec.dtype =
+                spec.dtype.or(Some(Arg { value: Value::str(&region.buffer.dtype.to_string()), span: source.span }));
         }
         let buffer = self.build(spec, args, name, &region.buffer.scope)?;
         if let Some(block) = self.dialect.blocks.last_mut() {

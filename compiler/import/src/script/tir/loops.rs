@@ -101,7 +101,8 @@ impl TirEval<'_, '_> {
     }
 
     fn no_loop(&mut self, iter: &Expr) -> crate::script::context::Reported {
-        let label = "loops are `range`, `T.serial`, `T.grid`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding`";
+        let label =
+            "loops are `range`, `T.serial`, `T.grid`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding`";
         self.cx.error(codes::MEANINGLESS_SYNTAX, iter.span, "this cannot be looped over", label)
     }
 

@@ -114,7 +114,9 @@ impl Domains {
 
     /// What an index covers; `None` when that is not known.
     pub fn range(&self, e: &PrimExpr) -> Option<Range> {
-        if !e.any(&mut |x| x.as_var().is_some_and(|v| self.ranges.contains_key(v))) && !matches!(e.kind(), PrimKind::Ramp(..)) {
+        if !e.any(&mut |x| x.as_var().is_some_and(|v| self.ranges.contains_key(v)))
+            && !matches!(e.kind(), PrimKind::Ramp(..))
+        {
             return Some(Range::point(e));
         }
         match e.kind() {

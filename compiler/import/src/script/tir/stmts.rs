@@ -72,9 +72,10 @@ impl TirEval<'_, '_> {
                 self.emit(StmtKind::Continue, span);
                 Ok(())
             }
-            ast::StmtKind::FunctionDef(def) => {
-                Err(self.unsupported(def.name.span, "functions inside a `T.prim_func` (macros) are not read: write the body out"))
-            }
+            ast::StmtKind::FunctionDef(def) => Err(self.unsupported(
+                def.name.span,
+                "functions inside a `T.prim_func` (macros) are not read: write the body out",
+            )),
             ast::StmtKind::Import(_) | ast::StmtKind::FromImport(_) | ast::StmtKind::ClassDef(_) => {
                 Err(self.unsupported(span, "this cannot stand in a function"))
             }
