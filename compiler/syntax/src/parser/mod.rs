@@ -60,10 +60,13 @@ pub fn parse(file: &SourceFile) -> (Module, Vec<Diagnostic>) {
 /// `text` is the decoded string and `literal` the span of its literal. All spans of the result and of the diagnostics
 /// lie in the file: exactly where the literal is written without escapes, otherwise on the literal as a whole.
 pub fn parse_expression(text: &str, file: &SourceFile, literal: Span) -> Result<Expr, Vec<Diagnostic>> {
-    let written = file.slice(literal);
-    let (prefix, body) = escapes::split(written);
-    let exact = prefix.is_empty() && body.text == text;
-    let base = if exact { literal.start + body.offset as u32 } else { 0 };
+    // The span of an expression covers the parentheses around it.
+    let around = |c: char| matches!(c, '(' | ')') || c.is_whitespace();
+    let written = file.slice(literal).trim_start_matches(around);
+    let start = literal.end - written.len() as u32;
+    let (prefix, body) = escapes::split(written.trim_end_matches(around));
+    let exact = !written.is_empty() && prefix.is_empty() && body.text == text;
+    let base = if exact { start + body.offset as u32 } else { 0 };
     let (tree, mut diagnostics) = run(text, base, Content::Expression);
     if !exact {
         diagnostics.iter_mut().flat_map(|diagnostic| &mut diagnostic.labels).for_each(|label| label.span = literal);
