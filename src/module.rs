@@ -39,7 +39,7 @@ impl ModuleArgs {
         };
         let options = ReadOptions { module: self.module.clone(), constants };
         match read_file(&self.file, &options)? {
-            Input::Module(module, source) => Ok(Some((module, source))),
+            Input::Module(module, source) => Ok(Some((*module, source))),
             Input::Executable => Ok(None),
         }
     }

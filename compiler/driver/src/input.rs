@@ -11,7 +11,7 @@ pub use hammock_import::{Constants, ReadOptions};
 /// What a file turned out to be.
 pub enum Input {
     /// A module, with the text that its spans point into.
-    Module(Module, SourceFile),
+    Module(Box<Module>, SourceFile),
     /// A compiled executable, unread.
     Executable,
 }
@@ -33,7 +33,7 @@ pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
     let name = if path == "-" { "<stdin>" } else { path };
     let source = SourceFile::from_bytes(name, bytes).map_err(Failure::from)?;
     let module = read_text(&source, options)?;
-    Ok(Input::Module(module, source))
+    Ok(Input::Module(Box::new(module), source))
 }
 
 /// Reads a text module.

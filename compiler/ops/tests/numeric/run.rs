@@ -129,7 +129,7 @@ fn evaluate(e: &PrimExpr) -> i64 {
 fn legalize(site: &mut Site, op: &str, args: &[Arg], attrs: Attrs) -> Result<Legalized, InferError> {
     let op = lookup(op).unwrap_or_else(|| panic!("no operator {op}"));
     let operands = args.iter().map(|a| site.operand(a)).collect();
-    let call = op.call(operands, attrs.iter().cloned().collect::<Vec<_>>());
+    let call = op.call(operands, attrs.to_vec());
     legalize_call(site, op, &call)
 }
 

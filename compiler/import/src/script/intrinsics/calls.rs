@@ -121,7 +121,7 @@ pub(super) fn generic<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, mut args
     args.finish(ev.cx)?;
     let callee = match &callee.value {
         Value::Global(name) => PrimCallee::Global(name.clone()),
-        _ => PrimCallee::Intrin(intrinsic_name(&*ev.to_str(&callee)?).into()),
+        _ => PrimCallee::Intrin(intrinsic_name(&ev.to_str(&callee)?).into()),
     };
     let ty = ty.map_or(Ok(PrimType::Scalar(DType::VOID)), |arg| ev.to_prim_type(&arg))?;
     let attrs = attrs.map_or(Ok(Attrs::new()), |arg| ev.to_attrs(&arg))?;

@@ -151,7 +151,7 @@ impl TirEval<'_, '_> {
         while let Some(arg) = args.positional.pop_front() {
             match arg.value.elements() {
                 Some(items) => {
-                    for value in items.to_vec() {
+                    for value in items.iter().cloned() {
                         regions.push(self.to_region(&Arg { value, span: arg.span })?);
                     }
                 }
