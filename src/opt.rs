@@ -73,7 +73,7 @@ impl Opt {
         let mut dump = self.watch.observer();
         pipeline.run(&mut module, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump);
-        crate::print(&module_text(&module, &PrintOptions { show_meta: true, ..PrintOptions::default() }));
+        crate::print(&module_text(&module, &PrintOptions::default()));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-# opt: ComputePrimValue
+# opt: RemovePurityChecking,ComputePrimValue
 # from typing import TypeVar
 # from tvm.script import ir as I
 # from tvm.script import tirx as T

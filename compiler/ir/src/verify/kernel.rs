@@ -41,9 +41,11 @@ pub(super) struct Kernel<'a> {
 
 impl Kernel<'_> {
     fn signature(&mut self) {
+        // A scalar may come after the buffers whose sizes mention it.
         for param in &self.func.params {
             self.define(&param.var);
-            let Some(buffer) = &param.buffer else { continue };
+        }
+        for buffer in self.func.buffers() {
             self.declare(buffer);
             // What a buffer's type mentions, the argument defines.
             buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));

@@ -89,14 +89,16 @@ fn unsigned(op: BinaryOp, a: u64, b: u64) -> u64 {
 fn float(op: BinaryOp, a: f64, b: f64, dtype: DType) -> f64 {
     use BinaryOp::*;
     let round = |v| number::round(v, dtype);
+    // Kernels compute with 16-bit floats in 32 bits, and a floor must see the quotient that they see.
+    let quotient = || if dtype.bits == 16 { f64::from((a / b) as f32) } else { round(a / b) };
     match op {
         Add => round(a + b),
         Sub => round(a - b),
         Mul => round(a * b),
         Div => round(a / b),
         Mod => round(libm::fmod(a, b)),
-        FloorDiv => round(round(a / b).floor()),
-        FloorMod => round(a - round(round(round(a / b).floor()) * b)),
+        FloorDiv => round(quotient().floor()),
+        FloorMod => round(a - round(round(quotient().floor()) * b)),
         Min => {
             if a < b {
                 a

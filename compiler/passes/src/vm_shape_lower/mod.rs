@@ -12,7 +12,7 @@ mod heap;
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter, symbolic};
 use hammock_ir::{
-    Attrs, DType, Module, Name, PrimExpr, Span, TensorType, Type,
+    Attrs, DType, Module, Name, PrimExpr, Span, TensorShape, TensorType, Type,
     relax::{Binding, Body, Call, Function, Operand, Value, Var},
     types::ShapeType,
 };
@@ -69,7 +69,18 @@ impl<'a> Lowering<'a> {
         let block = hammock_ir::relax::Block { dataflow: false, bindings: out.bindings };
         self.function.lambda.body = Body { blocks: vec![block], result };
         rewrite::merge_blocks(&mut self.function.lambda.body);
+        self.forget_dims();
         Ok(())
+    }
+
+    /// Symbolic dimensions are numbers on the heap from now on: types of variables other than parameters keep ranks.
+    fn forget_dims(&mut self) {
+        let params = &self.function.lambda.params;
+        for (var, info) in self.function.vars.iter_mut() {
+            if !params.contains(&var) {
+                info.ty = without_dims(&info.ty);
+            }
+        }
     }
 
     fn allocate_heap(&mut self, out: &mut Emitter) {
@@ -199,6 +210,19 @@ impl<'a> Lowering<'a> {
         let context = self.context("return", &declared);
         self.check_kind_unless_known(result, &declared, &known, &context, out);
         self.match_value(result, &declared, &context, out, Span::default());
+    }
+}
+
+/// The type with ranks in place of symbolic dimensions.
+fn without_dims(ty: &Type) -> Type {
+    let known = |dims: Option<&[PrimExpr]>| dims.is_none_or(constant);
+    match ty {
+        Type::Tensor(t) if !known(t.dims()) => {
+            Type::Tensor(TensorType { shape: TensorShape::Rank(t.ndim().unwrap_or(0)), ..t.clone() })
+        }
+        Type::Shape(s) if !known(s.dims()) => Type::Shape(ShapeType::Rank(s.ndim().unwrap_or(0))),
+        Type::Tuple(fields) => Type::Tuple(fields.iter().map(without_dims).collect()),
+        other => other.clone(),
     }
 }
 
