@@ -1,7 +1,9 @@
 //! TIR functions to object code, several at a time.
 
 use crate::{Emit, Options};
-use hammock_codegen::llvm::{self, Cpu};
+#[cfg(feature = "native")]
+use hammock_codegen::llvm;
+use hammock_codegen::llvm::Cpu;
 use hammock_ir::{Function, Module, PrimExpr, Span, prim::Var, tir::PrimFunc};
 use hammock_kernels::{ArgDesc, FlatKernel, Target};
 use hammock_runtime::{
@@ -37,6 +39,7 @@ pub fn lower_all(module: &Module, options: &Options) -> Result<Vec<FlatKernel>, 
 }
 
 /// Compiles kernels in as many modules as there are threads.
+#[cfg(feature = "native")]
 pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
     let cpu = cpu(options);
     let level = match options.level {
@@ -55,6 +58,13 @@ pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Res
     in_parallel(&groups, options.threads, |group| {
         llvm::compile(group, &cpu, level, emit).map_err(|e| KernelFailure { message: e.to_string(), span: Span::NONE })
     })
+}
+
+/// Says that this build cannot compile kernels.
+#[cfg(not(feature = "native"))]
+pub fn compile_all(_: &[FlatKernel], _: &Options, _: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
+    let message = "this build of Hammock cannot compile kernels: it was made without the feature `llvm`".into();
+    Err(KernelFailure { message, span: Span::NONE })
 }
 
 /// Applies `f` to every item on several threads; results in order, or the first error in order.
@@ -91,14 +101,17 @@ fn in_parallel<T: Sync, R: Send, E: Send>(
     results.into_iter().map(|(_, r)| r).collect()
 }
 
+#[cfg(feature = "native")]
 fn cpu(options: &Options) -> Cpu {
     if options.target == "native" { llvm::host() } else { Cpu::named(options.target.as_str()) }
 }
 
 fn target(options: &Options) -> Target {
-    let cpu = cpu(options);
     let threads = options.threads as u32;
-    match cpu.vector_bits() {
+    if options.target == "native" {
+        return Target { threads, ..Target::host() };
+    }
+    match Cpu::named(options.target.as_str()).vector_bits() {
         512 => Target { threads, ..Target::avx512() },
         256 => Target { threads, ..Target::avx2() },
         _ => Target { threads, ..Target::baseline() },
