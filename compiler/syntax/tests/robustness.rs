@@ -197,6 +197,16 @@ fn long_chains_are_flat() {
 }
 
 #[test]
+fn junk_is_refused_briefly() {
+    for junk in ["$", "$\n", "1a ", "\u{1}\u{2}\r", "a b\n", "  \"\\d\"\n", ") ( ", "if a\n"] {
+        let diagnostics = read(&junk.repeat(20_000)).1;
+        assert!((1..=101).contains(&diagnostics.len()), "{junk:?}: {}", diagnostics.len());
+    }
+    let (_, diagnostics) = read(&format!("{0} {0}", "x".repeat(100_000)));
+    assert!(diagnostics[0].message.len() < 200);
+}
+
+#[test]
 fn large_files_are_read() {
     let list = format!("x = [{}]\n", "12345, ".repeat(1_000_000));
     let (module, diagnostics) = read(&list);

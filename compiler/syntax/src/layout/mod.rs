@@ -22,6 +22,9 @@ pub(crate) const MAX_BRACKETS: usize = 200;
 /// Deepest nesting of blocks; deeper text is refused. Twice Python's own limit.
 pub(crate) const MAX_INDENTS: usize = 200;
 
+/// Diagnostics kept of each kind: a file that is no text has an error at every byte.
+pub(crate) const MAX_KEPT: usize = 1000;
+
 /// What the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -116,7 +119,9 @@ impl<'src> Layout<'src> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.errors.push(diagnostic);
+        if self.errors.len() < MAX_KEPT {
+            self.errors.push(diagnostic);
+        }
     }
 
     /// The next of the lexer's tokens.
@@ -134,8 +139,9 @@ impl<'src> Layout<'src> {
     }
 
     fn bad(&mut self, error: LexError, start: u32, end: u32) -> Item {
-        let diagnostic = unreadable(error, self.slice(start, end), Span::new(start, end));
-        self.report(diagnostic);
+        if self.errors.len() < MAX_KEPT {
+            self.errors.push(unreadable(error, self.slice(start, end), Span::new(start, end)));
+        }
         if error == LexError::OpenTripleString {
             // It took in the rest of the text, and with it what would close the brackets.
             self.brackets.clear();
@@ -259,7 +265,7 @@ impl Iterator for Layout<'_> {
 fn unreadable(error: LexError, text: &str, span: Span) -> Diagnostic {
     match error {
         LexError::Character => character(text, span),
-        LexError::Number => Diagnostic::error(codes::BAD_NUMBER, format!("`{text}` is not a number"))
+        LexError::Number => Diagnostic::error(codes::BAD_NUMBER, format!("`{}` is not a number", shorten(text)))
             .label(span, "a number runs into letters or misplaced underscores")
             .help("numbers are written like `12`, `0x1F`, `1.5`, `1e-05`; suffixes and complex numbers do not exist"),
         LexError::OpenString => Diagnostic::error(codes::OPEN_STRING, "this string is not closed")
@@ -268,6 +274,15 @@ fn unreadable(error: LexError, text: &str, span: Span) -> Diagnostic {
         LexError::OpenTripleString => Diagnostic::error(codes::OPEN_STRING, "this string is not closed")
             .label(Span::new(span.start, span.start + 3), "opened here, and never closed")
             .help("close it with the same three quotes"),
+    }
+}
+
+/// The start of a text that may be very long.
+pub(crate) fn shorten(text: &str) -> String {
+    const LENGTH: usize = 40;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
     }
 }
 

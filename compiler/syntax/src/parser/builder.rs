@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::operators::Piece;
 use super::unexpected;
 use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
+use crate::layout::MAX_KEPT;
 use crate::lexer::Token;
 use crate::{Diagnostic, Span, codes};
 
@@ -47,29 +48,39 @@ impl<'src> Builder<'src> {
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        self.reports.push(diagnostic);
+        if self.reports.len() < MAX_KEPT {
+            self.reports.push(diagnostic);
+        }
     }
 
     /// Records an error of the grammar.
     pub(super) fn unexpected(&mut self, error: Unexpected) {
-        if let Some(diagnostic) = unexpected::explain(error, self.text, self.base) {
-            self.surprises.push(diagnostic);
+        if self.surprises.len() < MAX_KEPT {
+            self.surprises.extend(unexpected::explain(error, self.text, self.base));
         }
     }
 
     /// Records a block that is indented for no reason.
     pub(super) fn unexpected_indent(&mut self, start: u32, end: u32) {
-        self.orphans.push(unexpected::orphan(Span::new(start, end)));
+        if self.orphans.len() < MAX_KEPT {
+            self.orphans.push(unexpected::orphan(Span::new(start, end)));
+        }
     }
 
     /// Records that the line that ends here should end in a colon.
     pub(super) fn missing_colon(&mut self, end: u32) {
-        self.surprises.push(unexpected::missing_colon(Span::new(end, end)));
+        self.surprise(unexpected::missing_colon(Span::new(end, end)));
     }
 
     /// Records that no block follows the line that ends here.
     pub(super) fn missing_block(&mut self, end: u32) {
-        self.surprises.push(unexpected::missing_block(Span::new(end - 1, end)));
+        self.surprise(unexpected::missing_block(Span::new(end - 1, end)));
+    }
+
+    fn surprise(&mut self, diagnostic: Diagnostic) {
+        if self.surprises.len() < MAX_KEPT {
+            self.surprises.push(diagnostic);
+        }
     }
 
     pub(super) fn ident(&mut self, start: u32, end: u32) -> Ident {

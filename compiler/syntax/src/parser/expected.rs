@@ -1,5 +1,6 @@
 //! The terminals that the grammar would have taken, in a few plain words.
 
+use crate::layout::shorten;
 use crate::lexer::Token;
 
 /// Which kinds of text could have stood at some place.
@@ -90,7 +91,7 @@ pub(super) fn describe(token: Token, text: &str) -> String {
         Token::Indent => "an indented line".into(),
         Token::Str => "a string".into(),
         _ if is_keyword(token) => format!("the keyword `{text}`"),
-        _ => format!("`{text}`"),
+        _ => format!("`{}`", shorten(text)),
     }
 }
 

@@ -122,9 +122,8 @@ fn in_order(
     }));
     reports.sort_by_key(|diagnostic| diagnostic.span().start);
     if reports.len() > MAX_ERRORS {
-        let hidden = reports.len() - MAX_ERRORS;
         reports.truncate(MAX_ERRORS);
-        reports.push(Diagnostic::note(codes::TOO_MANY_ERRORS, format!("{hidden} more errors are not shown")));
+        reports.push(Diagnostic::note(codes::TOO_MANY_ERRORS, "the file has more errors, which are not shown"));
     }
     reports
 }
