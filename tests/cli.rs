@@ -154,13 +154,13 @@ fn files_that_cannot_be_read() {
     assert!(refusal(&["run", DIGITS, "--params", damaged.to_str().unwrap()]).contains("E0403"));
 }
 
+/// What is said about each file of `tests/bad` is tested where it is said; here, that the commands say it.
 #[test]
 fn mistakes_in_the_text() {
-    for entry in std::fs::read_dir(root().join("tests/bad")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    for name in ["syntax/several_mistakes", "names/misspelt_variable", "types/wrong_annotation", "tir/too_few_indices"]
+    {
         let file = format!("tests/bad/{name}.py");
-        snapshot(&format!("bad_{name}"), &refusal(&["check", &file]));
+        snapshot(&format!("bad_{}", name.replace('/', "_")), &refusal(&["check", &file]));
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out.so");
         refusal(&["compile", &file, "-o", out.to_str().unwrap()]);
@@ -220,7 +220,7 @@ fn bench_prints_what_machines_read() {
 
 #[test]
 fn diagnostics_as_json() {
-    let output = hammock(&["check", "tests/bad/unknown_operator.py", "--json"]);
+    let output = hammock(&["check", "tests/bad/operators/unknown.py", "--json"]);
     assert_eq!(output.status.code(), Some(1));
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&list[0]["line"], &list[0]["severity"]), (&8.into(), &"error".into()));

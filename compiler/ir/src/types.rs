@@ -127,6 +127,20 @@ pub struct DTensorType {
 }
 
 impl Type {
+    /// What kind of thing has this type, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Type::Any => "an object",
+            Type::Prim(_) => "a scalar",
+            Type::String => "a string",
+            Type::Shape(_) => "a shape",
+            Type::Tensor(_) => "a tensor",
+            Type::Tuple(_) => "a tuple",
+            Type::Callable(_) => "a function",
+            Type::DTensor(_) => "a distributed tensor",
+        }
+    }
+
     /// The empty tuple: the result of a call that returns nothing.
     pub fn void() -> Self {
         Type::Tuple(Vec::new())

@@ -31,15 +31,27 @@ pub(crate) struct Args {
     pub callee: String,
     /// The whole call.
     pub span: Span,
+    /// The name of what is called.
+    pub callee_span: Span,
     pub positional: VecDeque<Arg>,
     pub keywords: Vec<Keyword>,
     /// Parameters asked for so far, for messages.
     known: Vec<&'static str>,
+    /// Keywords that every call of a kind may have, of which messages speak only when one was meant.
+    common: Vec<&'static str>,
 }
 
 impl Args {
     pub fn new(callee: String, span: Span) -> Self {
-        Args { callee, span, positional: VecDeque::new(), keywords: Vec::new(), known: Vec::new() }
+        Args {
+            callee,
+            span,
+            callee_span: span,
+            positional: VecDeque::new(),
+            keywords: Vec::new(),
+            known: Vec::new(),
+            common: Vec::new(),
+        }
     }
 
     /// The next positional argument, or the keyword of that name.
@@ -64,13 +76,18 @@ impl Args {
     /// The keyword of that name.
     pub fn keyword(&mut self, name: &'static str) -> Option<Arg> {
         self.known.push(name);
+        self.remove(name)
+    }
+
+    fn remove(&mut self, name: &'static str) -> Option<Arg> {
         let at = self.keywords.iter().position(|k| k.name == name)?;
         Some(self.keywords.remove(at).arg)
     }
 
     /// The keyword of any of these names: spellings of several versions.
     pub fn any_keyword(&mut self, names: &[&'static str]) -> Option<Arg> {
-        names.iter().fold(None, |found, name| found.or(self.keyword(name)))
+        self.common.extend(names);
+        names.iter().find_map(|name| self.remove(name))
     }
 
     /// Checks that every argument was taken.
@@ -95,19 +112,24 @@ impl Args {
 
     fn unknown(&self, cx: &mut Context, keyword: &Keyword) -> Reported {
         let (callee, name) = (&self.callee, &keyword.name);
-        if self.known.iter().any(|k| *name == *k) {
+        if self.known.iter().chain(&self.common).any(|k| *name == *k) {
             let message = format!("`{callee}` is given `{name}` twice");
-            return cx.error(codes::WRONG_ARGUMENTS, keyword.name_span, message, "");
+            return cx.error(codes::WRONG_ARGUMENTS, keyword.name_span, message, "the second one");
         }
         let message = format!("`{callee}` has no argument `{name}`");
         let mut diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(keyword.name_span, "");
-        if let Some(near) = suggest::nearest(name, self.known.iter().copied()) {
+        if let Some(near) = suggest::nearest(name, self.known.iter().chain(&self.common).copied()) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         } else if !self.known.is_empty() {
             diagnostic = diagnostic.help(format!("it has {}", list(&self.known)));
         }
         cx.report(diagnostic)
     }
+}
+
+/// `1 dimension`, `2 dimensions`.
+pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// `a`, `b` and `c`, without repetition.

@@ -4,6 +4,7 @@ use super::{
     args::{Arg, Args},
     context::{Read, Reported},
     eval::{Dialect, Eval},
+    scope::Gone,
     value::Value,
 };
 use hammock_ir::{
@@ -150,7 +151,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
             Value::Tuple(_) | Value::List(_) => self.to_scalars(&body),
             _ => Ok(vec![self.to_scalar(&body)?]),
         });
-        self.scope.pop();
+        self.scope.pop(Gone::Function);
         Ok((params, results?))
     }
 

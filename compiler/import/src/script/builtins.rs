@@ -13,8 +13,18 @@ use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 /// Calls of `I.…`.
-const IR_CALLS: [&str; 7] =
-    ["dummy_global_info", "vdevice", "Range", "StringType", "StringImm", "meta_var", "GenericConst"];
+const IR_CALLS: [&str; 10] = [
+    "dummy_global_info",
+    "vdevice",
+    "Range",
+    "StringType",
+    "StringImm",
+    "meta_var",
+    "GenericConst",
+    "module_attrs",
+    "module_global_infos",
+    "load_json",
+];
 
 /// A call of something in a namespace that means the same everywhere.
 pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, args: Args) -> Read<Value> {
@@ -29,7 +39,7 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, args: Args
         }
         Space::Tvm if path.name == "target.Target" => target(ev, args),
         Space::Python if matches!(&*path.name, "float" | "int") => number(ev, &path.name, args),
-        _ => Err(unknown(ev, path, args.span, &[])),
+        _ => Err(unknown(ev, path, args.callee_span, &[])),
     }
 }
 
@@ -48,10 +58,14 @@ pub(crate) fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, span: S
         }
         _ => (format!("there is no `{path}`"), None),
     };
+    // Operators are no part of kernels, nor are the functions of kernels of graphs.
+    let elsewhere = || D::namesake(&path.name).filter(|other| *other != path.to_string());
     let mut diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, message).label(span, "");
-    if let Some(near) = suggest::nearest(&path.name, known.iter().copied()) {
+    if let Some(near) = suggest::nearest_path(&path.name, known) {
         let near = Path::new(path.space, near);
         diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+    } else if let Some(other) = elsewhere() {
+        diagnostic = diagnostic.help(format!("did you mean `{other}`?"));
     } else if let Some(help) = help {
         diagnostic = diagnostic.help(help);
     }
@@ -70,7 +84,7 @@ fn ir_call<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, mut args: Args) ->
         "StringImm" => Value::Str(args.need(ev.cx, "value").and_then(|arg| ev.to_str(&arg))?),
         "dummy_global_info" => Value::Attr(AttrValue::Opaque("ir.DummyGlobalInfo".into(), "".into())),
         "meta_var" => args.need(ev.cx, "value")?.value,
-        _ => return Err(unknown(ev, path, args.span, &IR_CALLS)),
+        _ => return Err(unknown(ev, path, args.callee_span, &IR_CALLS)),
     };
     args.finish(ev.cx)?;
     Ok(value)

@@ -80,6 +80,14 @@ impl<'a> Context<'a> {
         Reported(())
     }
 
+    /// Says of which argument the diagnostics are, those after the first `said`, where they say nothing else.
+    pub fn name_argument(&mut self, said: usize, param: &str, callee: &str) {
+        let labels = self.diagnostics.iter_mut().skip(said).flat_map(|d| &mut d.labels);
+        for label in labels.filter(|label| label.primary && label.message.is_empty()) {
+            label.message = format!("`{param}` of `{callee}`");
+        }
+    }
+
     /// For something that failed before and was reported then.
     pub fn reported_before(&self) -> Reported {
         debug_assert!(!self.diagnostics.is_empty());

@@ -45,6 +45,16 @@ pub(crate) trait Dialect: Sized {
     /// The scalar that a value of the dialect's own kinds stands for.
     fn scalar(ev: &mut Eval<'_, '_, Self>, value: &Value) -> Option<PrimExpr>;
 
+    /// What kind of thing a value of the dialect's own kinds is, for messages.
+    fn describe(_: &Eval<'_, '_, Self>, _: &Value) -> Option<String> {
+        None
+    }
+
+    /// What the dialect calls something that the text names without its namespace: `R.exp` for `exp`.
+    fn namesake(_: &str) -> Option<String> {
+        None
+    }
+
     /// The type of a Relax variable, when it is a shape.
     fn shape_var(_: &Eval<'_, '_, Self>, _: relax::Var) -> Option<ShapeType> {
         None
@@ -113,6 +123,21 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         Ok(Arg { value: self.eval(e)?, span: e.span })
     }
 
+    /// Refuses `x == value` as a statement, which was meant as an assignment.
+    pub fn no_comparison(&mut self, e: &Expr) -> Read<()> {
+        let ExprKind::Compare(chain) = &e.kind else { return Ok(()) };
+        let message = "a comparison by itself does nothing";
+        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, message).label(e.span, "");
+        let [(CompareOp::Eq, value)] = chain.rest.as_slice() else { return Err(self.cx.report(diagnostic)) };
+        if let ExprKind::Name(name) = &chain.first.kind
+            && self.scope.get(name).is_none()
+        {
+            self.scope.define(name.clone(), Value::Broken);
+        }
+        let (target, value) = (self.cx.source.slice(chain.first.span), self.cx.source.slice(value.span));
+        Err(self.cx.report(diagnostic.help(format!("to assign, write `{target} = {value}`"))))
+    }
+
     /// A construct of Python that this language does not have.
     pub fn unsupported(&mut self, span: Span, message: impl Into<String>) -> Reported {
         self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, "")
@@ -125,6 +150,8 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             Some(Value::Broken) => Err(self.cx.reported_before()),
             Some(Value::TypeVar(name)) => Ok(Value::Scalar(self.symbol(&name, DType::INT64).expr())),
             Some(value) => Ok(value),
+            // Printed without its metadata section, a text still takes constants from it.
+            None if name == "metadata" => Ok(Value::Metadata),
             None => match (self.symbols.get(name).cloned(), self.define_missing) {
                 (Some(var), _) => Ok(Value::Scalar(var.expr())),
                 (None, Some(dtype)) => Ok(Value::Scalar(self.symbol(name, dtype).expr())),
@@ -152,16 +179,42 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 
     fn undefined(&mut self, name: &str, span: Span) -> Reported {
-        let mut diagnostic =
-            Diagnostic::error(codes::UNDEFINED_NAME, format!("`{name}` is not defined")).label(span, "");
+        let diagnostic = Diagnostic::error(codes::UNDEFINED_NAME, format!("`{name}` is not defined")).label(span, "");
+        let help = self.advice(name);
+        self.cx.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        })
+    }
+
+    /// What to do about a name that nothing defines here.
+    fn advice(&self, name: &str) -> Option<String> {
+        if let Some(gone) = self.scope.gone(name) {
+            return Some(gone.advice(name));
+        }
+        let module = self.cx.module.name.as_ref();
+        if self.cx.module.functions.contains_key(name) {
+            let owner = module.map_or("cls", |m| m);
+            return Some(format!("functions of the module are named through it: `{owner}.{name}`"));
+        }
+        if let Some(module) = module.filter(|_| name == "cls") {
+            return Some(format!("the module has this name after `cls = {module}`; or write `{module}` itself"));
+        }
+        if name.parse::<DType>().is_ok() {
+            return Some(format!("dtypes are written in quotes: `\"{name}\"`"));
+        }
         let mut names: Vec<&str> = self.scope.names().chain(self.cx.names.names()).map(|n| &**n).collect();
         names.sort_unstable();
         if let Some(near) = suggest::nearest(name, names) {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
-        } else if self.cx.module.functions.contains_key(name) {
-            diagnostic = diagnostic.help(format!("functions of the module are named through it: `cls.{name}`"));
+            return Some(format!("did you mean `{near}`?"));
         }
-        self.cx.report(diagnostic)
+        match D::namesake(name) {
+            Some(path) => Some(format!("did you mean `{path}`?")),
+            None if PYTHON.contains(&name) => {
+                Some("the text is read, not run: Python's functions and packages mean nothing in it".into())
+            }
+            None => None,
+        }
     }
 
     fn items(&mut self, items: &[Expr]) -> Read<Vec<Value>> {
@@ -240,6 +293,11 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     /// The evaluated arguments of a call.
     pub fn args(&mut self, call: &ast::Call, callee: String, span: Span) -> Read<Args> {
         let mut args = Args::new(callee, span);
+        args.callee_span = call.func.span;
+        if let Some(arg) = call.args.iter().find(|arg| arg.star == Star::Two) {
+            let message = "`**` cannot stand in a call here";
+            return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, arg.value.span, message, "write the arguments out"));
+        }
         for arg in &call.args {
             let value = self.arg(&arg.value)?;
             match (&arg.name, arg.star) {
@@ -249,11 +307,10 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
                     arg: value,
                 }),
                 (None, Star::None) => args.positional.push_back(value),
-                (None, Star::One) => {
+                (None, _) => {
                     let spread = self.elements(&value)?;
                     args.positional.extend(spread.into_iter().map(|v| Arg { value: v, span: value.span }));
                 }
-                (None, Star::Two) => return Err(self.unsupported(arg.value.span, "`**` cannot stand in a call here")),
             }
         }
         Ok(args)
@@ -470,6 +527,31 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         path.is_some_and(|path| path.is(space, name))
     }
 }
+
+/// Names that people take for granted where Python runs.
+const PYTHON: [&str; 21] = [
+    "abs",
+    "enumerate",
+    "jax",
+    "jnp",
+    "len",
+    "list",
+    "math",
+    "max",
+    "min",
+    "np",
+    "numpy",
+    "onnx",
+    "os",
+    "pow",
+    "print",
+    "round",
+    "str",
+    "sum",
+    "tf",
+    "torch",
+    "zip",
+];
 
 /// Whether a value is computed when the model runs, so that a tuple of it is one too.
 fn is_computed(value: &Value) -> bool {

@@ -11,13 +11,18 @@ use super::{
     value::Value,
 };
 use hammock_ir::{AttrValue, DType, Name, PrimExpr, prim::PrimType, relax::Operand, tir::Buffer};
-use hammock_syntax::{codes, parse_expression};
+use hammock_syntax::{Diagnostic, Span, codes, parse_expression};
 
 impl<D: Dialect> Eval<'_, '_, D> {
     /// Records that a value is not of the kind that is wanted, as in `a string`.
     pub fn expected(&mut self, arg: &Arg, wanted: &str) -> Reported {
-        let message = format!("expected {wanted}, found {}", arg.value.describe());
+        let message = format!("expected {wanted}, found {}", self.describe(&arg.value));
         self.cx.error(codes::WRONG_VALUE, arg.span, message, "")
+    }
+
+    /// What kind of thing a value is, for messages: `a tensor`.
+    pub fn describe(&self, value: &Value) -> String {
+        D::describe(self, value).unwrap_or_else(|| value.describe())
     }
 
     /// A scalar expression; plain numbers get the dialect's dtypes.
@@ -30,9 +35,18 @@ impl<D: Dialect> Eval<'_, '_, D> {
             Value::IterVar(axis) => Ok(axis.var.expr()),
             other => match D::scalar(self, other) {
                 Some(e) => Ok(e),
-                None => Err(self.expected(arg, "a scalar")),
+                None => Err(self.no_scalar(arg)),
             },
         }
+    }
+
+    fn no_scalar(&mut self, arg: &Arg) -> Reported {
+        let message = format!("expected a scalar, found {}", self.describe(&arg.value));
+        let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(arg.span, "");
+        self.cx.report(match &arg.value {
+            Value::Buffer(b) => diagnostic.help(format!("an element of it is `{}[…]`", b.name)),
+            _ => diagnostic,
+        })
     }
 
     /// The same; a plain number gets the given dtype where it can have it.
@@ -124,10 +138,10 @@ impl<D: Dialect> Eval<'_, '_, D> {
     /// A dtype: its name in quotes, or `T.float32`.
     pub fn to_dtype(&mut self, arg: &Arg) -> Read<DType> {
         match &arg.value {
-            Value::Str(text) => text.parse().map_err(|_| {
-                let message = format!("`{text}` is no dtype");
-                self.cx.error(codes::WRONG_VALUE, arg.span, message, "")
-            }),
+            Value::Str(text) => match text.parse().ok().filter(|t| dtypes::exists(*t)) {
+                Some(dtype) => Ok(dtype),
+                None => Err(self.no_dtype(text, arg.span)),
+            },
             Value::None => Ok(DType::VOID),
             Value::Operand(Operand::DType(t)) => Ok(*t),
             _ => match self.as_prim_type(&arg.value) {
@@ -135,6 +149,16 @@ impl<D: Dialect> Eval<'_, '_, D> {
                 None => Err(self.expected(arg, "a dtype, such as \"float32\"")),
             },
         }
+    }
+
+    fn no_dtype(&mut self, text: &str, span: Span) -> Reported {
+        let diagnostic = Diagnostic::error(codes::WRONG_VALUE, format!("`{text}` is no dtype")).label(span, "");
+        self.cx.report(match dtypes::nearest(text) {
+            Some(near) => diagnostic.help(format!("did you mean \"{near}\"?")),
+            None => {
+                diagnostic.help("dtypes are \"float32\", \"float16\", \"bfloat16\", \"int64\", \"uint8\", \"bool\", …")
+            }
+        })
     }
 
     /// The scalar type that a value names: `T.int32`, `T.handle("float32")`, `"int32"` is none.

@@ -6,7 +6,7 @@ use super::{
     context::{Context, Read, TrailingScalars},
     eval::{Dialect, Eval, Operator},
     namespace::{self, Path, Space},
-    relax, tir,
+    relax, suggest, tir,
     value::Value,
 };
 use hammock_ir::{
@@ -17,6 +17,7 @@ use hammock_syntax::{
     ast::{self, Expr, ExprKind, Stmt, StmtKind},
     codes,
 };
+use rustc_hash::FxHashMap;
 
 /// Something in the file that can be read as a module.
 #[derive(Clone, Copy)]
@@ -82,7 +83,8 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
             for candidate in candidates.iter().take(8) {
                 diagnostic = diagnostic.label(candidate.name().span, "");
             }
-            Err(cx.report(diagnostic.help(format!("choose one by its name: {}", super::args::list(&names())))))
+            let choices = names().into_iter().take(8).map(|name| format!("`--module {name}`")).collect::<Vec<_>>();
+            Err(cx.report(diagnostic.help(format!("choose one: {}", choices.join(", ")))))
         }
     }
 }
@@ -127,7 +129,10 @@ fn read_class(cx: &mut Context, class: &ast::ClassDef) {
     let is_module = class.decorators.iter().any(|d| Eval::new(cx, File).is_path(d, Space::Ir, "ir_module"));
     if !is_module {
         let message = format!("the class `{}` is no module", class.name.name);
-        cx.error(codes::NO_MODULE, class.name.span, message, "decorate it with `@I.ir_module`");
+        let span = class.decorators.last().map_or(class.name.span, |d| d.span);
+        let label =
+            if class.decorators.is_empty() { "decorate it with `@I.ir_module`" } else { "write `@I.ir_module`" };
+        cx.error(codes::NO_MODULE, span, message, label);
         return;
     }
     cx.module.name = Some(Name::from(class.name.name.clone()));
@@ -229,6 +234,7 @@ fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) {
 }
 
 fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
+    unique_params(cx, def)?;
     let (header, signature) = match decoration(cx, def)? {
         Decoration::Relax(flags) => {
             let header = relax::header(cx, def, flags)?;
@@ -243,6 +249,19 @@ fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
     };
     declare(cx, &def.name.name, def.name.span, signature)?;
     Ok(header)
+}
+
+/// Checks that no two parameters have one name.
+pub(crate) fn unique_params(cx: &mut Context, def: &ast::FunctionDef) -> Read<()> {
+    let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
+    for param in &def.params {
+        if let Some(first) = seen.insert(param.name.as_str(), param.name.span) {
+            let message = format!("two parameters are called `{}`", param.name.name);
+            let diagnostic = Diagnostic::error(codes::BAD_FUNCTION, message).label(param.name.span, "");
+            return Err(cx.report(diagnostic.secondary(first, "the first one")));
+        }
+    }
+    Ok(())
 }
 
 /// What a function's decorator makes it.
@@ -293,6 +312,11 @@ pub(crate) fn decoration(cx: &mut Context, def: &ast::FunctionDef) -> Read<Decor
 }
 
 fn foreign_decorator(cx: &mut Context, decorator: &Expr, text: &str) -> super::context::Reported {
+    let known = ["R.function", "T.prim_func"];
+    if let Some(near) = suggest::nearest(text, known) {
+        let diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, format!("there is no `{text}`"));
+        return cx.report(diagnostic.label(decorator.span, "").help(format!("did you mean `{near}`?")));
+    }
     let (message, help) = match text {
         "I.pyfunc" => ("Python functions cannot be compiled", "write it as `@R.function` or `@T.prim_func`"),
         "R.macro" | "T.macro" | "T.inline" => ("macros are not read", "write out what they make"),

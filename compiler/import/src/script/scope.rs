@@ -6,41 +6,81 @@ use rustc_hash::FxHashMap;
 
 /// Values by name, innermost scope last.
 #[derive(Clone, Debug)]
-pub(crate) struct Scope(Vec<FxHashMap<Name, Value>>);
+pub(crate) struct Scope {
+    frames: Vec<FxHashMap<Name, Value>>,
+    /// Scopes that have ended, for messages about their names.
+    ended: Vec<(Gone, FxHashMap<Name, Value>)>,
+}
+
+/// What ended with a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// A dataflow block, which gives out only what `R.output` names.
+    Dataflow,
+    /// A branch of an `if`.
+    Branch,
+    /// A loop or a block of a kernel.
+    Kernel,
+    /// A nested function.
+    Function,
+}
+
+impl Gone {
+    /// What to do about a name that ended with the scope.
+    pub fn advice(self, name: &str) -> String {
+        match self {
+            Gone::Dataflow => {
+                format!("it is bound in a dataflow block above, which must give it out: `R.output({name})` at its end")
+            }
+            Gone::Branch => format!(
+                "it is bound in a branch of an `if` above and ends with that; give both branches `{name}` as their last \
+                 assignment"
+            ),
+            Gone::Kernel => "it ended with the loop or block above that defines it".into(),
+            Gone::Function => "it belongs to the function above that defines it".into(),
+        }
+    }
+}
 
 impl Default for Scope {
     fn default() -> Self {
-        Scope(vec![FxHashMap::default()])
+        Scope { frames: vec![FxHashMap::default()], ended: Vec::new() }
     }
 }
 
 impl Scope {
     /// The value of a name, from the innermost scope that has it.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().rev().find_map(|frame| frame.get(name))
+        self.frames.iter().rev().find_map(|frame| frame.get(name))
     }
 
     /// Defines a name in the innermost scope.
     pub fn define(&mut self, name: impl Into<Name>, value: Value) {
-        if let Some(frame) = self.0.last_mut() {
+        if let Some(frame) = self.frames.last_mut() {
             frame.insert(name.into(), value);
         }
     }
 
     /// Opens a scope.
     pub fn push(&mut self) {
-        self.0.push(FxHashMap::default());
+        self.frames.push(FxHashMap::default());
     }
 
     /// Closes the innermost scope; the outermost stays.
-    pub fn pop(&mut self) {
-        if self.0.len() > 1 {
-            self.0.pop();
+    pub fn pop(&mut self, gone: Gone) {
+        if self.frames.len() > 1 {
+            let names = self.frames.pop().filter(|frame| !frame.is_empty());
+            self.ended.extend(names.map(|frame| (gone, frame)));
         }
+    }
+
+    /// What a name ended with that is out of sight now.
+    pub fn gone(&self, name: &str) -> Option<Gone> {
+        self.ended.iter().rev().find(|(_, frame)| frame.contains_key(name)).map(|(gone, _)| *gone)
     }
 
     /// Every visible name, in no order.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
-        self.0.iter().flat_map(|frame| frame.keys())
+        self.frames.iter().flat_map(|frame| frame.keys())
     }
 }

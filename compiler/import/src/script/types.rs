@@ -1,7 +1,7 @@
 //! Relax types, in every spelling.
 
 use super::{
-    args::{Arg, Args},
+    args::{Arg, Args, count},
     context::Read,
     eval::{Dialect, Eval},
     namespace::{Path, Space},
@@ -12,6 +12,10 @@ use hammock_ir::{
 };
 use hammock_syntax::{Diagnostic, codes};
 use std::sync::Arc;
+
+/// What to write for a size that is not known before the model runs.
+const UNKNOWN_SIZE: &str = "a size that is not known yet is a symbolic dimension, `n = TypeVar(\"n\")` above the \
+     module; a shape of which nothing but its rank is known is given as `ndim=2`";
 
 /// Names of `R` that are types.
 pub(crate) const TYPES: [&str; 8] = ["Tensor", "Shape", "Tuple", "Callable", "Any", "Object", "Prim", "DTensor"];
@@ -95,8 +99,8 @@ impl<D: Dialect> Eval<'_, '_, D> {
         if let (Some(n), Some(known)) = (ndim, shape.ndim())
             && n != known
         {
-            let message = format!("a shape of {known} dimensions with `ndim={n}`");
-            return Err(self.cx.error(codes::BAD_TYPE, span, message, ""));
+            let message = format!("the shape has {}, but `ndim` is {n}", count(known, "dimension", "dimensions"));
+            return Err(self.cx.error(codes::BAD_TYPE, span, message, "leave `ndim` out"));
         }
         let dtype = match dtype {
             Some(arg) => Some(self.to_dtype(&arg)?).filter(|t| !t.is_void()),
@@ -113,17 +117,42 @@ impl<D: Dialect> Eval<'_, '_, D> {
                 None => Err(self.expected(arg, "a shape")),
             };
         }
-        self.dims(arg).map(|dims| TensorShape::Known(dims.into()))
+        self.type_dims(arg).map(|dims| TensorShape::Known(dims.into()))
     }
 
     /// Dimensions: int64 expressions, in quotes where they name variables that nothing else declares.
     pub fn dims(&mut self, arg: &Arg) -> Read<Vec<PrimExpr>> {
+        if let Value::Str(_) | Value::Type(_) | Value::Path(_) = &arg.value {
+            return Err(self.expected(arg, "a shape, such as `(n, 4)`"));
+        }
         let items = self.elements(arg)?;
         let dim = |value| self.dim(&Arg { value, span: arg.span });
         items.into_iter().map(dim).collect()
     }
 
+    /// Dimensions of a type, none of which is negative.
+    fn type_dims(&mut self, arg: &Arg) -> Read<Vec<PrimExpr>> {
+        let dims = self.dims(arg)?;
+        match dims.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0) {
+            None => Ok(dims),
+            Some(size) => {
+                let message = format!("a dimension cannot be negative, but one is {size}");
+                let diagnostic = Diagnostic::error(codes::BAD_TYPE, message).label(arg.span, "");
+                Err(self.cx.report(diagnostic.help(UNKNOWN_SIZE)))
+            }
+        }
+    }
+
     fn dim(&mut self, arg: &Arg) -> Read<PrimExpr> {
+        let unknown = match &arg.value {
+            Value::None => true,
+            Value::Str(text) => &**text == "?",
+            _ => false,
+        };
+        if unknown {
+            let diagnostic = Diagnostic::error(codes::BAD_TYPE, "a dimension is an integer expression");
+            return Err(self.cx.report(diagnostic.label(arg.span, "").help(UNKNOWN_SIZE)));
+        }
         let e = self.quoted(arg, DType::INT64)?;
         if e.dtype().is_integer() && e.dtype().is_scalar() {
             return Ok(hammock_ir::arith::cast(e, DType::INT64));
@@ -137,7 +166,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         args.finish(self.cx)?;
         let ndim = self.rank(ndim)?;
         match values {
-            Some(arg) => self.dims(&arg).map(|dims| ShapeType::Known(dims.into())),
+            Some(arg) => self.type_dims(&arg).map(|dims| ShapeType::Known(dims.into())),
             None => Ok(ndim.map_or(ShapeType::Unknown, ShapeType::Rank)),
         }
     }

@@ -1,7 +1,7 @@
 //! Arguments of calls against the parameters of what is called.
 
 use super::{
-    conflict::{Symbols, conflict, dims},
+    conflict::{Symbols, conflict, count, dims, ranks},
     graph::Graph,
 };
 use crate::{
@@ -24,12 +24,21 @@ impl Graph<'_> {
 
     /// `R.call_tir(cls.kernel, (x, y), out_ty=…)`: inputs and scalars, then outputs.
     fn kernel_call(&mut self, call: &Call, span: Span) -> bool {
-        let [Operand::Global(name), Operand::Tuple(args)] = &call.args[..] else { return true };
         let (module, f) = (self.module, self.f);
+        if let [Operand::Extern(name) | Operand::Str(name), ..] = &call.args[..] {
+            let message = format!("{} calls a kernel of the module, not \"{name}\"", self.callee_text(call));
+            let report = self.error(codes::WRONG_CALLEE, message, span, "called here");
+            match module.functions.contains_key(name) {
+                true => report.help(format!("write `cls.{name}` without quotes")),
+                false => report.help(format!("an external function is called by `R.call_dps_packed(\"{name}\", …)`")),
+            };
+            return false;
+        }
+        let [Operand::Global(name), Operand::Tuple(args)] = &call.args[..] else { return true };
         let kernel = match module.functions.get(name) {
             Some(Function::Tir(kernel)) => kernel,
             Some(_) => {
-                let message = format!("{} calls `{name}`, which is no kernel", self.callee_text(call));
+                let message = format!("{} calls `{name}`, which is no `T.prim_func`", self.callee_text(call));
                 self.error(codes::WRONG_CALLEE, message, span, "called here")
                     .help(format!("call it directly: `cls.{name}(…)`"));
                 return false;
@@ -47,10 +56,12 @@ impl Graph<'_> {
         };
         if kernel.params.len() != args.len() + new_outputs {
             let (params, given) = (kernel.params.len(), args.len());
-            let message = format!(
-                "kernel `{name}` has {params} parameters, but gets {given} arguments and {new_outputs} outputs"
-            );
-            self.error(codes::WRONG_ARITY, message, span, "called here").secondary(kernel.span, "the kernel");
+            let (params, given) = (count(params, "parameter"), count(given, "argument"));
+            let message =
+                format!("kernel `{name}` has {params}, but gets {given} and {}", count(new_outputs, "output"));
+            self.error(codes::WRONG_ARITY, message, span, "called here")
+                .secondary(kernel.span, "the kernel")
+                .help("its parameters are the arguments in the tuple, then one buffer for each type of `out_ty`");
             return false;
         }
         let mut fits = true;
@@ -72,7 +83,8 @@ impl Graph<'_> {
         match module.functions.get(name) {
             Some(Function::Tir(kernel)) if kernel.params.len() != call.args.len() => {
                 let (params, given) = (kernel.params.len(), call.args.len());
-                let message = format!("kernel `{name}` has {params} parameters, but gets {given} arguments");
+                let (params, given) = (count(params, "parameter"), count(given, "argument"));
+                let message = format!("kernel `{name}` has {params}, but gets {given}");
                 self.error(codes::WRONG_ARITY, message, span, "called here").secondary(kernel.span, "the kernel");
                 false
             }
@@ -119,7 +131,7 @@ fn mismatch(ty: &Type, param: &Param) -> Option<String> {
             let ndim = t.ndim().filter(|n| *n != buffer.ndim());
             match (dtype, ndim) {
                 (Some(dtype), _) => Some(format!("{dtype} is not {}", buffer.dtype)),
-                (_, Some(ndim)) => Some(format!("{ndim} dimensions are not {}", buffer.ndim())),
+                (_, Some(_)) => ranks(t.ndim(), Some(buffer.ndim())),
                 _ => shape_mismatch(t.dims()?, buffer),
             }
         }

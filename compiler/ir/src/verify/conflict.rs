@@ -27,21 +27,7 @@ pub(super) fn conflict(found: &Type, expected: &Type, symbols: Symbols) -> Optio
             let why = conflict(a, b, symbols)?;
             Some(format!("in member {i}, {why}"))
         }),
-        _ => Some(format!("{} is not {}", kind(found), kind(expected))),
-    }
-}
-
-/// What kind of thing a type is.
-pub(super) fn kind(ty: &Type) -> &'static str {
-    match ty {
-        Type::Any => "an object",
-        Type::Prim(_) => "a scalar",
-        Type::String => "a string",
-        Type::Shape(_) => "a shape",
-        Type::Tensor(_) => "a tensor",
-        Type::Tuple(_) => "a tuple",
-        Type::Callable(_) => "a function",
-        Type::DTensor(_) => "a distributed tensor",
+        _ => Some(format!("{} is not {}", found.kind(), expected.kind())),
     }
 }
 
@@ -58,9 +44,14 @@ fn shapes(a: &ShapeType, b: &ShapeType, symbols: Symbols) -> Option<String> {
     ranks(a.ndim(), b.ndim()).or_else(|| dims(a.dims()?, b.dims()?, symbols))
 }
 
-fn ranks(a: Option<usize>, b: Option<usize>) -> Option<String> {
+pub(super) fn ranks(a: Option<usize>, b: Option<usize>) -> Option<String> {
     let (a, b) = (a?, b?);
-    (a != b).then(|| format!("{a} dimensions are not {b}"))
+    (a != b).then(|| format!("{} {} not {b}", count(a, "dimension"), if a == 1 { "is" } else { "are" }))
+}
+
+/// `1 dimension`, `2 dimensions`.
+pub(super) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// The first dimension in which two shapes of the same rank differ for certain.

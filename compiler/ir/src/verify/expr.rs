@@ -21,6 +21,7 @@ impl Kernel<'_> {
             PrimKind::Select(c, a, b) => self.choice(c, a, b),
             PrimKind::Load(buffer, indices, mask) => {
                 self.indices(buffer, indices);
+                self.declared_read(buffer);
                 mask.iter().for_each(|m| self.condition(m));
             }
             PrimKind::Let(var, value, body) => {

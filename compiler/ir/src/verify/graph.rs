@@ -104,9 +104,12 @@ impl<'a> Graph<'a> {
                 return;
             }
             Value::MatchCast(operand, ty) => {
-                self.operand(operand, span);
+                let known = self.operand(operand, span);
                 self.define_symbols(ty);
                 self.symbols_in(ty, span);
+                if known {
+                    self.cast(operand, ty, span);
+                }
                 self.declared_type(binding.var, ty, span);
             }
             value => {
@@ -118,6 +121,15 @@ impl<'a> Graph<'a> {
         }
         self.define(binding.var, span);
         self.symbols_in(self.ty(binding.var), span);
+    }
+
+    /// Checks that a `match_cast` can succeed.
+    fn cast(&mut self, operand: &Operand, ty: &Type, span: Span) {
+        let found = self.f.operand_ty(self.module, operand);
+        if let Some(why) = conflict(&found, ty, Symbols::Shared) {
+            let message = format!("this cast to {} always fails: {why}", type_text(ty));
+            self.error(codes::TYPE_MISMATCH, message, span, &format!("of {}", type_text(&found)));
+        }
     }
 
     fn branches(&mut self, binding: &Binding, cond: &Operand, then: &Body, otherwise: &Body, span: Span) {

@@ -1,6 +1,6 @@
 //! Kernels: scopes, statements, blocks.
 
-use super::scope::Scopes;
+use super::{conflict::count, graph::Report, scope::Scopes};
 use crate::{
     DType, Module, Name, PrimExpr,
     prim::Var,
@@ -16,6 +16,7 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagn
         func,
         vars: Scopes::new(),
         buffers: Scopes::new(),
+        touched: Vec::new(),
         loops: 0,
         span: func.span,
         found: Vec::new(),
@@ -25,6 +26,23 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagn
     kernel.found
 }
 
+/// Memory that a block says it touches, where it says so; by pointer, for buffers may lie over one another.
+struct Touched {
+    reads: Option<Vec<Var>>,
+    writes: Option<Vec<Var>>,
+    /// Memory that begins inside of the block, which is nobody else's concern.
+    own: Vec<Var>,
+}
+
+impl Touched {
+    fn of(block: &Block) -> Self {
+        let data = |regions: &Option<Vec<Region>>| {
+            regions.as_ref().map(|regions| regions.iter().map(|r| r.buffer.data.clone()).collect())
+        };
+        Touched { reads: data(&block.reads), writes: data(&block.writes), own: Vec::new() }
+    }
+}
+
 /// A kernel being verified.
 pub(super) struct Kernel<'a> {
     pub module: &'a Module,
@@ -32,6 +50,8 @@ pub(super) struct Kernel<'a> {
     func: &'a PrimFunc,
     pub vars: Scopes<Var>,
     buffers: Scopes<Buffer>,
+    /// What the blocks around say they touch, innermost last.
+    touched: Vec<Touched>,
     /// How many loops are around.
     loops: usize,
     /// Where the innermost statement stands that has a place.
@@ -102,7 +122,10 @@ impl Kernel<'_> {
             StmtKind::Attr { node, value, body, .. } => self.attr(node, value, body),
             StmtKind::Assert(condition, ..) => self.condition(condition),
             StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
-                self.error(codes::KERNEL_STRUCTURE, "a jump stands outside of any loop");
+                self.error(
+                    codes::KERNEL_STRUCTURE,
+                    "`break` and `continue` stand in loops, and there is none around this",
+                );
             }
             StmtKind::Break | StmtKind::Continue => {}
             StmtKind::Return(value) => self.returned(value),
@@ -167,6 +190,7 @@ impl Kernel<'_> {
             }
         }
         self.enter();
+        self.touched.push(Touched::of(block));
         block.axes.iter().for_each(|axis| self.define(&axis.var));
         block.predicate.iter().for_each(|e| self.condition(e));
         block.alloc_buffers.iter().for_each(|b| self.declare(b));
@@ -178,6 +202,7 @@ impl Kernel<'_> {
         block.reads.iter().chain(&block.writes).flatten().for_each(|r| self.region(r));
         block.init.iter().for_each(|s| self.scoped(s));
         self.stmt(&block.body);
+        self.touched.pop();
         self.leave();
     }
 
@@ -186,7 +211,8 @@ impl Kernel<'_> {
         let dims = region.buffer.ndim();
         if region.ranges.len() != dims {
             let name = &region.buffer.name;
-            let message = format!("a region of `{name}` has {} ranges for {dims} dimensions", region.ranges.len());
+            let (ranges, dims) = (count(region.ranges.len(), "range"), count(dims, "dimension"));
+            let message = format!("a region of `{name}` has {ranges} for {dims}");
             self.error(codes::WRONG_INDEX_COUNT, message);
         }
         for (min, extent) in &region.ranges {
@@ -197,8 +223,32 @@ impl Kernel<'_> {
 
     fn store(&mut self, buffer: &Buffer, indices: &[PrimExpr], value: &PrimExpr) {
         let element = self.indices(buffer, indices);
+        self.declared_write(buffer);
         self.expr(value);
         self.same_dtype(element, value.dtype(), || format!("what is stored in `{}`", buffer.name));
+    }
+
+    /// Checks that the block around says that it writes a buffer.
+    fn declared_write(&mut self, buffer: &Buffer) {
+        let Some(block) = self.touched.last_mut() else { return };
+        let Some(writes) = &block.writes else { return };
+        if !writes.contains(&buffer.data) && !block.own.contains(&buffer.data) {
+            block.own.push(buffer.data.clone());
+            let message = format!("the block writes `{}`, but its `T.writes` does not say so", buffer.name);
+            self.warn(codes::KERNEL_STRUCTURE, message).help("leave `T.writes` out: it is found by itself");
+        }
+    }
+
+    /// Checks that the block around says that it reads a buffer. A reduction reads what it writes.
+    pub fn declared_read(&mut self, buffer: &Buffer) {
+        let Some(block) = self.touched.last_mut() else { return };
+        let Some(reads) = &block.reads else { return };
+        let written = block.writes.as_ref().is_none_or(|writes| writes.contains(&buffer.data));
+        if !written && !reads.contains(&buffer.data) && !block.own.contains(&buffer.data) {
+            block.own.push(buffer.data.clone());
+            let message = format!("the block reads `{}`, but its `T.reads` does not say so", buffer.name);
+            self.warn(codes::KERNEL_STRUCTURE, message).help("leave `T.reads` out: it is found by itself");
+        }
     }
 
     /// Checks a buffer's use and its indices; gives the dtype of what they name.
@@ -206,7 +256,8 @@ impl Kernel<'_> {
         self.sees_buffer(buffer);
         let dims = buffer.ndim();
         if indices.len() != dims {
-            let message = format!("`{}` has {dims} dimensions, but {} indices are given", buffer.name, indices.len());
+            let (dims, given) = (count(dims, "dimension"), indices.len());
+            let message = format!("`{}` has {dims}, but {given} indices are given", buffer.name);
             self.error(codes::WRONG_INDEX_COUNT, message);
         }
         for index in indices {
@@ -270,6 +321,9 @@ impl Kernel<'_> {
 
     fn declare(&mut self, buffer: &Buffer) {
         self.buffers.ensure(buffer);
+        if let Some(block) = self.touched.last_mut() {
+            block.own.push(buffer.data.clone());
+        }
         // A pointer that a statement defined before stays as it is.
         self.vars.ensure(&buffer.data);
     }
@@ -283,12 +337,21 @@ impl Kernel<'_> {
     }
 
     /// Reports an error at the statement being verified.
-    pub fn error(&mut self, code: &'static str, message: impl Into<String>) -> super::graph::Report<'_> {
-        let mut message: String = message.into();
-        if self.span.is_none() {
-            message = format!("in kernel `{}`: {message}", self.name);
-        }
-        self.found.push(Diagnostic::error(code, message).label(self.span, "here"));
-        super::graph::Report::last(&mut self.found)
+    pub fn error(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
+        let message = self.place(message.into());
+        self.found.push(Diagnostic::error(code, message).label(self.span, ""));
+        Report::last(&mut self.found)
+    }
+
+    /// Reports what works, but is likely not what was meant.
+    fn warn(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
+        let message = self.place(message.into());
+        self.found.push(Diagnostic::warning(code, message).label(self.span, ""));
+        Report::last(&mut self.found)
+    }
+
+    /// The message, which names the kernel where there is no text to point at.
+    fn place(&self, message: String) -> String {
+        if self.span.is_none() { format!("in kernel `{}`: {message}", self.name) } else { message }
     }
 }

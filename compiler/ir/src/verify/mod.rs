@@ -25,7 +25,8 @@
 //!   buffer's dtype, a returned one of the declared type.
 //! - `E0260` Loads, stores and regions have one index for each dimension.
 //! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
-//!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype.
+//!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype. A block that touches memory
+//!   which its regions leave out is warned about.
 mod arguments;
 mod conflict;
 mod expr;

@@ -218,7 +218,7 @@ fn calls_of_kernels_fit() {
         &[
             ("E0257", "output 0 does not fit `b` of kernel `kernel`: 2 dimensions are not 1"),
             ("E0257", "output 0 does not fit `b` of kernel `kernel`: in dimension 0, 5 is not 4"),
-            ("E0254", "kernel `kernel` has 2 parameters, but gets 0 arguments and 1 outputs"),
+            ("E0254", "kernel `kernel` has 2 parameters, but gets 0 arguments and 1 output"),
             ("E0201", "the module has no function `other`"),
         ],
     );
@@ -247,7 +247,7 @@ fn kernels() {
     expect(
         &found,
         &[
-            ("E0260", "`a` has 1 dimensions, but 2 indices are given"),
+            ("E0260", "`a` has 1 dimension, but 2 indices are given"),
             ("E0251", "nothing defines `j` here"),
             ("E0259", "what is stored in `a` is int64, not float32"),
             ("E0251", "nothing defines the buffer `b` here"),

@@ -1,6 +1,6 @@
 //! Values of graphs: type rules and effects.
 
-use super::{conflict::kind, graph::Graph};
+use super::graph::Graph;
 use crate::{
     DType, Type,
     module::Function,
@@ -46,7 +46,7 @@ impl Graph<'_> {
                 None
             }
             other => {
-                let message = format!("member {index} is taken of {}, which is no tuple", kind(&other));
+                let message = format!("member {index} is taken of {}, which is no tuple", other.kind());
                 self.error(codes::TYPE_RULE, message, span, "taken here");
                 None
             }
@@ -85,13 +85,24 @@ impl Graph<'_> {
         } else {
             ("a pure function", "mark the function `@R.function(pure=False)`")
         };
-        if self.in_dataflow && !self.pure {
-            self.error(codes::IMPURE, format!("{place} calls {callee}, which has effects"), span, "called here")
-                .help(help);
-        } else {
-            let report =
-                self.error(codes::IMPURE, format!("{place} calls {callee}, which has effects"), span, "called here");
-            report.help(help).help("call a function without effects by `R.call_pure_packed` or `R.call_dps_packed`");
+        let instead = self.without_effects(call);
+        let message = format!("{place} calls {callee}, which has effects");
+        let report = self.error(codes::IMPURE, message, span, "called here").help(help);
+        if let Some(instead) = instead {
+            report.help(instead);
+        }
+    }
+
+    /// How to call the same without effects.
+    fn without_effects(&self, call: &Call) -> Option<String> {
+        match &call.callee {
+            Callee::Extern(symbol) => Some(format!(
+                "if it has none, call it by `R.call_pure_packed(\"{symbol}\", …)` or `R.call_dps_packed(\"{symbol}\", …)`"
+            )),
+            Callee::Global(name) if self.module.tir(name).is_some() => Some(format!(
+                "to get a new tensor from the kernel, call it by `R.call_tir(cls.{name}, (…,), out_ty=…)`"
+            )),
+            _ => None,
         }
     }
 

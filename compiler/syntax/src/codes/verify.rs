@@ -55,7 +55,10 @@ buffer with the shape you mean.";
 
     KERNEL_STRUCTURE = "E0261", "malformed loop or block", "\
 A block stands in a kernel that is not of the dialect with blocks (`@T.prim_func(s_tir=True)`), an axis is bound to a
-value of another dtype, a loop's variable and bounds are not of one integer dtype, or a jump stands outside of any loop.";
+value of another dtype, a loop's variable and bounds are not of one integer dtype, or a jump stands outside of any loop.
+
+A warning with this code: the block reads or writes memory that its `T.reads` or `T.writes` leave out. Passes that move
+code rely on them. Without these two lines the regions are found from the block's body.";
 
     WRONG_SYMBOL = "E0262", "symbol is not the name", "\
 A function that others may call has its name as `global_symbol`. Another symbol would make it two things at once.";

@@ -127,6 +127,11 @@ pub(super) fn is_keyword(token: Token) -> bool {
     token == Token::With || KEYWORDS.iter().any(|(_, keyword)| *keyword == token)
 }
 
+/// Whether a word is a keyword.
+pub(super) fn is_keyword_text(word: &str) -> bool {
+    word == "with" || KEYWORDS.iter().any(|(keyword, _)| *keyword == word)
+}
+
 /// Keywords that start statements; the longer of two that are alike stands first.
 const STARTERS: [&str; 11] =
     ["from", "for", "assert", "class", "def", "elif", "else", "import", "return", "while", "with"];

@@ -43,6 +43,9 @@ pub(super) fn operator(before: &str, text: &str, after: &str) -> Option<&'static
     let pair = pairs.iter().find(|(first, second, _)| before.ends_with(first) && text == *second);
     match pair {
         Some((.., help)) => Some(help),
+        None if text == "{" && before.ends_with(|c: char| c == ')' || c.is_alphanumeric()) => {
+            Some("a block starts with `:` and is marked by its indentation, not by braces")
+        }
         None if before.ends_with("++") || before.ends_with("--") => Some("write `x += 1` or `x -= 1`"),
         None if text == ":" && after.starts_with(':') => Some("a slice with a step is written `start:end:step`"),
         None => None,

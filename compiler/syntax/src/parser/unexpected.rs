@@ -16,6 +16,8 @@ struct Place<'src> {
     text: &'src str,
     /// The logical line's text before the token, or what of it stands on the same physical line.
     before: &'src str,
+    /// Where that starts.
+    line_start: u32,
     /// What follows the token.
     after: &'src str,
     expected: Expected,
@@ -39,6 +41,7 @@ pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagno
         span: Span::new(start, end),
         text: &text[from..to],
         before: text[line..from].trim_end(),
+        line_start: base + line as u32,
         after: &text[to..],
         expected: Expected::new(&expected),
     };
@@ -66,12 +69,23 @@ pub(super) fn missing_block(colon: Span) -> Diagnostic {
 
 impl Place<'_> {
     fn explain(&self) -> Diagnostic {
-        self.decorator()
+        self.conflict()
+            .or_else(|| self.decorator())
             .or_else(|| self.foreign())
             .or_else(|| self.else_alone())
             .or_else(|| self.assignment())
             .or_else(|| self.keyword())
             .unwrap_or_else(|| self.separator())
+    }
+
+    /// A line that marks two versions which were not merged.
+    fn conflict(&self) -> Option<Diagnostic> {
+        let line = ["<<<<<<<", "=======", ">>>>>>>"].into_iter().find(|mark| {
+            self.before.is_empty() && mark.starts_with(self.text) && self.after.starts_with(&mark[self.text.len()..])
+        })?;
+        let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, "two versions of the file were not merged");
+        let span = Span::new(self.span.start, self.span.start + line.len() as u32);
+        Some(diagnostic.label(span, "marks a conflict").help("keep one of the versions, and delete the marks"))
     }
 
     /// A decorator above something that is no definition.
@@ -81,8 +95,9 @@ impl Place<'_> {
         }
         let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, "a decorator decorates nothing");
         let diagnostic = diagnostic.label(self.span, "expected `def` or `class` below the decorator");
-        Some(match self.token {
-            Token::Indent => diagnostic.help("a definition is indented like its decorator"),
+        Some(match (self.token, expected::similar_keyword(self.text)) {
+            (Token::Indent, _) => diagnostic.help("a definition is indented like its decorator"),
+            (_, Some(meant @ ("def" | "class"))) => diagnostic.help(format!("did you mean `{meant}`?")),
             _ => diagnostic,
         })
     }
@@ -99,6 +114,9 @@ impl Place<'_> {
     }
 
     fn else_alone(&self) -> Option<Diagnostic> {
+        if self.token == Token::If && self.before.trim() == "else" {
+            return Some(self.general().help("write `elif`"));
+        }
         if !matches!(self.token, Token::Else | Token::Elif) || !self.before.is_empty() {
             return None;
         }
@@ -109,6 +127,11 @@ impl Place<'_> {
 
     /// `=` where a value is compared or a name was expected before it.
     fn assignment(&self) -> Option<Diagnostic> {
+        let target = self.before.trim();
+        if self.token == Token::Assign && expected::is_keyword_text(target) {
+            let start = self.line_start + (self.before.len() - target.len()) as u32;
+            return Some(self.keyword_as_name(target, Span::new(start, start + target.len() as u32)));
+        }
         let condition = ["if ", "elif ", "while ", "assert ", "return "];
         let compares = condition.iter().any(|word| self.before.trim_start().starts_with(word));
         (self.token == Token::Assign && compares).then(|| self.general().help("did you mean `==`?"))
@@ -117,12 +140,16 @@ impl Place<'_> {
     /// A keyword that stands for a name, or a word that was meant as a keyword.
     fn keyword(&self) -> Option<Diagnostic> {
         if expected::is_keyword(self.token) && self.token != Token::Import && self.expected.name_only() {
-            let message = format!("`{}` is a keyword and cannot be a name", self.text);
-            let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(self.span, "expected a name");
-            return Some(diagnostic.help(format!("write `{}_`", self.text)));
+            return Some(self.keyword_as_name(self.text, self.span));
         }
-        let meant = expected::similar_keyword(self.before.trim())?;
+        let meant = expected::similar_keyword(self.before.trim().trim_end_matches(':'))?;
         Some(self.general().help(format!("did you mean `{meant}`?")))
+    }
+
+    fn keyword_as_name(&self, keyword: &str, span: Span) -> Diagnostic {
+        let message = format!("`{keyword}` is a keyword and cannot be a name");
+        let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(span, "expected a name");
+        diagnostic.help(format!("write `{keyword}_`"))
     }
 
     /// Something between two operands.

@@ -54,7 +54,7 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
         "Call" | "call_intrin" => calls::generic(ev, name, args),
         _ => match table::lookup(name) {
             Some(intrinsic) => calls::intrinsic(ev, intrinsic, args),
-            None => Err(unknown(ev, name, args.span)),
+            None => Err(unknown(ev, name, args.callee_span)),
         },
     }
 }
@@ -103,9 +103,18 @@ const OTHERS: [&str; 40] = [
     "index_map",
 ];
 
+/// Every name of `T` that can be called.
+fn names() -> impl Iterator<Item = &'static str> {
+    table::names().chain(OTHERS).chain(super::tir::STATEMENT_CALLS)
+}
+
+/// Whether `T` has a function of that name.
+pub(crate) fn is_known(name: &str) -> bool {
+    names().any(|n| n == name)
+}
+
 fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, span: Span) -> super::context::Reported {
-    let statements = super::tir::STATEMENT_CALLS.iter().copied();
-    let known: Vec<&str> = table::names().chain(OTHERS).chain(statements).collect();
+    let known: Vec<&str> = names().collect();
     builtins::unknown(ev, &Path::new(Space::Tir, name), span, &known)
 }
 

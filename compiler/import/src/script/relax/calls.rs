@@ -2,7 +2,7 @@
 
 use super::RelaxEval;
 use crate::script::{
-    args::{Arg, Args},
+    args::{Arg, Args, count},
     builtins,
     context::{Read, TrailingScalars},
     eval::{Dialect, Eval},
@@ -13,7 +13,7 @@ use hammock_ir::{
     Attrs, Type,
     relax::{Call, Callee, Operand, Value as IrValue},
 };
-use hammock_syntax::codes;
+use hammock_syntax::{Diagnostic, codes};
 
 /// Names of `R` that are no operators, for "did you mean".
 const OTHERS: [&str; 17] = [
@@ -128,7 +128,7 @@ impl RelaxEval<'_, '_> {
                 None if builtins::is_builtin(path) => builtins::call(self, path, args),
                 None => {
                     let known: Vec<&str> = hammock_ops::ops().map(|op| op.name).chain(OTHERS).collect();
-                    Err(builtins::unknown(self, path, span, &known))
+                    Err(builtins::unknown(self, path, args.callee_span, &known))
                 }
             },
         }
@@ -263,14 +263,32 @@ impl RelaxEval<'_, '_> {
             }
         };
         let ty_args = self.call_types(&mut args)?;
+        if let Some(keyword) = args.keywords.first() {
+            let message = format!("`{}` is given `{}` by name", args.callee, keyword.name);
+            let label = "functions take their arguments by position";
+            return Err(self.cx.error(codes::WRONG_ARGUMENTS, keyword.name_span, message, label));
+        }
+        self.check_arity(&callee, &args)?;
         let (mut operands, mut spans) = (Vec::new(), Vec::new());
         while let Some(arg) = args.positional.pop_front() {
             operands.push(self.to_operand(&arg)?);
             spans.push(arg.span);
         }
-        args.finish(self.cx)?;
         let call = Call { callee, args: operands, attrs: Attrs::new(), ty_args };
         Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, span })))
+    }
+
+    /// Checks that a function of the module gets as many arguments as it takes.
+    fn check_arity(&mut self, callee: &Callee, args: &Args) -> Read<()> {
+        let Callee::Global(name) = callee else { return Ok(()) };
+        let Some(function) = self.cx.module.relax(name) else { return Ok(()) };
+        let (takes, given) = (function.lambda.params.len(), args.positional.len());
+        if takes == given {
+            return Ok(());
+        }
+        let message = format!("`{name}` takes {}, but gets {given}", count(takes, "argument", "arguments"));
+        let diagnostic = Diagnostic::error(codes::WRONG_ARITY, message).label(args.span, "");
+        Err(self.cx.report(diagnostic.secondary(function.lambda.span, "the function")))
     }
 
     /// `R.device(device_type=1, index=0)`, `R.cuda(0)`
@@ -279,7 +297,10 @@ impl RelaxEval<'_, '_> {
             "device" => match args.take("device_type") {
                 Some(Arg { value: Value::Str(name), span }) => match device_kind(&name) {
                     Some(kind) => kind,
-                    None => return Err(self.cx.error(codes::WRONG_VALUE, span, format!("`{name}` is no device"), "")),
+                    None => {
+                        let label = "devices are \"cpu\", \"cuda\", \"opencl\", \"vulkan\", \"metal\", \"rocm\"";
+                        return Err(self.cx.error(codes::WRONG_VALUE, span, format!("`{name}` is no device"), label));
+                    }
                 },
                 Some(arg) => self.to_int(&arg)?,
                 None => 1,
@@ -305,7 +326,11 @@ impl RelaxEval<'_, '_> {
             };
             match var.filter(|var| self.dialect.function.vars[*var].dataflow) {
                 Some(var) => self.dialect.outputs.push(var),
-                None => return Err(self.expected(&arg, "a variable bound in the dataflow block")),
+                None => {
+                    let message = format!("`{}` is not bound in this dataflow block", self.cx.source.slice(arg.span));
+                    let label = "only variables of the block are given out of it; others can be used after it anyway";
+                    return Err(self.cx.error(codes::BAD_BLOCK, arg.span, message, label));
+                }
             }
         }
         args.finish(self.cx)?;

@@ -1,15 +1,15 @@
 //! Dataflow blocks and branches.
 
 use super::RelaxEval;
-use crate::script::{context::Read, namespace::Space, value::Value};
+use crate::script::{context::Read, namespace::Space, scope::Gone, value::Value};
 use hammock_ir::{
     Name, TensorShape, TensorType, Type,
     relax::{Block, Body, Operand, Value as IrValue},
     types::ShapeType,
 };
 use hammock_syntax::{
-    Span,
-    ast::{self, Stmt},
+    Diagnostic, Span,
+    ast::{self, Stmt, StmtKind},
     codes,
 };
 
@@ -29,21 +29,31 @@ impl RelaxEval<'_, '_> {
             let span = with.items.first().map_or(Span::NONE, |(e, _)| e.span);
             return Err(self.unsupported(span, "only one thing stands after `with`"));
         };
-        if !self.is_path(context, Space::Relax, "dataflow") || target.is_some() {
+        let called = matches!(context.kind, ast::ExprKind::Call(_));
+        if !called || !self.is_path(context, Space::Relax, "dataflow") || target.is_some() {
             let message = "only `R.dataflow()` stands after `with` in Relax";
-            return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, ""));
+            let label = "write `with R.dataflow():`";
+            return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, label));
         }
         if self.dialect.dataflow {
             let message = "dataflow blocks do not nest";
-            return Err(self.cx.error(codes::BAD_BLOCK, context.span, message, ""));
+            let label = "the block around goes on; drop this line, or end that block first";
+            return Err(self.cx.error(codes::BAD_BLOCK, context.span, message, label));
         }
         self.dialect.dataflow = true;
         self.dialect.blocks.push(Block { dataflow: true, bindings: Vec::new() });
         self.scope.push();
-        self.statements(&with.body);
+        let errors = self.cx.diagnostics.len();
+        let end = with.body.iter().position(|stmt| self.is_output(stmt)).map_or(with.body.len(), |at| at + 1);
+        self.statements(&with.body[..end]);
+        if let Some(after) = with.body.get(end) {
+            let message = "nothing can follow `R.output` in its block";
+            self.cx.error(codes::BAD_BLOCK, after.span, message, "move it before, or end the block");
+        }
+        let broken = self.cx.diagnostics.len() > errors;
         let outputs = std::mem::take(&mut self.dialect.outputs);
         // The names as they stand at the block's end: a later binding may have taken one over.
-        self.scope.pop();
+        self.scope.pop(Gone::Dataflow);
         self.dialect.dataflow = false;
         for var in outputs {
             self.dialect.function.vars[var].dataflow = false;
@@ -51,7 +61,12 @@ impl RelaxEval<'_, '_> {
             self.scope.define(name, Value::Operand(Operand::Var(var)));
         }
         self.close_block();
-        Ok(())
+        // What an error kept from being given out is no further mistake.
+        if broken { Err(self.cx.reported_before()) } else { Ok(()) }
+    }
+
+    fn is_output(&self, stmt: &Stmt) -> bool {
+        matches!(&stmt.kind, StmtKind::Expr(e) if self.is_path(e, Space::Relax, "output"))
     }
 
     /// Later bindings go into a block of their own.
@@ -71,7 +86,12 @@ impl RelaxEval<'_, '_> {
         let cond = self.arg(&choice.cond)?;
         let cond = self.to_operand(&cond)?;
         if choice.orelse.is_empty() {
-            return Err(self.cx.error(codes::BAD_BINDING, header, "an `if` of Relax needs an `else`", ""));
+            return Err(self.cx.error(
+                codes::BAD_BINDING,
+                header,
+                "an `if` of Relax needs an `else`",
+                "both branches give the same variable a value",
+            ));
         }
         let then = self.branch(&choice.then, "_then", header);
         let otherwise = self.branch(&choice.orelse, "_else", header);
@@ -99,7 +119,7 @@ impl RelaxEval<'_, '_> {
         let outer_branch = std::mem::replace(&mut self.dialect.branch, true);
         self.scope.push();
         self.statements(stmts);
-        self.scope.pop();
+        self.scope.pop(Gone::Branch);
         self.dialect.branch = outer_branch;
         let blocks = std::mem::replace(&mut self.dialect.blocks, outer_blocks);
         if self.cx.diagnostics.len() > errors {
@@ -112,8 +132,11 @@ impl RelaxEval<'_, '_> {
     fn branch_result(&mut self, mut blocks: Vec<Block>, suffix: &str, header: Span) -> Read<Branch> {
         let last = blocks.last_mut().filter(|block| !block.dataflow);
         let Some(binding) = last.and_then(|block| block.bindings.pop()) else {
-            let message = "a branch ends with an assignment outside of a dataflow block";
-            return Err(self.cx.error(codes::BAD_BINDING, header, message, ""));
+            let branch = if suffix == "_then" { "first" } else { "second" };
+            let message = format!("the {branch} branch does not end with an assignment");
+            let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(header, "");
+            let help = "both branches end with an assignment to the same name, outside of dataflow blocks";
+            return Err(self.cx.report(diagnostic.help(help)));
         };
         let info = &mut self.dialect.function.vars[binding.var];
         let (name, ty) = (info.name.clone(), info.ty.clone());

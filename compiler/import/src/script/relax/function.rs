@@ -6,9 +6,9 @@ use crate::script::{
     context::{Context, Read},
     dtypes,
     eval::Eval,
-    module::{Decoration, decoration},
+    module::{Decoration, decoration, unique_params},
     namespace::Space,
-    scope::Scope,
+    scope::{Gone, Scope},
     value::Value,
 };
 use hammock_ir::{
@@ -177,11 +177,11 @@ impl RelaxEval<'_, '_> {
         let errors = self.cx.diagnostics.len();
         self.scope.push();
         self.statements(&def.body);
-        self.scope.pop();
+        self.scope.pop(Gone::Function);
         let blocks = std::mem::take(&mut self.dialect.blocks);
         let result = match self.dialect.result.take() {
             Some(result) => result,
-            None if self.cx.diagnostics.len() > errors => return Err(self.cx.reported_before()),
+            None if self.cx.diagnostics.len() > errors || returns(&def.body) => return Err(self.cx.reported_before()),
             None => {
                 let message = format!("the function `{}` returns nothing", def.name.name);
                 return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`"));
@@ -209,6 +209,7 @@ impl RelaxEval<'_, '_> {
 
     /// `@R.function` inside a body: a closure bound to its name, which it may call itself by.
     pub(super) fn nested(&mut self, def: &ast::FunctionDef, span: Span) -> Read<()> {
+        unique_params(self.cx, def)?;
         let Decoration::Relax(flags) = decoration(self.cx, def)? else {
             let message = "a TIR function cannot stand inside a Relax function";
             return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "move it to the module"));
@@ -218,7 +219,7 @@ impl RelaxEval<'_, '_> {
         let outer = self.enter();
         let read = self.nested_lambda(def, flags, &outer);
         self.leave(outer);
-        self.scope.pop();
+        self.scope.pop(Gone::Function);
         self.symbols = outer_symbols;
         let (var, lambda) = read?;
         let ty = self.dialect.function.lambda_ty(&lambda);
@@ -272,6 +273,11 @@ struct Outer {
     branch: bool,
     result: Option<Operand>,
     attrs: hammock_ir::Attrs,
+}
+
+/// Whether a body ends with `return`: then there is a result, or an error about it.
+fn returns(body: &[ast::Stmt]) -> bool {
+    body.iter().any(|stmt| matches!(stmt.kind, ast::StmtKind::Return(_)))
 }
 
 /// The type without dimensions that mention other variables than those known.

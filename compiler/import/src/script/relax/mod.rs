@@ -115,6 +115,18 @@ impl Dialect for Relax {
         }
     }
 
+    fn describe(ev: &RelaxEval, value: &Value) -> Option<String> {
+        match value {
+            Value::Operand(operand) => Some(ev.type_of(operand).kind().into()),
+            Value::Unbound(_) => Some("the result of a call".into()),
+            _ => None,
+        }
+    }
+
+    fn namesake(name: &str) -> Option<String> {
+        hammock_ops::lookup(name).map(|op| format!("R.{}", op.name))
+    }
+
     fn shape_var(ev: &RelaxEval, var: ir::Var) -> Option<ShapeType> {
         match ev.dialect.function.ty(var) {
             Type::Shape(shape) => Some(shape.clone()),

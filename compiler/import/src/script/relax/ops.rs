@@ -58,8 +58,17 @@ impl RelaxEval<'_, '_> {
                 arg => arg,
             };
             match (param.kind, arg) {
-                (ParamKind::Operand(kind), arg) => self.operand_param(param, kind, arg, span, &mut operands)?,
-                (ParamKind::Attr(kind), Some(arg)) => attrs.push((param.name, self.attr_of(kind, &arg)?)),
+                (ParamKind::Operand(kind), arg) => {
+                    let said = self.cx.diagnostics.len();
+                    let read = self.operand_param(param, kind, arg, span, &mut operands);
+                    read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee))?;
+                }
+                (ParamKind::Attr(kind), Some(arg)) => {
+                    let said = self.cx.diagnostics.len();
+                    let value = self.attr_of(kind, &arg);
+                    let value = value.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee))?;
+                    attrs.push((param.name, value));
+                }
                 (ParamKind::Attr(_), None) => {}
             }
         }

@@ -2,8 +2,8 @@
 
 use super::RelaxEval;
 use crate::script::{
-    args::Arg,
-    context::Read,
+    args::{Arg, count},
+    context::{Read, Reported},
     value::{Pending, Value},
 };
 use hammock_ir::{Name, Type, relax::Value as IrValue};
@@ -52,26 +52,33 @@ impl RelaxEval<'_, '_> {
             StmtKind::Return(value) => self.return_value(value.as_ref(), span),
             StmtKind::FunctionDef(def) => self.nested(def, def.name.span),
             StmtKind::Pass => Ok(()),
-            StmtKind::For(_) | StmtKind::While(_) => {
-                let message = "Relax has no loops";
-                Err(self.cx.error(
-                    codes::MEANINGLESS_SYNTAX,
-                    first_line(span),
-                    message,
-                    "call a function recursively, or write a `T.prim_func`",
-                ))
+            StmtKind::For(each) => Err(self.no_loops(Span::new(span.start, each.iter.span.end))),
+            StmtKind::While(repeat) => Err(self.no_loops(Span::new(span.start, repeat.cond.span.end))),
+            StmtKind::AugAssign(assign) => {
+                let (target, op) = (self.cx.source.slice(assign.target.span), assign.op.symbol());
+                let label = format!("write `{target} = {target} {op} …`");
+                let message = "Relax variables do not change";
+                Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, label))
             }
-            StmtKind::AugAssign(_) | StmtKind::Assert(_) | StmtKind::Break | StmtKind::Continue => {
-                Err(self.unsupported(span, "this has no meaning in a Relax function"))
+            StmtKind::Assert(_) => {
+                let label = "write `R.assert_op(condition, …)`, in a function with `pure=False`";
+                Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, "Relax has no `assert` statement", label))
             }
+            StmtKind::Break | StmtKind::Continue => Err(self.no_loops(span)),
             StmtKind::Import(_) | StmtKind::FromImport(_) | StmtKind::ClassDef(_) => {
                 Err(self.unsupported(span, "this cannot stand in a function"))
             }
         }
     }
 
+    fn no_loops(&mut self, span: Span) -> Reported {
+        let label = "call a function recursively, or write a `T.prim_func`";
+        self.cx.error(codes::MEANINGLESS_SYNTAX, span, "Relax has no loops", label)
+    }
+
     /// A call for its effect.
     fn expression(&mut self, e: &Expr) -> Read<()> {
+        self.no_comparison(e)?;
         let arg = self.arg(e)?;
         let pending = match arg.value {
             // A docstring, or something like `R.func_attr` that has done its work.
@@ -94,7 +101,9 @@ impl RelaxEval<'_, '_> {
 
     fn annotated(&mut self, assign: &ast::AnnAssign, span: Span) -> Read<()> {
         let Some(value) = &assign.value else {
-            return Err(self.cx.error(codes::BAD_BINDING, span, "a variable needs a value", ""));
+            let (name, ty) = (self.cx.source.slice(assign.target.span), self.cx.source.slice(assign.annotation.span));
+            let message = format!("the variable `{name}` needs a value");
+            return Err(self.cx.error(codes::BAD_BINDING, span, message, format!("write `{name}: {ty} = …`")));
         };
         let ty = self.type_expr(&assign.annotation)?;
         self.assign(&assign.target, Some(ty), value, span)
@@ -134,8 +143,13 @@ impl RelaxEval<'_, '_> {
         let operand = self.to_operand(&value)?;
         match self.type_of(&operand) {
             Type::Tuple(members) if members.len() != targets.len() => {
-                let message = format!("a tuple of {} members does not go into {} names", members.len(), targets.len());
-                return Err(self.cx.error(codes::BAD_BINDING, span, message, ""));
+                let names = count(targets.len(), "name", "names");
+                let message =
+                    format!("a tuple of {} does not go into {names}", count(members.len(), "member", "members"));
+                let all = targets.iter().fold(Span::NONE, |all, target| all.join(target.span));
+                let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(all, names);
+                let found = count(members.len(), "member", "members");
+                return Err(self.cx.report(diagnostic.secondary(value.span, found)));
             }
             Type::Tuple(_) | Type::Any => {}
             _ => return Err(self.expected(&value, "a tuple to unpack")),
@@ -172,10 +186,6 @@ fn member_types(ty: Option<Type>, len: usize) -> Vec<Option<Type>> {
         Some(Type::Tuple(members)) if members.len() == len => members.into_iter().map(Some).collect(),
         _ => vec![None; len],
     }
-}
-
-fn first_line(span: Span) -> Span {
-    Span::new(span.start, span.start.saturating_add(1).min(span.end))
 }
 
 /// The names that a statement binds for those after it.

@@ -2,10 +2,11 @@
 
 use super::RelaxEval;
 use crate::script::{
-    args::{Arg, Args},
+    args::{Arg, Args, count},
     context::{Read, Reported},
     eval::Operator,
     namespace::{Path, Space},
+    suggest,
     value::{Pending, Value},
 };
 use hammock_ir::{
@@ -90,10 +91,13 @@ impl RelaxEval<'_, '_> {
     }
 
     fn no_member(&mut self, on: &Arg, name: &ast::Ident) -> Reported {
-        let message = format!("{} has no attribute `{}`", on.value.describe(), name.name);
+        let message = format!("{} has no attribute `{}`", self.describe(&on.value), name.name);
         let diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, message).label(name.span, "");
-        self.cx.report(match hammock_ops::lookup(&name.name) {
-            Some(op) => diagnostic.help(format!("operators are called through their namespace: `R.{}(x)`", op.name)),
+        let ops: Vec<&str> = hammock_ops::ops().map(|op| op.name).collect();
+        let op = hammock_ops::lookup(&name.name).map(|op| op.name).or_else(|| suggest::nearest_path(&name.name, &ops));
+        let on = self.cx.source.slice(on.span);
+        self.cx.report(match op {
+            Some(op) => diagnostic.help(format!("operators are called through their namespace: `R.{op}({on}, …)`")),
             None => diagnostic,
         })
     }
@@ -127,7 +131,15 @@ impl RelaxEval<'_, '_> {
     /// One member of a tuple.
     pub(super) fn member(&mut self, tuple: Operand, index: &Arg, on: &Arg, span: Span) -> Read<Value> {
         let at = match self.type_of(&tuple) {
-            Type::Tuple(members) => self.to_index(index, members.len())?,
+            Type::Tuple(members) => {
+                let known = self.to_int(index)?;
+                if usize::try_from(known).is_ok_and(|at| at >= members.len()) {
+                    let message =
+                        format!("a tuple of {} has no member {known}", count(members.len(), "member", "members"));
+                    return Err(self.cx.error(codes::WRONG_VALUE, index.span, message, "members are counted from 0"));
+                }
+                self.to_index(index, members.len())?
+            }
             Type::Any => match usize::try_from(self.to_int(index)?) {
                 Ok(at) => at,
                 Err(_) => return Err(self.expected(index, "an index from 0 on")),

@@ -2,7 +2,7 @@
 
 use super::TirEval;
 use crate::script::{
-    args::{Arg, Args},
+    args::{Arg, Args, count},
     context::Read,
     linear,
     namespace::{Path, Space},
@@ -13,7 +13,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimType},
     tir::{Buffer, StmtKind},
 };
-use hammock_syntax::{Span, ast, codes};
+use hammock_syntax::{Diagnostic, Span, ast, codes};
 
 /// The value of a local scalar.
 pub(super) fn load_scalar(buffer: &Buffer) -> PrimExpr {
@@ -123,7 +123,7 @@ impl TirEval<'_, '_> {
                             Value::Range(min, extent) => {
                                 Index::Range(min.clone(), add(min.clone(), extent.clone()), None)
                             }
-                            _ => Index::At(self.to_scalar(&index)?),
+                            _ => Index::At(self.to_index_of(buffer, &index)?),
                         });
                     }
                 },
@@ -134,11 +134,26 @@ impl TirEval<'_, '_> {
             found.push(Index::At(PrimExpr::int32(0)));
         }
         if found.len() != buffer.ndim() {
-            let message =
-                format!("`{}` has {} dimensions, {} indices are given", buffer.name, buffer.ndim(), found.len());
-            return Err(self.cx.error(codes::WRONG_VALUE, span, message, ""));
+            let dims = count(buffer.ndim(), "dimension", "dimensions");
+            let message = format!("`{}` has {dims}, but {} given", buffer.name, are(found.len()));
+            let help = match shape_text(buffer) {
+                shape if found.len() > buffer.ndim() => format!("its shape is {shape}"),
+                shape => format!("its shape is {shape}; `:` stands for all of a dimension"),
+            };
+            let diagnostic = Diagnostic::error(codes::WRONG_INDEX_COUNT, message).label(span, "");
+            return Err(self.cx.report(diagnostic.help(help)));
         }
         Ok(found)
+    }
+
+    fn to_index_of(&mut self, buffer: &Buffer, arg: &Arg) -> Read<PrimExpr> {
+        let index = self.to_scalar(arg)?;
+        if index.dtype().is_floating() {
+            let message = format!("an index of `{}` is {}, which is no integer", buffer.name, index.dtype());
+            let diagnostic = Diagnostic::error(codes::KERNEL_TYPES, message).label(arg.span, "");
+            return Err(self.cx.report(diagnostic.help("convert it: `T.Cast(\"int32\", …)`")));
+        }
+        Ok(index)
     }
 
     fn slice(&mut self, buffer: &Buffer, axis: usize, slice: &ast::Slice) -> Read<Index> {
@@ -219,6 +234,17 @@ impl TirEval<'_, '_> {
         self.store(&buffer, &indices, &value, predicate, span)?;
         Ok(Value::None)
     }
+}
+
+/// `1 index is`, `2 indices are`.
+fn are(indices: usize) -> String {
+    let verb = if indices == 1 { "is" } else { "are" };
+    format!("{} {verb}", count(indices, "index", "indices"))
+}
+
+fn shape_text(buffer: &Buffer) -> String {
+    let dims: Vec<String> = buffer.shape.iter().map(|d| d.to_string()).collect();
+    format!("({})", dims.join(", "))
 }
 
 fn add(a: PrimExpr, b: PrimExpr) -> PrimExpr {

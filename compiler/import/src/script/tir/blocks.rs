@@ -2,7 +2,7 @@
 
 use super::{TirEval, scope::Parts};
 use crate::script::{
-    args::{Arg, Args},
+    args::{Arg, Args, count},
     context::Read,
     operators,
     value::Value,
@@ -46,11 +46,21 @@ impl TirEval<'_, '_> {
     pub(super) fn init(&mut self, args: Args, body: &[ast::Stmt], span: Span) -> Read<()> {
         args.finish(self.cx)?;
         let init = self.block_of(body).at(span);
-        match self.dialect.blocks.last_mut() {
-            Some(block) if block.init.is_none() => block.init = Some(init),
-            _ => return Err(self.cx.error(codes::BAD_BLOCK, span, "a block has one `T.init()`", "")),
+        let block = self.parts("T.init", span)?;
+        if block.init.is_none() {
+            block.init = Some(init);
+            return Ok(());
         }
-        Ok(())
+        Err(self.cx.error(codes::BAD_BLOCK, span, "a block has one `T.init()`", "the second one"))
+    }
+
+    /// The parts of the block around, which a function's own body is not.
+    fn parts(&mut self, what: &str, span: Span) -> Read<&mut Parts> {
+        if self.dialect.blocks.len() < 2 {
+            let message = format!("`{what}` stands in a block");
+            return Err(self.cx.error(codes::BAD_BLOCK, span, message, "no `with T.sblock(…):` around it"));
+        }
+        self.dialect.blocks.last_mut().ok_or_else(|| self.cx.reported_before())
     }
 
     fn add_axis(&mut self, axis: BlockAxis, span: Span) -> Read<Value> {
@@ -78,7 +88,12 @@ impl TirEval<'_, '_> {
         args.finish(self.cx)?;
         let dom = self.domain(&dom)?;
         let dtype = dom.1.dtype();
-        let binding = self.to_scalar_like(&binding, dtype)?;
+        let value = self.to_scalar_like(&binding, dtype)?;
+        if value.dtype().is_floating() {
+            let message = format!("an axis is bound to an integer, not to a {}", value.dtype());
+            return Err(self.cx.error(codes::KERNEL_STRUCTURE, binding.span, message, "the value of the axis"));
+        }
+        let binding = value;
         let var = Var::new(self.name_for("v"), dtype);
         self.add_axis(BlockAxis { var, dom, kind, binding }, span)
     }
@@ -111,8 +126,10 @@ impl TirEval<'_, '_> {
         let letters = self.to_str(&kinds)?;
         let loops = self.to_scalars(&bindings)?;
         if letters.chars().count() != loops.len() {
-            let message = format!("{} kinds of axes for {} loops", letters.chars().count(), loops.len());
-            return Err(self.cx.error(codes::BAD_BLOCK, span, message, ""));
+            let kinds = count(letters.chars().count(), "kind", "kinds");
+            let message = format!("{kinds} of axes for {}", count(loops.len(), "loop", "loops"));
+            let label = "one letter for each loop: S is spatial, R is reduce";
+            return Err(self.cx.error(codes::BAD_BLOCK, span, message, label));
         }
         let mut axes = Vec::new();
         for (letter, binding) in letters.chars().zip(loops) {
@@ -159,24 +176,22 @@ impl TirEval<'_, '_> {
             }
         }
         args.finish(self.cx)?;
-        if let Some(block) = self.dialect.blocks.last_mut() {
-            let place = if reads { &mut block.reads } else { &mut block.writes };
-            if place.is_some() {
-                let name = if reads { "T.reads" } else { "T.writes" };
-                return Err(self.cx.error(codes::BAD_BLOCK, span, format!("the block has two `{name}`"), ""));
-            }
+        let name = if reads { "T.reads" } else { "T.writes" };
+        let block = self.parts(name, span)?;
+        let place = if reads { &mut block.reads } else { &mut block.writes };
+        if place.is_none() {
             *place = Some(regions);
+            return Ok(Value::None);
         }
-        Ok(Value::None)
+        Err(self.cx.error(codes::BAD_BLOCK, span, format!("the block has two `{name}`"), "put all regions into one"))
     }
 
     /// `T.where(i * 4 + j < n)`
     pub(super) fn where_(&mut self, args: Args) -> Read<Value> {
+        let span = args.span;
         let arg = self.first(args)?;
         let predicate = self.to_condition(&arg)?;
-        if let Some(block) = self.dialect.blocks.last_mut() {
-            block.predicate = Some(predicate).filter(|p| p.as_int() != Some(1));
-        }
+        self.parts("T.where", span)?.predicate = Some(predicate).filter(|p| p.as_int() != Some(1));
         Ok(Value::None)
     }
 

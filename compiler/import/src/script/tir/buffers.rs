@@ -4,6 +4,7 @@ use super::TirEval;
 use crate::script::{
     args::{Arg, Args},
     context::Read,
+    suggest,
     value::{Index, Value},
 };
 use hammock_ir::{
@@ -11,7 +12,7 @@ use hammock_ir::{
     prim::{PrimKind, PrimType, Var},
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
 };
-use hammock_syntax::codes;
+use hammock_syntax::{Diagnostic, codes};
 
 /// The arguments that every kind of buffer takes, in order.
 struct Spec {
@@ -55,14 +56,23 @@ impl Spec {
     }
 }
 
+/// Where memory lies, before the first point.
+const SCOPES: [&str; 9] = ["global", "shared", "local", "warp", "wmma", "mma", "texture", "metal", "tmem"];
+
 impl TirEval<'_, '_> {
     fn build(&mut self, spec: Spec, args: Args, name: Name, default_scope: &str) -> Read<Buffer> {
-        let span = args.span;
+        let (span, args_callee) = (args.span, args.callee.clone());
         args.finish(self.cx)?;
         let Some(shape) = spec.shape else {
-            return Err(self.cx.error(codes::WRONG_ARGUMENTS, span, "the buffer needs a shape", ""));
+            let message = format!("`{}` needs a shape", args_callee);
+            return Err(self.cx.error(codes::WRONG_ARGUMENTS, span, message, "such as `(16, 4)`"));
         };
+        let shape_span = shape.span;
         let shape = self.sizes(&shape, DType::INT32)?;
+        if let Some(size) = shape.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0) {
+            let message = format!("a dimension cannot be negative, but one is {size}");
+            return Err(self.cx.error(codes::BAD_TYPE, shape_span, message, ""));
+        }
         let index = shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;
         let strides = spec.strides.map_or(Ok(Vec::new()), |arg| self.sizes(&arg, index))?;
@@ -79,7 +89,7 @@ impl TirEval<'_, '_> {
             (None, None) if offset_factor != 0 => Some(Var::new("elem_offset", index).expr()),
             (None, None) => None,
         };
-        let scope = spec.scope.map_or(Ok(default_scope.into()), |arg| self.to_str(&arg))?;
+        let scope = spec.scope.map_or(Ok(default_scope.into()), |arg| self.to_scope(&arg))?;
         let align = spec.align.map_or(Ok(0), |arg| self.to_int(&arg))?.max(0);
         let axis_separators = spec.axis_separators.map_or(Ok(Vec::new()), |arg| self.to_ints(&arg))?;
         let layout = spec.layout.map_or(Ok(None), |arg| self.layout(&arg))?;
@@ -104,6 +114,20 @@ impl TirEval<'_, '_> {
             axis_separators,
             layout,
         }))
+    }
+
+    /// Where memory lies: `"global"`, `"shared.dyn"`. Targets have scopes of their own; a misspelt one is refused.
+    fn to_scope(&mut self, arg: &Arg) -> Read<Name> {
+        let scope = self.to_str(arg)?;
+        let root = scope.split('.').next().unwrap_or(&scope);
+        match suggest::nearest(root, SCOPES).filter(|_| !SCOPES.contains(&root)) {
+            None => Ok(scope),
+            Some(near) => {
+                let diagnostic = Diagnostic::error(codes::WRONG_VALUE, format!("there is no scope `{scope}`"));
+                let help = format!("did you mean `{near}{}`?", &scope[root.len()..]);
+                Err(self.cx.report(diagnostic.label(arg.span, "").help(help)))
+            }
+        }
     }
 
     /// Sizes or strides; those in quotes may name new variables.
@@ -167,6 +191,9 @@ impl TirEval<'_, '_> {
             && let PrimKind::Var(handle) = e.kind()
         {
             let handle = handle.clone();
+            if !handle.dtype().is_handle() {
+                return Err(self.expected(&source, "a parameter of type `T.handle`"));
+            }
             let buffer = self.build(spec, args, name, "global")?;
             if !self.match_param(&handle, &buffer) {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));

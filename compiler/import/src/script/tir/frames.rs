@@ -100,7 +100,7 @@ impl TirEval<'_, '_> {
                 None => return Err(self.expected(&thread, "a thread axis")),
             },
             _ => {
-                let tag = self.to_str(&thread)?;
+                let tag = self.to_thread(&thread)?;
                 let name = self.name_for(&tag.replace('.', "_"));
                 IterVar { var: Var::new(name, extent.dtype()), dom: None, kind: IterKind::ThreadIndex, thread: tag }
             }
@@ -116,12 +116,23 @@ impl TirEval<'_, '_> {
         let tag = args.need(self.cx, "thread_tag")?;
         let dtype = args.take("dtype");
         args.finish(self.cx)?;
-        let tag = self.to_str(&tag)?;
+        let tag = self.to_thread(&tag)?;
         let dtype = dtype.map_or(Ok(DType::INT32), |arg| self.to_dtype(&arg))?;
         let var = Var::new(self.name_for(&tag.replace('.', "_")), dtype);
         let axis = IterVar { var, dom: None, kind: IterKind::ThreadIndex, thread: tag };
         self.dialect.threads.push(axis.clone());
         Ok(Value::IterVar(Arc::new(axis)))
+    }
+
+    /// The name of a thread axis: `"threadIdx.x"`.
+    pub(super) fn to_thread(&mut self, arg: &Arg) -> Read<Name> {
+        let tag = self.to_str(arg)?;
+        let axis = tag.strip_prefix("threadIdx.").or_else(|| tag.strip_prefix("blockIdx."));
+        if axis.is_none_or(|axis| matches!(axis, "x" | "y" | "z")) {
+            return Ok(tag);
+        }
+        let message = format!("there is no thread axis `{tag}`");
+        Err(self.cx.error(codes::WRONG_VALUE, arg.span, message, "the axes are x, y and z"))
     }
 
     /// `T.hint("message", key=value)`

@@ -154,6 +154,11 @@ impl TirEval<'_, '_> {
         let (param, value) = match ty? {
             Arg { value: Value::Buffer(buffer), .. } => (Param::buffer(buffer.clone()), Value::Buffer(buffer)),
             ty => {
+                if matches!(ty.value, Value::Type(_)) {
+                    let message = "a kernel takes buffers, handles and scalars";
+                    let label = "write `T.Buffer((16,), \"float32\")`, `T.handle` or `T.int64`";
+                    return Err(self.cx.error(codes::BAD_FUNCTION, ty.span, message, label));
+                }
                 let ty = self.to_prim_type(&ty)?;
                 let var = self.scalar_param(&name, ty);
                 (Param::scalar(var.clone()), Value::Scalar(var.expr()))

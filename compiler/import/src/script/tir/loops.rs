@@ -2,10 +2,12 @@
 
 use super::TirEval;
 use crate::script::{
-    args::{Arg, Args},
+    args::{Arg, Args, count, list},
     context::Read,
     namespace::Space,
     operators,
+    scope::Gone,
+    suggest,
     value::Value,
 };
 use hammock_ir::{
@@ -14,10 +16,13 @@ use hammock_ir::{
     tir::{ForKind, Loop, Stmt, StmtKind},
 };
 use hammock_syntax::{
-    Span,
+    Diagnostic, Span,
     ast::{self, Expr, ExprKind},
     codes,
 };
+
+/// Functions of `T` that make loops.
+const LOOPS: [&str; 6] = ["serial", "grid", "parallel", "vectorized", "unroll", "thread_binding"];
 
 /// A loop's bounds and kind, before it has a variable.
 struct Bounds {
@@ -42,7 +47,7 @@ impl TirEval<'_, '_> {
         }
         self.define_loops(&each.target, &vars);
         let body = self.block_of(&each.body);
-        self.scope.pop();
+        self.scope.pop(Gone::Kernel);
         for var in &vars {
             self.dialect.loops.remove(var);
         }
@@ -71,8 +76,9 @@ impl TirEval<'_, '_> {
         if names.len() == loops {
             return Ok(names);
         }
-        let message = format!("{loops} loops need {loops} names");
-        Err(self.cx.error(codes::BAD_BINDING, target.span, message, ""))
+        let message = format!("{} need as many names", count(loops, "loop", "loops"));
+        let label = format!("{} here", count(names.len(), "name", "names"));
+        Err(self.cx.error(codes::BAD_BINDING, target.span, message, label))
     }
 
     fn define_loops(&mut self, target: &Expr, vars: &[Var]) {
@@ -101,21 +107,37 @@ impl TirEval<'_, '_> {
     }
 
     fn no_loop(&mut self, iter: &Expr) -> crate::script::context::Reported {
-        let label =
-            "loops are `range`, `T.serial`, `T.grid`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding`";
-        self.cx.error(codes::MEANINGLESS_SYNTAX, iter.span, "this cannot be looped over", label)
+        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this cannot be looped over");
+        let called = self.callee_of(iter).map(|(path, call)| (path, call.func.span));
+        let near = called.as_ref().and_then(|(path, _)| suggest::nearest(&path.name, LOOPS));
+        let span = called.as_ref().map_or(iter.span, |(_, span)| *span);
+        self.cx.report(match near {
+            Some(near) => diagnostic.label(span, "").help(format!("did you mean `T.{near}`?")),
+            None => diagnostic.label(span, "").help(format!("loops are over `range` and, of `T`, {}", list(&LOOPS))),
+        })
     }
 
     /// First value and extent from begin and end; one alone is the end.
     fn span_of(&mut self, start: Arg, stop: Option<Arg>) -> Read<(PrimExpr, PrimExpr)> {
         let Some(stop) = stop else {
-            let extent = self.to_scalar(&start)?;
+            let extent = self.bound(&start)?;
             return Ok((PrimExpr::int(0, extent.dtype()), extent));
         };
         let span = stop.span;
+        self.bound(&start)?;
+        self.bound(&stop)?;
         let (min, end) = self.scalar_pair(&start, &stop)?;
         let extent = self.difference(end, &min, span)?;
         operators::same_type(min, extent).map_err(|why| self.cx.error(codes::SCALAR_MISMATCH, span, why, ""))
+    }
+
+    fn bound(&mut self, arg: &Arg) -> Read<PrimExpr> {
+        let bound = self.to_scalar(arg)?;
+        if bound.dtype().is_floating() {
+            let message = format!("the bounds of a loop are integers, not {}", bound.dtype());
+            return Err(self.cx.error(codes::KERNEL_STRUCTURE, arg.span, message, ""));
+        }
+        Ok(bound)
     }
 
     fn range_loop(&mut self, mut args: Args) -> Read<Bounds> {
@@ -178,10 +200,11 @@ impl TirEval<'_, '_> {
         let annotations = args.keyword("annotations");
         args.finish(self.cx)?;
         let (stop, thread) = match (stop, thread) {
-            (Some(Arg { value: Value::Str(tag), .. }), None) => (None, tag),
-            (stop, Some(thread)) => (stop, self.to_str(&thread)?),
+            (Some(tag @ Arg { value: Value::Str(_), .. }), None) => (None, tag),
+            (stop, Some(thread)) => (stop, thread),
             _ => return Err(self.expected(&start, "a thread axis beside it, such as \"threadIdx.x\"")),
         };
+        let thread = self.to_thread(&thread)?;
         let annotations = annotations.map_or(Ok(Attrs::new()), |arg| self.to_attrs(&arg))?;
         let stop = stop.filter(|arg| !matches!(arg.value, Value::None));
         self.loop_of(ForKind::ThreadBinding(thread), start, stop, None, annotations, None)

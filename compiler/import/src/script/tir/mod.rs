@@ -115,6 +115,10 @@ impl Dialect for Tir {
         Ok(None)
     }
 
+    fn namesake(name: &str) -> Option<String> {
+        crate::script::intrinsics::is_known(name).then(|| format!("T.{name}"))
+    }
+
     fn scalar(_: &mut TirEval, value: &Value) -> Option<PrimExpr> {
         match value {
             Value::Buffer(buffer) if buffer.is_local_scalar() => Some(access::load_scalar(buffer)),

@@ -1,7 +1,7 @@
 //! Scopes of statements, and the parts of blocks.
 
 use super::{TirEval, frames};
-use crate::script::context::Read;
+use crate::script::{context::Read, scope::Gone};
 use hammock_ir::{
     Attrs, PrimExpr,
     tir::{Block, BlockAxis, Buffer, MatchBuffer, Region, Stmt},
@@ -48,7 +48,7 @@ impl TirEval<'_, '_> {
         let result = read(self);
         let body = self.close_scope();
         (self.dialect.out, self.dialect.open) = outer;
-        self.scope.pop();
+        self.scope.pop(Gone::Kernel);
         result.map(|()| body)
     }
 

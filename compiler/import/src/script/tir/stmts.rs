@@ -2,9 +2,10 @@
 
 use super::TirEval;
 use crate::script::{
-    args::{Arg, Args},
+    args::{Arg, Args, list},
     context::{Read, Reported},
     namespace::{Path, Space},
+    suggest,
     value::Value,
 };
 use hammock_ir::{
@@ -13,10 +14,13 @@ use hammock_ir::{
     tir::StmtKind,
 };
 use hammock_syntax::{
-    Span,
+    Diagnostic, Span,
     ast::{self, Expr, ExprKind},
     codes,
 };
+
+/// Functions of `T` that stand after `with`.
+const CONTEXTS: [&str; 5] = ["sblock", "init", "attr", "launch_thread", "hint"];
 
 impl TirEval<'_, '_> {
     /// Reads statements in order. One that has an error is left out, and reading goes on.
@@ -83,6 +87,7 @@ impl TirEval<'_, '_> {
     }
 
     fn expression(&mut self, e: &Expr) -> Read<()> {
+        self.no_comparison(e)?;
         let arg = self.arg(e)?;
         match &arg.value {
             // A docstring, or a declaration that is a statement by itself.
@@ -135,8 +140,14 @@ impl TirEval<'_, '_> {
     }
 
     fn no_context(&mut self, context: &Expr) -> Reported {
-        let label = "known are `T.sblock`, `T.init`, `T.attr`, `T.launch_thread`, `T.hint`";
-        self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, "this cannot stand after `with`", label)
+        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this cannot stand after `with`");
+        let called = self.callee_of(context).map(|(path, call)| (path, call.func.span));
+        let near = called.as_ref().and_then(|(path, _)| suggest::nearest(&path.name, CONTEXTS));
+        let diagnostic = diagnostic.label(called.as_ref().map_or(context.span, |(_, span)| *span), "");
+        self.cx.report(match near {
+            Some(near) => diagnostic.help(format!("did you mean `T.{near}`?")),
+            None => diagnostic.help(format!("what can stand there is, of `T`, {}", list(&CONTEXTS))),
+        })
     }
 
     /// Opens what stands after `with`, under the name after `as`.

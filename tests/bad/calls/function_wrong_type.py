@@ -1,0 +1,14 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def helper(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((4, 4), dtype="float32")):
+        cls = Module
+        y = cls.helper(x)
+        return y

@@ -1,0 +1,14 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32"), c: R.Tensor((), dtype="bool")):
+        with R.dataflow():
+            if c:
+                y = R.exp(x)
+            else:
+                y = x
+            R.output(y)
+        return y

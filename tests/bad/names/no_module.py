@@ -1,0 +1,2 @@
+# from tvm.script import ir as I
+x = 1

@@ -1,0 +1,7 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")):
+        return x

@@ -1,0 +1,9 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 8), dtype="float32"), y: R.Tensor((4,), dtype="float32")):
+        z = R.nn.layer_norm(x, y, y, axes=[-1], epsilon=1e-05)
+        return z

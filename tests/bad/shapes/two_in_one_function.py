@@ -1,0 +1,11 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), dtype="float32")):
+        y = R.reshape(x, R.shape([4, 2]))
+        z = R.sum(x, axis=[5])
+        w = R.matmul(x, x)
+        return w

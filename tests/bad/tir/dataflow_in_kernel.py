@@ -1,0 +1,10 @@
+# from tvm.script import ir as I
+# from tvm.script import tirx as T
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        with R.dataflow():
+            B[0, 0] = A[0, 0]

@@ -1,0 +1,9 @@
+# from tvm.script import ir as I
+# from tvm.script import tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        with T.init():
+            B[0, 0] = T.float32(0.0)
