@@ -7,9 +7,9 @@ mod operands;
 
 pub use operands::is_absent;
 
-use crate::op::Op;
+use crate::{dims, op::Op};
 use hammock_ir::{
-    Module,
+    Module, Type,
     relax::{Call, Function, InferError},
 };
 use std::fmt::Display;
@@ -28,6 +28,14 @@ pub struct CallContext<'a> {
 }
 
 impl CallContext<'_> {
+    /// The type of the call's result, its dimensions in their simplest form.
+    ///
+    /// # Errors
+    /// When operands or attributes break the operator's rule.
+    pub fn result_ty(&self) -> Result<Type, InferError> {
+        Ok((self.op.infer)(self)?.map_exprs(&mut dims::simplify))
+    }
+
     /// An error about the call as a whole: "`R.sum`: …".
     pub fn error(&self, message: impl Display) -> InferError {
         InferError::new(format!("`R.{}`: {message}", self.op.name))

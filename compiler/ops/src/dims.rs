@@ -2,14 +2,29 @@
 
 use hammock_ir::{
     PrimExpr,
+    arith::Analyzer,
     prim::{BinaryOp, PrimKind},
 };
 
-/// Whether two dimensions are the same number: `None` when that depends on symbolic values.
+/// Whether two dimensions are the same number: `None` when that depends on symbolic values, which are zero or more.
 pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     match (a.as_int(), b.as_int()) {
-        (Some(a), Some(b)) => Some(a == b),
-        _ => same(a, b).then_some(true),
+        (Some(a), Some(b)) => return Some(a == b),
+        _ if same(a, b) => return Some(true),
+        _ => {}
+    }
+    let analyzer = Analyzer::for_shapes();
+    if analyzer.prove_eq(a, b) {
+        return Some(true);
+    }
+    analyzer.prove_ne(a, b).then_some(false)
+}
+
+/// A dimension in its simplest form.
+pub fn simplify(dim: &PrimExpr) -> PrimExpr {
+    match dim.kind() {
+        PrimKind::Int(_) | PrimKind::Var(_) => dim.clone(),
+        _ => Analyzer::for_shapes().simplify(dim),
     }
 }
 

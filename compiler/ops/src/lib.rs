@@ -16,6 +16,7 @@ pub mod dims;
 pub mod families;
 pub mod legalize;
 pub mod op;
+mod param;
 pub mod rules;
 mod table;
 mod text;

@@ -15,9 +15,11 @@ use crate::{
     legalize::{DecomposeFn, Emit, Legalized, TirFn},
 };
 use hammock_ir::{
-    AttrValue, Attrs, PrimExpr, Type,
+    AttrValue, Attrs, Type,
     relax::{Call, InferError, Operand},
 };
+
+pub use crate::param::{AttrKind, OperandKind, Param, ParamKind};
 
 /// A type rule: the type of a call's result, from the types of its operands and its attributes.
 pub type InferFn = Box<dyn Fn(&CallContext) -> Result<Type, InferError> + Send + Sync>;
@@ -49,91 +51,8 @@ pub struct Op {
     pub infer: InferFn,
     /// How it is computed.
     pub lowering: Lowering,
-    /// Whether it is only a way of writing: the importer puts its decomposition in its place, and no pass meets it.
-    pub composite: bool,
     /// What the importer puts written calls through once operands have types.
     pub resolve: Option<ResolveFn>,
-}
-
-/// One parameter of an operator.
-#[derive(Clone, Debug)]
-pub struct Param {
-    /// Its name, usable as a keyword.
-    pub name: &'static str,
-    /// What may be given for it.
-    pub kind: ParamKind,
-    /// What it is when nothing is given; `None` makes it required. An operand whose default is `AttrValue::None` may
-    /// be absent: the call then ends before it, or holds an empty tuple when other operands follow.
-    pub default: Option<AttrValue>,
-}
-
-/// Whether a parameter is computed with or known when compiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamKind {
-    /// An operand: a value at run time.
-    Operand(OperandKind),
-    /// An attribute: part of the program.
-    Attr(AttrKind),
-}
-
-/// What an operand may be. The importer converts what the text gives: numbers to scalars, lists to shapes or tuples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperandKind {
-    /// A tensor (or, for arithmetic, a scalar, which becomes a constant of the other operand's dtype).
-    Tensor,
-    /// A tensor that may be left out or `None`.
-    OptionalTensor,
-    /// A tuple of tensors, or a list of them.
-    Tensors,
-    /// A shape: `R.shape([…])`, a variable of that type, or a list of dimensions.
-    Shape,
-    /// A scalar: a number or symbolic expression, int64 when plain.
-    Prim,
-    /// A tuple of scalars (`(0, 1)`); lists and shapes are converted.
-    Prims,
-    /// A string.
-    Str,
-    /// A dtype.
-    DType,
-    /// A function of the module, or an external one.
-    Function,
-    /// Anything.
-    Any,
-    /// Any number of operands of any kind; only as the last operand.
-    Variadic,
-}
-
-/// What an attribute may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttrKind {
-    /// An integer.
-    Int,
-    /// An integer or `None`.
-    OptionalInt,
-    /// A float (integers are converted).
-    Float,
-    /// A float or `None`.
-    OptionalFloat,
-    /// `True` or `False`.
-    Bool,
-    /// A string.
-    Str,
-    /// A string or `None`.
-    OptionalStr,
-    /// A dtype, written as a string; `None` or `""` is void.
-    DType,
-    /// A list of integers; one integer is a list of one.
-    Ints,
-    /// A list of integers or `None`.
-    OptionalInts,
-    /// A list of floats.
-    Floats,
-    /// An index map (or a lambda, which becomes one).
-    IndexMap,
-    /// A virtual device.
-    VDevice,
-    /// Anything.
-    Any,
 }
 
 /// How an operator is computed.
@@ -149,7 +68,7 @@ pub enum Lowering {
 }
 
 impl Op {
-    /// An operator without parameters. It is pure, of any type, and nothing is known of how it is computed.
+    /// An operator without parameters. It is pure; its type rule and how it is computed must be set.
     pub fn new(name: &'static str) -> Self {
         Op {
             name,
@@ -158,9 +77,8 @@ impl Op {
             attr_order: None,
             pure: true,
             complete: None,
-            infer: Box::new(|_| Ok(Type::Any)),
+            infer: Box::new(|cx| Err(cx.error("has no type rule"))),
             lowering: Lowering::Structural(""),
-            composite: false,
             resolve: None,
         }
     }
@@ -220,12 +138,6 @@ impl Op {
     /// is left as it is, for the type rule to refuse.
     pub fn complete(mut self, complete: impl Fn(&mut Call) + Send + Sync + 'static) -> Self {
         self.complete = Some(Box::new(complete));
-        self
-    }
-
-    /// Says that it is only a way of writing.
-    pub fn composite(mut self) -> Self {
-        self.composite = true;
         self
     }
 
@@ -307,20 +219,7 @@ impl Op {
         let rest: Vec<&Param> = self.operands().skip(args.len()).collect();
         let last = rest.iter().rposition(|p| p.default.as_ref().is_some_and(|d| !d.is_none()));
         let rest = &rest[..last.map_or(0, |last| last + 1)];
-        args.extend(rest.iter().map(|p| p.default.as_ref().map_or(Operand::Tuple(Vec::new()), default_operand)));
+        args.extend(rest.iter().map(|p| p.default_operand()));
         args
-    }
-}
-
-/// The operand that a default stands for; the empty tuple for none.
-fn default_operand(default: &AttrValue) -> Operand {
-    match default {
-        AttrValue::Bool(v) => Operand::Prim(PrimExpr::bool(*v)),
-        AttrValue::Int(v) => Operand::int(*v),
-        AttrValue::Expr(e) => Operand::Prim(e.clone()),
-        AttrValue::Str(s) => Operand::Str(s.clone()),
-        AttrValue::DType(t) => Operand::DType(*t),
-        AttrValue::None => Operand::Tuple(Vec::new()),
-        other => Operand::Opaque(Box::new(other.clone())),
     }
 }

@@ -62,7 +62,7 @@ impl OpTable for Table {
     fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError> {
         let Callee::Op(name) = &call.callee else { return infer_call(module, function, call) };
         match lookup(name) {
-            Some(op) => (op.infer)(&CallContext { module, function, op, call }),
+            Some(op) => CallContext { module, function, op, call }.result_ty(),
             None => Err(InferError::new(format!("there is no operator `R.{name}`"))),
         }
     }

@@ -1,10 +1,6 @@
 //! Types and dimensions in the words of messages.
 
-use hammock_ir::{
-    PrimExpr, TensorShape, TensorType, Type,
-    prim::{BinaryOp, PrimKind},
-    types::ShapeType,
-};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, Type, print};
 
 /// What kind of thing a type is: `a tensor`, `a tuple`.
 pub fn kind_text(ty: &Type) -> &'static str {
@@ -20,15 +16,11 @@ pub fn kind_text(ty: &Type) -> &'static str {
     }
 }
 
-/// A type: its kind and what is known of it.
+/// A type: its kind and how it is written.
 pub fn type_text(ty: &Type) -> String {
-    let kind = kind_text(ty);
     match ty {
-        Type::Prim(dtype) => format!("{kind} of {dtype}"),
-        Type::Shape(ShapeType::Known(dims)) => format!("{kind} {}", dims_text(dims)),
-        Type::Tensor(t) => format!("{kind} of shape {}", shape_text(t)),
-        Type::Tuple(members) => format!("{kind} of {} members", members.len()),
-        _ => kind.to_owned(),
+        Type::Any | Type::String | Type::Callable(_) => kind_text(ty).to_owned(),
+        _ => format!("{} ({})", kind_text(ty), print::type_text(ty)),
     }
 }
 
@@ -50,25 +42,5 @@ pub fn dims_text(dims: &[PrimExpr]) -> String {
 
 /// One dimension: `n * 2`.
 pub fn dim_text(dim: &PrimExpr) -> String {
-    match dim.kind() {
-        PrimKind::Int(v) => v.to_string(),
-        PrimKind::Var(v) => v.name().to_string(),
-        PrimKind::Binary(op, a, b) => binary_text(*op, &dim_text(a), &dim_text(b)),
-        PrimKind::Cast(e) => dim_text(e),
-        _ => "…".to_owned(),
-    }
-}
-
-fn binary_text(op: BinaryOp, a: &str, b: &str) -> String {
-    let infix = match op {
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::FloorDiv => "//",
-        BinaryOp::FloorMod => "%",
-        BinaryOp::Min => return format!("min({a}, {b})"),
-        BinaryOp::Max => return format!("max({a}, {b})"),
-        _ => return "…".to_owned(),
-    };
-    format!("({a} {infix} {b})")
+    print::dim_text(dim)
 }

@@ -12,7 +12,7 @@ use hammock_ir::{
 };
 use hammock_ops::{
     CallContext, Lowering, Op, Table,
-    legalize::{Emit, Legalized, spread_tuples},
+    legalize::{Emit, Legalized, is_written_out, write_out},
     lookup,
 };
 use hammock_syntax::{Diagnostic, codes};
@@ -82,7 +82,7 @@ impl Legalizer<'_> {
         let Value::Call(call) = &binding.value else { return Ok(None) };
         match &op.lowering {
             Lowering::Tir(build) => {
-                let call = self.with_tuples_spread(op, call)?;
+                let call = self.written_out(op, call)?;
                 let context = CallContext { module: self.module, function: self.function, op, call: &call };
                 let Legalized { name, func, args, out_ty } = build(&context)?;
                 let name = self.made.share(self.module, &name, func);
@@ -97,13 +97,13 @@ impl Legalizer<'_> {
         }
     }
 
-    fn with_tuples_spread(&mut self, op: &'static Op, call: &Call) -> Result<Call, InferError> {
-        let is_tuple = |o: &Operand| matches!(o, Operand::Var(v) if self.function.ty(*v).as_tuple().is_some());
-        if call.args.iter().any(is_tuple) {
-            self.detached(op, call, |context, this| spread_tuples(context, this))
-        } else {
-            Ok(call.clone())
+    /// The call with tuples as their members and sizes by name, as kernels need them.
+    fn written_out(&mut self, op: &'static Op, call: &Call) -> Result<Call, InferError> {
+        let context = CallContext { module: self.module, function: self.function, op, call };
+        if is_written_out(&context) {
+            return Ok(call.clone());
         }
+        self.detached(op, call, |context, this| write_out(context, this))
     }
 
     /// Calls `f` with the function as it is now, while it emits bindings into the function. The context's module has
@@ -156,7 +156,8 @@ impl Emit for Legalizer<'_> {
                 Some(fields) if *i < fields.len() => fields[*i].clone(),
                 _ => return Err(InferError::new("a member of something that is not such a tuple")),
             },
-            _ => return Err(InferError::new("a decomposition binds calls and operands only")),
+            Value::MatchCast(_, ty) => ty.clone(),
+            _ => return Err(InferError::new("a decomposition binds calls, operands and casts only")),
         };
         let var = self.function.new_var("lv", ty, self.out.dataflow, self.span);
         self.binding(Binding { var, value, span: self.span }).map_err(|d| InferError::new(d.message))?;

@@ -114,8 +114,8 @@ fn elementwise(cx: &CallContext, f: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr)
     let mut b = Builder::new(cx, cx.op.name)?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
     let (x, y) = (adopt(&x, &y), adopt(&y, &x));
-    let out = b.output(&format!("T_{}", cx.op.name))?;
-    b.compute(&out, |i| f(x.broadcast(i), y.broadcast(i)));
+    let out = b.broadcast_output(&format!("T_{}", cx.op.name), &["x1", "x2"])?;
+    b.compute(&out, |i| f(x.broadcast_to(i, &out.shape), y.broadcast_to(i, &out.shape)));
     Ok(b.finish())
 }
 

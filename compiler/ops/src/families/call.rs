@@ -77,7 +77,10 @@ fn packed() -> Vec<Op> {
             .infer(returned)
             .structural("RemovePurityChecking makes it a plain call"),
         Op::new("call_inplace_packed")
-            .doc("Calls a runtime function that may change the arguments at `inplace_indices`, which nothing uses later.")
+            .doc(
+                "Calls a runtime function that may change the arguments at `inplace_indices`, which nothing uses \
+                 later.",
+            )
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Variadic)
             .required("inplace_indices", AttrKind::Ints)
@@ -99,6 +102,7 @@ fn closures() -> Vec<Op> {
             .doc("A function with its last arguments bound.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
+            .infer(|_| Ok(Type::Any))
             .structural("LowerRuntimeBuiltin"),
         Op::new("invoke_closure")
             .doc("Calls a closure.")
@@ -113,7 +117,10 @@ fn closures() -> Vec<Op> {
             .operand("args", OperandKind::Any)
             .infer(returned)
             .structural("RemovePurityChecking makes it `R.invoke_closure`"),
-        Op::new("null_value").doc("Nothing: what stands for an object that is not there.").structural(CODE),
+        Op::new("null_value")
+            .doc("Nothing: what stands for an object that is not there.")
+            .infer(|_| Ok(Type::Any))
+            .structural(CODE),
     ]
 }
 

@@ -19,7 +19,10 @@ pub fn ops() -> Vec<Op> {
 
 fn matmul() -> Op {
     Op::new("matmul")
-        .doc("The product of matrices in the last two dimensions; those before broadcast. Vectors are rows on the left, columns on the right.")
+        .doc(
+            "The product of matrices in the last two dimensions; those before broadcast. Vectors are rows on the \
+             left, columns on the right.",
+        )
         .tensor("x1")
         .tensor("x2")
         .attr("out_dtype", AttrKind::DType, NONE)
@@ -29,21 +32,29 @@ fn matmul() -> Op {
 
 /// The type of a product: `(…, m, k)` by `(…, k, n)` is `(…, m, n)`; a vector's own dimension vanishes.
 fn matmul_type(cx: &CallContext) -> Inferred {
-    let (a, b) = (cx.tensor("x1")?, cx.tensor("x2")?);
+    Ok(product_type(cx, ("x1", cx.tensor("x1")?), ("x2", cx.tensor("x2")?))?.into())
+}
+
+/// The type of the product of two named operands.
+fn product_type(cx: &CallContext, a: (&str, TensorType), b: (&str, TensorType)) -> Result<TensorType, InferError> {
     let dtype = match cx.dtype("out_dtype")? {
         Some(t) => Some(t),
-        None => common_dtype(cx, ("x1", &a), ("x2", &b))?,
+        None => common_dtype(cx, (a.0, &a.1), (b.0, &b.1))?,
     };
-    let vdevice = common_vdevice(cx, [&a, &b])?;
-    for (param, t) in [("x1", &a), ("x2", &b)] {
+    let vdevice = common_vdevice(cx, [&a.1, &b.1])?;
+    for (param, t) in [&a, &b] {
         if t.ndim() == Some(0) {
             return Err(cx.error_at(param, format_args!("`{param}` must have at least one dimension")));
         }
     }
-    Ok(TensorType { shape: matmul_shape(cx, &a, &b)?, dtype, vdevice }.into())
+    Ok(TensorType { shape: matmul_shape(cx, (a.0, &a.1), (b.0, &b.1))?, dtype, vdevice })
 }
 
-fn matmul_shape(cx: &CallContext, a: &TensorType, b: &TensorType) -> Result<TensorShape, InferError> {
+fn matmul_shape(
+    cx: &CallContext,
+    (a_name, a): (&str, &TensorType),
+    (b_name, b): (&str, &TensorType),
+) -> Result<TensorShape, InferError> {
     let (Some(a_rank), Some(b_rank)) = (a.ndim(), b.ndim()) else { return Ok(TensorShape::Unknown) };
     let rank = match (a_rank, b_rank) {
         (1, 1) => 0,
@@ -54,29 +65,25 @@ fn matmul_shape(cx: &CallContext, a: &TensorType, b: &TensorType) -> Result<Tens
     let (a_batch, a_own) = a_dims.split_at(a_rank.saturating_sub(2));
     let (b_batch, b_own) = b_dims.split_at(b_rank.saturating_sub(2));
     if dims::equal(&a_own[a_own.len() - 1], &b_own[0]) == Some(false) {
-        let shapes = format!("`x1` of shape {} and `x2` of shape {}", shape_text(a), shape_text(b));
-        return Err(cx
-            .error_at(
-                "x2",
-                format_args!(
-                    "{shapes} do not multiply: the last axis of `x1` must be as long as the {} of `x2`",
-                    if b_rank == 1 { "axis" } else { "second last" }
-                ),
-            )
-            .help("transpose one with R.permute_dims"));
+        let (x, y) = (shape_text(a), shape_text(b));
+        let text = format_args!("`{a_name}` of shape {x} and `{b_name}` of shape {y} do not multiply: {LENGTHS}");
+        return Err(cx.error_at(b_name, text).help("transpose one with R.permute_dims"));
     }
     let batch = |dims: &[PrimExpr]| TensorType { shape: TensorShape::Known(dims.into()), ..a.clone() };
-    let TensorShape::Known(batch) = broadcast_shapes(cx, &[("x1", &batch(a_batch)), ("x2", &batch(b_batch))])? else {
-        return Ok(TensorShape::Rank(rank));
-    };
+    let batch = broadcast_shapes(cx, &[(a_name, &batch(a_batch)), (b_name, &batch(b_batch))])?;
+    let TensorShape::Known(batch) = batch else { return Ok(TensorShape::Rank(rank)) };
     Ok(TensorShape::Known(batch.iter().chain(&a_own[..a_own.len() - 1]).chain(&b_own[1..]).cloned().collect()))
 }
+
+const LENGTHS: &str = "the last axis of the first must be as long as the matching one of the second";
 
 fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "matmul")?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
     let out = b.output("matmul")?;
     let depth = x.shape()[x.ndim() - 1].clone();
+    let other = y.shape()[y.ndim().saturating_sub(2)].clone();
+    b.require_equal(&depth, &other, LENGTHS);
     b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
         let (left, right) = matmul_indices(&x, &y, i, &k[0]);
         let wide = accumulator(out.dtype);
@@ -113,12 +120,7 @@ fn linear() -> Op {
         .tensor("weight")
         .operand_or("bias", OperandKind::OptionalTensor, NONE)
         .attr("out_dtype", AttrKind::DType, NONE)
-        .composite()
-        .infer(|cx| {
-            let (data, weight) = (cx.tensor("data")?, cx.tensor("weight")?);
-            let dtype = cx.dtype("out_dtype")?.or(common_dtype(cx, ("data", &data), ("weight", &weight))?);
-            Ok(TensorType { shape: TensorShape::Unknown, dtype, vdevice: data.vdevice }.into())
-        })
+        .infer(linear_type)
         .decompose(|cx, emit| {
             let operand = |param| cx.operand(param).cloned();
             let weight = emit.op("permute_dims", vec![operand("weight")?], [])?;
@@ -129,6 +131,20 @@ fn linear() -> Op {
                 None => Ok(product),
             }
         })
+}
+
+fn linear_type(cx: &CallContext) -> Inferred {
+    let data = cx.tensor("data")?;
+    let mut weight = cx.tensor("weight")?;
+    if let TensorShape::Known(dims) = &weight.shape {
+        weight.shape = TensorShape::Known(dims.iter().rev().cloned().collect());
+    }
+    let product = product_type(cx, ("data", data), ("weight", weight))?;
+    let Some(bias) = cx.optional_tensor("bias")? else { return Ok(product.into()) };
+    let dtype = common_dtype(cx, ("data", &product), ("bias", &bias))?;
+    let vdevice = common_vdevice(cx, [&product, &bias])?;
+    let shape = broadcast_shapes(cx, &[("data", &product), ("bias", &bias)])?;
+    Ok(TensorType { shape, dtype, vdevice }.into())
 }
 
 fn outer() -> Op {

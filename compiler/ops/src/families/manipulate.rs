@@ -106,7 +106,10 @@ fn without(all: &[PrimExpr], axes: &[usize]) -> Vec<PrimExpr> {
 
 fn squeeze() -> Op {
     Op::new("squeeze")
-        .doc("Without axes of size 1: those given (other sizes are kept), or all. A symbolic size that is given must be 1.")
+        .doc(
+            "Without axes of size 1: those given (other sizes are kept), or all. A symbolic size that is given must \
+             be 1.",
+        )
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
         .infer(|cx| {
@@ -117,7 +120,8 @@ fn squeeze() -> Op {
                 let shape = ndim.map_or(TensorShape::Unknown, TensorShape::Rank);
                 return Ok(TensorType { shape, ..x }.into());
             };
-            let shape = squeezed(cx, dims)?.map_or(TensorShape::Unknown, |axes| TensorShape::Known(without(dims, &axes).into()));
+            let shape = squeezed(cx, dims)?
+                .map_or(TensorShape::Unknown, |axes| TensorShape::Known(without(dims, &axes).into()));
             Ok(TensorType { shape, ..x }.into())
         })
         .legalize(|cx| {
@@ -160,7 +164,8 @@ fn broadcast_to() -> Op {
             let mut b = Builder::new(cx, "broadcast_to")?;
             let x = b.input("x")?;
             let out = b.output("T_broadcast_to")?;
-            b.compute(&out, |i| x.broadcast(i));
+            b.require_broadcast(x.shape(), &out.shape, "`x` does not broadcast to `shape`");
+            b.compute(&out, |i| x.broadcast_to(i, &out.shape));
             Ok(b.finish())
         })
 }
@@ -222,22 +227,54 @@ fn collapse_sum_to() -> Op {
         .legalize(collapse_sum)
 }
 
-/// Sums over leading axes, and over those that the result has at size 1.
+/// Sums over leading axes, and over those that the result has at size 1. Where that depends on symbolic sizes, the axis
+/// is summed over its whole length or over one element.
 fn collapse_sum(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "collapse_sum")?;
     let x = b.input("data")?;
     let out = b.output("T_collapse_sum")?;
+    b.require_broadcast(&out.shape, x.shape(), "`data` does not collapse to that shape");
     let lead = x.ndim() - out.ndim();
-    let folds = |axis: usize| axis < lead || (dims::is(&out.shape[axis - lead], 1) && !dims::is(&x.shape()[axis], 1));
-    let axes: Vec<usize> = (0..x.ndim()).filter(|a| folds(*a)).collect();
-    let over: Vec<_> = axes.iter().map(|a| (format!("k{a}"), x.shape()[*a].clone())).collect();
+    let (mut over, mut sources) = (Vec::new(), Vec::new());
+    for (axis, size) in x.shape().iter().enumerate() {
+        let kept = axis.checked_sub(lead).map(|i| out.shape[i].clone());
+        let source = match kept {
+            Some(to) if dims::equal(&to, size) == Some(true) => Source::Kept,
+            Some(to) if to.as_int().is_none() => Source::Either(to.eq(1i64)),
+            _ => Source::Summed,
+        };
+        match &source {
+            Source::Kept => {}
+            Source::Summed => over.push((format!("k{axis}"), size.clone())),
+            Source::Either(summed) => {
+                over.push((format!("k{axis}"), summed.clone().select(size.clone(), 1i64.into())));
+            }
+        }
+        sources.push(source);
+    }
     let index = |i: &[PrimExpr], k: &[PrimExpr]| {
-        let at = |a: usize| axes.iter().position(|x| *x == a).map_or_else(|| i[a - lead].clone(), |p| k[p].clone());
-        x.at(&(0..x.ndim()).map(at).collect::<Vec<_>>())
+        let mut k = k.iter().cloned();
+        let mut summed = || k.next().unwrap_or(0i64.into());
+        let at = |(axis, source): (usize, &Source)| match source {
+            Source::Kept => i[axis - lead].clone(),
+            Source::Summed => summed(),
+            Source::Either(condition) => condition.clone().select(summed(), i[axis - lead].clone()),
+        };
+        x.at(&sources.iter().enumerate().map(at).collect::<Vec<_>>())
     };
     match over.is_empty() {
         true => b.compute(&out, |i| index(i, &[])),
         false => b.reduce(&out, &over, Combine::Sum, index),
     }
     Ok(b.finish())
+}
+
+/// Where the index of a collapsed axis comes from.
+enum Source {
+    /// From the result's.
+    Kept,
+    /// From the sum.
+    Summed,
+    /// From the sum when this holds.
+    Either(PrimExpr),
 }

@@ -64,6 +64,7 @@ fn storage_level() -> Vec<Op> {
             .operand("virtual_device_index", OperandKind::Prim)
             .operand("storage_scope", OperandKind::Str)
             .operand("dtype", OperandKind::DType)
+            .infer(|_| Ok(Type::Any))
             .structural("LowerRuntimeBuiltin"),
         alloc_tensor("memory.alloc_tensor").structural("LowerRuntimeBuiltin"),
         release("memory.kill_storage", "storage", "Gives memory back.").structural("LowerRuntimeBuiltin"),
@@ -82,6 +83,7 @@ fn machine_level() -> Vec<Op> {
             .operand("runtime_device_index", OperandKind::Prim)
             .operand("dtype", OperandKind::DType)
             .operand_or("storage_scope", OperandKind::Str, "global")
+            .infer(|_| Ok(Type::Any))
             .structural(CODE),
         alloc_tensor("vm.alloc_tensor").structural(CODE),
         release("vm.kill_object", "obj", "Drops what a register holds.").structural(CODE),

@@ -129,6 +129,7 @@ fn multinomial_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let [batch, categories] = prob.shape() else { return Err(cx.error_at("prob", "`prob` must be a matrix")) };
     let (batch, categories) = (batch.clone(), categories.clone());
     let wide = accumulator(prob.dtype());
+    b.require_equal(&rows.shape()[0], &uniform.shape()[0], "each sample needs one row index");
     let space = out.shape.clone();
     b.block("multinomial", &space, |i| {
         let sum = Buffer::scoped("sum", vec![1i64.into()], wide, "local");

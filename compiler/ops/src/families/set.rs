@@ -14,7 +14,10 @@ pub fn ops() -> Vec<Op> {
 
 fn unique() -> Op {
     Op::new("unique")
-        .doc("The distinct elements, or slices of an axis, in order of value or of first appearance; where each was first, where each went, and how often it occurs.")
+        .doc(
+            "The distinct elements, or slices of an axis, in order of value or of first appearance; where each was \
+             first, where each went, and how often it occurs.",
+        )
         .tensor("x")
         .operand_or("sorted", OperandKind::Prim, true)
         .operand_or("return_index", OperandKind::Prim, false)

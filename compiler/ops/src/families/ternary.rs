@@ -2,7 +2,7 @@
 
 use crate::{
     context::CallContext,
-    legalize::Builder,
+    legalize::{Builder, Input},
     op::{Op, OperandKind},
     rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice, same_as},
 };
@@ -23,10 +23,10 @@ fn select() -> Op {
         .legalize(|cx| {
             let mut b = Builder::new(cx, "where")?;
             let (condition, x, y) = (b.input("condition")?, b.input("x1")?, b.input("x2")?);
-            let out = b.output("T_where")?;
+            let out = b.broadcast_output("T_where", &["condition", "x1", "x2"])?;
             b.compute(&out, |i| {
-                let holds = condition.broadcast(i).cast(DType::BOOL);
-                holds.select(x.broadcast(i), y.broadcast(i))
+                let at = |input: &Input| input.broadcast_to(i, &out.shape);
+                at(&condition).cast(DType::BOOL).select(at(&x), at(&y))
             });
             Ok(b.finish())
         })
@@ -114,8 +114,11 @@ fn ewise_fma() -> Op {
         .legalize(|cx| {
             let mut b = Builder::new(cx, "ewise_fma")?;
             let (x, y, z) = (b.input("x1")?, b.input("x2")?, b.input("x3")?);
-            let out = b.output("T_ewise_fma")?;
-            b.compute(&out, |i| x.broadcast(i) * y.broadcast(i) + z.broadcast(i));
+            let out = b.broadcast_output("T_ewise_fma", &["x1", "x2", "x3"])?;
+            b.compute(&out, |i| {
+                let at = |input: &Input| input.broadcast_to(i, &out.shape);
+                at(&x) * at(&y) + at(&z)
+            });
             Ok(b.finish())
         })
 }
@@ -126,7 +129,6 @@ fn masked_fill() -> Op {
         .tensor("x")
         .tensor("mask")
         .tensor("value")
-        .composite()
         .infer(same_as("x"))
         .decompose(|cx, emit| {
             let operand = |param| cx.operand(param).cloned();

@@ -56,6 +56,10 @@ fn number_functions() -> Vec<Op> {
         number("trunc", "The integer part.", |x| rounded(x, "trunc")),
         // `max(a, b)` is `b` when one is NaN: zero goes first, so that NaN stays
         number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)),
+        number("nn.relu6", "`x` kept between zero and 6.", |x| {
+            let bound = |v| PrimExpr::constant(v, x.dtype());
+            bound(0.0).max(bound(6.0).min(x.clone()))
+        }),
     ]
 }
 

@@ -15,9 +15,9 @@ use hammock_ir::{
 
 /// Builds one PrimFunc for a call.
 pub struct Builder<'a> {
-    cx: &'a CallContext<'a>,
+    pub(super) cx: &'a CallContext<'a>,
     name: &'a str,
-    out_ty: Type,
+    pub(super) out_ty: Type,
     /// Own variables for those of the Relax function, in order of first use.
     symbols: Vec<(Var, Var)>,
     values: Substitution,
@@ -33,7 +33,7 @@ impl<'a> Builder<'a> {
     /// # Errors
     /// When the call has no type.
     pub fn new(cx: &'a CallContext<'a>, name: &'a str) -> Result<Self, InferError> {
-        let out_ty = (cx.op.infer)(cx)?;
+        let out_ty = cx.result_ty()?;
         Ok(Builder {
             cx,
             name,
@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn unknown(&self, param: &str) -> InferError {
+    pub(super) fn unknown(&self, param: &str) -> InferError {
         self.cx
             .error_at(param, format_args!("cannot be compiled while shape and dtype of `{param}` are not known"))
             .help("give them with R.match_cast")

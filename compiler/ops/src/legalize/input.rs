@@ -46,11 +46,22 @@ impl Input {
     }
 
     /// The element that broadcasting puts at these indices of the result: the last ones count, and dimensions of size
-    /// 1 are read at 0.
+    /// 1 are read at 0. Symbolic sizes must be those of the result: see [`Input::broadcast_to`].
     pub fn broadcast(&self, indices: &[PrimExpr]) -> PrimExpr {
-        let own = &indices[indices.len() - self.ndim()..];
-        let at = |(size, i): (&PrimExpr, &PrimExpr)| if dims::is(size, 1) { PrimExpr::int64(0) } else { i.clone() };
-        self.at(&self.shape().iter().zip(own).map(at).collect::<Vec<_>>())
+        self.broadcast_to(indices, &[&indices[..indices.len() - self.ndim()], self.shape()].concat())
+    }
+
+    /// The element that broadcasting puts at these indices of a result of that shape, where a symbolic size may be 1
+    /// when the result's is not.
+    pub fn broadcast_to(&self, indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
+        let skip = indices.len() - self.ndim();
+        let axes = self.shape().iter().zip(&indices[skip..]).zip(&shape[skip..]);
+        let at = |((own, i), out): ((&PrimExpr, &PrimExpr), &PrimExpr)| match dims::equal(own, out) {
+            _ if dims::is(own, 1) => PrimExpr::int64(0),
+            Some(true) => i.clone(),
+            _ => own.clone().eq(1i64).select(0i64.into(), i.clone()),
+        };
+        self.at(&axes.map(at).collect::<Vec<_>>())
     }
 
     /// The element at these indices as an int64, for use as an index.

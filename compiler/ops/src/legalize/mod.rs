@@ -25,12 +25,15 @@ mod builder;
 mod combine;
 mod input;
 mod region;
+mod sizes;
 mod stage;
+mod write_out;
 
 pub use builder::Builder;
 pub use combine::{Combine, highest, lowest};
 pub use input::{Input, scalar_constant};
 pub use stage::{ReduceAxis, accumulator};
+pub use write_out::{is_written_out, write_out};
 
 use crate::{context::CallContext, table::lookup};
 use hammock_ir::{
@@ -39,8 +42,7 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 
-/// Builds the TIR function that computes a call. Tuple operands must be written out (`(a, b)`, no variable of tuple
-/// type): see [`spread_tuples`].
+/// Builds the TIR function that computes a call, whose operands must be written out: see [`write_out`].
 pub type TirFn = Box<dyn Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync>;
 
 /// Rewrites a call as bindings of other operators.
@@ -82,19 +84,4 @@ impl dyn Emit + '_ {
         let op = lookup(name).ok_or_else(|| InferError::new(format!("there is no operator `R.{name}`")))?;
         self.emit(Value::Call(op.call(args, given)))
     }
-}
-
-/// Writes variables of tuple type among a call's arguments out as tuples of their members, which legalizations need.
-///
-/// # Errors
-/// When a member cannot be bound.
-pub fn spread_tuples(cx: &CallContext, emit: &mut dyn Emit) -> Result<hammock_ir::relax::Call, InferError> {
-    let mut call = cx.call.clone();
-    for arg in &mut call.args {
-        if let (Operand::Var(_), Type::Tuple(members)) = (&*arg, cx.type_of(arg)) {
-            let get = |i| emit.emit(Value::TupleGet(arg.clone(), i));
-            *arg = Operand::Tuple((0..members.len()).map(get).collect::<Result<_, _>>()?);
-        }
-    }
-    Ok(call)
 }

@@ -6,6 +6,9 @@ use crate::{
 };
 use hammock_ir::{DType, PrimExpr};
 
+type Unary = fn(f64) -> f64;
+type Binary = fn(f64, f64) -> f64;
+
 /// Numbers that functions treat in special ways.
 fn special() -> hammock_ir::Tensor {
     vector(&[0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 100.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN])
@@ -13,7 +16,7 @@ fn special() -> hammock_ir::Tensor {
 
 #[test]
 fn float_functions() {
-    let cases: [(&str, fn(f64) -> f64); 18] = [
+    let cases: [(&str, Unary); 18] = [
         ("acos", f64::acos),
         ("acosh", f64::acosh),
         ("asin", f64::asin),
@@ -62,7 +65,8 @@ fn erf(x: f64) -> f64 {
 
 #[test]
 fn number_functions() {
-    let cases: [(&str, fn(f64) -> f64); 9] = [
+    let cases: [(&str, Unary); 10] = [
+        ("nn.relu6", |x| if x.is_nan() { x } else { x.clamp(0.0, 6.0) }),
         ("abs", f64::abs),
         ("ceil", f64::ceil),
         ("floor", f64::floor),
@@ -102,7 +106,7 @@ fn bits_and_questions() {
 
 #[test]
 fn binary_functions_broadcast() {
-    let cases: [(&str, fn(f64, f64) -> f64); 12] = [
+    let cases: [(&str, Binary); 12] = [
         ("add", |a, b| a + b),
         ("subtract", |a, b| a - b),
         ("multiply", |a, b| a * b),
@@ -200,7 +204,8 @@ fn logic() {
 
 #[test]
 fn comparisons() {
-    let cases: [(&str, fn(f64, f64) -> bool); 6] = [
+    type Question = fn(f64, f64) -> bool;
+    let cases: [(&str, Question); 6] = [
         ("equal", |a, b| a == b),
         ("not_equal", |a, b| a != b),
         ("less", |a, b| a < b),

@@ -2,6 +2,7 @@
 
 mod elementwise;
 mod indexing;
+mod mismatch;
 mod movement;
 mod products;
 mod reductions;

@@ -1,17 +1,16 @@
 //! Running one call of an operator through its legalization and the reference interpreter.
 //!
-//! Every call runs twice: with the sizes that its tensors have, and with symbolic ones (each size above 1 a variable,
-//! equal sizes the same). Both must give the same.
+//! Every call runs with the sizes that its tensors have, then with symbolic ones: once with one variable for equal
+//! sizes, once with a variable for every dimension, where nothing can be proved. All must give the same.
 
 use hammock_ir::{
-    AttrValue, DType, Module, Name, PrimExpr, Span, Tensor, Type,
+    AttrValue, DType, Module, PrimExpr, Span, Tensor, Type,
     prim::{Substitution, Var},
     relax::{Body, Call, Constant, Function, InferError, Lambda, Operand},
     types::TensorType,
 };
 use hammock_kernels::interp::{self, Arg as Value};
 use hammock_ops::{CallContext, Lowering, legalize::Legalized, lookup};
-use std::collections::BTreeMap;
 
 /// An argument of a call.
 #[derive(Clone)]
@@ -51,16 +50,28 @@ impl From<f64> for Arg {
 /// Attributes given to a call.
 pub type Attrs<'a> = &'a [(&'static str, AttrValue)];
 
+/// How sizes are written.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Sizes {
+    /// As numbers.
+    Numbers,
+    /// Those above 1 as variables, one for each size.
+    Shared,
+    /// Each as a variable of its own.
+    Distinct,
+}
+
 /// A function with a call in it.
 struct Site {
     function: Function,
     tensors: Vec<(hammock_ir::relax::Var, Tensor)>,
-    /// Variables by the size they stand for; empty for static shapes.
-    sizes: Option<BTreeMap<i64, Var>>,
+    how: Sizes,
+    /// Variables with the sizes they stand for.
+    sizes: Vec<(i64, Var)>,
 }
 
 impl Site {
-    fn new(symbolic: bool) -> Self {
+    fn new(how: Sizes) -> Self {
         let lambda = Lambda {
             params: Vec::new(),
             ret_ty: Type::Any,
@@ -70,14 +81,20 @@ impl Site {
             span: Span::default(),
         };
         let function = Function { vars: Default::default(), lambda };
-        Site { function, tensors: Vec::new(), sizes: symbolic.then(BTreeMap::new) }
+        Site { function, tensors: Vec::new(), how, sizes: Vec::new() }
     }
 
     fn dim(&mut self, size: i64) -> PrimExpr {
-        match &mut self.sizes {
-            Some(sizes) if size > 1 => sizes.entry(size).or_insert_with(|| Var::int64(format!("n{size}"))).expr(),
-            _ => size.into(),
+        let known = self.sizes.iter().find(|(s, _)| *s == size);
+        match (self.how, known) {
+            (Sizes::Numbers, _) => return size.into(),
+            (Sizes::Shared, _) if size <= 1 => return size.into(),
+            (Sizes::Shared, Some((_, var))) => return var.expr(),
+            _ => {}
         }
+        let var = Var::int64(format!("n{}", self.sizes.len()));
+        self.sizes.push((size, var.clone()));
+        var.expr()
     }
 
     fn operand(&mut self, arg: &Arg) -> Operand {
@@ -91,6 +108,9 @@ impl Site {
             }
             Arg::Const(t) => Operand::Const(Constant { tensor: t.clone() }),
             Arg::Prim(e) => Operand::Prim(e.clone()),
+            Arg::Shape(dims) if self.how == Sizes::Distinct => {
+                Operand::Shape(dims.iter().map(|d| (*d).into()).collect())
+            }
             Arg::Shape(dims) => Operand::Shape(dims.iter().map(|d| self.dim(*d)).collect()),
             Arg::Ints(values) => Operand::Tuple(values.iter().map(|v| Operand::int(*v)).collect()),
             Arg::List(args) => Operand::Tuple(args.iter().map(|a| self.operand(a)).collect()),
@@ -98,7 +118,7 @@ impl Site {
     }
 
     fn values(&self) -> Substitution {
-        self.sizes.iter().flatten().map(|(size, var)| (var.clone(), (*size).into())).collect()
+        self.sizes.iter().map(|(size, var)| (var.clone(), (*size).into())).collect()
     }
 
     fn eval(&self, e: &PrimExpr) -> i64 {
@@ -142,13 +162,13 @@ fn legalize_call(site: &Site, op: &hammock_ops::Op, call: &Call) -> Result<Legal
     }
 }
 
-fn run_as(symbolic: bool, op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
-    let mut site = Site::new(symbolic);
-    let made = legalize(&mut site, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"));
+fn run_as(how: Sizes, op: &str, args: &[Arg], attrs: Attrs) -> Result<Vec<Tensor>, InferError> {
+    let mut site = Site::new(how);
+    let made = legalize(&mut site, op, args, attrs)?;
     let inputs: Vec<Value> = made.args.iter().map(|a| site.value(a)).collect();
     let outputs: Vec<(Vec<i64>, DType)> = leaves(&made.out_ty).iter().map(|t| shape_of(&site, t)).collect();
-    let name = Name::from(op);
-    interp::call_tir(&made.func, &inputs, &outputs).unwrap_or_else(|e| panic!("{name} (symbolic: {symbolic}): {e}"))
+    let result = interp::call_tir(&made.func, &inputs, &outputs);
+    Ok(result.unwrap_or_else(|e| panic!("{op} with {how:?}: {e}")))
 }
 
 fn leaves(ty: &Type) -> Vec<TensorType> {
@@ -163,21 +183,33 @@ fn shape_of(site: &Site, ty: &TensorType) -> (Vec<i64>, DType) {
     (ty.dims().expect("known shape").iter().map(|d| site.eval(d)).collect(), ty.dtype.expect("known dtype"))
 }
 
-/// The results of a call, static and symbolic.
+/// The results of a call. What cannot be compiled without known sizes must at least run with equal ones.
 pub fn run(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
-    let fixed = run_as(false, op, args, attrs);
-    let symbolic = run_as(true, op, args, attrs);
-    assert_eq!(fixed.len(), symbolic.len(), "{op}");
-    for (a, b) in fixed.iter().zip(&symbolic) {
-        assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()), "{op}: symbolic");
-        assert_eq!(a.as_bytes().unwrap(), b.as_bytes().unwrap(), "{op}: symbolic");
+    let fixed = run_static(op, args, attrs);
+    let shared = run_as(Sizes::Shared, op, args, attrs).unwrap_or_else(|e| panic!("{op} with symbolic sizes: {e}"));
+    let distinct = run_as(Sizes::Distinct, op, args, attrs).ok();
+    for symbolic in [Some(shared), distinct].into_iter().flatten() {
+        assert_eq!(fixed.len(), symbolic.len(), "{op}");
+        for (a, b) in fixed.iter().zip(&symbolic) {
+            assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()), "{op}: symbolic");
+            assert_eq!(a.as_bytes().unwrap(), b.as_bytes().unwrap(), "{op}: symbolic");
+        }
     }
     fixed
 }
 
 /// The results of a call whose sizes must be known.
 pub fn run_static(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
-    run_as(false, op, args, attrs)
+    run_as(Sizes::Numbers, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"))
+}
+
+/// How a call with a variable for every size stops.
+pub fn stops(op: &str, args: &[Arg], attrs: Attrs) -> String {
+    let mut site = Site::new(Sizes::Distinct);
+    let made = legalize(&mut site, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let inputs: Vec<Value> = made.args.iter().map(|a| site.value(a)).collect();
+    let outputs: Vec<(Vec<i64>, DType)> = leaves(&made.out_ty).iter().map(|t| shape_of(&site, t)).collect();
+    interp::call_tir(&made.func, &inputs, &outputs).expect_err("sizes do not fit").to_string()
 }
 
 /// The only result of a call.

@@ -27,7 +27,7 @@ fn positions(line: &[f64], descending: bool) -> Vec<usize> {
 
 #[test]
 fn sorts_lines_of_any_length() {
-    for n in [0i64, 1, 2, 3, 5, 8, 17, 100] {
+    for n in [0i64, 1, 2, 3, 5, 8, 17, 33] {
         let x = rough(&[2, n], n as u64 + 1);
         for descending in [false, true] {
             let attrs: Attrs = &[("axis", 1i64.into()), ("descending", descending.into())];
@@ -56,7 +56,7 @@ fn sorts_along_other_axes_and_dtypes() {
 
 #[test]
 fn finds_the_largest() {
-    for (n, k) in [(10i64, 3i64), (10, 10), (100, 64), (100, 65), (7, 0), (70, 1)] {
+    for (n, k) in [(10i64, 3i64), (10, 10), (66, 64), (66, 65), (7, 0), (70, 1)] {
         let x = rough(&[n, 2], k as u64 + 3);
         for largest in [true, false] {
             let attrs: Attrs = &[("k", k.into()), ("axis", 0i64.into()), ("largest", largest.into())];

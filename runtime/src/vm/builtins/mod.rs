@@ -7,12 +7,22 @@ mod kv_cache;
 mod memory;
 mod set;
 mod shape;
+mod slice;
 
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 8] =
-    [shape::TABLE, check::TABLE, memory::TABLE, control::TABLE, data::TABLE, set::TABLE, kv_cache::TABLE, debug::TABLE];
+static FAMILIES: [&[Builtin]; 9] = [
+    shape::TABLE,
+    check::TABLE,
+    memory::TABLE,
+    control::TABLE,
+    data::TABLE,
+    set::TABLE,
+    slice::TABLE,
+    kv_cache::TABLE,
+    debug::TABLE,
+];
 
 /// Every builtin.
 pub fn all() -> impl Iterator<Item = &'static Builtin> {

@@ -169,7 +169,7 @@ fn shape_of(value: &Tensor) -> Result<Shape, Error> {
     Ok(Shape::new(value.shape()))
 }
 
-fn tensor_to_shape(value: &Tensor) -> Result<Shape, Error> {
+pub(super) fn tensor_to_shape(value: &Tensor) -> Result<Shape, Error> {
     let value = value.to_device(Device::CPU)?.to_contiguous()?;
     if value.shape().len() != 1 {
         return Err(Error::value(format!("a shape is made of a vector, not of {value:?}")));

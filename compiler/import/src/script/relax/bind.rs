@@ -11,7 +11,7 @@ use hammock_ir::{
     Name, Tensor, TensorShape, Type,
     relax::{Binding, Block, InferError, OpTable, Operand, Value as IrValue, Var},
 };
-use hammock_ops::Table;
+use hammock_ops::{CallContext, Op, Table};
 use hammock_runtime::Device;
 use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
@@ -145,6 +145,18 @@ impl RelaxEval<'_, '_> {
             let message = format!("a tuple of {} members has no member {index}", members.len());
             self.cx.error(codes::TYPE_RULE, span, message, "")
         })
+    }
+
+    /// A call with what its text leaves open filled in from the types of its operands, such as -1 in a shape.
+    pub(super) fn resolved(&mut self, op: &Op, mut pending: Pending) -> Read<Pending> {
+        if let (Some(resolve), IrValue::Call(call)) = (op.resolve, &pending.value) {
+            let (module, function) = (&self.cx.module, &self.dialect.function);
+            match resolve(&CallContext { module, function, op, call }) {
+                Ok(call) => pending.value = IrValue::Call(call),
+                Err(error) => return Err(self.type_rule(error, &pending)),
+            }
+        }
+        Ok(pending)
     }
 
     /// Reports that a type rule refuses a call, at the argument at fault.

@@ -76,7 +76,8 @@ impl RelaxEval<'_, '_> {
         self.number_constants(&mut operands)?;
         let mut call = op.call(operands.values, attrs);
         call.ty_args = ty_args;
-        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: operands.spans, span })))
+        let pending = Pending { value: IrValue::Call(call), args: operands.spans, span };
+        Ok(Value::Unbound(Box::new(self.resolved(op, pending)?)))
     }
 
     fn operand_param(

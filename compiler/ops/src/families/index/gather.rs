@@ -3,6 +3,7 @@
 use super::{clamp, expect_integers, from_end, int64, unless_empty};
 use crate::{
     context::CallContext,
+    dims,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, broadcast_shapes, common_vdevice},
@@ -29,10 +30,14 @@ fn gather_elements() -> Op {
                 return Err(cx.error_at("indices", format_args!("`data` has {a} dimensions, but `indices` has {b}")));
             }
             if let Some(ndim) = data.ndim() {
-                cx.axis("axis", ndim)?;
+                let axis = cx.axis("axis", ndim)?;
+                let (Some(d), Some(i)) = (data.dims(), indices.dims()) else { return gathered(cx, data, indices) };
+                let longer = |a: &usize| i[*a].as_int().zip(d[*a].as_int()).is_some_and(|(i, d)| i > d);
+                if let Some(other) = (0..ndim).filter(|a| *a != axis).find(longer) {
+                    return Err(cx.error_at("indices", format_args!("`indices` is longer than `data` in axis {other}")));
+                }
             }
-            let vdevice = common_vdevice(cx, [&data, &indices])?;
-            Ok(TensorType { shape: indices.shape, dtype: data.dtype, vdevice }.into())
+            gathered(cx, data, indices)
         })
         .legalize(|cx| {
             let mut b = Builder::new(cx, "gather")?;
@@ -42,10 +47,22 @@ fn gather_elements() -> Op {
             b.compute(&out, |i| {
                 let mut at = i.to_vec();
                 at[axis] = from_end(indices.index_at(i), &data.shape()[axis]);
+                for other in (0..i.len()).filter(|d| *d != axis) {
+                    // `indices` may be longer than `data` where both are symbolic
+                    if dims::equal(&data.shape()[other], &indices.shape()[other]) != Some(true) {
+                        at[other] = clamp(&i[other], &data.shape()[other]);
+                    }
+                }
                 safe(&data, &at, axis..axis + 1)
             });
             Ok(b.finish())
         })
+}
+
+/// The type of elements of `data` in the shape of `indices`.
+fn gathered(cx: &CallContext, data: TensorType, indices: TensorType) -> Inferred {
+    let vdevice = common_vdevice(cx, [&data, &indices])?;
+    Ok(TensorType { shape: indices.shape, dtype: data.dtype, vdevice }.into())
 }
 
 /// The element at indices of which those of some axes come from a tensor.
@@ -59,7 +76,10 @@ fn safe(data: &Input, at: &[PrimExpr], computed: std::ops::Range<usize>) -> Prim
 
 fn gather_nd() -> Op {
     Op::new("gather_nd")
-        .doc("For each row of the last axis of `indices`, the part of `data` at that index, after `batch_dims` axes that both share.")
+        .doc(
+            "For each row of the last axis of `indices`, the part of `data` at that index, after `batch_dims` axes \
+             that both share.",
+        )
         .tensor("data")
         .tensor("indices")
         .attr("batch_dims", AttrKind::Int, 0)
@@ -107,6 +127,9 @@ fn gather_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let outer = indices.ndim() - 1;
     let axes = gather_nd_axes(cx, data.ndim(), &indices.shape()[outer])?;
     let (batch, count) = axes.ok_or_else(|| cx.error_at("indices", "the last size of `indices` must be known"))?;
+    for (a, c) in indices.shape()[..batch].iter().zip(data.shape()) {
+        b.require_equal(a, c, "`indices` and `data` differ in a shared axis");
+    }
     b.compute(&out, |i| {
         let place = |n: usize| {
             let at = [&i[..outer], &[PrimExpr::int64(n as i64)]].concat();
@@ -131,7 +154,9 @@ fn index_tensor() -> Op {
             let out = b.output("T_index_tensor")?;
             let outer = out.ndim() + indices.len() - data.ndim();
             b.compute(&out, |i| {
-                let place = |(n, t): (usize, &Input)| from_end(int64(t.broadcast(&i[..outer])), &data.shape()[n]);
+                let place = |(n, t): (usize, &Input)| {
+                    from_end(int64(t.broadcast_to(&i[..outer], &out.shape[..outer])), &data.shape()[n])
+                };
                 let at: Vec<_> = indices.iter().enumerate().map(place).chain(i[outer..].iter().cloned()).collect();
                 safe(&data, &at, 0..indices.len())
             });

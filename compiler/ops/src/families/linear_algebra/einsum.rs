@@ -16,7 +16,10 @@ use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
 /// `einsum`
 pub fn einsum() -> Op {
     Op::new("einsum")
-        .doc("Products of elements summed over axes, as the letters of `subscripts` say: `ij,jk->ik` is a matrix product.")
+        .doc(
+            "Products of elements summed over axes, as the letters of `subscripts` say: `ij,jk->ik` is a matrix \
+             product.",
+        )
         .operand("operands", OperandKind::Tensors)
         .required("subscripts", AttrKind::Str)
         .infer(einsum_type)
@@ -68,14 +71,22 @@ impl Subscripts {
         summed
     }
 
-    /// The extent of a label: the first that is not 1.
+    /// The sizes of the axes of one label.
+    fn sizes<'s>(&'s self, label: Label, shapes: &'s [&[PrimExpr]]) -> impl Iterator<Item = &'s PrimExpr> {
+        let pairs = self.operands.iter().zip(shapes).flat_map(|(labels, shape)| labels.iter().zip(shape.iter()));
+        pairs.filter(move |(l, _)| **l == label).map(|(_, size)| size)
+    }
+
+    /// The extent of a label: the first size that is not 1.
     fn extent(&self, label: Label, shapes: &[&[PrimExpr]]) -> PrimExpr {
-        let sizes = || {
-            let pairs = self.operands.iter().zip(shapes).flat_map(|(labels, shape)| labels.iter().zip(shape.iter()));
-            pairs.filter(move |(l, _)| **l == label).map(|(_, size)| size)
-        };
+        let sizes = || self.sizes(label, shapes);
         sizes().find(|s| !dims::is(s, 1)).or(sizes().next()).cloned().unwrap_or(1i64.into())
     }
+}
+
+/// Whether an axis of that size surely runs along one of that extent.
+fn fits(size: &PrimExpr, extent: &PrimExpr) -> bool {
+    dims::is(size, 1) || dims::equal(size, extent) == Some(true)
 }
 
 /// The labels of one term. A term for a tensor of known rank gives `...` the axes that letters leave.
@@ -142,12 +153,21 @@ fn einsum_type(cx: &CallContext) -> Inferred {
         return Ok(TensorType { shape: TensorShape::Unknown, dtype, vdevice }.into());
     };
     let subscripts = Subscripts::parse(cx, &ranks)?;
+    let rank = subscripts.output.len();
     let shape = match operands.iter().map(TensorType::dims).collect::<Option<Vec<_>>>() {
         Some(shapes) => {
             check_extents(cx, &subscripts, &shapes)?;
-            TensorShape::Known(subscripts.output.iter().map(|l| subscripts.extent(*l, &shapes)).collect())
+            let sizes = subscripts.output.iter().map(|l| (l, subscripts.extent(*l, &shapes)));
+            // axes under `...` may have size 1: which one is larger must be known
+            let open = |(l, size): &(&Label, PrimExpr)| {
+                matches!(l, Label::Dots(_)) && subscripts.sizes(**l, &shapes).any(|s| !fits(s, size))
+            };
+            match sizes.clone().any(|s| open(&s)) {
+                true => TensorShape::Rank(rank),
+                false => TensorShape::Known(sizes.map(|(_, size)| size).collect()),
+            }
         }
-        None => TensorShape::Rank(subscripts.output.len()),
+        None => TensorShape::Rank(rank),
     };
     Ok(TensorType { shape, dtype, vdevice }.into())
 }
@@ -175,6 +195,11 @@ fn einsum_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let summed = subscripts.summed();
     let over: Vec<_> =
         summed.iter().enumerate().map(|(n, l)| (format!("k{n}"), subscripts.extent(*l, &shapes))).collect();
+    for (labels, shape) in subscripts.operands.iter().zip(&shapes) {
+        for (label, size) in labels.iter().zip(*shape).filter(|(_, size)| !dims::is(size, 1)) {
+            b.require_equal(size, &subscripts.extent(*label, &shapes), "axes of one letter differ in length");
+        }
+    }
     let wide = accumulator(out.dtype);
     let product = |i: &[PrimExpr], k: &[PrimExpr]| {
         let index = |label: &Label, size: &PrimExpr| {

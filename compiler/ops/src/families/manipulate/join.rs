@@ -67,6 +67,12 @@ fn concat() -> Op {
             let xs = b.inputs("tensors")?;
             let axis = join_axis(cx, xs.first().map_or(0, Input::ndim))?;
             let out = b.output("T_concat")?;
+            for x in &xs {
+                for other in (0..out.ndim()).filter(|d| *d != axis) {
+                    let text = format!("`tensors` differ in axis {other}");
+                    b.require_equal(&x.shape()[other], &out.shape[other], &text);
+                }
+            }
             b.compute(&out, |i| chosen(&xs, axis, i));
             Ok(b.finish())
         })
@@ -144,6 +150,12 @@ fn stack() -> Op {
             let xs = b.inputs("tensors")?;
             let out = b.output("T_stack")?;
             let axis = cx.normalize_axis("axis", cx.optional_int("axis")?.unwrap_or(0), out.ndim())?;
+            for (x, first) in xs.iter().skip(1).zip(std::iter::repeat(&xs[0])) {
+                x.shape()
+                    .iter()
+                    .zip(first.shape())
+                    .for_each(|(a, c)| b.require_equal(a, c, "`tensors` differ in shape"));
+            }
             b.compute(&out, |i| {
                 let own = [&i[..axis], &i[axis + 1..]].concat();
                 let mut elements = xs.iter().map(|x| x.at(&own)).enumerate();

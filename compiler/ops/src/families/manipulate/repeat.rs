@@ -159,6 +159,8 @@ fn reverse_sequence() -> Op {
             let (x, lengths) = (b.input("data")?, b.input("seq_lengths")?);
             let (axis, batch) = (cx.axis("seq_axis", x.ndim())?, cx.axis("batch_axis", x.ndim())?);
             let out = b.output("T_reverse_sequence")?;
+            let text = "`seq_lengths` must have one length for each index of the batch axis";
+            b.require_equal(&lengths.shape()[0], &x.shape()[batch], text);
             b.compute(&out, |i| {
                 let length = dims::min(&lengths.index_at(&i[batch..=batch]), &x.shape()[axis]);
                 let mirrored = length.clone() - &i[axis] - 1i64;

@@ -21,7 +21,10 @@ pub fn ops() -> Vec<Op> {
 
 fn reshape() -> Op {
     Op::new("reshape")
-        .doc("The same elements in row-major order under another shape. As written, one size may be -1 (whatever is left) and 0 keeps a size of `x`.")
+        .doc(
+            "The same elements in row-major order under another shape. As written, one size may be -1 (whatever is \
+             left) and 0 keeps a size of `x`.",
+        )
         .tensor("x")
         .operand("shape", OperandKind::Shape)
         .resolve(resolve_reshape)

@@ -16,7 +16,10 @@ pub fn ops() -> Vec<Op> {
 
 fn batch_norm() -> Op {
     Op::new("nn.batch_norm")
-        .doc("Normalizes each place along `axis`; gives the result and the running mean and variance, updated in training.")
+        .doc(
+            "Normalizes each place along `axis`; gives the result and the running mean and variance, updated in \
+             training.",
+        )
         .tensor("data")
         .tensor("gamma")
         .tensor("beta")

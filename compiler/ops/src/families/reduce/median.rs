@@ -17,7 +17,10 @@ use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, relax::InferErr
 /// `median`
 pub fn median() -> Op {
     Op::new("median")
-        .doc("The middle element in order, the lower of two: along an axis with its position, or of all elements without.")
+        .doc(
+            "The middle element in order, the lower of two: along an axis with its position, or of all elements \
+             without.",
+        )
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
         .attr("keepdims", AttrKind::Bool, false)

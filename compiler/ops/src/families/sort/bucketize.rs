@@ -17,7 +17,10 @@ use hammock_ir::{
 /// `bucketize`
 pub fn bucketize() -> Op {
     Op::new("bucketize")
-        .doc("For each element, how many of the ascending boundaries lie before it: those less, or with `right` those not greater.")
+        .doc(
+            "For each element, how many of the ascending boundaries lie before it: those less, or with `right` \
+             those not greater.",
+        )
         .tensor("input_tensor")
         .tensor("boundaries")
         .attr("out_int32", AttrKind::Bool, false)

@@ -24,7 +24,10 @@ const FEW: i64 = 64;
 /// `topk`
 pub fn topk() -> Op {
     Op::new("topk")
-        .doc("The `k` largest elements along an axis in order, with their positions; all of them when `k` is less than 1.")
+        .doc(
+            "The `k` largest elements along an axis in order, with their positions; all of them when `k` is less \
+             than 1.",
+        )
         .tensor("data")
         .attr("k", AttrKind::Int, 1)
         .attr("axis", AttrKind::Int, -1)

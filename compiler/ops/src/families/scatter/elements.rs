@@ -1,0 +1,93 @@
+//! `scatter_elements`
+
+use super::{REDUCTIONS, counts, divide, put, scatter_type};
+use crate::{
+    context::CallContext,
+    dims,
+    families::index::{expect_integers, from_end, inside},
+    legalize::{Builder, Legalized},
+    op::{AttrKind, Op},
+    rules::Inferred,
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::Var,
+    relax::InferError,
+    tir::{Stmt, StmtKind},
+};
+
+/// `scatter_elements`
+pub fn scatter_elements() -> Op {
+    Op::new("scatter_elements")
+        .doc(
+            "`data` with each update put at the place its index names along an axis, and at its own place along the \
+             others.",
+        )
+        .tensor("data")
+        .tensor("indices")
+        .tensor("updates")
+        .attr("axis", AttrKind::Int, 0)
+        .attr("reduction", AttrKind::Str, "update")
+        .infer(scatter_elements_type)
+        .legalize(scatter_elements_tir)
+}
+
+fn scatter_elements_type(cx: &CallContext) -> Inferred {
+    let data = scatter_type(cx, "updates")?;
+    let (indices, updates) = (cx.tensor("indices")?, cx.tensor("updates")?);
+    expect_integers(cx, "indices", &indices)?;
+    cx.one_of("reduction", &REDUCTIONS)?;
+    for (param, t) in [("indices", &indices), ("updates", &updates)] {
+        if let (Some(a), Some(b)) = (data.ndim(), t.ndim())
+            && a != b
+        {
+            return Err(cx.error_at(param, format_args!("`data` has {a} dimensions, but `{param}` has {b}")));
+        }
+    }
+    if let (Some(i), Some(u)) = (indices.dims(), updates.dims())
+        && i.iter().zip(u).any(|(i, u)| dims::equal(i, u) == Some(false))
+    {
+        return Err(cx.error_at("updates", "`indices` and `updates` must have one shape"));
+    }
+    if let Some(ndim) = data.ndim() {
+        cx.axis("axis", ndim)?;
+    }
+    Ok(data.into())
+}
+
+/// Copies the data, then runs over the updates of each line along the axis, one after the other.
+fn scatter_elements_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "scatter_elements")?;
+    let (data, indices, updates) = (b.input("data")?, b.input("indices")?, b.input("updates")?);
+    let axis = cx.axis("axis", data.ndim())?;
+    let how = cx.one_of("reduction", &REDUCTIONS)?;
+    let out = b.output("T_scatter_elements")?;
+    for (a, c) in indices.shape().iter().zip(updates.shape()) {
+        b.require_equal(a, c, "`indices` and `updates` must have one shape");
+    }
+    b.compute(&out, |i| data.at(i));
+    let counts = (how == "mean").then(|| counts(&mut b, &out));
+    let mut lines = indices.shape().to_vec();
+    let length = lines.remove(axis);
+    b.block("scatter", &lines, |line| {
+        let k = Var::int64("k");
+        let mut from = line.to_vec();
+        from.insert(axis, k.expr());
+        let mut to = from.clone();
+        to[axis] = from_end(indices.index_at(&from), &out.shape[axis]);
+        let allowed = inside(&to[axis], &out.shape[axis]);
+        // the other places come from the shape of `indices`, which may be larger than that of `data`
+        let others = (0..to.len()).filter(|a| *a != axis && !same(&out.shape[*a], &indices.shape()[*a]));
+        let allowed = others.fold(allowed, |all, a| all.and(to[a].clone().lt(&out.shape[a])));
+        let body = put(&out, counts.as_ref(), how, to, updates.at(&from));
+        Stmt::serial(k, length, Stmt::new(StmtKind::If(allowed, Box::new(body), None)))
+    });
+    if let Some(counts) = counts {
+        divide(&mut b, &out, &counts);
+    }
+    Ok(b.finish())
+}
+
+fn same(a: &PrimExpr, b: &PrimExpr) -> bool {
+    dims::equal(a, b) == Some(true)
+}

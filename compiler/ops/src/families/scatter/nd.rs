@@ -1,0 +1,97 @@
+//! `scatter_nd`
+
+use super::{REDUCTIONS, around, counts, divide, put, scatter_type};
+use crate::{
+    context::CallContext,
+    dims,
+    families::index::{expect_integers, from_end, inside},
+    legalize::{Builder, Legalized},
+    op::{AttrKind, Op},
+    rules::Inferred,
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::Var,
+    relax::InferError,
+    tir::{Stmt, StmtKind},
+};
+
+/// `scatter_nd`
+pub fn scatter_nd() -> Op {
+    Op::new("scatter_nd")
+        .doc("`data` with each update put at the index that a row of the last axis of `indices` names.")
+        .tensor("data")
+        .tensor("indices")
+        .tensor("updates")
+        .attr("reduction", AttrKind::Str, "update")
+        .infer(scatter_nd_type)
+        .legalize(scatter_nd_tir)
+}
+
+fn scatter_nd_type(cx: &CallContext) -> Inferred {
+    let data = scatter_type(cx, "updates")?;
+    let (indices, updates) = (cx.tensor("indices")?, cx.tensor("updates")?);
+    expect_integers(cx, "indices", &indices)?;
+    cx.one_of("reduction", &REDUCTIONS)?;
+    let (Some(data_dims), Some(places)) = (data.dims(), indices.dims()) else { return Ok(data.into()) };
+    let Some((count, outer)) = places.split_last() else {
+        return Err(cx.error_at("indices", "`indices` must have at least one dimension"));
+    };
+    let Some(count) = count.as_int() else { return Ok(data.into()) };
+    let Some(inner) = usize::try_from(count).ok().and_then(|c| data_dims.get(c..)) else {
+        let ndim = data_dims.len();
+        return Err(cx.error_at(
+            "indices",
+            format_args!("an index of {count} numbers does not fit {ndim} dimensions of `data`"),
+        ));
+    };
+    let expected = [outer, inner].concat();
+    if let Some(updates) = updates.dims()
+        && (updates.len() != expected.len()
+            || updates.iter().zip(&expected).any(|(a, b)| dims::equal(a, b) == Some(false)))
+    {
+        let (want, got) = (crate::text::dims_text(&expected), crate::text::dims_text(updates));
+        return Err(cx.error_at("updates", format_args!("`updates` must have the shape {want}, not {got}")));
+    }
+    Ok(data.into())
+}
+
+/// Copies the data, then runs over the updates, one after the other.
+fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "scatter_nd")?;
+    let (data, indices, updates) = (b.input("data")?, b.input("indices")?, b.input("updates")?);
+    let how = cx.one_of("reduction", &REDUCTIONS)?;
+    let outer = indices.ndim() - 1;
+    let Some(count) = indices.shape()[outer].as_int() else {
+        return Err(cx.error_at("indices", "the last size of `indices` must be known"));
+    };
+    let out = b.output("T_scatter_nd")?;
+    let expected = [&indices.shape()[..outer], &out.shape[count as usize..]].concat();
+    for (a, c) in updates.shape().iter().zip(&expected) {
+        b.require_equal(a, c, "`updates` does not fit `indices` and `data`");
+    }
+    b.compute(&out, |i| data.at(i));
+    let counts = (how == "mean").then(|| counts(&mut b, &out));
+    let inner = out.shape[count as usize..].to_vec();
+    b.block("scatter", &inner, |rest| {
+        let loops: Vec<Var> = (0..outer).map(|n| Var::int64(format!("j{n}"))).collect();
+        let row: Vec<PrimExpr> = loops.iter().map(Var::expr).collect();
+        let place = |n: i64| {
+            let at = [&row[..], &[n.into()]].concat();
+            from_end(indices.index_at(&at), &out.shape[n as usize])
+        };
+        let to: Vec<PrimExpr> = (0..count).map(place).collect();
+        let allowed = to.iter().zip(&out.shape).map(|(i, d)| inside(i, d)).reduce(PrimExpr::and);
+        let update = updates.at(&[&row[..], rest].concat());
+        let body = put(&out, counts.as_ref(), how, [&to[..], rest].concat(), update);
+        let body = match allowed {
+            Some(allowed) => Stmt::new(StmtKind::If(allowed, Box::new(body), None)),
+            None => body,
+        };
+        around(loops, &indices.shape()[..outer], body)
+    });
+    if let Some(counts) = counts {
+        divide(&mut b, &out, &counts);
+    }
+    Ok(b.finish())
+}

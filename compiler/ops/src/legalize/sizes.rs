@@ -1,0 +1,90 @@
+//! Symbolic sizes that must fit one another.
+//!
+//! What cannot be proved when compiling is checked when the kernel runs, before it reads anything.
+
+use super::builder::Builder;
+use crate::dims;
+use hammock_ir::{
+    PrimExpr, TensorShape, TensorType, Type,
+    relax::InferError,
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+impl Builder<'_> {
+    /// The buffer of the call's result where that is what operands broadcast to. When symbolic sizes leave open how,
+    /// the kernel decides when it runs, and stops with an error where they do not fit.
+    ///
+    /// # Errors
+    /// When the shape or dtype of an operand is not known.
+    pub fn broadcast_output(&mut self, name: &str, params: &[&str]) -> Result<Buffer, InferError> {
+        let Type::Tensor(ty) = &self.out_ty else { return self.output(name) };
+        if ty.dims().is_none() {
+            let ty = ty.clone();
+            let shape = self.forced_broadcast(params)?;
+            self.out_ty = TensorType { shape: TensorShape::Known(shape.into()), ..ty }.into();
+        }
+        self.output(name)
+    }
+
+    /// The shape to which operands broadcast if they do, with a check that they do.
+    fn forced_broadcast(&mut self, params: &[&str]) -> Result<Vec<PrimExpr>, InferError> {
+        let mut result: Vec<PrimExpr> = Vec::new();
+        for param in params {
+            let ty = self.cx.tensor_or_scalar(param)?;
+            let dims = ty.dims().ok_or_else(|| self.unknown(param))?;
+            result = self.forced_pair(&result, dims, param);
+        }
+        Ok(result)
+    }
+
+    fn forced_pair(&mut self, a: &[PrimExpr], b: &[PrimExpr], param: &str) -> Vec<PrimExpr> {
+        let rank = a.len().max(b.len());
+        let side = |s: &[PrimExpr], i: usize| (i + s.len()).checked_sub(rank).map(|i| s[i].clone());
+        let pair = |i| match (side(a, i), side(b, i)) {
+            (Some(x), Some(y)) => self.forced_size(x, y, param),
+            (x, y) => x.or(y).unwrap_or(1i64.into()),
+        };
+        (0..rank).map(pair).collect()
+    }
+
+    /// The size of an axis of two sizes of which one is 1 or both are equal.
+    fn forced_size(&mut self, x: PrimExpr, y: PrimExpr, param: &str) -> PrimExpr {
+        match (dims::equal(&x, &y), x.as_int(), y.as_int()) {
+            (Some(true), ..) | (_, _, Some(1)) => return x,
+            (_, Some(1), _) => return y,
+            _ => {}
+        }
+        let (a, b) = (self.dim(&x), self.dim(&y));
+        let fits = a.clone().eq(b.clone()).or(a.eq(1i64)).or(b.eq(1i64));
+        self.require(fits, &format!("`{param}` does not broadcast with the other operands"));
+        match (x.as_int(), y.as_int()) {
+            (Some(_), _) => x,
+            (_, Some(_)) => y,
+            _ => x.clone().eq(1i64).select(y, x),
+        }
+    }
+
+    /// Makes the kernel stop with an error unless a condition holds.
+    pub fn require(&mut self, condition: PrimExpr, message: &str) {
+        let message = format!("R.{}: {message}", self.cx.op.name);
+        let check = StmtKind::Assert(condition, "ValueError".into(), vec![message.into()]);
+        self.push(Stmt::new(check));
+    }
+
+    /// Makes the kernel stop with an error unless two sizes are the same. Sizes known to be need no check.
+    pub fn require_equal(&mut self, a: &PrimExpr, b: &PrimExpr, message: &str) {
+        if dims::equal(a, b) != Some(true) {
+            self.require(a.clone().eq(b.clone()), message);
+        }
+    }
+
+    /// Makes the kernel stop with an error unless an operand's sizes are these, or 1, aligned at the last axis.
+    pub fn require_broadcast(&mut self, own: &[PrimExpr], to: &[PrimExpr], message: &str) {
+        let skip = to.len().saturating_sub(own.len());
+        for (own, to) in own.iter().zip(&to[skip..]) {
+            if !dims::is(own, 1) && dims::equal(own, to) != Some(true) {
+                self.require(own.clone().eq(1i64).or(own.clone().eq(to.clone())), message);
+            }
+        }
+    }
+}

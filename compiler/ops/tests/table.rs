@@ -1,0 +1,88 @@
+//! What must hold for every operator's declaration.
+
+use hammock_ir::{
+    Module, Span, Type,
+    relax::{Body, Call, Function, Lambda, Operand},
+};
+use hammock_ops::{CallContext, Lowering, Op, ParamKind, ops};
+
+#[test]
+fn every_operator_is_documented() {
+    for op in ops() {
+        assert!(op.doc.ends_with('.') || op.doc.ends_with('`'), "{}: {:?} is no sentence", op.name, op.doc);
+        assert!(!op.doc.starts_with("R."), "{}", op.name);
+    }
+}
+
+#[test]
+fn every_operator_says_how_it_is_computed() {
+    for op in ops() {
+        match op.lowering {
+            Lowering::Structural(by) => assert!(!by.is_empty(), "{} has no lowering", op.name),
+            Lowering::Packed(name) => assert!(name.contains('.'), "{}: {name}", op.name),
+            Lowering::Tir(_) | Lowering::Decompose(_) => {}
+        }
+    }
+}
+
+#[test]
+fn every_operator_has_a_type_rule() {
+    let (module, function) = (Module::new(), function());
+    for op in ops() {
+        let call = Call::op(op.name, Vec::new(), Default::default());
+        let result = (op.infer)(&CallContext { module: &module, function: &function, op, call: &call });
+        if let Err(error) = result {
+            assert!(!error.message.contains("has no type rule"), "{}", op.name);
+            assert!(error.message.contains(op.name), "{}: {error}", op.name);
+        }
+    }
+}
+
+#[test]
+fn parameters_are_sound() {
+    for op in ops() {
+        let mut optional = false;
+        for param in &op.params {
+            let is_operand = matches!(param.kind, ParamKind::Operand(_));
+            assert!(!is_operand || !optional || param.default.is_some(), "{}: `{}`", op.name, param.name);
+            optional |= is_operand && param.default.is_some();
+        }
+        check_order(op);
+    }
+}
+
+/// The order of printing names just the attributes.
+fn check_order(op: &Op) {
+    let Some(order) = op.attr_order else { return };
+    let mut order = order.to_vec();
+    let mut attrs: Vec<&str> = op.attrs().iter().map(|p| p.name).collect();
+    order.sort_unstable();
+    attrs.sort_unstable();
+    assert_eq!(order, attrs, "{}", op.name);
+}
+
+/// A call in full form holds all attributes in the order of printing, and no operand that stands for none at its end.
+#[test]
+fn calls_are_completed() {
+    for op in ops() {
+        let call = op.call(Vec::new(), []);
+        let names: Vec<&str> = call.attrs.iter().map(|(n, _)| n.as_str()).collect();
+        let expected: Vec<&str> = op.attrs().iter().map(|p| p.name).collect();
+        if call.is_op(op.name) {
+            assert_eq!(names, expected, "{}", op.name);
+        }
+        assert!(!matches!(call.args.last(), Some(Operand::Tuple(m)) if m.is_empty()), "{}", op.name);
+    }
+}
+
+fn function() -> Function {
+    let lambda = Lambda {
+        params: Vec::new(),
+        ret_ty: Type::Any,
+        pure: true,
+        attrs: Default::default(),
+        body: Body::of(Operand::Tuple(Vec::new())),
+        span: Span::default(),
+    };
+    Function { vars: Default::default(), lambda }
+}
