@@ -149,21 +149,12 @@ fn decompose_scatter(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, I
     };
     let mut parts = sizes.to_vec();
     parts.splice(axis..=axis, [workers.into(), shared(cx, &sizes[axis])?]);
-    let mut data = emit.emit(op("reshape", vec![cx.operand("x")?.clone(), Operand::Shape(parts)], []))?;
+    let mut data = emit.op("reshape", vec![cx.operand("x")?.clone(), Operand::Shape(parts)], [])?;
     if axis > 0 {
         let mut order: Vec<i64> = (0..=sizes.len() as i64).collect();
         order.remove(axis);
         order.insert(0, axis as i64);
-        data = emit.emit(op("permute_dims", vec![data], [("axes", order.into())]))?;
+        data = emit.op("permute_dims", vec![data], [("axes", order.into())])?;
     }
     call(cx, emit, "runtime.disco.scatter_from_worker0", vec![data, Operand::int(0)])
-}
-
-/// A call of another operator, by its name in the table.
-fn op<const N: usize>(
-    name: &'static str,
-    args: Vec<Operand>,
-    attrs: [(&'static str, hammock_ir::AttrValue); N],
-) -> Value {
-    Value::Call(Call::op(name, args, attrs.into_iter().collect()))
 }

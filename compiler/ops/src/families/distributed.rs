@@ -1,12 +1,19 @@
 //! Distributed tensors: how they are spread over a mesh of devices.
 
-use super::collective::{resized, shared};
+use super::collective::{num_workers, resized, shared};
 use crate::{
     context::CallContext,
+    dims,
+    legalize::Emit,
     op::{AttrKind, Op, OperandKind},
     rules::Inferred,
 };
-use hammock_ir::{AttrValue, DTensorType, Type, relax::InferError};
+use hammock_ir::{
+    AttrValue, Attrs, DTensorType, Type,
+    prim::Var,
+    relax::{Call, Callee, InferError, Operand, Value},
+    types::ShapeType,
+};
 use std::sync::Arc;
 
 /// The operators of this family.
@@ -33,8 +40,8 @@ pub fn ops() -> Vec<Op> {
             .tensor("input")
             .required("num_workers", AttrKind::Int)
             .required("axis", AttrKind::Int)
-            .infer(|cx| resized(cx, shared, |cx| cx.axis("axis", cx.tensor("input")?.ndim().unwrap_or(0))))
-            .structural("LowerDistIR"),
+            .infer(|cx| resized(cx, shared, shard_axis))
+            .decompose(decompose_shard),
     ]
 }
 
@@ -60,4 +67,33 @@ fn infer_placed(cx: &CallContext) -> Inferred {
         _ => return Err(wrong("placement", "how each axis of the mesh is used, such as \"S[0], R\"")),
     };
     Ok(Type::DTensor(Arc::new(DTensorType { tensor, mesh, placement })))
+}
+
+fn shard_axis(cx: &CallContext) -> Result<usize, InferError> {
+    cx.axis("axis", cx.tensor("input")?.ndim().unwrap_or(0))
+}
+
+/// Asks the runtime which worker this is, and takes that worker's slice.
+fn decompose_shard(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, InferError> {
+    let input = cx.tensor("input")?;
+    let Some(sizes) = input.dims() else {
+        return Err(cx.error_at("input", "cannot be compiled while the shape of `input` is not known"));
+    };
+    let (workers, axis) = (num_workers(cx)?, shard_axis(cx)?);
+    let asks = Call {
+        callee: Callee::Op("call_pure_packed"),
+        args: vec![Operand::Extern("runtime.disco.worker_id".into())],
+        attrs: Attrs::new(),
+        ty_args: vec![Type::Shape(ShapeType::Unknown)],
+    };
+    let answer = emit.emit(Value::Call(asks))?;
+    let worker = Var::int64("worker_id");
+    emit.emit(Value::MatchCast(answer, Type::shape([worker.expr()])))?;
+    let share = dims::floordiv(&sizes[axis], &workers.into());
+    let begin = dims::mul(&worker.expr(), &share);
+    let end = dims::mul(&dims::offset(&worker.expr(), 1), &share);
+    let one = |operand| Operand::Tuple(vec![operand]);
+    let bounds = [Operand::int(axis as i64), Operand::Prim(begin), Operand::Prim(end)].map(one);
+    let args = [cx.operand("input")?.clone()].into_iter().chain(bounds).collect();
+    emit.op("strided_slice", args, [("assume_inbound", true.into())])
 }

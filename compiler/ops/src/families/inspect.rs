@@ -7,31 +7,41 @@ use crate::{
 };
 use hammock_ir::{DType, Type};
 
+/// The operator of a runtime function's name, which has `relax.` in front.
+fn of_runtime(function: &'static str) -> &'static str {
+    function.trim_start_matches("relax.")
+}
+
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        inspect("inspect.tensor_ndim", DType::INT32, "The number of dimensions."),
-        inspect("inspect.tensor_dtype_code", DType::UINT8, "The kind of the elements, by DLPack's code."),
-        inspect("inspect.tensor_dtype_bits", DType::UINT8, "Bits of an element's lane."),
-        inspect("inspect.tensor_dtype_lanes", DType::UINT16, "Lanes of an element."),
+        inspect("relax.inspect.tensor_ndim", DType::INT32, "The number of dimensions."),
+        inspect("relax.inspect.tensor_dtype_code", DType::UINT8, "The kind of the elements, by DLPack's code."),
+        inspect("relax.inspect.tensor_dtype_bits", DType::UINT8, "Bits of an element's lane."),
+        inspect("relax.inspect.tensor_dtype_lanes", DType::UINT16, "Lanes of an element."),
         inspect(
-            "inspect.tensor_byte_offset",
+            "relax.inspect.tensor_byte_offset",
             DType::UINT64,
             "Bytes from the start of its memory to the first element.",
         ),
-        inspect("inspect.tensor_elem_offset", DType::UINT64, "The same, in elements."),
-        along_axis("inspect.tensor_shape_i", "The size of an axis."),
-        along_axis("inspect.tensor_stride_i", "Elements between neighbours along an axis."),
+        inspect("relax.inspect.tensor_elem_offset", DType::UINT64, "The same, in elements."),
+        along_axis("relax.inspect.tensor_shape_i", "The size of an axis."),
+        along_axis("relax.inspect.tensor_stride_i", "Elements between neighbours along an axis."),
     ]
 }
 
-fn inspect(name: &'static str, dtype: DType, doc: &'static str) -> Op {
-    let op = Op::new(name).doc(doc).tensor("tensor").packed(name);
+fn inspect(function: &'static str, dtype: DType, doc: &'static str) -> Op {
+    let op = Op::new(of_runtime(function)).doc(doc).tensor("tensor").packed(function);
     op.infer(move |cx| cx.tensor("tensor").map(|_| Type::Prim(dtype)))
 }
 
-fn along_axis(name: &'static str, doc: &'static str) -> Op {
-    Op::new(name).doc(doc).tensor("tensor").operand("axis", OperandKind::Prim).infer(infer_axis).packed(name)
+fn along_axis(function: &'static str, doc: &'static str) -> Op {
+    Op::new(of_runtime(function))
+        .doc(doc)
+        .tensor("tensor")
+        .operand("axis", OperandKind::Prim)
+        .infer(infer_axis)
+        .packed(function)
 }
 
 fn infer_axis(cx: &CallContext) -> Inferred {

@@ -66,7 +66,8 @@ fn matmul_shape(
     let (b_batch, b_own) = b_dims.split_at(b_rank.saturating_sub(2));
     if dims::equal(&a_own[a_own.len() - 1], &b_own[0]) == Some(false) {
         let (x, y) = (shape_text(a), shape_text(b));
-        let text = format_args!("`{a_name}` of shape {x} and `{b_name}` of shape {y} do not multiply: {LENGTHS}");
+        let shapes = format_args!("`{a_name}` of shape {x} and `{b_name}` of shape {y} do not multiply");
+        let text = format!("{shapes}: {}", lengths((a_name, b_name), b_rank));
         return Err(cx.error_at(b_name, text).help("transpose one with R.permute_dims"));
     }
     let batch = |dims: &[PrimExpr]| TensorType { shape: TensorShape::Known(dims.into()), ..a.clone() };
@@ -75,7 +76,11 @@ fn matmul_shape(
     Ok(TensorShape::Known(batch.iter().chain(&a_own[..a_own.len() - 1]).chain(&b_own[1..]).cloned().collect()))
 }
 
-const LENGTHS: &str = "the last axis of the first must be as long as the matching one of the second";
+/// What must hold of the axes that a product sums over.
+fn lengths((a, b): (&str, &str), b_rank: usize) -> String {
+    let axis = if b_rank == 1 { "axis" } else { "second last" };
+    format!("the last axis of `{a}` must be as long as the {axis} of `{b}`")
+}
 
 fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "matmul")?;
@@ -83,7 +88,7 @@ fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let out = b.output("matmul")?;
     let depth = x.shape()[x.ndim() - 1].clone();
     let other = y.shape()[y.ndim().saturating_sub(2)].clone();
-    b.require_equal(&depth, &other, LENGTHS);
+    b.require_equal(&depth, &other, &lengths(("x1", "x2"), y.ndim()));
     b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
         let (left, right) = matmul_indices(&x, &y, i, &k[0]);
         let wide = accumulator(out.dtype);

@@ -241,6 +241,7 @@ fn collapse_sum(cx: &CallContext) -> Result<Legalized, InferError> {
         let source = match kept {
             Some(to) if dims::equal(&to, size) == Some(true) => Source::Kept,
             Some(to) if to.as_int().is_none() => Source::Either(to.eq(1i64)),
+            Some(to) if !dims::is(&to, 1) => Source::Kept,
             _ => Source::Summed,
         };
         match &source {

@@ -24,6 +24,7 @@
 mod builder;
 mod combine;
 mod input;
+pub mod loops;
 mod region;
 mod sizes;
 mod stage;

@@ -203,6 +203,12 @@ pub fn run_static(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
     run_as(Sizes::Numbers, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"))
 }
 
+/// Why a call is refused.
+pub fn error(op: &str, args: &[Arg], attrs: Attrs) -> String {
+    let mut site = Site::new(Sizes::Numbers);
+    legalize(&mut site, op, args, attrs).map(|_| op).expect_err("the call fits").to_string()
+}
+
 /// How a call with a variable for every size stops.
 pub fn stops(op: &str, args: &[Arg], attrs: Attrs) -> String {
     let mut site = Site::new(Sizes::Distinct);

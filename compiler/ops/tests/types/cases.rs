@@ -2,7 +2,7 @@
 
 use crate::notation::{
     A,
-    A::{B, F, L, Of, P, Ps, Rank, S, SRank, T},
+    A::{B, F, L, Of, P, Ps, Rank, S, SRank, Scalar, T},
     Case,
 };
 use hammock_ir::{AttrValue, DType};
@@ -72,6 +72,7 @@ pub fn creation() -> Vec<Case> {
         case("eye_like", [T("2 3", F32)]),
         case("eye_like", [T("2", F32)]),
         case("arange", [P("n")]),
+        case("arange", [Scalar("n")]),
         case("arange", [P("1"), P("n"), P("2")]).with("dtype", DType::FLOAT32),
         case("arange", [P("10"), P("0"), P("-3")]),
         case("arange", [P("n"), P("0"), P("-2")]),

@@ -1,8 +1,11 @@
 //! The runtime's own functions, one file a family. Each is declared once: name, typed parameters, documentation, body.
 mod check;
+mod collective;
 mod control;
 mod data;
 mod debug;
+mod detection;
+mod inspect;
 mod kv_cache;
 mod memory;
 mod set;
@@ -12,7 +15,7 @@ mod slice;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 9] = [
+static FAMILIES: [&[Builtin]; 12] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -21,6 +24,9 @@ static FAMILIES: [&[Builtin]; 9] = [
     set::TABLE,
     slice::TABLE,
     kv_cache::TABLE,
+    detection::TABLE,
+    inspect::TABLE,
+    collective::TABLE,
     debug::TABLE,
 ];
 

@@ -268,3 +268,51 @@ fn windows_wrap_around_their_sinks() {
     assert_eq!(push(&[6, 6]).unwrap(), [0, 0, 4, 4]);
     assert_eq!(push(&[0; 8]).unwrap_err().message(), "4 rows do not fit a window of 4 with 1 kept");
 }
+
+#[test]
+fn suppression_lists_what_is_left() {
+    let boxes = tensor(&[1, 3, 4], &[0f32, 0.0, 1.0, 1.0, 1.0, 1.1, 0.0, 0.1, 2.0, 2.0, 3.0, 3.0]);
+    let scores = tensor(&[1, 2, 3], &[0.9f32, 0.95, 0.5, 0.1, 0.1, 0.8]);
+    let limits = |most: i64| [tensor(&[], &[most]), tensor(&[], &[0.5f32]), tensor(&[1], &[0.2f32])];
+    let run = |most, format: &str| {
+        let args = [&[boxes.clone(), scores.clone()], &limits(most)[..], &[format.into()]].concat();
+        call("all_class_non_max_suppression", &args).unwrap()
+    };
+    let ints = |result: &Any, field: usize| {
+        let fields = result.get::<&Tuple>().unwrap();
+        fields[field].get::<&Tensor>().unwrap().as_slice::<i64>().unwrap().to_vec()
+    };
+    let listed = run(10, "onnx");
+    assert_eq!((ints(&listed, 0), ints(&listed, 1)), (vec![0, 0, 1, 0, 0, 2, 0, 1, 2], vec![3]));
+    assert_eq!(ints(&run(0, "onnx"), 1), [0]);
+    let padded = run(1, "tensorflow");
+    let fields = padded.get::<&Tuple>().unwrap();
+    assert_eq!(ints(&padded, 0), [0, 1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(fields[1].get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), [0.95, 0.8, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(ints(&padded, 2), [2]);
+}
+
+#[test]
+fn a_tensor_tells_of_itself() {
+    let value = tensor(&[2, 3], &[0f32; 6]);
+    let ask = |what: &str, args: &[Any]| {
+        call(&format!("relax.inspect.tensor_{what}"), &[std::slice::from_ref(&value), args].concat())
+            .unwrap()
+            .get::<i64>()
+            .unwrap()
+    };
+    let plain = ["ndim", "dtype_code", "dtype_bits", "dtype_lanes", "byte_offset", "elem_offset"];
+    assert_eq!(plain.map(|what| ask(what, &[])), [2, 2, 32, 1, 0, 0]);
+    assert_eq!([0, 1].map(|axis| ask("shape_i", &[int(axis)])), [2, 3]);
+    assert_eq!([0, 1].map(|axis| ask("stride_i", &[int(axis)])), [3, 1]);
+    assert!(call("relax.inspect.tensor_shape_i", &[value.clone(), int(2)]).is_err());
+}
+
+#[test]
+fn the_only_worker_gets_what_it_gives() {
+    let (value, result) = (tensor(&[2, 2], &[1i32, 2, 3, 4]), tensor(&[4], &[0i32; 4]));
+    call("runtime.disco.allreduce", &[value.clone(), Shape::new(&[0]).into(), int(1), result.clone()]).unwrap();
+    assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<i32>().unwrap(), [1, 2, 3, 4]);
+    let more = message("runtime.disco.allgather", &[value, int(1), tensor(&[4, 2], &[0i32; 8])]);
+    assert!(more.contains("only one worker"), "{more}");
+}

@@ -1,15 +1,21 @@
 //! Sampling along a grid of places, and grids of affine maps.
+//!
+//! Coordinates run from -1 to 1 over the data: between the centres of its outer elements (`align_corners`), or between
+//! their outer borders. Places outside of the data hold zero, or the nearest border element, or what a mirror at the
+//! border shows.
 
+use super::taps::{Tap, weighted_sum};
 use crate::{
     context::CallContext,
     dims,
-    families::nn::{activation::float_tensor, expect_layout, layout, layout::Layout},
+    families::nn::{activation::float_tensor, expect_layout, layout, layout::Layout, rows::number},
+    legalize::{Builder, Legalized, accumulator},
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, expect_ndim},
     text::dim_text,
 };
 use hammock_ir::{
-    TensorShape, TensorType,
+    DType, PrimExpr, TensorShape, TensorType,
     relax::{Call, InferError, Operand},
     types::ShapeType,
 };
@@ -29,7 +35,7 @@ fn grid_sample() -> Op {
         .attr("padding_mode", AttrKind::Str, "zeros")
         .attr("align_corners", AttrKind::Bool, false)
         .infer(infer_grid_sample)
-        .structural("")
+        .legalize(legalize_grid_sample)
 }
 
 const METHODS: &[&str] = &["bilinear", "nearest", "bicubic"];
@@ -65,6 +71,130 @@ fn infer_grid_sample(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape: TensorShape::Known(layout.from_primal(&primal, &sizes).into()), ..data }.into())
 }
 
+/// How one axis is sampled.
+struct Axis<'a> {
+    size: PrimExpr,
+    align_corners: bool,
+    padding: &'a str,
+    dtype: DType,
+}
+
+impl Axis<'_> {
+    fn constant(&self, value: f64) -> PrimExpr {
+        PrimExpr::float(value, self.dtype)
+    }
+
+    /// The size as a number, plus `by`.
+    fn size(&self, by: i64) -> PrimExpr {
+        number(&dims::offset(&self.size, by), self.dtype)
+    }
+
+    /// The place in the data of a coordinate between -1 and 1.
+    fn place(&self, coordinate: PrimExpr) -> PrimExpr {
+        let moved = coordinate + self.constant(1.0);
+        match self.align_corners {
+            true => moved * self.size(-1) / self.constant(2.0),
+            false => moved * self.size(0) / self.constant(2.0) - self.constant(0.5),
+        }
+    }
+
+    /// A place inside of the data for any place, as padding asks for.
+    fn inside(&self, x: PrimExpr) -> PrimExpr {
+        match self.padding {
+            "border" => self.clip(x),
+            "reflection" => self.clip(self.reflect(x)),
+            _ => x,
+        }
+    }
+
+    fn clip(&self, x: PrimExpr) -> PrimExpr {
+        x.max(self.constant(0.0)).min(self.size(-1))
+    }
+
+    /// The place that mirrors at both ends show: the distance from the first end, folded as often as it takes.
+    fn reflect(&self, x: PrimExpr) -> PrimExpr {
+        let (first, length) = match self.align_corners {
+            true => (self.constant(0.0), self.size(-1).max(self.constant(1.0))),
+            false => (self.constant(-0.5), self.size(0)),
+        };
+        let distance = (x - &first).unary("fabs");
+        let folds = (&distance / &length).unary("floor");
+        let rest = distance - &folds * &length;
+        let half = (&folds / self.constant(2.0)).unary("floor");
+        let forth = (half * self.constant(2.0)).eq(folds);
+        forth.select(rest.clone(), length - rest) + first
+    }
+
+    /// The elements that a coordinate chooses, with their weights.
+    fn taps(&self, coordinate: PrimExpr, method: &str) -> Vec<Tap> {
+        let x = self.place(coordinate);
+        match method {
+            "nearest" => vec![Tap::whole(self.inside(x).unary("nearbyint").cast(DType::INT64))],
+            "bilinear" => {
+                let x = self.inside(x);
+                let floor = x.clone().unary("floor");
+                let (low, part) = (floor.clone().cast(DType::INT64), x - floor);
+                let high = dims::offset(&low, 1);
+                let tap = |index, weight| Tap { index, weight: Some(weight) };
+                vec![tap(low, self.constant(1.0) - &part), tap(high, part)]
+            }
+            _ => self.cubic(x),
+        }
+    }
+
+    /// Four elements, by the cubic convolution of slope -0.75 (Keys, 1981). Padding is asked for each of them.
+    fn cubic(&self, x: PrimExpr) -> Vec<Tap> {
+        const A: f64 = -0.75;
+        let floor = x.clone().unary("floor");
+        let part = x - &floor;
+        let c = |v| self.constant(v);
+        let near = |t: PrimExpr| (c(A + 2.0) * &t - c(A + 3.0)) * &t * t + c(1.0);
+        let far = |t: PrimExpr| ((c(A) * &t - c(5.0 * A)) * &t + c(8.0 * A)) * t - c(4.0 * A);
+        let weights = [far(&part + c(1.0)), near(part.clone()), near(c(1.0) - &part), far(c(2.0) - part)];
+        let tap = |(k, weight): (usize, PrimExpr)| {
+            let at = self.inside(&floor + c(k as f64 - 1.0));
+            Tap { index: at.cast(DType::INT64), weight: Some(weight) }
+        };
+        weights.into_iter().enumerate().map(tap).collect()
+    }
+}
+
+fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
+    let spatial = spatial(cx)?;
+    let primal = format!("NC{spatial}");
+    let layout = layout(cx, "layout", &primal)?;
+    let (method, padding) = (cx.one_of("method", METHODS)?, cx.one_of("padding_mode", PADDINGS)?);
+    let align_corners = cx.bool("align_corners")?;
+    let mut b = Builder::new(cx, "grid_sample")?;
+    let (data, grid) = (b.input("data")?, b.input("grid")?);
+    let out = b.output("grid_sample")?;
+    let dtype = accumulator(grid.dtype());
+    let sizes = layout.to_primal(&primal, data.shape())[2..].to_vec();
+    let axes = sizes.iter().map(|size| Axis { size: size.clone(), align_corners, padding, dtype });
+    let axes: Vec<Axis> = axes.collect();
+    let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { DType::FLOAT32 };
+    b.compute(&out, |at| {
+        let place = layout.primal_index(&primal, at);
+        let taps: Vec<Vec<Tap>> = axes
+            .iter()
+            .enumerate()
+            .map(|(k, axis)| {
+                let mut from = place.clone();
+                from[1] = ((axes.len() - 1 - k) as i64).into();
+                axis.taps(grid.at(&from).cast(dtype), method)
+            })
+            .collect();
+        let read = |index: &[PrimExpr]| {
+            let inside = index.iter().zip(&sizes).map(|(i, size)| i.clone().ge(0i64).and(i.clone().lt(size)));
+            let value = data.at(&layout.index(&primal, &[&place[..2], index].concat()));
+            let zero = PrimExpr::constant(0.0, data.dtype());
+            inside.reduce(PrimExpr::and).map_or(value.clone(), |inside| inside.if_then_else(value, zero))
+        };
+        weighted_sum(&taps, wide, read).cast(out.dtype)
+    });
+    Ok(b.finish())
+}
+
 fn affine_grid() -> Op {
     Op::new("image.affine_grid")
         .doc("The grid of places that affine maps `(N, 2, 3)`, or `(N, 3, 4)` for volumes, send a target's places to.")
@@ -79,7 +209,7 @@ fn affine_grid() -> Op {
             }
         })
         .infer(infer_affine_grid)
-        .structural("")
+        .legalize(legalize_affine_grid)
 }
 
 fn infer_affine_grid(cx: &CallContext) -> Inferred {
@@ -110,4 +240,31 @@ fn infer_affine_grid(cx: &CallContext) -> Inferred {
         _ => TensorShape::Rank(rank + 2),
     };
     Ok(TensorType { shape, ..data }.into())
+}
+
+fn legalize_affine_grid(cx: &CallContext) -> Result<Legalized, InferError> {
+    let align_corners = cx.bool("align_corners")?;
+    let mut b = Builder::new(cx, "affine_grid")?;
+    let data = b.input("data")?;
+    let out = b.output("affine_grid")?;
+    let dtype = accumulator(data.dtype());
+    let rank = out.ndim() - 2;
+    b.compute(&out, |at| {
+        let map = |column: usize| data.at(&[at[0].clone(), at[1].clone(), (column as i64).into()]).cast(dtype);
+        let axes =
+            (0..rank).map(|k| map(rank - 1 - k) * coordinate(&at[k + 2], &out.shape[k + 2], align_corners, dtype));
+        axes.fold(map(rank), |sum, term| sum + term).cast(out.dtype)
+    });
+    Ok(b.finish())
+}
+
+/// The coordinate, from -1 to 1, of place `i` along an axis of that size.
+fn coordinate(i: &PrimExpr, size: &PrimExpr, align_corners: bool, dtype: DType) -> PrimExpr {
+    let constant = |v| PrimExpr::float(v, dtype);
+    let place = i.clone().cast(dtype);
+    if align_corners {
+        let steps = number(&dims::max(&dims::offset(size, -1), &1i64.into()), dtype);
+        return place * (constant(2.0) / steps) - constant(1.0);
+    }
+    (place * constant(2.0) + constant(1.0)) / number(size, dtype) - constant(1.0)
 }

@@ -1,8 +1,14 @@
 //! Resizing of images and volumes.
+//!
+//! Every spatial axis is resampled on its own: a place in the result becomes a place in the data, in float32 as the
+//! field's other implementations have it, then one, two or four elements around it are weighted and added.
 
+use super::taps::{Tap, weighted_sum};
 use crate::{
     context::CallContext,
-    families::nn::{expect_layout, layout, layout::Layout},
+    dims,
+    families::nn::{expect_layout, layout, layout::Layout, rows::number},
+    legalize::{Builder, Legalized, accumulator},
     op::{AttrKind, NONE, Op, OperandKind},
     rules::Inferred,
 };
@@ -46,7 +52,7 @@ fn resize(name: &'static str, spatial: &'static str, rounding: &'static str, doc
         .attr("out_dtype", AttrKind::DType, NONE)
         .complete(move |call| complete(call, spatial.len()))
         .infer(move |cx| infer(cx, spatial))
-        .structural("")
+        .legalize(move |cx| legalize(cx, spatial))
 }
 
 /// One size is for every axis; a region left out is empty, and its bounds are float32.
@@ -100,4 +106,193 @@ fn infer(cx: &CallContext, spatial: &str) -> Inferred {
         _ => TensorShape::Rank(layout.ndim()),
     };
     Ok(TensorType { shape, dtype, ..data }.into())
+}
+
+/// How one axis is resampled.
+struct Axis<'a> {
+    /// Elements in the data.
+    size: PrimExpr,
+    /// Places in the result.
+    target: PrimExpr,
+    /// The bounds of the region, in parts of the axis.
+    region: (f64, f64),
+    coordinates: &'a str,
+    rounding: &'a str,
+}
+
+impl Axis<'_> {
+    /// A size as a number.
+    fn float(&self, size: &PrimExpr) -> PrimExpr {
+        number(size, DType::FLOAT32)
+    }
+
+    /// Elements of the data to a place in the result. Known sizes are divided here, as float32 divides them.
+    fn scale(&self) -> PrimExpr {
+        match (self.size.as_int(), self.target.as_int()) {
+            (Some(s), Some(n)) => constant((s as f32 / n as f32).into()),
+            _ => self.float(&self.size) / self.float(&self.target),
+        }
+    }
+
+    /// Where place `i` of the result is in the data.
+    fn source(&self, i: &PrimExpr) -> PrimExpr {
+        let x = i.clone().cast(DType::FLOAT32);
+        let last = self.float(&dims::offset(&self.size, -1));
+        let steps = self.float(&dims::max(&dims::offset(&self.target, -1), &1i64.into()));
+        let half = |x: PrimExpr| (x + constant(0.5)) * self.scale();
+        match self.coordinates {
+            "half_pixel" => half(x) - constant(0.5),
+            "align_corners" => last / steps * x,
+            "asymmetric" => self.scale() * x,
+            "pytorch_half_pixel" => self.unless_one(half(x) - constant(0.5), constant(0.0)),
+            "tf_half_pixel_for_nn" => half(x),
+            _ => {
+                let (start, end) = self.region;
+                let across = constant(start) * &last + x * constant(end - start) * &last / steps;
+                self.unless_one(across, constant(0.5 * (start + end)) * last)
+            }
+        }
+    }
+
+    /// A value for results of more than one place, or of one.
+    fn unless_one(&self, many: PrimExpr, one: PrimExpr) -> PrimExpr {
+        match self.target.as_int() {
+            Some(n) => {
+                if n > 1 {
+                    many
+                } else {
+                    one
+                }
+            }
+            None => self.target.clone().gt(1i64).select(many, one),
+        }
+    }
+
+    /// An index that stays inside the data.
+    fn clamp(&self, index: PrimExpr) -> PrimExpr {
+        index.min(dims::offset(&self.size, -1)).max(0i64)
+    }
+
+    /// The nearest element.
+    fn nearest(&self, i: &PrimExpr) -> Tap {
+        let rounding = match (self.rounding, self.coordinates) {
+            ("", "align_corners") => "round",
+            ("", _) => "floor",
+            (given, _) => given,
+        };
+        let whole = match (self.size.as_int(), self.target.as_int()) {
+            (Some(s), Some(n)) if s > 0 && n % s == 0 => Some(n / s),
+            _ => None,
+        };
+        if let (Some(repeat), "asymmetric", "floor") = (whole, self.coordinates, rounding) {
+            return Tap::whole(dims::floordiv(i, &repeat.into()));
+        }
+        let x = self.source(i);
+        // The small number makes up for a place that falls just short of an element by rounding.
+        let index = match rounding {
+            "round" => x.unary("nearbyint"),
+            "round_prefer_floor" => (x - constant(0.5)).unary("ceil"),
+            "round_prefer_ceil" => (x + constant(0.5)).unary("floor"),
+            "ceil" => (x - constant(1e-5)).unary("ceil"),
+            _ => (x + constant(1e-5)).unary("floor"),
+        };
+        Tap::whole(self.clamp(index.cast(DType::INT64)))
+    }
+
+    /// The elements on both sides, by how near they are.
+    fn linear(&self, i: &PrimExpr) -> Vec<Tap> {
+        let x = self.source(i);
+        let floor = x.clone().unary("floor");
+        let (low, part) = (floor.clone().cast(DType::INT64), x - floor);
+        let tap = |k: i64, weight| Tap { index: self.clamp(dims::offset(&low, k)), weight: Some(weight) };
+        vec![tap(0, constant(1.0) - &part), tap(1, part)]
+    }
+
+    /// Four elements, by the cubic spline of slope `a`; those outside of the data may be left out.
+    fn cubic(&self, i: &PrimExpr, a: f64, exclude: bool) -> Vec<Tap> {
+        let x = self.source(i);
+        let floor = x.clone().unary("floor");
+        let (low, t) = (floor.clone().cast(DType::INT64), x - floor);
+        let mut weights = cubic_weights(&t, a);
+        if exclude {
+            for (k, weight) in weights.iter_mut().enumerate() {
+                let at = dims::offset(&low, k as i64 - 1);
+                let inside = at.clone().ge(0i64).and(at.lt(&self.size));
+                *weight = inside.select(weight.clone(), constant(0.0));
+            }
+            let sum = weights.iter().cloned().reduce(|a, b| a + b);
+            weights = weights.map(|w| sum.iter().fold(w, |w, sum| w / sum));
+        }
+        let tap = |(k, weight)| Tap { index: self.clamp(dims::offset(&low, k as i64 - 1)), weight: Some(weight) };
+        weights.into_iter().enumerate().map(tap).collect()
+    }
+}
+
+fn constant(value: f64) -> PrimExpr {
+    PrimExpr::float(value, DType::FLOAT32)
+}
+
+/// Weights of the four elements around a place at part `t` between the second and the third (Keys, 1981).
+fn cubic_weights(t: &PrimExpr, a: f64) -> [PrimExpr; 4] {
+    let (t2, t3) = (t * t, t * t * t);
+    let c = constant;
+    [
+        c(a) * (&t3 - c(2.0) * &t2 + t),
+        c(a + 2.0) * &t3 - c(a + 3.0) * &t2 + c(1.0),
+        c(2.0 * a + 3.0) * &t2 - c(a + 2.0) * &t3 - c(a) * t,
+        c(a) * (t2 - t3),
+    ]
+}
+
+fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
+    let rank = spatial.len();
+    let primal = format!("NC{spatial}");
+    let layout = layout(cx, "layout", &primal)?;
+    let (method, coordinates) =
+        (cx.one_of("method", METHODS)?, cx.one_of("coordinate_transformation_mode", COORDINATES)?);
+    let (alpha, exclude) = (cx.float("cubic_alpha")?, cx.int("cubic_exclude")? != 0);
+    let (rounding, roi) = (cx.one_of("rounding_method", ROUNDINGS)?, cx.floats("roi")?);
+    let beyond = (coordinates == "tf_crop_and_resize").then(|| cx.float("extrapolation_value")).transpose()?;
+    let mut b = Builder::new(cx, cx.op.name.trim_start_matches("image."))?;
+    let data = b.input("data")?;
+    let out = b.output("resize")?;
+    let (sizes, targets) = (layout.to_primal(&primal, data.shape()), layout.to_primal(&primal, &out.shape));
+    let axes: Vec<Axis> = (0..rank)
+        .map(|k| Axis {
+            size: sizes[k + 2].clone(),
+            target: targets[k + 2].clone(),
+            region: region(&roi, rank, k),
+            coordinates,
+            rounding,
+        })
+        .collect();
+    let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { accumulator(DType::FLOAT32) };
+    b.compute(&out, |at| {
+        let place = layout.primal_index(&primal, at);
+        let taps: Vec<Vec<Tap>> = axes
+            .iter()
+            .zip(&place[2..])
+            .map(|(axis, i)| match method {
+                "nearest_neighbor" => vec![axis.nearest(i)],
+                "linear" => axis.linear(i),
+                _ => axis.cubic(i, alpha, exclude),
+            })
+            .collect();
+        let read = |index: &[PrimExpr]| data.at(&layout.index(&primal, &[&place[..2], index].concat()));
+        let value = weighted_sum(&taps, wide, read);
+        let Some(beyond) = beyond else { return value.cast(out.dtype) };
+        let fill = PrimExpr::constant(beyond, value.dtype());
+        let outside = axes.iter().zip(&place[2..]).map(|(axis, i)| {
+            let x = axis.source(i);
+            x.clone().lt(constant(0.0)).or(x.gt(axis.float(&dims::offset(&axis.size, -1))))
+        });
+        outside.fold(value, |value, outside| outside.select(fill.clone(), value)).cast(out.dtype)
+    });
+    Ok(b.finish())
+}
+
+/// The bounds of the region along an axis. Images give them as `[y0, x0, y1, x1]`, volumes as `[x0, y0, z0, x1, y1, z1]`.
+fn region(roi: &[f64], rank: usize, axis: usize) -> (f64, f64) {
+    let at = if rank == 2 { axis } else { rank - 1 - axis };
+    (roi[at], roi[at + rank])
 }

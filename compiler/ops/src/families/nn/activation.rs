@@ -145,7 +145,7 @@ fn legalize_prelu(cx: &CallContext) -> Result<Legalized, InferError> {
     let out = b.output("compute")?;
     let wide = accumulator(x.dtype());
     b.compute(&out, |at| {
-        let slope = alpha.broadcast(&at[axis..=axis]).cast(wide);
+        let slope = alpha.broadcast_to(&at[axis..=axis], &out.shape[axis..=axis]).cast(wide);
         leaky(x.at(at).cast(wide), slope).cast(out.dtype)
     });
     Ok(b.finish())

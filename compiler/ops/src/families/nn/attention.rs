@@ -206,7 +206,9 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let bias = b.optional_input("bias")?;
     let out = b.output("attention")?;
     let lengths = (heads.query.shape()[1].clone(), heads.key.shape()[1].clone());
-    let bias = |i: &[PrimExpr]| bias.map(|bias| bias.broadcast(i));
+    let scores = [0, 2, 1].map(|d| heads.query.shape()[d].clone()).into_iter().chain([lengths.1.clone()]);
+    let scores: Vec<PrimExpr> = scores.collect();
+    let bias = |i: &[PrimExpr]| bias.map(|bias| bias.broadcast_to(i, &scores));
     heads.attend(&mut b, &out, bias, |s, t| mask.allows(s, t, (&lengths.0, &lengths.1)), mask.window.is_some());
     Ok(b.finish())
 }

@@ -75,7 +75,7 @@ fn extent(window: &Window, extra: i64, axis: usize, size: &PrimExpr, kernel: &Pr
     let stride = window.strides[axis];
     let spread = dims::offset(&dims::mul(size, &stride.into()), 1 - stride);
     let reach = dims::mul(&dims::offset(kernel, -1), &window.dilation[axis].into());
-    dims::offset(&dims::add(&spread, &reach), extra - window.before[axis] - window.after[axis])
+    dims::simplify(&dims::offset(&dims::add(&spread, &reach), extra - window.before[axis] - window.after[axis]))
 }
 
 fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {

@@ -6,6 +6,7 @@ mod attention;
 mod batch_norm;
 mod conv;
 mod conv_transpose;
+mod flatten;
 pub mod layout;
 pub mod loss;
 mod norm;
@@ -29,6 +30,7 @@ pub fn ops() -> Vec<Op> {
         batch_norm::ops(),
         conv::ops(),
         conv_transpose::ops(),
+        flatten::ops(),
         loss::ops(),
         norm::ops(),
         pad::ops(),

@@ -123,7 +123,8 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let axes: Vec<_> = pool.kernel.iter().zip(spatial.chars()).map(|(k, c)| axis(c, *k)).collect();
     let read = |at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
         let place = to.primal_index(&primal, at);
-        pool.read(&data, &from, &primal, &place, k, outside)
+        let (inside, value) = pool.element(&data, &from, &primal, &place, k);
+        inside.map_or(value.clone(), |inside| inside.if_then_else(value, outside))
     };
     match pooling {
         Pooling::Max => {
@@ -188,16 +189,15 @@ impl Pool {
         })
     }
 
-    /// The element at tap `k` of the window at `place`; `outside` where that is beyond the data.
-    fn read(
+    /// The element at tap `k` of the window at `place`, and whether it is in the data; `None` for always.
+    pub fn element(
         &self,
         data: &Input,
         layout: &Layout,
         primal: &str,
         place: &[PrimExpr],
         k: &[PrimExpr],
-        outside: PrimExpr,
-    ) -> PrimExpr {
+    ) -> (Option<PrimExpr>, PrimExpr) {
         let mut from = place[..2].to_vec();
         let mut conditions = Vec::new();
         for (i, k) in k.iter().enumerate() {
@@ -207,9 +207,7 @@ impl Pool {
             conditions.extend(ends.then(|| at.clone().lt(&self.sizes[i])));
             from.push(at);
         }
-        let value = data.at(&layout.index(primal, &from));
-        let inside = conditions.into_iter().reduce(PrimExpr::and);
-        inside.map_or(value.clone(), |inside| inside.if_then_else(value, outside))
+        (conditions.into_iter().reduce(PrimExpr::and), data.at(&layout.index(primal, &from)))
     }
 
     /// How many elements the mean of the window at `place` (spatial axes only) is over; at least 1.

@@ -63,7 +63,7 @@ impl Window {
         let around = self.before[axis] + self.after[axis] - 1 + round_up;
         let reach = dims::mul(&dims::offset(kernel, -1), &dilation.into());
         let room = dims::offset(&dims::sub(size, &reach), around);
-        dims::offset(&dims::floordiv(&room, &stride.into()), 1)
+        dims::simplify(&dims::offset(&dims::floordiv(&room, &stride.into()), 1))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, common_dtype},
 };
-use hammock_ir::relax::InferError;
+use hammock_ir::{PrimExpr, relax::InferError};
 
 /// `slice_scatter`
 pub fn slice_scatter() -> Op {

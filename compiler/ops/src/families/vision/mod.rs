@@ -1,8 +1,10 @@
 //! Detection: regions of interest, boxes and their suppression.
 
+mod boxes;
 mod multibox;
 mod nms;
 mod roi;
+mod suppress;
 
 use crate::op::Op;
 

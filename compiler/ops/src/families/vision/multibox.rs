@@ -3,12 +3,13 @@
 use crate::{
     context::CallContext,
     dims,
-    families::nn::activation::float_tensor,
+    families::nn::{activation::float_tensor, rows::Rows, softmax::Exponentials},
+    legalize::{Builder, Input, Legalized, accumulator},
     op::{AttrKind, Op},
     rules::{Inferred, expect_ndim},
     text::shape_text,
 };
-use hammock_ir::{AttrValue, TensorShape, TensorType, Type};
+use hammock_ir::{AttrValue, PrimExpr, TensorShape, TensorType, Type, relax::InferError};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -24,7 +25,7 @@ pub fn ops() -> Vec<Op> {
             .attr("keep_background", AttrKind::Bool, true)
             .attr("apply_softmax", AttrKind::Bool, true)
             .infer(infer)
-            .structural(""),
+            .legalize(legalize),
     ]
 }
 
@@ -63,4 +64,76 @@ fn infer(cx: &CallContext) -> Inferred {
     let boxes = [s[0].clone(), s[2].clone(), 4i64.into()];
     let boxes = TensorType { shape: TensorShape::Known(boxes.into()), ..scores.clone() };
     Ok(Type::Tuple(vec![boxes.into(), scores.into()]))
+}
+
+fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "multibox_transform_loc")?;
+    let (classes, places, anchors) = (b.input("cls_pred")?, b.input("loc_pred")?, b.input("anchor")?);
+    let (boxes, scores) = (b.output("boxes")?, b.output("scores")?);
+    let (clip, variances) = (cx.bool("clip")?, cx.floats("variances")?);
+    let wide = accumulator(boxes.dtype);
+    b.compute(&boxes, |i| {
+        let anchor = |k: i64| anchors.at(&[0i64.into(), i[1].clone(), k.into()]).cast(wide);
+        let offset = |k: i64| places.at(&[i[0].clone(), &i[1] * 4i64 + k]).cast(wide);
+        let side = |axis: usize, far: bool| corner(&anchor, &offset, &variances, axis, far, clip);
+        let is = |k: i64| i[2].clone().eq(k);
+        let low = is(0).select(side(1, false), side(0, false));
+        let high = is(2).select(side(1, true), side(0, true));
+        i[2].clone().lt(2i64).select(low, high).cast(boxes.dtype)
+    });
+    let threshold = PrimExpr::float(cx.float("threshold")?, wide);
+    let (softmax, background) = (cx.bool("apply_softmax")?, cx.bool("keep_background")?);
+    let score = Score::of(&mut b, classes, softmax);
+    b.compute(&scores, |i| {
+        let value = score.at(i);
+        let mut kept = value.clone().ge(threshold);
+        if !background {
+            kept = kept.and(i[1].clone().ne(0i64));
+        }
+        kept.select(value, PrimExpr::float(0.0, wide)).cast(scores.dtype)
+    });
+    Ok(b.finish())
+}
+
+/// The near or far side of a box along x (0) or y (1): its centre and size are those of the anchor, moved and scaled by
+/// what was predicted.
+fn corner(
+    anchor: &impl Fn(i64) -> PrimExpr,
+    offset: &impl Fn(i64) -> PrimExpr,
+    variances: &[f64],
+    axis: usize,
+    far: bool,
+    clip: bool,
+) -> PrimExpr {
+    let k = axis as i64;
+    let (near_side, far_side) = (anchor(k), anchor(k + 2));
+    let constant = |v| PrimExpr::float(v, near_side.dtype());
+    let (centre, size) = ((&near_side + &far_side) * constant(0.5), &far_side - &near_side);
+    let moved = offset(k) * constant(variances[axis]) * &size + centre;
+    let half = constant(0.5) * (offset(k + 2) * constant(variances[axis + 2])).unary("exp") * size;
+    let side = if far { moved + half } else { moved - half };
+    if clip { side.min(constant(1.0)).max(constant(0.0)) } else { side }
+}
+
+/// The scores of classes: as predicted, or their softmax.
+enum Score {
+    Given(Input),
+    Softmax(Exponentials, Rows),
+}
+
+impl Score {
+    fn of(b: &mut Builder, classes: Input, softmax: bool) -> Self {
+        if !softmax {
+            return Score::Given(classes);
+        }
+        let rows = Rows::new(3, vec![1]);
+        Score::Softmax(Exponentials::of(b, &classes, &rows), rows)
+    }
+
+    fn at(&self, i: &[PrimExpr]) -> PrimExpr {
+        match self {
+            Score::Given(classes) => classes.at(i).cast(accumulator(classes.dtype())),
+            Score::Softmax(parts, rows) => parts.exp.at(i) / parts.sum.at(&rows.kept(i)),
+        }
+    }
 }

@@ -1,14 +1,19 @@
 //! Suppression of boxes that overlap better ones.
 
+use super::suppress;
 use crate::{
     context::CallContext,
     dims,
     families::nn::activation::float_tensor,
+    legalize::{
+        Builder, Legalized,
+        loops::{Cell, each, in_order, when},
+    },
     op::{AttrKind, Op},
     rules::{Inferred, expect_ndim},
     text::{dim_text, shape_text},
 };
-use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, relax::InferError};
+use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, relax::InferError, tir::Stmt};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -25,7 +30,7 @@ fn get_valid_counts() -> Op {
         .attr("id_index", AttrKind::Int, 0i64)
         .attr("score_index", AttrKind::Int, 1i64)
         .infer(infer_valid_counts)
-        .structural("")
+        .legalize(legalize_valid_counts)
 }
 
 /// Checks that an index names an element of a box, or is -1 where that is allowed.
@@ -62,6 +67,40 @@ fn with_rank(ty: TensorType, ndim: usize) -> TensorType {
     if ty.ndim().is_some() { ty } else { TensorType { shape: TensorShape::Rank(ndim), ..ty } }
 }
 
+/// Moves the boxes of each image one by one.
+fn legalize_valid_counts(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "get_valid_counts")?;
+    let data = b.input("data")?;
+    let (counts, boxes, places) = (b.output("valid_count")?, b.output("boxes")?, b.output("places")?);
+    let (threshold, score) = (cx.float("score_threshold")?, cx.int("score_index")?);
+    let class = Some(cx.int("id_index")?).filter(|i| *i >= 0);
+    let shape = data.shape().to_vec();
+    b.block("get_valid_counts", &shape[..1], |i| {
+        let (image, next) = (&i[0], Cell::new("next", DType::INT64));
+        let element = |j: &PrimExpr, k: PrimExpr| data.at(&[image.clone(), j.clone(), k]);
+        let row = |j: &PrimExpr, value: &dyn Fn(&PrimExpr) -> PrimExpr| {
+            each("e", shape[2].clone(), |k| Stmt::store(&boxes, vec![image.clone(), j.clone(), k.clone()], value(k)))
+        };
+        let place = |j: &PrimExpr, value: PrimExpr| Stmt::store(&places, vec![image.clone(), j.clone()], value);
+        let take = each("j", shape[1].clone(), |j| {
+            let mut counts = element(j, score.into()).gt(PrimExpr::float(threshold, data.dtype()));
+            if let Some(class) = class {
+                counts = counts.and(element(j, class.into()).ge(PrimExpr::float(0.0, data.dtype())));
+            }
+            let copy = row(&next.get(), &|k| element(j, k.clone()));
+            let from = place(&next.get(), j.clone().cast(DType::INT32));
+            when(counts, in_order([copy, from, next.add(1i64)]))
+        });
+        let rest = each("j", shape[1].clone(), |j| {
+            let empty = row(j, &|_| PrimExpr::float(-1.0, data.dtype()));
+            when(j.clone().ge(next.get()), in_order([empty, place(j, PrimExpr::int32(-1))]))
+        });
+        let count = Stmt::store(&counts, vec![image.clone()], next.get().cast(DType::INT32));
+        in_order(next.declare(0i64.into()).into_iter().chain([take, count, rest]))
+    });
+    Ok(b.finish())
+}
+
 fn non_max_suppression() -> Op {
     Op::new("vision.non_max_suppression")
         .doc("Drops boxes that overlap a better one of their class by `iou_threshold` or more.")
@@ -80,7 +119,7 @@ fn non_max_suppression() -> Op {
         .attr("soft_nms_sigma", AttrKind::Float, 0.0)
         .attr("score_threshold", AttrKind::Float, 0.0)
         .infer(infer_suppression)
-        .structural("")
+        .legalize(suppress::legalize)
 }
 
 fn infer_suppression(cx: &CallContext) -> Inferred {
@@ -133,7 +172,7 @@ fn all_class_non_max_suppression() -> Op {
         .tensor("score_threshold")
         .attr("output_format", AttrKind::Str, "onnx")
         .infer(infer_all_class)
-        .structural("")
+        .packed("vm.builtin.all_class_non_max_suppression")
 }
 
 fn infer_all_class(cx: &CallContext) -> Inferred {

@@ -1,16 +1,24 @@
 //! Pooling of regions of interest. A region is a row `[batch, x1, y1, x2, y2]`.
+//!
+//! Kernels read the data inside of its bounds whatever regions say, and take no more steps a bin than [`MOST`] along
+//! an axis.
 
 use crate::{
     context::CallContext,
     dims,
-    families::nn::{activation::float_tensor, expect_layout, layout, layout::Layout},
+    families::nn::{activation::float_tensor, expect_layout, layout, layout::Layout, rows::number, window},
+    legalize::{
+        Builder, Combine, Input, Legalized, accumulator,
+        loops::{each, in_order},
+    },
     op::{AttrKind, Op},
     rules::{Inferred, expect_ndim},
     text::dim_text,
 };
 use hammock_ir::{
-    PrimExpr, TensorShape, TensorType,
+    DType, PrimExpr, TensorShape, TensorType,
     relax::{Call, InferError},
+    tir::Stmt,
 };
 
 /// The operators of this family.
@@ -28,14 +36,14 @@ fn roi_align() -> Op {
             cx.one_of("mode", &["avg", "max"])?;
             infer(cx)
         })
-        .structural("")
+        .legalize(legalize_align)
 }
 
 fn roi_pool() -> Op {
     signature("vision.roi_pool", "The largest element in each bin of each region.")
         .attr("layout", AttrKind::Str, "NCHW")
         .infer(infer)
-        .structural("")
+        .legalize(legalize_pool)
 }
 
 fn signature(name: &'static str, doc: &'static str) -> Op {
@@ -46,7 +54,7 @@ fn signature(name: &'static str, doc: &'static str) -> Op {
         .required("pooled_size", AttrKind::Ints)
         .required("spatial_scale", AttrKind::Float)
         .complete(|call: &mut Call| {
-            crate::families::nn::window::rewrite(&mut call.attrs, "pooled_size", |given| match given {
+            window::rewrite(&mut call.attrs, "pooled_size", |given| match given {
                 [one] => Some(vec![*one; 2]),
                 all => Some(all.to_vec()),
             });
@@ -86,4 +94,192 @@ fn infer(cx: &CallContext) -> Inferred {
         _ => TensorShape::Rank(layout.ndim()),
     };
     Ok(TensorType { shape, ..data }.into())
+}
+
+/// The most samples a bin may take along an axis.
+const MOST: f64 = 65536.0;
+
+/// The data, its regions and the bins of a call.
+struct Regions {
+    data: Input,
+    rois: Input,
+    layout: Layout,
+    /// Height and width of the data.
+    sizes: [PrimExpr; 2],
+    /// Bins along height and width.
+    bins: [i64; 2],
+    scale: f64,
+    /// The dtype of coordinates.
+    dtype: DType,
+}
+
+impl Regions {
+    fn of(cx: &CallContext, b: &mut Builder) -> Result<Self, InferError> {
+        let (data, rois) = (b.input("data")?, b.input("rois")?);
+        let layout = layout(cx, "layout", "NCHW")?;
+        let sizes = layout.to_primal("NCHW", data.shape());
+        let dtype = accumulator(rois.dtype());
+        let sizes = [sizes[2].clone(), sizes[3].clone()];
+        Ok(Regions { data, rois, layout, sizes, bins: pooled_size(cx)?, scale: cx.float("spatial_scale")?, dtype })
+    }
+
+    fn constant(&self, value: f64) -> PrimExpr {
+        PrimExpr::float(value, self.dtype)
+    }
+
+    fn column(&self, roi: &PrimExpr, column: i64) -> PrimExpr {
+        self.rois.at(&[roi.clone(), column.into()]).cast(self.dtype)
+    }
+
+    /// The image of a region.
+    fn batch(&self, roi: &PrimExpr) -> PrimExpr {
+        let count = self.layout.to_primal("NCHW", self.data.shape()).swap_remove(0);
+        clamp(self.column(roi, 0), &count)
+    }
+
+    /// Where a region starts and ends along height (0) or width (1), in elements of the data.
+    fn bounds(&self, roi: &PrimExpr, axis: usize) -> (PrimExpr, PrimExpr) {
+        let at = |column: i64| self.column(roi, column - axis as i64) * self.constant(self.scale);
+        (at(2), at(4))
+    }
+
+    /// The element at a row and column of a channel of an image.
+    fn at(&self, roi: &PrimExpr, channel: &PrimExpr, y: PrimExpr, x: PrimExpr) -> PrimExpr {
+        self.data.at(&self.layout.index("NCHW", &[self.batch(roi), channel.clone(), y, x]))
+    }
+}
+
+/// A whole number inside `0..size`, from any float.
+fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
+    let last = number(&dims::offset(size, -1), x.dtype());
+    let zero = PrimExpr::float(0.0, x.dtype());
+    x.max(zero).min(last).cast(DType::INT64)
+}
+
+/// How `vision.roi_align` samples a region along one axis.
+struct Samples {
+    /// Where the bin starts.
+    start: PrimExpr,
+    /// The distance between samples.
+    step: PrimExpr,
+    /// How many there are.
+    count: PrimExpr,
+}
+
+impl Samples {
+    fn of(regions: &Regions, roi: &PrimExpr, bin: &PrimExpr, axis: usize, ratio: i64, aligned: bool) -> Self {
+        let (start, end) = regions.bounds(roi, axis);
+        let length = end - &start;
+        let length = if aligned { length } else { length.max(regions.constant(1.0)) };
+        let size = length / regions.constant(regions.bins[axis] as f64);
+        let count = match ratio {
+            1.. => regions.constant(ratio as f64),
+            _ => size.clone().unary("ceil").max(regions.constant(0.0)).min(regions.constant(MOST)),
+        };
+        let start = start + bin.clone().cast(regions.dtype) * &size;
+        Samples { start, step: size / count.clone().max(regions.constant(1.0)), count: count.cast(DType::INT64) }
+    }
+
+    /// Where the `k`-th sample is.
+    fn at(&self, k: &PrimExpr) -> PrimExpr {
+        let half = PrimExpr::float(0.5, self.step.dtype());
+        &self.start + (k.clone().cast(self.step.dtype()) + half) * &self.step
+    }
+}
+
+fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "roi_align")?;
+    let regions = Regions::of(cx, &mut b)?;
+    let (ratio, aligned) = (cx.int("sample_ratio")?, cx.bool("aligned")?);
+    let mean = cx.one_of("mode", &["avg", "max"])? == "avg";
+    let out = b.output("roi_align")?;
+    let wide = accumulator(out.dtype);
+    let folded = b.temp("folded", out.shape.clone(), wide);
+    let how = if mean { Combine::Sum } else { Combine::Max };
+    let samples =
+        |place: &[PrimExpr]| [0, 1].map(|k| Samples::of(&regions, &place[0], &place[k + 2], k, ratio, aligned));
+    b.block("roi_samples", &out.shape, |i| {
+        let place = regions.layout.primal_index("NCHW", i);
+        let [rows, columns] = samples(&place);
+        let so_far = PrimExpr::load(&folded, i.to_vec());
+        let add = |y: &PrimExpr, x: &PrimExpr| {
+            let value = interpolate(&regions, &place, rows.at(y), columns.at(x), wide);
+            Stmt::store(&folded, i.to_vec(), how.apply(so_far, value))
+        };
+        let all = each("y", rows.count.clone(), |y| each("x", columns.count.clone(), |x| add(y, x)));
+        in_order([Stmt::store(&folded, i.to_vec(), how.identity(wide)), all])
+    });
+    b.compute(&out, |i| {
+        let [rows, columns] = samples(&regions.layout.primal_index("NCHW", i));
+        let (value, count) = (PrimExpr::load(&folded, i.to_vec()), rows.count * columns.count);
+        let filled = if mean { value / count.clone().max(1i64).cast(wide) } else { value };
+        count.gt(0i64).select(filled, PrimExpr::float(0.0, wide)).cast(out.dtype)
+    });
+    Ok(b.finish())
+}
+
+/// The value between the four elements around a point; zero more than one element outside of the data.
+fn interpolate(regions: &Regions, place: &[PrimExpr], y: PrimExpr, x: PrimExpr, dtype: DType) -> PrimExpr {
+    let outside = |v: &PrimExpr, size: &PrimExpr| {
+        v.clone().lt(regions.constant(-1.0)).or(v.clone().gt(number(size, regions.dtype)))
+    };
+    let away = outside(&y, &regions.sizes[0]).or(outside(&x, &regions.sizes[1]));
+    let [rows, columns] = [(y, &regions.sizes[0]), (x, &regions.sizes[1])].map(|(v, size)| {
+        let last = number(&dims::offset(size, -1), regions.dtype);
+        let inside = v.max(regions.constant(0.0)).min(last);
+        let floor = inside.clone().unary("floor");
+        let low = floor.clone().cast(DType::INT64);
+        let high = dims::offset(&low, 1).min(dims::offset(size, -1));
+        let part = (inside - floor).cast(dtype);
+        [(low, PrimExpr::float(1.0, dtype) - &part), (high, part)]
+    });
+    let term = |(y, v): &(PrimExpr, PrimExpr), (x, w): &(PrimExpr, PrimExpr)| {
+        regions.at(&place[0], &place[1], y.clone(), x.clone()).cast(dtype) * v * w
+    };
+    let sum = term(&rows[0], &columns[0])
+        + term(&rows[0], &columns[1])
+        + term(&rows[1], &columns[0])
+        + term(&rows[1], &columns[1]);
+    away.if_then_else(PrimExpr::float(0.0, dtype), sum)
+}
+
+/// The elements of a bin of `vision.roi_pool` along one axis: the first, and how many.
+fn bin(regions: &Regions, roi: &PrimExpr, bin: &PrimExpr, axis: usize) -> (PrimExpr, PrimExpr) {
+    let round = |x: PrimExpr| (x + regions.constant(0.5)).unary("floor");
+    let (start, end) = regions.bounds(roi, axis);
+    let (start, end) = (round(start), round(end));
+    let length = (end - &start + regions.constant(1.0)).max(regions.constant(1.0));
+    let size = length / regions.constant(regions.bins[axis] as f64);
+    let bin = bin.clone().cast(regions.dtype);
+    let low = (&bin * &size).unary("floor") + &start;
+    let high = ((bin + regions.constant(1.0)) * size).unary("ceil") + start;
+    let count = &regions.sizes[axis];
+    let inside = |x: PrimExpr| clamp(x, &dims::offset(count, 1));
+    let (low, high) = (inside(low), inside(high));
+    (low.clone(), high - low)
+}
+
+fn legalize_pool(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "roi_pool")?;
+    let regions = Regions::of(cx, &mut b)?;
+    let out = b.output("roi_pool")?;
+    let best = b.temp("largest", out.shape.clone(), out.dtype);
+    let bins = |place: &[PrimExpr]| [0, 1].map(|k| bin(&regions, &place[0], &place[k + 2], k));
+    b.block("roi_largest", &out.shape, |i| {
+        let place = regions.layout.primal_index("NCHW", i);
+        let [(top, rows), (left, columns)] = bins(&place);
+        let so_far = PrimExpr::load(&best, i.to_vec());
+        let add = |y: &PrimExpr, x: &PrimExpr| {
+            let value = regions.at(&place[0], &place[1], &top + y, &left + x);
+            Stmt::store(&best, i.to_vec(), so_far.max(value))
+        };
+        let all = each("y", rows, |y| each("x", columns, |x| add(y, x)));
+        in_order([Stmt::store(&best, i.to_vec(), Combine::Max.identity(out.dtype)), all])
+    });
+    b.compute(&out, |i| {
+        let [(_, rows), (_, columns)] = bins(&regions.layout.primal_index("NCHW", i));
+        let filled = rows.gt(0i64).and(columns.gt(0i64));
+        filled.select(PrimExpr::load(&best, i.to_vec()), PrimExpr::constant(0.0, out.dtype))
+    });
+    Ok(b.finish())
 }

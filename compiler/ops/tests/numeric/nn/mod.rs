@@ -1,0 +1,6 @@
+//! Operators of neural networks.
+
+mod attention;
+mod convolution;
+mod normalization;
+mod pooling;

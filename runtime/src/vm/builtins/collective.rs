@@ -1,0 +1,44 @@
+//! Collectives, for the only worker there is: what it gives, it gets.
+//!
+//! They write their result into the last argument, as TVM's do.
+use crate::device;
+use crate::ffi::Error;
+use crate::value::{Any, Device, Shape, Tensor};
+use crate::vm::{Builtin, builtin::builtin};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("runtime.disco.worker_id", worker_id() -> "Shape", "Returns the worker's number, which is 0."),
+    builtin!("runtime.disco.allreduce",
+        all_reduce(value: &Tensor, reduction: &Shape, in_group: &Any, result: &Tensor) -> "None",
+        "Combines the tensors of all workers: sum, product, least, greatest or mean (0 to 4)."),
+    builtin!("runtime.disco.allgather", share(value: &Tensor, in_group: &Any, result: &Tensor) -> "None",
+        "Joins the tensors of all workers."),
+    builtin!("runtime.disco.broadcast_from_worker0", share(value: &Tensor, in_group: &Any, result: &Tensor) -> "None",
+        "Gives the first worker's tensor to all."),
+    builtin!("runtime.disco.scatter_from_worker0", share(value: &Tensor, in_group: &Any, result: &Tensor) -> "None",
+        "Gives each worker its part of the first worker's tensor."),
+];
+
+fn worker_id() -> Result<Shape, Error> {
+    Ok(Shape::new(&[0]))
+}
+
+fn all_reduce(value: &Tensor, _reduction: &Shape, in_group: &Any, result: &Tensor) -> Result<(), Error> {
+    share(value, in_group, result)
+}
+
+/// Copies a tensor's elements into another of as many.
+fn share(value: &Tensor, _in_group: &Any, result: &Tensor) -> Result<(), Error> {
+    if value.dtype() != result.dtype() || value.element_count() != result.element_count() || !result.is_contiguous() {
+        let (given, wanted) = (value.shape(), result.shape());
+        return Err(Error::value(format!("there is only one worker: of {given:?} it cannot make {wanted:?}")));
+    }
+    if value.data_ptr() == result.data_ptr() {
+        return Ok(());
+    }
+    let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    let target = device::find(result.device())?;
+    // SAFETY: both hold the bytes of as many elements of one dtype, densely; the result is the caller's to write, and
+    // does not overlap what is read: distinct tensors in use at one time have distinct memory.
+    unsafe { target.copy_from_host(host.data_ptr(), result.data_ptr(), result.nbytes()) }
+}

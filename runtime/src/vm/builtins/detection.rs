@@ -1,0 +1,146 @@
+//! Suppression of overlapping boxes, where how many are left is known only at run time.
+use crate::ffi::Error;
+use crate::value::{Any, DType, Device, Tensor, Tuple};
+use crate::vm::{Builtin, builtin::builtin};
+use half::f16;
+
+pub(super) const TABLE: &[Builtin] = &[builtin!("vm.builtin.all_class_non_max_suppression",
+    all_class_non_max_suppression(
+        boxes: &Tensor, scores: &Tensor, max_output_boxes_per_class: &Tensor, iou_threshold: &Tensor,
+        score_threshold: &Tensor, format: &str
+    ) -> "Tuple",
+    "Drops boxes that overlap a better one of their class; lists those that are left as ONNX or TensorFlow does.")];
+
+/// Which boxes of a class are left.
+struct Rules {
+    /// The most of them.
+    most: usize,
+    /// The overlap from which on the worse of two boxes goes.
+    overlap: f32,
+    /// The score that a box must exceed.
+    score: f32,
+}
+
+/// A box left: its class, number and score.
+struct Selected {
+    class: usize,
+    index: usize,
+    score: f32,
+}
+
+fn all_class_non_max_suppression(
+    boxes: &Tensor,
+    scores: &Tensor,
+    most: &Tensor,
+    iou_threshold: &Tensor,
+    score_threshold: &Tensor,
+    format: &str,
+) -> Result<Any, Error> {
+    let (&[batch, count, 4], &[batches, classes, columns]) = (boxes.shape(), scores.shape()) else {
+        return Err(misfit(boxes, scores));
+    };
+    if batch != batches || count != columns {
+        return Err(misfit(boxes, scores));
+    }
+    let rules = Rules {
+        most: scalar(most)?.clamp(0.0, count as f64) as usize,
+        overlap: scalar(iou_threshold)? as f32,
+        score: scalar(score_threshold)? as f32,
+    };
+    let (boxes, scores) = (floats(boxes)?, floats(scores)?);
+    let (count, classes) = (count as usize, classes as usize);
+    let image = |n: usize| -> Vec<Selected> {
+        let boxes = &boxes[n * count * 4..(n + 1) * count * 4];
+        let of_class = |class: usize| {
+            let scores = &scores[(n * classes + class) * count..(n * classes + class + 1) * count];
+            select(boxes, scores, &rules).into_iter().map(move |index| Selected { class, index, score: scores[index] })
+        };
+        (0..classes).flat_map(of_class).collect()
+    };
+    let images: Vec<Vec<Selected>> = (0..batch as usize).map(image).collect();
+    if format == "onnx" { listed(&images) } else { padded(&images, classes * count) }
+}
+
+fn misfit(boxes: &Tensor, scores: &Tensor) -> Error {
+    let (boxes, scores) = (boxes.shape(), scores.shape());
+    Error::value(format!(
+        "boxes must be (batch, boxes, 4) and scores (batch, classes, boxes), not {boxes:?} and {scores:?}"
+    ))
+}
+
+/// Rows of image, class and box, and their number.
+fn listed(images: &[Vec<Selected>]) -> Result<Any, Error> {
+    let row = |(n, image): (usize, &Vec<Selected>)| -> Vec<i64> {
+        image.iter().flat_map(|s| [n as i64, s.class as i64, s.index as i64]).collect()
+    };
+    let rows: Vec<i64> = images.iter().enumerate().flat_map(row).collect();
+    let count = rows.len() as i64 / 3;
+    let indices = Tensor::from_slice(&[count, 3], &rows)?;
+    Ok(Tuple::new([indices.into(), Tensor::from_slice(&[1], &[count])?.into()].into_iter()).into())
+}
+
+/// For each image rows of class and box, scores, and their number; `room` rows, those not used zero.
+fn padded(images: &[Vec<Selected>], room: usize) -> Result<Any, Error> {
+    let (mut indices, mut scores) = (Vec::new(), Vec::new());
+    for image in images {
+        indices.extend(image.iter().flat_map(|s| [s.class as i64, s.index as i64]));
+        scores.extend(image.iter().map(|s| s.score));
+        indices.resize(scores.len() * 2 + (room - image.len()) * 2, 0);
+        scores.resize(scores.len() + room - image.len(), 0.0);
+    }
+    let counts: Vec<i64> = images.iter().map(|image| image.len() as i64).collect();
+    let (batch, room) = (images.len() as i64, room as i64);
+    let indices = Tensor::from_slice(&[batch, room, 2], &indices)?;
+    let scores = Tensor::from_slice(&[batch, room], &scores)?;
+    Ok(Tuple::new([indices.into(), scores.into(), Tensor::from_slice(&[batch], &counts)?.into()].into_iter()).into())
+}
+
+/// The boxes left, best first; of equal scores the first goes first.
+fn select(boxes: &[f32], scores: &[f32], rules: &Rules) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).filter(|j| scores[*j] > rules.score).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+    let mut kept: Vec<usize> = Vec::new();
+    for j in order {
+        let suppresses = |k: &usize| {
+            let overlap = overlap(&boxes[k * 4..k * 4 + 4], &boxes[j * 4..j * 4 + 4]);
+            // Boxes that only touch nothing are never too close.
+            overlap >= rules.overlap && overlap > 0.0
+        };
+        if kept.len() < rules.most && !kept.iter().any(suppresses) {
+            kept.push(j);
+        }
+    }
+    kept
+}
+
+/// The area that two boxes share by the area of both together. A box is two opposite corners.
+fn overlap(a: &[f32], b: &[f32]) -> f32 {
+    let side = |c: &[f32], k: usize| (c[k].min(c[k + 2]), c[k].max(c[k + 2]));
+    let area = |c: &[f32]| (side(c, 0).1 - side(c, 0).0) * (side(c, 1).1 - side(c, 1).0);
+    let shared = |k: usize| (side(a, k).1.min(side(b, k).1) - side(a, k).0.max(side(b, k).0)).max(0.0);
+    let both = shared(0) * shared(1);
+    let union = area(a) + area(b) - both;
+    if union > 0.0 { both / union } else { 0.0 }
+}
+
+/// The elements of a tensor of floats.
+fn floats(value: &Tensor) -> Result<Vec<f32>, Error> {
+    let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    Ok(match host.dtype() {
+        DType::FLOAT32 => host.as_slice::<f32>()?.to_vec(),
+        DType::FLOAT64 => host.as_slice::<f64>()?.iter().map(|v| *v as f32).collect(),
+        DType::FLOAT16 => host.as_slice::<f16>()?.iter().map(|v| v.to_f32()).collect(),
+        other => return Err(Error::type_error(format!("boxes and scores must be floats, not {other}"))),
+    })
+}
+
+/// The only element of a tensor.
+fn scalar(value: &Tensor) -> Result<f64, Error> {
+    let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    let first = match host.dtype() {
+        DType::INT32 => host.as_slice::<i32>()?.first().map(|v| f64::from(*v)),
+        DType::INT64 => host.as_slice::<i64>()?.first().map(|v| *v as f64),
+        _ => floats(&host)?.first().map(|v| f64::from(*v)),
+    };
+    first.filter(|_| host.element_count() == 1).ok_or_else(|| Error::value("a limit must be one number"))
+}
