@@ -5,6 +5,7 @@ use super::{
     context::{Read, Reported},
     eval::{Dialect, Eval},
     scope::Gone,
+    types,
     value::Value,
 };
 use hammock_ir::{
@@ -37,10 +38,16 @@ impl<D: Dialect> Eval<'_, '_, D> {
                 Some(value) => value,
                 None => return Err(self.expected(arg, "an attribute value")),
             },
-            other => match self.as_prim_type(other) {
-                Some(ty) => AttrValue::Type(Type::Prim(ty.dtype())),
-                None => return Err(self.expected(arg, "an attribute value")),
-            },
+            other => {
+                let bare = match other {
+                    Value::Path(path) => types::bare(path),
+                    _ => None,
+                };
+                match bare.or_else(|| self.as_prim_type(other).map(|ty| Type::Prim(ty.dtype()))) {
+                    Some(ty) => AttrValue::Type(ty),
+                    None => return Err(self.expected(arg, "an attribute value")),
+                }
+            }
         })
     }
 

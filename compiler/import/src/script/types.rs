@@ -117,7 +117,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
                 None => Err(self.expected(arg, "a shape")),
             };
         }
-        self.type_dims(arg).map(|dims| TensorShape::Known(dims.into()))
+        self.dims(arg).map(|dims| TensorShape::Known(dims.into()))
     }
 
     /// Dimensions: int64 expressions, in quotes where they name variables that nothing else declares.
@@ -128,19 +128,6 @@ impl<D: Dialect> Eval<'_, '_, D> {
         let items = self.elements(arg)?;
         let dim = |value| self.dim(&Arg { value, span: arg.span });
         items.into_iter().map(dim).collect()
-    }
-
-    /// Dimensions of a type, none of which is negative.
-    fn type_dims(&mut self, arg: &Arg) -> Read<Vec<PrimExpr>> {
-        let dims = self.dims(arg)?;
-        match dims.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0) {
-            None => Ok(dims),
-            Some(size) => {
-                let message = format!("a dimension cannot be negative, but one is {size}");
-                let diagnostic = Diagnostic::error(codes::BAD_TYPE, message).label(arg.span, "");
-                Err(self.cx.report(diagnostic.help(UNKNOWN_SIZE)))
-            }
-        }
     }
 
     fn dim(&mut self, arg: &Arg) -> Read<PrimExpr> {
@@ -166,7 +153,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         args.finish(self.cx)?;
         let ndim = self.rank(ndim)?;
         match values {
-            Some(arg) => self.type_dims(&arg).map(|dims| ShapeType::Known(dims.into())),
+            Some(arg) => self.dims(&arg).map(|dims| ShapeType::Known(dims.into())),
             None => Ok(ndim.map_or(ShapeType::Unknown, ShapeType::Rank)),
         }
     }
@@ -229,7 +216,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
 }
 
 /// The type that a bare name stands for.
-fn bare(path: &Path) -> Option<Type> {
+pub(crate) fn bare(path: &Path) -> Option<Type> {
     match (path.space, &*path.name) {
         (Space::Relax, "Tensor") => Some(Type::Tensor(TensorType::with_rank(None, None))),
         (Space::Relax, "Shape") => Some(Type::Shape(ShapeType::Unknown)),

@@ -8,6 +8,7 @@ use crate::{
     Name, Type, equal,
     relax::{self, Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value},
 };
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 impl<'a> Printer<'a> {
@@ -15,6 +16,7 @@ impl<'a> Printer<'a> {
     pub fn graph(&mut self, name: &Name, function: &'a Function) -> Vec<String> {
         let outside = std::mem::replace(&mut self.dialect, Dialect::Relax);
         self.graph = Some(function);
+        self.used_voids = used_voids(function);
         let type_vars = self.lambda(name, &function.lambda, true);
         self.graph = None;
         self.dialect = outside;
@@ -208,7 +210,8 @@ impl<'a> Printer<'a> {
 
     /// Whether the binding exists for its effect only, so that the text needs no name.
     fn is_void(&self, binding: &Binding) -> bool {
-        let void = self.graph.and_then(|f| f.vars.get(binding.var)).is_some_and(|info| info.ty.is_void());
+        let void = self.graph.and_then(|f| f.vars.get(binding.var)).is_some_and(|info| info.ty.is_void())
+            && !self.used_voids.contains(&binding.var);
         match &binding.value {
             Value::Operand(Operand::Tuple(members)) => void && members.is_empty(),
             Value::Operand(Operand::Var(v)) => {
@@ -226,4 +229,14 @@ impl<'a> Printer<'a> {
             && !matches!(declared, Some(Type::Prim(_)))
             && ty_args.first().zip(declared).is_some_and(|(given, declared)| equal::types(given, declared))
     }
+}
+
+/// Variables that are empty tuples and used.
+fn used_voids(function: &relax::Function) -> FxHashSet<relax::Var> {
+    let mut used = FxHashSet::default();
+    let is_void = |v: relax::Var| function.vars.get(v).is_some_and(|info| info.ty.is_void());
+    if function.vars.values().any(|info| info.ty.is_void()) {
+        function.lambda.body.each_use(&mut |v| used.extend(is_void(v).then_some(v)));
+    }
+    used
 }

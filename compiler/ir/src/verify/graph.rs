@@ -52,7 +52,9 @@ impl<'a> Graph<'a> {
             self.define_symbols(self.ty(*param));
         }
         for param in &lambda.params {
-            self.symbols_in(self.ty(*param), self.span_of(*param, lambda.span));
+            let (ty, span) = (self.ty(*param), self.span_of(*param, lambda.span));
+            self.symbols_in(ty, span);
+            self.sizes_in(ty, span);
         }
         self.symbols_in(&lambda.ret_ty, lambda.span);
         self.body(&lambda.body, lambda.span);
@@ -121,6 +123,7 @@ impl<'a> Graph<'a> {
         }
         self.define(binding.var, span);
         self.symbols_in(self.ty(binding.var), span);
+        self.sizes_in(self.ty(binding.var), span);
     }
 
     /// Checks that a `match_cast` can succeed.
@@ -253,6 +256,23 @@ impl<'a> Graph<'a> {
                     self.symbols_of(e, span);
                 });
             }
+        }
+    }
+
+    /// Checks that no size of a tensor is negative.
+    fn sizes_in(&mut self, ty: &Type, span: Span) {
+        let dims = match ty {
+            Type::Tensor(t) => t.dims(),
+            Type::DTensor(t) => t.tensor.dims(),
+            Type::Tuple(members) => return members.iter().for_each(|m| self.sizes_in(m, span)),
+            _ => None,
+        };
+        if let Some(size) = dims.into_iter().flatten().filter_map(PrimExpr::as_int).find(|size| *size < 0) {
+            let message = format!("a tensor has no dimension of {size} elements");
+            self.error(codes::BAD_TYPE, message, span, &format!("of type {}", type_text(ty))).help(
+                "a size that is not known yet is a symbolic dimension, `n = TypeVar(\"n\")` above the module; a shape \
+                 of which only the number of dimensions is known is given as `ndim=2`",
+            );
         }
     }
 

@@ -321,6 +321,9 @@ impl Kernel<'_> {
 
     fn declare(&mut self, buffer: &Buffer) {
         self.buffers.ensure(buffer);
+        if let Some(size) = buffer.shape.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0) {
+            self.error(codes::BAD_TYPE, format!("the buffer `{}` has a dimension of {size} elements", buffer.name));
+        }
         if let Some(block) = self.touched.last_mut() {
             block.own.push(buffer.data.clone());
         }

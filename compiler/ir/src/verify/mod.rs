@@ -6,6 +6,9 @@
 //! - `E0201` A function that is called or passed by name is in the module.
 //! - `E0262` The `global_symbol` of a graph is its name.
 //!
+//! Graphs and kernels
+//! - `E0206` No dimension of a tensor or buffer is negative.
+//!
 //! Graphs
 //! - `E0250` A variable is bound once.
 //! - `E0251` A variable is visible where it is used: bound before, in the same body or one around it; one of a dataflow

@@ -67,12 +67,7 @@ impl TirEval<'_, '_> {
             let message = format!("`{}` needs a shape", args_callee);
             return Err(self.cx.error(codes::WRONG_ARGUMENTS, span, message, "such as `(16, 4)`"));
         };
-        let shape_span = shape.span;
         let shape = self.sizes(&shape, DType::INT32)?;
-        if let Some(size) = shape.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0) {
-            let message = format!("a dimension cannot be negative, but one is {size}");
-            return Err(self.cx.error(codes::BAD_TYPE, shape_span, message, ""));
-        }
         let index = shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;
         let strides = spec.strides.map_or(Ok(Vec::new()), |arg| self.sizes(&arg, index))?;

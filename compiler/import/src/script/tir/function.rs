@@ -142,7 +142,14 @@ impl TirEval<'_, '_> {
 
     fn param(&mut self, param: &ast::Param) -> Read<()> {
         let name = Name::from(param.name.name.clone());
-        self.scope.define(name.clone(), Value::Broken);
+        let read = self.typed_param(param, &name);
+        if read.is_err() {
+            self.scope.define(name, Value::Broken);
+        }
+        read
+    }
+
+    fn typed_param(&mut self, param: &ast::Param, name: &Name) -> Read<()> {
         let Some(annotation) = &param.annotation else {
             let message = format!("the parameter `{name}` needs a type");
             let help = "such as `T.Buffer((16,), \"float32\")` or `T.int64`";
@@ -160,12 +167,12 @@ impl TirEval<'_, '_> {
                     return Err(self.cx.error(codes::BAD_FUNCTION, ty.span, message, label));
                 }
                 let ty = self.to_prim_type(&ty)?;
-                let var = self.scalar_param(&name, ty);
+                let var = self.scalar_param(name, ty);
                 (Param::scalar(var.clone()), Value::Scalar(var.expr()))
             }
         };
         self.dialect.params.push(param);
-        self.scope.define(name, value);
+        self.scope.define(name.clone(), value);
         Ok(())
     }
 

@@ -1,0 +1,43 @@
+//! What must hold for any bytes that are given as a text module.
+
+use hammock_import::{ReadOptions, read_module};
+use hammock_ir::print::{PrintOptions, module_text};
+use hammock_ops::Table;
+use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
+
+/// Does everything that commands do with a text before they compile it.
+pub fn survive(bytes: Vec<u8>) {
+    let source = match SourceFile::from_bytes("damaged.py", bytes) {
+        Ok(source) => source,
+        Err(error) => return assert!(error.is_error()),
+    };
+    let module = match read_module(&source, &ReadOptions::default()) {
+        Ok(module) => module,
+        Err(found) => {
+            assert!(found.iter().any(Diagnostic::is_error), "refused, but nothing is wrong");
+            return said(&found, &source);
+        }
+    };
+    said(&hammock_ir::verify::module(&module, &Table), &source);
+    let printed = module_text(&module, &PrintOptions::default());
+    let again = SourceFile::new("printed.py", printed.as_str()).unwrap();
+    match read_module(&again, &ReadOptions::default()) {
+        Ok(module) => {
+            let twice = module_text(&module, &PrintOptions::default());
+            assert!(printed == twice, "prints differently when read back:\n{printed}\n----\n{twice}");
+        }
+        Err(found) => panic!("does not read what it printed: {}", render_text(&found[0], Some(&again), false)),
+    }
+}
+
+/// Diagnostics point into the file and can be shown.
+fn said(found: &[Diagnostic], source: &SourceFile) {
+    for diagnostic in found {
+        for label in &diagnostic.labels {
+            let span = label.span;
+            assert!(span.start <= span.end && span.end as usize <= source.text().len(), "{diagnostic:?}");
+        }
+        assert!(render_text(diagnostic, Some(source), false).starts_with(diagnostic.severity.name()));
+        render_json(diagnostic, Some(source));
+    }
+}
