@@ -11,7 +11,13 @@ use hammock_syntax::Diagnostic;
 #[command(after_help = "\
 Examples:
   hammock check model.py
-  hammock check model.py --json      diagnostics as a JSON list, for editors")]
+  hammock check model.py --json      diagnostics as a JSON list, for editors
+
+Each object of the list has `source` (hammock), `file`, `severity` (error, warning, note),
+`code`, `message`, `help` (a list), a place, `labels` (places, each with `message` and
+`primary`) and `fixes` (places, each with the `text` that should stand there). A place is
+`line`, `column`, `end_line`, `end_column`, from 1 and in characters, ends exclusive, and
+`range`, the same as the Language Server Protocol has it: from 0, in UTF-16 code units.")]
 pub struct Check {
     #[command(flatten)]
     module: ModuleArgs,

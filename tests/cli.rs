@@ -224,6 +224,9 @@ fn diagnostics_as_json() {
     assert_eq!(output.status.code(), Some(1));
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&list[0]["line"], &list[0]["severity"]), (&8.into(), &"error".into()));
+    let range = serde_json::json!({"start": {"line": 7, "character": 12}, "end": {"line": 7, "character": 18}});
+    assert_eq!((&list[0]["range"], &list[0]["labels"][0]["range"]), (&range, &range));
+    assert_eq!((&list[0]["fixes"][0]["range"], &list[0]["fixes"][0]["text"]), (&range, &"R.nn.relu".into()));
     assert_eq!(hammock(&["check", DIGITS, "--json"]).stdout, b"[]\n");
 }
 

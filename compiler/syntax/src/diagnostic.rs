@@ -35,6 +35,15 @@ pub struct Label {
     pub primary: bool,
 }
 
+/// A change of the text that is likely what was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The text that is replaced.
+    pub span: Span,
+    /// What it is replaced by.
+    pub text: String,
+}
+
 /// One message to the user. The file is named when it is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -48,6 +57,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do.
     pub help: Vec<String>,
+    /// Changes that an editor can offer; each is said in `help` as well.
+    pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
@@ -67,7 +78,7 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
-        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: Vec::new() }
+        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: Vec::new(), fixes: Vec::new() }
     }
 
     /// Adds the place of the mistake. [`Span::NONE`] adds nothing.
@@ -83,6 +94,17 @@ impl Diagnostic {
     /// Adds a hint on what to do.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
+        self
+    }
+
+    /// Adds a hint that something else was meant than what stands at a place. [`Span::NONE`] adds the hint alone.
+    pub fn did_you_mean(mut self, span: Span, meant: impl Into<String>) -> Self {
+        let text = meant.into();
+        let mark = if text.starts_with('"') { "" } else { "`" };
+        self.help.push(format!("did you mean {mark}{text}{mark}?"));
+        if !span.is_none() {
+            self.fixes.push(Fix { span, text });
+        }
         self
     }
 

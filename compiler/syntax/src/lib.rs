@@ -14,7 +14,7 @@ mod render;
 mod source;
 mod span;
 
-pub use diagnostic::{Diagnostic, Label, Severity};
+pub use diagnostic::{Diagnostic, Fix, Label, Severity};
 pub use parser::{parse, parse_expression};
 pub use render::{render_json, render_text};
 pub use source::{Position, SourceFile};

@@ -119,7 +119,7 @@ impl Args {
         let message = format!("`{callee}` has no argument `{name}`");
         let mut diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(keyword.name_span, "");
         if let Some(near) = suggest::nearest(name, self.known.iter().chain(&self.common).copied()) {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+            diagnostic = diagnostic.did_you_mean(keyword.name_span, near);
         } else if !self.known.is_empty() {
             diagnostic = diagnostic.help(format!("it has {}", list(&self.known)));
         }

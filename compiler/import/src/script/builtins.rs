@@ -63,9 +63,9 @@ pub(crate) fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, span: S
     let mut diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, message).label(span, "");
     if let Some(near) = suggest::nearest_path(&path.name, known) {
         let near = Path::new(path.space, near);
-        diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+        diagnostic = diagnostic.did_you_mean(span, near.to_string());
     } else if let Some(other) = elsewhere() {
-        diagnostic = diagnostic.help(format!("did you mean `{other}`?"));
+        diagnostic = diagnostic.did_you_mean(span, other);
     } else if let Some(help) = help {
         diagnostic = diagnostic.help(help);
     }

@@ -180,11 +180,22 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
 
     fn undefined(&mut self, name: &str, span: Span) -> Reported {
         let diagnostic = Diagnostic::error(codes::UNDEFINED_NAME, format!("`{name}` is not defined")).label(span, "");
-        let help = self.advice(name);
-        self.cx.report(match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        })
+        let diagnostic = match (self.advice(name), self.similar(name)) {
+            (Some(help), _) => diagnostic.help(help),
+            (None, Some(meant)) => diagnostic.did_you_mean(span, meant),
+            (None, None) if PYTHON.contains(&name) => {
+                diagnostic.help("the text is read, not run: Python's functions and packages mean nothing in it")
+            }
+            (None, None) => diagnostic,
+        };
+        self.cx.report(diagnostic)
+    }
+
+    /// The name that was meant by one that nothing defines here.
+    fn similar(&self, name: &str) -> Option<String> {
+        let mut names: Vec<&str> = self.scope.names().chain(self.cx.names.names()).map(|n| &**n).collect();
+        names.sort_unstable();
+        suggest::nearest(name, names).map(str::to_owned).or_else(|| D::namesake(name))
     }
 
     /// What to do about a name that nothing defines here.
@@ -200,21 +211,8 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         if let Some(module) = module.filter(|_| name == "cls") {
             return Some(format!("the module has this name after `cls = {module}`; or write `{module}` itself"));
         }
-        if name.parse::<DType>().is_ok() {
-            return Some(format!("dtypes are written in quotes: `\"{name}\"`"));
-        }
-        let mut names: Vec<&str> = self.scope.names().chain(self.cx.names.names()).map(|n| &**n).collect();
-        names.sort_unstable();
-        if let Some(near) = suggest::nearest(name, names) {
-            return Some(format!("did you mean `{near}`?"));
-        }
-        match D::namesake(name) {
-            Some(path) => Some(format!("did you mean `{path}`?")),
-            None if PYTHON.contains(&name) => {
-                Some("the text is read, not run: Python's functions and packages mean nothing in it".into())
-            }
-            None => None,
-        }
+        let is_dtype = name.parse::<DType>().is_ok();
+        is_dtype.then(|| format!("dtypes are written in quotes: `\"{name}\"`"))
     }
 
     fn items(&mut self, items: &[Expr]) -> Read<Vec<Value>> {
@@ -256,7 +254,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let mut diagnostic = Diagnostic::error(codes::UNDEFINED_NAME, message).label(name.span, "");
         let functions = self.cx.module.functions.keys().map(|n| &**n);
         if let Some(near) = suggest::nearest(&name.name, functions) {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+            diagnostic = diagnostic.did_you_mean(name.span, near);
         }
         Err(self.cx.report(diagnostic))
     }

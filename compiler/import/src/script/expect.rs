@@ -154,7 +154,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     fn no_dtype(&mut self, text: &str, span: Span) -> Reported {
         let diagnostic = Diagnostic::error(codes::WRONG_VALUE, format!("`{text}` is no dtype")).label(span, "");
         self.cx.report(match dtypes::nearest(text) {
-            Some(near) => diagnostic.help(format!("did you mean \"{near}\"?")),
+            Some(near) => diagnostic.did_you_mean(span, format!("\"{near}\"")),
             None => {
                 diagnostic.help("dtypes are \"float32\", \"float16\", \"bfloat16\", \"int64\", \"uint8\", \"bool\", …")
             }

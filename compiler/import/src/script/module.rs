@@ -313,9 +313,13 @@ pub(crate) fn decoration(cx: &mut Context, def: &ast::FunctionDef) -> Read<Decor
 
 fn foreign_decorator(cx: &mut Context, decorator: &Expr, text: &str) -> super::context::Reported {
     let known = ["R.function", "T.prim_func"];
+    let callee = match &decorator.kind {
+        ExprKind::Call(call) => call.func.span,
+        _ => decorator.span,
+    };
     if let Some(near) = suggest::nearest(text, known) {
         let diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, format!("there is no `{text}`"));
-        return cx.report(diagnostic.label(decorator.span, "").help(format!("did you mean `{near}`?")));
+        return cx.report(diagnostic.label(callee, "").did_you_mean(callee, near));
     }
     let (message, help) = match text {
         "I.pyfunc" => ("Python functions cannot be compiled", "write it as `@R.function` or `@T.prim_func`"),

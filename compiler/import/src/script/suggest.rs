@@ -1,10 +1,15 @@
 //! "Did you mean …?"
 
 /// The candidate nearest to a mistyped name, when one is near enough to be meant. Names of one or two letters resemble
-/// too many others: they are only taken for the same letters in another case.
+/// too many others: they are only taken for the same letters in another case, or two for three of which one is missing.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.chars().count() / 3;
-    let edits = |c: &str| if c.eq_ignore_ascii_case(name) { 0 } else { distance(name, c, limit) };
+    let len = name.chars().count();
+    let limit = if len == 2 { 1 } else { len / 3 };
+    let edits = |c: &str| match c.eq_ignore_ascii_case(name) {
+        true => 0,
+        false if len == 2 && c.chars().count() <= 2 => limit + 1,
+        false => distance(name, c, limit),
+    };
     candidates
         .into_iter()
         .filter(|c| *c != name)
@@ -121,6 +126,7 @@ mod tests {
         assert_eq!(nearest("", names), None);
         assert_eq!(nearest("r", ["I", "R"]), Some("R"));
         assert_eq!(nearest("vk", ["vi", "vj"]), None);
+        assert_eq!(nearest("ad", ["add", "or"]), Some("add"));
         assert_eq!(distance("ca", "ac", 2), 1);
     }
 }

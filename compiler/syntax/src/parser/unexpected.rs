@@ -97,7 +97,7 @@ impl Place<'_> {
         let diagnostic = diagnostic.label(self.span, "expected `def` or `class` below the decorator");
         Some(match (self.token, expected::similar_keyword(self.text)) {
             (Token::Indent, _) => diagnostic.help("a definition is indented like its decorator"),
-            (_, Some(meant @ ("def" | "class"))) => diagnostic.help(format!("did you mean `{meant}`?")),
+            (_, Some(meant @ ("def" | "class"))) => diagnostic.did_you_mean(self.span, meant),
             _ => diagnostic,
         })
     }
@@ -134,7 +134,7 @@ impl Place<'_> {
         }
         let condition = ["if ", "elif ", "while ", "assert ", "return "];
         let compares = condition.iter().any(|word| self.before.trim_start().starts_with(word));
-        (self.token == Token::Assign && compares).then(|| self.general().help("did you mean `==`?"))
+        (self.token == Token::Assign && compares).then(|| self.general().did_you_mean(self.span, "=="))
     }
 
     /// A keyword that stands for a name, or a word that was meant as a keyword.
@@ -142,8 +142,10 @@ impl Place<'_> {
         if expected::is_keyword(self.token) && self.token != Token::Import && self.expected.name_only() {
             return Some(self.keyword_as_name(self.text, self.span));
         }
-        let meant = expected::similar_keyword(self.before.trim().trim_end_matches(':'))?;
-        Some(self.general().help(format!("did you mean `{meant}`?")))
+        let word = self.before.trim().trim_end_matches(':');
+        let meant = expected::similar_keyword(word)?;
+        let start = self.line_start + (self.before.len() - self.before.trim_start().len()) as u32;
+        Some(self.general().did_you_mean(Span::new(start, start + word.len() as u32), meant))
     }
 
     fn keyword_as_name(&self, keyword: &str, span: Span) -> Diagnostic {

@@ -119,8 +119,8 @@ impl TirEval<'_, '_> {
             None => Ok(scope),
             Some(near) => {
                 let diagnostic = Diagnostic::error(codes::WRONG_VALUE, format!("there is no scope `{scope}`"));
-                let help = format!("did you mean `{near}{}`?", &scope[root.len()..]);
-                Err(self.cx.report(diagnostic.label(arg.span, "").help(help)))
+                let meant = format!("\"{near}{}\"", &scope[root.len()..]);
+                Err(self.cx.report(diagnostic.label(arg.span, "").did_you_mean(arg.span, meant)))
             }
         }
     }

@@ -112,7 +112,7 @@ impl TirEval<'_, '_> {
         let near = called.as_ref().and_then(|(path, _)| suggest::nearest(&path.name, LOOPS));
         let span = called.as_ref().map_or(iter.span, |(_, span)| *span);
         self.cx.report(match near {
-            Some(near) => diagnostic.label(span, "").help(format!("did you mean `T.{near}`?")),
+            Some(near) => diagnostic.label(span, "").did_you_mean(span, format!("T.{near}")),
             None => diagnostic.label(span, "").help(format!("loops are over `range` and, of `T`, {}", list(&LOOPS))),
         })
     }

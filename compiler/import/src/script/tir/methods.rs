@@ -41,7 +41,7 @@ impl TirEval<'_, '_> {
         let message = format!("{} has no attribute `{}`", on.value.describe(), name.name);
         let mut diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, message).label(name.span, "");
         if let (Value::Buffer(_), Some(near)) = (&on.value, suggest::nearest(&name.name, ATTRIBUTES)) {
-            diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+            diagnostic = diagnostic.did_you_mean(name.span, near);
         }
         self.cx.report(diagnostic)
     }

@@ -145,7 +145,7 @@ impl TirEval<'_, '_> {
         let near = called.as_ref().and_then(|(path, _)| suggest::nearest(&path.name, CONTEXTS));
         let diagnostic = diagnostic.label(called.as_ref().map_or(context.span, |(_, span)| *span), "");
         self.cx.report(match near {
-            Some(near) => diagnostic.help(format!("did you mean `T.{near}`?")),
+            Some(near) => diagnostic.did_you_mean(called.map_or(Span::NONE, |(_, span)| span), format!("T.{near}")),
             None => diagnostic.help(format!("what can stand there is, of `T`, {}", list(&CONTEXTS))),
         })
     }
