@@ -20,6 +20,18 @@ pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     analyzer.prove_ne(a, b).then_some(false)
 }
 
+/// Whether one dimension is as large as another or larger: `None` when that depends on symbolic values.
+pub fn at_least(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
+    if let (Some(a), Some(b)) = (a.as_int(), b.as_int()) {
+        return Some(a >= b);
+    }
+    let analyzer = Analyzer::for_shapes();
+    if analyzer.prove_le(b, a) {
+        return Some(true);
+    }
+    analyzer.prove_lt(a, b).then_some(false)
+}
+
 /// A dimension in its simplest form.
 pub fn simplify(dim: &PrimExpr) -> PrimExpr {
     match dim.kind() {

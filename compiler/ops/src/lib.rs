@@ -21,6 +21,6 @@ pub mod rules;
 mod table;
 mod text;
 
-pub use context::CallContext;
+pub use context::{CallContext, is_absent};
 pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
 pub use table::{Table, lookup, ops};

@@ -7,6 +7,7 @@ use hammock_ir::{
     AttrValue, Attrs, Module, Type,
     relax::{Binding, Call, Callee, Function, Operand, Value},
 };
+use hammock_ops::is_absent;
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
@@ -46,7 +47,7 @@ fn lower(function: &Function, binding: &Binding) -> Option<Value> {
             Call::op("vm.kill_object", vec![object.clone()], Attrs::new())
         }
         ("memory.ensure_zero_offset", _) => builtin("vm.builtin.ensure_zero_offset", args, ty),
-        ("memory.view", _) => builtin("runtime.TVMTensorCreateView", args, ty),
+        ("memory.view", [data, shape, _, offset]) => view([data, shape, offset], ty),
         ("reshape", _) => builtin("vm.builtin.reshape", args, ty),
         ("shape_of", _) => builtin("vm.builtin.shape_of", args, ty),
         ("tensor_to_shape", _) => builtin("vm.builtin.tensor_to_shape", args, ty),
@@ -74,6 +75,18 @@ fn lower(function: &Function, binding: &Binding) -> Option<Value> {
 
 fn builtin(name: &str, args: &[Operand], ty: Type) -> Call {
     Call::packed(name, args.to_vec(), vec![ty])
+}
+
+/// `runtime.TVMTensorCreateView(data, shape, dtype, offset)`, with shape and dtype of the result where it has them.
+fn view([data, shape, offset]: [&Operand; 3], ty: Type) -> Call {
+    let none = || Operand::Opaque(Box::new(AttrValue::None));
+    let given = |operand: &Operand| if is_absent(operand) { None } else { Some(operand.clone()) };
+    let tensor = ty.as_tensor();
+    let known = tensor.and_then(|t| t.dims()).map(|dims| Operand::Shape(dims.to_vec()));
+    let shape = known.or(given(shape)).unwrap_or_else(none);
+    let dtype = tensor.and_then(|t| t.dtype).map_or_else(none, Operand::DType);
+    let offset = given(offset).unwrap_or(Operand::int(0));
+    builtin("runtime.TVMTensorCreateView", &[data.clone(), shape, dtype, offset], ty)
 }
 
 /// `vm.builtin.to_device(data, device type, device index, scope)`; device types are DLPack's.

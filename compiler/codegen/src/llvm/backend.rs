@@ -38,9 +38,9 @@ pub enum Emit {
     Assembly,
 }
 
-const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),instcombine)";
-const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm),instcombine,\
-                      loop(loop-unroll-full),sroa,instcombine,gvn,dse)";
+const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),instcombine<no-verify-fixpoint>)";
+const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),instcombine<no-verify-fixpoint>,\
+                      loop(loop-unroll-full),sroa,instcombine<no-verify-fixpoint>,gvn,dse)";
 
 impl OptLevel {
     fn passes(self) -> Option<&'static str> {

@@ -23,10 +23,13 @@ pub fn reads<'e>(exprs: impl IntoIterator<Item = &'e PrimExpr>, except: &[&Buffe
     regions
 }
 
-/// The buffers that a statement loads from or stores to, in order of first use.
+/// The buffers that a statement loads from or stores to, in order of first use, without those of its own.
 pub fn accesses(stmt: &Stmt) -> (Vec<Buffer>, Vec<Buffer>) {
-    let (mut loaded, mut stored) = (Vec::new(), Vec::new());
+    let (mut loaded, mut stored, mut own) = (Vec::new(), Vec::new(), Vec::new());
     stmt.walk(&mut |s| {
+        if let StmtKind::Alloc(buffer, _) = &s.kind {
+            push_new(&mut own, buffer);
+        }
         s.each_expr(&mut |e| {
             e.walk(&mut |e| {
                 if let PrimKind::Load(buffer, ..) = e.kind() {
@@ -38,6 +41,7 @@ pub fn accesses(stmt: &Stmt) -> (Vec<Buffer>, Vec<Buffer>) {
             push_new(&mut stored, buffer);
         }
     });
+    [&mut loaded, &mut stored].into_iter().for_each(|list| list.retain(|b| !own.contains(b)));
     (loaded, stored)
 }
 

@@ -16,6 +16,9 @@ pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.copy", copy(value: &Any) -> "Any", "Returns its argument."),
     builtin!("vm.builtin.reshape", reshape(value: &Tensor, shape: &Shape) -> "Tensor",
         "Returns a view of a tensor's memory with another shape of as many elements."),
+    builtin!("runtime.TVMTensorCreateView",
+        view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> "Tensor",
+        "Returns a view of a tensor's memory with another shape, element type or start, so many bytes in."),
     builtin!("vm.builtin.ensure_zero_offset", ensure_zero_offset(value: &Tensor) -> "Tensor",
         "Returns the tensor, or a copy whose data begins at its allocation's start."),
     builtin!("vm.builtin.to_device",
@@ -65,6 +68,13 @@ fn copy(value: &Any) -> Result<Any, Error> {
 
 fn reshape(value: &Tensor, shape: &Shape) -> Result<Tensor, Error> {
     Ok(value.to_contiguous()?.reshape(shape)?)
+}
+
+fn view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> Result<Tensor, Error> {
+    let offset = offset.unwrap_or(0);
+    let start = usize::try_from(offset).map_err(|_| Error::value(format!("a view cannot start at byte {offset}")))?;
+    let (dtype, shape) = (dtype.unwrap_or(value.dtype()), shape.map_or(value.shape(), |shape| shape));
+    Ok(value.to_contiguous()?.view(dtype, shape, start)?)
 }
 
 /// Our own views keep their offset in the address; other makers' tensors may state it apart.

@@ -63,7 +63,18 @@ impl Window {
         let around = self.before[axis] + self.after[axis] - 1 + round_up;
         let reach = dims::mul(&dims::offset(kernel, -1), &dilation.into());
         let room = dims::offset(&dims::sub(size, &reach), around);
-        dims::simplify(&dims::offset(&dims::floordiv(&room, &stride.into()), 1))
+        let last = dims::simplify(&dims::floordiv(&room, &stride.into()));
+        let count = dims::simplify(&dims::offset(&last, 1));
+        if !ceil {
+            return count;
+        }
+        let start = dims::mul(&last, &stride.into());
+        let end = dims::offset(size, self.before[axis]);
+        match dims::at_least(&start, &end) {
+            Some(true) => last,
+            Some(false) => count,
+            None => start.ge(end).if_then_else(last, count),
+        }
     }
 }
 
@@ -141,6 +152,7 @@ mod tests {
         assert_eq!(count(window(1, 1, 1), 28, 3, false), Some(28));
         assert_eq!(count(window(2, 1, 1), 28, 3, false), Some(14));
         assert_eq!(count(window(2, 1, 1), 32, 3, true), Some(17));
+        assert_eq!(count(window(2, 1, 1), 9, 2, true), Some(5));
         assert_eq!(count(window(1, 0, 2), 8, 3, false), Some(4));
     }
 

@@ -9,9 +9,9 @@ use crate::{
     rules::{Inferred, broadcast_shapes},
 };
 use hammock_ir::{
-    PrimExpr, TensorType,
+    PrimExpr, TensorType, Type,
     prim::Var,
-    relax::InferError,
+    relax::{Call, InferError, Operand},
     tir::{Stmt, StmtKind},
 };
 
@@ -23,8 +23,19 @@ pub fn index_put() -> Op {
         .operand("indices", OperandKind::Tensors)
         .tensor("values")
         .attr("accumulate", AttrKind::Bool, false)
+        .resolve(resolve)
         .infer(index_put_type)
         .legalize(index_put_tir)
+}
+
+/// One tensor of indices is a tuple of one.
+fn resolve(cx: &CallContext) -> Result<Call, InferError> {
+    let mut call = cx.call.clone();
+    if let Type::Tensor(_) = cx.ty("indices")? {
+        let indices = cx.operand("indices")?.clone();
+        call.args[1] = Operand::Tuple(vec![indices]);
+    }
+    Ok(call)
 }
 
 fn index_put_type(cx: &CallContext) -> Inferred {
