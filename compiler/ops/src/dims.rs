@@ -32,6 +32,11 @@ pub fn at_least(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     analyzer.prove_lt(a, b).then_some(false)
 }
 
+/// Whether a condition on sizes holds whatever they are.
+pub fn holds(condition: &PrimExpr) -> bool {
+    Analyzer::for_shapes().prove(condition)
+}
+
 /// A dimension in its simplest form.
 pub fn simplify(dim: &PrimExpr) -> PrimExpr {
     match dim.kind() {

@@ -92,7 +92,7 @@ impl Legalizer<'_> {
                 let result = self.detached(op, call, |context, this| rewrite(context, this))?;
                 Ok(Some(Value::Operand(result)))
             }
-            Lowering::Packed(symbol) => Ok(Some(self.packed(symbol, call, binding))),
+            Lowering::Packed(symbol) => Ok(Some(self.packed(op, symbol, call, binding))),
             Lowering::Structural(_) => Ok(None),
         }
     }
@@ -119,12 +119,12 @@ impl Legalizer<'_> {
         f(&CallContext { module: &module, function: &function, op, call }, self)
     }
 
-    /// A call of a runtime function: operands, then attributes.
-    fn packed(&self, symbol: &'static str, call: &Call, binding: &Binding) -> Value {
+    /// A call of a runtime function: operands, then attributes. Those of pure operators say that they are pure.
+    fn packed(&self, op: &Op, symbol: &'static str, call: &Call, binding: &Binding) -> Value {
         let ty_args = vec![self.function.ty(binding.var).clone()];
         let attrs = call.attrs.iter().map(|(_, v)| attr_operand(v));
         let args = call.args.iter().cloned().chain(attrs);
-        Value::Call(if self.out.dataflow {
+        Value::Call(if op.pure {
             let args = std::iter::once(Operand::Extern(symbol.into())).chain(args).collect();
             Call { callee: Callee::Op("call_pure_packed"), args, attrs: Attrs::new(), ty_args }
         } else {

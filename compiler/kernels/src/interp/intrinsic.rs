@@ -135,8 +135,7 @@ fn float_unary(name: &str) -> Option<fn(f64) -> f64> {
         "floor" => f64::floor,
         "ceil" => f64::ceil,
         "trunc" => f64::trunc,
-        "round" => f64::round,
-        "nearbyint" => f64::round_ties_even,
+        "round" | "nearbyint" => f64::round_ties_even,
         "abs" | "fabs" => f64::abs,
         _ => return None,
     })

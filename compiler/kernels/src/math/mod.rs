@@ -96,7 +96,7 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "sigmoid" => hyperbolic::sigmoid(s, x),
         "erf" => erf::erf(s, x),
         "rsqrt" => s.c(1.0) / x.clone().unary("sqrt"),
-        "round" => round::round(s, x),
+        "round" => s.nearest(x),
         "floor" | "ceil" | "trunc" | "nearbyint" if !s.machine.rounds => round::emulate(s, name, x),
         "isnan" => x.is_ne(x),
         "isinf" => x.clone().unary("fabs").is_eq(s.c(f64::INFINITY)),

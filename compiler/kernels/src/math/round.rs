@@ -1,17 +1,7 @@
-//! Rounding to integers.
+//! Rounding to integers: the nearest one is the even one of two that are as near, for `round` and `nearbyint` alike.
 
 use super::{Scope, choice::Choice};
 use hammock_ir::PrimExpr;
-
-/// The nearest integer, halves away from zero.
-pub fn round(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    // Just below a half, so that the largest number below one half does not round up to one in the sum.
-    let half = s.c(if s.is_single() { f64::from(0.5f32.next_down()) } else { 0.5f64.next_down() });
-    let half = s.copy_sign(&half, x);
-    let value = s.truncate(&(x + half));
-    // A zero keeps its sign.
-    s.copy_sign(&value, x)
-}
 
 /// Rounding on machines that cannot: through the bits that fall off when a large number is added, or an integer.
 pub fn emulate(s: &mut Scope, name: &str, x: &PrimExpr) -> PrimExpr {

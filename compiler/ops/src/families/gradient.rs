@@ -45,6 +45,9 @@ fn legalize_nll_loss(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "nll_loss_backward")?;
     let grad = b.input("output_grad")?;
     let likelihood = Likelihood::of(cx, &mut b)?;
+    if reduction == Reduction::None {
+        b.require_shape("output_grad", &grad, likelihood.targets.shape());
+    }
     let out = b.output("pred_grad")?;
     let wide = accumulator(out.dtype);
     let weights =

@@ -109,6 +109,13 @@ fn legalize(cx: &CallContext, formula: Formula) -> Result<Legalized, InferError>
     let (data, scale, zero) = (b.input("data")?, b.input("scale")?, b.input("zero_point")?);
     let axis = axis(cx, data.ndim())?;
     let out = b.output(if cx.op.name == "quantize" { "quantized" } else { "dequantized" })?;
+    for (name, param) in [("scale", &scale), ("zero_point", &zero)] {
+        if let [size] = param.shape()
+            && !dims::is(size, 1)
+        {
+            b.require_shape(name, param, &data.shape()[axis..=axis]);
+        }
+    }
     b.compute(&out, |i| {
         let of = |p: &Input| match p.ndim() {
             1 if !dims::is(&p.shape()[0], 1) => p.at(&[i[axis].clone()]),

@@ -2,7 +2,7 @@
 //!
 //! What cannot be proved when compiling is checked when the kernel runs, before it reads anything.
 
-use super::builder::Builder;
+use super::{builder::Builder, input::Input};
 use crate::dims;
 use hammock_ir::{
     PrimExpr, TensorShape, TensorType, Type,
@@ -64,8 +64,11 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes the kernel stop with an error unless a condition holds.
+    /// Makes the kernel stop with an error unless a condition holds. What can be proved needs no check.
     pub fn require(&mut self, condition: PrimExpr, message: &str) {
+        if dims::holds(&condition) {
+            return;
+        }
         let message = format!("R.{}: {message}", self.cx.op.name);
         let check = StmtKind::Assert(condition, "ValueError".into(), vec![message.into()]);
         self.push(Stmt::new(check));
@@ -75,6 +78,13 @@ impl Builder<'_> {
     pub fn require_equal(&mut self, a: &PrimExpr, b: &PrimExpr, message: &str) {
         if dims::equal(a, b) != Some(true) {
             self.require(a.clone().eq(b.clone()), message);
+        }
+    }
+
+    /// Makes the kernel stop with an error unless an operand, if it has dimensions, has these sizes.
+    pub fn require_shape(&mut self, param: &str, input: &Input, sizes: &[PrimExpr]) {
+        for (axis, (own, size)) in input.shape().iter().zip(sizes).enumerate() {
+            self.require_equal(own, size, &format!("axis {axis} of `{param}` does not fit the other operands"));
         }
     }
 

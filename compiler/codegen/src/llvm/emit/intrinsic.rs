@@ -225,7 +225,7 @@ const DIRECT: &[(&str, &str, usize)] = &[
     ("floor", "floor", 1),
     ("ceil", "ceil", 1),
     ("trunc", "trunc", 1),
-    ("round", "round", 1),
+    ("round", "roundeven", 1),
     ("nearbyint", "nearbyint", 1),
     ("rint", "rint", 1),
     ("abs", "fabs", 1),

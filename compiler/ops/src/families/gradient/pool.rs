@@ -64,6 +64,10 @@ impl Backward {
     fn of(cx: &CallContext, b: &mut Builder) -> Result<(Self, Input), InferError> {
         let (data, result) = layouts(cx, PRIMAL)?;
         let (grad, x) = (b.input("output_grad")?, b.input("data")?);
+        if let Some(forward) = infer(cx, "HW", "data")?.dims() {
+            let forward = b.dims(forward);
+            b.require_shape("output_grad", &grad, &forward);
+        }
         let pool = Pool::of(cx, "HW", &data, x.shape())?;
         let positions = result.to_primal(PRIMAL, grad.shape())[2..].to_vec();
         Ok((Backward { pool, grad, data, result, positions }, x))

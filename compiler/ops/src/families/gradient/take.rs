@@ -50,6 +50,8 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "take_backward")?;
     let (grad, x, indices) = (b.input("output_grad")?, b.input("x")?, b.input("indices")?);
     let axis = axis(cx, x.ndim())?;
+    let taken = [&x.shape()[..axis], indices.shape(), &x.shape()[axis + 1..]].concat();
+    b.require_shape("output_grad", &grad, &taken);
     let out = b.output("take_backward")?;
     let wide = accumulator(out.dtype);
     let sum = if wide == out.dtype { out.clone() } else { b.temp("sum", out.shape.clone(), wide) };

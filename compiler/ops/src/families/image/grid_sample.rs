@@ -169,7 +169,9 @@ fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
     let (data, grid) = (b.input("data")?, b.input("grid")?);
     let out = b.output("grid_sample")?;
     let dtype = accumulator(grid.dtype());
-    let sizes = layout.to_primal(&primal, data.shape())[2..].to_vec();
+    let mut sizes = layout.to_primal(&primal, data.shape());
+    b.require_equal(&sizes[0], &grid.shape()[0], "`data` and `grid` must have one batch size");
+    sizes.drain(..2);
     let axes = sizes.iter().map(|size| Axis { size: size.clone(), align_corners, padding, dtype });
     let axes: Vec<Axis> = axes.collect();
     let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { DType::FLOAT32 };

@@ -68,6 +68,15 @@ fn strided_slice_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let dims = cx.tensor("x")?.dims().map(<[_]>::to_vec).unwrap_or_default();
     let slices = slices(cx, &dims)?.unwrap_or_default();
     let own: Vec<_> = slices.iter().map(|s| (s.axis, b.dim(&s.begin), b.dim(&s.stride))).collect();
+    if cx.bool("assume_inbound")? {
+        for (axis, begin, stride) in &own {
+            let (extent, length) = (&x.shape()[*axis], &out.shape[*axis]);
+            let last = dims::add(begin, &dims::mul(&dims::offset(length, -1), stride));
+            let inside = |at: &PrimExpr| at.clone().ge(0i64).and(at.clone().lt(extent));
+            let fits = length.clone().le(0i64).or(inside(begin).and(inside(&last)));
+            b.require(fits, &format!("`begin` and `end` are not inside of axis {axis}, as `assume_inbound` says"));
+        }
+    }
     b.compute(&out, |i| {
         let mut at = i.to_vec();
         for (axis, begin, stride) in &own {

@@ -48,6 +48,7 @@ fn reshape_tir(cx: &CallContext, name: &str) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, name)?;
     let x = b.input("x")?;
     let out = b.output("T_reshape")?;
+    b.require_equal(&dims::product(x.shape()), &dims::product(&out.shape), "`x` has not as many elements as `shape`");
     b.compute(&out, |i| x.at(&unflatten(&flatten(i, &out.shape), x.shape())));
     Ok(b.finish())
 }

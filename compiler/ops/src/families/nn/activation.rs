@@ -144,6 +144,7 @@ fn legalize_prelu(cx: &CallContext) -> Result<Legalized, InferError> {
     let axis = prelu_axis(cx, x.ndim())?;
     let out = b.output("compute")?;
     let wide = accumulator(x.dtype());
+    b.require_broadcast(alpha.shape(), &out.shape[axis..=axis], "`alpha` does not fit `data`");
     b.compute(&out, |at| {
         let slope = alpha.broadcast_to(&at[axis..=axis], &out.shape[axis..=axis]).cast(wide);
         leaky(x.at(at).cast(wide), slope).cast(out.dtype)

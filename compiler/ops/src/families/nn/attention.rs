@@ -203,11 +203,13 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
         value: b.input("value")?,
         scale: cx.optional_float("scale")?,
     };
+    heads.require_fit(&mut b);
     let bias = b.optional_input("bias")?;
     let out = b.output("attention")?;
     let lengths = (heads.query.shape()[1].clone(), heads.key.shape()[1].clone());
     let scores = [0, 2, 1].map(|d| heads.query.shape()[d].clone()).into_iter().chain([lengths.1.clone()]);
     let scores: Vec<PrimExpr> = scores.collect();
+    bias.iter().for_each(|bias| b.require_broadcast(bias.shape(), &scores, "`bias` does not broadcast to the scores"));
     let bias = |i: &[PrimExpr]| bias.map(|bias| bias.broadcast_to(i, &scores));
     heads.attend(&mut b, &out, bias, |s, t| mask.allows(s, t, (&lengths.0, &lengths.1)), mask.window.is_some());
     Ok(b.finish())
@@ -267,6 +269,21 @@ impl Heads {
             let sum = if may_be_blind { sum.max(PrimExpr::float(1.0, wide)) } else { sum };
             (PrimExpr::load(&total, i.to_vec()) / sum).cast(out.dtype)
         });
+    }
+
+    /// Makes the kernel stop with an error unless the operands' sizes fit each other.
+    pub fn require_fit(&self, b: &mut Builder) {
+        let [q, k, v] = [&self.query, &self.key, &self.value].map(|t| t.shape().to_vec());
+        b.require_equal(&q[0], &k[0], "the batch size of `query` and `key` must be the same");
+        b.require_equal(&q[0], &v[0], "the batch size of `query` and `value` must be the same");
+        b.require_equal(&k[1], &v[1], "the sequence length of `key` and `value` must be the same");
+        b.require_equal(&k[2], &v[2], "the number of heads of `key` and `value` must be the same");
+        b.require_equal(&q[3], &k[3], "the head size of `query` and `key` must be the same");
+        if dims::equal(&q[2], &k[2]) != Some(true) {
+            let shared = dims::max(&k[2], &1i64.into());
+            let fits = k[2].clone().ge(1i64).and(dims::floormod(&q[2], &shared).eq(0i64));
+            b.require(fits, "the heads of `query` cannot share those of `key`");
+        }
     }
 
     /// The head of key and value that serves a head of the query.

@@ -54,6 +54,11 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let beta = if cx.bool("center")? { Some(b.input("beta")?) } else { None };
     let moving = [b.input("moving_mean")?, b.input("moving_var")?];
     let axis = cx.axis("axis", x.ndim())?;
+    let given = [("gamma", gamma.as_ref()), ("beta", beta.as_ref())];
+    let running = [("moving_mean", Some(&moving[0])), ("moving_var", Some(&moving[1]))];
+    for (name, param) in given.into_iter().chain(running) {
+        param.into_iter().for_each(|param| b.require_shape(name, param, &x.shape()[axis..=axis]));
+    }
     let epsilon = cx.float("epsilon")?;
     let out = b.output("normalized")?;
     let wide = accumulator(x.dtype());

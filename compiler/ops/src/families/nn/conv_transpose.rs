@@ -86,6 +86,8 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let (data, weight) = (b.input("data")?, b.input("weight")?);
     let out = b.output("conv_transpose")?;
     let kernel = layouts.kernel.to_primal(&layouts.kernel_primal, weight.shape());
+    let channels = layouts.data.to_primal(&layouts.primal, data.shape())[1].clone();
+    b.require_equal(&channels, &kernel[0], "`data` has not the channels `weight` takes");
     let sizes = layouts.out.to_primal(&layouts.primal, &out.shape);
     let spread = spread(&mut b, &data, &layouts, &window, &kernel, &sizes);
     window.strides = vec![1; rank];

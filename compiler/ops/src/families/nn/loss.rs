@@ -45,6 +45,7 @@ fn infer_cross_entropy(cx: &CallContext) -> Inferred {
 fn legalize_cross_entropy(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "cross_entropy_with_logits")?;
     let (x, y) = (b.input("predictions")?, b.input("labels")?);
+    b.require_shape("labels", &y, x.shape());
     let out = b.output("loss")?;
     let wide = accumulator(out.dtype);
     let all = Rows::new(x.ndim(), (0..x.ndim()).collect());
@@ -180,6 +181,10 @@ impl Likelihood {
         let predictions = b.input("predictions")?;
         let wide = accumulator(predictions.dtype());
         let (targets, weights) = (b.input("targets")?, b.optional_input("weights")?);
+        let mut sizes = predictions.shape().to_vec();
+        let classes = sizes.remove(usize::from(sizes.len() > 1));
+        b.require_shape("targets", &targets, &sizes);
+        weights.iter().for_each(|weights| b.require_shape("weights", weights, std::slice::from_ref(&classes)));
         Ok(Likelihood { predictions, targets, weights, ignore: cx.int("ignore_index")?, wide })
     }
 

@@ -35,7 +35,7 @@ fn layer_norm() -> Op {
         let x = b.input("data")?;
         let axes = cx.axes("axes", x.ndim())?;
         let normal = Normal::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
-        finish(cx, b, normal, |i| axes.iter().map(|a| i[*a].clone()).collect(), |i| x.at(i))
+        finish(cx, b, normal, &x, |i| axes.iter().map(|a| i[*a].clone()).collect())
     })
 }
 
@@ -55,6 +55,8 @@ fn legalize_rms_norm(cx: &CallContext) -> Result<Legalized, InferError> {
     let (x, weight) = (b.input("data")?, b.input("weight")?);
     let axes = cx.axes("axes", x.ndim())?;
     let epsilon = cx.float("epsilon")?;
+    let sizes: Vec<_> = axes.iter().map(|a| x.shape()[*a].clone()).collect();
+    b.require_shape("weight", &weight, &sizes);
     let out = b.output("rms_norm")?;
     let wide = accumulator(x.dtype());
     let rows = Rows::new(x.ndim(), axes.clone());
@@ -177,6 +179,7 @@ fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
     let channel = cx.axis("channel_axis", x.ndim())?;
     let groups: PrimExpr = num_groups(cx)?.into();
     let per_group = dims::floordiv(&x.shape()[channel], &groups);
+    b.require_equal(&x.shape()[channel], &dims::mul(&per_group, &groups), "the channels cannot be split into groups");
     let mut shape = x.shape().to_vec();
     shape.splice(channel..=channel, [groups, per_group.clone()]);
     let mut axes = vec![channel + 1];
@@ -188,7 +191,7 @@ fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
     };
     let mut normal = Normal::of(&mut b, &x, &shape, &axes, cx.float("epsilon")?, |i| x.at(&join(i)));
     normal.split = Some((channel, per_group.clone()));
-    finish(cx, b, normal, |i| vec![i[channel].clone()], |i| x.at(i))
+    finish(cx, b, normal, &x, |i| vec![i[channel].clone()])
 }
 
 fn instance_norm() -> Op {
@@ -204,7 +207,7 @@ fn instance_norm() -> Op {
         let x = b.input("data")?;
         let (channel, axes) = (cx.axis("channel_axis", x.ndim())?, cx.axes("axes", x.ndim())?);
         let normal = Normal::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
-        finish(cx, b, normal, |i| vec![i[channel].clone()], |i| x.at(i))
+        finish(cx, b, normal, &x, |i| vec![i[channel].clone()])
     })
 }
 
@@ -252,19 +255,28 @@ impl Normal {
     }
 }
 
-/// Writes the result: `normal(x) * gamma + beta`, each only where the call asks for it.
+/// Writes the result: `normal(x) * gamma + beta`, each only where the call asks for it. `param_index` picks from an
+/// index, or the sizes, of the data those of the parameters.
 fn finish(
     cx: &CallContext,
     mut b: Builder,
     normal: Normal,
+    x: &Input,
     param_index: impl Fn(&[PrimExpr]) -> Vec<PrimExpr>,
-    x: impl Fn(&[PrimExpr]) -> PrimExpr,
 ) -> Result<Legalized, InferError> {
-    let gamma = if cx.bool("scale")? { Some(b.input("gamma")?) } else { None };
-    let beta = if cx.bool("center")? { Some(b.input("beta")?) } else { None };
+    let sizes = param_index(x.shape());
+    let mut param = |asked: &str, name: &str| -> Result<Option<Input>, InferError> {
+        if !cx.bool(asked)? {
+            return Ok(None);
+        }
+        let input = b.input(name)?;
+        b.require_shape(name, &input, &sizes);
+        Ok(Some(input))
+    };
+    let (gamma, beta) = (param("scale", "gamma")?, param("center", "beta")?);
     let out = b.output("normalized")?;
     b.compute(&out, |i| {
-        let mut value = normal.apply(x(i), i);
+        let mut value = normal.apply(x.at(i), i);
         if let Some(gamma) = gamma {
             value = value * gamma.at(&param_index(i)).cast(normal.wide);
         }

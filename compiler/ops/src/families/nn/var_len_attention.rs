@@ -77,6 +77,7 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
         value: b.input("values")?,
         scale: cx.optional_float("scale")?,
     };
+    heads.require_fit(&mut b);
     let (starts_q, starts_k) = (b.input("seqstart_q")?, b.input("seqstart_k")?);
     let out = b.output("attention")?;
     let queries = Places::of(&mut b, "q", &starts_q, &heads.query.shape()[1]);

@@ -78,6 +78,7 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let axis = cx.axis("axis", x.ndim())?;
     let order = Order::of(cx.bool("largest")?);
     let k = cx.int("k")?;
+    b.require(x.shape()[axis].clone().ge(k), "the axis has fewer than `k` elements");
     let (values, positions) = returns(cx)?;
     let values = values.then(|| b.output("topk_values")).transpose()?;
     let positions = positions.then(|| b.output("topk_indices")).transpose()?;

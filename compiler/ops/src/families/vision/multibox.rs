@@ -69,6 +69,9 @@ fn infer(cx: &CallContext) -> Inferred {
 fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "multibox_transform_loc")?;
     let (classes, places, anchors) = (b.input("cls_pred")?, b.input("loc_pred")?, b.input("anchor")?);
+    let [batch, _, count] = [0, 1, 2].map(|axis| classes.shape()[axis].clone());
+    b.require_shape("loc_pred", &places, &[batch, dims::mul(&count, &4i64.into())]);
+    b.require_shape("anchor", &anchors, &[1i64.into(), count, 4i64.into()]);
     let (boxes, scores) = (b.output("boxes")?, b.output("scores")?);
     let (clip, variances) = (cx.bool("clip")?, cx.floats("variances")?);
     let wide = accumulator(boxes.dtype);

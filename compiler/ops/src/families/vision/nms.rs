@@ -67,6 +67,11 @@ fn with_rank(ty: TensorType, ndim: usize) -> TensorType {
     if ty.ndim().is_some() { ty } else { TensorType { shape: TensorShape::Rank(ndim), ..ty } }
 }
 
+/// Makes the kernel stop with an error unless boxes are long enough to have element `last`.
+pub(super) fn require_elements(b: &mut Builder, length: &PrimExpr, last: i64) {
+    b.require(length.clone().gt(last), &format!("a box needs more than {last} elements"));
+}
+
 /// Moves the boxes of each image one by one.
 fn legalize_valid_counts(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "get_valid_counts")?;
@@ -75,6 +80,7 @@ fn legalize_valid_counts(cx: &CallContext) -> Result<Legalized, InferError> {
     let (threshold, score) = (cx.float("score_threshold")?, cx.int("score_index")?);
     let class = Some(cx.int("id_index")?).filter(|i| *i >= 0);
     let shape = data.shape().to_vec();
+    require_elements(&mut b, &shape[2], score.max(class.unwrap_or(0)));
     b.block("get_valid_counts", &shape[..1], |i| {
         let (image, next) = (&i[0], Cell::new("next", DType::INT64));
         let element = |j: &PrimExpr, k: PrimExpr| data.at(&[image.clone(), j.clone(), k]);

@@ -116,6 +116,7 @@ struct Regions {
 impl Regions {
     fn of(cx: &CallContext, b: &mut Builder) -> Result<Self, InferError> {
         let (data, rois) = (b.input("data")?, b.input("rois")?);
+        b.require_equal(&rois.shape()[1], &5i64.into(), "`rois` must have 5 columns");
         let layout = layout(cx, "layout", "NCHW")?;
         let sizes = layout.to_primal("NCHW", data.shape());
         let dtype = accumulator(rois.dtype());

@@ -4,7 +4,7 @@
 //! one before it suppressed. *Soft* suppression picks the best that is left each time, and lowers the scores of those it
 //! overlaps by `exp(-overlap² / 2σ)`.
 
-use super::boxes::Boxes;
+use super::{boxes::Boxes, nms::require_elements};
 use crate::{
     context::CallContext,
     dims,
@@ -43,6 +43,10 @@ pub fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let (with_indices, sigma) = (cx.bool("return_indices")?, cx.float("soft_nms_sigma")?);
     let soft = sigma > 0.0;
     let shape = data.shape().to_vec();
+    let last = cx.int("score_index")?.max(cx.int("id_index")?).max(cx.int("coord_start")? + 3);
+    require_elements(&mut b, &shape[2], last);
+    b.require_shape("valid_count", &count, &shape[..1]);
+    b.require_shape("indices", &indices, &shape[..2]);
     let to_front = !with_indices && cx.bool("invalid_to_bottom")? && !soft;
     let returned = (!with_indices && !to_front) || (with_indices && soft);
     let buffer = if returned { b.output("boxes")? } else { b.temp("boxes", shape.clone(), data.dtype()) };
