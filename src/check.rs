@@ -3,7 +3,6 @@
 use crate::module::ModuleArgs;
 use clap::Args;
 use hammock_compiler::Failure;
-use hammock_ops::Table;
 use hammock_syntax::Diagnostic;
 
 /// Reads a module and verifies it; prints nothing when all is well
@@ -29,27 +28,21 @@ pub struct Check {
 impl Check {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
-        let result = self.check();
+        let said = match self.module.check_text() {
+            Ok((source, found)) => Failure::from(found).within(&source),
+            Err(failure) => failure,
+        };
+        let wrong = said.diagnostics.iter().any(Diagnostic::is_error);
         if self.json {
-            let list = match &result {
-                Ok(warnings) => warnings.json(),
-                Err(errors) => errors.json(),
-            };
-            crate::print(&format!("{list:#}\n"));
-            return match result {
-                Ok(_) => Ok(()),
-                Err(_) => std::process::exit(1),
-            };
+            crate::print(&format!("{:#}\n", said.json()));
+            if wrong {
+                std::process::exit(1);
+            }
+        } else if wrong {
+            return Err(said);
+        } else {
+            eprint!("{}", said.render(false));
         }
-        let warnings = result?;
-        eprint!("{}", warnings.render(false));
         Ok(())
-    }
-
-    /// Warnings, when there are no errors.
-    fn check(&self) -> Result<Failure, Failure> {
-        let (module, source) = self.module.read_text()?;
-        let found = Failure::from(hammock_ir::verify::module(&module, &Table)).within(&source);
-        if found.diagnostics.iter().any(Diagnostic::is_error) { Err(found) } else { Ok(found) }
     }
 }

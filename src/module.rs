@@ -1,9 +1,11 @@
 //! Flags that say which module a command is about.
 
 use clap::Args;
-use hammock_compiler::{Constants, Failure, Input, ReadOptions, Weights, read_file, read_weights};
+use hammock_compiler::{
+    Constants, Failure, Input, ReadOptions, Weights, check_text, read_file, read_source, read_weights,
+};
 use hammock_ir::Module;
-use hammock_syntax::{SourceFile, codes};
+use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::path::PathBuf;
 
 /// A text module, and the weights that go with it.
@@ -30,15 +32,7 @@ impl ModuleArgs {
 
     /// Reads the file; a compiled executable is `None`.
     pub fn read(&self, weights: Option<&Weights>) -> Result<Option<(Module, SourceFile)>, Failure> {
-        let zeros = self.params.as_ref().is_some_and(|p| p.as_os_str() == "zeros");
-        let tensors = |w: &Weights| w.iter().map(|(n, t)| (n.to_owned(), t.clone())).collect();
-        let constants = match weights {
-            Some(weights) => Constants::Tensors(tensors(weights)),
-            None if zeros => Constants::Zeros,
-            None => Constants::Missing,
-        };
-        let options = ReadOptions { module: self.module.clone(), constants };
-        match read_file(&self.file, &options)? {
+        match read_file(&self.file, &self.options(weights))? {
             Input::Module(module, source) => Ok(Some((*module, source))),
             Input::Executable => Ok(None),
         }
@@ -47,9 +41,30 @@ impl ModuleArgs {
     /// Reads the file, which must be text.
     pub fn read_text(&self) -> Result<(Module, SourceFile), Failure> {
         let weights = self.weights()?;
-        self.read(weights.as_ref())?.ok_or_else(|| {
-            Failure::new(codes::UNSUPPORTED_FILE, format!("{} is a compiled executable, not a text module", self.file))
-                .help("`hammock inspect` shows what is in it, `hammock run` runs it")
-        })
+        self.read(weights.as_ref())?.ok_or_else(|| self.not_text())
+    }
+
+    /// The file's text, and all that is to be said about it.
+    pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
+        let weights = self.weights()?;
+        let source = read_source(&self.file)?.ok_or_else(|| self.not_text())?;
+        let found = check_text(&source, &self.options(weights.as_ref()));
+        Ok((source, found))
+    }
+
+    fn options(&self, weights: Option<&Weights>) -> ReadOptions {
+        let zeros = self.params.as_ref().is_some_and(|p| p.as_os_str() == "zeros");
+        let tensors = |w: &Weights| w.iter().map(|(n, t)| (n.to_owned(), t.clone())).collect();
+        let constants = match weights {
+            Some(weights) => Constants::Tensors(tensors(weights)),
+            None if zeros => Constants::Zeros,
+            None => Constants::Missing,
+        };
+        ReadOptions { module: self.module.clone(), constants }
+    }
+
+    fn not_text(&self) -> Failure {
+        Failure::new(codes::UNSUPPORTED_FILE, format!("{} is a compiled executable, not a text module", self.file))
+            .help("`hammock inspect` shows what is in it, `hammock run` runs it")
     }
 }

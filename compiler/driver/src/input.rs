@@ -21,19 +21,27 @@ pub enum Input {
 /// # Errors
 /// When it cannot be read, or its text is not a module.
 pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
+    let Some(source) = read_source(path)? else { return Ok(Input::Executable) };
+    let module = read_text(&source, options)?;
+    Ok(Input::Module(Box::new(module), source))
+}
+
+/// Reads the text of a file, or of standard input for `-`; a compiled executable has none.
+///
+/// # Errors
+/// When it cannot be read, or is no text.
+pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
     let bytes = if path == "-" { read_stdin() } else { std::fs::read(path) };
     let bytes = bytes.map_err(|e| unreadable(path, &e))?;
     if bytes.starts_with(b"\x7fELF") {
-        return Ok(Input::Executable);
+        return Ok(None);
     }
     if path.ends_with(".onnx") {
         let message = format!("{path} is an ONNX model, which cannot be read yet");
         return Err(Failure::new(codes::UNSUPPORTED_FILE, message).help("give a TVMScript text module"));
     }
     let name = if path == "-" { "<stdin>" } else { path };
-    let source = SourceFile::from_bytes(name, bytes).map_err(Failure::from)?;
-    let module = read_text(&source, options)?;
-    Ok(Input::Module(Box::new(module), source))
+    SourceFile::from_bytes(name, bytes).map(Some).map_err(Failure::from)
 }
 
 /// Reads a text module.
@@ -56,6 +64,11 @@ pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
             None => failure,
         }
     })
+}
+
+/// All that is to be said about a text module: what reading and verifying it finds.
+pub fn check_text(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnostic> {
+    hammock_import::check_module(source, options)
 }
 
 fn read_stdin() -> std::io::Result<Vec<u8>> {

@@ -3,8 +3,8 @@
 //! In comes the text of a module (or its syntax tree), out goes a [`Module`](hammock_ir::Module) or a list of
 //! diagnostics. The importer gives names their meaning: it knows the namespaces `R`, `T` and `I`, asks the operator
 //! table how calls are bound and typed, and brings nested calls to A-normal form. What it does not understand is a
-//! diagnostic at its place, never skipped. It does not check what the verifier checks: an annotation is taken as
-//! written.
+//! diagnostic at its place, never skipped. Reading does not check what the verifier checks, an annotation is taken as
+//! written; [`check_module`] does both.
 #![forbid(unsafe_code)]
 // `to_int` and its like convert an argument, in the context that is `self`.
 #![allow(clippy::wrong_self_convention)]
@@ -13,4 +13,4 @@ mod options;
 mod script;
 
 pub use options::{Constants, ReadOptions};
-pub use script::read_module;
+pub use script::{check_module, read_module};

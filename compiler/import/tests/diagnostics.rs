@@ -1,8 +1,7 @@
 //! What is said about mistakes: `tests/bad/AREA/NAME.py` of the repository is a module with one, and
 //! `snapshots/diagnostics/AREA/NAME.snap` is all that `hammock check` prints about it.
 
-use hammock_import::{ReadOptions, read_module};
-use hammock_ops::Table;
+use hammock_import::{ReadOptions, check_module};
 use hammock_syntax::{SourceFile, render_text};
 use std::path::Path;
 
@@ -26,10 +25,7 @@ fn mistakes() {
 
 /// Everything that is said about a file, which is something.
 fn check(source: &SourceFile) -> String {
-    let found = match read_module(source, &ReadOptions::default()) {
-        Ok(module) => hammock_ir::verify::module(&module, &Table),
-        Err(found) => found,
-    };
+    let found = check_module(source, &ReadOptions::default());
     assert!(!found.is_empty(), "nothing is wrong with {}", source.name());
     found.iter().map(|d| render_text(d, Some(source), false)).collect()
 }

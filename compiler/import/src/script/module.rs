@@ -35,8 +35,8 @@ impl Candidate<'_> {
     }
 }
 
-/// Reads the file's module into the context.
-pub(crate) fn read(cx: &mut Context, tree: &ast::Module) {
+/// Reads the file's module into the context; gives the functions that have no errors.
+pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<Name> {
     let mut candidates = Vec::new();
     for stmt in &tree.body {
         match &stmt.kind {
@@ -49,9 +49,9 @@ pub(crate) fn read(cx: &mut Context, tree: &ast::Module) {
         Ok(Candidate::Class(class)) => read_class(cx, class),
         Ok(Candidate::Function(def)) => {
             cx.module.bare = true;
-            read_functions(cx, &[def]);
+            read_functions(cx, &[def])
         }
-        Err(_) => {}
+        Err(_) => Vec::new(),
     }
 }
 
@@ -125,7 +125,7 @@ fn file_assign(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
     Ok(())
 }
 
-fn read_class(cx: &mut Context, class: &ast::ClassDef) {
+fn read_class(cx: &mut Context, class: &ast::ClassDef) -> Vec<Name> {
     let is_module = class.decorators.iter().any(|d| Eval::new(cx, File).is_path(d, Space::Ir, "ir_module"));
     if !is_module {
         let message = format!("the class `{}` is no module", class.name.name);
@@ -133,7 +133,7 @@ fn read_class(cx: &mut Context, class: &ast::ClassDef) {
         let label =
             if class.decorators.is_empty() { "decorate it with `@I.ir_module`" } else { "write `@I.ir_module`" };
         cx.error(codes::NO_MODULE, span, message, label);
-        return;
+        return Vec::new();
     }
     cx.module.name = Some(Name::from(class.name.name.clone()));
     cx.names.push();
@@ -145,7 +145,7 @@ fn read_class(cx: &mut Context, class: &ast::ClassDef) {
             _ => drop(class_statement(cx, stmt)),
         }
     }
-    read_functions(cx, &functions);
+    read_functions(cx, &functions)
 }
 
 /// A statement of the class: its attributes, its devices, an external function.
@@ -211,9 +211,9 @@ enum Header {
     Tir(tir::Header),
 }
 
-/// Reads functions: all headers first, for bodies mention functions that come later.
-fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) {
-    let mut headers = Vec::new();
+/// Reads functions: all headers first, for bodies mention functions that come later. Gives those without errors.
+fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<Name> {
+    let (mut headers, mut complete) = (Vec::new(), Vec::new());
     for def in defs {
         match read_header(cx, def) {
             Ok(header) => headers.push((*def, header)),
@@ -222,15 +222,18 @@ fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) {
     }
     for (def, header) in headers {
         let name = Name::from(def.name.name.clone());
+        let errors = cx.diagnostics.len();
         let function = match header {
             Header::Relax(header) => relax::body(cx, header, def).map(Function::Relax),
             Header::Tir(header) => Ok(Function::Tir(tir::body(cx, header, def))),
         };
         if let Ok(function) = function {
+            complete.extend((cx.diagnostics.len() == errors).then(|| name.clone()));
             cx.module.functions.insert(name, function);
         }
     }
     move_trailing_scalars(cx);
+    complete
 }
 
 fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {

@@ -65,8 +65,9 @@ pub(crate) enum Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub value: relax::Value,
-    /// Where the arguments of a call stand.
+    /// Where the arguments of a call stand, and where its attributes do, by name.
     pub args: Vec<Span>,
+    pub attrs: Vec<(&'static str, Span)>,
     /// Where it stands.
     pub span: Span,
 }

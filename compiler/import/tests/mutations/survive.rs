@@ -1,8 +1,7 @@
 //! What must hold for any bytes that are given as a text module.
 
-use hammock_import::{ReadOptions, read_module};
+use hammock_import::{ReadOptions, check_module, read_module};
 use hammock_ir::print::{PrintOptions, module_text};
-use hammock_ops::Table;
 use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
 
 /// Does everything that commands do with a text before they compile it.
@@ -11,14 +10,11 @@ pub fn survive(bytes: Vec<u8>) {
         Ok(source) => source,
         Err(error) => return assert!(error.is_error()),
     };
-    let module = match read_module(&source, &ReadOptions::default()) {
-        Ok(module) => module,
-        Err(found) => {
-            assert!(found.iter().any(Diagnostic::is_error), "refused, but nothing is wrong");
-            return said(&found, &source);
-        }
+    let found = check_module(&source, &ReadOptions::default());
+    said(&found, &source);
+    let Ok(module) = read_module(&source, &ReadOptions::default()) else {
+        return assert!(found.iter().any(Diagnostic::is_error), "refused, but nothing is wrong");
     };
-    said(&hammock_ir::verify::module(&module, &Table), &source);
     let printed = module_text(&module, &PrintOptions::default());
     let again = SourceFile::new("printed.py", printed.as_str()).unwrap();
     match read_module(&again, &ReadOptions::default()) {

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        args::{Arg, Args},
+        args::{Arg, Args, count},
         context::Read,
         dtypes,
         eval::{Dialect, Eval},
@@ -29,8 +29,12 @@ pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrins
     fill_defaults(intrinsic.name, &mut given);
     let (min, max) = intrinsic.arity;
     if given.len() < min || given.len() > max {
-        let count = if min == max { format!("{min}") } else { format!("at least {min}") };
-        let message = format!("`T.{}` takes {count} arguments, {} are given", intrinsic.name, given.len());
+        let takes = match given.len() {
+            _ if min == max => count(min, "argument", "arguments"),
+            n if n < min => format!("at least {}", count(min, "argument", "arguments")),
+            _ => format!("at most {}", count(max, "argument", "arguments")),
+        };
+        let message = format!("`T.{}` takes {takes}, but gets {}", intrinsic.name, given.len());
         return Err(ev.cx.error(codes::WRONG_ARGUMENTS, span, message, ""));
     }
     let ty = match intrinsic.result {

@@ -41,7 +41,7 @@ impl RelaxEval<'_, '_> {
             Value::Unbound(pending) => *pending,
             _ => {
                 let operand = self.bound_operand(&value, ty.as_ref())?;
-                Pending { value: IrValue::Operand(operand), args: Vec::new(), span }
+                Pending { value: IrValue::Operand(operand), args: Vec::new(), attrs: Vec::new(), span }
             }
         };
         let var = self.emit(name, ty, pending, span)?;
@@ -159,9 +159,13 @@ impl RelaxEval<'_, '_> {
         Ok(pending)
     }
 
-    /// Reports that a type rule refuses a call, at the argument at fault.
+    /// Reports that a type rule refuses a call, at the argument at fault: an operand, or the attribute that the message
+    /// names.
     fn type_rule(&mut self, error: InferError, pending: &Pending) -> Reported {
-        let at = error.arg.and_then(|n| pending.args.get(n)).copied().unwrap_or(pending.span);
+        let operand = error.arg.and_then(|n| pending.args.get(n)).copied();
+        let named = |name: &str| error.message.contains(&format!("`{name}`"));
+        let attr = || pending.attrs.iter().find(|(name, _)| named(name)).map(|(_, span)| *span);
+        let at = operand.or_else(attr).unwrap_or(pending.span);
         let mut diagnostic = Diagnostic::error(codes::TYPE_RULE, error.message).label(at, "");
         if let Some(help) = error.help {
             diagnostic = diagnostic.help(help);

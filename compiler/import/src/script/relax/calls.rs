@@ -103,7 +103,7 @@ impl RelaxEval<'_, '_> {
                 args.finish(self.cx)?;
                 let operand = self.to_operand(&value)?;
                 let value = IrValue::MatchCast(operand, self.to_type(&ty)?);
-                Ok(Value::Unbound(Box::new(Pending { value, args: vec![span], span })))
+                Ok(Value::Unbound(Box::new(Pending { value, args: vec![span], attrs: Vec::new(), span })))
             }
             "func_attr" => {
                 let attrs = self.first(args)?;
@@ -243,7 +243,7 @@ impl RelaxEval<'_, '_> {
             attrs.set(keyword.name, value);
         }
         let call = Call { callee: Callee::Extern(callee), args: operands, attrs, ty_args };
-        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, span })))
+        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, attrs: Vec::new(), span })))
     }
 
     /// A call of a function of the module, or of one that a variable holds.
@@ -275,7 +275,7 @@ impl RelaxEval<'_, '_> {
             spans.push(arg.span);
         }
         let call = Call { callee, args: operands, attrs: Attrs::new(), ty_args };
-        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, span })))
+        Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, attrs: Vec::new(), span })))
     }
 
     /// Checks that a function of the module gets as many arguments as it takes.

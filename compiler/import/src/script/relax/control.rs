@@ -107,7 +107,7 @@ impl RelaxEval<'_, '_> {
         }
         let ty = join(&then.ty, &otherwise.ty);
         let value = IrValue::If { cond, then: then.body, otherwise: otherwise.body };
-        let pending = crate::script::value::Pending { value, args: Vec::new(), span: header };
+        let pending = crate::script::value::Pending { value, args: Vec::new(), attrs: Vec::new(), span: header };
         let var = self.emit(&then.name, Some(ty), pending, header)?;
         self.scope.define(then.name, Value::Operand(Operand::Var(var)));
         Ok(())

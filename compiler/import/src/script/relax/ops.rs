@@ -42,6 +42,7 @@ impl RelaxEval<'_, '_> {
         let span = args.span;
         let mut operands = Operands::default();
         let mut attrs: Vec<(&'static str, AttrValue)> = Vec::new();
+        let mut attr_spans = Vec::new();
         let variadic = op.params.iter().any(|p| p.kind == ParamKind::Operand(OperandKind::Variadic));
         for param in &op.params {
             // Beside a list of any length, what may be left out has to be named, and so has every attribute.
@@ -68,6 +69,7 @@ impl RelaxEval<'_, '_> {
                     let value = self.attr_of(kind, &arg);
                     let value = value.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee))?;
                     attrs.push((param.name, value));
+                    attr_spans.push((param.name, arg.span));
                 }
                 (ParamKind::Attr(_), None) => {}
             }
@@ -76,7 +78,7 @@ impl RelaxEval<'_, '_> {
         self.number_constants(&mut operands)?;
         let mut call = op.call(operands.values, attrs);
         call.ty_args = ty_args;
-        let pending = Pending { value: IrValue::Call(call), args: operands.spans, span };
+        let pending = Pending { value: IrValue::Call(call), args: operands.spans, attrs: attr_spans, span };
         Ok(Value::Unbound(Box::new(self.resolved(op, pending)?)))
     }
 

@@ -84,7 +84,9 @@ impl RelaxEval<'_, '_> {
             // A docstring, or something like `R.func_attr` that has done its work.
             Value::Str(_) | Value::None => return Ok(()),
             Value::Unbound(pending) => *pending,
-            Value::Operand(operand) => Pending { value: IrValue::Operand(operand), args: Vec::new(), span: arg.span },
+            Value::Operand(operand) => {
+                Pending { value: IrValue::Operand(operand), args: Vec::new(), attrs: Vec::new(), span: arg.span }
+            }
             _ => return Err(self.expected(&arg, "a statement")),
         };
         let var = self.emit("_", None, pending, arg.span)?;

@@ -154,6 +154,11 @@ impl RelaxEval<'_, '_> {
                 ));
             }
         };
-        Ok(Value::Unbound(Box::new(Pending { value: IrValue::TupleGet(tuple, at), args: vec![on.span], span })))
+        Ok(Value::Unbound(Box::new(Pending {
+            value: IrValue::TupleGet(tuple, at),
+            args: vec![on.span],
+            attrs: Vec::new(),
+            span,
+        })))
     }
 }
