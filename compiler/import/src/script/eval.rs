@@ -77,12 +77,21 @@ pub(crate) struct Eval<'c, 'a, D> {
     pub symbols: FxHashMap<Name, prim::Var>,
     /// While set, an unknown name is a new symbolic variable of that dtype.
     pub define_missing: Option<DType>,
+    /// Whether a type is being read, in which an unknown name is likely a dimension.
+    pub in_type: bool,
     pub dialect: D,
 }
 
 impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     pub fn new(cx: &'c mut Context<'a>, dialect: D) -> Self {
-        Eval { cx, scope: Scope::default(), symbols: FxHashMap::default(), define_missing: None, dialect }
+        Eval {
+            cx,
+            scope: Scope::default(),
+            symbols: FxHashMap::default(),
+            define_missing: None,
+            in_type: false,
+            dialect,
+        }
     }
 
     /// The value of an expression.
@@ -116,6 +125,14 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
                 Err(self.unsupported(e.span, "comprehensions are not evaluated: write the list out"))
             }
         }
+    }
+
+    /// Evaluates an expression that should be a type.
+    pub fn type_arg(&mut self, e: &Expr) -> Read<Arg> {
+        self.in_type = true;
+        let read = self.arg(e);
+        self.in_type = false;
+        read
     }
 
     /// Evaluates to an argument: the value with its place.
@@ -183,6 +200,8 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let diagnostic = match (self.advice(name), self.similar(name)) {
             (Some(help), _) => diagnostic.help(help),
             (None, Some(meant)) => diagnostic.did_you_mean(span, meant),
+            (None, None) if self.in_type => diagnostic
+                .help(format!("a symbolic dimension is declared above the module: `{name} = TypeVar(\"{name}\")`")),
             (None, None) if PYTHON.contains(&name) => {
                 diagnostic.help("the text is read, not run: Python's functions and packages mean nothing in it")
             }

@@ -112,8 +112,10 @@ fn file_assign(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
     let value = Eval::new(cx, File).eval(&assign.value);
     let value = match value {
         Ok(Value::TypeVar(declared)) if declared != **name => {
-            let message = format!("the symbolic dimension `{declared}` must be assigned to its own name");
-            return Err(cx.error(codes::BAD_BINDING, span, message, ""));
+            let message = format!("the symbolic dimension `{declared}` is assigned to another name");
+            let label = format!("write `{name} = TypeVar(\"{name}\")`");
+            cx.names.define(name.clone(), Value::Broken);
+            return Err(cx.error(codes::BAD_BINDING, span, message, label));
         }
         Ok(value) => value,
         Err(reported) => {

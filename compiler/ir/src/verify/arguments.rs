@@ -7,6 +7,7 @@ use super::{
 use crate::{
     DType, Name, PrimExpr, Type,
     module::Function,
+    print::type_text,
     relax::{Call, Callee, Operand},
     tir::{Buffer, Param, PrimFunc},
 };
@@ -102,8 +103,13 @@ impl Graph<'_> {
                     let found = f.operand_ty(module, arg);
                     if let Some(why) = conflict(&found, expected, Symbols::Separate) {
                         let message = format!("argument `{param}` of `{name}` does not fit: {why}");
-                        self.error(codes::WRONG_ARGUMENT, message, span, "called here")
-                            .secondary(callee.lambda.span, "the function");
+                        self.error(
+                            codes::WRONG_ARGUMENT,
+                            message,
+                            span,
+                            &format!("`{param}` is {}", type_text(&found)),
+                        )
+                        .secondary(callee.lambda.span, &format!("takes `{param}`, {}", type_text(expected)));
                         fits = false;
                     }
                 }
@@ -118,7 +124,9 @@ impl Graph<'_> {
         let Some(why) = mismatch(ty, param) else { return true };
         let param_name = param.buffer.as_ref().map_or(param.var.name(), |b| &b.name);
         let message = format!("{what} does not fit `{param_name}` of kernel `{name}`: {why}");
-        self.error(codes::WRONG_ARGUMENT, message, span, "called here").secondary(kernel.span, "the kernel");
+        let takes = format!("takes `{param_name}`, {}", param_text(param));
+        self.error(codes::WRONG_ARGUMENT, message, span, &format!("{what} is {}", type_text(ty)))
+            .secondary(kernel.span, &takes);
         false
     }
 }
@@ -142,6 +150,14 @@ fn mismatch(ty: &Type, param: &Param) -> Option<String> {
         (Type::Prim(_), Some(_)) => Some("a scalar is not a tensor".to_owned()),
         (Type::Tensor(_), None) if !param.var.dtype().is_handle() => Some("a tensor is not a scalar".to_owned()),
         _ => None,
+    }
+}
+
+/// What a kernel takes for a parameter.
+fn param_text(param: &Param) -> String {
+    match &param.buffer {
+        Some(buffer) => type_text(&Type::tensor(buffer.shape.clone(), buffer.dtype)),
+        None => format!("a scalar of {}", param.var.dtype()),
     }
 }
 

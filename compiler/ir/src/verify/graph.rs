@@ -298,7 +298,8 @@ impl<'a> Graph<'a> {
         let Some(why) = conflict(value, self.ty(var), Symbols::Shared) else { return };
         let (declared, found) = (type_text(self.ty(var)), type_text(value));
         let message = format!("`{}` is declared as {declared}, but {why}", self.text(var));
-        self.error(codes::TYPE_MISMATCH, message, span, &format!("this is {found}"));
+        self.error(codes::TYPE_MISMATCH, message, span, &format!("this is {found}"))
+            .help("correct the type, or leave it out: it is inferred");
     }
 
     fn result_type(&mut self, lambda: &Lambda) {
@@ -309,7 +310,8 @@ impl<'a> Graph<'a> {
         if let Some(why) = conflict(&found, &lambda.ret_ty, Symbols::Shared) {
             let (declared, found) = (type_text(&lambda.ret_ty), type_text(&found));
             let message = format!("the function is declared to return {declared}, but {why}");
-            self.error(codes::TYPE_MISMATCH, message, lambda.span, &format!("returns {found}"));
+            self.error(codes::TYPE_MISMATCH, message, lambda.span, &format!("returns {found}"))
+                .help("correct the type after `->`, or leave it out: it is inferred");
         }
     }
 

@@ -7,6 +7,7 @@ use crate::script::{
     context::{Read, TrailingScalars},
     eval::{Dialect, Eval},
     namespace::{Path, Space},
+    suggest,
     value::{Pending, Value},
 };
 use hammock_ir::{
@@ -236,6 +237,13 @@ impl RelaxEval<'_, '_> {
         }
         let mut attrs = Attrs::new();
         for keyword in std::mem::take(&mut args.keywords) {
+            let types = ["ty_args", "sinfo_args"];
+            let near = suggest::nearest(&keyword.name, types).or(is_type(&keyword.arg.value).then_some(types[0]));
+            if let Some(near) = near {
+                let message = format!("`R.call_packed` has no argument `{}`", keyword.name);
+                let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(keyword.name_span, "");
+                return Err(self.cx.report(diagnostic.did_you_mean(keyword.name_span, near)));
+            }
             let value = match (&*keyword.name, &keyword.arg.value) {
                 ("dst_vdevice", _) => hammock_ir::AttrValue::VDevice(self.to_vdevice(&keyword.arg)?),
                 _ => self.to_attr(&keyword.arg)?,

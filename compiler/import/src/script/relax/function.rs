@@ -77,7 +77,7 @@ impl Header {
 /// Reads a function's body.
 pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> Read<Function> {
     let Header { state, scope, symbols, signature, flags, span } = header;
-    let mut ev = Eval { cx, scope, symbols, define_missing: None, dialect: state };
+    let mut ev = Eval { cx, scope, symbols, define_missing: None, in_type: false, dialect: state };
     let lambda = ev.lambda(def, signature, flags, span)?;
     Ok(Function { vars: ev.dialect.function.vars, lambda })
 }
@@ -142,7 +142,7 @@ impl RelaxEval<'_, '_> {
             let help = "such as `R.Tensor((n, 4), dtype=\"float32\")`";
             return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
         };
-        let read = self.arg(annotation).and_then(|ty| Ok((self.to_type(&ty)?, ty)));
+        let read = self.type_arg(annotation).and_then(|ty| Ok((self.to_type(&ty)?, ty)));
         let (ty, annotation) = match read {
             Ok(read) => read,
             Err(reported) => {
@@ -168,7 +168,7 @@ impl RelaxEval<'_, '_> {
 
     /// A type annotation.
     pub(super) fn type_expr(&mut self, e: &Expr) -> Read<Type> {
-        let arg: Arg = self.arg(e)?;
+        let arg: Arg = self.type_arg(e)?;
         self.to_type(&arg)
     }
 

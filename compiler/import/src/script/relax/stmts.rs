@@ -8,7 +8,7 @@ use crate::script::{
 };
 use hammock_ir::{Name, Type, relax::Value as IrValue};
 use hammock_syntax::{
-    Diagnostic, Span,
+    Diagnostic, Label, Span,
     ast::{self, Expr, ExprKind, Stmt, StmtKind},
     codes,
 };
@@ -16,13 +16,33 @@ use hammock_syntax::{
 impl RelaxEval<'_, '_> {
     /// Reads statements in order. One that has an error is left out, and reading goes on.
     pub(super) fn statements(&mut self, body: &[Stmt]) {
-        for stmt in body {
+        for (n, stmt) in body.iter().enumerate() {
             if self.dialect.result.is_some() {
                 self.cx.error(codes::BAD_FUNCTION, stmt.span, "nothing can follow `return`", "");
                 return;
             }
+            let said = self.cx.diagnostics.len();
             if self.statement(stmt).is_err() {
                 self.define_broken(stmt);
+                self.point_ahead(said, &body[n + 1..]);
+            }
+        }
+    }
+
+    /// Where names that are not defined, in the diagnostics after the first `said`, are bound by later statements.
+    fn point_ahead(&mut self, said: usize, later: &[Stmt]) {
+        for diagnostic in self.cx.diagnostics.iter_mut().skip(said).filter(|d| d.code == codes::UNDEFINED_NAME) {
+            let name = self.cx.source.slice(diagnostic.span());
+            let binds = |stmt: &&Stmt| {
+                let mut names = Vec::new();
+                assigned_names(stmt, &mut names);
+                names.iter().any(|n| **n == *name)
+            };
+            if let Some(stmt) = later.iter().find(binds) {
+                let label = Label { span: stmt.span, message: "bound only here".into(), primary: false };
+                diagnostic.labels.push(label);
+                diagnostic.help = vec!["move the binding before its use".into()];
+                diagnostic.fixes.clear();
             }
         }
     }

@@ -76,7 +76,14 @@ impl Header {
 
 /// Reads a function's body.
 pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> PrimFunc {
-    let mut ev = Eval { cx, scope: header.scope, symbols: header.symbols, define_missing: None, dialect: header.state };
+    let mut ev = Eval {
+        cx,
+        scope: header.scope,
+        symbols: header.symbols,
+        define_missing: None,
+        in_type: false,
+        dialect: header.state,
+    };
     ev.dialect.header = false;
     ev.scope.push();
     ev.statements(&def.body);
@@ -156,7 +163,7 @@ impl TirEval<'_, '_> {
             return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
         };
         self.dialect.hints = vec![name.clone()];
-        let ty = self.arg(annotation);
+        let ty = self.type_arg(annotation);
         self.dialect.hints.clear();
         let (param, value) = match ty? {
             Arg { value: Value::Buffer(buffer), .. } => (Param::buffer(buffer.clone()), Value::Buffer(buffer)),
