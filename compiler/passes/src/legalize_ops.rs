@@ -6,7 +6,7 @@
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_ir::{
-    AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, equal, hash,
+    AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type, equal, hash,
     relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value},
     tir::PrimFunc,
 };
@@ -61,6 +61,7 @@ struct Legalizer<'a> {
 
 impl Legalizer<'_> {
     fn binding(&mut self, binding: Binding) -> Result<(), Diagnostic> {
+        self.refine(&binding);
         let Value::Call(Call { callee: Callee::Op(name), .. }) = &binding.value else {
             self.out.push(binding);
             return Ok(());
@@ -75,6 +76,30 @@ impl Legalizer<'_> {
             None => self.out.push(binding),
         }
         Ok(())
+    }
+
+    /// Completes the type of a variable that a program declares vaguely: kernels need shapes and dtypes.
+    fn refine(&mut self, binding: &Binding) {
+        let declared = self.function.ty(binding.var);
+        if is_vague(declared)
+            && let Ok(inferred) = self.type_of(&binding.value)
+        {
+            let refined = refined(declared, &inferred);
+            self.function.vars[binding.var].ty = refined;
+        }
+    }
+
+    fn type_of(&self, value: &Value) -> Result<Type, InferError> {
+        match value {
+            Value::Call(call) => Table.infer(self.module, self.function, call),
+            Value::Operand(o) => Ok(self.function.operand_ty(self.module, o)),
+            Value::MatchCast(_, ty) => Ok(ty.clone()),
+            Value::TupleGet(t, i) => match self.function.operand_ty(self.module, t).as_tuple() {
+                Some(fields) if *i < fields.len() => Ok(fields[*i].clone()),
+                _ => Err(InferError::new("a member of something that is not such a tuple")),
+            },
+            _ => Err(InferError::new("a decomposition binds calls, operands and casts only")),
+        }
     }
 
     /// The value that replaces the binding's; `None` to leave it.
@@ -147,18 +172,32 @@ fn attr_operand(value: &AttrValue) -> Operand {
     }
 }
 
+/// Whether a type leaves shapes or dtypes of tensors open.
+fn is_vague(ty: &Type) -> bool {
+    match ty {
+        Type::Tensor(t) => t.dims().is_none() || t.dtype.is_none(),
+        Type::Tuple(members) => members.iter().any(is_vague),
+        _ => false,
+    }
+}
+
+/// A declared type with what it leaves open taken from the inferred one.
+fn refined(declared: &Type, inferred: &Type) -> Type {
+    match (declared, inferred) {
+        (Type::Tensor(own), Type::Tensor(found)) => {
+            let shape = if own.dims().is_none() && found.dims().is_some() { &found.shape } else { &own.shape };
+            TensorType { shape: shape.clone(), dtype: own.dtype.or(found.dtype), ..own.clone() }.into()
+        }
+        (Type::Tuple(own), Type::Tuple(found)) if own.len() == found.len() => {
+            Type::Tuple(own.iter().zip(found).map(|(own, found)| refined(own, found)).collect())
+        }
+        _ => declared.clone(),
+    }
+}
+
 impl Emit for Legalizer<'_> {
     fn emit(&mut self, value: Value) -> Result<Operand, InferError> {
-        let ty = match &value {
-            Value::Call(call) => Table.infer(self.module, self.function, call)?,
-            Value::Operand(o) => self.function.operand_ty(self.module, o),
-            Value::TupleGet(t, i) => match self.function.operand_ty(self.module, t).as_tuple() {
-                Some(fields) if *i < fields.len() => fields[*i].clone(),
-                _ => return Err(InferError::new("a member of something that is not such a tuple")),
-            },
-            Value::MatchCast(_, ty) => ty.clone(),
-            _ => return Err(InferError::new("a decomposition binds calls, operands and casts only")),
-        };
+        let ty = self.type_of(&value)?;
         let var = self.function.new_var("lv", ty, self.out.dataflow, self.span);
         self.binding(Binding { var, value, span: self.span }).map_err(|d| InferError::new(d.message))?;
         Ok(var.into())
@@ -166,7 +205,9 @@ impl Emit for Legalizer<'_> {
 }
 
 fn cannot(op: &str, error: InferError, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::error(codes::NOT_LOWERABLE, format!("`R.{op}` cannot be lowered: {error}"));
+    let named = error.message.starts_with("`R.");
+    let message = if named { error.message } else { format!("`R.{op}` cannot be lowered: {}", error.message) };
+    let diagnostic = Diagnostic::error(codes::NOT_LOWERABLE, message);
     let diagnostic = diagnostic.label(span, "");
     match error.help {
         Some(help) => diagnostic.help(help),

@@ -4,8 +4,8 @@
 //! other operand, and a constant without dimensions is written into the kernel. Arithmetic of bools is that of one bit:
 //! sum and maximum are "or", product and minimum are "and", the difference is "exclusive or".
 //!
-//! Integer division never traps: by zero it gives zero (so does the remainder), and the least number divided by -1
-//! wraps to itself. Shifts by the width of the type or more shift every bit out.
+//! Integer division by zero stops the kernel with an error; the least number divided by -1 wraps to itself. Shifts by
+//! the width of the type or more shift every bit out.
 
 mod integer;
 
@@ -20,7 +20,7 @@ use hammock_ir::{
     prim::{BinaryOp, binary},
     relax::InferError,
 };
-use integer::{floor_divide, floor_mod, shift_left, shift_right, trunc_divide, trunc_mod};
+use integer::{floor_divide, floor_mod, refuse_zero, shift_left, shift_right, trunc_divide, trunc_mod};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -39,10 +39,10 @@ fn arithmetic_ops() -> Vec<Op> {
         arithmetic("multiply", "The product.", |a, b| one_bit(Mul, a, b)),
         arithmetic("maximum", "The larger; NaN when one is NaN.", |a, b| one_bit(Max, a, b)),
         arithmetic("minimum", "The smaller; NaN when one is NaN.", |a, b| one_bit(Min, a, b)),
-        arithmetic("divide", "The quotient; of integers, towards zero.", trunc_divide),
-        arithmetic("floor_divide", "The quotient, rounded down.", floor_divide),
-        arithmetic("mod", "The remainder, with the sign of `x1`.", trunc_mod),
-        arithmetic("floor_mod", "The remainder, with the sign of `x2`.", floor_mod),
+        division("divide", "The quotient; of integers, towards zero.", trunc_divide),
+        division("floor_divide", "The quotient, rounded down.", floor_divide),
+        division("mod", "The remainder, with the sign of `x1`.", trunc_mod),
+        division("floor_mod", "The remainder, with the sign of `x2`.", floor_mod),
         arithmetic("power", "`x1` to the power of `x2`.", |a, b| wide(a, b, |a, b| same_type("pow", a, b))),
         arithmetic("atan2", "The angle of the point with height `x1` and width `x2`, in radians.", |a, b| {
             wide(a, b, |a, b| same_type("atan2", a, b))
@@ -87,6 +87,11 @@ fn arithmetic(name: &'static str, doc: &'static str, f: Function) -> Op {
     operands(name, doc).infer(same_dtype).legalize(move |cx| elementwise(cx, f))
 }
 
+/// A quotient or remainder, which integers do not have by zero.
+fn division(name: &'static str, doc: &'static str, f: Function) -> Op {
+    operands(name, doc).infer(same_dtype).legalize(move |cx| checked_elementwise(cx, refuse_zero, f))
+}
+
 /// A function of truth values, applied to any numbers.
 fn logic(name: &'static str, doc: &'static str, f: Function) -> Op {
     let on_numbers = move |a: PrimExpr, b: PrimExpr| {
@@ -111,9 +116,19 @@ fn same_dtype(cx: &CallContext) -> Inferred {
 }
 
 fn elementwise(cx: &CallContext, f: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr) -> Result<Legalized, InferError> {
+    checked_elementwise(cx, |_, _, _| Ok(()), f)
+}
+
+/// The same, of operands of which the second is checked first.
+fn checked_elementwise(
+    cx: &CallContext,
+    check: impl FnOnce(&CallContext, &mut Builder, &Input) -> Result<(), InferError>,
+    f: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr,
+) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, cx.op.name)?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
     let (x, y) = (adopt(&x, &y), adopt(&y, &x));
+    check(cx, &mut b, &y)?;
     let out = b.broadcast_output(&format!("T_{}", cx.op.name), &["x1", "x2"])?;
     b.compute(&out, |i| f(x.broadcast_to(i, &out.shape), y.broadcast_to(i, &out.shape)));
     Ok(b.finish())

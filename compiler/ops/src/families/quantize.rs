@@ -3,7 +3,7 @@
 use crate::{
     context::CallContext,
     dims,
-    legalize::{Builder, Input, Legalized, highest, lowest},
+    legalize::{Builder, Input, Legalized, highest, largest_float, lowest},
     op::{AttrKind, Op},
     rules::Inferred,
     text::{dim_text, shape_text},
@@ -156,8 +156,8 @@ fn range(dtype: DType) -> Option<(f64, f64)> {
     match dtype {
         t if t.is_integer() => Some((bound(lowest(t))?, bound(highest(t))?)),
         DType::FLOAT16 => symmetric(65504.0),
-        DType::FLOAT8_E4M3FN => symmetric(448.0),
         DType::FLOAT8_E5M2 => symmetric(57344.0),
+        t if t.bits <= 8 && largest_float(t).is_finite() => symmetric(largest_float(t)),
         _ => None,
     }
 }

@@ -55,10 +55,27 @@ impl Combine {
     }
 }
 
+/// The largest value of a float dtype: infinity, where the format has one.
+pub fn largest_float(dtype: DType) -> f64 {
+    match dtype.element() {
+        DType::FLOAT8_E4M3B11FNUZ => 30.0,
+        DType::FLOAT8_E4M3FN => 448.0,
+        DType::FLOAT8_E4M3FNUZ => 240.0,
+        DType::FLOAT8_E5M2FNUZ => 57344.0,
+        DType::FLOAT8_E8M0FNU => 127f64.exp2(),
+        DType::FLOAT6_E2M3FN => 7.5,
+        DType::FLOAT6_E3M2FN => 28.0,
+        DType::FLOAT4_E2M1FN => 6.0,
+        _ => f64::INFINITY,
+    }
+}
+
 /// The least value of a dtype; minus infinity for floats that have one.
 pub fn lowest(dtype: DType) -> PrimExpr {
     if dtype.is_floating() {
-        return PrimExpr::float(f64::NEG_INFINITY, dtype);
+        let unsigned = dtype.element() == DType::FLOAT8_E8M0FNU;
+        let least = if unsigned { (-127f64).exp2() } else { -largest_float(dtype) };
+        return PrimExpr::float(least, dtype);
     }
     let value = match dtype.bits {
         _ if !dtype.is_int() => 0,
@@ -71,7 +88,7 @@ pub fn lowest(dtype: DType) -> PrimExpr {
 /// The greatest value of a dtype; infinity for floats that have one.
 pub fn highest(dtype: DType) -> PrimExpr {
     if dtype.is_floating() {
-        return PrimExpr::float(f64::INFINITY, dtype);
+        return PrimExpr::float(largest_float(dtype), dtype);
     }
     let value = match dtype.bits {
         _ if dtype.is_bool() => 1,

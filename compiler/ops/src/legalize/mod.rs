@@ -31,7 +31,7 @@ mod stage;
 mod write_out;
 
 pub use builder::Builder;
-pub use combine::{Combine, highest, lowest};
+pub use combine::{Combine, highest, largest_float, lowest};
 pub use input::{Input, scalar_constant};
 pub use stage::{ReduceAxis, accumulator};
 pub use write_out::{is_written_out, write_out};

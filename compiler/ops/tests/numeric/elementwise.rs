@@ -1,7 +1,7 @@
 //! Unary, binary and ternary functions, creation.
 
 use crate::{
-    run::{Arg, run1},
+    run::{Arg, error, run1, stops},
     values::*,
 };
 use hammock_ir::{DType, PrimExpr};
@@ -154,20 +154,31 @@ fn nan_and_infinity_go_through() {
 }
 
 #[test]
-fn integer_division_never_traps() {
-    let a = tensor(&[6], &[7i32, -7, 7, i32::MIN, i32::MIN, 5]);
-    let b = tensor(&[6], &[2i32, 2, -2, -1, 0, 0]);
+fn integer_division_rounds_and_wraps() {
+    let a = tensor(&[4], &[7i32, -7, 7, i32::MIN]);
+    let b = tensor(&[4], &[2i32, 2, -2, -1]);
     let run = |op| elements(&run1(op, &[(&a).into(), (&b).into()], &[]));
     let least = f64::from(i32::MIN);
-    assert_eq!(run("divide"), [3., -3., -3., least, 0., 0.]);
-    assert_eq!(run("floor_divide"), [3., -4., -4., least, 0., 0.]);
-    assert_eq!(run("mod"), [1., -1., 1., 0., 0., 0.]);
-    assert_eq!(run("floor_mod"), [1., 1., -1., 0., 0., 0.]);
-    let by_zero = run1("divide", &[(&a).into(), 0i64.into()], &[]);
-    assert_eq!(elements(&by_zero), [0.; 6]);
-    let u = tensor(&[3], &[7u8, 255, 3]);
-    let v = tensor(&[3], &[2u8, 255, 0]);
-    assert_eq!(elements(&run1("floor_divide", &[(&u).into(), (&v).into()], &[])), [3., 1., 0.]);
+    assert_eq!(run("divide"), [3., -3., -3., least]);
+    assert_eq!(run("floor_divide"), [3., -4., -4., least]);
+    assert_eq!(run("mod"), [1., -1., 1., 0.]);
+    assert_eq!(run("floor_mod"), [1., 1., -1., 0.]);
+    let (u, v) = (tensor(&[2], &[7u8, 255]), tensor(&[2], &[2u8, 255]));
+    assert_eq!(elements(&run1("floor_divide", &[(&u).into(), (&v).into()], &[])), [3., 1.]);
+    let (a, b) = (tensor(&[2, 0], &[0i32; 0]), tensor(&[2, 1], &[1i32, 2]));
+    assert!(elements(&run1("divide", &[(&a).into(), (&b).into()], &[])).is_empty());
+}
+
+#[test]
+fn integers_are_not_divided_by_zero() {
+    let (a, b) = (tensor(&[2], &[7i64, 8]), tensor(&[2], &[3i64, 0]));
+    for op in ["divide", "floor_divide", "mod", "floor_mod"] {
+        assert!(stops(op, &[(&a).into(), (&b).into()], &[]).contains("divided by zero"));
+        assert!(stops(op, &[(&a).into(), tensor(&[], &[0i64]).into()], &[]).contains("divided by zero"));
+        assert!(error(op, &[(&a).into(), 0i64.into()], &[]).contains("divided by zero"));
+    }
+    let (a, b) = (tensor(&[1], &[1f32]), tensor(&[1], &[0f32]));
+    assert_eq!(elements(&run1("divide", &[(&a).into(), (&b).into()], &[])), [f64::INFINITY]);
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn losses() {
     );
     assert_eq!(
         refused("nn.nll_loss", &["3 4", "3:int64", "3"], &[]),
-        "`R.nn.nll_loss`: `weights` must have the shape (4,), one for each class, not (3,)"
+        "`R.nn.nll_loss`: `weights` must have one element for each of 4 classes, but its shape is (3,)"
     );
     assert_eq!(ty("nn.batch_flatten", &["n m 8"], &[]), "R.Tensor((n, m * 8), dtype=\"float32\")");
     assert_eq!(

@@ -1,9 +1,14 @@
-//! Division and shifts that are defined for every pair of integers.
+//! Division of integers, which by zero is an error, and shifts that are defined for every pair of them.
 
 use super::{same_type, wide};
+use crate::{
+    context::CallContext,
+    legalize::{Builder, Combine, Input},
+};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, binary},
+    relax::InferError,
 };
 
 /// `a / b`; of integers, towards zero.
@@ -41,8 +46,8 @@ fn float_floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     other_sign.select(&rest + b, rest)
 }
 
-/// An integer division or remainder, kept from trapping. The divisors 0 and -1 (which would overflow for the least
-/// number) are replaced by 1, and their results written down. Constant divisors need no care.
+/// An integer division or remainder by what is not zero. For the least number the divisor -1 would overflow: it is
+/// replaced by 1, and its result written down. Constant divisors need no care.
 fn guarded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let dtype = a.dtype();
     if dtype.is_bool() {
@@ -50,22 +55,41 @@ fn guarded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
         return quotient.cast(DType::BOOL);
     }
     let number = |v| PrimExpr::int(v, dtype);
-    let zero = b.clone().eq(number(0));
-    let minus_one = b.clone().eq(number(-1));
     let by_minus_one = if is_remainder(op) { number(0) } else { number(0) - &a };
     match b.as_int() {
-        Some(0) => number(0),
         Some(-1) if dtype.is_int() => by_minus_one,
-        Some(_) => binary(op, a, b),
-        None if dtype.is_uint() => {
-            let safe = zero.clone().select(number(1), b);
-            zero.select(number(0), binary(op, a, safe))
+        None if dtype.is_int() => {
+            let minus_one = b.clone().eq(number(-1));
+            let safe = minus_one.clone().select(number(1), b);
+            minus_one.select(by_minus_one, binary(op, a, safe))
         }
-        None => {
-            let safe = zero.clone().or(minus_one.clone()).select(number(1), b);
-            zero.select(number(0), minus_one.select(by_minus_one, binary(op, a, safe)))
-        }
+        _ => binary(op, a, b),
     }
+}
+
+/// Refuses a divisor of integers that is zero, and makes the kernel stop with an error when one of its elements is.
+///
+/// # Errors
+/// When it is the constant zero.
+pub fn refuse_zero(cx: &CallContext, b: &mut Builder, divisor: &Input) -> Result<(), InferError> {
+    let dtype = divisor.dtype();
+    if dtype.is_floating() {
+        return Ok(());
+    }
+    let zero = || PrimExpr::int(0, dtype);
+    let nonzero = match divisor {
+        Input::Scalar(e) if e.as_int() == Some(0) => return Err(cx.error_at("x2", "integers are divided by zero")),
+        Input::Scalar(e) => e.clone().ne(zero()),
+        Input::Buffer(buffer) if buffer.shape.is_empty() => divisor.at(&[]).ne(zero()),
+        Input::Buffer(buffer) => {
+            let found = b.temp("by_zero", Vec::new(), DType::BOOL);
+            let axes: Vec<_> = buffer.shape.iter().enumerate().map(|(i, n)| (format!("k{i}"), n.clone())).collect();
+            b.reduce(&found, &axes, Combine::Any, |_, k| divisor.at(k).eq(zero()));
+            PrimExpr::load(&found, Vec::new()).not()
+        }
+    };
+    b.require(nonzero, "integers are divided by zero");
+    Ok(())
 }
 
 fn is_remainder(op: BinaryOp) -> bool {

@@ -5,7 +5,7 @@ use crate::{
     context::CallContext,
     dims,
     legalize::{Builder, Input, Legalized},
-    op::{AttrKind, NONE, Op},
+    op::{AttrKind, NONE, Op, OperandKind},
     rules::{Inferred, common_vdevice, expect_ndim},
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
@@ -21,7 +21,7 @@ pub fn take() -> Op {
              (\"wrap\"), or give NaN (\"nan\").",
         )
         .tensor("x")
-        .tensor("indices")
+        .operand("indices", OperandKind::Any)
         .attr("axis", AttrKind::OptionalInt, NONE)
         .attr("mode", AttrKind::Str, "fast")
         .infer(take_type)

@@ -138,11 +138,11 @@ pub fn target_shape(cx: &CallContext) -> Result<TensorShape, InferError> {
     }
     if let Some(w) = cx.optional_tensor("weights")? {
         let one = w.ndim().is_none_or(|n| n == 1);
-        if !one || w.dims().is_some_and(|d| dims::equal(&d[0], &classes) == Some(false)) {
+        if !one || w.dims().is_some_and(|d| dims::at_least(&d[0], &classes) == Some(false)) {
             let (w, classes) = (shape_text(&w), dim_text(&classes));
             return Err(cx.error_at(
                 "weights",
-                format_args!("`weights` must have the shape ({classes},), one for each class, not {w}"),
+                format_args!("`weights` must have one element for each of {classes} classes, but its shape is {w}"),
             ));
         }
     }
@@ -184,7 +184,9 @@ impl Likelihood {
         let mut sizes = predictions.shape().to_vec();
         let classes = sizes.remove(usize::from(sizes.len() > 1));
         b.require_shape("targets", &targets, &sizes);
-        weights.iter().for_each(|weights| b.require_shape("weights", weights, std::slice::from_ref(&classes)));
+        if let Some(weights) = &weights {
+            b.require(weights.shape()[0].clone().ge(&classes), "`weights` must have one element for each class");
+        }
         Ok(Likelihood { predictions, targets, weights, ignore: cx.int("ignore_index")?, wide })
     }
 
