@@ -1,11 +1,15 @@
 //! `hammock compile`: a module to a file that runs.
 
-use crate::{module::ModuleArgs, opt::Watch};
+use crate::{
+    module::ModuleArgs,
+    opt::Watch,
+    output::{cannot, write_whole},
+};
 use clap::{Args, ValueEnum};
 use hammock_compiler::{Artifact, Emit, Failure, Options, bind, compile, lower};
 use hammock_runtime::tools::CallFlags;
 use hammock_syntax::codes;
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 /// Compiles a module to a shared library that holds kernels, bytecode and weights
 #[derive(Args)]
@@ -92,7 +96,9 @@ impl Compile {
             Kind::Bytecode => Emit::Bytecode,
         };
         let artifact = build(&self.module, &options, emit, &self.watch, None)?;
-        write_whole(&self.output, &artifact.bytes)
+        write_whole(&self.output, 0o755, |file| {
+            std::fs::write(file, &artifact.bytes).map_err(|e| cannot(&self.output, &e))
+        })
     }
 }
 
@@ -118,19 +124,4 @@ pub fn build(
     lower(&mut module, &source, &mut dump)?;
     watch.report(&dump);
     compile(&module, &source, options, emit)
-}
-
-/// Writes a file whole or not at all.
-fn write_whole(path: &PathBuf, bytes: &[u8]) -> Result<(), Failure> {
-    let cannot =
-        |e: std::io::Error| Failure::new(codes::UNWRITABLE_FILE, format!("cannot write {}: {e}", path.display()));
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-    let mut file = tempfile::Builder::new().permissions(permissions()).tempfile_in(folder).map_err(cannot)?;
-    file.write_all(bytes).map_err(cannot)?;
-    file.persist(path).map_err(|e| cannot(e.error))?;
-    Ok(())
-}
-
-fn permissions() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o755)
 }

@@ -11,6 +11,7 @@ mod explain;
 mod inspect;
 mod module;
 mod opt;
+mod output;
 mod run;
 mod tables;
 

@@ -9,7 +9,7 @@ use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::path::PathBuf;
 
 /// A text module, and the weights that go with it.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ModuleArgs {
     /// A text module (TVMScript), or `-` for standard input
     pub file: String,
@@ -22,6 +22,11 @@ pub struct ModuleArgs {
 }
 
 impl ModuleArgs {
+    /// The same flags for another file.
+    pub fn of_file(&self, file: &str) -> Self {
+        ModuleArgs { file: file.to_owned(), ..self.clone() }
+    }
+
     /// The named tensors of `--params`.
     pub fn weights(&self) -> Result<Option<Weights>, Failure> {
         match &self.params {

@@ -1,11 +1,15 @@
 //! `hammock opt`: a module through passes, as text.
 
-use crate::module::ModuleArgs;
+use crate::{module::ModuleArgs, output::write_whole};
 use clap::Args;
-use hammock_compiler::{Dump, Failure, bind};
-use hammock_ir::print::{PrintOptions, module_text};
+use hammock_compiler::{Dump, Failure, bind, write_weights};
+use hammock_ir::{
+    Module, equal,
+    print::{Metadata, PrintOptions, constants, module_text},
+};
 use hammock_passes::Pipeline;
-use std::path::PathBuf;
+use hammock_syntax::codes;
+use std::path::{Path, PathBuf};
 
 /// Prints a module, after running passes on it
 #[derive(Args)]
@@ -13,13 +17,21 @@ use std::path::PathBuf;
 Examples:
   hammock opt model.py                                  the module as it was understood
   hammock opt model.py --passes LegalizeOps             operators as loops
-  hammock opt model.py --passes Normalize,LegalizeOps --print-after all")]
+  hammock opt model.py --passes Normalize,LegalizeOps --print-after all
+  hammock opt model.py --params-out w.safetensors       constants into a file of their own
+  hammock opt a.py --passes Normalize --same-as b.py    silent when they are the same, names aside")]
 pub struct Opt {
     #[command(flatten)]
     module: ModuleArgs,
     /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them)
     #[arg(long, value_name = "LIST", default_value = "")]
     passes: String,
+    /// Write large constants to this file, not into the text; `--params FILE` gives them back
+    #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
+    params_out: Option<PathBuf>,
+    /// Print nothing, but fail unless the module is that of this file, up to names of variables
+    #[arg(long, value_name = "FILE")]
+    same_as: Option<String>,
     #[command(flatten)]
     watch: Watch,
 }
@@ -73,7 +85,35 @@ impl Opt {
         let mut dump = self.watch.observer();
         pipeline.run(&mut module, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump);
-        crate::print(&module_text(&module, &PrintOptions::default()));
-        Ok(())
+        match (&self.same_as, &self.params_out) {
+            (Some(other), _) => self.compare(&module, other),
+            (None, Some(path)) => print_without_constants(&module, path),
+            (None, None) => {
+                crate::print(&module_text(&module, &PrintOptions::default()));
+                Ok(())
+            }
+        }
     }
+
+    /// Fails when the module is not that of the other file.
+    fn compare(&self, module: &Module, other: &str) -> Result<(), Failure> {
+        let (expected, _) = self.module.of_file(other).read_text()?;
+        equal::modules(module, &expected).map_err(|difference| {
+            let place = match difference.path.as_slice() {
+                [] => "as a whole".to_owned(),
+                path => format!("at `{}`", path.join(".")),
+            };
+            let message = format!("{} and {other} differ {place}", self.module.file);
+            let (left, right) = (difference.left, difference.right);
+            Failure::new(codes::MODULES_DIFFER, message).help(format!("the first has {left}, the second {right}"))
+        })
+    }
+}
+
+/// Prints a module, its constants in a file of their own under the numbers that the text has for them.
+fn print_without_constants(module: &Module, path: &Path) -> Result<(), Failure> {
+    let named: Vec<_> = constants(module).into_iter().enumerate().map(|(i, t)| (i.to_string(), t)).collect();
+    write_whole(path, 0o644, |file| write_weights(file, &named))?;
+    crate::print(&module_text(module, &PrintOptions { metadata: Metadata::NoConstants }));
+    Ok(())
 }

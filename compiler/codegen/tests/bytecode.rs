@@ -85,11 +85,11 @@ impl Builder {
 }
 
 fn int32(value: i32) -> Operand {
-    Operand::Const(Constant { tensor: Tensor::scalar(value).unwrap() })
+    Operand::Const(Constant::new(Tensor::scalar(value).unwrap()))
 }
 
 fn floats(values: &[f32]) -> Operand {
-    Operand::Const(Constant { tensor: Tensor::from_slice(&[values.len() as i64], values).unwrap() })
+    Operand::Const(Constant::new(Tensor::from_slice(&[values.len() as i64], values).unwrap()))
 }
 
 fn sizes(values: &[i64]) -> Operand {

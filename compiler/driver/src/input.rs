@@ -2,7 +2,10 @@
 
 use crate::Failure;
 use hammock_ir::Module;
-use hammock_runtime::tools::Weights;
+use hammock_runtime::{
+    Tensor,
+    tools::{InputError, Weights, save_safetensors},
+};
 use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::{io::Read, path::Path};
 
@@ -57,13 +60,23 @@ pub fn read_text(source: &SourceFile, options: &ReadOptions) -> Result<Module, F
 /// # Errors
 /// When the file cannot be read or is damaged.
 pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
-    Weights::open(path).map_err(|e| {
-        let failure = Failure::new(codes::UNREADABLE_FILE, e.message);
-        match e.help {
-            Some(help) => failure.help(help),
-            None => failure,
-        }
-    })
+    Weights::open(path).map_err(|e| file_error(codes::UNREADABLE_FILE, e))
+}
+
+/// Writes named tensors to a `.safetensors` file.
+///
+/// # Errors
+/// When it cannot be written, or a tensor has a dtype that such files do not know.
+pub fn write_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), Failure> {
+    save_safetensors(path, tensors).map_err(|e| file_error(codes::UNWRITABLE_FILE, e))
+}
+
+fn file_error(code: &'static str, error: InputError) -> Failure {
+    let failure = Failure::new(code, error.message);
+    match error.help {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
 }
 
 /// All that is to be said about a text module: what reading and verifying it finds.

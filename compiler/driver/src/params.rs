@@ -142,7 +142,7 @@ fn substitute(function: &mut Function, bound: HashMap<usize, Tensor>) {
                 }
             }
         }
-        values.insert(param, Operand::Const(Constant { tensor: tensor.clone() }));
+        values.insert(param, Operand::Const(Constant::new(tensor.clone())));
     }
     function.lambda.params = kept;
     hammock_passes::substitute(&mut function.lambda.body, &values.into_iter().collect());

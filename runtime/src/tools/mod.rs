@@ -14,7 +14,7 @@ pub use flags::{BenchFlags, CallFlags, InspectFlags, OutputFlags};
 pub use npy::{load_npy, load_npz, save_npz};
 pub use session::{CallSpec, Session, ToolError, View};
 pub use timing::{Samples, sample};
-pub use weights::Weights;
+pub use weights::{Weights, save_safetensors};
 
 use std::fmt;
 

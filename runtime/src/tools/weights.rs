@@ -3,7 +3,10 @@
 use super::{InputError, load_npz};
 use crate::{DType, Tensor, value::SharedBytes};
 use memmap2::Mmap;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::{
+    Dtype, SafeTensors,
+    tensor::{TensorView, serialize_to_file},
+};
 use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
 
 /// Tensors by name, in the order of the file.
@@ -43,6 +46,26 @@ impl FromIterator<(String, Tensor)> for Weights {
     }
 }
 
+/// Writes tensors by name as a safetensors file.
+///
+/// # Errors
+/// When a tensor has a dtype that such files cannot hold, or the file cannot be written.
+pub fn save_safetensors(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), InputError> {
+    let written = |error: &dyn std::fmt::Display| InputError::new(format!("cannot write {}: {error}", path.display()));
+    let dense: Vec<Tensor> =
+        tensors.iter().map(|(_, t)| t.to_contiguous()).collect::<Result<_, _>>().map_err(|e| written(&e))?;
+    let mut views = Vec::with_capacity(tensors.len());
+    for ((name, _), tensor) in tensors.iter().zip(&dense) {
+        let dtype = DTYPES.iter().find(|(_, ours)| *ours == tensor.dtype()).ok_or_else(|| {
+            written(&format_args!("safetensors files cannot hold tensor `{name}`, which is {}", tensor.dtype()))
+        })?;
+        let shape = tensor.shape().iter().map(|d| *d as usize).collect();
+        let bytes = tensor.as_bytes().map_err(|e| written(&e))?;
+        views.push((name.as_str(), TensorView::new(dtype.0, shape, bytes).map_err(|e| written(&e))?));
+    }
+    serialize_to_file(views, None, path).map_err(|e| written(&e))
+}
+
 fn failed(path: &Path, error: impl std::fmt::Display) -> InputError {
     InputError::new(format!("cannot read {}: {error}", path.display()))
 }
@@ -64,7 +87,7 @@ fn safetensors(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
         .map_err(|e| failed(path, format!("it is not a safetensors file, or damaged: {e}")))?;
     let mut found = Vec::new();
     for (name, view) in file.tensors() {
-        let dtype = dtype(view.dtype()).ok_or_else(|| {
+        let (_, dtype) = *DTYPES.iter().find(|(theirs, _)| *theirs == view.dtype()).ok_or_else(|| {
             failed(path, format!("tensor `{name}` has dtype {:?}, which is not supported", view.dtype()))
         })?;
         let shape = view.shape().iter().map(|d| *d as i64).collect::<Vec<_>>();
@@ -81,31 +104,29 @@ fn safetensors(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     Ok(found.into_iter().map(|(_, name, tensor)| (name, tensor)).collect())
 }
 
-fn dtype(dtype: Dtype) -> Option<DType> {
-    Some(match dtype {
-        Dtype::BOOL => DType::BOOL,
-        Dtype::U8 => DType::UINT8,
-        Dtype::I8 => DType::INT8,
-        Dtype::I16 => DType::INT16,
-        Dtype::U16 => DType::UINT16,
-        Dtype::F16 => DType::FLOAT16,
-        Dtype::BF16 => DType::BFLOAT16,
-        Dtype::I32 => DType::INT32,
-        Dtype::U32 => DType::UINT32,
-        Dtype::F32 => DType::FLOAT32,
-        Dtype::F64 => DType::FLOAT64,
-        Dtype::I64 => DType::INT64,
-        Dtype::U64 => DType::UINT64,
-        Dtype::F8_E4M3 => DType::FLOAT8_E4M3FN,
-        Dtype::F8_E5M2 => DType::FLOAT8_E5M2,
-        _ => return None,
-    })
-}
+/// The dtypes of safetensors files.
+const DTYPES: [(Dtype, DType); 15] = [
+    (Dtype::BOOL, DType::BOOL),
+    (Dtype::U8, DType::UINT8),
+    (Dtype::I8, DType::INT8),
+    (Dtype::I16, DType::INT16),
+    (Dtype::U16, DType::UINT16),
+    (Dtype::F16, DType::FLOAT16),
+    (Dtype::BF16, DType::BFLOAT16),
+    (Dtype::I32, DType::INT32),
+    (Dtype::U32, DType::UINT32),
+    (Dtype::F32, DType::FLOAT32),
+    (Dtype::F64, DType::FLOAT64),
+    (Dtype::I64, DType::INT64),
+    (Dtype::U64, DType::UINT64),
+    (Dtype::F8_E4M3, DType::FLOAT8_E4M3FN),
+    (Dtype::F8_E5M2, DType::FLOAT8_E5M2),
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use safetensors::tensor::{TensorView, serialize};
+    use safetensors::tensor::serialize;
 
     fn example() -> Vec<u8> {
         let a: Vec<u8> = [1f32, 2.0, 3.0].iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -125,6 +146,26 @@ mod tests {
         assert_eq!(weights.get("a").unwrap().as_slice::<f32>().unwrap(), &[1.0, 2.0, 3.0]);
         assert_eq!(weights.get("b").unwrap().shape(), &[2, 0]);
         assert!(weights.get("c").is_none());
+    }
+
+    #[test]
+    fn what_is_saved_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.safetensors");
+        let tensors = [
+            ("0".to_owned(), Tensor::from_bytes(DType::BFLOAT16, &[2, 1], &[1, 2, 3, 4]).unwrap()),
+            ("1".to_owned(), Tensor::from_bytes(DType::INT64, &[], &7i64.to_le_bytes()).unwrap()),
+            ("2".to_owned(), Tensor::from_bytes(DType::BOOL, &[0, 3], &[]).unwrap()),
+        ];
+        save_safetensors(&path, &tensors).unwrap();
+        let weights = Weights::open(&path).unwrap();
+        for (name, tensor) in &tensors {
+            let read = weights.get(name).unwrap();
+            assert_eq!((read.dtype(), read.shape()), (tensor.dtype(), tensor.shape()));
+            assert_eq!(read.as_bytes().unwrap(), tensor.as_bytes().unwrap());
+        }
+        let small = Tensor::from_bytes("float8_e3m4".parse().unwrap(), &[1], &[0]).unwrap();
+        assert!(save_safetensors(&path, &[("x".to_owned(), small)]).is_err());
     }
 
     #[test]

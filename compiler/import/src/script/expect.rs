@@ -82,6 +82,14 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Err(self.cx.error(codes::SCALAR_MISMATCH, arg.span, message, "compare it with something"))
     }
 
+    /// What `if` and `while` decide by: a truth value, or an integer, which counts unless it is zero.
+    pub fn to_choice(&mut self, arg: &Arg) -> Read<PrimExpr> {
+        match &arg.value {
+            Value::Scalar(e) if e.dtype().is_integer() && e.dtype().lanes == 1 => Ok(e.clone()),
+            _ => self.to_condition(arg),
+        }
+    }
+
     /// An index into a Python container of that length; negative ones count from the end.
     pub fn to_index(&mut self, arg: &Arg, len: usize) -> Read<usize> {
         let index = self.to_int(arg)?;

@@ -106,10 +106,16 @@ fn file_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
 }
 
 fn file_assign(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
-    let [Expr { kind: ExprKind::Name(name), .. }] = assign.targets.as_slice() else {
-        return Err(cx.error(codes::MEANINGLESS_SYNTAX, span, "one assignment has one name here", ""));
-    };
     let value = Eval::new(cx, File).eval(&assign.value);
+    let name = match assign.targets.as_slice() {
+        [Expr { kind: ExprKind::Name(name), .. }] => name,
+        // A symbolic dimension that a framework named after its size is that size.
+        [Expr { kind: ExprKind::Int(size), .. }] if matches!(&value, Ok(Value::TypeVar(n)) if **n == size.to_string()) =>
+        {
+            return Ok(());
+        }
+        _ => return Err(cx.error(codes::MEANINGLESS_SYNTAX, span, "one assignment has one name here", "")),
+    };
     let value = match value {
         Ok(Value::TypeVar(declared)) if declared != **name => {
             let message = format!("the symbolic dimension `{declared}` is assigned to another name");

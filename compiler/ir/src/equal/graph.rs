@@ -2,7 +2,7 @@
 
 use super::token::{Sink, Walker};
 use crate::{
-    Module, TensorShape, TensorType, Type,
+    DTensorType, Module, TensorShape, TensorType, Type,
     module::{Function, GlobalInfo},
     relax::{self, Binding, Body, Callee, Lambda, Operand, Value},
     types::ShapeType,
@@ -133,7 +133,12 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
                 self.kind("variable");
                 self.graph_var(*var);
             }
-            Operand::Const(constant) => self.tensor(&constant.tensor),
+            Operand::Const(constant) => {
+                self.tensor(&constant.tensor);
+                if let Some(ty) = &constant.distributed {
+                    self.distributed(ty);
+                }
+            }
             Operand::Prim(e) => self.expr(e),
             Operand::Shape(dims) => {
                 self.kind("shape");
@@ -193,14 +198,16 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
                 self.ty(&callable.ret);
                 self.option(callable.derive.as_ref(), |w, n| w.text(n));
             }
-            Type::DTensor(tensor) => {
-                self.kind("distributed");
-                self.tensor_type(&tensor.tensor);
-                self.list(&tensor.mesh.shape, |w, v| w.int(*v));
-                self.list(&tensor.mesh.ids, |w, v| w.int(*v));
-                self.text(&tensor.placement);
-            }
+            Type::DTensor(tensor) => self.distributed(tensor),
         }
+    }
+
+    fn distributed(&mut self, tensor: &'a DTensorType) {
+        self.kind("distributed");
+        self.tensor_type(&tensor.tensor);
+        self.list(&tensor.mesh.shape, |w, v| w.int(*v));
+        self.list(&tensor.mesh.ids, |w, v| w.int(*v));
+        self.text(&tensor.placement);
     }
 
     fn tensor_type(&mut self, tensor: &'a TensorType) {

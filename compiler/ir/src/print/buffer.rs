@@ -73,6 +73,16 @@ impl Printer<'_> {
     /// Prints a declaration of a buffer over existing memory.
     pub fn decl_line(&mut self, buffer: &Buffer) {
         let data = self.names.get(&Entity::Scalar(buffer.data.clone()));
+        self.decl_over(buffer, data);
+    }
+
+    /// The same, over an address that is computed in place.
+    pub fn decl_at(&mut self, buffer: &Buffer, address: &PrimExpr) {
+        let data = self.capture(|p| p.expr(address));
+        self.decl_over(buffer, Some(data.into()));
+    }
+
+    fn decl_over(&mut self, buffer: &Buffer, data: Option<Rc<str>>) {
         let name = self.define_buffer(buffer);
         self.push(&name);
         self.push(" = ");

@@ -16,7 +16,7 @@ impl<'a> Printer<'a> {
     pub fn graph(&mut self, name: &Name, function: &'a Function) -> Vec<String> {
         let outside = std::mem::replace(&mut self.dialect, Dialect::Relax);
         self.graph = Some(function);
-        self.used_voids = used_voids(function);
+        self.used_unnamed = used_unnamed(function);
         let type_vars = self.lambda(name, &function.lambda, true);
         self.graph = None;
         self.dialect = outside;
@@ -117,6 +117,11 @@ impl<'a> Printer<'a> {
             self.names.alias_in(scope, Entity::Relax(var), name.clone());
             return name;
         }
+        if wanted == "_" && !self.used_unnamed.contains(&var) {
+            let blank: Rc<str> = Rc::from("_");
+            self.names.alias_in(scope, Entity::Relax(var), blank.clone());
+            return blank;
+        }
         let name = self.names.define(Entity::Relax(var), wanted);
         if let Some(scalar) = scalar {
             self.names.alias_in(scope, scalar, name.clone());
@@ -211,7 +216,7 @@ impl<'a> Printer<'a> {
     /// Whether the binding exists for its effect only, so that the text needs no name.
     fn is_void(&self, binding: &Binding) -> bool {
         let void = self.graph.and_then(|f| f.vars.get(binding.var)).is_some_and(|info| info.ty.is_void())
-            && !self.used_voids.contains(&binding.var);
+            && !self.used_unnamed.contains(&binding.var);
         match &binding.value {
             Value::Operand(Operand::Tuple(members)) => void && members.is_empty(),
             Value::Operand(Operand::Var(v)) => {
@@ -231,12 +236,12 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Variables that are empty tuples and used.
-fn used_voids(function: &relax::Function) -> FxHashSet<relax::Var> {
+/// Variables that the text would not name, for they are empty tuples or called `_`, but that something uses.
+fn used_unnamed(function: &Function) -> FxHashSet<relax::Var> {
     let mut used = FxHashSet::default();
-    let is_void = |v: relax::Var| function.vars.get(v).is_some_and(|info| info.ty.is_void());
-    if function.vars.values().any(|info| info.ty.is_void()) {
-        function.lambda.body.each_use(&mut |v| used.extend(is_void(v).then_some(v)));
+    let unnamed = |info: &relax::VarInfo| info.ty.is_void() || info.name == *"_";
+    if function.vars.values().any(unnamed) {
+        function.lambda.body.each_use(&mut |v| used.extend(function.vars.get(v).is_some_and(unnamed).then_some(v)));
     }
     used
 }

@@ -56,6 +56,11 @@ impl Metadata {
         self.arrays.get(CONSTANT).into_iter().flatten().filter_map(constant).collect()
     }
 
+    /// Forgets them: they go elsewhere.
+    pub fn drop_constants(&mut self) {
+        self.arrays.remove(CONSTANT);
+    }
+
     /// The statement that defines the objects.
     pub fn text(&self) -> String {
         let mut graph = Graph::default();
@@ -92,21 +97,33 @@ impl Printer<'_> {
     /// Appends a constant of a graph: a scalar by its value, others by reference to metadata.
     pub fn constant(&mut self, constant: &Constant) {
         let tensor = &constant.tensor;
-        match scalar_text(tensor) {
-            Some(value) => {
+        match (scalar_text(tensor), &constant.distributed) {
+            (value, Some(ty)) => {
+                self.relax("dist.const(");
+                match value {
+                    Some(value) => self.push(&value),
+                    None => self.constant_reference(tensor),
+                }
+                self.push(", ");
+                self.dtensor_type(ty);
+                self.push(")");
+            }
+            (Some(value), None) => {
                 self.relax("const(");
                 self.push(&value);
                 self.push(", ");
                 self.quote(&tensor.dtype().to_string());
                 self.push(")");
             }
-            None => {
-                let key = Name::from(CONSTANT);
-                let identity = Identity::Address(key.clone(), address(tensor));
-                let index = self.metadata.add(&key, identity, Object::Constant(tensor.clone()));
-                self.reference(&key, index);
-            }
+            (None, None) => self.constant_reference(tensor),
         }
+    }
+
+    fn constant_reference(&mut self, tensor: &Tensor) {
+        let key = Name::from(CONSTANT);
+        let identity = Identity::Address(key.clone(), address(tensor));
+        let index = self.metadata.add(&key, identity, Object::Constant(tensor.clone()));
+        self.reference(&key, index);
     }
 
     /// Appends a reference to a tensor.
@@ -139,7 +156,9 @@ impl Printer<'_> {
             return self.quote(text);
         }
         let key = Name::from(key);
-        let index = self.metadata.add(&key, Identity::Text(key.clone(), text.clone()), object(text.clone()));
+        // Clones of one string are one object; equal strings from two places are two.
+        let identity = Identity::Address(key.clone(), text.as_ptr() as usize);
+        let index = self.metadata.add(&key, identity, object(text.clone()));
         self.reference(&key, index);
     }
 

@@ -31,18 +31,22 @@ use printer::{Dialect, Printer};
 use std::fmt;
 
 /// What to print.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PrintOptions {
-    /// Whether constants and other objects without a notation of their own are written out in front of the module.
-    /// Without them the text ends with a comment that says so, and can be read only beside a file of tensors.
-    pub show_meta: bool,
+    /// What is written out in front of the module.
+    pub metadata: Metadata,
 }
 
-impl Default for PrintOptions {
-    /// Everything: text that can be read back on its own.
-    fn default() -> Self {
-        PrintOptions { show_meta: true }
-    }
+/// Which of the objects without a notation of their own are written out in front of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metadata {
+    /// All of them: text that can be read back on its own.
+    #[default]
+    All,
+    /// All but the [`constants`] of graphs: text that is read back beside a file of tensors.
+    NoConstants,
+    /// None; a comment says so.
+    Omitted,
 }
 
 /// The text of a module.
@@ -52,14 +56,14 @@ pub fn module_text(module: &Module, options: &PrintOptions) -> String {
 
 /// The constants that the text of a module refers to as `metadata["ir.GenericConst"][i]`, in order.
 pub fn constants(module: &Module) -> Vec<Tensor> {
-    module::print(module, &PrintOptions { show_meta: false }).1
+    module::print(module, &PrintOptions { metadata: Metadata::Omitted }).1
 }
 
 /// The text of one function, as it stands without a class around it, without metadata.
 pub fn function_text(name: &Name, function: &Function) -> String {
     let mut module = Module { bare: true, ..Module::default() };
     module.functions.insert(name.clone(), function.clone());
-    module_text(&module, &PrintOptions { show_meta: false })
+    module_text(&module, &PrintOptions { metadata: Metadata::Omitted })
 }
 
 /// The text of a type.
@@ -90,7 +94,7 @@ pub fn stmt_text(stmt: &Stmt) -> String {
 impl fmt::Display for Module {
     /// The text without constants; [`module_text`] gives them as well.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&module_text(self, &PrintOptions { show_meta: false }))
+        f.write_str(&module_text(self, &PrintOptions { metadata: Metadata::Omitted }))
     }
 }
 

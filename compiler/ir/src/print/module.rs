@@ -1,7 +1,7 @@
 //! Modules.
 
 use super::{
-    PrintOptions, literal,
+    Metadata, PrintOptions, literal,
     printer::{Dialect, Printer, Usage},
 };
 use crate::{
@@ -16,7 +16,12 @@ pub(super) fn print(module: &Module, options: &PrintOptions) -> (String, Vec<Ten
     let type_vars = if module.bare { p.functions(module) } else { p.class(module) };
     p.used.type_var |= !type_vars.is_empty();
     let mut text = String::new();
-    if options.show_meta && !p.metadata.is_empty() {
+    let constants = p.metadata.constants();
+    if options.metadata == Metadata::NoConstants {
+        p.metadata.drop_constants();
+    }
+    let has_objects = !p.metadata.is_empty();
+    if has_objects && options.metadata != Metadata::Omitted {
         text.push_str(&p.metadata.text());
     }
     for comment in p.used.comments() {
@@ -30,10 +35,10 @@ pub(super) fn print(module: &Module, options: &PrintOptions) -> (String, Vec<Ten
     if text.ends_with("\n\n") {
         text.pop();
     }
-    if !options.show_meta && !p.metadata.is_empty() {
+    if has_objects && options.metadata == Metadata::Omitted {
         text.push_str("\n# Metadata omitted. Use show_meta=True in script() method to show it.\n");
     }
-    (text, p.metadata.constants())
+    (text, constants)
 }
 
 impl Usage {

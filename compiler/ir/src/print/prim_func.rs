@@ -81,9 +81,7 @@ impl Printer<'_> {
         let name = self.define_buffer(buffer);
         self.push(&name);
         self.push(": ");
-        for dim in &buffer.shape {
-            dim.each_var(&mut |v| self.declare_in_body(v));
-        }
+        self.declare_in_body(&buffer.shape);
         self.buffer_type(buffer, &Signature { type_vars, bound });
         for dim in &buffer.shape {
             dim.each_var(&mut |v| {
@@ -92,12 +90,19 @@ impl Printer<'_> {
         }
     }
 
-    /// Declares a variable that only a quoted dimension defines, by a first line of the body.
-    fn declare_in_body(&mut self, var: &Var) {
-        if self.names.get(&Entity::Scalar(var.clone())).is_none() {
-            let name = self.define_scalar(var);
-            let ty = self.capture(|p| p.prim_type(var.ty()));
-            self.preamble_line(&format!("{name} = {ty}()"));
+    /// Declares the variables that only quoted dimensions of a buffer define, by a first line of the body.
+    fn declare_in_body(&mut self, dims: &[PrimExpr]) {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for dim in dims {
+            dim.each_var(&mut |var| {
+                if self.names.get(&Entity::Scalar(var.clone())).is_none() {
+                    names.push(self.define_scalar(var).to_string());
+                    values.push(self.capture(|p| p.prim_type(var.ty())) + "()");
+                }
+            });
+        }
+        if !names.is_empty() {
+            self.preamble_line(&format!("{} = {}", names.join(", "), values.join(", ")));
         }
     }
 
@@ -136,7 +141,9 @@ fn type_vars(func: &PrimFunc) -> Vec<Var> {
         });
     };
     for buffer in func.buffers() {
-        buffer.each_expr(&mut collect);
+        buffer.shape.iter().chain(&buffer.strides).for_each(&mut collect);
+        // An offset that is only said to be a multiple of something has no name.
+        buffer.elem_offset.iter().filter(|e| buffer.offset_factor == 0 || e.as_var().is_none()).for_each(&mut collect);
     }
     found
 }

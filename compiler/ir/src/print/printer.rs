@@ -74,8 +74,8 @@ pub(super) struct Printer<'a> {
     pub module: Option<&'a Module>,
     /// The graph whose variables are printed.
     pub graph: Option<&'a relax::Function>,
-    /// Variables of it that are empty tuples and yet used: they need names.
-    pub used_voids: FxHashSet<relax::Var>,
+    /// Variables of it that the text would not name, and that are used.
+    pub used_unnamed: FxHashSet<relax::Var>,
     pub frames: Vec<Frame>,
     pub metadata: Metadata,
     /// First value and extent of loops around the statement being printed.
@@ -97,7 +97,7 @@ impl<'a> Printer<'a> {
             dialect,
             module,
             graph: None,
-            used_voids: FxHashSet::default(),
+            used_unnamed: FxHashSet::default(),
             frames: Vec::new(),
             metadata: Metadata::default(),
             loops: FxHashMap::default(),

@@ -24,6 +24,9 @@ impl Printer<'_> {
             if let (Some(value), [_, after @ ..]) = (self.initial_value(first, rest), rest) {
                 self.scalar_line(first, Some(value));
                 rest = after;
+            } else if let Some((buffer, address, after)) = placed_buffer(first, rest) {
+                self.decl_at(buffer, address);
+                rest = after;
             } else {
                 self.stmt(first, false);
             }
@@ -388,4 +391,16 @@ pub(super) fn shared_threads(stmt: &Stmt) -> FxHashSet<Var> {
     let mut shared = FxHashSet::default();
     visit(stmt, &mut FxHashSet::default(), &mut Vec::new(), &mut shared);
     shared
+}
+
+/// A buffer over an address that is computed for it alone: the variable that holds it has the buffer's name.
+fn placed_buffer<'s>(bind: &'s Stmt, rest: &'s [Stmt]) -> Option<(&'s Buffer, &'s PrimExpr, &'s [Stmt])> {
+    match (&bind.kind, rest) {
+        (StmtKind::Bind(var, address), [Stmt { kind: StmtKind::Decl(buffer), .. }, after @ ..])
+            if buffer.data == *var && *var.name() == buffer.name =>
+        {
+            Some((buffer, address, after))
+        }
+        _ => None,
+    }
 }

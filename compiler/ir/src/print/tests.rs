@@ -152,8 +152,8 @@ class Module:
 #[test]
 fn constants_go_to_metadata() {
     let mut g = Graph::new();
-    let weights = Constant { tensor: Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("two floats") };
-    let scalar = Constant { tensor: Tensor::scalar(0.1f32).expect("one float") };
+    let weights = Constant::new(Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("two floats"));
+    let scalar = Constant::new(Tensor::scalar(0.1f32).expect("one float"));
     let ty = Type::tensor([2i64], DType::FLOAT32);
     let args = vec![Operand::Const(weights.clone()), Operand::Const(scalar)];
     let (lv, first) = g.bind("lv", ty.clone(), false, Value::Call(Call::op("add", args, Attrs::new())));

@@ -163,7 +163,8 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    fn dtensor_type(&mut self, ty: &DTensorType) {
+    /// Appends the type of a distributed tensor.
+    pub fn dtensor_type(&mut self, ty: &DTensorType) {
         let tensor = &ty.tensor;
         let positional = tensor.dims().is_some() || matches!(tensor.shape, TensorShape::Var(..));
         self.relax("DTensor(");

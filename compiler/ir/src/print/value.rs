@@ -33,7 +33,8 @@ impl Printer<'_> {
     pub fn relax_call(&mut self, call: &Call) {
         match &call.callee {
             Callee::Op(op) => {
-                self.relax(op);
+                let distributed = *op == "call_tir" && call.ty_args.iter().any(is_distributed);
+                self.relax(if distributed { "dist.call_tir" } else { op });
                 self.push("(");
                 self.op_arguments(op, call);
             }
@@ -63,12 +64,7 @@ impl Printer<'_> {
     /// Appends the arguments of an operator, in the order in which the peer writes them.
     fn op_arguments(&mut self, op: &str, call: &Call) {
         match op {
-            "call_tir"
-            | "call_tir_inplace"
-            | "call_dps_packed"
-            | "call_tir_with_grad"
-            | "dist.call_tir"
-            | "dist.call_tir_local_view" => {
+            "call_tir" | "call_tir_inplace" | "call_dps_packed" | "call_tir_with_grad" | "dist.call_tir_local_view" => {
                 self.arguments(&call.args);
                 self.out_ty(call.ty_args.first());
                 self.attr_keywords(call.attrs.iter().filter(|(_, v)| !is_empty_dict(v)));
@@ -155,4 +151,12 @@ impl Printer<'_> {
 
 fn is_empty_dict(value: &AttrValue) -> bool {
     matches!(value, AttrValue::Dict(entries) if entries.is_empty())
+}
+
+fn is_distributed(ty: &Type) -> bool {
+    match ty {
+        Type::DTensor(_) => true,
+        Type::Tuple(members) => members.iter().any(is_distributed),
+        _ => false,
+    }
 }

@@ -1,7 +1,8 @@
 //! What a variable can be bound to.
 
 use super::{Body, Lambda, Var};
-use crate::{Attrs, DType, Name, PrimExpr, Tensor, Type};
+use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, Type};
+use std::sync::Arc;
 
 /// The right side of a binding.
 #[derive(Clone, Debug)]
@@ -57,6 +58,15 @@ pub enum Operand {
 pub struct Constant {
     /// The data.
     pub tensor: Tensor,
+    /// Its type, when it is spread over a mesh of devices.
+    pub distributed: Option<Arc<DTensorType>>,
+}
+
+impl Constant {
+    /// A constant on one device.
+    pub fn new(tensor: Tensor) -> Self {
+        Constant { tensor, distributed: None }
+    }
 }
 
 /// A call.

@@ -110,7 +110,7 @@ impl Buffer {
             && node.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0))
             && matches!(node.align, 0 | 64)
             && node.offset_factor <= 1
-            && self.has_default_layout(s_tir)
+            && (self.has_default_layout(s_tir) || self.is_local_scalar())
     }
 
     /// A changed copy: a different buffer.

@@ -90,13 +90,13 @@ impl Kernel<'_> {
             }
             StmtKind::For(l) => self.for_loop(l),
             StmtKind::While(condition, body) => {
-                self.condition(condition);
+                self.choice_on(condition);
                 self.loops += 1;
                 self.scoped(body);
                 self.loops -= 1;
             }
             StmtKind::If(condition, then, otherwise) => {
-                self.condition(condition);
+                self.choice_on(condition);
                 self.scoped(then);
                 otherwise.iter().for_each(|s| self.scoped(s));
             }
@@ -276,6 +276,11 @@ impl Kernel<'_> {
         if let Some(ty) = &self.func.ret_ty {
             self.same_dtype(ty.dtype(), value.dtype(), || "what is returned".to_owned());
         }
+    }
+
+    /// Checks what a statement decides by: a bool, or an integer, which counts unless it is zero.
+    fn choice_on(&mut self, e: &PrimExpr) {
+        if e.dtype().is_integer() && e.dtype().lanes == 1 { self.expr(e) } else { self.condition(e) }
     }
 
     /// Checks that an expression is a bool (or a vector of them).

@@ -106,7 +106,7 @@ impl Site {
                 self.tensors.push((var, t.clone()));
                 var.into()
             }
-            Arg::Const(t) => Operand::Const(Constant { tensor: t.clone() }),
+            Arg::Const(t) => Operand::Const(Constant::new(t.clone())),
             Arg::Prim(e) => Operand::Prim(e.clone()),
             Arg::Shape(dims) if self.how == Sizes::Distinct => {
                 Operand::Shape(dims.iter().map(|d| (*d).into()).collect())

@@ -51,4 +51,10 @@ An argument given with `--arg` is not of a form that can be read, or there are t
 Forms: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `\"text\"`, `null`, `(A, B)`, `zeros(2,3):float32`,
 `ones(2,3):float32`, `random(2,3):float32`. One `--arg` for each parameter, in order; parameters whose names are in the
 file given with `--params` need none.";
+
+    MODULES_DIFFER = "E0410", "modules differ", "\
+`hammock opt A --same-as B` found a difference between the two modules, beyond names of variables, the order of functions
+and of attributes.
+
+The message has the way to the first difference, from the outside in, and what each module has there.";
 }

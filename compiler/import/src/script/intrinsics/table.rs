@@ -56,6 +56,7 @@ const FAMILIES: &[(&[&str], (usize, usize), Result)] = &[
     (&["anylist_getitem"], (2, 2), HANDLE),
     (&["anylist_resetitem"], (2, 2), INT32),
     (&["anylist_setitem_call_packed", "anylist_setitem_call_cpacked"], (3, ANY), INT32),
+    (&["tirx.TVMBackendAnyListSetPackedArg", "tirx.TVMBackendAnyListMoveFromPackedReturn"], (3, 4), INT32),
     // Pointers and the lowered calling convention.
     (&["reinterpret", "vectorlow", "vectorhigh"], (1, 1), Result::Named),
     (&["vectorcombine"], (2, 2), Result::Named),

@@ -64,6 +64,7 @@ impl Context<'_> {
             .or_else(|| CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten());
         match entries.and_then(|entries| entries.get(usize::try_from(index).ok()?)) {
             Some(entry) => Ok(entry.value()),
+            None if entries.is_none() && CONSTANTS.contains(&key) => self.omitted(key, index, span),
             None => {
                 let message = format!("the metadata section holds no entry {index} of type `{key}`");
                 Err(self.error(codes::BAD_METADATA, span, message, ""))
@@ -121,5 +122,5 @@ fn constant(tensor: Tensor) -> Value {
 
 /// A tensor as a Relax constant.
 pub(crate) fn constant_operand(tensor: Tensor) -> Operand {
-    Operand::Const(Constant { tensor })
+    Operand::Const(Constant::new(tensor))
 }

@@ -120,7 +120,8 @@ impl RelaxEval<'_, '_> {
                 let message = format!("`{path}` cannot stand in an expression");
                 Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, ""))
             }
-            name => match hammock_ops::lookup(name) {
+            // Distributed results are said by their types.
+            name => match hammock_ops::lookup(if name == "dist.call_tir" { "call_tir" } else { name }) {
                 Some(op) => {
                     let ty_args = self.call_types(&mut args)?;
                     self.prepare(op.name, &mut args, &ty_args)?;

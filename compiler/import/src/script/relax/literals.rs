@@ -10,7 +10,10 @@ use crate::script::{
     operators,
     value::Value,
 };
-use hammock_ir::{DType, Tensor, Type, relax::Operand};
+use hammock_ir::{
+    DType, Tensor, Type,
+    relax::{Constant, Operand},
+};
 use hammock_syntax::codes;
 
 impl RelaxEval<'_, '_> {
@@ -19,15 +22,24 @@ impl RelaxEval<'_, '_> {
         let value = args.need(self.cx, "value")?;
         let dtype = args.take("dtype").filter(|arg| !matches!(arg.value, Value::None));
         args.finish(self.cx)?;
+        let mut distributed = None;
         let dtype = match dtype {
             None => None,
             Some(Arg { value: Value::Type(Type::Tensor(t)), .. }) => t.dtype,
+            Some(Arg { value: Value::Type(Type::DTensor(t)), .. }) => {
+                distributed = Some(t.clone());
+                t.tensor.dtype
+            }
             Some(arg) => Some(self.to_dtype(&arg)?),
         };
-        match &value.value {
-            Value::Operand(Operand::Const(_)) => Ok(value.value),
-            _ => self.literal(&value, dtype).map(Value::Operand),
-        }
+        let operand = match value.value {
+            Value::Operand(constant @ Operand::Const(_)) => constant,
+            _ => self.literal(&value, dtype)?,
+        };
+        Ok(Value::Operand(match operand {
+            Operand::Const(constant) if distributed.is_some() => Operand::Const(Constant { distributed, ..constant }),
+            operand => operand,
+        }))
     }
 
     /// A number, or nested lists of numbers, as a constant tensor.

@@ -29,7 +29,9 @@ impl RelaxEval<'_, '_> {
         match &arg.value {
             Value::Tuple(_) | Value::List(_) => self.dims(arg).map(Operand::Shape),
             Value::Int(_) | Value::Scalar(_) => Ok(Operand::Shape(vec![self.to_scalar_like(arg, DType::INT64)?])),
-            Value::Operand(Operand::Tuple(items)) if items.iter().all(|o| matches!(o, Operand::Prim(_))) => {
+            Value::Operand(Operand::Tuple(items))
+                if !items.is_empty() && items.iter().all(|o| matches!(o, Operand::Prim(_))) =>
+            {
                 self.dims(arg).map(Operand::Shape)
             }
             _ => self.to_operand(arg),

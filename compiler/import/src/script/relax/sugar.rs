@@ -121,7 +121,7 @@ impl RelaxEval<'_, '_> {
             return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, "use `R.strided_slice` or `R.take`"));
         };
         let index = self.arg(index)?;
-        if !matches!(on.value, Value::Operand(_) | Value::Unbound(_)) {
+        if !matches!(on.value, Value::Operand(_) | Value::Unbound(_) | Value::Tuple(_) | Value::List(_)) {
             return Err(self.expected(&on, "a tuple to take a member of"));
         }
         let operand = self.to_operand(&on)?;

@@ -89,7 +89,7 @@ impl TirEval<'_, '_> {
         let axis_separators = spec.axis_separators.map_or(Ok(Vec::new()), |arg| self.to_ints(&arg))?;
         let layout = spec.layout.map_or(Ok(None), |arg| self.layout(&arg))?;
         let data = match spec.data {
-            Some(arg) => self.pointer_var(&arg)?,
+            Some(arg) => self.pointer_var(&arg, &name)?,
             None => Var::new(name.clone(), PrimType::Pointer(Some(dtype), scope.clone())),
         };
         let scope = match data.ty() {
@@ -152,13 +152,19 @@ impl TirEval<'_, '_> {
         })
     }
 
-    fn pointer_var(&mut self, arg: &Arg) -> Read<Var> {
+    /// The variable that holds a buffer's address; what is computed in place gets one of the buffer's name.
+    fn pointer_var(&mut self, arg: &Arg, name: &Name) -> Read<Var> {
         match &arg.value {
             Value::Buffer(buffer) => Ok(buffer.data.clone()),
-            Value::Scalar(e) if e.dtype().is_handle() && e.as_var().is_some() => {
-                e.as_var().cloned().ok_or_else(|| self.expected(arg, "a pointer"))
-            }
-            _ => Err(self.expected(arg, "a pointer held by a variable")),
+            Value::Scalar(e) if e.dtype().is_handle() => match e.as_var() {
+                Some(var) => Ok(var.clone()),
+                None => {
+                    let var = Var::new(name.clone(), e.ty().clone());
+                    self.emit(StmtKind::Bind(var.clone(), e.clone()), arg.span);
+                    Ok(var)
+                }
+            },
+            _ => Err(self.expected(arg, "a pointer")),
         }
     }
 

@@ -138,13 +138,19 @@ impl TirEval<'_, '_> {
         Ok(Value::Scalar(PrimExpr::intrin("tvm_access_ptr", parts, pointer)))
     }
 
-    /// `A.view(4096)`: the same memory under another shape.
+    /// `A.view(4096)`: the same memory under another shape; `A.view("int64")`: as elements of another dtype.
     fn view(&mut self, buffer: &Buffer, mut args: Args) -> Read<Value> {
         let span = args.span;
         let layout = args.keyword("layout");
-        let mut shape = Vec::new();
+        let (mut shape, mut dtype) = (Vec::new(), buffer.dtype);
         while let Some(arg) = args.positional.pop_front() {
-            shape.extend(self.to_scalars(&arg)?);
+            match &arg.value {
+                Value::Str(_) => {
+                    dtype = self.to_dtype(&arg)?;
+                    shape = recast(buffer, dtype);
+                }
+                _ => shape.extend(self.to_scalars(&arg)?),
+            }
         }
         args.finish(self.cx)?;
         let layout = layout.map(|arg| self.to_attr(&arg)).transpose()?;
@@ -152,12 +158,24 @@ impl TirEval<'_, '_> {
         let view = buffer.change(|b| {
             b.name = name;
             b.shape = shape;
+            b.dtype = dtype;
             b.strides = Vec::new();
             b.layout = layout;
         });
         self.emit(StmtKind::Decl(view.clone()), span);
         Ok(Value::Buffer(view))
     }
+}
+
+/// The shape of a buffer whose last axis is read as elements of another dtype.
+fn recast(buffer: &Buffer, dtype: DType) -> Vec<PrimExpr> {
+    let mut shape = buffer.shape.clone();
+    if let Some(last) = shape.last_mut() {
+        let bits = |t: DType| PrimExpr::int(i64::from(t.bits) * i64::from(t.lanes.max(1)), last.dtype());
+        let all = arith::binary(BinaryOp::Mul, last.clone(), bits(buffer.dtype));
+        *last = arith::binary(BinaryOp::FloorDiv, all, bits(dtype));
+    }
+    shape
 }
 
 fn scalars(items: &[PrimExpr]) -> Value {

@@ -59,7 +59,7 @@ impl TirEval<'_, '_> {
             ast::StmtKind::For(each) => self.for_loop(each, header(span, &each.iter)),
             ast::StmtKind::While(repeat) => {
                 let cond = self.arg(&repeat.cond)?;
-                let cond = self.to_condition(&cond)?;
+                let cond = self.to_choice(&cond)?;
                 let body = self.block_of(&repeat.body);
                 self.emit(StmtKind::While(cond, Box::new(body)), header(span, &repeat.cond));
                 Ok(())
@@ -200,7 +200,7 @@ impl TirEval<'_, '_> {
             self.statements(if holds { &choice.then } else { &choice.orelse });
             return Ok(());
         }
-        let cond = self.to_condition(&cond)?;
+        let cond = self.to_choice(&cond)?;
         let then = self.block_of(&choice.then);
         let otherwise = (!choice.orelse.is_empty()).then(|| Box::new(self.block_of(&choice.orelse)));
         self.emit(StmtKind::If(cond, Box::new(then), otherwise), span);

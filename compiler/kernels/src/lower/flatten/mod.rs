@@ -62,10 +62,10 @@ impl Flattener {
             StmtKind::Evaluate(e) => StmtKind::Evaluate(self.expr(&e)?),
             StmtKind::Return(e) => StmtKind::Return(self.expr(&e)?),
             StmtKind::Assert(e, kind, message) => StmtKind::Assert(self.expr(&e)?, kind, message),
-            StmtKind::While(e, body) => StmtKind::While(self.expr(&e)?, Box::new(self.stmt(*body)?)),
+            StmtKind::While(e, body) => StmtKind::While(truth(self.expr(&e)?), Box::new(self.stmt(*body)?)),
             StmtKind::If(e, then, otherwise) => {
                 let otherwise = otherwise.map(|s| self.stmt(*s).map(Box::new)).transpose()?;
-                StmtKind::If(self.expr(&e)?, Box::new(self.stmt(*then)?), otherwise)
+                StmtKind::If(truth(self.expr(&e)?), Box::new(self.stmt(*then)?), otherwise)
             }
             StmtKind::Attr { node, key, value, body } => {
                 let value = self.expr(&value)?;
@@ -130,4 +130,10 @@ impl Flattener {
             _ => {}
         }
     }
+}
+
+/// What a statement decides by, as a bool: integers count unless they are zero.
+fn truth(e: PrimExpr) -> PrimExpr {
+    let zero = PrimExpr::int(0, e.dtype());
+    if e.dtype().is_bool() { e } else { e.ne(zero) }
 }
