@@ -38,8 +38,24 @@ impl Printer<'_> {
     pub fn buffer_name(&mut self, buffer: &Buffer) -> Rc<str> {
         match self.names.get(&Entity::Buffer(buffer.clone())) {
             Some(name) => name,
-            None => self.define_buffer(buffer),
+            None => self.declare_buffer(buffer),
         }
+    }
+
+    /// Names a buffer that nothing has declared yet, by a line before the statement.
+    fn declare_buffer(&mut self, buffer: &Buffer) -> Rc<str> {
+        let name = self.define_buffer(buffer);
+        if !self.frames.is_empty() {
+            let line = self.capture(|p| {
+                p.push(&name);
+                p.push(" = ");
+                p.tir("Buffer(");
+                p.buffer_args(buffer, &Place::Statement, false);
+                p.push(")");
+            });
+            self.whole_line(&line);
+        }
+        name
     }
 
     /// Names a buffer, and its pointer after it, in the innermost scope.
@@ -83,7 +99,7 @@ impl Printer<'_> {
     }
 
     fn decl_over(&mut self, buffer: &Buffer, data: Option<Rc<str>>) {
-        let name = self.define_buffer(buffer);
+        let name = self.names.get(&Entity::Buffer(buffer.clone())).unwrap_or_else(|| self.define_buffer(buffer));
         self.push(&name);
         self.push(" = ");
         if buffer.is_scalar(self.s_tir) {

@@ -9,6 +9,7 @@ use crate::script::{
 };
 use hammock_ir::{
     AttrValue, Attrs, DType, Name, PrimExpr,
+    equal::dims,
     prim::{PrimKind, PrimType, Var},
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
 };
@@ -168,7 +169,8 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// `T.Buffer((n,), "float32")`: in a header the type of a parameter, in a body a buffer over `data`.
+    /// `T.Buffer((n,), "float32")`: in a header the type of a parameter, in a body a buffer over `data`, or one that is
+    /// named before it is declared.
     pub(super) fn buffer_type(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
         let spec = Spec::take(&mut args, true);
@@ -178,7 +180,7 @@ impl TirEval<'_, '_> {
         match (self.dialect.header, declares) {
             (true, _) => {}
             (false, true) => self.emit(StmtKind::Decl(buffer.clone()), span),
-            (false, false) => self.emit(StmtKind::Alloc(buffer.clone(), Attrs::new()), span),
+            (false, false) => self.dialect.undeclared.push(buffer.clone()),
         }
         Ok(Value::Buffer(buffer))
     }
@@ -274,10 +276,21 @@ impl TirEval<'_, '_> {
         let spec = Spec::take(&mut args, true);
         let over = spec.data.is_some();
         let name = self.name_for("buffer");
-        let buffer = self.build(spec, args, name, "global")?;
+        let built = self.build(spec, args, name, "global")?;
+        let buffer = self.named_before(&built).unwrap_or(built);
         let kind = if over { StmtKind::Decl(buffer.clone()) } else { StmtKind::Alloc(buffer.clone(), Attrs::new()) };
         self.emit(kind, span);
         Ok(Value::Buffer(buffer))
+    }
+
+    /// The buffer named before that a declaration over a computed address declares.
+    fn named_before(&mut self, built: &Buffer) -> Option<Buffer> {
+        let StmtKind::Bind(address, _) = &mut self.dialect.out.last_mut()?.kind else { return None };
+        let same = |b: &Buffer| b.name == built.name && b.dtype == built.dtype && dims(&b.shape, &built.shape);
+        let at = self.dialect.undeclared.iter().position(same).filter(|_| *address == built.data)?;
+        let buffer = self.dialect.undeclared.swap_remove(at);
+        *address = buffer.data.clone();
+        Some(buffer)
     }
 
     /// `T.allocate([n], "float32", "global")`, as texts before 0.24 have it: a pointer to new memory.

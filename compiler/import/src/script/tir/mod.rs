@@ -29,7 +29,7 @@ use super::{
 use hammock_ir::{
     Attrs, DType, Name, PrimExpr,
     prim::{self, IterVar, PrimCallee, PrimType},
-    tir::{Param, Stmt},
+    tir::{Buffer, Param, Stmt},
 };
 use hammock_syntax::{Span, ast, codes};
 use rustc_hash::FxHashMap;
@@ -61,6 +61,8 @@ pub(crate) struct Tir {
     hints: Vec<Name>,
     /// Whether the header is being read, where `T.Buffer` is a type.
     header: bool,
+    /// Buffers that the text names before it declares them.
+    undeclared: Vec<Buffer>,
     /// Nesting that the text does not show: attributes that hold for the rest of a scope.
     depth: usize,
 }
