@@ -79,6 +79,8 @@ pub enum AttrKind {
     IndexMap,
     /// A virtual device.
     VDevice,
+    /// A mesh of devices: one of the module's, such as `"mesh[0]"`.
+    Mesh,
     /// Anything.
     Any,
 }

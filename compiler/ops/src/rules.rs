@@ -59,7 +59,7 @@ pub fn common_vdevice<'t>(
 }
 
 fn same_device(a: &Arc<VDevice>, b: &Arc<VDevice>) -> bool {
-    Arc::ptr_eq(a, b) || (a.kind() == b.kind() && a.index == b.index && a.scope == b.scope)
+    Arc::ptr_eq(a, b) || (a.kind() == b.kind() && a.index == b.index)
 }
 
 /// The shape to which operands broadcast. It is known when every axis is decided, else only its rank.

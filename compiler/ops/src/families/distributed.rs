@@ -19,8 +19,9 @@ use std::sync::Arc;
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        placed("dist.annotate_sharding", "Says how a tensor is to be spread over a mesh."),
-        placed("dist.redistribute", "Spreads a tensor over a mesh in another way."),
+        placed("dist.annotate_sharding", "Says how a tensor is to be spread over a mesh; its type stays what it is.")
+            .infer(|cx| Ok(cx.ty("input")?)),
+        placed("dist.redistribute", "Spreads a tensor over a mesh in another way.").infer(infer_placed),
         Op::new("dist.call_tir_local_view")
             .doc("Calls a TIR function on each device's part of distributed tensors.")
             .operand("gvar", OperandKind::Function)
@@ -49,9 +50,8 @@ fn placed(name: &'static str, doc: &'static str) -> Op {
     Op::new(name)
         .doc(doc)
         .tensor("input")
-        .required("device_mesh", AttrKind::Any)
+        .required("device_mesh", AttrKind::Mesh)
         .required("placement", AttrKind::Any)
-        .infer(infer_placed)
         .structural("PropagateSharding and LowerDistIR")
 }
 

@@ -167,6 +167,7 @@ impl RelaxEval<'_, '_> {
             AttrKind::Floats => self.list_attr(arg, |ev, item| ev.to_float(item).map(AttrValue::Float)),
             AttrKind::IndexMap => Ok(AttrValue::IndexMap(Arc::new(self.to_index_map(arg, DType::INT64)?))),
             AttrKind::VDevice => self.to_vdevice(arg).map(AttrValue::VDevice),
+            AttrKind::Mesh => self.to_mesh(arg).map(AttrValue::DeviceMesh),
             AttrKind::Any => self.to_attr(arg),
         }
     }
