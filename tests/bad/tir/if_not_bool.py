@@ -6,5 +6,5 @@ class Module:
     @T.prim_func
     def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
         for i in range(4):
-            if i:
+            if A[i, 0]:
                 B[i, 0] = A[i, 0]

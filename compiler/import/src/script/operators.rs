@@ -40,6 +40,7 @@ pub(crate) fn fits(v: i128, dtype: DType) -> bool {
     match () {
         () if dtype.is_bool() => v == 0 || v == 1,
         () if dtype.is_uint() => v >= 0 && v < 1 << bits,
+        () if bits == 1 => (-1..=1).contains(&v),
         () => v >= -(1 << (bits - 1)) && v < 1 << (bits - 1),
     }
 }
