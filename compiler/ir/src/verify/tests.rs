@@ -235,7 +235,7 @@ fn kernels() {
         Stmt::store(&a, vec![i.expr()], PrimExpr::int64(1)),
         Stmt::store(&b, vec![i.expr()], half()),
         Stmt::new(StmtKind::Evaluate(i.expr() + PrimExpr::int32(1))),
-        Stmt::new(StmtKind::If(i.expr(), Box::new(Stmt::nop()), None)),
+        Stmt::new(StmtKind::If(i.expr().cast(DType::FLOAT32), Box::new(Stmt::nop()), None)),
         Stmt::serial(i.clone(), PrimExpr::int64(4), Stmt::new(StmtKind::Break)),
     ];
     let body = Stmt::serial(i, PrimExpr::int64(4), Stmt::new(StmtKind::Seq(stmts.to_vec())));
@@ -252,7 +252,7 @@ fn kernels() {
             ("E0259", "what is stored in `a` is int64, not float32"),
             ("E0251", "nothing defines the buffer `b` here"),
             ("E0259", "`i` is int64, but `1` is int32, in one operation"),
-            ("E0259", "the condition `i` is int64, which is no bool"),
+            ("E0259", "the condition `T.Cast(\"float32\", i)` is float32, which is no bool"),
             ("E0250", "`i` is defined where it is defined already"),
         ],
     );
