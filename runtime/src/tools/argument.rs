@@ -1,11 +1,14 @@
 //! Arguments as people write them: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `"text"`, `null`,
-//! `(A, B)`, `zeros(2,3):float32`, `ones(…)`, `random(…)`.
+//! `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`, `random(…)`.
 
-use super::{InputError, load_npy, load_npz};
-use crate::{Any, DType, Device, Shape, Tensor, Tuple};
+use super::{
+    InputError, load_npy, load_npz,
+    tensor_text::{self, fill},
+};
+use crate::{Any, DType, Shape, Tuple};
 use std::path::Path;
 
-const FORMS: &str = "write @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), zeros(2,3):float32 or random(2,3):float32";
+const FORMS: &str = "write @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
 
 /// Reads one argument.
 ///
@@ -36,6 +39,9 @@ pub fn parse_argument(text: &str) -> Result<Any, InputError> {
     if let Some(tensor) = generated(text) {
         return tensor;
     }
+    if let Some(tensor) = tensor_text::parse(text) {
+        return tensor.map(Any::from);
+    }
     if let Ok(int) = text.parse::<i64>() {
         return Ok(int.into());
     }
@@ -53,7 +59,7 @@ fn load(file: &str) -> Result<Any, InputError> {
 }
 
 /// The parts between commas that no bracket or quote encloses; a comma at the end adds none.
-fn split_top(text: &str) -> Vec<&str> {
+pub(super) fn split_top(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut quoted, mut escaped, mut start) = (Vec::new(), 0, false, false, 0);
     for (i, c) in text.char_indices() {
         match c {
@@ -61,8 +67,8 @@ fn split_top(text: &str) -> Vec<&str> {
             '\\' if quoted => escaped = true,
             '"' => quoted = !quoted,
             _ if quoted => {}
-            '(' => depth += 1,
-            ')' => depth -= 1,
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
             ',' if depth == 0 => {
                 parts.push(&text[start..i]);
                 start = i + 1;
@@ -124,33 +130,6 @@ fn generated(text: &str) -> Option<Result<Any, InputError>> {
     Some(result.map(Any::from))
 }
 
-/// A tensor of the given values, converted to the dtype.
-fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f64) -> Result<Tensor, InputError> {
-    let fail = |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {dims:?}: {e}"));
-    let count = Tensor::empty(dtype, dims, Device::CPU).map_err(fail)?.element_count();
-    macro_rules! of {
-        ($t:ty, $convert:expr) => {
-            Tensor::from_slice(dims, &(0..count).map(|i| $convert(value(i))).collect::<Vec<$t>>()).map_err(fail)
-        };
-    }
-    match dtype {
-        DType::FLOAT32 => of!(f32, |v| v as f32),
-        DType::FLOAT64 => of!(f64, |v| v),
-        DType::FLOAT16 => of!(half::f16, half::f16::from_f64),
-        DType::BFLOAT16 => of!(half::bf16, half::bf16::from_f64),
-        DType::INT8 => of!(i8, |v| v as i8),
-        DType::INT16 => of!(i16, |v| v as i16),
-        DType::INT32 => of!(i32, |v| v as i32),
-        DType::INT64 => of!(i64, |v| v as i64),
-        DType::UINT8 => of!(u8, |v| v as u8),
-        DType::UINT16 => of!(u16, |v| v as u16),
-        DType::UINT32 => of!(u32, |v| v as u32),
-        DType::UINT64 => of!(u64, |v| v as u64),
-        DType::BOOL => of!(bool, |v: f64| v as i64 % 2 == 1),
-        _ => Err(InputError::new(format!("tensors of {dtype} cannot be made this way"))),
-    }
-}
-
 /// A small generator of pseudo-random numbers (xorshift64*, Vigna 2016): the same sequence in every run.
 struct Random(u64);
 
@@ -167,6 +146,7 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Tensor;
 
     #[test]
     fn plain_values() {

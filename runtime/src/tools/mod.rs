@@ -5,6 +5,7 @@ mod argument;
 mod flags;
 mod npy;
 mod session;
+mod tensor_text;
 mod timing;
 mod weights;
 

@@ -65,6 +65,7 @@ impl<'a> Lowering<'a> {
         for binding in blocks.into_iter().flat_map(|b| b.bindings) {
             self.binding(binding, &mut out)?;
         }
+        let result = self.operand(result, &mut out, Span::default());
         self.check_result(&result, &mut out);
         let block = hammock_ir::relax::Block { dataflow: false, bindings: out.bindings };
         self.function.lambda.body = Body { blocks: vec![block], result };

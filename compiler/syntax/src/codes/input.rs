@@ -48,8 +48,8 @@ The message names the command that lists what there is.";
     BAD_ARGUMENT = "E0409", "bad argument", "\
 An argument given with `--arg` is not of a form that can be read, or there are too many or too few.
 
-Forms: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `\"text\"`, `null`, `(A, B)`, `zeros(2,3):float32`,
-`ones(2,3):float32`, `random(2,3):float32`. One `--arg` for each parameter, in order; parameters whose names are in the
+Forms: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `\"text\"`, `null`, `(A, B)`,
+`[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(2,3):float32`, `random(2,3):float32`. One `--arg` for each parameter, in order; parameters whose names are in the
 file given with `--params` need none.";
 
     MODULES_DIFFER = "E0410", "modules differ", "\

@@ -24,7 +24,7 @@ pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, cpu: &Cpu) -> Result<
 }
 
 fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
-    let is_distinct = func.attrs.is_true("tirx.noalias") || func.attrs.is_true("tir.noalias");
+    let is_distinct = func.attrs.is_true("tirx.noalias");
     let mut params = Vec::new();
     for param in &func.params {
         let ty = register_type(param.var.dtype())?;

@@ -124,7 +124,12 @@ impl TirEval<'_, '_> {
     fn func_attr(&mut self, args: Args) -> Read<Value> {
         let attrs = self.first(args)?;
         for (key, value) in self.to_attrs(&attrs)?.iter() {
-            self.dialect.attrs.set(key.clone(), value.clone());
+            // Before 0.24 the dialect was called `tir`.
+            let key = match key.strip_prefix("tir.") {
+                Some(rest) => format!("tirx.{rest}").into(),
+                None => key.clone(),
+            };
+            self.dialect.attrs.set(key, value.clone());
         }
         Ok(Value::None)
     }

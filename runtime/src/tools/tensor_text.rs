@@ -1,0 +1,125 @@
+//! Tensors written out: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
+
+use super::{InputError, argument::split_top};
+use crate::{DType, Device, Tensor};
+
+/// Reads a tensor; `None` when the text has another form.
+pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
+    let (values, dtype) = text.rsplit_once(':')?;
+    let dtype: DType = dtype.trim().parse().ok()?;
+    let (mut dims, mut numbers) = (Vec::new(), Vec::new());
+    Some(match flatten(values.trim(), 0, &mut dims, &mut numbers) {
+        Ok(()) => numbers.iter().try_for_each(|v| check(*v, dtype)).and_then(|()| fill(dtype, &dims, |i| numbers[i])),
+        Err(why) => Err(InputError::new(format!("`{text}` is not a tensor: {why}"))
+            .help("write lists of equal lengths and the dtype of the numbers: [[1, 2], [3, 4]]:float32")),
+    })
+}
+
+/// Collects the numbers of nested lists, and the length of the lists of each depth.
+fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<f64>) -> Result<(), String> {
+    let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
+        if depth != dims.len() {
+            return Err(format!("`{text}` stands where a list is expected"));
+        }
+        numbers.push(number(text).ok_or_else(|| format!("`{text}` is not a number"))?);
+        return Ok(());
+    };
+    let items = split_top(inner);
+    match dims.get(depth) {
+        None if numbers.is_empty() => dims.push(items.len() as i64),
+        Some(len) if *len == items.len() as i64 => {}
+        _ => return Err("its lists differ in length or depth".to_owned()),
+    }
+    items.into_iter().try_for_each(|item| flatten(item.trim(), depth + 1, dims, numbers))
+}
+
+fn number(text: &str) -> Option<f64> {
+    match text {
+        "true" | "True" => Some(1.0),
+        "false" | "False" => Some(0.0),
+        _ => match text.parse::<i64>() {
+            // Beyond 2^53 not every integer is a float64, which carries the numbers here.
+            Ok(v) => Some(v as f64).filter(|f| *f as i64 == v && f.abs() <= 9_007_199_254_740_992.0),
+            Err(_) => text.parse().ok(),
+        },
+    }
+}
+
+/// Whether a dtype has a number: integers have no fractions.
+fn check(value: f64, dtype: DType) -> Result<(), InputError> {
+    let whole = value.fract() == 0.0 && (value >= 0.0 || !dtype.is_uint());
+    let range = 2f64.powi(i32::from(dtype.bits) - i32::from(dtype.is_int()));
+    match () {
+        () if dtype.is_bool() && value != 0.0 && value != 1.0 => {}
+        () if dtype.is_integer() && !(whole && (-range..range).contains(&value)) => {}
+        () => return Ok(()),
+    }
+    Err(InputError::new(format!("{value} is no value of dtype {dtype}")))
+}
+
+/// A tensor of the given values, converted to the dtype.
+pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f64) -> Result<Tensor, InputError> {
+    let fail = |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {dims:?}: {e}"));
+    let count = Tensor::empty(dtype, dims, Device::CPU).map_err(fail)?.element_count();
+    macro_rules! of {
+        ($t:ty, $convert:expr) => {
+            Tensor::from_slice(dims, &(0..count).map(|i| $convert(value(i))).collect::<Vec<$t>>()).map_err(fail)
+        };
+    }
+    match dtype {
+        DType::FLOAT32 => of!(f32, |v| v as f32),
+        DType::FLOAT64 => of!(f64, |v| v),
+        DType::FLOAT16 => of!(half::f16, half::f16::from_f64),
+        DType::BFLOAT16 => of!(half::bf16, half::bf16::from_f64),
+        DType::INT8 => of!(i8, |v| v as i8),
+        DType::INT16 => of!(i16, |v| v as i16),
+        DType::INT32 => of!(i32, |v| v as i32),
+        DType::INT64 => of!(i64, |v| v as i64),
+        DType::UINT8 => of!(u8, |v| v as u8),
+        DType::UINT16 => of!(u16, |v| v as u16),
+        DType::UINT32 => of!(u32, |v| v as u32),
+        DType::UINT64 => of!(u64, |v| v as u64),
+        DType::BOOL => of!(bool, |v: f64| v as i64 % 2 == 1),
+        _ => Err(InputError::new(format!("tensors of {dtype} cannot be made this way"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_numbers() {
+        let tensor = |text| parse(text).unwrap().unwrap();
+        let x = tensor("[[1, 2, 3], [4, 5, 6.5]]:float32");
+        assert_eq!(
+            (x.shape(), x.as_slice::<f32>().unwrap()),
+            ([2, 3].as_slice(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.5].as_slice())
+        );
+        assert_eq!(tensor("-3:int64").as_slice::<i64>().unwrap(), &[-3]);
+        assert_eq!(tensor("[true, false]:bool").as_slice::<bool>().unwrap(), &[true, false]);
+        assert_eq!(tensor("[]:int8").shape(), &[0]);
+        assert!(tensor("[inf, nan]:float16").as_slice::<half::f16>().unwrap()[1].is_nan());
+        assert!(parse("7").is_none() && parse("a:b").is_none());
+    }
+
+    #[test]
+    fn what_is_no_tensor() {
+        let bad = [
+            "[1, 2:int8",
+            "[[1], [2, 3]]:int8",
+            "[[1], 2]:int8",
+            "[1, [2]]:int8",
+            "300:int8",
+            "1.5:int32",
+            "-1:uint8",
+            "2:bool",
+            "[x]:float32",
+            "9007199254740993:int64",
+            "[[], [1]]:int8",
+        ];
+        for text in bad {
+            assert!(parse(text).unwrap().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What the examples say they print: each `# $ COMMAND` in the head of `ir-examples/language/*.py` is run there, and the
+//! comment lines after it, up to an empty one or the next command, are its output.
+
+use std::{path::Path, process::Command};
+
+#[test]
+fn the_language_chapter() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("ir-examples/language");
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    let mut count = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let transcript = transcript(&text);
+        assert!(!transcript.is_empty(), "{} shows no command", file.display());
+        for (command, expected) in transcript {
+            assert_eq!(run(command, &folder), expected, "{}: $ {command}", file.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 20, "only {count} commands were found");
+}
+
+/// Commands and what they print.
+fn transcript(text: &str) -> Vec<(&str, String)> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    let mut printing = false;
+    for line in text.lines().map_while(|line| line.strip_prefix('#')) {
+        if let Some(command) = line.strip_prefix(" $ ") {
+            found.push((command, String::new()));
+            printing = true;
+        } else if line.is_empty() {
+            printing = false;
+        } else if let Some((_, output)) = found.last_mut().filter(|_| printing) {
+            output.push_str(&line[1..]);
+            output.push('\n');
+        }
+    }
+    found
+}
+
+/// Runs a command with `hammock` on the path; gives what it prints, errors included.
+fn run(command: &str, folder: &Path) -> String {
+    let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let shell = format!("({command}) 2>&1");
+    let output = Command::new("sh").args(["-c", &shell]).current_dir(folder).env("PATH", path).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}

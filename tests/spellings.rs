@@ -1,0 +1,62 @@
+//! Older spellings: `tests/spellings/VERSION/FILE` is `ir-examples/FILE` as that version of the peer wrote it, and reads to
+//! the same module.
+
+use hammock_compiler::{ReadOptions, read_text};
+use hammock_ir::{Module, equal};
+use hammock_syntax::SourceFile;
+use std::path::{Path, PathBuf};
+
+/// What a version could not say.
+const UNSAYABLE: [(&str, &str); 1] = [("0.13", "language/10_kernel_statements.py")]; // Scalars that are assigned again.
+
+#[test]
+fn older_spellings_read_to_the_same_modules() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let examples = modules_in(&root.join("ir-examples"));
+    assert!(examples.len() >= 19, "{examples:?}");
+    for version in ["0.13", "0.25"] {
+        for example in &examples {
+            if UNSAYABLE.contains(&(version, example.to_str().unwrap())) {
+                continue;
+            }
+            let today = root.join("ir-examples").join(example);
+            let old = root.join("tests/spellings").join(version).join(example);
+            for name in names_of_modules(&today) {
+                let same = equal::modules(&read(&old, &name), &read(&today, &name));
+                assert_eq!(same, Ok(()), "{} against {}, {name}", old.display(), today.display());
+            }
+        }
+    }
+}
+
+/// Paths of text modules under a folder, from there.
+fn modules_in(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(|e| e.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|e| e == "py") && !names_of_modules(&entry).is_empty() {
+                found.push(entry.strip_prefix(folder).unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn names_of_modules(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let mut names = Vec::new();
+    while lines.any(|line| line == "@I.ir_module") {
+        let class = lines.next().and_then(|line| line.strip_prefix("class ")).unwrap();
+        names.push(class.trim_end_matches(':').to_owned());
+    }
+    names
+}
+
+fn read(path: &Path, module: &str) -> Module {
+    let source = SourceFile::new(path.display().to_string(), std::fs::read_to_string(path).unwrap()).unwrap();
+    let options = ReadOptions { module: Some(module.to_owned()), ..ReadOptions::default() };
+    read_text(&source, &options).unwrap_or_else(|failure| panic!("{}", failure.render(false)))
+}

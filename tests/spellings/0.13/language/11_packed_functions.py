@@ -1,0 +1,9 @@
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor(dtype="float32", ndim=2)) -> R.Shape(ndim=2):
+        R.assert_op(R.const(True, "bool"), format="never seen")
+        shape = R.call_packed("vm.builtin.shape_of", x, sinfo_args=(R.Shape(ndim=2),))
+        return shape
