@@ -3,6 +3,9 @@
 use super::CallContext;
 use hammock_ir::{AttrValue, DType, relax::InferError};
 
+/// The largest magnitude of an attribute that rules calculate with: products of two do not overflow.
+const LARGEST: u64 = 1 << 31;
+
 impl<'a> CallContext<'a> {
     /// An attribute.
     ///
@@ -12,12 +15,27 @@ impl<'a> CallContext<'a> {
         self.call.attrs.get(name).ok_or_else(|| self.error(format_args!("the attribute `{name}` is missing")))
     }
 
-    /// An integer.
+    /// An integer of any size.
     ///
     /// # Errors
     /// When it is missing or something else.
-    pub fn int(&self, name: &str) -> Result<i64, InferError> {
+    pub fn any_int(&self, name: &str) -> Result<i64, InferError> {
         self.attr(name)?.as_int().ok_or_else(|| self.bad_attr(name, "an integer"))
+    }
+
+    /// An integer that rules may add and multiply.
+    ///
+    /// # Errors
+    /// When it is missing, something else, or larger than any size that fits into memory.
+    pub fn int(&self, name: &str) -> Result<i64, InferError> {
+        self.limited(name, self.any_int(name)?)
+    }
+
+    fn limited(&self, name: &str, value: i64) -> Result<i64, InferError> {
+        match value.unsigned_abs() <= LARGEST {
+            true => Ok(value),
+            false => Err(self.error(format_args!("`{name}` is {value}, beyond the size of any tensor"))),
+        }
     }
 
     /// An integer, or `None`.
@@ -102,7 +120,8 @@ impl<'a> CallContext<'a> {
             Some(list) => list.iter().map(AttrValue::as_int).collect(),
             None => value.as_int().map(|v| vec![v]),
         };
-        list.ok_or_else(|| self.bad_attr(name, "a list of integers"))
+        let list: Vec<i64> = list.ok_or_else(|| self.bad_attr(name, "a list of integers"))?;
+        list.into_iter().map(|value| self.limited(name, value)).collect()
     }
 
     /// A list of integers, or `None`.

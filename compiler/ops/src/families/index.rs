@@ -3,9 +3,12 @@
 //! Indices read from a tensor never lead out of it. Negative ones count from the end where the operator says so; what
 //! is still outside is moved to the nearest element, and an empty axis gives zero.
 
+mod constant;
 mod gather;
 mod slice;
 mod take;
+
+pub use constant::{expect_all_inside, expect_inside};
 
 use crate::{context::CallContext, dims, op::Op};
 use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};

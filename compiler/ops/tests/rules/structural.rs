@@ -1,8 +1,8 @@
 //! Calls, shapes as values, memory, devices, collectives.
 
 use crate::site::{full, refused, ty, ty_of};
-use hammock_ir::{DType, Type, relax::InferError};
-use hammock_ops::{Lowering, ops};
+use hammock_ir::{AttrValue, DType, Type, relax::InferError};
+use hammock_ops::{AttrKind, Lowering, ParamKind, ops};
 
 #[test]
 fn calls_have_the_types_they_are_given() {
@@ -74,6 +74,40 @@ fn the_table_is_sound() {
             if let Err(e) = result {
                 let (name, ..) = full(op.name, &args, &[]);
                 assert!(e.message.starts_with(&format!("`R.{name}`")), "{name}: {}", e.message);
+            }
+        }
+    }
+}
+
+/// Whatever integers attributes hold, a rule answers.
+#[test]
+fn extreme_attributes_are_refused_or_typed() {
+    for op in ops() {
+        let plain = |kind| match kind {
+            AttrKind::Int => Some(AttrValue::Int(1)),
+            AttrKind::Ints => Some(vec![1i64, 1].into()),
+            AttrKind::Float => Some(AttrValue::Float(1.0)),
+            _ => None,
+        };
+        let required = op.params.iter().filter(|p| p.default.is_none());
+        let given: Vec<_> = required
+            .filter_map(|p| if let ParamKind::Attr(kind) = p.kind { Some((p.name, plain(kind)?)) } else { None })
+            .collect();
+        for param in &op.params {
+            let ParamKind::Attr(kind) = param.kind else { continue };
+            for v in [i64::MIN, i64::MIN + 1, -(1 << 31), -1, 0, 1, 1 << 31, i64::MAX] {
+                let value: AttrValue = match kind {
+                    AttrKind::Int | AttrKind::OptionalInt => v.into(),
+                    AttrKind::Ints | AttrKind::OptionalInts | AttrKind::Any => vec![v, v].into(),
+                    _ => continue,
+                };
+                let mut attrs = given.clone();
+                attrs.retain(|(name, _)| *name != param.name);
+                attrs.push((param.name, value));
+                for arg in ["2 3 4 5", "n 3 m 5", "n m 4", "2 n"] {
+                    let args = vec![arg; op.operands().count()];
+                    let _ = crate::site::infer(op.name, &args, &attrs, &[]);
+                }
             }
         }
     }

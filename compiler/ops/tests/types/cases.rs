@@ -191,6 +191,7 @@ pub fn joins() -> Vec<Case> {
         case("split", [T("n 4", F32)]).with("indices_or_sections", list(&[1, 3])),
         case("split", [Rank(2, F32)]).with("indices_or_sections", 2i64),
         case("split", [T("n 4", F32)]).with("indices_or_sections", 0i64),
+        case("split", [T("n 4", F32)]).with("indices_or_sections", i64::MAX),
         case("repeat", [T("n 4", F32)]).with("repeats", 2i64).with("axis", 0i64),
         case("repeat", [T("n 4", F32)]).with("repeats", 2i64),
         case("repeat", [T("n 4", F32)]).with("repeats", 0i64),
@@ -207,6 +208,8 @@ pub fn indexing() -> Vec<Case> {
     vec![
         case("take", [T("n 4", F32), T("b 2", I64)]).with("axis", 1i64),
         case("take", [T("n", F32), P("0")]),
+        case("take", [T("n 4", F32), P("-4")]).with("axis", 1i64),
+        case("take", [T("n 4", F32), P("4")]).with("axis", 1i64),
         case("take", [T("n 4", F32), T("2", I64)]),
         case("take", [T("n", F32), T("2", F32)]),
         case("take", [T("n", F32), T("2", I64)]).with("mode", "raise"),

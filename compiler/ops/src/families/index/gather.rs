@@ -1,6 +1,6 @@
 //! Elements at positions that a tensor holds. Negative indices count from the end.
 
-use super::{clamp, expect_integers, from_end, int64, unless_empty};
+use super::{clamp, expect_all_inside, expect_inside, expect_integers, from_end, int64, unless_empty};
 use crate::{
     context::CallContext,
     dims,
@@ -32,6 +32,7 @@ fn gather_elements() -> Op {
             if let Some(ndim) = data.ndim() {
                 let axis = cx.axis("axis", ndim)?;
                 let (Some(d), Some(i)) = (data.dims(), indices.dims()) else { return gathered(cx, data, indices) };
+                expect_inside(cx, "indices", cx.operand("indices")?, &d[axis..=axis])?;
                 let longer = |a: &usize| i[*a].as_int().zip(d[*a].as_int()).is_some_and(|(i, d)| i > d);
                 if let Some(other) = (0..ndim).filter(|a| *a != axis).find(longer) {
                     return Err(cx.error_at("indices", format_args!("`indices` is longer than `data` in axis {other}")));
@@ -115,7 +116,10 @@ fn gather_nd_type(cx: &CallContext) -> Inferred {
     };
     let outer = &places[..places.len() - 1];
     match data.dims() {
-        Some(dims) => unknown(TensorShape::Known([outer, &dims[batch + count..]].concat().into())),
+        Some(dims) => {
+            expect_inside(cx, "indices", cx.operand("indices")?, &dims[batch..batch + count])?;
+            unknown(TensorShape::Known([outer, &dims[batch + count..]].concat().into()))
+        }
         None => unknown(TensorShape::Rank(outer.len() + ndim - batch - count)),
     }
 }
@@ -179,6 +183,9 @@ fn index_tensor_type(cx: &CallContext) -> Inferred {
     if indices.len() > ndim {
         let count = indices.len();
         return Err(cx.error_at("indices", format_args!("{count} indices are given for {ndim} dimensions of `data`")));
+    }
+    if let Some(dims) = data.dims() {
+        expect_all_inside(cx, "indices", dims)?;
     }
     let shape = match (&outer, data.dims()) {
         (TensorShape::Known(outer), Some(dims)) => TensorShape::Known([outer, &dims[indices.len()..]].concat().into()),

@@ -1,6 +1,6 @@
 //! `take`
 
-use super::{clamp, expect_integers, inside, unless_empty};
+use super::{clamp, expect_inside, expect_integers, from_end, inside, unless_empty};
 use crate::{
     context::CallContext,
     dims,
@@ -17,8 +17,8 @@ const MODES: [&str; 4] = ["fast", "clip", "wrap", "nan"];
 pub fn take() -> Op {
     Op::new("take")
         .doc(
-            "Slices of an axis, one for each index. Indices outside go to the nearest end (\"fast\", \"clip\"), round \
-             (\"wrap\"), or give NaN (\"nan\").",
+            "Slices of an axis, one for each index. Indices outside go to the nearest end (\"clip\"), round (\"wrap\"), \
+             or give NaN (\"nan\"); with \"fast\" negative ones count from the end, and there should be none further out.",
         )
         .tensor("x")
         .operand("indices", OperandKind::Any)
@@ -47,6 +47,9 @@ fn take_type(cx: &CallContext) -> Inferred {
     }
     let vdevice = common_vdevice(cx, [&x, &indices])?;
     let axis = x.ndim().map(|n| axis_of(cx, n)).transpose()?;
+    if let (Some(dims), Some(axis), "fast") = (x.dims(), axis, cx.str("mode")?) {
+        expect_inside(cx, "indices", cx.operand("indices")?, &dims[axis..=axis])?;
+    }
     let shape = match (x.dims(), indices.dims(), axis) {
         (Some(x), Some(i), Some(axis)) => TensorShape::Known([&x[..axis], i, &x[axis + 1..]].concat().into()),
         _ => {
@@ -85,6 +88,7 @@ fn element(x: &Input, mode: &str, axis: usize, before: &[PrimExpr], index: &Prim
             let length = if extent.as_int().is_some() { extent.clone() } else { dims::max(extent, &1i64.into()) };
             unless_empty([extent], at(index.clone().floormod(length)))
         }
+        "fast" => unless_empty([extent], at(clamp(&from_end(index.clone(), extent), extent))),
         _ => unless_empty([extent], at(clamp(index, extent))),
     }
 }

@@ -166,6 +166,9 @@ fn stack() -> Op {
         })
 }
 
+/// The most parts of a split: each is a value of its own in the program.
+const MOST_PARTS: i64 = 1 << 16;
+
 fn split() -> Op {
     Op::new("split")
         .doc("A tensor cut along an axis: into a number of sections (the last may be shorter), or at indices.")
@@ -232,6 +235,9 @@ fn sections(cx: &CallContext, extent: &PrimExpr) -> Result<Vec<(Option<PrimExpr>
             let count = cx.int("indices_or_sections")?;
             if count <= 0 {
                 return Err(cx.error(format_args!("`indices_or_sections` must be positive, not {count}")));
+            }
+            if count > MOST_PARTS {
+                return Err(cx.error(format_args!("`indices_or_sections` asks for {count} parts; {MOST_PARTS} may be")));
             }
             let size = dims::ceildiv(extent, &count.into());
             let before = dims::mul(&size, &PrimExpr::int64(count - 1));

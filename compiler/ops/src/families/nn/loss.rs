@@ -187,7 +187,7 @@ impl Likelihood {
         if let Some(weights) = &weights {
             b.require(weights.shape()[0].clone().ge(&classes), "`weights` must have one element for each class");
         }
-        Ok(Likelihood { predictions, targets, weights, ignore: cx.int("ignore_index")?, wide })
+        Ok(Likelihood { predictions, targets, weights, ignore: cx.any_int("ignore_index")?, wide })
     }
 
     /// The axis of classes among those of predictions.

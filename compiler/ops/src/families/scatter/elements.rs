@@ -4,7 +4,7 @@ use super::{REDUCTIONS, counts, divide, put, scatter_type};
 use crate::{
     context::CallContext,
     dims,
-    families::index::{expect_integers, from_end, inside},
+    families::index::{expect_inside, expect_integers, from_end, inside},
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
     rules::Inferred,
@@ -50,7 +50,10 @@ fn scatter_elements_type(cx: &CallContext) -> Inferred {
         return Err(cx.error_at("updates", "`indices` and `updates` must have one shape"));
     }
     if let Some(ndim) = data.ndim() {
-        cx.axis("axis", ndim)?;
+        let axis = cx.axis("axis", ndim)?;
+        if let Some(dims) = data.dims() {
+            expect_inside(cx, "indices", cx.operand("indices")?, &dims[axis..=axis])?;
+        }
     }
     Ok(data.into())
 }

@@ -4,7 +4,7 @@ use super::{REDUCTIONS, around, counts, divide, put, scatter_type};
 use crate::{
     context::CallContext,
     dims,
-    families::index::{expect_integers, from_end, inside},
+    families::index::{expect_inside, expect_integers, from_end, inside},
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
     rules::Inferred,
@@ -45,6 +45,7 @@ fn scatter_nd_type(cx: &CallContext) -> Inferred {
             format_args!("an index of {count} numbers does not fit {ndim} dimensions of `data`"),
         ));
     };
+    expect_inside(cx, "indices", cx.operand("indices")?, &data_dims[..data_dims.len() - inner.len()])?;
     let expected = [outer, inner].concat();
     if let Some(updates) = updates.dims()
         && (updates.len() != expected.len()

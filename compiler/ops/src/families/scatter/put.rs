@@ -3,7 +3,7 @@
 use super::{around, put, scatter_type};
 use crate::{
     context::CallContext,
-    families::index::{expect_integers, from_end, inside, int64},
+    families::index::{expect_all_inside, expect_integers, from_end, inside, int64},
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, broadcast_shapes},
@@ -47,6 +47,9 @@ fn index_put_type(cx: &CallContext) -> Inferred {
     indices.iter().try_for_each(|t| expect_integers(cx, "indices", t))?;
     let named: Vec<(&str, &TensorType)> = indices.iter().map(|t| ("indices", t)).collect();
     broadcast_shapes(cx, &named)?;
+    if let Some(dims) = data.dims() {
+        expect_all_inside(cx, "indices", dims)?;
+    }
     match data.ndim() {
         Some(ndim) if indices.len() > ndim => {
             let count = indices.len();

@@ -1,0 +1,66 @@
+//! Indices that are known when compiling.
+
+use crate::context::CallContext;
+use hammock_ir::{
+    DType, PrimExpr, Tensor,
+    relax::{InferError, Operand},
+};
+
+/// Checks indices that are constants against the sizes they index: as many in a row as there are sizes. Negative ones
+/// may count from the end.
+///
+/// # Errors
+/// When one is outside.
+pub fn expect_inside(cx: &CallContext, param: &str, operand: &Operand, sizes: &[PrimExpr]) -> Result<(), InferError> {
+    let Some(indices) = constants(operand) else { return Ok(()) };
+    let outside = |(index, size): (i64, &PrimExpr)| {
+        let size = size.as_int()?;
+        (index >= size || index < -size).then_some((index, size))
+    };
+    match indices.into_iter().zip(sizes.iter().cycle()).find_map(outside) {
+        Some((index, size)) => {
+            let error = cx.error_at(param, format_args!("`{param}` holds {index}, but there are {size} elements"));
+            Err(error.help(format!("indices must be at least {} and less than {size}", -size)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The same for a tuple of indices, one for each of these sizes.
+///
+/// # Errors
+/// When one is outside.
+pub fn expect_all_inside(cx: &CallContext, param: &str, sizes: &[PrimExpr]) -> Result<(), InferError> {
+    match cx.operand(param)? {
+        Operand::Tuple(indices) => {
+            let mut pairs = indices.iter().zip(sizes);
+            pairs.try_for_each(|(index, size)| expect_inside(cx, param, index, std::slice::from_ref(size)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn constants(operand: &Operand) -> Option<Vec<i64>> {
+    match operand {
+        Operand::Prim(e) => e.as_int().map(|v| vec![v]),
+        Operand::Const(c) => integers(&c.tensor),
+        _ => None,
+    }
+}
+
+/// The elements of a tensor of integers.
+fn integers(tensor: &Tensor) -> Option<Vec<i64>> {
+    fn widened<T: hammock_runtime::Element + Into<i64>>(tensor: &Tensor) -> Option<Vec<i64>> {
+        Some(tensor.as_slice::<T>().ok()?.iter().map(|v| (*v).into()).collect())
+    }
+    match tensor.dtype() {
+        DType::INT8 => widened::<i8>(tensor),
+        DType::INT16 => widened::<i16>(tensor),
+        DType::INT32 => widened::<i32>(tensor),
+        DType::INT64 => widened::<i64>(tensor),
+        DType::UINT8 => widened::<u8>(tensor),
+        DType::UINT16 => widened::<u16>(tensor),
+        DType::UINT32 => widened::<u32>(tensor),
+        _ => None,
+    }
+}
