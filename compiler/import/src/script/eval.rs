@@ -230,6 +230,10 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         if let Some(module) = module.filter(|_| name == "cls") {
             return Some(format!("the module has this name after `cls = {module}`; or write `{module}` itself"));
         }
+        let constants = [("true", "True"), ("false", "False"), ("null", "None"), ("none", "None"), ("nullptr", "None")];
+        if let Some((_, meant)) = constants.iter().find(|(foreign, _)| *foreign == name) {
+            return Some(format!("write `{meant}`"));
+        }
         let is_dtype = name.parse::<DType>().is_ok();
         is_dtype.then(|| format!("dtypes are written in quotes: `\"{name}\"`"))
     }

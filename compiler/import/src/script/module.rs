@@ -245,7 +245,7 @@ fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<Name> {
 }
 
 fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
-    unique_params(cx, def)?;
+    plain_params(cx, def)?;
     let (header, signature) = match decoration(cx, def)? {
         Decoration::Relax(flags) => {
             let header = relax::header(cx, def, flags)?;
@@ -262,10 +262,18 @@ fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
     Ok(header)
 }
 
-/// Checks that no two parameters have one name.
-pub(crate) fn unique_params(cx: &mut Context, def: &ast::FunctionDef) -> Read<()> {
+/// Checks that parameters have names of their own, and nothing that only Python's functions have.
+pub(crate) fn plain_params(cx: &mut Context, def: &ast::FunctionDef) -> Read<()> {
     let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
     for param in &def.params {
+        let foreign = match (param.star, &param.default) {
+            (ast::Star::None, None) => None,
+            (ast::Star::None, Some(default)) => Some((default.span, "parameters have no default values")),
+            _ => Some((param.name.span, "a function has a fixed number of parameters")),
+        };
+        if let Some((span, message)) = foreign {
+            return Err(cx.error(codes::BAD_FUNCTION, span, message, "every call gives every argument"));
+        }
         if let Some(first) = seen.insert(param.name.as_str(), param.name.span) {
             let message = format!("two parameters are called `{}`", param.name.name);
             let diagnostic = Diagnostic::error(codes::BAD_FUNCTION, message).label(param.name.span, "");
@@ -336,7 +344,14 @@ fn foreign_decorator(cx: &mut Context, decorator: &Expr, text: &str) -> super::c
         "I.pyfunc" => ("Python functions cannot be compiled", "write it as `@R.function` or `@T.prim_func`"),
         "R.macro" | "T.macro" | "T.inline" => ("macros are not read", "write out what they make"),
         "T.jit" => ("functions with compile-time parameters are not read", "specialize it and print the result"),
-        _ => ("this decorator has no meaning here", "functions are decorated with `@R.function` or `@T.prim_func`"),
+        _ => {
+            let message = match text {
+                "" => "this decorator has no meaning here".to_owned(),
+                text => format!("the decorator `{text}` has no meaning here"),
+            };
+            let help = "functions are decorated with `@R.function` or `@T.prim_func`";
+            return cx.error(codes::MEANINGLESS_SYNTAX, decorator.span, message, help);
+        }
     };
     cx.error(codes::MEANINGLESS_SYNTAX, decorator.span, message, help)
 }

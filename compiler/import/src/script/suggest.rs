@@ -66,7 +66,7 @@ pub(crate) fn nearest_path<'a>(name: &str, known: &[&'a str]) -> Option<&'a str>
         let (_, meant) = SYNONYMS.iter().find(|(foreign, _)| *foreign == wanted)?;
         known.iter().copied().find(|k| k == meant)
     };
-    let in_family = |member: &str| known.iter().copied().find(|k| last(k) == member);
+    let in_family = |member: &str| known.iter().copied().find(|k| last(k) == member && *k != name);
     nearest(name, known.iter().copied())
         .or_else(synonym)
         .or_else(|| in_family(wanted))

@@ -122,7 +122,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
 
     /// Dimensions: int64 expressions, in quotes where they name variables that nothing else declares.
     pub fn dims(&mut self, arg: &Arg) -> Read<Vec<PrimExpr>> {
-        if let Value::Str(_) | Value::Type(_) | Value::Path(_) = &arg.value {
+        if let Value::Str(_) | Value::Type(_) | Value::Path(_) | Value::Int(_) | Value::Float(_) = &arg.value {
             return Err(self.expected(arg, "a shape, such as `(n, 4)`"));
         }
         let items = self.elements(arg)?;

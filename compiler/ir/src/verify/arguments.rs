@@ -8,7 +8,7 @@ use crate::{
     DType, Name, PrimExpr, Type,
     module::Function,
     print::type_text,
-    relax::{Call, Callee, Operand},
+    relax::{Call, Callee, Operand, Var},
     tir::{Buffer, Param, PrimFunc},
 };
 use hammock_syntax::{Span, codes};
@@ -19,6 +19,7 @@ impl Graph<'_> {
         match &call.callee {
             Callee::Op("call_tir" | "call_tir_inplace" | "call_tir_with_grad") => self.kernel_call(call, span),
             Callee::Global(name) => self.direct_call(name, call, span),
+            Callee::Var(var) => self.call_of_value(*var, call, span),
             _ => true,
         }
     }
@@ -117,6 +118,24 @@ impl Graph<'_> {
             }
             _ => true,
         }
+    }
+
+    /// `f(x, y)` of a function that a variable holds.
+    fn call_of_value(&mut self, var: Var, call: &Call, span: Span) -> bool {
+        let (module, f) = (self.module, self.f);
+        let Type::Callable(callable) = self.ty(var) else { return true };
+        let Some(params) = &callable.params else { return true };
+        let mut fits = true;
+        for (i, (arg, expected)) in call.args.iter().zip(params).enumerate() {
+            let found = f.operand_ty(module, arg);
+            if let Some(why) = conflict(&found, expected, Symbols::Separate) {
+                let message =
+                    format!("argument {i} of `{}` does not fit {}: {why}", self.text(var), type_text(expected));
+                self.error(codes::WRONG_ARGUMENT, message, span, &format!("argument {i} is {}", type_text(&found)));
+                fits = false;
+            }
+        }
+        fits
     }
 
     fn kernel_argument(&mut self, name: &Name, kernel: &PrimFunc, i: usize, ty: &Type, what: &str, span: Span) -> bool {

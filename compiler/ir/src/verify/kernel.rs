@@ -260,6 +260,15 @@ impl Kernel<'_> {
             let message = format!("`{}` has {dims}, but {given} indices are given", buffer.name);
             self.error(codes::WRONG_INDEX_COUNT, message);
         }
+        for (index, size) in indices.iter().zip(&buffer.shape) {
+            if let (Some(at), Some(size)) = (index.as_int(), size.as_int())
+                && size > 0
+                && !(0..size).contains(&at)
+            {
+                let message = format!("`{}` has no element {at} in a dimension of {size}", buffer.name);
+                self.warn(codes::OUT_OF_BOUNDS, message).help("indices count from 0");
+            }
+        }
         for index in indices {
             self.expr(index);
             if !index.dtype().is_integer() && !index.dtype().is_bool() {

@@ -27,6 +27,7 @@
 //! - `E0259` Operands of an operation have one dtype, conditions are bools, indices integers; a stored value is of its
 //!   buffer's dtype, a returned one of the declared type.
 //! - `E0260` Loads, stores and regions have one index for each dimension.
+//! - `E0263` An index that is a number is less than its dimension; a warning, for it may never be reached.
 //! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
 //!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype. A block that touches memory
 //!   which its regions leave out is warned about.

@@ -62,4 +62,8 @@ code rely on them. Without these two lines the regions are found from the block'
 
     WRONG_SYMBOL = "E0262", "symbol is not the name", "\
 A function that others may call has its name as `global_symbol`. Another symbol would make it two things at once.";
+
+    OUT_OF_BOUNDS = "E0263", "index out of bounds", "\
+A kernel accesses an element that its buffer does not have: the index is a number that is negative, or not less than the
+size of the dimension. Indices count from 0, and negative ones do not count from the end.";
 }

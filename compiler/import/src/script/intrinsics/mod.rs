@@ -114,6 +114,10 @@ pub(crate) fn is_known(name: &str) -> bool {
 }
 
 fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, span: Span) -> super::context::Reported {
+    if is_known(name) {
+        let message = format!("`T.{name}` has no meaning here");
+        return ev.cx.error(codes::UNKNOWN_FUNCTION, span, message, "it is a part of kernels, `@T.prim_func`");
+    }
     let known: Vec<&str> = names().collect();
     builtins::unknown(ev, &Path::new(Space::Tir, name), span, &known)
 }

@@ -6,7 +6,7 @@ use crate::script::{
     context::{Context, Read},
     dtypes,
     eval::Eval,
-    module::{Decoration, decoration, unique_params},
+    module::{Decoration, decoration, plain_params},
     namespace::Space,
     scope::{Gone, Scope},
     value::Value,
@@ -139,7 +139,10 @@ impl RelaxEval<'_, '_> {
         let Some(annotation) = &param.annotation else {
             self.scope.define(name.clone(), Value::Broken);
             let message = format!("the parameter `{name}` needs a type");
-            let help = "such as `R.Tensor((n, 4), dtype=\"float32\")`";
+            let help = match &*name {
+                "self" => "functions of a module take no `self`",
+                _ => "such as `R.Tensor((n, 4), dtype=\"float32\")`",
+            };
             return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
         };
         let read = self.type_arg(annotation).and_then(|ty| Ok((self.to_type(&ty)?, ty)));
@@ -209,7 +212,7 @@ impl RelaxEval<'_, '_> {
 
     /// `@R.function` inside a body: a closure bound to its name, which it may call itself by.
     pub(super) fn nested(&mut self, def: &ast::FunctionDef, span: Span) -> Read<()> {
-        unique_params(self.cx, def)?;
+        plain_params(self.cx, def)?;
         let Decoration::Relax(flags) = decoration(self.cx, def)? else {
             let message = "a TIR function cannot stand inside a Relax function";
             return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "move it to the module"));

@@ -144,6 +144,12 @@ impl RelaxEval<'_, '_> {
                 Ok(at) => at,
                 Err(_) => return Err(self.expected(index, "an index from 0 on")),
             },
+            Type::Shape(_) => {
+                let message = "the sizes in a shape are not taken out of it";
+                let label =
+                    "name them where they come from: `n = TypeVar(\"n\")` above the module, `R.Tensor((n,), …)`";
+                return Err(self.cx.error(codes::WRONG_VALUE, on.span, message, label));
+            }
             _ => {
                 let message = "only tuples have members";
                 return Err(self.cx.error(

@@ -186,7 +186,19 @@ impl TirEval<'_, '_> {
             (min, extent) = (arith::cast(min, dtype), arith::cast(extent, dtype));
         }
         let step = match step {
-            Some(arg) => Some(self.to_scalar_like(&arg, extent.dtype())?).filter(|s| s.as_int() != Some(1)),
+            Some(arg) => {
+                let step = self.to_scalar_like(&arg, extent.dtype())?;
+                if step.as_int().is_some_and(|s| s <= 0) {
+                    let message = "the step of a loop is positive";
+                    return Err(self.cx.error(
+                        codes::KERNEL_STRUCTURE,
+                        arg.span,
+                        message,
+                        "count up, and index downwards",
+                    ));
+                }
+                Some(step).filter(|s| s.as_int() != Some(1))
+            }
             None => None,
         };
         Ok(Bounds { min, extent, step, kind, annotations })
@@ -212,6 +224,10 @@ impl TirEval<'_, '_> {
 
     /// `T.grid(4, n, (1, 8))`
     fn grid(&mut self, mut args: Args) -> Read<Vec<Bounds>> {
+        if args.positional.is_empty() {
+            let message = "`T.grid` needs an extent for each loop";
+            return Err(self.cx.error(codes::WRONG_ARGUMENTS, args.span, message, ""));
+        }
         let dtype = args.keyword("dtype").filter(|arg| !matches!(arg.value, Value::None));
         let dtype = dtype.map(|arg| self.to_dtype(&arg)).transpose()?;
         let mut loops = Vec::new();

@@ -1,0 +1,10 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")):
+        y = R.sum(x, axis=[0], keepdims=true)
+        z = R.sum(y, axis=null)
+        return z

@@ -1,0 +1,12 @@
+# from tvm.script import ir as I
+# from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), dtype="float32"), c: R.Tensor((1,), dtype="bool")):
+        if c:
+            y = R.exp(x)
+        else:
+            y = x
+        return y
