@@ -239,7 +239,9 @@ impl RelaxEval<'_, '_> {
         let mut attrs = Attrs::new();
         for keyword in std::mem::take(&mut args.keywords) {
             let types = ["ty_args", "sinfo_args"];
-            let near = suggest::nearest(&keyword.name, types).or(is_type(&keyword.arg.value).then_some(types[0]));
+            let value = &keyword.arg.value;
+            let typed = is_type(value) || value.elements().is_some_and(|v| !v.is_empty() && v.iter().all(is_type));
+            let near = suggest::nearest(&keyword.name, types).or(typed.then_some(types[0]));
             if let Some(near) = near {
                 let message = format!("`R.call_packed` has no argument `{}`", keyword.name);
                 let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(keyword.name_span, "");
