@@ -8,10 +8,15 @@ use hammock_syntax::codes;
 
 /// Lists the operators, or shows one's documentation
 #[derive(Args)]
-#[command(after_help = "Examples:\n  hammock ops\n  hammock ops nn.conv2d")]
+#[command(
+    after_help = "Examples:\n  hammock ops\n  hammock ops nn.conv2d\n  hammock ops nn.conv2d --example > example.py"
+)]
 pub struct Ops {
     /// An operator's name, with or without `R.`
     name: Option<String>,
+    /// Print only its example, a module to run
+    #[arg(long, requires = "name")]
+    example: bool,
 }
 
 /// Lists the passes in the order of the default pipeline, or shows one
@@ -47,9 +52,23 @@ impl Ops {
         };
         let name = name.strip_prefix("R.").unwrap_or(&name);
         let op = hammock_ops::lookup(name).ok_or_else(|| unknown("operator", name, "hammock ops"))?;
-        crate::print(&format!("{}\n\n{}\n\nlegalizes to: {}\n", signature(op), op.doc.trim(), lowering(op)));
+        if self.example {
+            let none = || Failure::new(codes::UNKNOWN_NAME, format!("`R.{name}` has no example of its own"));
+            crate::print(&op.example_module().ok_or_else(none)?);
+            return Ok(());
+        }
+        let doc = format!("{}\n\n{}\n\nlegalizes to: {}\n", signature(op), op.doc.trim(), lowering(op));
+        crate::print(&(doc + &example(op).unwrap_or_default()));
         Ok(())
     }
+}
+
+/// An operator's example, and how to run it.
+fn example(op: &Op) -> Option<String> {
+    let values: String = op.example?.values().iter().map(|v| format!(" --arg '{v}'")).collect();
+    let module = op.example_module()?;
+    let lines: String = module.lines().map(|l| format!("    {l}\n").replace("    \n", "\n")).collect();
+    Some(format!("\n{lines}\nrun it:\n    hammock ops {0} --example | hammock run -{values}\n", op.name))
 }
 
 fn op_line(op: &Op) -> String {

@@ -50,6 +50,19 @@ fn accuracy(text: &str) -> f64 {
 }
 
 #[test]
+fn an_operator_shows_an_example_that_runs() {
+    let text = stdout(&hammock(&["ops", "R.concat"]));
+    assert!(text.contains("legalizes to: TIR") && text.contains("R.concat((x, y), axis=1)"), "{text}");
+    let module = stdout(&hammock(&["ops", "concat", "--example"]));
+    let file = tempfile::tempdir().unwrap();
+    let path = file.path().join("example.py");
+    std::fs::write(&path, module).unwrap();
+    let args = ["run", path.to_str().unwrap(), "--arg", "zeros(2,3):float32", "--arg", "zeros(2,1):float32"];
+    assert!(stdout(&hammock(&args)).starts_with("float32[2, 4]"));
+    assert!(refusal(&["ops", "call_tir", "--example"]).contains("no example"));
+}
+
+#[test]
 fn digits_are_read_from_text_and_from_a_library() {
     let args = ["run", DIGITS, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
     let direct = accuracy(&stdout(&hammock(&args)));

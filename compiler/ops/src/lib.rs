@@ -13,6 +13,7 @@
 mod callee;
 pub mod context;
 pub mod dims;
+mod example;
 pub mod families;
 pub mod legalize;
 pub mod op;
@@ -22,5 +23,6 @@ mod table;
 mod text;
 
 pub use context::{CallContext, is_absent};
+pub use example::Example;
 pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
 pub use table::{Table, lookup, ops};

@@ -12,6 +12,7 @@
 
 use crate::{
     context::CallContext,
+    example::Example,
     legalize::{DecomposeFn, Emit, Legalized, TirFn},
 };
 use hammock_ir::{
@@ -39,6 +40,8 @@ pub struct Op {
     pub name: &'static str,
     /// What it does: the first line alone stands in tables.
     pub doc: &'static str,
+    /// A call of it that runs; none where only the compiler writes calls, or they need functions of the program.
+    pub example: Option<Example>,
     /// Operands and attributes in the order in which a call may give them by position.
     pub params: Vec<Param>,
     /// The order to print attributes in, where it is not that of `params`.
@@ -73,6 +76,7 @@ impl Op {
         Op {
             name,
             doc: "",
+            example: None,
             params: Vec::new(),
             attr_order: None,
             pure: true,
@@ -86,6 +90,12 @@ impl Op {
     /// Says what it does.
     pub fn doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
+        self
+    }
+
+    /// Shows a call: the parameters of the function around it, and its arguments. See [`Example`].
+    pub fn example(mut self, params: &'static str, args: &'static str) -> Self {
+        self.example = Some(Example { params, args });
         self
     }
 

@@ -88,3 +88,33 @@ fn function() -> Function {
     };
     Function { vars: Default::default(), lambda }
 }
+
+/// What no operator computes by itself: calls, memory, devices and shapes are the business of later passes.
+#[test]
+fn only_these_have_no_legalization() {
+    let structural = |op: &&Op| matches!(op.lowering, Lowering::Structural(_));
+    let names: Vec<&str> = ops().filter(structural).map(|op| op.name).collect();
+    let calls = ["call_builtin_with_ctx", "call_dps_packed", "call_inplace_packed", "call_pure_packed", "call_py_func"];
+    let kernels = ["call_tir", "call_tir_inplace", "call_tir_with_grad", "vm.call_tir_dyn"];
+    let closures = ["invoke_closure", "invoke_pure_closure", "make_closure", "null_value"];
+    let memory = ["builtin.alloc_tensor", "memory.alloc_storage", "memory.alloc_tensor", "memory.ensure_zero_offset"];
+    let released = ["memory.kill_storage", "memory.kill_tensor", "memory.view", "vm.kill_object"];
+    let machine = ["vm.alloc_storage", "vm.alloc_tensor", "shape_of"];
+    let places =
+        ["dist.annotate_sharding", "dist.call_tir_local_view", "dist.redistribute", "hint_on_device", "to_vdevice"];
+    let all = [&calls[..], &kernels, &closures, &memory, &released, &machine, &places];
+    let mut expected: Vec<&str> = all.concat();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+}
+
+/// All others show a call. These are written by the compiler, or need functions or devices of the program around them.
+#[test]
+fn only_these_have_no_example() {
+    let lacks = |op: &&Op| op.example.is_none();
+    for op in ops().filter(lacks) {
+        assert!(matches!(op.lowering, Lowering::Structural(_)), "{} has no example", op.name);
+    }
+    let shown = ["memory.ensure_zero_offset", "memory.view", "null_value", "shape_of"];
+    assert!(ops().filter(|op| shown.contains(&op.name)).all(|op| op.example.is_some()));
+}

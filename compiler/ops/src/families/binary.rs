@@ -53,11 +53,11 @@ fn arithmetic_ops() -> Vec<Op> {
 
 fn bit_ops() -> Vec<Op> {
     vec![
-        arithmetic("bitwise_and", "Bits set in both.", |a, b| bitwise("bitwise_and", a, b)),
-        arithmetic("bitwise_or", "Bits set in either.", |a, b| bitwise("bitwise_or", a, b)),
-        arithmetic("bitwise_xor", "Bits set in one of them.", |a, b| bitwise("bitwise_xor", a, b)),
-        arithmetic("left_shift", "The bits of `x1` moved up by `x2`.", shift_left),
-        arithmetic("right_shift", "The bits of `x1` moved down by `x2`; the sign is kept.", shift_right),
+        bits("bitwise_and", "Bits set in both.", |a, b| bitwise("bitwise_and", a, b)),
+        bits("bitwise_or", "Bits set in either.", |a, b| bitwise("bitwise_or", a, b)),
+        bits("bitwise_xor", "Bits set in one of them.", |a, b| bitwise("bitwise_xor", a, b)),
+        bits("left_shift", "The bits of `x1` moved up by `x2`.", shift_left),
+        bits("right_shift", "The bits of `x1` moved down by `x2`; the sign is kept.", shift_right),
     ]
 }
 
@@ -87,6 +87,11 @@ fn arithmetic(name: &'static str, doc: &'static str, f: Function) -> Op {
     operands(name, doc).infer(same_dtype).legalize(move |cx| elementwise(cx, f))
 }
 
+/// A function of integers.
+fn bits(name: &'static str, doc: &'static str, f: Function) -> Op {
+    arithmetic(name, doc, f).example("x: int32[2, 3]; y: int32[3]", "x, y")
+}
+
 /// A quotient or remainder, which integers do not have by zero.
 fn division(name: &'static str, doc: &'static str, f: Function) -> Op {
     operands(name, doc).infer(same_dtype).legalize(move |cx| checked_elementwise(cx, refuse_zero, f))
@@ -98,7 +103,8 @@ fn logic(name: &'static str, doc: &'static str, f: Function) -> Op {
         let dtype = a.dtype();
         f(truth(a), truth(b)).cast(dtype)
     };
-    operands(name, doc).infer(same_dtype).legalize(move |cx| elementwise(cx, on_numbers))
+    let op = operands(name, doc).example("x: bool[2, 3]; y: bool[3]", "x, y");
+    op.infer(same_dtype).legalize(move |cx| elementwise(cx, on_numbers))
 }
 
 /// A question.
@@ -108,7 +114,7 @@ fn comparison(name: &'static str, doc: &'static str, op: BinaryOp) -> Op {
 }
 
 fn operands(name: &'static str, doc: &'static str) -> Op {
-    Op::new(name).doc(doc).tensor("x1").tensor("x2")
+    Op::new(name).doc(doc).example("x: float32[2, 3]; y: float32[3]", "x, y").tensor("x1").tensor("x2")
 }
 
 fn same_dtype(cx: &CallContext) -> Inferred {

@@ -119,6 +119,7 @@ fn closures() -> Vec<Op> {
             .structural("RemovePurityChecking makes it `R.invoke_closure`"),
         Op::new("null_value")
             .doc("Nothing: what stands for an object that is not there.")
+            .example("", "")
             .infer(|_| Ok(Type::Any))
             .structural(CODE),
     ]
@@ -129,6 +130,7 @@ fn checks() -> Vec<Op> {
     vec![
         Op::new("assert_op")
             .doc("Stops with a message when a condition does not hold.")
+            .example("x: float32[2]", r#"R.const(True, "bool"), x, format="x was {}""#)
             .operand("condition", OperandKind::Any)
             .operand_or("format", OperandKind::Str, "")
             .operand("format_args", OperandKind::Variadic)
@@ -137,6 +139,7 @@ fn checks() -> Vec<Op> {
             .packed("relax.run.assert_op"),
         Op::new("print")
             .doc("Prints values, in a format with `{}` for each, or one after the other.")
+            .example("x: float32[2]", r#"x, format="x is {}""#)
             .operand_or("format", OperandKind::Str, "")
             .operand("values", OperandKind::Variadic)
             .impure()

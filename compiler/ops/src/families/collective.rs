@@ -26,6 +26,7 @@ const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "avg"];
 fn all_reduce() -> Op {
     Op::new("ccl.allreduce")
         .doc("Combines the tensors of all workers and gives the result to each.")
+        .example("x: float32[2, 3]", r#"x, op_type="sum""#)
         .tensor("x")
         .attr("op_type", AttrKind::Str, "sum")
         .attr("in_group", AttrKind::Bool, true)
@@ -44,6 +45,7 @@ fn all_reduce() -> Op {
 fn all_gather() -> Op {
     Op::new("ccl.allgather")
         .doc("Joins the tensors of all workers along the first axis and gives the result to each.")
+        .example("x: float32[2, 3]", "x, num_workers=1")
         .tensor("x")
         .required("num_workers", AttrKind::Int)
         .attr("in_group", AttrKind::Bool, true)
@@ -57,6 +59,7 @@ fn all_gather() -> Op {
 fn broadcast() -> Op {
     Op::new("ccl.broadcast_from_worker0")
         .doc("Gives the first worker's tensor to all.")
+        .example("x: float32[2, 3]", "x")
         .tensor("x")
         .infer(same_as("x"))
         .decompose(|cx, emit| {
@@ -68,6 +71,7 @@ fn broadcast() -> Op {
 fn scatter() -> Op {
     Op::new("ccl.scatter_from_worker0")
         .doc("Gives each worker its part of the first worker's tensor along an axis.")
+        .example("x: float32[2, 3]", "x, num_workers=1")
         .tensor("x")
         .required("num_workers", AttrKind::Int)
         .attr("axis", AttrKind::Int, 0i64)

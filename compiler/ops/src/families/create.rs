@@ -27,6 +27,7 @@ pub fn ops() -> Vec<Op> {
 fn astype() -> Op {
     Op::new("astype")
         .doc("The elements converted to another dtype. Floats become integers by dropping the fraction.")
+        .example("x: float32[2, 3]", r#"x, "int32""#)
         .tensor("x")
         .required("dtype", AttrKind::DType)
         .infer(|cx| Ok(TensorType { dtype: cx.dtype("dtype")?, ..cx.tensor("x")? }.into()))
@@ -42,6 +43,7 @@ fn astype() -> Op {
 fn wrap_param() -> Op {
     Op::new("wrap_param")
         .doc("A parameter converted to another dtype, where a model keeps its parameters in a smaller one.")
+        .example("x: float16[2, 3]", r#"x, "float32""#)
         .tensor("data")
         .attr("dtype", AttrKind::DType, DType::FLOAT32)
         .infer(|cx| Ok(TensorType { dtype: cx.dtype("dtype")?, ..cx.tensor("data")? }.into()))
@@ -70,6 +72,7 @@ fn fill_value(cx: &CallContext) -> Result<TensorType, InferError> {
 fn full() -> Op {
     Op::new("full")
         .doc("A tensor of one value; of its dtype when none is given.")
+        .example("v: float32[]", "R.shape([2, 3]), v")
         .operand("shape", OperandKind::Shape)
         .tensor("fill_value")
         .attr("dtype", AttrKind::DType, NONE)
@@ -86,6 +89,7 @@ fn full() -> Op {
 fn full_like() -> Op {
     Op::new("full_like")
         .doc("A tensor of one value, of the shape of `x`, and of its dtype when none is given.")
+        .example("x: float32[2, 3]; v: float32[]", "x, v")
         .tensor("x")
         .tensor("fill_value")
         .attr("dtype", AttrKind::DType, NONE)
@@ -107,6 +111,7 @@ fn filled() -> Vec<Op> {
     let by_shape = |name, doc, value: f64| {
         Op::new(name)
             .doc(doc)
+            .example("", r#"R.shape([2, 3]), "float32""#)
             .operand("shape", OperandKind::Shape)
             .required("dtype", AttrKind::DType)
             .infer(|cx| shaped(cx, "shape", cx.dtype("dtype")?))
@@ -115,6 +120,7 @@ fn filled() -> Vec<Op> {
     let like = |name: &'static str, doc, value: f64| {
         Op::new(name)
             .doc(doc)
+            .example("x: float32[2, 3]", "x")
             .tensor("x")
             .attr("dtype", AttrKind::DType, NONE)
             .infer(|cx| {
@@ -143,6 +149,7 @@ fn eye() -> Op {
         .doc(
             "Ones on the `k`th diagonal of an n by m matrix, zeroes elsewhere. A positive `k` lies above the main one.",
         )
+        .example("", "3")
         .operand("n", OperandKind::Prim)
         .operand_or("m", OperandKind::Prim, NONE)
         .operand_or("k", OperandKind::Prim, 0)
@@ -172,6 +179,7 @@ fn set_arg(call: &mut Call, index: usize, arg: Operand) {
 fn eye_like() -> Op {
     Op::new("eye_like")
         .doc("Ones on the `k`th diagonal, zeroes elsewhere, in the shape of the matrix `x`.")
+        .example("x: float32[3, 4]", "x, k=1")
         .tensor("x")
         .operand_or("k", OperandKind::Prim, 0)
         .attr("dtype", AttrKind::DType, NONE)
@@ -200,6 +208,7 @@ fn triangle(name: &'static str) -> Op {
             true => "Matrices with zeroes below the `k`th diagonal.",
             false => "Matrices with zeroes above the `k`th diagonal.",
         })
+        .example("x: float32[3, 3]", "x")
         .tensor("x")
         .operand_or("k", OperandKind::Prim, 0)
         .infer(|cx| {
@@ -227,6 +236,7 @@ fn triangle(name: &'static str) -> Op {
 fn one_hot() -> Op {
     Op::new("one_hot")
         .doc("`on_value` at the position each index names along a new axis, `off_value` elsewhere.")
+        .example("i: int64[3]", "i, R.prim_value(1.0), R.prim_value(0.0), depth=4")
         .tensor("indices")
         .operand("on_value", OperandKind::Prim)
         .operand("off_value", OperandKind::Prim)
@@ -279,6 +289,7 @@ fn one_hot_type(cx: &CallContext) -> Inferred {
 fn meshgrid() -> Op {
     Op::new("meshgrid")
         .doc("Coordinates of a grid: one tensor for each vector, which it repeats along the other axes.")
+        .example("x: float32[2]; y: float32[3]", r#"(x, y), indexing="ij""#)
         .operand("tensors", OperandKind::Tensors)
         .attr("indexing", AttrKind::OptionalStr, "ij")
         .infer(meshgrid_type)

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub fn ops() -> Vec<Op> {
     vec![
         placed("dist.annotate_sharding", "Says how a tensor is to be spread over a mesh; its type stays what it is.")
-            .infer(|cx| Ok(cx.ty("input")?)),
+            .infer(|cx| cx.ty("input")),
         placed("dist.redistribute", "Spreads a tensor over a mesh in another way.").infer(infer_placed),
         Op::new("dist.call_tir_local_view")
             .doc("Calls a TIR function on each device's part of distributed tensors.")
@@ -38,6 +38,7 @@ pub fn ops() -> Vec<Op> {
             .structural("LowerDistIR"),
         Op::new("dist.redistribute_replica_to_shard")
             .doc("Each worker's part of a tensor that all have.")
+            .example("x: float32[2, 3]", "x, num_workers=1, axis=0")
             .tensor("input")
             .required("num_workers", AttrKind::Int)
             .required("axis", AttrKind::Int)

@@ -27,6 +27,7 @@ pub fn ops() -> Vec<Op> {
 fn mark(name: &'static str, doc: &'static str) -> Op {
     Op::new(name)
         .doc(doc)
+        .example("x: float32[2, 3]", "x")
         .operand("input", OperandKind::Any)
         .infer(|cx| cx.ty("input"))
         .decompose(|cx, _| Ok(cx.operand("input")?.clone()))
@@ -35,6 +36,7 @@ fn mark(name: &'static str, doc: &'static str) -> Op {
 fn nll_loss_backward() -> Op {
     let op = Op::new("grad.nll_loss_backward")
         .doc("The gradient of `R.nn.nll_loss` with respect to the predictions.")
+        .example("g: float32[]; x: float32[2, 3]; t: int64[2]", "g, x, t")
         .tensor("output_grad");
     negative_log_likelihood(op).infer(|cx| Ok(like_predictions(cx)?.into())).legalize(legalize_nll_loss)
 }

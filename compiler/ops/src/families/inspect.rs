@@ -31,13 +31,14 @@ pub fn ops() -> Vec<Op> {
 }
 
 fn inspect(function: &'static str, dtype: DType, doc: &'static str) -> Op {
-    let op = Op::new(of_runtime(function)).doc(doc).tensor("tensor").packed(function);
+    let op = Op::new(of_runtime(function)).doc(doc).example("x: float32[2, 3]", "x").tensor("tensor").packed(function);
     op.infer(move |cx| cx.tensor("tensor").map(|_| Type::Prim(dtype)))
 }
 
 fn along_axis(function: &'static str, doc: &'static str) -> Op {
     Op::new(of_runtime(function))
         .doc(doc)
+        .example("x: float32[2, 3]", "x, 1")
         .tensor("tensor")
         .operand("axis", OperandKind::Prim)
         .infer(infer_axis)

@@ -23,6 +23,7 @@ fn matmul() -> Op {
             "The product of matrices in the last two dimensions; those before broadcast. Vectors are rows on the \
              left, columns on the right.",
         )
+        .example("x: float32[2, 3]; y: float32[3, 4]", "x, y")
         .tensor("x1")
         .tensor("x2")
         .attr("out_dtype", AttrKind::DType, NONE)
@@ -121,6 +122,7 @@ fn matmul_indices(x: &Input, y: &Input, i: &[PrimExpr], k: &PrimExpr) -> (Vec<Pr
 fn linear() -> Op {
     Op::new("linear")
         .doc("`data` times the transposed weight, plus a bias: a fully connected layer.")
+        .example("x: float32[2, 3]; w: float32[4, 3]; b: float32[4]", "x, w, b")
         .tensor("data")
         .tensor("weight")
         .operand_or("bias", OperandKind::OptionalTensor, NONE)
@@ -155,6 +157,7 @@ fn linear_type(cx: &CallContext) -> Inferred {
 fn outer() -> Op {
     Op::new("outer")
         .doc("Every product of an element of one vector and one of another.")
+        .example("x: float32[2]; y: float32[3]", "x, y")
         .tensor("x1")
         .tensor("x2")
         .infer(|cx| {

@@ -30,6 +30,7 @@ pub fn ops() -> Vec<Op> {
 fn permute_dims() -> Op {
     Op::new("permute_dims")
         .doc("The dimensions in another order, reversed when no axes are given.")
+        .example("x: float32[2, 3, 4]", "x, axes=[0, 2, 1]")
         .tensor("x")
         .attr("axes", AttrKind::OptionalInts, NONE)
         .infer(|cx| {
@@ -72,6 +73,7 @@ fn permutation(cx: &CallContext, ndim: usize) -> Result<Vec<usize>, InferError> 
 fn expand_dims() -> Op {
     Op::new("expand_dims")
         .doc("New axes of size 1; `axis` names their places in the result.")
+        .example("x: float32[2, 3]", "x, axis=[0]")
         .tensor("x")
         .required("axis", AttrKind::Ints)
         .infer(|cx| {
@@ -110,6 +112,7 @@ fn squeeze() -> Op {
             "Without axes of size 1: those given (other sizes are kept), or all. A symbolic size that is given must \
              be 1.",
         )
+        .example("x: float32[1, 2, 1, 3]", "x, axis=[0]")
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
         .infer(|cx| {
@@ -151,6 +154,7 @@ fn squeezed(cx: &CallContext, dims: &[PrimExpr]) -> Result<Option<Vec<usize>>, I
 fn broadcast_to() -> Op {
     Op::new("broadcast_to")
         .doc("The elements repeated along axes of size 1 and new leading axes, to a larger shape.")
+        .example("x: float32[3, 1]", "x, R.shape([2, 3, 4])")
         .tensor("x")
         .operand("shape", OperandKind::Shape)
         .infer(|cx| {
@@ -199,6 +203,7 @@ fn differ(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
 fn collapse_sum_like() -> Op {
     Op::new("collapse_sum_like")
         .doc("`data` summed down to the shape of another tensor: what undoes broadcasting.")
+        .example("x: float32[2, 3, 4]; y: float32[3, 1]", "x, y")
         .tensor("data")
         .tensor("collapse_target")
         .infer(|cx| {
@@ -215,6 +220,7 @@ fn collapse_sum_like() -> Op {
 fn collapse_sum_to() -> Op {
     Op::new("collapse_sum_to")
         .doc("`data` summed down to a shape: what undoes broadcasting.")
+        .example("x: float32[2, 3, 4]", "x, R.shape([3, 1])")
         .tensor("data")
         .operand("shape", OperandKind::Shape)
         .infer(|cx| {

@@ -32,11 +32,13 @@ fn graph_level() -> Vec<Op> {
             .structural("StaticPlanBlockMemory gives it a place, LowerAllocTensor what remains"),
         Op::new("builtin.stop_lift_params")
             .doc("The value itself; what computes it from parameters is not moved into a function of its own.")
+            .example("x: float32[2]", "x")
             .operand("x", OperandKind::Any)
             .infer(|cx| cx.ty("x"))
             .decompose(|cx, _| Ok(cx.operand("x")?.clone())),
         Op::new("memory.view")
             .doc("The same memory as a tensor of another shape, dtype or start.")
+            .example("x: float32[2, 3]", "x, R.shape([6])")
             .tensor("data")
             .operand_or("shape", OperandKind::Shape, NONE)
             .operand_or("dtype", OperandKind::DType, NONE)
@@ -50,6 +52,7 @@ fn graph_level() -> Vec<Op> {
             .structural("LowerRuntimeBuiltin"),
         Op::new("memory.ensure_zero_offset")
             .doc("The tensor itself, or a copy where it does not start at the begin of its memory.")
+            .example("x: float32[2, 3]", "x")
             .tensor("data")
             .infer(same_as("data"))
             .structural("LowerRuntimeBuiltin"),

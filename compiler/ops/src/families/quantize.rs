@@ -27,8 +27,10 @@ pub fn ops() -> Vec<Op> {
 }
 
 fn signature(name: &'static str, out: DType, doc: &'static str) -> Op {
+    let data = if name == "quantize" { "x: float32[2, 3]" } else { "x: int8[2, 3]" };
     Op::new(name)
         .doc(doc)
+        .example(data, r#"x, R.const(0.1, "float32"), R.const(3, "int8")"#)
         .tensor("data")
         .tensor("scale")
         .tensor("zero_point")

@@ -33,6 +33,7 @@ pub fn ops() -> Vec<Op> {
 fn over_axes(name: &'static str, doc: &'static str) -> Op {
     Op::new(name)
         .doc(doc)
+        .example("x: float32[2, 3]", "x, axis=[1]")
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
         .attr("keepdims", AttrKind::Bool, false)
@@ -85,6 +86,7 @@ fn spread(name: &'static str, doc: &'static str, f: fn(PrimExpr) -> PrimExpr) ->
 fn size() -> Op {
     Op::new("size")
         .doc("The number of elements.")
+        .example("x: float32[2, 3]", "x")
         .tensor("expr")
         .infer(|cx| {
             let x = cx.tensor("expr")?;
@@ -189,6 +191,7 @@ impl Axes {
 fn arg(name: &'static str, doc: &'static str, largest: bool) -> Op {
     Op::new(name)
         .doc(doc)
+        .example("x: float32[2, 3]", "x, axis=1")
         .tensor("x")
         .attr("axis", AttrKind::OptionalInt, NONE)
         .attr("keepdims", AttrKind::Bool, false)

@@ -29,6 +29,7 @@ pub fn ops() -> Vec<Op> {
 fn scan(name: &'static str, doc: &'static str, how: Combine) -> Op {
     Op::new(name)
         .doc(doc)
+        .example("x: float32[2, 3]", "x, axis=1")
         .tensor("data")
         .attr("axis", AttrKind::OptionalInt, NONE)
         .attr("dtype", AttrKind::DType, NONE)
@@ -83,6 +84,7 @@ fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
 fn multinomial_from_uniform() -> Op {
     Op::new("multinomial_from_uniform")
         .doc("For each uniform number, the first category whose running sum of probabilities exceeds it.")
+        .example("p: float32[1, 4]; u: float32[2, 1]; i: int64[2, 1]", "p, u, i")
         .tensor("prob")
         .tensor("uniform_sample")
         .tensor("sample_indices")

@@ -18,6 +18,7 @@ fn unique() -> Op {
             "The distinct elements, or slices of an axis, in order of value or of first appearance; where each was \
              first, where each went, and how often it occurs.",
         )
+        .example("x: int64[5]", "x, return_counts=True")
         .tensor("x")
         .operand_or("sorted", OperandKind::Prim, true)
         .operand_or("return_index", OperandKind::Prim, false)
@@ -59,6 +60,7 @@ fn unique_type(cx: &CallContext) -> Inferred {
 fn nonzero() -> Op {
     Op::new("nonzero")
         .doc("The indices of the elements that are not zero: one row a dimension, one column an element.")
+        .example("x: float32[2, 3]", "x")
         .tensor("x")
         .infer(|cx| {
             let x = cx.tensor("x")?;

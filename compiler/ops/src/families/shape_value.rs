@@ -12,16 +12,19 @@ pub fn ops() -> Vec<Op> {
     vec![
         Op::new("shape_of")
             .doc("The shape of a tensor.")
+            .example("x: float32[2, 3]", "x")
             .tensor("expr")
             .infer(infer_shape_of)
             .structural("LowerRuntimeBuiltin"),
         Op::new("shape_to_tensor")
             .doc("A shape's dimensions as a tensor of int64.")
+            .example("", "R.shape([2, 3])")
             .operand("expr", OperandKind::Shape)
             .infer(infer_shape_to_tensor)
             .packed("relax.run.shape_to_tensor"),
         Op::new("tensor_to_shape")
             .doc("A shape of the dimensions that a tensor of integers holds.")
+            .example("x: int64[2]", "x")
             .tensor("expr")
             .infer(infer_tensor_to_shape)
             .packed("vm.builtin.tensor_to_shape"),

@@ -26,6 +26,7 @@ pub use merge::{Order, Sorted};
 fn sort() -> Op {
     Op::new("sort")
         .doc("The elements in order along an axis.")
+        .example("x: float32[2, 5]", "x, axis=-1, descending=True")
         .tensor("x")
         .attr("axis", AttrKind::Int, -1)
         .attr("descending", AttrKind::Bool, false)
@@ -47,6 +48,7 @@ fn sort() -> Op {
 fn argsort() -> Op {
     Op::new("argsort")
         .doc("The positions of the elements in order along an axis.")
+        .example("x: float32[2, 5]", "x, axis=-1")
         .tensor("data")
         .attr("axis", AttrKind::Int, -1)
         .attr("descending", AttrKind::Bool, false)

@@ -16,6 +16,7 @@ pub fn ops() -> Vec<Op> {
 fn select() -> Op {
     Op::new("where")
         .doc("Elements of `x1` where the condition holds, of `x2` elsewhere; all three broadcast.")
+        .example("c: bool[2, 1]; x: float32[2, 3]; y: float32[3]", "c, x, y")
         .tensor("condition")
         .tensor("x1")
         .tensor("x2")
@@ -48,6 +49,7 @@ fn where_type(cx: &CallContext) -> Inferred {
 fn clip() -> Op {
     Op::new("clip")
         .doc("Elements kept between `min` and `max`; NaN stays NaN.")
+        .example("x: float32[2, 3]", "x, 0.25, 0.75")
         .tensor("x")
         .operand("min", OperandKind::Prim)
         .operand("max", OperandKind::Prim)
@@ -90,6 +92,7 @@ fn integer_range(dtype: DType) -> (i64, i64) {
 fn ewise_fma() -> Op {
     Op::new("ewise_fma")
         .doc("`x1 * x2 + x3`, of tensors of one shape.")
+        .example("x: float32[2, 3]; y: float32[2, 3]; z: float32[2, 3]", "x, y, z")
         .tensor("x1")
         .tensor("x2")
         .tensor("x3")
@@ -126,6 +129,7 @@ fn ewise_fma() -> Op {
 fn masked_fill() -> Op {
     Op::new("masked_fill")
         .doc("`x` with `value` where the mask holds: `R.where(mask, R.full_like(x, value), x)`.")
+        .example("x: float32[2, 3]; m: bool[2, 3]", r#"x, m, R.const(0.0, "float32")"#)
         .tensor("x")
         .tensor("mask")
         .tensor("value")

@@ -45,10 +45,11 @@ fn float_functions() -> Vec<Op> {
 fn number_functions() -> Vec<Op> {
     vec![
         number("abs", "The absolute value.", abs),
-        number("bitwise_not", "Every bit inverted; the negation of a bool.", bitwise_not),
+        number("bitwise_not", "Every bit inverted; the negation of a bool.", bitwise_not)
+            .example("x: int32[2, 3]", "x"),
         number("ceil", "The nearest integer that is not less.", |x| rounded(x, "ceil")),
         number("floor", "The nearest integer that is not greater.", |x| rounded(x, "floor")),
-        number("logical_not", "Whether `x` is zero, in the dtype of `x`.", logical_not),
+        number("logical_not", "Whether `x` is zero, in the dtype of `x`.", logical_not).example("x: bool[2, 3]", "x"),
         number("negative", "`0 - x`.", negative),
         number("round", "The nearest integer, halves to the even one.", |x| rounded(x, "nearbyint")),
         number("sign", "-1, 0 or 1, as `x` is negative, zero or positive.", sign),
@@ -79,18 +80,33 @@ fn float(name: &'static str, doc: &'static str, f: Function) -> Op {
         let dtype = x.dtype();
         f(x.cast(accumulator(dtype))).cast(dtype)
     };
-    Op::new(name).doc(doc).tensor("x").infer(float_like).legalize(move |cx| elementwise(cx, wide))
+    Op::new(name)
+        .doc(doc)
+        .example("x: float32[2, 3]", "x")
+        .tensor("x")
+        .infer(float_like)
+        .legalize(move |cx| elementwise(cx, wide))
 }
 
 /// A function defined on any number.
 fn number(name: &'static str, doc: &'static str, f: Function) -> Op {
-    Op::new(name).doc(doc).tensor("x").infer(same_as("x")).legalize(move |cx| elementwise(cx, f))
+    Op::new(name)
+        .doc(doc)
+        .example("x: float32[2, 3]", "x")
+        .tensor("x")
+        .infer(same_as("x"))
+        .legalize(move |cx| elementwise(cx, f))
 }
 
 /// A question about a number.
 fn predicate(name: &'static str, doc: &'static str, f: Function) -> Op {
     let rule = |cx: &CallContext| Ok(TensorType { dtype: Some(DType::BOOL), ..cx.tensor("x")? }.into());
-    Op::new(name).doc(doc).tensor("x").infer(rule).legalize(move |cx| elementwise(cx, f))
+    Op::new(name)
+        .doc(doc)
+        .example("x: float32[2, 3]", "x")
+        .tensor("x")
+        .infer(rule)
+        .legalize(move |cx| elementwise(cx, f))
 }
 
 /// The rule of float functions: a tensor like `x`, which must hold floats.

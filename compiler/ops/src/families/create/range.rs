@@ -21,6 +21,7 @@ pub fn ops() -> Vec<Op> {
 fn arange() -> Op {
     Op::new("arange")
         .doc("Numbers from `start` up to, not including, `end`, `step` apart. With one argument, from zero up to it.")
+        .example("", "0, 10, 2")
         .operand("start", OperandKind::Prim)
         .operand_or("end", OperandKind::Prim, NONE)
         .operand_or("step", OperandKind::Prim, 1)
@@ -91,6 +92,7 @@ fn float_length(bounds: &[PrimExpr; 3]) -> PrimExpr {
 fn hamming_window() -> Op {
     Op::new("hamming_window")
         .doc("The window `alpha - beta * cos(2 * pi * i / n)`, where a periodic one has one more interval.")
+        .example("", r#"8, True, 0.54, 0.46, dtype="float32""#)
         .operand("window_size", OperandKind::Prim)
         .operand("periodic", OperandKind::Prim)
         .operand("alpha", OperandKind::Prim)

@@ -30,7 +30,11 @@ pub fn ops() -> Vec<Op> {
 const PRIMAL: &str = "NCHW";
 
 fn backward(name: &'static str, doc: &'static str) -> Op {
-    let op = Op::new(name).doc(doc).tensor("output_grad").tensor("data");
+    let op = Op::new(name).doc(doc);
+    let op = op
+        .example("g: float32[1, 2, 3, 3]; x: float32[1, 2, 6, 6]", "g, x, pool_size=2, strides=2")
+        .tensor("output_grad")
+        .tensor("data");
     attributes(op, "HW", vec![0; 4], false).infer(infer_backward)
 }
 

@@ -16,6 +16,7 @@ use hammock_ir::{PrimExpr, TensorType, relax::InferError, tir::Stmt};
 pub fn take_backward() -> Op {
     Op::new("grad.take_backward")
         .doc("The gradient of `R.take` with respect to the tensor taken from.")
+        .example("g: float32[2]; x: float32[4]; i: int64[2]", "g, x, i")
         .tensor("output_grad")
         .tensor("x")
         .tensor("indices")

@@ -28,6 +28,7 @@ pub fn ops() -> Vec<Op> {
 fn grid_sample() -> Op {
     Op::new("image.grid_sample")
         .doc("Values of images, or volumes, at places of a grid `(N, 2 or 3, …)` of coordinates from -1 to 1, x first.")
+        .example("x: float32[1, 2, 4, 4]; g: float32[1, 2, 3, 3]", r#"x, g, method="bilinear""#)
         .tensor("data")
         .tensor("grid")
         .attr("method", AttrKind::Str, "bilinear")
@@ -200,6 +201,7 @@ fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
 fn affine_grid() -> Op {
     Op::new("image.affine_grid")
         .doc("The grid of places that affine maps `(N, 2, 3)`, or `(N, 3, 4)` for volumes, send a target's places to.")
+        .example("m: float32[1, 2, 3]", "m, size=(3, 3)")
         .tensor("data")
         .operand("size", OperandKind::Shape)
         .attr("align_corners", AttrKind::Bool, true)

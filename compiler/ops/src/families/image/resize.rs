@@ -37,8 +37,13 @@ const COORDINATES: &[&str] =
 const ROUNDINGS: &[&str] = &["", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"];
 
 fn resize(name: &'static str, spatial: &'static str, rounding: &'static str, doc: &'static str) -> Op {
+    let (params, args) = match spatial.len() {
+        2 => ("x: float32[1, 2, 4, 4]", "x, size=(8, 6)"),
+        _ => ("x: float32[1, 2, 4, 4, 4]", "x, size=(8, 6, 4)"),
+    };
     Op::new(name)
         .doc(doc)
+        .example(params, args)
         .tensor("data")
         .operand("size", OperandKind::Shape)
         .attr("roi", AttrKind::Any, NONE)

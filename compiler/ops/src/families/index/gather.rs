@@ -18,6 +18,7 @@ pub fn ops() -> Vec<Op> {
 fn gather_elements() -> Op {
     Op::new("gather_elements")
         .doc("For each index, the element at that place along an axis and at the index's own place along the others.")
+        .example("x: float32[2, 3]; i: int64[2, 1]", "x, i, axis=1")
         .tensor("data")
         .tensor("indices")
         .attr("axis", AttrKind::Int, 0)
@@ -81,6 +82,7 @@ fn gather_nd() -> Op {
             "For each row of the last axis of `indices`, the part of `data` at that index, after `batch_dims` axes \
              that both share.",
         )
+        .example("x: float32[2, 3]; i: int64[4, 1]", "x, i")
         .tensor("data")
         .tensor("indices")
         .attr("batch_dims", AttrKind::Int, 0)
@@ -149,6 +151,7 @@ fn gather_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 fn index_tensor() -> Op {
     Op::new("index_tensor")
         .doc("`data[i, j, …]` with index tensors that broadcast to one shape, for the leading axes.")
+        .example("x: float32[2, 3]; i: int64[4]", "x, (i,)")
         .tensor("data")
         .operand("indices", OperandKind::Tensors)
         .infer(index_tensor_type)

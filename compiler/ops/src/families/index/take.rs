@@ -19,7 +19,7 @@ pub fn take() -> Op {
         .doc(
             "Slices of an axis, one for each index. Indices outside go to the nearest end (\"clip\"), round (\"wrap\"), \
              or give NaN (\"nan\"); with \"fast\" negative ones count from the end, and there should be none further out.",
-        )
+        ).example("x: float32[4, 3]; i: int64[2]", "x, i, axis=0")
         .tensor("x")
         .operand("indices", OperandKind::Any)
         .attr("axis", AttrKind::OptionalInt, NONE)

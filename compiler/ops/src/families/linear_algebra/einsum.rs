@@ -20,6 +20,7 @@ pub fn einsum() -> Op {
             "Products of elements summed over axes, as the letters of `subscripts` say: `ij,jk->ik` is a matrix \
              product.",
         )
+        .example("x: float32[2, 3]; y: float32[3, 4]", r#"(x, y), subscripts="ij,jk->ik""#)
         .operand("operands", OperandKind::Tensors)
         .required("subscripts", AttrKind::Str)
         .infer(einsum_type)

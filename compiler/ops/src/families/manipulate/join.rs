@@ -59,6 +59,7 @@ fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) ->
 fn concat() -> Op {
     Op::new("concat")
         .doc("Tensors one after the other along an axis; without an axis, vectors.")
+        .example("x: float32[2, 3]; y: float32[2, 1]", "(x, y), axis=1")
         .operand("tensors", OperandKind::Tensors)
         .attr("axis", AttrKind::OptionalInt, 0)
         .infer(concat_type)
@@ -124,6 +125,7 @@ fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
 fn stack() -> Op {
     Op::new("stack")
         .doc("Tensors of one shape along a new axis.")
+        .example("x: float32[2, 3]; y: float32[2, 3]", "(x, y), axis=0")
         .operand("tensors", OperandKind::Tensors)
         .attr("axis", AttrKind::OptionalInt, 0)
         .infer(|cx| {
@@ -172,6 +174,7 @@ const MOST_PARTS: i64 = 1 << 16;
 fn split() -> Op {
     Op::new("split")
         .doc("A tensor cut along an axis: into a number of sections (the last may be shorter), or at indices.")
+        .example("x: float32[2, 6]", "x, 3, axis=1")
         .tensor("x")
         .required("indices_or_sections", AttrKind::Any)
         .attr("axis", AttrKind::Int, 0)

@@ -20,6 +20,7 @@ use hammock_ir::{
 pub fn layout_transform() -> Op {
     Op::new("layout_transform")
         .doc("Each element at the index that a map gives, in a shape just large enough; `pad_value` where none lands.")
+        .example("x: float32[4, 6]", "x, index_map=lambda i, j: (j, i)")
         .tensor("x")
         .required("index_map", AttrKind::IndexMap)
         .attr("pad_value", AttrKind::Any, NONE)

@@ -25,6 +25,7 @@ fn reshape() -> Op {
             "The same elements in row-major order under another shape. As written, one size may be -1 (whatever is \
              left) and 0 keeps a size of `x`.",
         )
+        .example("x: float32[2, 6]", "x, (3, -1)")
         .tensor("x")
         .operand("shape", OperandKind::Shape)
         .resolve(resolve_reshape)
@@ -35,6 +36,7 @@ fn reshape() -> Op {
 fn flatten_op() -> Op {
     Op::new("flatten")
         .doc("All elements in row-major order, in one dimension.")
+        .example("x: float32[2, 3]", "x")
         .tensor("x")
         .infer(|cx| {
             let x = cx.tensor("x")?;

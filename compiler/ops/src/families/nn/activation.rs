@@ -41,14 +41,19 @@ pub fn ops() -> Vec<Op> {
 type Function = fn(&CallContext) -> Result<Box<dyn FnOnce(PrimExpr) -> PrimExpr>, InferError>;
 
 fn elementwise(name: &'static str, doc: &'static str, function: Function) -> Op {
-    Op::new(name).doc(doc).tensor("data").infer(|cx| Ok(float_tensor(cx, "data")?.into())).legalize(move |cx| {
-        let f = function(cx)?;
-        let mut b = Builder::new(cx, cx.op.name.trim_start_matches("nn."))?;
-        let x = b.input("data")?;
-        let out = b.output("compute")?;
-        b.compute(&out, |i| f(x.at(i).cast(accumulator(x.dtype()))).cast(out.dtype));
-        Ok(b.finish())
-    })
+    Op::new(name)
+        .doc(doc)
+        .example("x: float32[2, 3]", "x")
+        .tensor("data")
+        .infer(|cx| Ok(float_tensor(cx, "data")?.into()))
+        .legalize(move |cx| {
+            let f = function(cx)?;
+            let mut b = Builder::new(cx, cx.op.name.trim_start_matches("nn."))?;
+            let x = b.input("data")?;
+            let out = b.output("compute")?;
+            b.compute(&out, |i| f(x.at(i).cast(accumulator(x.dtype()))).cast(out.dtype));
+            Ok(b.finish())
+        })
 }
 
 /// The type of an operand that must hold floats.
@@ -106,6 +111,7 @@ fn leaky(x: PrimExpr, slope: PrimExpr) -> PrimExpr {
 fn prelu() -> Op {
     Op::new("nn.prelu")
         .doc("`x` above zero, `alpha * x` below, with an `alpha` for each place along `axis`, or one for all.")
+        .example("x: float32[2, 3]; a: float32[3]", "x, a, axis=1")
         .tensor("data")
         .tensor("alpha")
         .attr("axis", AttrKind::Int, 1i64)
@@ -157,6 +163,7 @@ fn dropout() -> Op {
         .doc(
             "The tensor itself and a mask of ones: programs here are compiled for inference, where nothing is dropped.",
         )
+        .example("x: float32[2, 3]", "x, rate=0.5")
         .tensor("data")
         .attr("rate", AttrKind::Float, 0.5)
         .infer(|cx| {

@@ -8,6 +8,7 @@ use super::{
     conv::expect_layout,
     layout::Layout,
     pool::{layouts, like, sum_dtype},
+    window::example_data,
     window::{default_to, rewrite},
 };
 use crate::{
@@ -32,6 +33,7 @@ fn adaptive(name: &'static str, spatial: &'static str, doc: &'static str) -> Op 
     let rank = spatial.len();
     Op::new(name)
         .doc(doc)
+        .example(example_data(rank), "x, output_size=2")
         .tensor("data")
         .attr("output_size", AttrKind::OptionalInts, NONE)
         .attr("layout", AttrKind::Str, format!("NC{spatial}").as_str())

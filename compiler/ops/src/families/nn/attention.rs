@@ -32,7 +32,11 @@ pub fn ops() -> Vec<Op> {
 }
 
 fn attention(name: &'static str, doc: &'static str) -> Op {
-    let op = Op::new(name).doc(doc).tensor("query").tensor("key").tensor("value").operand_or(
+    let (params, args) = match name {
+        "nn.attention" => ("q: float32[1, 5, 2, 4]", "q, q, q, causal_mask=\"TopLeft\""),
+        _ => ("q: float32[1, 5, 2, 4]; b: float32[1, 2, 5, 5]", "q, q, q, b"),
+    };
+    let op = Op::new(name).doc(doc).example(params, args).tensor("query").tensor("key").tensor("value").operand_or(
         "bias",
         OperandKind::OptionalTensor,
         NONE,

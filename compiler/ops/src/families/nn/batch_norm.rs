@@ -20,6 +20,7 @@ fn batch_norm() -> Op {
             "Normalizes each place along `axis`; gives the result and the running mean and variance, updated in \
              training.",
         )
+        .example("x: float32[2, 3, 4, 4]; p: float32[3]", "x, p, p, p, p, axis=1, training=False")
         .tensor("data")
         .tensor("gamma")
         .tensor("beta")

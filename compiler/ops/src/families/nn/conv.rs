@@ -10,7 +10,7 @@
 
 use super::{
     layout::Layout,
-    window::{Window, complete, default_to},
+    window::{Window, complete, default_to, example_convolution},
 };
 use crate::{
     context::CallContext,
@@ -40,7 +40,8 @@ fn conv(name: &'static str, spatial: &'static str, doc: &'static str) -> Op {
 /// Operands and attributes of a convolution, plain or transposed; `channels` are the kernel's primal axes.
 pub fn signature(name: &'static str, doc: &'static str, spatial: &'static str, channels: &str, transposed: bool) -> Op {
     let rank = spatial.len();
-    let mut op = Op::new(name).doc(doc).tensor("data").tensor("weight");
+    let op = Op::new(name).doc(doc).example(example_convolution(rank), "x, w, padding=1");
+    let mut op = op.tensor("data").tensor("weight");
     op = op.attr("strides", AttrKind::Ints, vec![1i64; rank]).attr("padding", AttrKind::Ints, vec![0i64; rank]);
     if transposed {
         op = op.attr("output_padding", AttrKind::Ints, vec![0i64; rank]);

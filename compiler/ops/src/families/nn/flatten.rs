@@ -5,15 +5,22 @@ use hammock_ir::{TensorShape, TensorType, relax::Operand};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
-    vec![Op::new("nn.batch_flatten").doc("All dimensions but the first as one.").tensor("data").infer(infer).decompose(
-        |cx, emit| {
-            let ty = infer(cx)?;
-            match ty.as_tensor().and_then(TensorType::dims) {
-                Some(dims) => emit.op("reshape", vec![cx.operand("data")?.clone(), Operand::Shape(dims.to_vec())], []),
-                None => Err(cx.error_at("data", "cannot be compiled while the shape of `data` is not known")),
-            }
-        },
-    )]
+    vec![
+        Op::new("nn.batch_flatten")
+            .doc("All dimensions but the first as one.")
+            .example("x: float32[2, 3, 4]", "x")
+            .tensor("data")
+            .infer(infer)
+            .decompose(|cx, emit| {
+                let ty = infer(cx)?;
+                match ty.as_tensor().and_then(TensorType::dims) {
+                    Some(dims) => {
+                        emit.op("reshape", vec![cx.operand("data")?.clone(), Operand::Shape(dims.to_vec())], [])
+                    }
+                    None => Err(cx.error_at("data", "cannot be compiled while the shape of `data` is not known")),
+                }
+            }),
+    ]
 }
 
 fn infer(cx: &CallContext) -> Inferred {

@@ -26,6 +26,7 @@ fn scaled(op: Op) -> Op {
 fn layer_norm() -> Op {
     let op = Op::new("nn.layer_norm")
         .doc("Normalizes over `axes`; `gamma` and `beta` have the sizes of those axes.")
+        .example("x: float32[2, 3]; g: float32[3]; b: float32[3]", "x, g, b, axes=[-1]")
         .tensor("data")
         .tensor("gamma")
         .tensor("beta")
@@ -42,6 +43,7 @@ fn layer_norm() -> Op {
 fn rms_norm() -> Op {
     Op::new("nn.rms_norm")
         .doc("Divides by the root of the mean square over `axes`, then scales by `weight`.")
+        .example("x: float32[2, 3]; w: float32[3]", "x, w, axes=[-1]")
         .tensor("data")
         .tensor("weight")
         .attr("axes", AttrKind::Ints, vec![-1i64])
@@ -124,6 +126,7 @@ pub fn expect_param(
 fn group_norm() -> Op {
     let op = Op::new("nn.group_norm")
         .doc("Normalizes over `axes` and the channels of a group; `gamma` and `beta` have one value a channel.")
+        .example("x: float32[2, 4, 3]; g: float32[4]; b: float32[4]", "x, g, b, num_groups=2, channel_axis=1, axes=[2]")
         .tensor("data")
         .tensor("gamma")
         .tensor("beta")
@@ -197,6 +200,7 @@ fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
 fn instance_norm() -> Op {
     let op = Op::new("nn.instance_norm")
         .doc("Normalizes over `axes`; `gamma` and `beta` have one value a channel.")
+        .example("x: float32[2, 4, 3]; g: float32[4]; b: float32[4]", "x, g, b, channel_axis=1, axes=[2]")
         .tensor("data")
         .tensor("gamma")
         .tensor("beta")

@@ -7,7 +7,7 @@
 use super::{
     conv::{expect_layout, layout},
     layout::Layout,
-    window::{Window, complete, default_to, steps},
+    window::{Window, complete, default_to, example_data, steps},
 };
 use crate::{
     context::CallContext,
@@ -40,7 +40,8 @@ pub fn ops() -> Vec<Op> {
 
 fn pool(name: &'static str, spatial: &'static str, pooling: Pooling, count_pad: bool, doc: &'static str) -> Op {
     let sides = if spatial.len() == 1 { 2 } else { spatial.len() };
-    attributes(Op::new(name).doc(doc).tensor("data"), spatial, vec![0; sides], count_pad)
+    let op = Op::new(name).doc(doc).example(example_data(spatial.len()), "x, pool_size=2, strides=2");
+    attributes(op.tensor("data"), spatial, vec![0; sides], count_pad)
         .infer(move |cx| Ok(infer(cx, spatial, "data")?.into()))
         .legalize(move |cx| legalize(cx, spatial, pooling))
 }

@@ -18,7 +18,12 @@ pub fn ops() -> Vec<Op> {
 }
 
 fn along_axis(name: &'static str, doc: &'static str) -> Op {
-    Op::new(name).doc(doc).tensor("data").attr("axis", AttrKind::Int, -1i64).infer(infer)
+    Op::new(name)
+        .doc(doc)
+        .example("x: float32[2, 3]", "x, axis=-1")
+        .tensor("data")
+        .attr("axis", AttrKind::Int, -1i64)
+        .infer(infer)
 }
 
 fn infer(cx: &CallContext) -> Inferred {

@@ -78,6 +78,24 @@ impl Window {
     }
 }
 
+/// The parameters of an example on data of that many spatial axes.
+pub fn example_data(rank: usize) -> &'static str {
+    match rank {
+        1 => "x: float32[1, 2, 6]",
+        2 => "x: float32[1, 2, 6, 6]",
+        _ => "x: float32[1, 2, 6, 6, 6]",
+    }
+}
+
+/// The same, with a kernel.
+pub fn example_convolution(rank: usize) -> &'static str {
+    match rank {
+        1 => "x: float32[1, 2, 6]; w: float32[2, 2, 3]",
+        2 => "x: float32[1, 2, 6, 6]; w: float32[2, 2, 3, 3]",
+        _ => "x: float32[1, 2, 6, 6, 6]; w: float32[2, 2, 3, 3, 3]",
+    }
+}
+
 /// One positive number a spatial axis.
 ///
 /// # Errors

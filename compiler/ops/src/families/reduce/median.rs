@@ -21,6 +21,7 @@ pub fn median() -> Op {
             "The middle element in order, the lower of two: along an axis with its position, or of all elements \
              without.",
         )
+        .example("x: float32[2, 5]", "x, axis=[1]")
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
         .attr("keepdims", AttrKind::Bool, false)

@@ -23,6 +23,7 @@ pub fn scatter_elements() -> Op {
             "`data` with each update put at the place its index names along an axis, and at its own place along the \
              others.",
         )
+        .example("x: float32[4, 3]; i: int64[1, 3]; u: float32[1, 3]", "x, i, u, axis=0")
         .tensor("data")
         .tensor("indices")
         .tensor("updates")

@@ -20,6 +20,7 @@ use hammock_ir::{
 pub fn scatter_nd() -> Op {
     Op::new("scatter_nd")
         .doc("`data` with each update put at the index that a row of the last axis of `indices` names.")
+        .example("x: float32[4, 3]; i: int64[1, 1]; u: float32[1, 3]", r#"x, i, u, reduction="add""#)
         .tensor("data")
         .tensor("indices")
         .tensor("updates")

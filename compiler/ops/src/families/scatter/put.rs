@@ -19,6 +19,7 @@ use hammock_ir::{
 pub fn index_put() -> Op {
     Op::new("index_put")
         .doc("`data` with `data[i, j, …] = values`, or with the values added; indices and values broadcast.")
+        .example("x: float32[4]; i: int64[1]; v: float32[1]", "x, (i,), v, accumulate=True")
         .tensor("data")
         .operand("indices", OperandKind::Tensors)
         .tensor("values")

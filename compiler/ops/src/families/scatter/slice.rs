@@ -14,6 +14,7 @@ use hammock_ir::{PrimExpr, relax::InferError};
 pub fn slice_scatter() -> Op {
     Op::new("slice_scatter")
         .doc("`input_tensor` with `src` in the place of every `step`th element of an axis from `start` up to `end`.")
+        .example("x: float32[5, 3]; s: float32[2, 3]", "x, s, 1, 5, 2, axis=0")
         .tensor("input_tensor")
         .tensor("src")
         .operand("start", OperandKind::Prim)

@@ -21,6 +21,7 @@ pub fn bucketize() -> Op {
             "For each element, how many of the ascending boundaries lie before it: those less, or with `right` \
              those not greater.",
         )
+        .example("x: float32[2, 3]; b: float32[4]", "x, b")
         .tensor("input_tensor")
         .tensor("boundaries")
         .attr("out_int32", AttrKind::Bool, false)

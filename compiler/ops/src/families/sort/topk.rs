@@ -28,6 +28,7 @@ pub fn topk() -> Op {
             "The `k` largest elements along an axis in order, with their positions; all of them when `k` is less \
              than 1.",
         )
+        .example("x: float32[2, 5]", "x, k=2")
         .tensor("data")
         .attr("k", AttrKind::Int, 1)
         .attr("axis", AttrKind::Int, -1)

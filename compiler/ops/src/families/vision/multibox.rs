@@ -16,6 +16,7 @@ pub fn ops() -> Vec<Op> {
     vec![
         Op::new("vision.multibox_transform_loc")
             .doc("Boxes `(N, anchors, [ymin, xmin, ymax, xmax])` and scores `(N, classes, anchors)` from predictions.")
+            .example("c: float32[1, 2, 3]; l: float32[1, 12]; a: float32[1, 3, 4]", "c, l, a")
             .tensor("cls_pred")
             .tensor("loc_pred")
             .tensor("anchor")

@@ -25,6 +25,7 @@ fn get_valid_counts() -> Op {
         .doc(
             "The boxes whose score is above a threshold, moved to the front: their number, the boxes, where they were.",
         )
+        .example("x: float32[1, 4, 6]", "x, score_threshold=0.5")
         .tensor("data")
         .attr("score_threshold", AttrKind::Float, 0.0)
         .attr("id_index", AttrKind::Int, 0i64)
@@ -110,6 +111,7 @@ fn legalize_valid_counts(cx: &CallContext) -> Result<Legalized, InferError> {
 fn non_max_suppression() -> Op {
     Op::new("vision.non_max_suppression")
         .doc("Drops boxes that overlap a better one of their class by `iou_threshold` or more.")
+        .example("x: float32[1, 4, 6]; n: int32[1]; i: int32[1, 4]", "x, n, i, iou_threshold=0.5")
         .tensor("data")
         .tensor("valid_count")
         .tensor("indices")
@@ -171,6 +173,10 @@ fn infer_suppression(cx: &CallContext) -> Inferred {
 fn all_class_non_max_suppression() -> Op {
     Op::new("vision.all_class_non_max_suppression")
         .doc("Suppression for each class of scores `(N, classes, boxes)` apart, in ONNX's or TensorFlow's form.")
+        .example(
+            "b: float32[1, 4, 4]; s: float32[1, 2, 4]",
+            r#"b, s, R.const(2, "int64"), R.const(0.5, "float32"), R.const(0.1, "float32")"#,
+        )
         .tensor("boxes")
         .tensor("scores")
         .tensor("max_output_boxes_per_class")

@@ -49,6 +49,7 @@ fn roi_pool() -> Op {
 fn signature(name: &'static str, doc: &'static str) -> Op {
     Op::new(name)
         .doc(doc)
+        .example("x: float32[1, 2, 8, 8]; r: float32[2, 5]", "x, r, pooled_size=(2, 2), spatial_scale=1.0")
         .tensor("data")
         .tensor("rois")
         .required("pooled_size", AttrKind::Ints)
