@@ -5,7 +5,7 @@ mod einsum;
 use crate::{
     context::CallContext,
     dims,
-    legalize::{Builder, Combine, Input, Legalized, accumulator},
+    legalize::{Builder, Combine, Input, Legalized, accumulator, broadcast_indices},
     op::{AttrKind, NONE, Op, OperandKind},
     rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice, expect_ndim},
     text::shape_text,
@@ -86,12 +86,12 @@ fn lengths((a, b): (&str, &str), b_rank: usize) -> String {
 fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "matmul")?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
-    let out = b.output("matmul")?;
+    let out = b.product_output("matmul", ["x1", "x2"])?;
     let depth = x.shape()[x.ndim() - 1].clone();
     let other = y.shape()[y.ndim().saturating_sub(2)].clone();
     b.require_equal(&depth, &other, &lengths(("x1", "x2"), y.ndim()));
     b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
-        let (left, right) = matmul_indices(&x, &y, i, &k[0]);
+        let (left, right) = matmul_indices(&x, &y, (i, &out.shape), &k[0]);
         let wide = accumulator(out.dtype);
         let product = |v: PrimExpr| v.cast(wide);
         product(x.at(&left)) * product(y.at(&right))
@@ -99,16 +99,19 @@ fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Indices of both operands for an index of the product and a position on the common axis.
-fn matmul_indices(x: &Input, y: &Input, i: &[PrimExpr], k: &PrimExpr) -> (Vec<PrimExpr>, Vec<PrimExpr>) {
+/// Indices of both operands for an index of the product, whose shape is given, and a position on the common axis.
+fn matmul_indices(
+    x: &Input,
+    y: &Input,
+    (i, shape): (&[PrimExpr], &[PrimExpr]),
+    k: &PrimExpr,
+) -> (Vec<PrimExpr>, Vec<PrimExpr>) {
     let rows = usize::from(x.ndim() > 1);
     let columns = usize::from(y.ndim() > 1);
     let batch = &i[..i.len() - rows - columns];
     let own = |input: &Input| {
-        let dims = &input.shape()[..input.ndim().saturating_sub(2)];
-        let from = batch.len() - dims.len();
-        let at = |(d, i): (&PrimExpr, &PrimExpr)| if dims::is(d, 1) { PrimExpr::int64(0) } else { i.clone() };
-        dims.iter().zip(&batch[from..]).map(at).collect::<Vec<_>>()
+        let own = &input.shape()[..input.ndim().saturating_sub(2)];
+        broadcast_indices(own, &batch[batch.len() - own.len()..], &shape[batch.len() - own.len()..])
     };
     let mut left = own(x);
     left.extend_from_slice(&i[batch.len()..batch.len() + rows]);

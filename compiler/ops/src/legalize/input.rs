@@ -55,19 +55,23 @@ impl Input {
     /// when the result's is not.
     pub fn broadcast_to(&self, indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
         let skip = indices.len() - self.ndim();
-        let axes = self.shape().iter().zip(&indices[skip..]).zip(&shape[skip..]);
-        let at = |((own, i), out): ((&PrimExpr, &PrimExpr), &PrimExpr)| match dims::equal(own, out) {
-            _ if dims::is(own, 1) => PrimExpr::int64(0),
-            Some(true) => i.clone(),
-            _ => own.clone().eq(1i64).select(0i64.into(), i.clone()),
-        };
-        self.at(&axes.map(at).collect::<Vec<_>>())
+        self.at(&broadcast_indices(self.shape(), &indices[skip..], &shape[skip..]))
     }
 
     /// The element at these indices as an int64, for use as an index.
     pub fn index_at(&self, indices: &[PrimExpr]) -> PrimExpr {
         self.at(indices).cast(DType::INT64)
     }
+}
+
+/// The indices into axes of sizes `own` for those of a result of sizes `shape` that they broadcast to.
+pub fn broadcast_indices(own: &[PrimExpr], indices: &[PrimExpr], shape: &[PrimExpr]) -> Vec<PrimExpr> {
+    let at = |((own, i), out): ((&PrimExpr, &PrimExpr), &PrimExpr)| match dims::equal(own, out) {
+        _ if dims::is(own, 1) => PrimExpr::int64(0),
+        Some(true) => i.clone(),
+        _ => own.clone().eq(1i64).select(0i64.into(), i.clone()),
+    };
+    own.iter().zip(indices).zip(shape).map(at).collect()
 }
 
 /// The value of a constant without dimensions, as an expression; `None` for other tensors and for element types that

@@ -32,7 +32,7 @@ mod write_out;
 
 pub use builder::Builder;
 pub use combine::{Combine, highest, largest_float, lowest};
-pub use input::{Input, scalar_constant};
+pub use input::{Input, broadcast_indices, scalar_constant};
 pub use stage::{ReduceAxis, accumulator};
 pub use write_out::{is_written_out, write_out};
 

@@ -17,10 +17,37 @@ impl Builder<'_> {
     /// # Errors
     /// When the shape or dtype of an operand is not known.
     pub fn broadcast_output(&mut self, name: &str, params: &[&str]) -> Result<Buffer, InferError> {
-        let Type::Tensor(ty) = &self.out_ty else { return self.output(name) };
-        if ty.dims().is_none() {
+        self.output_or(name, |b| b.forced_broadcast(params))
+    }
+
+    /// The buffer of a product of matrices, or vectors, whose leading axes broadcast, as in
+    /// [`Builder::broadcast_output`].
+    ///
+    /// # Errors
+    /// When the shape or dtype of an operand is not known.
+    pub fn product_output(&mut self, name: &str, params: [&str; 2]) -> Result<Buffer, InferError> {
+        self.output_or(name, |b| {
+            let [x, y] = params.map(|param| b.cx.tensor(param));
+            let (x, y) = (x?, y?);
+            let (x, y) = (x.dims().ok_or_else(|| b.unknown(params[0]))?, y.dims().ok_or_else(|| b.unknown(params[1]))?);
+            let (outer_x, own_x) = x.split_at(x.len().saturating_sub(2));
+            let (outer_y, own_y) = y.split_at(y.len().saturating_sub(2));
+            let outer = b.forced_pair(outer_x, outer_y, params[1]);
+            Ok([&outer, &own_x[..own_x.len() - 1], &own_y[1..]].concat())
+        })
+    }
+
+    /// The buffer of the call's result, of the shape that `force` finds where types leave it open.
+    fn output_or(
+        &mut self,
+        name: &str,
+        force: impl FnOnce(&mut Self) -> Result<Vec<PrimExpr>, InferError>,
+    ) -> Result<Buffer, InferError> {
+        if let Type::Tensor(ty) = &self.out_ty
+            && ty.dims().is_none()
+        {
             let ty = ty.clone();
-            let shape = self.forced_broadcast(params)?;
+            let shape = force(self)?;
             self.out_ty = TensorType { shape: TensorShape::Known(shape.into()), ..ty }.into();
         }
         self.output(name)

@@ -87,3 +87,15 @@ fn einsum_contracts_transposes_and_takes_diagonals() {
         indices(&[2, 3]).iter().map(|p| view(&v).at(&p[..1]) * view(&x).at(p) * view(&y).at(&[p[1], i[0]])).sum()
     });
 }
+
+#[test]
+fn batches_of_symbolic_sizes_broadcast() {
+    let (x, y) = (noise(&[1, 4, 2, 3], 1), noise(&[5, 1, 3, 2], 2));
+    let product = run1("matmul", &[(&x).into(), (&y).into()], &[]);
+    assert_close(&product, &[5, 4, 2, 2], 1e-6, |i| {
+        (0..3).map(|k| view(&x).at(&[0, i[1], i[2], k]) * view(&y).at(&[i[0], 0, k, i[3]])).sum()
+    });
+    let z = noise(&[2, 1, 3, 2], 3);
+    let message = crate::run::stops("matmul", &[noise(&[3, 1, 2, 3], 4).into(), z.into()], &[]);
+    assert!(message.contains("does not broadcast"), "{message}");
+}

@@ -150,3 +150,16 @@ fn sampling_by_running_sums() {
     assert_eq!(result.shape(), [5, 1]);
     assert_eq!(elements(&result), [0., 1., 2., 2., 2.]);
 }
+
+/// Formats without an infinity start from their finite bounds.
+#[test]
+fn extremes_of_floats_of_eight_bits() {
+    for dtype in [DType::FLOAT8_E4M3FN, DType::FLOAT8_E5M2] {
+        let x =
+            run1("astype", &[tensor(&[2, 3], &[-3f32, -1., -2., -8., -4., -16.]).into()], &[("dtype", dtype.into())]);
+        assert_eq!(elements(&run1("argmax", &[(&x).into()], &[("axis", 1i64.into())])), [1., 1.]);
+        assert_eq!(elements(&run1("argmin", &[(&x).into()], &[("axis", 1i64.into())])), [0., 2.]);
+        let largest = run1("max", &[(&x).into()], &[("axis", vec![1i64].into())]);
+        assert_eq!(elements(&run1("astype", &[largest.into()], &[("dtype", DType::FLOAT32.into())])), [-1., -4.]);
+    }
+}
