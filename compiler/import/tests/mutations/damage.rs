@@ -13,11 +13,11 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// All modules of the repository: examples, file-tests, mistakes.
+    /// All modules of the repository: examples, file-tests, older spellings, mistakes.
     pub fn load() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut files = Vec::new();
-        for folder in ["ir-examples", "tests/filetests", "tests/bad", "compiler/syntax/tests/examples"] {
+        for folder in ["ir-examples", "tests", "compiler/syntax/tests/examples"] {
             collect(&root.join(folder), &mut files);
         }
         files.sort();

@@ -129,10 +129,19 @@ impl TirEval<'_, '_> {
     /// Sizes or strides; those in quotes may name new variables.
     fn sizes(&mut self, arg: &Arg, quoted: DType) -> Read<Vec<PrimExpr>> {
         if arg.value.elements().is_none() {
-            return Ok(vec![self.quoted(arg, quoted)?]);
+            return Ok(vec![self.size(arg, quoted)?]);
         }
         let items = self.elements(arg)?;
-        items.into_iter().map(|value| self.quoted(&Arg { value, span: arg.span }, quoted)).collect()
+        items.into_iter().map(|value| self.size(&Arg { value, span: arg.span }, quoted)).collect()
+    }
+
+    fn size(&mut self, arg: &Arg, quoted: DType) -> Read<PrimExpr> {
+        let size = self.quoted(arg, quoted)?;
+        if size.dtype().is_integer() && size.dtype().is_scalar() {
+            return Ok(size);
+        }
+        let message = format!("a dimension is an integer, not a {}", size.dtype());
+        Err(self.cx.error(codes::BAD_TYPE, arg.span, message, ""))
     }
 
     /// An element offset: an expression, a new variable in quotes, or `T.int32()` for one without a name.
