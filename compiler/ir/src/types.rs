@@ -169,6 +169,17 @@ impl Type {
         }
     }
 
+    /// How many types it is made of, itself included.
+    pub fn size(&self) -> usize {
+        match self {
+            Type::Tuple(members) => 1 + members.iter().map(Type::size).sum::<usize>(),
+            Type::Callable(callable) => {
+                1 + callable.ret.size() + callable.params.iter().flatten().map(Type::size).sum::<usize>()
+            }
+            _ => 1,
+        }
+    }
+
     /// The member types, when it is a tuple.
     pub fn as_tuple(&self) -> Option<&[Type]> {
         match self {

@@ -33,7 +33,9 @@ impl CallContext<'_> {
     /// # Errors
     /// When operands or attributes break the operator's rule.
     pub fn result_ty(&self) -> Result<Type, InferError> {
-        Ok((self.op.infer)(self)?.map_exprs(&mut dims::simplify))
+        let ty = (self.op.infer)(self)?;
+        // What the text says about its results stays as it is written.
+        Ok(if self.call.ty_args.is_empty() { ty.map_exprs(&mut dims::simplify) } else { ty })
     }
 
     /// An error about the call as a whole: "`R.sum`: …".

@@ -16,6 +16,9 @@ use hammock_runtime::Device;
 use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
+/// How many types the variables of a function may be made of, together: 300 MB.
+const MAX_TYPE_PARTS: usize = 4_000_000;
+
 impl RelaxEval<'_, '_> {
     /// `name = value`, `name: ty = value`
     pub(super) fn bind(&mut self, name: &str, ty: Option<Type>, value: Arg, span: Span) -> Read<()> {
@@ -84,10 +87,21 @@ impl RelaxEval<'_, '_> {
             Some(ty) => ty,
             None => self.infer(&pending)?,
         };
+        self.count_types(&ty, span)?;
         let dataflow = self.dialect.dataflow;
         let var = self.dialect.function.new_var(name, ty, dataflow, span);
         self.push(Binding { var, value: pending.value, span });
         Ok(var)
+    }
+
+    /// Refuses types that grow without bound, as in `b = (a, a)`, `c = (b, b)`, and so on.
+    fn count_types(&mut self, ty: &Type, span: Span) -> Read<()> {
+        self.dialect.type_parts += ty.size();
+        if self.dialect.type_parts <= MAX_TYPE_PARTS {
+            return Ok(());
+        }
+        let message = format!("the types of the function's variables have more than {MAX_TYPE_PARTS} parts");
+        Err(self.cx.error(codes::BAD_TYPE, span, message, "tuples of tuples double in size with every step"))
     }
 
     /// Adds a binding to the open block, or to a new one.

@@ -45,6 +45,8 @@ pub(crate) struct Relax {
     branch: bool,
     /// What the function being read returns, once that is known.
     result: Option<Operand>,
+    /// How many types the variables so far are made of.
+    type_parts: usize,
     /// Attributes of the function being read.
     attrs: Attrs,
     /// Numbers of the next fresh names, outside of dataflow blocks and in them.
@@ -71,6 +73,7 @@ impl Relax {
             outputs: Vec::new(),
             branch: false,
             result: None,
+            type_parts: 0,
             attrs: Attrs::new(),
             fresh: [0, 0],
         }
