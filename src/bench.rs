@@ -23,7 +23,7 @@ impl Bench {
     pub fn run(self) -> Result<(), Failure> {
         let least = self.bench.least().map_err(input_failure)?;
         let session = self.program.open()?;
-        let weights = self.program.call.weights().map_err(input_failure)?;
+        let weights = self.program.weights()?;
         let spec = self.program.call.spec(weights.as_ref());
         crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?);
         Ok(())

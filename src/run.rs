@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Args;
 use hammock_compiler::{Emit, Failure, Options};
-use hammock_runtime::tools::{CallFlags, InputError, OutputFlags, Session, ToolError};
+use hammock_runtime::tools::{CallFlags, InputError, OutputFlags, Session, ToolError, Weights};
 use hammock_syntax::codes;
 use std::path::Path;
 
@@ -42,6 +42,14 @@ pub struct Program {
 }
 
 impl Program {
+    /// The tensors that `--params` gives to parameters of their names: none when it only stands in zeros for constants.
+    pub fn weights(&self) -> Result<Option<Weights>, Failure> {
+        match &self.call.params {
+            Some(path) if path.as_os_str() == "zeros" => Ok(None),
+            _ => self.call.weights().map_err(input_failure),
+        }
+    }
+
     /// Opens the executable, or compiles the text in memory.
     pub fn open(&self) -> Result<Session, Failure> {
         let threads = self.call.thread_count();
@@ -69,7 +77,7 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         let session = self.program.open()?;
-        let weights = self.program.call.weights().map_err(input_failure)?;
+        let weights = self.program.weights()?;
         let spec = self.program.call.spec(weights.as_ref());
         crate::print(&session.run(&spec, self.output.path()).map_err(tool_failure)?);
         Ok(())

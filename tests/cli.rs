@@ -258,3 +258,28 @@ fn tables_are_printed() {
     }
     assert!(refusal(&["ops", "nn.rleu"]).contains("there is no operator"));
 }
+
+#[test]
+fn modules_are_compared_up_to_names() {
+    let same = hammock(&["opt", "ir-examples/control_flow.py", "--same-as", "tests/spellings/0.13/control_flow.py"]);
+    assert_eq!(stdout(&same), "");
+    let (a, b) = ("ir-examples/language/01_module.py", "ir-examples/language/03_dataflow.py");
+    snapshot("modules_differ", &refusal(&["opt", a, "--same-as", b]));
+}
+
+#[test]
+fn constants_go_to_a_file_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (weights, text) = (folder.path().join("w.safetensors"), folder.path().join("model.py"));
+    let (weights, text) = (weights.to_str().unwrap(), text.to_str().unwrap());
+    let model = "ir-examples/language/12_constants.py";
+    let without = stdout(&hammock(&["opt", model, "--params-out", weights]));
+    assert!(without.contains("metadata[\"ir.GenericConst\"][0]") && !without.contains("load_json"), "{without}");
+    std::fs::write(text, without).unwrap();
+    assert_eq!(stdout(&hammock(&["opt", text, "--params", weights, "--same-as", model])), "");
+    let expected = "float32[2, 2]\n[[2.0 4.0]\n [6.0 8.0]]\n";
+    assert_eq!(stdout(&hammock(&["run", text, "--params", weights])), expected);
+    snapshot("constants_left_out", &refusal(&["run", text]));
+    assert_eq!(stdout(&hammock(&["run", text, "--params", "zeros"])), "float32[2, 2]\n[[0.0 0.0]\n [0.0 0.0]]\n");
+    snapshot("not_writable", &refusal(&["opt", model, "--params-out", "/no/such/folder/w.safetensors"]));
+}
