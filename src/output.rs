@@ -2,7 +2,12 @@
 
 use hammock_compiler::Failure;
 use hammock_syntax::codes;
-use std::{fs::Permissions, io::Error, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs::Permissions,
+    io::{Error, ErrorKind},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
 
 /// Makes a file: `fill` writes it under a temporary name, which it loses when all is written. `mode` is its Unix mode.
 pub fn write_whole(path: &Path, mode: u32, fill: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
@@ -16,5 +21,10 @@ pub fn write_whole(path: &Path, mode: u32, fill: impl FnOnce(&Path) -> Result<()
 
 /// The failure to write a file.
 pub fn cannot(path: &Path, error: &Error) -> Failure {
-    Failure::new(codes::UNWRITABLE_FILE, format!("cannot write {}: {error}", path.display()))
+    let reason = match error.kind() {
+        ErrorKind::NotFound => "there is no such folder".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(codes::UNWRITABLE_FILE, format!("cannot write {}: {reason}", path.display()))
 }
