@@ -5,6 +5,7 @@ use crate::memory::Buffer;
 use crate::parallel::{Body, hammock_parallel_for};
 use crate::registry;
 use crate::value::{Any, index};
+use crate::vm::{Builtin, builtins};
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -96,7 +97,8 @@ pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
     });
 }
 
-/// Calls the global function called `name` ([`crate::registry`]). Of its result a kernel sees only what is no object.
+/// Calls the global function called `name`: a registered one ([`crate::registry`]), else a builtin. Of its result a
+/// kernel sees only what is no object.
 ///
 /// # Safety
 /// `name` is a C string, `args` points to `count` values and `result` to one.
@@ -110,7 +112,8 @@ pub unsafe extern "C" fn hammock_call_global(
     // SAFETY: the caller passes a C string and `count` values.
     let (name, args) = unsafe { (CStr::from_ptr(name).to_string_lossy(), arguments(args, count)) };
     let call = || {
-        let function = registry::get(&name);
+        let builtin = || builtins::find(&name).map(Builtin::function);
+        let function = registry::get(&name).or_else(builtin);
         let function = function.ok_or_else(|| Error::runtime(format!("there is no global function `{name}`")))?;
         let value = function.call(args)?;
         Ok(if value.type_index() >= index::OBJECT_BEGIN { Any::NONE } else { value })

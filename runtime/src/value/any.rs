@@ -111,6 +111,15 @@ impl Any {
         }
     }
 
+    /// The description of a tensor: an object's own, or one that the other side of a call made.
+    pub fn as_dl_tensor(&self) -> Option<&DLTensor> {
+        match self.type_index {
+            // SAFETY: the tag says what the address points to, and whoever made the value keeps it alive.
+            index::DL_TENSOR_PTR => unsafe { self.payload.ptr.cast::<DLTensor>().as_ref() },
+            _ => self.get::<&Tensor>().map(Tensor::as_dl),
+        }
+    }
+
     /// The text of a string of any of the three kinds.
     pub fn as_str(&self) -> Option<&str> {
         // SAFETY: the tag says which field of the payload is set, and whoever made the value keeps its bytes alive.

@@ -8,14 +8,16 @@ mod detection;
 mod inspect;
 mod kv_cache;
 mod memory;
+mod order;
 mod set;
 mod shape;
 mod slice;
+mod sort;
 
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 12] = [
+static FAMILIES: [&[Builtin]; 13] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -23,6 +25,7 @@ static FAMILIES: [&[Builtin]; 12] = [
     data::TABLE,
     set::TABLE,
     slice::TABLE,
+    sort::TABLE,
     kv_cache::TABLE,
     detection::TABLE,
     inspect::TABLE,

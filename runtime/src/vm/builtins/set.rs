@@ -1,8 +1,8 @@
 //! Operators whose results have sizes that only the data tells: unique elements, places of nonzero ones.
+use super::order::{Ordered, by_element};
 use crate::ffi::Error;
-use crate::value::{Any, DType, Device, Element, Tensor, Tuple};
+use crate::value::{Any, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
-use half::{bf16, f16};
 use std::cmp::Ordering;
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -15,57 +15,6 @@ pub(super) const TABLE: &[Builtin] = &[
     builtin!("relax.run.nonzero", nonzero(value: &Tensor) -> "Tensor",
         "Lists the indices of the nonzero elements, one column each."),
 ];
-
-/// Elements that can be told apart and ordered; no number comes last, and all no numbers are one.
-trait Ordered: Element {
-    fn order(&self, other: &Self) -> Ordering;
-    fn is_zero(&self) -> bool;
-}
-
-macro_rules! ordered {
-    (total: $($int:ty),*; partial: $($float:ty),*) => {
-        $(impl Ordered for $int {
-            fn order(&self, other: &Self) -> Ordering {
-                self.cmp(other)
-            }
-            fn is_zero(&self) -> bool {
-                *self == <$int>::default()
-            }
-        })*
-        $(impl Ordered for $float {
-            fn order(&self, other: &Self) -> Ordering {
-                self.partial_cmp(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
-            }
-            fn is_zero(&self) -> bool {
-                *self == <$float>::default()
-            }
-        })*
-    };
-}
-
-ordered!(total: bool, i8, i16, i32, i64, u8, u16, u32, u64; partial: f16, bf16, f32, f64);
-
-/// Calls a function that is generic over the elements of a tensor.
-macro_rules! by_element {
-    ($tensor:expr, $function:ident($($arg:expr),*)) => {
-        match $tensor.dtype() {
-            DType::BOOL => $function::<bool>($($arg),*),
-            DType::INT8 => $function::<i8>($($arg),*),
-            DType::INT16 => $function::<i16>($($arg),*),
-            DType::INT32 => $function::<i32>($($arg),*),
-            DType::INT64 => $function::<i64>($($arg),*),
-            DType::UINT8 => $function::<u8>($($arg),*),
-            DType::UINT16 => $function::<u16>($($arg),*),
-            DType::UINT32 => $function::<u32>($($arg),*),
-            DType::UINT64 => $function::<u64>($($arg),*),
-            DType::FLOAT16 => $function::<f16>($($arg),*),
-            DType::BFLOAT16 => $function::<bf16>($($arg),*),
-            DType::FLOAT32 => $function::<f32>($($arg),*),
-            DType::FLOAT64 => $function::<f64>($($arg),*),
-            other => Err(Error::type_error(format!("elements of {other} cannot be compared"))),
-        }
-    };
-}
 
 fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;

@@ -144,15 +144,67 @@ impl Emitter<'_, '_> {
         self.f.store(payload, &at, 8);
     }
 
-    /// `T.call_packed`: a global function by name, on numbers, pointers and strings.
+    /// `T.tvm_stack_make_array(data, shape, strides, ndim, a value of the dtype, offset)`: the address of a tensor's
+    /// description, which lives as long as the kernel runs.
+    fn stack_tensor(&mut self, parts: &[PrimExpr]) -> Result<Value> {
+        let [data, shape, strides, _, like, offset] = parts else {
+            return Err(Unsupported::Form("`T.tvm_stack_make_array` of other than 6 arguments"));
+        };
+        let sizes = shape.as_intrin("tvm_stack_make_shape");
+        let sizes = sizes.ok_or(Unsupported::Form("a tensor whose shape is no `T.tvm_stack_make_shape`"))?;
+        let dtype = like.dtype();
+        let packed = i64::from(dtype.code) | i64::from(dtype.bits) << 8 | i64::from(dtype.lanes) << 16;
+        let data = self.eval(data)?;
+        let shape = self.stack_shape(&sizes.args)?;
+        let strides = match strides.as_intrin("tvm_stack_make_shape") {
+            Some(strides) => self.stack_shape(&strides.args)?,
+            None => Value::zero(Ty::PTR),
+        };
+        let first = self.index(offset)?;
+        let start = self.f.binary("mul", &first, &Value::i64(dtype.bytes() as i64));
+        let tensor = self.f.slot(size_of::<DLTensor>() as u64, 8);
+        let fields = [
+            (offset_of!(DLTensor, data), data),
+            // Device 0 of DLPack's kind 1, the host.
+            (offset_of!(DLTensor, device), Value::i64(1)),
+            (offset_of!(DLTensor, ndim), Value::int(sizes.args.len() as i64, Ty::I32)),
+            (offset_of!(DLTensor, dtype), Value::int(packed, Ty::I32)),
+            (offset_of!(DLTensor, shape), shape),
+            (offset_of!(DLTensor, strides), strides),
+            (offset_of!(DLTensor, byte_offset), start),
+        ];
+        for (at, value) in fields {
+            let place = self.f.address(&tensor, Ty::I8, &Value::i64(at as i64));
+            self.f.store(&value, &place, 4);
+        }
+        Ok(tensor)
+    }
+
+    /// Sizes, one after the other.
+    fn stack_shape(&mut self, sizes: &[PrimExpr]) -> Result<Value> {
+        let shape = self.f.slot(8 * sizes.len().max(1) as u64, 8);
+        for (axis, size) in sizes.iter().enumerate() {
+            let size = self.index(size)?;
+            let place = self.f.address(&shape, Ty::I8, &Value::i64(8 * axis as i64));
+            self.f.store(&size, &place, 8);
+        }
+        Ok(shape)
+    }
+
+    /// `T.call_packed`: a global function by name, on numbers, pointers, strings and tensors.
     pub(super) fn call_packed(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
             return Err(Unsupported::Form("a packed function whose name is no string"));
         };
         let values = self.f.slot(ANY as u64 * args.len().max(1) as u64, 8);
         for (number, arg) in args.iter().enumerate() {
-            let value = self.eval(arg)?;
             let any = self.item(&values, number);
+            if let Some(parts) = arg.as_intrin("tvm_stack_make_array") {
+                let tensor = self.stack_tensor(&parts.args)?;
+                self.write_kind(&any, index::DL_TENSOR_PTR, &tensor);
+                continue;
+            }
+            let value = self.eval(arg)?;
             match arg.kind() {
                 PrimKind::Str(_) => self.write_kind(&any, index::RAW_STR, &value),
                 _ => self.write_any(&any, &value, arg.dtype())?,

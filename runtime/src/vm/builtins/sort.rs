@@ -1,0 +1,185 @@
+//! Sorting for kernels that ask for it by name: results go into tensors that the caller gives.
+//!
+//! Sorting is stable and puts NaN after every number, so first in descending order.
+use super::order::{Ordered, by_element};
+use crate::ffi::{Args, Error};
+use crate::value::{DType, Device, Tensor};
+use crate::vm::{Builtin, builtin::builtin};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("tvm.contrib.sort.sort", sort(; "data, out: Tensor, axis: int, ascending: bool") -> "None",
+        "Writes the elements in order along an axis."),
+    builtin!("tvm.contrib.sort.argsort", argsort(; "data, out: Tensor, axis: int, ascending: bool") -> "None",
+        "Writes where along an axis the elements stand that would be in order."),
+    builtin!("tvm.contrib.sort.topk",
+        topk(; "data, outs…: Tensor, k: int, axis: int, returns: str, ascending: bool") -> "None",
+        "Writes the first elements in order along an axis, where they stand, or both."),
+];
+
+fn sort(args: Args<'_>) -> Result<(), Error> {
+    let lines = Lines::of(&args, args.get(2)?)?;
+    let out = Target::of(&args, 1)?;
+    lines.write(args.get(3)?, Some(&out), None)
+}
+
+fn argsort(args: Args<'_>) -> Result<(), Error> {
+    let lines = Lines::of(&args, args.get(2)?)?;
+    let out = Target::of(&args, 1)?;
+    lines.write(args.get(3)?, None, Some(&out))
+}
+
+fn topk(args: Args<'_>) -> Result<(), Error> {
+    let outs = args.len().saturating_sub(5);
+    let lines = Lines::of(&args, args.get(outs + 2)?)?;
+    let first = Target::of(&args, 1)?;
+    let ascending = args.get(outs + 4)?;
+    match args.get::<&str>(outs + 3)? {
+        "values" => lines.write(ascending, Some(&first), None),
+        "indices" => lines.write(ascending, None, Some(&first)),
+        _ => lines.write(ascending, Some(&first), Some(&Target::of(&args, 2)?)),
+    }
+}
+
+/// A tensor as lines along an axis: element `i` of a line is `inner` elements after element `i - 1`.
+struct Lines {
+    data: Tensor,
+    outer: usize,
+    length: usize,
+    inner: usize,
+}
+
+impl Lines {
+    fn of(args: &Args<'_>, axis: i64) -> Result<Self, Error> {
+        let data: Option<Tensor> = args.values().first().and_then(|value| value.clone().get());
+        let data = data.ok_or_else(|| args.error("argument #0 must be a tensor"))?;
+        // A copy, as results may go to where the data is.
+        let host = data.to_device(Device::CPU)?.to_contiguous()?;
+        let data = Tensor::from_bytes(host.dtype(), host.shape(), host.as_bytes()?)?;
+        let ndim = data.shape().len() as i64;
+        let at = usize::try_from(if axis < 0 { axis.saturating_add(ndim) } else { axis }).unwrap_or(usize::MAX);
+        if at >= data.shape().len() {
+            return Err(args.error(format!("a tensor of {ndim} dimensions has no axis {axis}")));
+        }
+        let count = |sizes: &[i64]| sizes.iter().map(|size| *size as usize).product();
+        let (outer, inner) = (count(&data.shape()[..at]), count(&data.shape()[at + 1..]));
+        Ok(Lines { length: data.shape()[at] as usize, data, outer, inner })
+    }
+
+    /// The element at a position of a line.
+    fn element(&self, line: usize, position: usize) -> usize {
+        (line / self.inner * self.length + position) * self.inner + line % self.inner
+    }
+
+    /// Writes of each line the first elements in order, as many as the targets hold.
+    fn write(&self, ascending: bool, values: Option<&Target>, places: Option<&Target>) -> Result<(), Error> {
+        let (width, bytes) = (self.data.dtype().bytes(), self.data.as_bytes()?);
+        for line in 0..self.outer * self.inner {
+            let order = by_element!(self.data, positions(self, line, ascending))?;
+            for (rank, position) in order.into_iter().enumerate() {
+                if let Some((values, to)) = self.place(values, line, rank) {
+                    values.put(to, &bytes[self.element(line, position) * width..][..width])?;
+                }
+                if let Some((places, to)) = self.place(places, line, rank) {
+                    places.put_position(to, position)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a line's element of that rank goes, if the target holds as many of each line.
+    fn place<'t>(&self, target: Option<&'t Target>, line: usize, rank: usize) -> Option<(&'t Target, usize)> {
+        let target = target?;
+        let kept = target.count / (self.outer * self.inner);
+        let to = (line / self.inner * kept + rank) * self.inner + line % self.inner;
+        (rank < kept).then_some((target, to))
+    }
+}
+
+/// The positions of a line's elements in order.
+fn positions<T: Ordered>(lines: &Lines, line: usize, ascending: bool) -> Result<Vec<usize>, Error> {
+    let elements = lines.data.as_slice::<T>()?;
+    let at = |position: &usize| &elements[lines.element(line, *position)];
+    let mut order: Vec<usize> = (0..lines.length).collect();
+    order.sort_by(|a, b| if ascending { at(a).order(at(b)) } else { at(b).order(at(a)) });
+    Ok(order)
+}
+
+/// Where results go: memory that the caller lends for the call.
+struct Target {
+    start: *mut u8,
+    dtype: DType,
+    count: usize,
+}
+
+impl Target {
+    fn of(args: &Args<'_>, position: usize) -> Result<Self, Error> {
+        let wrong = || args.error(format!("argument #{position} must be a dense tensor on the host"));
+        let value = args.values().get(position).ok_or_else(wrong)?;
+        let tensor = value.as_dl_tensor().ok_or_else(wrong)?;
+        let dense = value.get::<&Tensor>().map_or(tensor.strides.is_null(), Tensor::is_contiguous);
+        if !dense || tensor.device != Device::CPU {
+            return Err(wrong());
+        }
+        let sizes = 0..usize::try_from(tensor.ndim).unwrap_or(0);
+        // SAFETY: whoever describes a tensor gives as many sizes as dimensions.
+        let count = sizes.map(|axis| unsafe { *tensor.shape.add(axis) } as usize).product();
+        Ok(Target { start: tensor.data.wrapping_add(tensor.byte_offset as usize), dtype: tensor.dtype, count })
+    }
+
+    fn put(&self, at: usize, bytes: &[u8]) -> Result<(), Error> {
+        if at >= self.count || bytes.len() != self.dtype.bytes() {
+            return Err(Error::value(format!("{} elements of {} cannot hold the results", self.count, self.dtype)));
+        }
+        // SAFETY: element `at` is one of the `count` that the caller's description says the memory holds.
+        unsafe { self.start.add(at * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    fn put_position(&self, at: usize, position: usize) -> Result<(), Error> {
+        match self.dtype {
+            DType::INT32 => self.put(at, &(position as i32).to_ne_bytes()),
+            DType::INT64 => self.put(at, &(position as i64).to_ne_bytes()),
+            DType::FLOAT32 => self.put(at, &(position as f32).to_ne_bytes()),
+            other => Err(Error::type_error(format!("positions cannot be {other}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Any;
+
+    fn call(function: fn(Args<'_>) -> Result<(), Error>, values: &[Any]) -> Result<(), Error> {
+        function(Args::new("sort", values))
+    }
+
+    #[test]
+    fn lines_of_any_axis_are_sorted() {
+        let data = Tensor::from_slice(&[3, 2], &[2f32, 9., f32::NAN, 7., 1., 8.]).unwrap();
+        let out = Tensor::from_slice(&[3, 2], &[0f32; 6]).unwrap();
+        call(sort, &[data.clone().into(), out.clone().into(), 0i64.into(), true.into()]).unwrap();
+        let values = out.as_slice::<f32>().unwrap();
+        assert_eq!((&values[..4], values[4].is_nan(), values[5]), (&[1., 7., 2., 8.][..], true, 9.));
+        let places = Tensor::from_slice(&[3, 2], &[0i32; 6]).unwrap();
+        call(argsort, &[data.into(), places.clone().into(), 0i64.into(), true.into()]).unwrap();
+        assert_eq!(places.as_slice::<i32>().unwrap(), [2, 1, 0, 2, 1, 0]);
+    }
+
+    #[test]
+    fn the_first_few_are_kept() {
+        let data = Tensor::from_slice(&[2, 3], &[5i64, 7, 6, 1, 1, 3]).unwrap();
+        let values = Tensor::from_slice(&[2, 2], &[0i64; 4]).unwrap();
+        let places = Tensor::from_slice(&[2, 2], &[0i64; 4]).unwrap();
+        let outs = [data.clone().into(), values.clone().into(), places.clone().into()];
+        let how = [2i64.into(), (-1i64).into(), "both".into(), false.into()];
+        call(topk, &[&outs[..], &how].concat()).unwrap();
+        assert_eq!(values.as_slice::<i64>().unwrap(), [7, 6, 3, 1]);
+        assert_eq!(places.as_slice::<i64>().unwrap(), [1, 2, 2, 0]);
+        let wrong = call(sort, &[data.clone().into(), places.into(), 2i64.into(), true.into()]);
+        assert!(wrong.unwrap_err().to_string().contains("no axis 2"));
+        let small = Tensor::from_slice(&[2, 3], &[0i8; 6]).unwrap();
+        assert!(call(sort, &[data.into(), small.into(), 1i64.into(), true.into()]).is_err());
+    }
+}
