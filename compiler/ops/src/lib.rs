@@ -4,7 +4,7 @@
 //! binds the arguments of a call by [`Op::params`], the verifier and passes ask [`Table`], `LegalizeOps` asks
 //! [`Op::lowering`]. Nothing else in the project lists operators.
 //!
-//! - [`op`]: the declaration and the words to write it in.
+//! - [`op`]: the declaration and the words to write it in; [`Example`], a call of it that runs.
 //! - [`context`]: a call as rules see it, [`rules`] that many operators share, [`dims`] arithmetic for them.
 //! - [`legalize`]: the builder of block TIR.
 //! - [`families`]: the operators.
