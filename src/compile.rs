@@ -7,8 +7,9 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{Artifact, Emit, Failure, Options, bind, compile, lower};
+use hammock_ir::Module;
 use hammock_runtime::tools::CallFlags;
-use hammock_syntax::codes;
+use hammock_syntax::{SourceFile, codes};
 use std::path::PathBuf;
 
 /// Compiles a module to a shared library that holds kernels, bytecode and weights
@@ -45,28 +46,46 @@ pub struct CodeArgs {
     /// How much to optimise, 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
-    /// How Relax functions run: only `bytecode` so far
+    /// How the module runs: `bytecode`, or `reference`, which interprets kernels instead of compiling them
     #[arg(long, value_name = "MODE", default_value = "bytecode")]
     pub exec_mode: String,
 }
 
 impl CodeArgs {
+    /// The mode that the flag names.
+    pub fn exec_mode(&self) -> Result<ExecMode, Failure> {
+        match self.exec_mode.as_str() {
+            "bytecode" => Ok(ExecMode::Bytecode),
+            "reference" => Ok(ExecMode::Reference),
+            "compiled" => Err(Failure::new(codes::UNSUPPORTED_OPTION, "`--exec-mode compiled` is not there yet")
+                .help("use `--exec-mode bytecode`, the default")),
+            other => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
+                .help("the modes are `bytecode` and `reference`")),
+        }
+    }
+
     /// The compiler's options.
     pub fn options(&self) -> Result<Options, Failure> {
-        check_exec_mode(&self.exec_mode)?;
+        match self.exec_mode()? {
+            ExecMode::Bytecode => {}
+            ExecMode::Reference => return Err(no_files_for_reference()),
+        }
         Ok(Options { target: self.target.clone(), level: self.level, ..Options::default() })
     }
 }
 
-/// Refuses modes that do not exist, or not yet.
-pub fn check_exec_mode(mode: &str) -> Result<(), Failure> {
-    match mode {
-        "bytecode" => Ok(()),
-        "compiled" => Err(Failure::new(codes::UNSUPPORTED_OPTION, "`--exec-mode compiled` is not there yet")
-            .help("use `--exec-mode bytecode`, the default")),
-        other => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
-            .help("the mode is `bytecode`")),
-    }
+/// How a module runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ExecMode {
+    /// Graphs as bytecode, kernels as machine code.
+    Bytecode,
+    /// Graphs as bytecode, kernels interpreted.
+    Reference,
+}
+
+fn no_files_for_reference() -> Failure {
+    Failure::new(codes::UNSUPPORTED_OPTION, "`--exec-mode reference` makes no machine code, and so no files")
+        .help("it is for `hammock run` on text modules")
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -102,8 +121,7 @@ impl Compile {
     }
 }
 
-/// Reads, lowers and compiles a text module. Parameters named in the weights become constants, unless the module is
-/// compiled for one call that gives every argument itself.
+/// Reads, lowers and compiles a text module.
 pub fn build(
     args: &ModuleArgs,
     options: &Options,
@@ -111,6 +129,13 @@ pub fn build(
     watch: &Watch,
     call: Option<&CallFlags>,
 ) -> Result<Artifact, Failure> {
+    let (module, source) = lowered(args, watch, call)?;
+    compile(&module, &source, options, emit)
+}
+
+/// Reads and lowers a text module. Parameters named in the weights become constants, unless the module is compiled for
+/// one call that gives every argument itself.
+pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Result<(Module, SourceFile), Failure> {
     let (mut module, source) = args.read_text()?;
     let all_given = |c: &CallFlags| {
         module.relax(&c.func).is_some_and(|f| !c.args.is_empty() && c.args.len() >= f.lambda.params.len())
@@ -123,5 +148,5 @@ pub fn build(
     let mut dump = watch.observer();
     lower(&mut module, &source, &mut dump)?;
     watch.report(&dump);
-    compile(&module, &source, options, emit)
+    Ok((module, source))
 }

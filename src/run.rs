@@ -1,12 +1,12 @@
 //! `hammock run`: calls a function of a module or executable.
 
 use crate::{
-    compile::{CodeArgs, build},
+    compile::{CodeArgs, ExecMode, build, lowered},
     module::ModuleArgs,
     opt::Watch,
 };
 use clap::Args;
-use hammock_compiler::{Emit, Failure, Options};
+use hammock_compiler::{Emit, Failure, Options, reference};
 use hammock_runtime::tools::{CallFlags, InputError, OutputFlags, Session, ToolError, Weights};
 use hammock_syntax::codes;
 use std::path::Path;
@@ -54,13 +54,17 @@ impl Program {
     pub fn open(&self) -> Result<Session, Failure> {
         let threads = self.call.thread_count();
         if is_executable(&self.file) {
-            self.code.options()?;
+            self.code.options()?; // Only text can be interpreted.
             return Session::open(Path::new(&self.file), threads).map_err(tool_failure);
+        }
+        let module =
+            ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
+        if self.code.exec_mode()? == ExecMode::Reference {
+            let (module, source) = lowered(&module, &self.watch, Some(&self.call))?;
+            return reference(&module, &source).map(Session::from_vm);
         }
         let options = self.code.options()?;
         let options = Options { threads: threads.unwrap_or(options.threads), ..options };
-        let module =
-            ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
         let artifact = build(&module, &options, Emit::Lib, &self.watch, Some(&self.call))?;
         Session::from_bytes(artifact.bytes, threads).map_err(tool_failure)
     }

@@ -95,7 +95,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
 }
 
 /// Where instructions come from, with the lines that messages quote.
-fn source_map(source: &SourceFile, spans: &[Span]) -> SourceMap {
+pub(crate) fn source_map(source: &SourceFile, spans: &[Span]) -> SourceMap {
     let mut map = SourceMap::default();
     let file = map.file(source.name());
     for (instruction, span) in spans.iter().enumerate().filter(|(_, s)| !s.is_none()) {

@@ -11,6 +11,7 @@ mod input;
 mod kernels;
 mod observe;
 mod params;
+mod reference;
 
 pub use artifact::{Artifact, Emit, Options, compile, lower};
 pub use failure::Failure;
@@ -20,3 +21,4 @@ pub use input::{
 };
 pub use observe::{Dump, Timing};
 pub use params::bind;
+pub use reference::reference;

@@ -65,6 +65,11 @@ impl Session {
         Ok(Session { vm: Vm::from_library(&Arc::new(library), Options::default())? })
     }
 
+    /// Takes a machine that is ready.
+    pub fn from_vm(vm: Vm) -> Session {
+        Session { vm }
+    }
+
     /// The machine.
     pub fn vm(&self) -> &Vm {
         &self.vm

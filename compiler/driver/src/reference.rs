@@ -1,0 +1,65 @@
+//! Running without code generation: kernels are interpreted.
+//!
+//! Slow and exact; what compiled kernels are compared with. The graph runs on the virtual machine as always.
+
+use crate::{Failure, artifact::source_map};
+use hammock_codegen::vm;
+use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
+use hammock_kernels::interp::{self, Arg};
+use hammock_runtime::{
+    Any, Error, Function, Image, Tensor,
+    vm::{Options, Vm},
+};
+use hammock_syntax::{Diagnostic, SourceFile, codes};
+use std::{collections::HashMap, sync::Arc};
+
+/// Prepares a module at the VM's level to run with interpreted kernels.
+///
+/// # Errors
+/// When something in it cannot be compiled to bytecode, or names a function that does not exist.
+pub fn reference(module: &Module, source: &SourceFile) -> Result<Vm, Failure> {
+    let refuse = |message: String| Failure::from(Diagnostic::error(codes::NOT_LOWERABLE, message)).within(source);
+    let bytecode = vm::generate(module).map_err(|e| refuse(e.to_string()))?;
+    let sources = source_map(source, &bytecode.spans);
+    let image = Image { executable: bytecode.executable, sources, kernels: Vec::new() };
+    let kernels: HashMap<Name, Function> = module.functions.iter().filter_map(kernel).collect();
+    Vm::new(Arc::new(image), Options::default(), |name| Ok(kernels.get(name).cloned()))
+        .map_err(|e| refuse(e.to_string()))
+}
+
+/// A kernel's symbol, and the function that interprets it.
+fn kernel((name, function): (&Name, &Global)) -> Option<(Name, Function)> {
+    let Global::Tir(func) = function else { return None };
+    let symbol = function.global_symbol().unwrap_or(name).into();
+    let func = func.clone();
+    Some((symbol, Function::kernel(move |args| interpret(&func, args))))
+}
+
+/// Runs a kernel; gives its result, and the new contents of the arguments that it wrote.
+fn interpret(func: &PrimFunc, args: &[Any]) -> Result<(Any, Vec<(usize, Tensor)>), Error> {
+    let mut values = args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
+    let before = values.clone();
+    let result = interp::run(func, &mut values).map_err(|e| Error::runtime(e.to_string()))?;
+    let written = before.iter().zip(values).enumerate().filter_map(|(i, pair)| match pair {
+        (Arg::Tensor(old), Arg::Tensor(new)) if !old.ptr_eq(&new) => Some((i, new)),
+        _ => None,
+    });
+    let result = match result {
+        Some(interp::Value::Int(v)) => v.into(),
+        Some(interp::Value::Float(v)) => v.into(),
+        _ => Any::default(),
+    };
+    Ok((result, written.collect()))
+}
+
+fn argument(value: &Any) -> Result<Arg, Error> {
+    let tensor = value.get::<Tensor>().map(Arg::Tensor);
+    let int = || value.get::<i64>().or_else(|| value.get::<bool>().map(i64::from)).map(Arg::Int);
+    let float = || value.get::<f64>().map(Arg::Float);
+    tensor.or_else(int).or_else(float).ok_or_else(|| {
+        Error::type_error(format!(
+            "interpreted kernels take tensors and numbers, not {}",
+            hammock_runtime::tools::show(value)
+        ))
+    })
+}
