@@ -1,5 +1,5 @@
 //! What the examples say they print: each `# $ COMMAND` in the head of `ir-examples/language/*.py` is run there, and the
-//! comment lines after it, up to an empty one or the next command, are its output.
+//! comment lines after it, up to an empty one or the next command, are its output. Interpreted kernels print the same.
 
 use std::{path::Path, process::Command};
 
@@ -16,6 +16,10 @@ fn the_language_chapter() {
         assert!(!transcript.is_empty(), "{} shows no command", file.display());
         for (command, expected) in transcript {
             assert_eq!(run(command, &folder), expected, "{}: $ {command}", file.display());
+            if command.starts_with("hammock run") {
+                let interpreted = format!("{command} --exec-mode reference");
+                assert_eq!(run(&interpreted, &folder), expected, "{}: $ {interpreted}", file.display());
+            }
             count += 1;
         }
     }

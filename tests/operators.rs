@@ -1,24 +1,77 @@
-//! Every operator's example is a module that reads, is well formed, and goes through the default pipeline.
+//! Every operator's example is a module that reads, is well formed, goes through the default pipeline, and computes the
+//! same with compiled kernels as with interpreted ones.
 
-use hammock_compiler::{ReadOptions, read_text};
+use hammock_compiler::{Emit, Options, ReadOptions, compile, read_text, reference};
+use hammock_ir::Module;
 use hammock_passes::{Silent, default_pipeline};
+use hammock_runtime::{
+    Any, DType, Tensor,
+    tools::{Session, leaves, parse_argument},
+};
 use hammock_syntax::SourceFile;
 
+/// How far compiled kernels may be off, relative to the largest number of a result: they sum in another order.
+const TOLERANCE: f64 = 1e-5;
+
 #[test]
-fn examples_compile() {
+fn examples_compute_the_same_compiled_and_interpreted() {
+    let mut compared = 0;
     for op in hammock_ops::ops() {
-        let Some(text) = op.example_module() else { continue };
-        let source = SourceFile::new("example.py", text).unwrap();
-        let mut module = read_text(&source, &ReadOptions::default()).unwrap_or_else(|f| panic!("{}", f.render(false)));
-        verify(&module, op.name);
-        if let Err(diagnostic) = default_pipeline().run(&mut module, &mut Silent) {
-            panic!("{}", hammock_syntax::render_text(&diagnostic, Some(&source), false));
+        let (Some(example), Some(text)) = (op.example, op.example_module()) else { continue };
+        let source = SourceFile::new(format!("{}.py", op.name), text).unwrap();
+        let module = lowered(&source, op.name);
+        let args: Vec<Any> = example.values().iter().map(|text| parse_argument(text).unwrap()).collect();
+        let run = |session: Session| session.vm().call("main", &args).map_err(|e| e.to_string());
+        let interpreted = run(Session::from_vm(reference(&module, &source).unwrap()));
+        let options = Options { threads: 1, level: 0, ..Options::default() };
+        let library = compile(&module, &source, &options, Emit::Lib).unwrap_or_else(|f| panic!("{}", f.render(false)));
+        let compiled = run(Session::from_bytes(library.bytes, Some(1)).unwrap());
+        compare(op.name, &compiled, &interpreted);
+        compared += 1;
+    }
+    assert!(compared > 200, "only {compared} operators have examples");
+}
+
+fn lowered(source: &SourceFile, name: &str) -> Module {
+    let mut module = read_text(source, &ReadOptions::default()).unwrap_or_else(|f| panic!("{}", f.render(false)));
+    verify(&module, name);
+    if let Err(diagnostic) = default_pipeline().run(&mut module, &mut Silent) {
+        panic!("{}", hammock_syntax::render_text(&diagnostic, Some(source), false));
+    }
+    verify(&module, name);
+    module
+}
+
+fn verify(module: &Module, name: &str) {
+    let found = hammock_ir::verify::module(module, &hammock_ops::Table);
+    assert!(found.is_empty(), "the example of R.{name} is not well formed: {found:#?}");
+}
+
+fn compare(name: &str, compiled: &Result<Any, String>, interpreted: &Result<Any, String>) {
+    let (Ok(compiled), Ok(interpreted)) = (compiled, interpreted) else {
+        panic!("R.{name}: compiled {compiled:?}, interpreted {interpreted:?}");
+    };
+    let (compiled, interpreted) = (leaves(compiled), leaves(interpreted));
+    assert_eq!(compiled.len(), interpreted.len(), "R.{name}: how many tensors");
+    for ((path, a), (_, b)) in compiled.iter().zip(&interpreted) {
+        assert_eq!((a.dtype(), a.shape()), (b.dtype(), b.shape()), "R.{name}, result {path}");
+        let (a, b) = (numbers(a), numbers(b));
+        let largest = b.iter().copied().filter(|v| v.is_finite()).fold(0.0, |m: f64, v| m.max(v.abs()));
+        for (i, (x, y)) in a.iter().zip(&b).enumerate() {
+            let near = x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= TOLERANCE * largest;
+            assert!(near, "R.{name}, result {path}, element {i}: compiled {x}, interpreted {y}");
         }
-        verify(&module, op.name);
     }
 }
 
-fn verify(module: &hammock_ir::Module, name: &str) {
-    let found = hammock_ir::verify::module(module, &hammock_ops::Table);
-    assert!(found.is_empty(), "the example of R.{name} is not well formed: {found:#?}");
+/// A tensor's elements as float64; those of rare dtypes by their bytes.
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    let dense = tensor.to_contiguous().unwrap();
+    match dense.dtype() {
+        DType::FLOAT32 => dense.as_slice::<f32>().unwrap().iter().map(|v| f64::from(*v)).collect(),
+        DType::FLOAT64 => dense.as_slice::<f64>().unwrap().to_vec(),
+        DType::INT64 => dense.as_slice::<i64>().unwrap().iter().map(|v| *v as f64).collect(),
+        DType::INT32 => dense.as_slice::<i32>().unwrap().iter().map(|v| f64::from(*v)).collect(),
+        _ => dense.as_bytes().unwrap().iter().map(|v| f64::from(*v)).collect(),
+    }
 }
