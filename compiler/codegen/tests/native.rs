@@ -15,7 +15,10 @@ use support::{Kernel, check, check_kernel, elementwise, func};
 /// A spread of numbers that conversions and divisions stumble over.
 fn floats() -> Vec<f32> {
     let special = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 1e-8, 6e-8, 3e38, 65519.0, 65520.0, 1e10, -1e10];
-    let special = special.into_iter().chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN]);
+    // The ends of integers, and their neighbours.
+    let ends = [7, 8, 15, 16, 31, 32, 63, 64].map(|k| 2f32.powi(k));
+    let ends = ends.into_iter().flat_map(|e| [e, -e, e.next_down(), -e.next_up(), e - 0.5, 0.5 - e]);
+    let special = special.into_iter().chain([f32::INFINITY, f32::NEG_INFINITY, f32::NAN]).chain(ends);
     special.chain((0..45).map(|i| (i as f32 - 20.0) * 0.37)).collect()
 }
 

@@ -214,9 +214,34 @@ impl Emitter<'_, '_> {
             let is_wider = target.bits() > value.ty.bits();
             return self.f.convert(if is_wider { "fpext" } else { "fptrunc" }, value, target);
         }
+        if value.ty.lanes > 1 {
+            return self.saturate(value, to, target);
+        }
         let name = if to.is_int() { "fptosi.sat" } else { "fptoui.sat" };
         let callee = format!("llvm.{name}.{}.{}", target.suffix(), value.ty.suffix());
         let callee = self.kernel.module.declare(&callee, target, &[value.ty]);
         self.f.call(&callee, target, &[value])
+    }
+
+    /// Floats in a vector as the nearest integers toward zero that the dtype has; NaN is 0. LLVM's saturating
+    /// conversions say the same, but on x86 they become scalar code, lane by lane.
+    fn saturate(&mut self, value: &Value, to: DType, target: Ty) -> Value {
+        let (digits, bits) = (if value.ty.bits() == 32 { 24 } else { 53 }, i32::from(to.bits));
+        let end = 2f64.powi(if to.is_int() { bits - 1 } else { bits });
+        let (least, largest) = (if to.is_int() { -end } else { 0.0 }, end * (1.0 - 2f64.powi(-digits)));
+        let (least, largest) = (Value::float(least, value.ty), Value::float(largest, value.ty));
+        let above = self.f.compare("fcmp ogt", value, &least);
+        let raised = self.f.select(&above, value, &least);
+        let below = self.f.compare("fcmp olt", &raised, &largest);
+        let clamped = self.f.select(&below, &raised, &largest);
+        let mut integer = self.f.convert(if to.is_int() { "fptosi" } else { "fptoui" }, &clamped, target);
+        if bits - i32::from(to.is_int()) > digits {
+            // The largest integer lies between two floats.
+            let most = if to.is_int() { i64::MAX >> (64 - bits) } else { -1 };
+            let over = self.f.compare("fcmp oge", value, &Value::float(end, value.ty));
+            integer = self.f.select(&over, &Value::int(most, target), &integer);
+        }
+        let number = self.f.compare("fcmp ord", value, value);
+        self.f.select(&number, &integer, &Value::int(0, target))
     }
 }
