@@ -103,6 +103,7 @@ fn lanes(stage: &Stage, axis: usize, class: Class, target: &Target) -> Option<i6
     };
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
     let lanes = many.min(MAX_LANES).min(most);
+    let lanes = if lanes > 1 { 1 << lanes.ilog2() } else { 1 };
     (lanes >= 2).then_some(lanes)
 }
 

@@ -63,21 +63,27 @@ impl Scheduler<'_> {
                 if whole > 0 {
                     parts.push(self.block_loop(axis, position, zero, PrimExpr::int64(whole), block, sized(block)));
                 }
-                if rest > 0 {
-                    position[axis] = PrimExpr::int64(whole * block);
-                    let (rows, lanes) = sized(rest);
+                let mut start = whole * block;
+                for n in if is_rows { vec![rest; usize::from(rest > 0)] } else { powers_of_two(rest) } {
+                    position[axis] = PrimExpr::int64(start);
+                    let (rows, lanes) = sized(n);
                     parts.push(self.axis(axis + 1, position, rows, lanes));
+                    start += n;
                 }
                 Stmt::seq(parts)
             }
             None if block == 1 => self.block_loop(axis, position, zero, a.extent.clone(), 1, sized(1)),
             None => {
-                let step = PrimExpr::int64(block);
-                let whole = a.extent.clone().floordiv(step.clone());
-                let start = whole.clone() * &step;
-                let rest = a.extent.clone() - &start;
-                let main = self.block_loop(axis, position, zero, whole, block, sized(block));
-                Stmt::seq([main, self.block_loop(axis, position, start, rest, 1, sized(1))])
+                let (mut parts, mut start) = (Vec::new(), zero);
+                // Vectors of one register each follow those of several.
+                let smaller = (!is_rows && block >= 32).then_some(block / 4);
+                for n in [Some(block), smaller, Some(1)].into_iter().flatten() {
+                    let step = PrimExpr::int64(n);
+                    let count = (a.extent.clone() - &start).floordiv(step.clone());
+                    parts.push(self.block_loop(axis, position, start.clone(), count, n, sized(n)));
+                    start = a.extent.clone().floordiv(step.clone()) * &step;
+                }
+                Stmt::seq(parts)
             }
         }
     }
@@ -216,4 +222,9 @@ impl Scheduler<'_> {
             _ => value.clone(),
         }
     }
+}
+
+/// A number as a sum of powers of two, the largest first: vectors of other lengths become code lane by lane.
+fn powers_of_two(n: i64) -> Vec<i64> {
+    (0..63).rev().map(|bit| 1 << bit).filter(|power| n & power != 0).collect()
 }

@@ -23,7 +23,7 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
         (None, Stmt::store(&b, v.to_vec(), &value + value.clone()))
     });
     let plan = choose(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan.to_string(), "Elementwise, axis 0 parallel by 3276, axis 1 in vectors of 10\n");
+    assert_eq!(plan.to_string(), "Elementwise, axis 0 parallel by 3276, axis 1 in vectors of 8\n");
 }
 
 #[test]
