@@ -92,9 +92,7 @@ fn row_axis(stage: &Stage, vector: Option<usize>) -> Option<usize> {
 
 /// How many lanes: as many as fill the registers that the class uses, no more than the axis has.
 fn lanes(stage: &Stage, axis: usize, class: Class, target: &Target) -> Option<i64> {
-    // Masks and comparisons of small elements would fill a register many times over: count four bytes at least.
-    let bytes = stage.buffer.dtype.bytes().max(4) as i64;
-    let one = (i64::from(target.vector_bytes) / bytes).max(1);
+    let one = register_lanes(stage, target);
     let many = match class {
         Class::Elementwise => one * 2,
         Class::Reduction => one * VECTORS,
@@ -103,8 +101,16 @@ fn lanes(stage: &Stage, axis: usize, class: Class, target: &Target) -> Option<i6
     };
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
     let lanes = many.min(MAX_LANES).min(most);
-    let lanes = if lanes > 1 { 1 << lanes.ilog2() } else { 1 };
+    // A part of one register may have any length; several registers are filled whole.
+    let lanes = if lanes > one { 1 << lanes.ilog2() } else { lanes };
     (lanes >= 2).then_some(lanes)
+}
+
+/// How many elements one register holds. Masks and comparisons of small elements would fill a register many times over:
+/// elements count four bytes at least.
+pub(super) fn register_lanes(stage: &Stage, target: &Target) -> i64 {
+    let bytes = stage.buffer.dtype.bytes().max(4) as i64;
+    (i64::from(target.vector_bytes) / bytes).max(1)
 }
 
 /// The outermost spatial axis, when there is work for several threads.

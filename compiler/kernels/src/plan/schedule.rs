@@ -8,6 +8,7 @@
 use super::{
     Class, Kernel, Part, Plan, Stage, StagePlan,
     recover::{replace_loads, substitution},
+    rules::register_lanes,
 };
 use crate::Target;
 use hammock_ir::{
@@ -64,7 +65,11 @@ impl Scheduler<'_> {
                     parts.push(self.block_loop(axis, position, zero, PrimExpr::int64(whole), block, sized(block)));
                 }
                 let mut start = whole * block;
-                for n in if is_rows { vec![rest; usize::from(rest > 0)] } else { powers_of_two(rest) } {
+                for n in if is_rows {
+                    vec![rest; usize::from(rest > 0)]
+                } else {
+                    pieces(rest, register_lanes(self.stage, self.target))
+                } {
                     position[axis] = PrimExpr::int64(start);
                     let (rows, lanes) = sized(n);
                     parts.push(self.axis(axis + 1, position, rows, lanes));
@@ -224,7 +229,29 @@ impl Scheduler<'_> {
     }
 }
 
-/// A number as a sum of powers of two, the largest first: vectors of other lengths become code lane by lane.
-fn powers_of_two(n: i64) -> Vec<i64> {
-    (0..63).rev().map(|bit| 1 << bit).filter(|power| n & power != 0).collect()
+/// The lengths of vectors that cover so many elements: powers of two as long as they fill registers, then what is left.
+/// Vectors of other lengths over several registers would become code lane by lane.
+fn pieces(mut elements: i64, register: i64) -> Vec<i64> {
+    let mut lengths = Vec::new();
+    while elements > 0 {
+        let length = if elements > register { 1 << elements.ilog2() } else { elements };
+        lengths.push(length);
+        elements -= length;
+    }
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces;
+
+    #[test]
+    fn vectors_cover_what_is_left() {
+        assert!(pieces(0, 16).is_empty());
+        assert_eq!(pieces(7, 16), [7]);
+        assert_eq!(pieces(16, 16), [16]);
+        assert_eq!(pieces(40, 16), [32, 8]);
+        assert_eq!(pieces(63, 16), [32, 16, 15]);
+        assert_eq!(pieces(63, 4), [32, 16, 8, 4, 3]);
+    }
 }

@@ -12,7 +12,7 @@ fn contractions_share_rows_and_fill_registers() {
     let plan = choose(&func, &Target::avx512()).to_string();
     assert_eq!(plan, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 64\n");
     let narrow = choose(&func, &Target::avx2()).to_string();
-    assert_eq!(narrow, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 8\n");
+    assert_eq!(narrow, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 10\n");
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
         (None, Stmt::store(&b, v.to_vec(), &value + value.clone()))
     });
     let plan = choose(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan.to_string(), "Elementwise, axis 0 parallel by 3276, axis 1 in vectors of 8\n");
+    assert_eq!(plan.to_string(), "Elementwise, axis 0 parallel by 3276, axis 1 in vectors of 10\n");
 }
 
 #[test]
