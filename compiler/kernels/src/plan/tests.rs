@@ -12,7 +12,7 @@ fn contractions_share_rows_and_fill_registers() {
     let plan = choose(&func, &Target::avx512()).to_string();
     assert_eq!(plan, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 64\n");
     let narrow = choose(&func, &Target::avx2()).to_string();
-    assert_eq!(narrow, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 10\n");
+    assert_eq!(narrow, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 8\n");
 }
 
 #[test]
