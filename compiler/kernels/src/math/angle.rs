@@ -48,9 +48,9 @@ const TWO_OVER_PI: [u64; 19] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// The largest magnitude that the short reduction takes.
+/// The largest magnitude that the short reduction takes: without fused products, quadrants of 20 bits are exact.
 pub fn short_limit(s: &Scope) -> f64 {
-    if s.is_single() { 134_217_728.0 } else { 1_048_576.0 }
+    if s.is_single() && s.machine.fma { 134_217_728.0 } else { 1_048_576.0 }
 }
 
 /// Reduces an angle up to the short limit.

@@ -9,8 +9,8 @@
 //!
 //! | function | float32 | float64 |
 //! | --- | --- | --- |
-//! | exp, exp2, log, log2, sin, cos, erf, tanh, sigmoid | 2 | 2 |
-//! | tan | 3 | 3 |
+//! | exp, exp2, log, log2, sin, cos, tanh | 2 | 3 |
+//! | tan, erf, sigmoid | 3 | 3 |
 //! | exp10, log10, log1p, expm1, sinh, cosh, asin, acos, atan, atan2, pow, hypot | 1 | 4 |
 //! | asinh, acosh, atanh | 1 | 4 |
 //! | rsqrt | 2 | 2 |

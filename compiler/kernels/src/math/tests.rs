@@ -125,6 +125,7 @@ fn samples(dtype: DType, count: u64) -> Vec<f64> {
         round(pi / 4.0),
         round(100.0 * pi),
         1e22,
+        8.886_189_6e7,
         134217729.0,
         1048577.0,
     ];
