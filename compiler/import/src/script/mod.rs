@@ -11,6 +11,7 @@ mod context;
 mod dtypes;
 mod eval;
 mod expect;
+mod infix;
 mod intrinsics;
 mod linear;
 mod metadata;
