@@ -136,12 +136,12 @@ pub fn build(
 /// Reads and lowers a text module. Parameters named in the weights become constants, unless the module is compiled for
 /// one call that gives every argument itself.
 pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Result<(Module, SourceFile), Failure> {
-    let (mut module, source) = args.read_text()?;
+    let (mut module, source, weights) = args.read_text()?;
     let all_given = |c: &CallFlags| {
         module.relax(&c.func).is_some_and(|f| !c.args.is_empty() && c.args.len() >= f.lambda.params.len())
     };
     if !call.is_some_and(all_given)
-        && let Some(weights) = args.weights()?
+        && let Some(weights) = weights
     {
         bind(&mut module, &weights).map_err(|e| e.within(&source))?;
     }

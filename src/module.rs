@@ -2,11 +2,11 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Failure, Input, ReadOptions, Weights, check_text, read_file, read_source, read_weights,
+    Constants, Failure, Input, ReadOptions, Weights, check_module, read_file, read_source, read_weights,
 };
 use hammock_ir::Module;
 use hammock_syntax::{Diagnostic, SourceFile, codes};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A text module, and the weights that go with it.
 #[derive(Args, Clone)]
@@ -30,39 +30,33 @@ impl ModuleArgs {
     /// The named tensors of `--params`.
     pub fn weights(&self) -> Result<Option<Weights>, Failure> {
         match &self.params {
-            Some(path) if path.as_os_str() != "zeros" => read_weights(path).map(Some),
+            Some(path) if !is_zeros(Some(path)) => read_weights(path).map(Some),
             _ => Ok(None),
         }
     }
 
-    /// Reads the file; a compiled executable is `None`.
-    pub fn read(&self, weights: Option<&Weights>) -> Result<Option<(Module, SourceFile)>, Failure> {
-        match read_file(&self.file, &self.options(weights))? {
-            Input::Module(module, source) => Ok(Some((*module, source))),
-            Input::Executable => Ok(None),
-        }
-    }
-
-    /// Reads the file, which must be text.
-    pub fn read_text(&self) -> Result<(Module, SourceFile), Failure> {
+    /// Reads the file, which must be text; also gives the weights.
+    pub fn read_text(&self) -> Result<(Module, SourceFile, Option<Weights>), Failure> {
         let weights = self.weights()?;
-        self.read(weights.as_ref())?.ok_or_else(|| self.not_text())
+        match read_file(&self.file, &self.options(weights.as_ref()))? {
+            Input::Module(module, source) => Ok((*module, source, weights)),
+            Input::Executable => Err(self.not_text()),
+        }
     }
 
     /// The file's text, and all that is to be said about it.
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
         let weights = self.weights()?;
         let source = read_source(&self.file)?.ok_or_else(|| self.not_text())?;
-        let found = check_text(&source, &self.options(weights.as_ref()));
+        let found = check_module(&source, &self.options(weights.as_ref()));
         Ok((source, found))
     }
 
     fn options(&self, weights: Option<&Weights>) -> ReadOptions {
-        let zeros = self.params.as_ref().is_some_and(|p| p.as_os_str() == "zeros");
         let tensors = |w: &Weights| w.iter().map(|(n, t)| (n.to_owned(), t.clone())).collect();
         let constants = match weights {
             Some(weights) => Constants::Tensors(tensors(weights)),
-            None if zeros => Constants::Zeros,
+            None if is_zeros(self.params.as_deref()) => Constants::Zeros,
             None => Constants::Missing,
         };
         ReadOptions { module: self.module.clone(), constants }
@@ -72,4 +66,9 @@ impl ModuleArgs {
         Failure::new(codes::UNSUPPORTED_FILE, format!("{} is a compiled executable, not a text module", self.file))
             .help("`hammock inspect` shows what is in it, `hammock run` runs it")
     }
+}
+
+/// Whether `--params` names no file, but asks for zeros in the place of constants that the text leaves out.
+pub fn is_zeros(params: Option<&Path>) -> bool {
+    params.is_some_and(|path| path.as_os_str() == "zeros")
 }

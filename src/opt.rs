@@ -76,9 +76,9 @@ impl Opt {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = Pipeline::parse(&self.passes)?;
-        let (mut module, source) = self.module.read_text()?;
+        let (mut module, source, weights) = self.module.read_text()?;
         if !pipeline.steps.is_empty()
-            && let Some(weights) = self.module.weights()?
+            && let Some(weights) = weights
         {
             bind(&mut module, &weights).map_err(|e| e.within(&source))?;
         }
@@ -97,7 +97,7 @@ impl Opt {
 
     /// Fails when the module is not that of the other file.
     fn compare(&self, module: &Module, other: &str) -> Result<(), Failure> {
-        let (expected, _) = self.module.of_file(other).read_text()?;
+        let (expected, ..) = self.module.of_file(other).read_text()?;
         equal::modules(module, &expected).map_err(|difference| {
             let place = match difference.path.as_slice() {
                 [] => "as a whole".to_owned(),

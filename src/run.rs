@@ -2,7 +2,7 @@
 
 use crate::{
     compile::{CodeArgs, ExecMode, build, lowered},
-    module::ModuleArgs,
+    module::{ModuleArgs, is_zeros},
     opt::Watch,
 };
 use clap::Args;
@@ -44,10 +44,10 @@ pub struct Program {
 impl Program {
     /// The tensors that `--params` gives to parameters of their names: none when it only stands in zeros for constants.
     pub fn weights(&self) -> Result<Option<Weights>, Failure> {
-        match &self.call.params {
-            Some(path) if path.as_os_str() == "zeros" => Ok(None),
-            _ => self.call.weights().map_err(input_failure),
+        if is_zeros(self.call.params.as_deref()) {
+            return Ok(None);
         }
+        self.call.weights().map_err(input_failure)
     }
 
     /// Opens the executable, or compiles the text in memory.
@@ -102,9 +102,5 @@ pub fn tool_failure(error: ToolError) -> Failure {
 
 /// What is wrong with an argument, as a diagnostic.
 pub fn input_failure(error: InputError) -> Failure {
-    let failure = Failure::new(codes::BAD_ARGUMENT, error.message);
-    match error.help {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    Failure::of_input(codes::BAD_ARGUMENT, error)
 }

@@ -71,11 +71,8 @@ fn pipeline() -> Pipeline {
 /// # Errors
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
-    let at = |message: String, span: Span| {
-        let d = Diagnostic::error(codes::NOT_LOWERABLE, message);
-        Failure::from(if span.is_none() { d } else { d.label(span, "") }).within(source)
-    };
-    let bytecode = vm::generate(module).map_err(|e| at(e.to_string(), e.span()))?;
+    let at = |message, span| not_lowerable(message, span, source);
+    let bytecode = bytecode(module, source)?;
     if emit == Emit::Bytecode {
         return Ok(Artifact { bytes: bytecode.executable.save(), kernels: 0 });
     }
@@ -92,6 +89,16 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let bytes = hammock_link::link(&objects, &image)
         .map_err(|e| Failure::new(codes::LINK_FAILED, format!("cannot link the kernels: {e}")))?;
     Ok(Artifact { bytes, kernels: count })
+}
+
+/// The bytecode of a module's graphs, and the place of each instruction.
+pub(crate) fn bytecode(module: &Module, source: &SourceFile) -> Result<vm::Bytecode, Failure> {
+    vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))
+}
+
+pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {
+    let d = Diagnostic::error(codes::NOT_LOWERABLE, message);
+    Failure::from(if span.is_none() { d } else { d.label(span, "") }).within(source)
 }
 
 /// Where instructions come from, with the lines that messages quote.

@@ -1,5 +1,6 @@
 //! What a user got wrong, ready to print.
 
+use hammock_runtime::tools::InputError;
 use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
 use serde_json::Value;
 use std::fmt;
@@ -17,6 +18,15 @@ impl Failure {
     /// A failure that no source text is concerned with.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Diagnostic::error(code, message).into()
+    }
+
+    /// What is wrong with a file or an argument that the runtime's tools read.
+    pub fn of_input(code: &'static str, error: InputError) -> Self {
+        let failure = Failure::new(code, error.message);
+        match error.help {
+            Some(help) => failure.help(help),
+            None => failure,
+        }
     }
 
     /// The same diagnostics about a file.

@@ -4,12 +4,12 @@ use crate::Failure;
 use hammock_ir::Module;
 use hammock_runtime::{
     Tensor,
-    tools::{InputError, Weights, save_safetensors},
+    tools::{Weights, save_safetensors},
 };
 use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::{io::Read, path::Path};
 
-pub use hammock_import::{Constants, ReadOptions};
+pub use hammock_import::{Constants, ReadOptions, check_module};
 
 /// What a file turned out to be.
 pub enum Input {
@@ -60,7 +60,7 @@ pub fn read_text(source: &SourceFile, options: &ReadOptions) -> Result<Module, F
 /// # Errors
 /// When the file cannot be read or is damaged.
 pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
-    Weights::open(path).map_err(|e| file_error(codes::UNREADABLE_FILE, e))
+    Weights::open(path).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))
 }
 
 /// Writes named tensors to a `.safetensors` file.
@@ -68,20 +68,7 @@ pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
 /// # Errors
 /// When it cannot be written, or a tensor has a dtype that such files do not know.
 pub fn write_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), Failure> {
-    save_safetensors(path, tensors).map_err(|e| file_error(codes::UNWRITABLE_FILE, e))
-}
-
-fn file_error(code: &'static str, error: InputError) -> Failure {
-    let failure = Failure::new(code, error.message);
-    match error.help {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
-}
-
-/// All that is to be said about a text module: what reading and verifying it finds.
-pub fn check_text(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnostic> {
-    hammock_import::check_module(source, options)
+    save_safetensors(path, tensors).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
 }
 
 fn read_stdin() -> std::io::Result<Vec<u8>> {

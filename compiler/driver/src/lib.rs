@@ -17,7 +17,7 @@ pub use artifact::{Artifact, Emit, Options, compile, lower};
 pub use failure::Failure;
 pub use hammock_runtime::tools::Weights;
 pub use input::{
-    Constants, Input, ReadOptions, check_text, read_file, read_source, read_text, read_weights, write_weights,
+    Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, write_weights,
 };
 pub use observe::{Dump, Timing};
 pub use params::bind;

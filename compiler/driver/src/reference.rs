@@ -2,15 +2,17 @@
 //!
 //! Slow and exact; what compiled kernels are compared with. The graph runs on the virtual machine as always.
 
-use crate::{Failure, artifact::source_map};
-use hammock_codegen::vm;
+use crate::{
+    Failure,
+    artifact::{bytecode, not_lowerable, source_map},
+};
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
 use hammock_kernels::interp::{self, Arg};
 use hammock_runtime::{
     Any, Error, Function, Image, Tensor,
     vm::{Options, Vm},
 };
-use hammock_syntax::{Diagnostic, SourceFile, codes};
+use hammock_syntax::{SourceFile, Span};
 use std::{collections::HashMap, sync::Arc};
 
 /// Prepares a module at the VM's level to run with interpreted kernels.
@@ -18,13 +20,12 @@ use std::{collections::HashMap, sync::Arc};
 /// # Errors
 /// When something in it cannot be compiled to bytecode, or names a function that does not exist.
 pub fn reference(module: &Module, source: &SourceFile) -> Result<Vm, Failure> {
-    let refuse = |message: String| Failure::from(Diagnostic::error(codes::NOT_LOWERABLE, message)).within(source);
-    let bytecode = vm::generate(module).map_err(|e| refuse(e.to_string()))?;
+    let bytecode = bytecode(module, source)?;
     let sources = source_map(source, &bytecode.spans);
     let image = Image { executable: bytecode.executable, sources, kernels: Vec::new() };
     let kernels: HashMap<Name, Function> = module.functions.iter().filter_map(kernel).collect();
     Vm::new(Arc::new(image), Options::default(), |name| Ok(kernels.get(name).cloned()))
-        .map_err(|e| refuse(e.to_string()))
+        .map_err(|e| not_lowerable(e.to_string(), Span::NONE, source))
 }
 
 /// A kernel's symbol, and the function that interprets it.
