@@ -3,7 +3,7 @@
 use hammock_codegen::vm::{ExecBuilder, generate};
 use hammock_ir::{
     Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, Tensor, Type,
-    relax::{Binding, Block, Body, Call, Callee, Constant, Function, Lambda, Operand, Value, Var},
+    relax::{Binding, Block, Body, Call, Callee, Constant, Function, Operand, Value, Var},
     tir::{Param, PrimFunc, Stmt},
 };
 use hammock_runtime::{
@@ -21,15 +21,8 @@ struct Builder {
 
 impl Builder {
     fn new(params: &[&str]) -> Builder {
-        let lambda = Lambda {
-            params: Vec::new(),
-            ret_ty: Type::Any,
-            pure: false,
-            attrs: Attrs::new(),
-            body: Body::of(Operand::Tuple(Vec::new())),
-            span: Span::default(),
-        };
-        let mut f = Function { vars: Default::default(), lambda };
+        let mut f = Function::empty();
+        f.lambda.pure = false;
         for name in params {
             let var = f.new_var(*name, Type::Any, false, Span::default());
             f.lambda.params.push(var);

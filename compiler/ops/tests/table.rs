@@ -1,8 +1,8 @@
 //! What must hold for every operator's declaration.
 
 use hammock_ir::{
-    Module, Span, Type,
-    relax::{Body, Call, Function, Lambda, Operand},
+    Module,
+    relax::{Call, Function, Operand},
 };
 use hammock_ops::{CallContext, Lowering, Op, OperandKind, ParamKind, ops};
 
@@ -78,15 +78,7 @@ fn calls_are_completed() {
 }
 
 fn function() -> Function {
-    let lambda = Lambda {
-        params: Vec::new(),
-        ret_ty: Type::Any,
-        pure: true,
-        attrs: Default::default(),
-        body: Body::of(Operand::Tuple(Vec::new())),
-        span: Span::default(),
-    };
-    Function { vars: Default::default(), lambda }
+    Function::empty()
 }
 
 /// What no operator computes by itself: calls, memory, devices and shapes are the business of later passes.

@@ -78,6 +78,19 @@ pub struct Binding {
 }
 
 impl Function {
+    /// A function to fill in: pure, without parameters, returning the empty tuple as a value of any type.
+    pub fn empty() -> Self {
+        let lambda = Lambda {
+            params: Vec::new(),
+            ret_ty: Type::Any,
+            pure: true,
+            attrs: Attrs::new(),
+            body: Body::of(Operand::Tuple(Vec::new())),
+            span: Span::NONE,
+        };
+        Function { vars: PrimaryMap::new(), lambda }
+    }
+
     /// A new variable; one of scalar type gets a new scalar variable for its value.
     pub fn new_var(&mut self, name: impl Into<Name>, ty: Type, dataflow: bool, span: Span) -> Var {
         let name = name.into();

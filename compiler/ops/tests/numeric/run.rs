@@ -6,7 +6,7 @@
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, Span, Tensor, Type,
     prim::{Substitution, Var},
-    relax::{Body, Call, Constant, Function, InferError, Lambda, Operand},
+    relax::{Call, Constant, Function, InferError, Operand},
     types::TensorType,
 };
 use hammock_kernels::interp::{self, Arg as Value};
@@ -72,15 +72,7 @@ struct Site {
 
 impl Site {
     fn new(how: Sizes) -> Self {
-        let lambda = Lambda {
-            params: Vec::new(),
-            ret_ty: Type::Any,
-            pure: true,
-            attrs: Default::default(),
-            body: Body::of(Operand::Tuple(Vec::new())),
-            span: Span::default(),
-        };
-        let function = Function { vars: Default::default(), lambda };
+        let function = Function::empty();
         Site { function, tensors: Vec::new(), how, sizes: Vec::new() }
     }
 

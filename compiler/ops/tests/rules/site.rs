@@ -7,7 +7,7 @@ use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, Span, TensorShape, TensorType, Type,
     prim::Var,
     print::type_text,
-    relax::{Body, Call, Callee, Function, InferError, Lambda, OpTable, Operand},
+    relax::{Call, Callee, Function, InferError, OpTable, Operand},
 };
 use hammock_ops::{Table, lookup};
 use std::collections::BTreeMap;
@@ -22,15 +22,7 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let lambda = Lambda {
-            params: Vec::new(),
-            ret_ty: Type::Any,
-            pure: true,
-            attrs: Default::default(),
-            body: Body::of(Operand::Tuple(Vec::new())),
-            span: Span::default(),
-        };
-        Site { function: Function { vars: Default::default(), lambda }, symbols: BTreeMap::new() }
+        Site { function: Function::empty(), symbols: BTreeMap::new() }
     }
 
     fn dims(&mut self, text: &str) -> Vec<PrimExpr> {

@@ -4,7 +4,7 @@ use hammock_ir::{
     AttrValue, DType, Module, Name, PrimExpr, Span, TensorType, Type,
     prim::{BinaryOp, Var, binary},
     print,
-    relax::{Body, Function, InferError, Lambda, Operand},
+    relax::{Function, InferError, Operand},
     types::ShapeType,
 };
 use hammock_ops::{CallContext, lookup};
@@ -47,15 +47,7 @@ struct Scope {
 
 impl Scope {
     fn new() -> Self {
-        let lambda = Lambda {
-            params: Vec::new(),
-            ret_ty: Type::Any,
-            pure: true,
-            attrs: Default::default(),
-            body: Body::of(Operand::Tuple(Vec::new())),
-            span: Span::default(),
-        };
-        Scope { function: Function { vars: Default::default(), lambda }, names: BTreeMap::new() }
+        Scope { function: Function::empty(), names: BTreeMap::new() }
     }
 
     fn dim(&mut self, text: &'static str) -> PrimExpr {

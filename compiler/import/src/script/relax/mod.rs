@@ -58,16 +58,8 @@ pub(crate) type RelaxEval<'c, 'a> = Eval<'c, 'a, Relax>;
 
 impl Relax {
     fn new() -> Self {
-        let lambda = ir::Lambda {
-            params: Vec::new(),
-            ret_ty: Type::Any,
-            pure: true,
-            attrs: Attrs::new(),
-            body: ir::Body::of(Operand::Tuple(Vec::new())),
-            span: Span::NONE,
-        };
         Relax {
-            function: ir::Function { vars: Default::default(), lambda },
+            function: ir::Function::empty(),
             blocks: Vec::new(),
             dataflow: false,
             outputs: Vec::new(),
