@@ -14,6 +14,7 @@ mod builtin;
 pub mod builtins;
 mod current;
 mod decode;
+pub mod instrument;
 mod program;
 mod run;
 mod stack;
