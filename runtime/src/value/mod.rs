@@ -13,6 +13,7 @@ mod function;
 pub mod index;
 pub mod object;
 mod opaque;
+mod recycle;
 mod shape;
 mod storage;
 mod string;

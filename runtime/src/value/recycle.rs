@@ -1,0 +1,235 @@
+//! Blocks for small objects, kept for reuse.
+//!
+//! Programs make and drop tensors' descriptions all the time, a few at once and always of the same few sizes. Each
+//! thread keeps the blocks that were freed on it in lists by size, so that a program in its stride asks the system for
+//! none. A block may be freed on another thread than it was made on; it is then kept there. Lists are bounded. When a
+//! thread ends, its lists go back to the system, and so does what is freed on it later still.
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+/// Blocks' sizes are multiples of this.
+const GRAIN: usize = 32;
+/// Largest block that is kept: a tensor of six dimensions fits.
+const LARGEST: usize = 256;
+const CLASSES: usize = LARGEST / GRAIN;
+/// Alignment of blocks that are kept: the allocator's own, which costs nothing.
+const ALIGN: usize = 16;
+/// Blocks kept of each size.
+const KEPT: u32 = 256;
+
+/// What stands in a block that waits for reuse.
+struct Free {
+    next: *mut Free,
+}
+
+/// Waiting blocks of one size.
+struct List {
+    first: Cell<*mut Free>,
+    /// How many more may be kept. Zero before the first block is freed and after the thread's end.
+    room: Cell<u32>,
+}
+
+struct Lists {
+    classes: [List; CLASSES],
+    /// Has the thread been told to give the lists back at its end?
+    started: Cell<bool>,
+}
+
+/// Gives the lists of a thread back to the system.
+struct AtExit;
+
+thread_local! {
+    // Without a destructor, so that it can be used without asking whether it is there; `AT_EXIT` cleans up.
+    static LISTS: Lists = const {
+        Lists {
+            classes: [const { List { first: Cell::new(null_mut()), room: Cell::new(0) } }; CLASSES],
+            started: Cell::new(false),
+        }
+    };
+    static AT_EXIT: AtExit = const { AtExit };
+}
+
+/// The list for blocks of this layout.
+#[inline(always)]
+fn class_of(layout: Layout) -> Option<usize> {
+    // The layout of an object is never empty.
+    (layout.size() <= LARGEST && layout.align() <= ALIGN).then(|| (layout.size() - 1) / GRAIN)
+}
+
+fn layout_of(class: usize) -> Layout {
+    // SAFETY: the alignment is a power of two and the size at most `LARGEST`.
+    unsafe { Layout::from_size_align_unchecked((class + 1) * GRAIN, ALIGN) }
+}
+
+/// A block of at least this layout, which is not empty; null if the system has none.
+#[inline]
+pub(super) fn allocate(layout: Layout) -> *mut u8 {
+    let Some(class) = class_of(layout) else {
+        // SAFETY: the layout is not empty.
+        return unsafe { alloc(layout) };
+    };
+    LISTS.with(|lists| {
+        let list = &lists.classes[class];
+        let first = list.first.get();
+        if first.is_null() {
+            // SAFETY: no class is empty.
+            return unsafe { alloc(layout_of(class)) };
+        }
+        // SAFETY: waiting blocks are the list's own and hold its links.
+        list.first.set(unsafe { (*first).next });
+        list.room.set(list.room.get() + 1);
+        first.cast()
+    })
+}
+
+/// Takes a block back.
+///
+/// # Safety
+/// `block` came from [`allocate`] with the same layout, on any thread, and nobody refers to it any more.
+#[inline]
+pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
+    let Some(class) = class_of(layout) else {
+        // SAFETY: a block of no class was allocated with its own layout.
+        return unsafe { dealloc(block, layout) };
+    };
+    LISTS.with(|lists| match lists.classes[class].room.get() {
+        // SAFETY: as the caller promises.
+        0 => unsafe { lists.free_without_room(class, block) },
+        // SAFETY: as the caller promises.
+        _ => unsafe { lists.classes[class].push(block) },
+    });
+}
+
+impl List {
+    /// Keeps a block.
+    ///
+    /// # Safety
+    /// The block is of the list's size and nobody refers to it; there is room for it.
+    #[inline(always)]
+    unsafe fn push(&self, block: *mut u8) {
+        let block = block.cast::<Free>();
+        // SAFETY: the block is ours now, as big as a link and aligned for it.
+        unsafe { block.write(Free { next: self.first.get() }) };
+        self.first.set(block);
+        self.room.set(self.room.get() - 1);
+    }
+}
+
+impl Lists {
+    /// Starts keeping blocks, with this one, or gives it back if that is done already or can no longer be done.
+    ///
+    /// # Safety
+    /// The block is of that class and nobody refers to it.
+    #[cold]
+    unsafe fn free_without_room(&self, class: usize, block: *mut u8) {
+        if self.started.replace(true) || AT_EXIT.try_with(|_| ()).is_err() {
+            // SAFETY: blocks of a class are allocated with its layout.
+            return unsafe { dealloc(block, layout_of(class)) };
+        }
+        self.classes.iter().for_each(|list| list.room.set(KEPT));
+        // SAFETY: there is room now.
+        unsafe { self.classes[class].push(block) }
+    }
+}
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        LISTS.with(|lists| {
+            for (class, list) in lists.classes.iter().enumerate() {
+                list.room.set(0);
+                let mut block = list.first.replace(null_mut());
+                while !block.is_null() {
+                    // SAFETY: waiting blocks hold links and were allocated with the layout of their class.
+                    unsafe {
+                        let next = (*block).next;
+                        dealloc(block.cast(), layout_of(class));
+                        block = next;
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, 8).unwrap()
+    }
+
+    fn kept(size: usize) -> u32 {
+        LISTS.with(|lists| if lists.started.get() { KEPT - lists.classes[(size - 1) / GRAIN].room.get() } else { 0 })
+    }
+
+    #[test]
+    fn blocks_are_reused_by_size() {
+        std::thread::spawn(|| {
+            let (small, big) = (allocate(layout(33)), allocate(layout(256)));
+            // SAFETY: nobody refers to the blocks.
+            unsafe {
+                free(small, layout(33));
+                free(big, layout(256));
+            }
+            assert_eq!((kept(33), kept(256)), (1, 1));
+            assert_eq!(allocate(layout(64)), small);
+            assert_eq!(allocate(layout(250)), big);
+            // SAFETY: as above.
+            unsafe {
+                free(small, layout(64));
+                free(big, layout(250));
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn lists_are_bounded_and_large_blocks_are_not_kept() {
+        let blocks: Vec<_> = (0..KEPT + 10).map(|_| allocate(layout(100))).collect();
+        // SAFETY: nobody refers to the blocks.
+        blocks.into_iter().for_each(|block| unsafe { free(block, layout(100)) });
+        assert!(kept(100) <= KEPT);
+        let large = allocate(layout(LARGEST + 1));
+        // SAFETY: as above.
+        unsafe { free(large, layout(LARGEST + 1)) };
+    }
+
+    #[test]
+    fn blocks_wander_between_threads() {
+        let sent = allocate(layout(200)).expose_provenance();
+        std::thread::spawn(move || {
+            // SAFETY: the block is this thread's now.
+            unsafe { free(std::ptr::with_exposed_provenance_mut(sent), layout(200)) };
+            assert_eq!(kept(200), 1);
+            assert_eq!(allocate(layout(200)).addr(), sent);
+            // SAFETY: as above.
+            unsafe { free(std::ptr::with_exposed_provenance_mut(sent), layout(200)) };
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn blocks_freed_at_a_threads_end_go_back() {
+        struct Late(*mut u8);
+        impl Drop for Late {
+            fn drop(&mut self) {
+                // SAFETY: nobody refers to the block.
+                unsafe { free(self.0, layout(40)) }
+            }
+        }
+        thread_local!(static LATE: RefCell<Vec<Late>> = const { RefCell::new(Vec::new()) });
+        std::thread::spawn(|| {
+            // Registered before the lists' own end, so dropped after it; the second one the other way round.
+            LATE.with_borrow_mut(|late| late.push(Late(allocate(layout(40)))));
+            drop(Late(allocate(layout(40))));
+            LATE.with_borrow_mut(|late| late.push(Late(allocate(layout(40)))));
+        })
+        .join()
+        .unwrap();
+    }
+}
