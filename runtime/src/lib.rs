@@ -33,5 +33,5 @@ pub use executable::Executable;
 pub use ffi::Error;
 pub use image::Image;
 pub use library::Library;
-pub use value::{Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};
+pub use value::{Adt, Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};
 pub use vm::{Vm, builtins::all as builtins};

@@ -1,7 +1,7 @@
 //! Between `Any` and Rust types.
 use super::any::{Any, Payload};
 use super::object::Ref;
-use super::{Closure, DType, Device, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index};
+use super::{Adt, Closure, DType, Device, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index};
 use std::fmt;
 
 /// A type that an `Any` may hold or lend.
@@ -144,6 +144,7 @@ handles! {
     Closure = CLOSURE, "Closure";
     Storage = STORAGE, "Storage";
     Opaque = OPAQUE, "Object";
+    Adt = ADT, "Adt";
 }
 
 const _: () = assert!(size_of::<Ref<super::DLTensor>>() == 8);
@@ -216,6 +217,9 @@ impl Any {
         }
         if let Some(shape) = self.get::<&Shape>() {
             return write!(f, "{shape:?}");
+        }
+        if let Some(adt) = self.get::<&Adt>() {
+            return write!(f, "{adt:?}");
         }
         match self.get::<&Tuple>() {
             Some(tuple) => write!(f, "Tuple of {}", tuple.len()),

@@ -35,6 +35,7 @@ pub const OURS_BEGIN: i32 = 0x4841_4D00;
 pub const STORAGE: i32 = OURS_BEGIN;
 pub const CLOSURE: i32 = OURS_BEGIN + 1;
 pub const OPAQUE: i32 = OURS_BEGIN + 2;
+pub const ADT: i32 = OURS_BEGIN + 3;
 
 /// What messages call a value of this kind.
 pub fn name(index: i32) -> &'static str {
@@ -57,6 +58,7 @@ pub fn name(index: i32) -> &'static str {
         MODULE => "Module",
         STORAGE => "Storage",
         CLOSURE => "Closure",
+        ADT => "Adt",
         _ => "Object",
     }
 }

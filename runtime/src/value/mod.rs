@@ -2,6 +2,7 @@
 //!
 //! [`Any`] holds any of them; the others are what it may hold. Objects ([`Tensor`], [`Shape`], [`Str`], [`Tuple`],
 //! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.
+mod adt;
 mod any;
 mod closure;
 mod convert;
@@ -22,6 +23,7 @@ mod tensor_error;
 mod tensor_view;
 mod tuple;
 
+pub use adt::Adt;
 pub use any::Any;
 pub use closure::Closure;
 pub use convert::FromAny;

@@ -20,10 +20,28 @@ unsafe impl Cell for SeqCell {
     const TYPE_INDEX: i32 = index::ARRAY;
 }
 
-/// Drops the items that lie behind a tuple's cell.
-struct Items {
+/// Values that lie behind an object's cell; drops them with it.
+pub(super) struct Items {
     data: *mut Any,
     len: usize,
+}
+
+impl Items {
+    /// Writes values to `data`, where there must be room for as many as the iterator says it has.
+    pub(super) fn write(data: *mut Any, values: impl ExactSizeIterator<Item = Any>) -> Items {
+        let (room, mut len) = (values.len(), 0);
+        for value in values.take(room) {
+            // SAFETY: `len` is below the number of values there is room for.
+            unsafe { data.add(len).write(value) };
+            len += 1;
+        }
+        Items { data, len }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
 }
 
 impl Drop for Items {
@@ -75,14 +93,9 @@ impl Tuple {
     pub fn new(fields: impl ExactSizeIterator<Item = Any>) -> Tuple {
         let capacity = fields.len();
         Tuple(Ref::allocate::<Items, Any>(capacity, |data| {
-            let mut len = 0;
-            for field in fields.take(capacity) {
-                // SAFETY: the tail has room for `capacity` values.
-                unsafe { data.add(len).write(field) };
-                len += 1;
-            }
-            let cell = SeqCell { data, len: len as i64, capacity: capacity as i64, data_deleter: None };
-            (cell, Items { data, len })
+            let items = Items::write(data, fields);
+            let cell = SeqCell { data, len: items.len() as i64, capacity: capacity as i64, data_deleter: None };
+            (cell, items)
         }))
     }
 

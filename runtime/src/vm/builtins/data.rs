@@ -1,6 +1,6 @@
-//! Tuples.
+//! Tuples and tagged data.
 use crate::ffi::{Args, Error, kind};
-use crate::value::{Any, Tuple};
+use crate::value::{Adt, Any, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -9,6 +9,12 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns a field of a tuple."),
     builtin!("vm.builtin.tuple_reset_item", tuple_reset_item(tuple: &Tuple, index: i64) -> "Tuple",
         "Returns the tuple with a field emptied."),
+    builtin!("vm.builtin.alloc_adt", alloc_adt(tag: i64; "fields…") -> "Adt",
+        "Makes tagged data: the number of a constructor, and what it is given."),
+    builtin!("vm.builtin.get_tag", get_tag(value: &Adt) -> "int", "Returns the number of the constructor of tagged data."),
+    builtin!("vm.builtin.has_tag", has_tag(value: &Adt, tag: i64) -> "bool",
+        "Says whether tagged data was made by this constructor."),
+    builtin!("vm.builtin.get_field", get_field(value: &Adt, index: i64) -> "Any", "Returns a field of tagged data."),
 ];
 
 fn make_tuple(args: Args<'_>) -> Result<Tuple, Error> {
@@ -18,6 +24,27 @@ fn make_tuple(args: Args<'_>) -> Result<Tuple, Error> {
 fn position(tuple: &Tuple, index: i64) -> Result<usize, Error> {
     let outside = || Error::new(kind::INDEX, format!("a tuple of {} fields has no field {index}", tuple.len()));
     usize::try_from(index).ok().filter(|index| *index < tuple.len()).ok_or_else(outside)
+}
+
+fn alloc_adt(args: Args<'_>) -> Result<Adt, Error> {
+    Ok(Adt::new(args.get(0)?, args.values()[1..].iter().cloned()))
+}
+
+fn get_tag(value: &Adt) -> Result<i64, Error> {
+    Ok(value.tag())
+}
+
+fn has_tag(value: &Adt, tag: i64) -> Result<bool, Error> {
+    Ok(value.tag() == tag)
+}
+
+fn get_field(value: &Adt, index: i64) -> Result<Any, Error> {
+    let field = usize::try_from(index).ok().and_then(|index| value.fields().get(index));
+    let outside = || {
+        let (tag, count) = (value.tag(), value.fields().len());
+        Error::new(kind::INDEX, format!("data of tag {tag} with {count} fields has no field {index}"))
+    };
+    Ok(field.ok_or_else(outside)?.clone())
 }
 
 fn tuple_getitem(tuple: &Tuple, index: i64) -> Result<Any, Error> {

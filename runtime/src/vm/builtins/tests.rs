@@ -1,5 +1,5 @@
 use super::*;
-use crate::value::{Any, Closure, DType, Function, Shape, Tensor, Tuple};
+use crate::value::{Adt, Any, Closure, DType, Function, Shape, Tensor, Tuple};
 use crate::{Error, show};
 
 fn call(name: &str, args: &[Any]) -> Result<Any, Error> {
@@ -63,6 +63,7 @@ fn nothing_panics() {
         tensor::<f32>(&[], &[1.0]),
         Tuple::from_iter([int(1)]).into(),
         Closure::new(0, 9, vec![]).into(),
+        Adt::new(1, [int(1)].into_iter()).into(),
         Function::new(|_| Ok(Any::NONE)).into(),
     ];
     for builtin in all().filter(|builtin| !builtin.name.ends_with("print")) {
@@ -161,6 +162,15 @@ fn tuples_give_and_lose_fields() {
     assert_eq!(call("tuple_getitem", &[tuple.clone(), int(1)]).unwrap().get::<i64>(), Some(2));
     assert!(call("tuple_reset_item", &[tuple.clone(), int(1)]).unwrap().get::<&Tuple>().unwrap()[1].is_none());
     assert_eq!(message("tuple_getitem", &[tuple, int(2)]), "IndexError: a tuple of 2 fields has no field 2");
+}
+
+#[test]
+fn tagged_data() {
+    let pair = call("alloc_adt", &[int(7), int(1), "two".into()]).unwrap();
+    assert_eq!(call("get_tag", std::slice::from_ref(&pair)).unwrap().get::<i64>(), Some(7));
+    assert_eq!(call("has_tag", &[pair.clone(), int(8)]).unwrap().get::<bool>(), Some(false));
+    assert_eq!(call("get_field", &[pair.clone(), int(1)]).unwrap().as_str(), Some("two"));
+    assert_eq!(message("get_field", &[pair, int(-1)]), "IndexError: data of tag 7 with 2 fields has no field -1");
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Tagged data: a constructor's number and its fields.
+use super::object::{Cell, Ref};
+use super::tuple::Items;
+use super::{Any, index};
+use std::fmt;
+
+/// The cell of tagged data: the tag, and the fields behind it.
+pub struct AdtCell {
+    data: *const Any,
+    len: usize,
+    tag: i64,
+}
+
+// SAFETY: the index is Hammock's own, only `Adt::new` makes such objects, and fields are never written after that.
+unsafe impl Cell for AdtCell {
+    const TYPE_INDEX: i32 = index::ADT;
+}
+
+/// A value of an algebraic data type: the tag says which constructor made it, the fields are what that was given.
+///
+/// What tags mean, and how many fields belong to each, the program knows. Cheap to clone; dropping a list of any
+/// length takes no native stack.
+#[derive(Clone)]
+#[repr(transparent)]
+pub struct Adt(pub(super) Ref<AdtCell>);
+
+impl Adt {
+    /// Tagged data of the given fields.
+    pub fn new(tag: i64, fields: impl ExactSizeIterator<Item = Any>) -> Adt {
+        Adt(Ref::allocate::<Items, Any>(fields.len(), |data| {
+            let items = Items::write(data, fields);
+            (AdtCell { data, len: items.len(), tag }, items)
+        }))
+    }
+
+    /// Which constructor made it.
+    pub fn tag(&self) -> i64 {
+        self.0.tag
+    }
+
+    /// What the constructor was given.
+    pub fn fields(&self) -> &[Any] {
+        // SAFETY: the cell describes values that live and stay as they are while the object lives.
+        unsafe { std::slice::from_raw_parts(self.0.data, self.0.len) }
+    }
+}
+
+impl fmt::Debug for Adt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Adt {} of {}", self.tag(), self.fields().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_a_tag_and_fields() {
+        let leaf = Adt::new(0, [].into_iter());
+        let node = Adt::new(-1, [leaf.clone().into(), Any::from(7i64)].into_iter());
+        assert_eq!((leaf.tag(), leaf.fields().len()), (0, 0));
+        assert_eq!((node.tag(), node.fields()[1].get::<i64>()), (-1, Some(7)));
+        assert_eq!(node.fields()[0].get::<&Adt>().unwrap().tag(), 0);
+        assert_eq!(Any::from(node).to_string(), "Adt -1 of 2");
+    }
+
+    #[test]
+    fn long_lists_are_dropped_without_recursion() {
+        let nil = Any::from(Adt::new(0, [].into_iter()));
+        let list = (0..200_000i64).fold(nil, |rest, i| Adt::new(1, [Any::from(i), rest].into_iter()).into());
+        drop(list);
+    }
+}
