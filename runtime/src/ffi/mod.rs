@@ -1,6 +1,7 @@
 //! The C ABI of calls, which is tvm-ffi's: functions take a handle, arguments and a place for the result, and return
 //! 0, or -1 after leaving an error with the thread.
 mod args;
+pub mod dlpack;
 mod error;
 mod raised;
 mod symbols;

@@ -20,6 +20,7 @@ mod storage;
 mod string;
 mod tensor;
 mod tensor_error;
+mod tensor_lent;
 mod tensor_view;
 mod tuple;
 
@@ -38,4 +39,5 @@ pub use storage::Storage;
 pub use string::{ByteArray, Bytes, Str};
 pub use tensor::{DLTensor, SharedBytes, Tensor};
 pub use tensor_error::TensorError;
+pub(crate) use tensor_lent::Lender;
 pub use tuple::Tuple;

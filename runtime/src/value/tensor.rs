@@ -7,6 +7,7 @@ use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
 use super::tensor_error::TensorError;
+use super::tensor_lent::Lender;
 use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer};
 use std::fmt;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 /// DLPack's description of a tensor.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct DLTensor {
     /// Start of the memory the elements lie in.
     pub data: *mut u8,
@@ -41,12 +43,13 @@ unsafe impl Cell for DLTensor {
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// What a tensor's memory belongs to.
-#[expect(dead_code, reason = "held for its drop")]
+#[expect(dead_code, reason = "most are held for their drop")]
 pub(super) enum Owner {
     Buffer(Buffer),
     Storage(Storage),
     Tensor(Tensor),
     Shared(SharedBytes),
+    Lent(Box<dyn Lender>),
     Nobody,
 }
 
@@ -99,22 +102,6 @@ impl Tensor {
         check_size(dtype, shape, slice.len())?;
         let data = slice.as_ptr().cast_mut();
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, Owner::Shared(owner)))
-    }
-
-    /// A dense copy, on the host, of a tensor that other code describes.
-    ///
-    /// # Safety
-    /// The description is true.
-    pub(super) unsafe fn copy_of(tensor: &DLTensor) -> Result<Tensor, TensorError> {
-        // SAFETY: the caller promises as many sizes and strides as dimensions.
-        let (shape, strides) = unsafe { (counted(tensor.shape, tensor.ndim), counted(tensor.strides, tensor.ndim)) };
-        byte_size(tensor.dtype, shape)?;
-        let strides = (!tensor.strides.is_null()).then_some(strides);
-        let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
-        // The alias does not outlive this function.
-        let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, Owner::Nobody);
-        let dense = alias.to_contiguous()?;
-        Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
     }
 
     pub(super) fn assemble(
@@ -243,6 +230,16 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.data_ptr(), len) })
     }
 
+    /// Must its memory not be written, because it is a constant's or was lent on that condition?
+    pub fn is_read_only(&self) -> bool {
+        match self.owner() {
+            Some(Owner::Shared(_)) => true,
+            Some(Owner::Lent(lender)) => lender.is_read_only(),
+            Some(Owner::Tensor(tensor)) => tensor.is_read_only(),
+            _ => false,
+        }
+    }
+
     fn check_owned(&self) -> Result<(), TensorError> {
         let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_)));
         if owns_memory && self.0.is_unique() { Ok(()) } else { Err(TensorError::Shared) }
@@ -295,7 +292,7 @@ fn fill_dense_strides(shape: &[i64], strides: &mut [i64]) {
     }
 }
 
-fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
+pub(super) fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
     if strides.is_empty() || shape.contains(&0) {
         return true;
     }
@@ -311,7 +308,7 @@ fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
 ///
 /// # Safety
 /// `values` is null or points to `len` values that stay as they are for `'a`.
-unsafe fn counted<'a>(values: *const i64, len: i32) -> &'a [i64] {
+pub(super) unsafe fn counted<'a>(values: *const i64, len: i32) -> &'a [i64] {
     match usize::try_from(len) {
         // SAFETY: as the caller promises.
         Ok(len) if len > 0 && !values.is_null() => unsafe { std::slice::from_raw_parts(values, len) },

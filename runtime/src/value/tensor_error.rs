@@ -62,6 +62,9 @@ pub enum TensorError {
         /// Shape asked for.
         to: Vec<i64>,
     },
+    /// Other code describes a tensor as it cannot be.
+    #[error("a tensor cannot have {0}")]
+    BadDescription(String),
     /// The bytes are no values of the type (a `bool` other than 0 and 1, or a misaligned address).
     #[error("the tensor's bytes are no values of {0}")]
     BadValues(DType),

@@ -1,0 +1,222 @@
+//! DLPack: tensors to and from other frameworks, without a copy.
+//!
+//! A managed tensor is a description and the function that ends the loan. Whoever receives one calls that function
+//! once, when done, from any thread. Two layouts are in use: the plain one, and the *versioned* one, which can also
+//! say that the elements must not be written.
+//!
+//! Exported tensors share the runtime's reference count; imported ones are views of the other side's memory that end
+//! the loan when the last reference to them is dropped.
+use super::Error;
+use crate::value::{DLTensor, Lender, Tensor};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// DLPack's plain managed tensor.
+#[repr(C)]
+pub struct ManagedTensor {
+    /// The description.
+    pub tensor: DLTensor,
+    /// What the deleter needs to know.
+    pub context: *mut c_void,
+    /// Ends the loan; none if there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensor)>,
+}
+
+/// A version of the versioned layout. Those of one major version agree about the layout.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// Of the layout.
+    pub major: u32,
+    /// Of what codes and flags may occur.
+    pub minor: u32,
+}
+
+/// The version that the runtime writes.
+pub const VERSION: Version = Version { major: 1, minor: 2 };
+
+/// Flag: the elements must not be written.
+pub const READ_ONLY: u64 = 1;
+/// Flag: the tensor is a copy made for the loan.
+pub const IS_COPIED: u64 = 1 << 1;
+/// Flag: elements below a byte have a byte each.
+pub const SUBBYTE_PADDED: u64 = 1 << 2;
+
+/// DLPack's versioned managed tensor.
+#[repr(C)]
+pub struct ManagedTensorVersioned {
+    /// Of this structure. Of another major version, nothing but context and deleter may be looked at.
+    pub version: Version,
+    /// What the deleter needs to know.
+    pub context: *mut c_void,
+    /// Ends the loan; none if there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensorVersioned)>,
+    /// [`READ_ONLY`], …
+    pub flags: u64,
+    /// The description.
+    pub tensor: DLTensor,
+}
+
+/// What both layouts have.
+trait Managed: Sized + 'static {
+    /// A loan of `tensor`.
+    fn lend(tensor: DLTensor, flags: u64, context: *mut c_void, deleter: unsafe extern "C" fn(*mut Self)) -> Self;
+    fn context(&self) -> *mut c_void;
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
+    fn tensor(&self) -> &DLTensor;
+    fn flags(&self) -> u64;
+}
+
+impl Managed for ManagedTensor {
+    fn lend(tensor: DLTensor, _: u64, context: *mut c_void, deleter: unsafe extern "C" fn(*mut Self)) -> Self {
+        ManagedTensor { tensor, context, deleter: Some(deleter) }
+    }
+
+    fn context(&self) -> *mut c_void {
+        self.context
+    }
+
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+
+    fn tensor(&self) -> &DLTensor {
+        &self.tensor
+    }
+
+    fn flags(&self) -> u64 {
+        0
+    }
+}
+
+impl Managed for ManagedTensorVersioned {
+    fn lend(tensor: DLTensor, flags: u64, context: *mut c_void, deleter: unsafe extern "C" fn(*mut Self)) -> Self {
+        ManagedTensorVersioned { version: VERSION, context, deleter: Some(deleter), flags, tensor }
+    }
+
+    fn context(&self) -> *mut c_void {
+        self.context
+    }
+
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+
+    fn tensor(&self) -> &DLTensor {
+        &self.tensor
+    }
+
+    fn flags(&self) -> u64 {
+        self.flags
+    }
+}
+
+impl Tensor {
+    /// Lends the tensor in the plain layout. Tensors that must not be written are refused: it cannot say so.
+    pub fn to_dlpack(&self) -> Result<NonNull<ManagedTensor>, Error> {
+        if self.is_read_only() {
+            let message = "the tensor must not be written, which only the versioned form of DLPack can say";
+            return Err(Error::value(message));
+        }
+        Ok(lend(self, 0))
+    }
+
+    /// Lends the tensor in the versioned layout.
+    pub fn to_dlpack_versioned(&self) -> NonNull<ManagedTensorVersioned> {
+        lend(self, if self.is_read_only() { READ_ONLY } else { 0 })
+    }
+
+    /// Takes over a loan in the plain layout. After an error it is still the caller's.
+    ///
+    /// # Safety
+    /// `managed` is null, or what it says is true until its deleter is called, which any thread may do.
+    pub unsafe fn from_dlpack(managed: *mut ManagedTensor) -> Result<Tensor, Error> {
+        let managed = NonNull::new(managed).ok_or_else(no_tensor)?;
+        // SAFETY: as the caller promises.
+        unsafe { borrow(managed) }
+    }
+
+    /// Takes over a loan in the versioned layout. After an error it is still the caller's.
+    ///
+    /// # Safety
+    /// As for [`Tensor::from_dlpack`].
+    pub unsafe fn from_dlpack_versioned(managed: *mut ManagedTensorVersioned) -> Result<Tensor, Error> {
+        let managed = NonNull::new(managed).ok_or_else(no_tensor)?;
+        // SAFETY: as the caller promises; of every version, the version comes first.
+        let Version { major, minor } = unsafe { (*managed.as_ptr()).version };
+        if major != VERSION.major {
+            let known = VERSION.major;
+            return Err(Error::value(format!("DLPack {major}.{minor} is not understood, only {known}.x is")));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { borrow(managed) }
+    }
+}
+
+fn no_tensor() -> Error {
+    Error::value("the DLPack tensor is null")
+}
+
+fn lend<M: Managed>(tensor: &Tensor, flags: u64) -> NonNull<M> {
+    // The reference in `context` keeps the shape and strides alive that the description points to.
+    let context = Box::into_raw(Box::new(tensor.clone()));
+    let managed = M::lend(*tensor.as_dl(), flags, context.cast(), end_loan::<M>);
+    NonNull::from(Box::leak(Box::new(managed)))
+}
+
+unsafe extern "C" fn end_loan<M: Managed>(managed: *mut M) {
+    if managed.is_null() {
+        return;
+    }
+    // SAFETY: only `lend` pairs this function with a tensor, so that both were boxed there; it is called once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context().cast::<Tensor>()));
+    }
+}
+
+/// A loan that was taken over.
+struct Loan<M: Managed> {
+    managed: NonNull<M>,
+    read_only: bool,
+}
+
+// SAFETY: whoever hands a loan over promises that any thread may end it; nothing else is done with it.
+unsafe impl<M: Managed> Send for Loan<M> {}
+// SAFETY: as above.
+unsafe impl<M: Managed> Sync for Loan<M> {}
+
+impl<M: Managed> Lender for Loan<M> {
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+}
+
+impl<M: Managed> Drop for Loan<M> {
+    fn drop(&mut self) {
+        // SAFETY: the loan is ours, and this is its end.
+        unsafe {
+            if let Some(deleter) = self.managed.as_ref().deleter() {
+                deleter(self.managed.as_ptr());
+            }
+        }
+    }
+}
+
+/// # Safety
+/// What `managed` says is true until its deleter is called.
+unsafe fn borrow<M: Managed>(managed: NonNull<M>) -> Result<Tensor, Error> {
+    // SAFETY: as the caller promises.
+    let loan = unsafe { managed.as_ref() };
+    let (tensor, flags) = (loan.tensor(), loan.flags());
+    if flags & SUBBYTE_PADDED != 0 && tensor.dtype.bits < 8 {
+        return Err(Error::value(format!("elements of {} with a byte each are not understood", tensor.dtype)));
+    }
+    // SAFETY: as the caller promises.
+    let tensor = unsafe { Tensor::borrow(tensor, || Box::new(Loan { managed, read_only: flags & READ_ONLY != 0 })) };
+    Ok(tensor?)
+}
+
+#[cfg(test)]
+#[path = "dlpack_tests.rs"]
+mod tests;
