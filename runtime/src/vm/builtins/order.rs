@@ -1,59 +1,81 @@
-//! The order of elements, whatever their dtype.
-use crate::value::Element;
+//! The order of elements, whatever their dtype: each stands as an integer, its *key*.
+//!
+//! Keys compare as elements do. NaN comes after every number, all NaNs are one, and so are both zeros. With keys, what
+//! sorts and compares need not be compiled for every dtype again.
+use crate::ffi::Error;
+use crate::value::{DType, Device, Tensor};
 use half::{bf16, f16};
-use std::cmp::Ordering;
 
-/// Elements that can be told apart and ordered; no number comes last, and all no numbers are one.
-pub(super) trait Ordered: Element {
-    /// How it compares; NaN comes after every number.
-    fn order(&self, other: &Self) -> Ordering;
-    /// Whether it is zero.
-    fn is_zero(&self) -> bool;
+/// The key of a signed zero.
+const MIDDLE: u64 = 1 << 63;
+
+/// The keys of the elements of a dense tensor on the host.
+pub(super) fn keys(tensor: &Tensor) -> Result<Vec<u64>, Error> {
+    macro_rules! each {
+        ($element:ty, $key:expr) => {
+            tensor.as_slice::<$element>()?.iter().map(|element| $key((*element).into())).collect()
+        };
+    }
+    Ok(match tensor.dtype() {
+        DType::BOOL => each!(bool, unsigned),
+        DType::INT8 => each!(i8, signed),
+        DType::INT16 => each!(i16, signed),
+        DType::INT32 => each!(i32, signed),
+        DType::INT64 => each!(i64, signed),
+        DType::UINT8 => each!(u8, unsigned),
+        DType::UINT16 => each!(u16, unsigned),
+        DType::UINT32 => each!(u32, unsigned),
+        DType::UINT64 => each!(u64, unsigned),
+        DType::FLOAT16 => each!(f16, float),
+        DType::BFLOAT16 => each!(bf16, float),
+        DType::FLOAT32 => each!(f32, float),
+        DType::FLOAT64 => each!(f64, float),
+        other => return Err(Error::type_error(format!("elements of {other} cannot be compared"))),
+    })
 }
 
-macro_rules! ordered {
-    (total: $($int:ty),*; partial: $($float:ty),*) => {
-        $(impl Ordered for $int {
-            fn order(&self, other: &Self) -> Ordering {
-                self.cmp(other)
-            }
-            fn is_zero(&self) -> bool {
-                *self == <$int>::default()
-            }
-        })*
-        $(impl Ordered for $float {
-            fn order(&self, other: &Self) -> Ordering {
-                self.partial_cmp(other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
-            }
-            fn is_zero(&self) -> bool {
-                *self == <$float>::default()
-            }
-        })*
-    };
+/// The key of zero.
+pub(super) fn zero_key(dtype: DType) -> Result<u64, Error> {
+    let zero = keys(&Tensor::empty(dtype, &[], Device::CPU)?)?;
+    Ok(zero.first().copied().unwrap_or_default())
 }
 
-ordered!(total: bool, i8, i16, i32, i64, u8, u16, u32, u64; partial: f16, bf16, f32, f64);
-
-/// Calls a function that is generic over the elements of a tensor.
-macro_rules! by_element {
-    ($tensor:expr, $function:ident($($arg:expr),*)) => {
-        match $tensor.dtype() {
-            $crate::value::DType::BOOL => $function::<bool>($($arg),*),
-            $crate::value::DType::INT8 => $function::<i8>($($arg),*),
-            $crate::value::DType::INT16 => $function::<i16>($($arg),*),
-            $crate::value::DType::INT32 => $function::<i32>($($arg),*),
-            $crate::value::DType::INT64 => $function::<i64>($($arg),*),
-            $crate::value::DType::UINT8 => $function::<u8>($($arg),*),
-            $crate::value::DType::UINT16 => $function::<u16>($($arg),*),
-            $crate::value::DType::UINT32 => $function::<u32>($($arg),*),
-            $crate::value::DType::UINT64 => $function::<u64>($($arg),*),
-            $crate::value::DType::FLOAT16 => $function::<half::f16>($($arg),*),
-            $crate::value::DType::BFLOAT16 => $function::<half::bf16>($($arg),*),
-            $crate::value::DType::FLOAT32 => $function::<f32>($($arg),*),
-            $crate::value::DType::FLOAT64 => $function::<f64>($($arg),*),
-            other => Err($crate::ffi::Error::type_error(format!("elements of {other} cannot be compared"))),
-        }
-    };
+fn unsigned(value: u64) -> u64 {
+    value
 }
 
-pub(super) use by_element;
+fn signed(value: i64) -> u64 {
+    value as u64 ^ MIDDLE
+}
+
+fn float(value: f64) -> u64 {
+    if value.is_nan() {
+        return u64::MAX;
+    }
+    // Adding zero makes a positive zero of a negative one.
+    let bits = (value + 0.0).to_bits();
+    if bits & MIDDLE == 0 { bits | MIDDLE } else { !bits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Element;
+
+    fn check<T: Element>(ordered: &[T], zero: usize) {
+        let keys = keys(&Tensor::from_slice(&[ordered.len() as i64], ordered).unwrap()).unwrap();
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+        assert_eq!(keys[zero], zero_key(T::DTYPE).unwrap());
+    }
+
+    #[test]
+    fn keys_compare_as_elements_do() {
+        check(&[f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, 5e-324, 2.0, f64::INFINITY, f64::NAN], 3);
+        check(&[f16::MIN, f16::from_f32(-1.0), f16::ZERO, f16::MAX, f16::INFINITY, f16::NAN], 2);
+        check(&[i8::MIN, -1, 0, 1, i8::MAX], 2);
+        check(&[i64::MIN, -1, 0, 1, i64::MAX], 2);
+        check(&[0, 1, u64::MAX], 0);
+        check(&[false, true], 0);
+        assert_eq!((float(-0.0), float(-f64::NAN)), (float(0.0), float(f64::NAN)));
+    }
+}

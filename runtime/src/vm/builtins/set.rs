@@ -1,9 +1,8 @@
 //! Operators whose results have sizes that only the data tells: unique elements, places of nonzero ones.
-use super::order::{Ordered, by_element};
+use super::order::{keys, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
-use std::cmp::Ordering;
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("relax.run.unique",
@@ -17,15 +16,12 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
-    let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    by_element!(host, find_nonzero(&host))
-}
-
-fn find_nonzero<T: Ordered>(value: &Tensor) -> Result<Tensor, Error> {
+    let value = value.to_device(Device::CPU)?.to_contiguous()?;
     // A scalar counts as a vector of one element.
     let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
-    let elements = value.as_slice::<T>()?.iter().enumerate();
-    let positions: Vec<_> = elements.filter(|(_, element)| !element.is_zero()).map(|(at, _)| at as i64).collect();
+    let zero = zero_key(value.dtype())?;
+    let elements = keys(&value)?.into_iter().enumerate();
+    let positions: Vec<_> = elements.filter(|(_, key)| *key != zero).map(|(at, _)| at as i64).collect();
     let mut indices = Vec::with_capacity(shape.len() * positions.len());
     for axis in 0..shape.len() {
         let stride: i64 = shape[axis + 1..].iter().product();
@@ -43,7 +39,7 @@ fn unique(
     axis: Option<i64>,
 ) -> Result<Any, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    let rows = by_element!(host, find_unique(&host, axis, sorted))?;
+    let rows = find_unique(&host, axis, sorted)?;
     if !(return_index || return_inverse || return_counts) {
         return Ok(rows.values.into());
     }
@@ -68,14 +64,12 @@ struct Unique {
 }
 
 /// Unique slices along an axis (all elements without one), by value or by first occurrence.
-fn find_unique<T: Ordered>(value: &Tensor, axis: Option<i64>, sorted: bool) -> Result<Unique, Error> {
+fn find_unique(value: &Tensor, axis: Option<i64>, sorted: bool) -> Result<Unique, Error> {
     let (outer, count, inner) = split(value, axis)?;
-    let elements = value.as_slice::<T>()?;
-    let element = |slice: usize, at: usize| &elements[(at / inner * count + slice) * inner + at % inner];
-    let compare = |a: &usize, b: &usize| {
-        let orders = (0..outer * inner).map(|at| element(*a, at).order(element(*b, at)));
-        orders.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-    };
+    let keys = keys(value)?;
+    let element = |slice: usize, at: usize| (at / inner * count + slice) * inner + at % inner;
+    let slice = |slice: usize| (0..outer * inner).map(move |at| element(slice, at));
+    let compare = |a: &usize, b: &usize| slice(*a).map(|at| keys[at]).cmp(slice(*b).map(|at| keys[at]));
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(compare);
     // Equal slices are neighbours now, the first occurrence in front.
@@ -92,14 +86,17 @@ fn find_unique<T: Ordered>(value: &Tensor, axis: Option<i64>, sorted: bool) -> R
     let mut inverse = vec![0; count];
     groups.iter().enumerate().for_each(|(i, group)| group.iter().for_each(|slice| inverse[*slice] = i as i64));
     let first: Vec<_> = groups.iter().map(|group| group[0] as i64).collect();
-    let chosen =
-        |at: usize| *element(groups[at / inner % groups.len()][0], at / inner / groups.len() * inner + at % inner);
-    let values: Vec<T> = (0..outer * groups.len() * inner).map(chosen).collect();
+    let (width, bytes) = (value.dtype().bytes(), value.as_bytes()?);
+    let chosen = |at: usize| {
+        let from = element(groups[at / inner % groups.len()][0], at / inner / groups.len() * inner + at % inner);
+        &bytes[from * width..][..width]
+    };
+    let values: Vec<u8> = (0..outer * groups.len() * inner).flat_map(chosen).copied().collect();
     let mut shape = if axis.is_some() { value.shape().to_vec() } else { vec![0] };
     let place = axis.map_or(0, |axis| axis.rem_euclid(shape.len() as i64) as usize);
     shape[place] = groups.len() as i64;
     let counts = groups.iter().map(|group| group.len() as i64).collect();
-    Ok(Unique { values: Tensor::from_slice(&shape, &values)?, first, inverse, counts })
+    Ok(Unique { values: Tensor::from_bytes(value.dtype(), &shape, &values)?, first, inverse, counts })
 }
 
 /// Sizes before, at and after the axis; without one, of the flattened tensor.

@@ -1,7 +1,7 @@
 //! Sorting for kernels that ask for it by name: results go into tensors that the caller gives.
 //!
 //! Sorting is stable and puts NaN after every number, so first in descending order.
-use super::order::{Ordered, by_element};
+use super::order::keys;
 use crate::ffi::{Args, Error};
 use crate::value::{DType, Device, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -70,12 +70,22 @@ impl Lines {
         (line / self.inner * self.length + position) * self.inner + line % self.inner
     }
 
+    /// The positions of a line's elements in the order of their keys, and of their places where keys are equal.
+    fn order(&self, keys: &[u64], line: usize) -> Vec<usize> {
+        let mut order: Vec<_> = (0..self.length).map(|at| (keys[self.element(line, at)], at)).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, position)| position).collect()
+    }
+
     /// Writes of each line the first elements in order, as many as the targets hold.
     fn write(&self, ascending: bool, values: Option<&Target>, places: Option<&Target>) -> Result<(), Error> {
         let (width, bytes) = (self.data.dtype().bytes(), self.data.as_bytes()?);
+        let mut keys = keys(&self.data)?;
+        if !ascending {
+            keys.iter_mut().for_each(|key| *key = !*key);
+        }
         for line in 0..self.outer * self.inner {
-            let order = by_element!(self.data, positions(self, line, ascending))?;
-            for (rank, position) in order.into_iter().enumerate() {
+            for (rank, position) in self.order(&keys, line).into_iter().enumerate() {
                 if let Some((values, to)) = self.place(values, line, rank) {
                     values.put(to, &bytes[self.element(line, position) * width..][..width])?;
                 }
@@ -94,15 +104,6 @@ impl Lines {
         let to = (line / self.inner * kept + rank) * self.inner + line % self.inner;
         (rank < kept).then_some((target, to))
     }
-}
-
-/// The positions of a line's elements in order.
-fn positions<T: Ordered>(lines: &Lines, line: usize, ascending: bool) -> Result<Vec<usize>, Error> {
-    let elements = lines.data.as_slice::<T>()?;
-    let at = |position: &usize| &elements[lines.element(line, *position)];
-    let mut order: Vec<usize> = (0..lines.length).collect();
-    order.sort_by(|a, b| if ascending { at(a).order(at(b)) } else { at(b).order(at(a)) });
-    Ok(order)
 }
 
 /// Where results go: memory that the caller lends for the call.
