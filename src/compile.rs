@@ -4,13 +4,14 @@ use crate::{
     module::ModuleArgs,
     opt::Watch,
     output::{cannot, write_whole},
+    run::tool_failure,
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{Artifact, Emit, Failure, Options, bind, compile, lower};
 use hammock_ir::Module;
-use hammock_runtime::tools::CallFlags;
+use hammock_runtime::{Image, library::image_of, tools::CallFlags};
 use hammock_syntax::{SourceFile, codes};
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// Compiles a module to a shared library that holds kernels, bytecode and weights
 #[derive(Args)]
@@ -18,7 +19,8 @@ use std::path::PathBuf;
 Examples:
   hammock compile model.py -o model.so --params weights.safetensors
   hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
-  hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM's text")]
+  hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM's text
+  hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
 pub struct Compile {
     #[command(flatten)]
     module: ModuleArgs,
@@ -49,6 +51,10 @@ pub struct CodeArgs {
     /// How the module runs: `bytecode`, or `reference`, which interprets kernels instead of compiling them
     #[arg(long, value_name = "MODE", default_value = "bytecode")]
     pub exec_mode: String,
+    /// Bytecode to use in the place of the module's own, of which then only the kernels are compiled: a library that TVM
+    /// exported, what `hammock asm` wrote, or a compiled model
+    #[arg(long, value_name = "FILE")]
+    pub bytecode: Option<PathBuf>,
 }
 
 impl CodeArgs {
@@ -70,7 +76,13 @@ impl CodeArgs {
             ExecMode::Bytecode => {}
             ExecMode::Reference => return Err(no_files_for_reference()),
         }
-        Ok(Options { target: self.target.clone(), level: self.level, ..Options::default() })
+        let bytecode = self.bytecode()?;
+        Ok(Options { target: self.target.clone(), level: self.level, bytecode, ..Options::default() })
+    }
+
+    /// The bytecode of `--bytecode`.
+    pub fn bytecode(&self) -> Result<Option<Arc<Image>>, Failure> {
+        self.bytecode.as_deref().map(image_of).transpose().map_err(|e| tool_failure(e.into()))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::run::tool_failure;
 use clap::Args;
 use hammock_compiler::Failure;
-use hammock_runtime::tools::{InspectFlags, Session};
+use hammock_runtime::tools::{InspectFlags, inspect};
 use std::path::PathBuf;
 
 /// Shows what is in a compiled executable
@@ -13,7 +13,7 @@ Examples:
   hammock inspect model.so              the bytecode as text
   hammock inspect model.so --stats      functions and constants")]
 pub struct Inspect {
-    /// A compiled executable
+    /// A compiled executable, a library that TVM exported, or bytecode
     file: PathBuf,
     #[command(flatten)]
     view: InspectFlags,
@@ -22,8 +22,7 @@ pub struct Inspect {
 impl Inspect {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
-        let session = Session::open(&self.file, None).map_err(tool_failure)?;
-        crate::print(&session.inspect(self.view.view()));
+        crate::print(&inspect(&self.file, self.view.view()).map_err(tool_failure)?);
         Ok(())
     }
 }

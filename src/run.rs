@@ -7,7 +7,10 @@ use crate::{
 };
 use clap::Args;
 use hammock_compiler::{Emit, Failure, Options, reference};
-use hammock_runtime::tools::{CallFlags, InputError, OutputFlags, Session, ToolError, Weights};
+use hammock_runtime::{
+    library::LibraryError,
+    tools::{CallFlags, InputError, OutputFlags, Session, ToolError, Weights},
+};
 use hammock_syntax::codes;
 use std::path::Path;
 
@@ -17,6 +20,7 @@ use std::path::Path;
 Examples:
   hammock run model.py --params weights.safetensors --arg @images.npy
   hammock run model.so --func classify --arg @test.npz#images --output out.npz
+  hammock run kernels.py --bytecode tvm.so --arg @x.npy
   hammock run model.py --arg 'random(2,64):float32' --arg 'shape(2,3)' --arg '(1, true, \"text\")'")]
 pub struct Run {
     #[command(flatten)]
@@ -55,13 +59,17 @@ impl Program {
         let threads = self.call.thread_count();
         if is_executable(&self.file) {
             self.code.options()?; // Only text can be interpreted.
+            if self.code.bytecode.is_some() {
+                let message = format!("{} is compiled already: `--bytecode` goes with a text module", self.file);
+                return Err(Failure::new(codes::UNSUPPORTED_OPTION, message));
+            }
             return Session::open(Path::new(&self.file), threads).map_err(tool_failure);
         }
         let module =
             ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
         if self.code.exec_mode()? == ExecMode::Reference {
             let (module, source) = lowered(&module, &self.watch, Some(&self.call))?;
-            return reference(&module, &source).map(Session::from_vm);
+            return reference(&module, &source, self.code.bytecode()?.as_deref()).map(Session::from_vm);
         }
         let options = self.code.options()?;
         let options = Options { threads: threads.unwrap_or(options.threads), ..options };
@@ -92,6 +100,10 @@ impl Run {
 pub fn tool_failure(error: ToolError) -> Failure {
     match error {
         ToolError::Input(error) => input_failure(error),
+        ToolError::Library(error @ LibraryError::OfTvm) => Failure::new(codes::UNSUPPORTED_FILE, error.to_string())
+            .help(
+                "`hammock inspect` shows its bytecode; `--bytecode` runs that with kernels compiled from a text module",
+            ),
         ToolError::Library(error) => {
             let help = "compile the module again";
             Failure::new(codes::DAMAGED_EXECUTABLE, error.to_string()).help(help)

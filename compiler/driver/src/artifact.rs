@@ -4,8 +4,13 @@ use crate::{Dump, Failure, kernels};
 use hammock_codegen::vm;
 use hammock_ir::Module;
 use hammock_passes::Pipeline;
-use hammock_runtime::image::{self, Image, SourceMap};
+use hammock_runtime::{
+    builtins,
+    executable::FunctionKind,
+    image::{self, Image, SourceMap},
+};
 use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
+use std::{collections::HashSet, sync::Arc};
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -16,12 +21,14 @@ pub struct Options {
     pub level: u8,
     /// Threads that compile, and that kernels are planned for.
     pub threads: usize,
+    /// Bytecode in the place of the module's own, of which then only the kernels are compiled.
+    pub bytecode: Option<Arc<Image>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Options { target: "native".into(), level: 2, threads }
+        Options { target: "native".into(), level: 2, threads, bytecode: None }
     }
 }
 
@@ -72,9 +79,9 @@ fn pipeline() -> Pipeline {
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     let at = |message, span| not_lowerable(message, span, source);
-    let bytecode = bytecode(module, source)?;
+    let image = image(module, source, options.bytecode.as_deref())?;
     if emit == Emit::Bytecode {
-        return Ok(Artifact { bytes: bytecode.executable.save(), kernels: 0 });
+        return Ok(Artifact { bytes: image.executable.save(), kernels: 0 });
     }
     let flat = kernels::lower_all(module, options).map_err(|e| at(e.message, e.span))?;
     let count = flat.len();
@@ -82,18 +89,37 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     if emit != Emit::Lib {
         return Ok(Artifact { bytes: outputs.concat(), kernels: count });
     }
-    let sources = source_map(source, &bytecode.spans);
-    let signatures = flat.iter().map(kernels::signature).collect();
-    let image = Image { executable: bytecode.executable, sources, kernels: signatures }.save();
+    let image = Image { kernels: flat.iter().map(kernels::signature).collect(), ..image }.save();
     let objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let bytes = hammock_link::link(&objects, &image)
         .map_err(|e| Failure::new(codes::LINK_FAILED, format!("cannot link the kernels: {e}")))?;
     Ok(Artifact { bytes, kernels: count })
 }
 
-/// The bytecode of a module's graphs, and the place of each instruction.
-pub(crate) fn bytecode(module: &Module, source: &SourceFile) -> Result<vm::Bytecode, Failure> {
-    vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))
+/// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.
+pub(crate) fn image(module: &Module, source: &SourceFile, given: Option<&Image>) -> Result<Image, Failure> {
+    if let Some(given) = given {
+        check_callees(given, module, source)?;
+        return Ok(given.clone());
+    }
+    let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
+    let sources = source_map(source, &bytecode.spans);
+    Ok(Image { executable: bytecode.executable, sources, kernels: Vec::new() })
+}
+
+/// Has the module every kernel that the bytecode calls?
+fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
+    let kernels: HashSet<&str> = kernels::functions(module).map(|(name, _)| name).collect();
+    let called = image.executable.functions.iter().filter(|f| f.kind == FunctionKind::Packed);
+    let is_there = |name: &str| kernels.contains(name) || builtins().any(|b| b.name == name);
+    let missing: Vec<String> = called.filter(|f| !is_there(&f.name)).map(|f| format!("`{}`", f.name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (names, file) = (missing.join(", "), source.name());
+    let message = format!("the bytecode calls what is neither a kernel of {file} nor a builtin: {names}");
+    Err(Failure::new(codes::MISSING_KERNELS, message)
+        .help("give the module as it was when the bytecode was generated: after the passes, with its TIR functions"))
 }
 
 pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {
@@ -102,7 +128,7 @@ pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) ->
 }
 
 /// Where instructions come from, with the lines that messages quote.
-pub(crate) fn source_map(source: &SourceFile, spans: &[Span]) -> SourceMap {
+fn source_map(source: &SourceFile, spans: &[Span]) -> SourceMap {
     let mut map = SourceMap::default();
     let file = map.file(source.name());
     for (instruction, span) in spans.iter().enumerate().filter(|(_, s)| !s.is_none()) {

@@ -23,18 +23,19 @@ pub struct KernelFailure {
 /// Lowers every TIR function of a module to flat TIR, in the module's order.
 pub fn lower_all(module: &Module, options: &Options) -> Result<Vec<FlatKernel>, KernelFailure> {
     let target = target(options);
-    let functions: Vec<(&str, &PrimFunc)> = module
-        .functions
-        .iter()
-        .filter_map(|(name, f)| match f {
-            Function::Tir(func) => Some((f.global_symbol().unwrap_or(name), func)),
-            _ => None,
-        })
-        .collect();
+    let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         hammock_kernels::lower(func, &target)
             .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
             .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: func.span })
+    })
+}
+
+/// A module's TIR functions by their symbols.
+pub fn functions(module: &Module) -> impl Iterator<Item = (&str, &PrimFunc)> {
+    module.functions.iter().filter_map(|(name, f)| match f {
+        Function::Tir(func) => Some((f.global_symbol().unwrap_or(name), func)),
+        _ => None,
     })
 }
 

@@ -4,7 +4,7 @@
 
 use crate::{
     Failure,
-    artifact::{bytecode, not_lowerable, source_map},
+    artifact::{image, not_lowerable},
 };
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
 use hammock_kernels::interp::{self, Arg};
@@ -15,14 +15,12 @@ use hammock_runtime::{
 use hammock_syntax::{SourceFile, Span};
 use std::{collections::HashMap, sync::Arc};
 
-/// Prepares a module at the VM's level to run with interpreted kernels.
+/// Prepares a module at the VM's level to run with interpreted kernels, and perhaps with other bytecode than its own.
 ///
 /// # Errors
 /// When something in it cannot be compiled to bytecode, or names a function that does not exist.
-pub fn reference(module: &Module, source: &SourceFile) -> Result<Vm, Failure> {
-    let bytecode = bytecode(module, source)?;
-    let sources = source_map(source, &bytecode.spans);
-    let image = Image { executable: bytecode.executable, sources, kernels: Vec::new() };
+pub fn reference(module: &Module, source: &SourceFile, bytecode: Option<&Image>) -> Result<Vm, Failure> {
+    let image = image(module, source, bytecode)?;
     let kernels: HashMap<Name, Function> = module.functions.iter().filter_map(kernel).collect();
     Vm::new(Arc::new(image), Options::default(), |name| Ok(kernels.get(name).cloned()))
         .map_err(|e| not_lowerable(e.to_string(), Span::NONE, source))

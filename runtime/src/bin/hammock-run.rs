@@ -4,7 +4,7 @@
 
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
-use hammock_runtime::tools::{BenchFlags, CallFlags, InspectFlags, OutputFlags, Session, ToolError};
+use hammock_runtime::tools::{BenchFlags, CallFlags, InspectFlags, OutputFlags, Session, ToolError, inspect};
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 /// Runs, times and inspects models that `hammock compile` made. Needs no compiler on the machine.
@@ -42,7 +42,7 @@ enum Command {
     },
     /// Shows what is in a compiled model
     Inspect {
-        /// The compiled model
+        /// The compiled model, a library that TVM exported, or bytecode
         file: PathBuf,
         #[command(flatten)]
         view: InspectFlags,
@@ -96,6 +96,6 @@ fn run(command: Command) -> Result<String, ToolError> {
             let session = Session::open(&file, call.thread_count())?;
             session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)
         }
-        Command::Inspect { file, view } => Ok(Session::open(&file, None)?.inspect(view.view())),
+        Command::Inspect { file, view } => inspect(&file, view.view()),
     }
 }

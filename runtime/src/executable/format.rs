@@ -120,8 +120,8 @@ pub(crate) fn decode(bytes: &[u8], constants: &Constants<'_>) -> Result<Executab
     let scoped = read_header(&mut reader)?;
     let functions = reader.list(52, read_function).map_err(|e| e.within("function table"))?;
     let memory_scopes = match scoped {
-        true => reader.list(16, read_scope).map_err(|e| e.within("memory scopes"))?.into_iter().collect(),
-        false => Default::default(),
+        true => reader.list(16, read_scope).map_err(|e| e.within("memory scopes"))?,
+        false => Vec::new(),
     };
     let constants = reader.list(8, |r| read_constant(r, constants)).map_err(|e| e.within("constant pool"))?;
     let mut words = || reader.i64s().map_err(|_| ExecutableError::Truncated("instructions"));
@@ -130,6 +130,12 @@ pub(crate) fn decode(bytes: &[u8], constants: &Constants<'_>) -> Result<Executab
         0 => Ok(Executable { functions, memory_scopes, constants, code }),
         bytes => Err(ExecutableError::Trailing(bytes)),
     }
+}
+
+/// Do the bytes begin like an executable?
+pub(crate) fn is_executable(bytes: &[u8]) -> bool {
+    let magic = Reader::new(bytes).u64();
+    magic == Ok(MAGIC) || magic == Ok(MAGIC_WITHOUT_SCOPES)
 }
 
 /// Checks magic and version; does the file have memory scopes?

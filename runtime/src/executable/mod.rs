@@ -12,10 +12,9 @@ pub mod verify;
 pub use error::ExecutableError;
 pub use instruction::{Arg, Code, Instruction, Register};
 
-pub(crate) use format::{Constants, decode, encode};
+pub(crate) use format::{Constants, decode, encode, is_executable};
 
 use crate::value::{Any, DType, Shape, Str, Tensor};
-use std::collections::BTreeMap;
 
 /// How a function of the table runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +100,8 @@ impl From<&Constant> for Any {
 pub struct Executable {
     /// The function table.
     pub functions: Vec<FunctionInfo>,
-    /// Memory scopes of tensors of the constant pool, by index.
-    pub memory_scopes: BTreeMap<i64, String>,
+    /// Memory scopes of tensors of the constant pool, each with the tensor's index, in the file's order.
+    pub memory_scopes: Vec<(i64, String)>,
     /// The constant pool.
     pub constants: Vec<Constant>,
     /// The instructions of all functions.

@@ -35,8 +35,7 @@ impl Executable {
     /// What the constant pool and the function table hold.
     pub fn stats(&self) -> String {
         let constants: Vec<_> = self.constants.iter().map(describe).collect();
-        // TVM ends the list of an empty shape's sizes two characters early.
-        let constants = constants.join(", ").replace("shapetuple[]", "shapetupl]");
+        let constants = constants.join(", ");
         let names: Vec<_> = self.functions.iter().map(|function| function.name.as_str()).collect();
         let (pool_size, table_size) = (self.constants.len(), self.functions.len());
         format!(
@@ -111,6 +110,8 @@ fn describe(constant: &Constant) -> String {
     match constant {
         Constant::Tensor(tensor) if tensor.shape().is_empty() => "scalar".into(),
         Constant::Tensor(tensor) => format!("[{}]", join(tensor.shape())),
+        // TVM ends the list of an empty shape's sizes two characters early.
+        Constant::Shape(shape) if shape.is_empty() => "shapetupl]".into(),
         Constant::Shape(shape) => format!("shapetuple[{}]", join(shape)),
         Constant::Str(text) => format!("\"{text}\""),
         Constant::Int(value) => value.to_string(),

@@ -50,10 +50,12 @@ fn check_scopes(executable: &Executable) -> Result<(), ExecutableError> {
         let constant = usize::try_from(*index).ok().and_then(|index| executable.constants.get(index));
         matches!(constant, Some(Constant::Tensor(_)))
     };
-    match executable.memory_scopes.keys().find(|index| !is_tensor(index)) {
-        Some(index) => Err(ExecutableError::Malformed(format!("a memory scope is for constant {index}, no tensor"))),
-        None => Ok(()),
-    }
+    let mut seen = HashSet::new();
+    executable.memory_scopes.iter().try_for_each(|(index, _)| match (is_tensor(index), seen.insert(index)) {
+        (false, _) => Err(ExecutableError::Malformed(format!("a memory scope is for constant {index}, no tensor"))),
+        (_, false) => Err(ExecutableError::Malformed(format!("constant {index} has two memory scopes"))),
+        _ => Ok(()),
+    })
 }
 
 struct Checker<'a> {

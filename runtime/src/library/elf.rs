@@ -15,6 +15,7 @@ const DT_HASH: i64 = 4;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_STRSZ: i64 = 10;
+const DT_GNU_HASH: i64 = 0x6FFF_FEF5;
 
 /// Why bytes are no shared library for this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -79,13 +80,14 @@ impl<'a> Elf<'a> {
     }
 
     fn read_tables(&mut self, dynamic: &[u8]) -> Result<(), ElfError> {
-        let (mut hash, mut strings, mut strings_len, mut symbols) = (None, None, None, None);
+        let (mut hash, mut gnu_hash, mut strings, mut strings_len, mut symbols) = (None, None, None, None, None);
         let mut reader = Reader::new(dynamic);
         loop {
             let (tag, value) = (reader.i64()?, reader.u64()?);
             match tag {
                 DT_NULL => break,
                 DT_HASH => hash = Some(value),
+                DT_GNU_HASH => gnu_hash = Some(value),
                 DT_STRTAB => strings = Some(value),
                 DT_STRSZ => strings_len = Some(value),
                 DT_SYMTAB => symbols = Some(value),
@@ -93,12 +95,36 @@ impl<'a> Elf<'a> {
             }
         }
         let there = |value: Option<u64>| value.ok_or(ElfError::Layout);
-        // The hash table's second word is the number of symbols.
-        let mut hash = Reader::new(self.slice(there(hash)?, 8)?);
-        let count = u64::from((hash.u32()?, hash.u32()?).1);
+        let count = match (hash, gnu_hash) {
+            // The table's second word is the number of symbols.
+            (Some(hash), _) => {
+                let mut hash = Reader::new(self.slice(hash, 8)?);
+                u64::from((hash.u32()?, hash.u32()?).1)
+            }
+            (_, gnu_hash) => self.count_hashed(there(gnu_hash)?)?,
+        };
         self.symbols = self.slice(there(symbols)?, count * SYMBOL_SIZE)?;
         self.strings = self.slice(there(strings)?, there(strings_len)?)?;
         Ok(())
+    }
+
+    /// The number of symbols by GNU's hash table, which lists symbols in chains: the last of the last chain is the last.
+    fn count_hashed(&self, address: u64) -> Result<u64, ElfError> {
+        let mut header = Reader::new(self.slice(address, 16)?);
+        let (bucket_count, first_hashed, bloom_words) = (header.u32()?, header.u32()?, header.u32()?);
+        let buckets_at = address.saturating_add(16 + 8 * u64::from(bloom_words));
+        let chains_at = buckets_at.saturating_add(4 * u64::from(bucket_count));
+        let buckets = self.slice(buckets_at, 4 * u64::from(bucket_count))?;
+        let words = buckets.chunks_exact(4).map(|word| Reader::new(word).u32());
+        let last = words.collect::<Result<Vec<_>, _>>()?.into_iter().max().unwrap_or_default();
+        let Some(mut position) = last.checked_sub(first_hashed).map(u64::from) else {
+            return Ok(first_hashed.into());
+        };
+        // The lowest bit of a chain's last hash is set.
+        while Reader::new(self.slice(chains_at.saturating_add(4 * position), 4)?).u32()? & 1 == 0 {
+            position += 1;
+        }
+        Ok(u64::from(first_hashed) + position + 1)
     }
 
     /// The bytes at an address.

@@ -16,12 +16,15 @@
 mod code;
 mod elf;
 pub mod seal;
+pub mod tvm;
 
 pub use code::KERNEL_PREFIX;
 pub use code::RUNTIME_SYMBOL;
 pub use elf::ElfError;
 pub use seal::SealError;
+pub use tvm::TvmError;
 
+use crate::executable::{Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity};
 use crate::value::{Function, SharedBytes};
 use code::Code;
@@ -52,6 +55,12 @@ pub enum LibraryError {
     /// The library holds no image.
     #[error("the library holds no compiled model: it has no symbol `{}`", image::SYMBOL)]
     NoImage,
+    /// The library is in TVM's form, which only TVM's runtime can run.
+    #[error("the library was made for TVM's runtime, which its kernels need")]
+    OfTvm,
+    /// The modules of a library in TVM's form are damaged, or none of them is bytecode.
+    #[error(transparent)]
+    Tvm(#[from] TvmError),
     /// The image is damaged or invalid.
     #[error(transparent)]
     Image(#[from] ImageError),
@@ -80,6 +89,28 @@ struct Contents {
 impl Contents {
     fn bytes(&self) -> &[u8] {
         &(*self.owner).as_ref()[self.range.clone()]
+    }
+}
+
+/// The image in a file of any form: of a linked model, of a library that TVM exported, or of bytecode alone. The last
+/// two say nothing of sources and kernels.
+pub fn image_of(path: &Path) -> Result<Arc<Image>, LibraryError> {
+    let file = map(path)?;
+    let executable = match tvm_modules(&file)? {
+        Some(modules) => tvm::executable(&file[modules])?,
+        None if is_executable(&file) => &file,
+        None => return Library::from_bytes(Arc::new(file), Integrity::Check).map(|library| library.image().clone()),
+    };
+    let executable = Executable::load(executable).map_err(ImageError::from)?;
+    Ok(Arc::new(Image { executable, ..Image::default() }))
+}
+
+/// Where in a library TVM's modules are, if it has any.
+fn tvm_modules(bytes: &[u8]) -> Result<Option<Range<usize>>, ElfError> {
+    match elf::Elf::read(bytes) {
+        Ok(elf) => Ok(elf.find(tvm::SYMBOL)),
+        Err(ElfError::NotElf) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -118,7 +149,7 @@ impl Library {
     ) -> Result<Library, LibraryError> {
         let bytes = &(*owner).as_ref()[range.clone()];
         if integrity == Integrity::Check {
-            seal::check(bytes)?;
+            seal::check(bytes).map_err(|error| refusal(error, bytes))?;
         }
         let elf = elf::Elf::read(bytes)?;
         let image_range = elf.find(image::SYMBOL).ok_or(LibraryError::NoImage)?;
@@ -152,6 +183,14 @@ impl Library {
             Ok(code) => Ok(code.kernel(name)),
             Err(reason) => Err(LibraryError::Load(reason.clone())),
         }
+    }
+}
+
+/// Why a library whose seal is wrong is refused.
+fn refusal(error: SealError, bytes: &[u8]) -> LibraryError {
+    match tvm_modules(bytes) {
+        Ok(Some(_)) if error == SealError::Missing => LibraryError::OfTvm,
+        _ => error.into(),
     }
 }
 

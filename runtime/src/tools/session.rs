@@ -2,7 +2,12 @@
 
 use super::{InputError, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
 use crate::{
-    Any, Error, Library, Vm, image::Integrity, library::LibraryError, parallel, value::SharedBytes, vm::Options,
+    Any, Error, Library, Vm,
+    image::Integrity,
+    library::{LibraryError, image_of},
+    parallel,
+    value::SharedBytes,
+    vm::Options,
 };
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -140,11 +145,6 @@ impl Session {
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")
     }
-
-    /// What is in the executable.
-    pub fn inspect(&self, view: View) -> String {
-        inspect(&self.vm.image().executable, view)
-    }
 }
 
 /// A view of an executable.
@@ -158,10 +158,15 @@ pub enum View {
     Stats,
 }
 
-fn inspect(executable: &crate::Executable, view: View) -> String {
-    match view {
+/// What is in an executable: a linked model, a library that TVM exported, or bytecode alone.
+///
+/// # Errors
+/// When it cannot be read or is damaged.
+pub fn inspect(path: &Path, view: View) -> Result<String, ToolError> {
+    let executable = &image_of(path)?.executable;
+    Ok(match view {
         View::Text => executable.as_text(),
         View::Python => executable.as_python(),
         View::Stats => executable.stats(),
-    }
+    })
 }

@@ -24,4 +24,10 @@ The kernels' object code could not be joined into a shared library.
 
 The message names the symbol or section. A kernel that calls an external function (`T.call_extern`) can only call
 functions of the C library and its mathematics.";
+
+    MISSING_KERNELS = "E0305", "bytecode calls what is not there", "\
+Bytecode that was given with `--bytecode` calls functions by names that no kernel of the module and no builtin has.
+
+Kernels are found by name. They must be in the text: print the module after the passes that ran before the bytecode was
+generated. In Python, TVM's default ones are `relax.get_default_pipeline(target)(mod).script(show_meta=True)`.";
 }

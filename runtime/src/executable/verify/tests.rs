@@ -103,7 +103,7 @@ fn refuses_what_breaks_a_rule_of_functions() {
         ("4 registers hold no -1 parameters", |e| e.functions[0].num_args = -1),
         ("it has 2000000 registers", |e| e.functions[0].register_count = 2_000_000),
         ("it names 2 of 1 parameters", |e| e.functions[0].param_names.push("y".into())),
-        ("a memory scope is for constant 7, no tensor", |e| drop(e.memory_scopes.insert(7, "global".into()))),
+        ("a memory scope is for constant 7, no tensor", |e| e.memory_scopes.push((7, "global".into()))),
         ("it shares instructions with another", |e| {
             let twin = FunctionInfo { name: "h".into(), ..e.functions[0].clone() };
             e.functions.push(twin);

@@ -1,0 +1,109 @@
+//! Executables that TVM wrote: read, viewed, and written back byte for byte. How the files were made is told beside them.
+
+use hammock_runtime::{
+    Any, Executable, Image, Tensor, Tuple, Vm,
+    executable::{Constant, ExecutableError},
+    library::{self, Library, LibraryError, TvmError, tvm},
+    vm::Options,
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tvm").join(name)
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(file(name)).unwrap()
+}
+
+#[test]
+fn executables_of_every_constant_come_back_byte_for_byte() {
+    let bytes = std::fs::read(file("constants.bin")).unwrap();
+    let executable = Executable::load(&bytes).unwrap();
+    assert_eq!(executable.save(), bytes);
+    assert_eq!(executable.as_text(), text("constants.txt"));
+    assert_eq!(executable.as_python(), text("constants.python"));
+    let [Constant::Tensor(floats), .., Constant::Float(half)] = &executable.constants[..] else { panic!() };
+    assert_eq!((floats.as_slice::<f32>().unwrap(), *half), (&[0.0, 1.0, 2.0][..], 0.5));
+
+    let vm = Vm::new(Arc::new(Image { executable, ..Image::default() }), Options::default(), |_| Ok(None)).unwrap();
+    let result = vm.call("main", &[Any::from(3i64)]).unwrap();
+    let fields = result.get::<&Tuple>().unwrap();
+    assert_eq!((fields.len(), fields[10].get::<i64>(), fields[11].get::<i64>()), (13, Some(3), Some(-5)));
+}
+
+#[test]
+fn executables_without_memory_scopes_are_read() {
+    let empty = Executable::default().save();
+    // The older format differs in its magic number, and has no count of memory scopes behind the one of functions.
+    let mut older = [&empty[..28], &empty[36..]].concat();
+    older[0] = 0x1D;
+    assert_eq!(Executable::load(&older).unwrap().save(), empty);
+}
+
+#[test]
+fn memory_scopes_keep_their_order() {
+    let tensor = || Constant::Tensor(Tensor::scalar(1i32).unwrap());
+    let scope = |index: i64, name: &str| (index, name.to_owned());
+    let mut executable = Executable { constants: vec![tensor(), tensor()], ..Executable::default() };
+    executable.memory_scopes = vec![scope(1, "global.texture"), scope(0, "global")];
+    let bytes = executable.save();
+    assert_eq!(Executable::load(&bytes).unwrap().save(), bytes);
+    executable.memory_scopes[0].0 = 0;
+    let error = Executable::load(&executable.save()).unwrap_err();
+    assert_eq!(error, ExecutableError::Malformed("constant 0 has two memory scopes".into()));
+}
+
+#[test]
+fn the_executable_of_an_exported_library_is_found() {
+    let image = library::image_of(&file("control_flow.so")).unwrap();
+    assert_eq!(image.executable.as_text(), text("control_flow.txt"));
+    assert_eq!(image.executable.as_python(), text("control_flow.python"));
+    assert_eq!(image.executable.stats(), text("control_flow.stats"));
+    let bytes = std::fs::read(file("control_flow.so")).unwrap();
+    let saved = image.executable.save();
+    assert!(bytes.windows(saved.len()).any(|window| window == saved), "the same bytes");
+    let modules = tvm::modules(&saved);
+    assert!(bytes.windows(modules.len()).any(|window| window == modules), "and the same around them");
+}
+
+#[test]
+fn exported_libraries_are_refused_where_models_are_loaded() {
+    assert!(matches!(Library::open(&file("control_flow.so")), Err(LibraryError::OfTvm)));
+}
+
+#[test]
+fn damaged_libraries_of_tvm_are_refused_or_harmless() {
+    let bytes = std::fs::read(file("control_flow.so")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged.so");
+    let read = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        library::image_of(&path)
+    };
+    for len in (0..bytes.len()).step_by(297) {
+        let _ = read(&bytes[..len]);
+    }
+    // The headers and tables, byte by byte, then samples.
+    for position in (0..0x300).chain((0x300..bytes.len()).step_by(97)) {
+        for value in [0, 0xFF] {
+            let mut damaged = bytes.clone();
+            damaged[position] = value;
+            let _ = read(&damaged);
+        }
+    }
+    assert!(matches!(read(&library_of(b"no modules")), Err(LibraryError::Tvm(TvmError::Truncated))));
+}
+
+/// The exported library with other modules.
+fn library_of(modules: &[u8]) -> Vec<u8> {
+    let mut bytes = std::fs::read(file("control_flow.so")).unwrap();
+    let image = library::image_of(&file("control_flow.so")).unwrap();
+    let old = tvm::modules(&image.executable.save());
+    let at = bytes.windows(old.len()).position(|window| window == old).unwrap();
+    bytes[at..at + modules.len()].copy_from_slice(modules);
+    bytes
+}
