@@ -283,3 +283,29 @@ fn constants_go_to_a_file_and_come_back() {
     assert_eq!(stdout(&hammock(&["run", text, "--params", "zeros"])), "float32[2, 2]\n[[0.0 0.0]\n [0.0 0.0]]\n");
     snapshot("not_writable", &refusal(&["opt", model, "--params-out", "/no/such/folder/w.safetensors"]));
 }
+
+const OF_TVM: &str = "runtime/tests/tvm/control_flow.so";
+
+#[test]
+fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
+    let text = stdout(&hammock(&["inspect", OF_TVM]));
+    assert_eq!(text, std::fs::read_to_string(root().join("runtime/tests/tvm/control_flow.txt")).unwrap());
+    let module = "ir-examples/control_flow.py";
+    let run = |args: &[&str]| stdout(&hammock(&[&["run"], args, &["--arg", "20.0:float32"]].concat()));
+    assert_eq!(run(&[module, "--bytecode", OF_TVM]), "5 (int64)\n");
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("model.so");
+    let library = library.to_str().unwrap();
+    stdout(&hammock(&["compile", module, "--bytecode", OF_TVM, "-o", library]));
+    assert_eq!(run(&[library]), "5 (int64)\n");
+    assert_eq!(stdout(&hammock(&["inspect", library])), text);
+}
+
+#[test]
+fn bytecode_without_its_kernels_is_refused() {
+    let custom = "ir-examples/custom_kernel.py";
+    let missing = refusal(&["compile", custom, "--bytecode", OF_TVM, "-o", "/dev/null"]);
+    let of_tvm = refusal(&["run", OF_TVM]);
+    let compiled = refusal(&["run", OF_TVM, "--bytecode", OF_TVM]);
+    snapshot("bytecode", &[missing, of_tvm, compiled].join("\n"));
+}
