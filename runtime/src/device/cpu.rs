@@ -1,16 +1,26 @@
-//! The host as a device.
+//! The host as a device: `cpu:0`, and further ones by number.
+//!
+//! All have the same memory. The further ones are devices of their own in every other way, with tensors and allocators
+//! that are not `cpu:0`'s, so that programs for several devices can be tried where there is but one.
 use super::DeviceApi;
 use crate::ffi::Error;
 use crate::memory;
-use crate::value::Device;
+use crate::value::{Device, device_kind};
 use std::ptr::NonNull;
 
-/// The host.
-pub(super) struct Cpu;
+/// The host under a number.
+pub(super) struct Cpu(i32);
+
+static CPUS: [Cpu; 4] = [Cpu(0), Cpu(1), Cpu(2), Cpu(3)];
+
+/// The host under number `id`.
+pub(super) fn find(id: i32) -> Option<&'static Cpu> {
+    CPUS.get(usize::try_from(id).ok()?)
+}
 
 impl DeviceApi for Cpu {
     fn device(&self) -> Device {
-        Device::CPU
+        Device { kind: device_kind::CPU, id: self.0 }
     }
 
     fn allocate(&self, bytes: usize) -> Option<NonNull<u8>> {

@@ -34,8 +34,9 @@ pub trait DeviceApi: Send + Sync {
 
 /// The interface to `device`, if it is there.
 pub fn find(device: Device) -> Result<&'static dyn DeviceApi, Error> {
-    match device.kind {
-        device_kind::CPU if device.id == 0 => Ok(&cpu::Cpu),
-        _ => Err(Error::value(format!("there is no device {device}"))),
-    }
+    let found = match device.kind {
+        device_kind::CPU => cpu::find(device.id).map(|cpu| cpu as &dyn DeviceApi),
+        _ => None,
+    };
+    found.ok_or_else(|| Error::value(format!("there is no device {device}")))
 }

@@ -3,14 +3,13 @@
 //! *Naive* goes to the device for every block. *Pooled* keeps returned blocks and hands them out again, so that a
 //! program that runs over and over stops asking the system after the first run. Both count, and refuse to go over
 //! their limit.
-use super::ALIGNMENT;
+use super::lock::Lock;
+use super::pool::{Pool, SizeClass};
 use crate::device::{self, DeviceApi};
 use crate::ffi::{Error, kind};
 use crate::value::Device;
-use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// What happens to blocks that are given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,32 +33,38 @@ pub struct MemoryStats {
 }
 
 /// Hands out memory of one device.
-pub struct Allocator {
+///
+/// Blocks may outlive it; the last of them takes what is shared with it.
+pub struct Allocator(NonNull<Shared>);
+
+// SAFETY: what is shared is behind a lock or never written.
+unsafe impl Send for Allocator {}
+// SAFETY: as above.
+unsafe impl Sync for Allocator {}
+
+/// What an allocator and its blocks have in common. It goes with the last of them, which a count under the lock tells:
+/// cheaper than a reference count of its own.
+struct Shared {
     api: &'static dyn DeviceApi,
     kind: AllocatorKind,
     limit: usize,
-    used: AtomicUsize,
-    peak: AtomicUsize,
-    pool: Mutex<Pool>,
+    state: Lock<State>,
 }
 
-/// Returned blocks by size.
-#[derive(Default)]
-struct Pool {
-    free: BTreeMap<usize, Vec<Data>>,
-    bytes: usize,
+struct State {
+    stats: MemoryStats,
+    pool: Pool,
+    /// Blocks that are alive.
+    blocks: usize,
+    /// Is the allocator gone, so that blocks need not be kept?
+    retired: bool,
 }
-
-struct Data(NonNull<u8>);
-
-// SAFETY: a free block is plain memory that nobody else refers to.
-unsafe impl Send for Data {}
 
 /// Memory that returns to its allocator when dropped.
 pub struct Block {
     data: NonNull<u8>,
-    size: usize,
-    allocator: Arc<Allocator>,
+    class: SizeClass,
+    shared: NonNull<Shared>,
 }
 
 // SAFETY: a block is plain memory; who may write it is its holders' agreement.
@@ -68,115 +73,135 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Allocator {
-    /// An allocator for `device` that hands out at most `limit` bytes at a time.
+    /// An allocator for `device` that takes at most `limit` bytes from it at a time.
     pub fn new(device: Device, kind: AllocatorKind, limit: usize) -> Result<Arc<Allocator>, Error> {
         let api = device::find(device)?;
-        let (used, peak, pool) = Default::default();
-        Ok(Arc::new(Allocator { api, kind, limit, used, peak, pool }))
+        let stats = MemoryStats { used: 0, peak: 0, pooled: 0 };
+        let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
+        let state = Lock::new(State { stats, pool, blocks: 0, retired: false });
+        let shared = Box::new(Shared { api, kind, limit, state });
+        Ok(Arc::new(Allocator(NonNull::from(Box::leak(shared)))))
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: what is shared lives as long as the allocator.
+        unsafe { self.0.as_ref() }
     }
 
     /// The device.
     pub fn device(&self) -> Device {
-        self.api.device()
+        self.shared().api.device()
     }
 
     /// A block of at least `bytes` bytes, aligned to 64. Its contents are unspecified but initialized.
-    pub fn alloc(self: &Arc<Self>, bytes: usize) -> Result<Block, Error> {
-        let size = size_class(bytes).ok_or_else(|| self.exhausted(bytes))?;
-        self.count(size, bytes)?;
-        let data = self.take_pooled(size).or_else(|| self.api.allocate(size)).or_else(|| {
-            self.clear();
-            self.api.allocate(size)
-        });
-        match data {
-            Some(data) => Ok(Block { data, size, allocator: self.clone() }),
+    pub fn alloc(&self, bytes: usize) -> Result<Block, Error> {
+        let shared = self.shared();
+        let class = SizeClass::of(bytes).ok_or_else(|| shared.exhausted(bytes))?;
+        let mut state = shared.state.lock();
+        let used = state.stats.used.saturating_add(class.bytes);
+        if used > shared.limit {
+            drop(state);
+            return Err(self.over_limit(bytes));
+        }
+        state.stats.used = used;
+        state.stats.peak = state.stats.peak.max(used);
+        state.blocks += 1;
+        if let Some(data) = state.pool.take(class) {
+            state.stats.pooled -= class.bytes;
+            return Ok(Block { data, class, shared: self.0 });
+        }
+        let crowded = used.saturating_add(state.stats.pooled) > shared.limit;
+        drop(state);
+        match self.alloc_fresh(class, crowded) {
+            Some(data) => Ok(Block { data, class, shared: self.0 }),
             None => {
-                self.used.fetch_sub(size, Relaxed);
-                Err(self.exhausted(bytes))
+                let mut state = shared.state.lock();
+                state.stats.used -= class.bytes;
+                state.blocks -= 1;
+                drop(state);
+                Err(shared.exhausted(bytes))
             }
         }
+    }
+
+    /// Memory of the device's; what is kept for reuse is given up for it if need be.
+    #[cold]
+    fn alloc_fresh(&self, class: SizeClass, crowded: bool) -> Option<NonNull<u8>> {
+        if crowded {
+            self.clear();
+        }
+        let api = self.shared().api;
+        api.allocate(class.bytes).or_else(|| {
+            self.clear();
+            api.allocate(class.bytes)
+        })
     }
 
     /// What is in use now, and what was at most.
     pub fn stats(&self) -> MemoryStats {
-        MemoryStats { used: self.used.load(Relaxed), peak: self.peak.load(Relaxed), pooled: self.pool().bytes }
+        self.shared().state.lock().stats
+    }
+
+    /// The most memory it takes from the device at a time, in bytes.
+    pub fn limit(&self) -> usize {
+        self.shared().limit
     }
 
     /// Forgets the peak: from now on, the most in use is what is in use.
     pub fn reset_peak(&self) {
-        self.peak.store(self.used.load(Relaxed), Relaxed);
+        let mut state = self.shared().state.lock();
+        state.stats.peak = state.stats.used;
     }
 
     /// Gives what is kept for reuse back to the device.
     pub fn clear(&self) {
-        let pool = std::mem::take(&mut *self.pool());
-        for (size, blocks) in pool.free {
-            for Data(data) in blocks {
-                // SAFETY: allocated by this device with this size, and free.
-                unsafe { self.api.free(data, size) };
-            }
-        }
+        let mut state = self.shared().state.lock();
+        state.stats.pooled = 0;
+        let waiting = state.pool.drain();
+        drop(state);
+        // SAFETY: the blocks were this device's, and waited.
+        unsafe { free_all(self.shared().api, waiting) };
     }
 
-    fn count(&self, size: usize, bytes: usize) -> Result<(), Error> {
-        let used = self.used.fetch_add(size, Relaxed).saturating_add(size);
-        if used > self.limit {
-            self.used.fetch_sub(size, Relaxed);
-            return Err(self.over_limit(bytes));
-        }
-        self.peak.fetch_max(used, Relaxed);
-        Ok(())
-    }
-
-    fn take_pooled(&self, size: usize) -> Option<NonNull<u8>> {
-        if self.kind == AllocatorKind::Naive {
-            return None;
-        }
-        let mut pool = self.pool();
-        let Data(data) = pool.free.get_mut(&size)?.pop()?;
-        pool.bytes -= size;
-        Some(data)
-    }
-
-    fn give_back(&self, data: NonNull<u8>, size: usize) {
-        self.used.fetch_sub(size, Relaxed);
-        match self.kind {
-            // SAFETY: allocated by this device with this size, and dropped by its holder.
-            AllocatorKind::Naive => unsafe { self.api.free(data, size) },
-            AllocatorKind::Pooled => {
-                let mut pool = self.pool();
-                pool.bytes += size;
-                pool.free.entry(size).or_default().push(Data(data));
-            }
-        }
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+    #[cold]
     fn over_limit(&self, bytes: usize) -> Error {
-        let (device, used, limit) = (self.device(), self.used.load(Relaxed), self.limit);
+        let (device, used, limit) = (self.device(), self.stats().used, self.limit());
         let message = format!("{bytes} bytes on {device} would exceed the limit of {limit} ({used} are in use)");
         Error::new(kind::MEMORY, message)
     }
+}
 
+impl Shared {
     fn exhausted(&self, bytes: usize) -> Error {
-        Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.device()))
+        Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.api.device()))
+    }
+}
+
+/// Gives blocks back to the device.
+///
+/// # Safety
+/// They were allocated by it with these sizes, and nobody refers to them any more.
+unsafe fn free_all(api: &dyn DeviceApi, blocks: Vec<(NonNull<u8>, usize)>) {
+    for (data, bytes) in blocks {
+        // SAFETY: as the caller promises.
+        unsafe { api.free(data, bytes) };
     }
 }
 
 impl Drop for Allocator {
     fn drop(&mut self) {
-        self.clear();
+        let api = self.shared().api;
+        let mut state = self.shared().state.lock();
+        state.retired = true;
+        let (waiting, last) = (state.pool.drain(), state.blocks == 0);
+        drop(state);
+        // SAFETY: the blocks were this device's, and waited.
+        unsafe { free_all(api, waiting) };
+        if last {
+            // SAFETY: neither allocator nor blocks are left. It was boxed by `new`.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
     }
-}
-
-/// Sizes are rounded up so that nearby sizes share blocks: to whole lines, and above 4 KiB to an eighth of the
-/// power of two below.
-fn size_class(bytes: usize) -> Option<usize> {
-    let step = if bytes <= 4096 { ALIGNMENT } else { 1 << (bytes.ilog2() - 3) };
-    bytes.max(1).checked_next_multiple_of(step).filter(|size| isize::try_from(*size).is_ok())
 }
 
 impl Block {
@@ -187,24 +212,45 @@ impl Block {
 
     /// The number of bytes, at least what was asked for.
     pub fn size(&self) -> usize {
-        self.size
+        self.class.bytes
     }
 
     /// Where the memory is.
     pub fn device(&self) -> Device {
-        self.allocator.device()
+        // SAFETY: what is shared lives as long as the block.
+        unsafe { self.shared.as_ref() }.api.device()
     }
 }
 
 impl Drop for Block {
+    #[inline]
     fn drop(&mut self) {
-        self.allocator.give_back(self.data, self.size);
+        // SAFETY: what is shared lives as long as the block. Once the lock is given back, it may be gone.
+        let shared = unsafe { self.shared.as_ref() };
+        let (api, kind) = (shared.api, shared.kind);
+        let mut state = shared.state.lock();
+        state.stats.used -= self.class.bytes;
+        state.blocks -= 1;
+        if kind == AllocatorKind::Pooled && !state.retired {
+            state.stats.pooled += self.class.bytes;
+            state.pool.put(self.class, self.data);
+            return;
+        }
+        let last = state.retired && state.blocks == 0;
+        drop(state);
+        // SAFETY: allocated by this device with this size, and nobody refers to it any more.
+        unsafe { api.free(self.data, self.class.bytes) };
+        if last {
+            // SAFETY: neither allocator nor blocks are left. It was boxed by `Allocator::new`.
+            drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::ALIGNMENT;
 
     #[test]
     fn pooled_blocks_are_reused_and_counted() {
@@ -243,10 +289,41 @@ mod tests {
     }
 
     #[test]
-    fn size_classes_waste_at_most_an_eighth() {
-        for bytes in [0, 1, 64, 65, 4096, 4097, 100_000, 1 << 30] {
-            let size = size_class(bytes).unwrap();
-            assert!(size >= bytes.max(1) && size <= bytes + bytes / 8 + 64 && size.is_multiple_of(ALIGNMENT));
+    fn what_is_kept_counts_towards_the_limit() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
+        drop(allocator.alloc(900).unwrap());
+        let _other = allocator.alloc(500).unwrap();
+        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0 });
+    }
+
+    #[test]
+    fn blocks_may_outlive_their_allocator() {
+        for kind in [AllocatorKind::Naive, AllocatorKind::Pooled] {
+            let allocator = Allocator::new(Device::CPU, kind, usize::MAX).unwrap();
+            drop(allocator.alloc(10).unwrap());
+            let (first, second) = (allocator.alloc(100).unwrap(), allocator.alloc(200).unwrap());
+            drop(allocator);
+            assert_eq!(first.device(), Device::CPU);
+            drop(first);
+            std::thread::spawn(move || drop(second)).join().unwrap();
         }
+    }
+
+    #[test]
+    fn threads_share_an_allocator() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 4 * 4096).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let allocator = &allocator;
+                scope.spawn(move || {
+                    for i in 0..200 {
+                        let block = allocator.alloc(1 + (i * 37 + thread) % 4096).unwrap();
+                        // SAFETY: the block is this thread's.
+                        unsafe { block.as_ptr().write_bytes(thread as u8, block.size()) };
+                    }
+                });
+            }
+        });
+        assert_eq!(allocator.stats().used, 0);
     }
 }

@@ -133,10 +133,10 @@ impl<C: Cell> Ref<C> {
     ///
     /// `init` gets the address of the tail and writes it; whatever the tail's values need on drop is `extra`'s to do.
     pub(crate) fn allocate<E, T>(tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
-        let (layout, tail) = block_layout::<C, E, T>(tail_len);
+        let layout = block_layout::<C, E, T>(tail_len).expect("an object fits the address space");
         let Some(block) = NonNull::new(recycle::allocate(layout)) else { handle_alloc_error(layout) };
         // SAFETY: `tail` lies within the block.
-        let (cell, extra) = init(unsafe { block.add(tail) }.cast().as_ptr());
+        let (cell, extra) = init(unsafe { block.add(tail_offset::<C, E, T>()) }.cast().as_ptr());
         let header = Header {
             counts: AtomicU64::new(BOTH_ONE),
             type_index: C::TYPE_INDEX,
@@ -196,9 +196,17 @@ impl<C: Cell> Ref<C> {
     }
 }
 
-fn block_layout<C, E, T>(tail_len: usize) -> (Layout, usize) {
-    let tail = Layout::array::<T>(tail_len).expect("the tail of an object fits the address space");
-    Layout::new::<Block<C, E>>().extend(tail).expect("an object fits the address space")
+/// Where the tail of an object begins.
+const fn tail_offset<C, E, T>() -> usize {
+    size_of::<Block<C, E>>().next_multiple_of(align_of::<T>())
+}
+
+/// Size and alignment of an object whose tail has `tail_len` values; `None` if it does not fit the address space.
+#[inline(always)]
+fn block_layout<C, E, T>(tail_len: usize) -> Option<Layout> {
+    let size = tail_len.checked_mul(size_of::<T>())?.checked_add(tail_offset::<C, E, T>())?;
+    let align = if align_of::<T>() > align_of::<Block<C, E>>() { align_of::<T>() } else { align_of::<Block<C, E>>() };
+    Layout::from_size_align(size, align).ok()
 }
 
 unsafe extern "C" fn delete<C, E, T>(object: *mut c_void, flags: i32) {
@@ -212,7 +220,7 @@ unsafe extern "C" fn delete<C, E, T>(object: *mut c_void, flags: i32) {
     }
     if flags & DELETE_WEAK != 0 {
         // SAFETY: asked once, when no reference of either kind is left; the layout is the one it was allocated with.
-        unsafe { recycle::free(block.cast(), block_layout::<C, E, T>((*block).tail_len).0) }
+        unsafe { recycle::free(block.cast(), block_layout::<C, E, T>((*block).tail_len).unwrap_unchecked()) }
     }
 }
 

@@ -114,18 +114,18 @@ impl Tensor {
     ) -> Tensor {
         let ndim = shape.len();
         Tensor(Ref::allocate::<Owner, i64>(2 * ndim, |tail| {
-            // SAFETY: the tail has room for shape and strides, `ndim` values each.
-            let dims = unsafe {
-                tail.write_bytes(0, 2 * ndim);
-                std::slice::from_raw_parts_mut(tail, 2 * ndim)
-            };
-            let (own_shape, own_strides) = dims.split_at_mut(ndim);
-            own_shape.copy_from_slice(shape);
-            match strides {
-                Some(strides) => own_strides.copy_from_slice(strides),
-                None => fill_dense_strides(shape, own_strides),
+            let own_strides = tail.wrapping_add(ndim);
+            let mut dense = 1i64;
+            for (i, size) in shape.iter().enumerate().rev() {
+                let stride = strides.map_or(dense, |strides| strides[i]);
+                // SAFETY: the tail has room for shape and strides, `ndim` values each.
+                unsafe {
+                    tail.add(i).write(*size);
+                    own_strides.add(i).write(stride);
+                }
+                dense = dense.wrapping_mul(*size);
             }
-            let (shape, strides) = (own_shape.as_mut_ptr(), own_strides.as_mut_ptr());
+            let (shape, strides) = (tail, own_strides);
             (DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset: 0 }, owner)
         }))
     }
@@ -264,8 +264,15 @@ impl Tensor {
     }
 }
 
+/// The number of elements; `None` if a size is negative or the number too large.
+#[inline]
 fn element_count(shape: &[i64]) -> Option<usize> {
-    shape.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?))
+    let (mut count, mut signs, mut overflows) = (1i64, 0, false);
+    for size in shape {
+        let (product, overflow) = count.overflowing_mul(*size);
+        (count, signs, overflows) = (product, signs | size, overflows | overflow);
+    }
+    (signs >= 0 && !overflows).then_some(count as usize)
 }
 
 /// Bytes of a dense tensor.
@@ -280,15 +287,6 @@ fn check_size(dtype: DType, shape: &[i64], actual: usize) -> Result<(), TensorEr
     match byte_size(dtype, shape)? {
         expected if expected == actual => Ok(()),
         expected => Err(TensorError::WrongSize { dtype, shape: shape.to_vec(), expected, actual }),
-    }
-}
-
-/// Row-major strides in elements.
-fn fill_dense_strides(shape: &[i64], strides: &mut [i64]) {
-    let mut stride = 1i64;
-    for (size, out) in shape.iter().zip(strides).rev() {
-        *out = stride;
-        stride = stride.wrapping_mul(*size);
     }
 }
 

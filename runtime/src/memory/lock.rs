@@ -1,0 +1,85 @@
+//! A lock for a few instructions at a time: taking it costs one atomic operation, giving it back none.
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::yield_now;
+
+/// How often a waiting thread looks before it lets others run.
+const SPINS: u32 = 100;
+
+/// A value that one thread at a time may use, briefly.
+#[derive(Default)]
+pub(super) struct Lock<T> {
+    held: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached through guards only, of which one exists at a time.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// The right to use the value.
+pub(super) struct Guard<'a, T>(&'a Lock<T>);
+
+impl<T> Lock<T> {
+    pub(super) fn new(value: T) -> Lock<T> {
+        Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Waits until nobody else uses the value.
+    #[inline]
+    pub(super) fn lock(&self) -> Guard<'_, T> {
+        if self.held.swap(true, Ordering::Acquire) {
+            self.wait();
+        }
+        Guard(self)
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let mut spins = 0;
+        while self.held.load(Ordering::Relaxed) || self.held.swap(true, Ordering::Acquire) {
+            spins += 1;
+            if spins < SPINS { spin_loop() } else { yield_now() }
+        }
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard is the only one.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard is the only one.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.held.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time() {
+        let count = Lock::new(0u32);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| *count.lock() += 1));
+            }
+        });
+        assert_eq!(*count.lock(), 4000);
+    }
+}

@@ -1,0 +1,98 @@
+//! Blocks that wait for reuse, by size.
+use super::ALIGNMENT;
+use std::ptr::NonNull;
+
+/// Sizes up to here are whole lines; above, eight sizes divide each power of two.
+const LINES_UP_TO: usize = 4096;
+const LINES: usize = LINES_UP_TO / ALIGNMENT;
+const FIRST_LOG: usize = LINES_UP_TO.ilog2() as usize;
+/// A class for every size that the address space has room for.
+const CLASSES: usize = LINES + (usize::BITS as usize - 1 - FIRST_LOG) * 8;
+
+/// A size that blocks come in: nearby requests share blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SizeClass {
+    /// Bytes of its blocks.
+    pub(super) bytes: usize,
+    index: usize,
+}
+
+impl SizeClass {
+    /// The smallest size for a request, at most an eighth more (and a line); `None` if nothing is that big.
+    pub(super) fn of(request: usize) -> Option<SizeClass> {
+        if request <= LINES_UP_TO {
+            let lines = request.div_ceil(ALIGNMENT).max(1);
+            return Some(SizeClass { bytes: lines * ALIGNMENT, index: lines - 1 });
+        }
+        let bytes = request.checked_next_multiple_of(1 << (request.ilog2() - 3))?;
+        isize::try_from(bytes).ok()?;
+        let log = bytes.ilog2() as usize;
+        let eighth = (bytes >> (log - 3)) & 7;
+        Some(SizeClass { bytes, index: LINES + (log - FIRST_LOG) * 8 + eighth })
+    }
+}
+
+/// Waiting blocks of one size.
+#[derive(Default)]
+struct Waiting {
+    bytes: usize,
+    blocks: Vec<NonNull<u8>>,
+}
+
+/// Waiting blocks of all sizes. The default has room for none.
+#[derive(Default)]
+pub(super) struct Pool(Box<[Waiting]>);
+
+// SAFETY: a waiting block is plain memory that nobody else refers to.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    pub(super) fn new() -> Pool {
+        Pool((0..CLASSES).map(|_| Waiting::default()).collect())
+    }
+
+    /// Takes a block out.
+    #[inline]
+    pub(super) fn take(&mut self, class: SizeClass) -> Option<NonNull<u8>> {
+        self.0.get_mut(class.index)?.blocks.pop()
+    }
+
+    /// Puts a block in.
+    #[inline]
+    pub(super) fn put(&mut self, class: SizeClass, block: NonNull<u8>) {
+        let waiting = &mut self.0[class.index];
+        waiting.bytes = class.bytes;
+        waiting.blocks.push(block);
+    }
+
+    /// Takes all blocks out, with their sizes.
+    pub(super) fn drain(&mut self) -> Vec<(NonNull<u8>, usize)> {
+        let all = self.0.iter_mut().flat_map(|waiting| waiting.blocks.drain(..).map(|block| (block, waiting.bytes)));
+        all.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_waste_at_most_an_eighth() {
+        for request in [0, 1, 64, 65, 4096, 4097, 8191, 8192, 100_000, 1 << 30, (1 << 62) - 1] {
+            let class = SizeClass::of(request).unwrap();
+            assert!(class.bytes >= request.max(1) && class.bytes <= request + request / 8 + 64);
+            assert!(class.bytes.is_multiple_of(ALIGNMENT) && class.index < CLASSES);
+            assert_eq!(SizeClass::of(class.bytes), Some(class));
+        }
+        assert_eq!(SizeClass::of(usize::MAX), None);
+        assert_eq!(SizeClass::of(isize::MAX as usize), None);
+    }
+
+    #[test]
+    fn classes_do_not_mix() {
+        let sizes: Vec<_> = (0..200_000).step_by(64).filter_map(SizeClass::of).collect();
+        for pair in sizes.windows(2) {
+            assert_eq!(pair[0].bytes == pair[1].bytes, pair[0].index == pair[1].index);
+        }
+    }
+}
