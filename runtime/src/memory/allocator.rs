@@ -46,6 +46,7 @@ unsafe impl Sync for Allocator {}
 /// cheaper than a reference count of its own.
 struct Shared {
     api: &'static dyn DeviceApi,
+    device: Device,
     kind: AllocatorKind,
     limit: usize,
     state: Lock<State>,
@@ -79,7 +80,7 @@ impl Allocator {
         let stats = MemoryStats { used: 0, peak: 0, pooled: 0 };
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
         let state = Lock::new(State { stats, pool, blocks: 0, retired: false });
-        let shared = Box::new(Shared { api, kind, limit, state });
+        let shared = Box::new(Shared { api, device, kind, limit, state });
         Ok(Arc::new(Allocator(NonNull::from(Box::leak(shared)))))
     }
 
@@ -90,7 +91,7 @@ impl Allocator {
 
     /// The device.
     pub fn device(&self) -> Device {
-        self.shared().api.device()
+        self.shared().device
     }
 
     /// A block of at least `bytes` bytes, aligned to 64. Its contents are unspecified but initialized.
@@ -173,7 +174,7 @@ impl Allocator {
 
 impl Shared {
     fn exhausted(&self, bytes: usize) -> Error {
-        Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.api.device()))
+        Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.device))
     }
 }
 
@@ -218,7 +219,7 @@ impl Block {
     /// Where the memory is.
     pub fn device(&self) -> Device {
         // SAFETY: what is shared lives as long as the block.
-        unsafe { self.shared.as_ref() }.api.device()
+        unsafe { self.shared.as_ref() }.device
     }
 }
 

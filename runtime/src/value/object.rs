@@ -132,6 +132,7 @@ impl<C: Cell> Ref<C> {
     /// A new object holding a cell, an `extra` value dropped with it, and room for `tail_len` values of `T`.
     ///
     /// `init` gets the address of the tail and writes it; whatever the tail's values need on drop is `extra`'s to do.
+    #[inline(always)]
     pub(crate) fn allocate<E, T>(tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
         let layout = block_layout::<C, E, T>(tail_len).expect("an object fits the address space");
         let Some(block) = NonNull::new(recycle::allocate(layout)) else { handle_alloc_error(layout) };

@@ -35,7 +35,7 @@ impl Storage {
         let block = self.block();
         check_range(dtype, shape, byte_offset, block.size())?;
         let data = block.as_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, Owner::Storage(self.clone())))
+        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, || Owner::Storage(self.clone())))
     }
 }
 

@@ -67,7 +67,7 @@ impl Tensor {
         let bytes = byte_size(dtype, shape)?;
         let buffer = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device })?;
         let data = buffer.as_ptr();
-        Ok(Tensor::assemble(data, device, dtype, shape, None, Owner::Buffer(buffer)))
+        Ok(Tensor::assemble(data, device, dtype, shape, None, || Owner::Buffer(buffer)))
     }
 
     /// A tensor on the host holding a copy of `bytes`.
@@ -101,23 +101,25 @@ impl Tensor {
         let slice = bytes.get(range).ok_or(out)?;
         check_size(dtype, shape, slice.len())?;
         let data = slice.as_ptr().cast_mut();
-        Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, Owner::Shared(owner)))
+        Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Shared(owner)))
     }
 
+    // Made part of its callers so that what they hand over stays in registers; the owner is made where it will lie.
+    #[inline(always)]
     pub(super) fn assemble(
         data: *mut u8,
         device: Device,
         dtype: DType,
         shape: &[i64],
         strides: Option<&[i64]>,
-        owner: Owner,
+        owner: impl FnOnce() -> Owner,
     ) -> Tensor {
         let ndim = shape.len();
         Tensor(Ref::allocate::<Owner, i64>(2 * ndim, |tail| {
             let own_strides = tail.wrapping_add(ndim);
             let mut dense = 1i64;
             for (i, size) in shape.iter().enumerate().rev() {
-                let stride = strides.map_or(dense, |strides| strides[i]);
+                let stride = strides.and_then(|strides| strides.get(i).copied()).unwrap_or(dense);
                 // SAFETY: the tail has room for shape and strides, `ndim` values each.
                 unsafe {
                     tail.add(i).write(*size);
@@ -126,7 +128,7 @@ impl Tensor {
                 dense = dense.wrapping_mul(*size);
             }
             let (shape, strides) = (tail, own_strides);
-            (DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset: 0 }, owner)
+            (DLTensor { data, device, ndim: ndim as i32, dtype, shape, strides, byte_offset: 0 }, owner())
         }))
     }
 
@@ -276,6 +278,7 @@ fn element_count(shape: &[i64]) -> Option<usize> {
 }
 
 /// Bytes of a dense tensor.
+#[inline]
 pub(super) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
     let bytes = element_count(shape)
         .and_then(|count| dtype.storage_bytes(count))

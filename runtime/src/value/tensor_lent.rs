@@ -20,7 +20,7 @@ impl Tensor {
         let strides = (!tensor.strides.is_null()).then_some(strides);
         let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
         // The alias does not outlive this function.
-        let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, Owner::Nobody);
+        let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Nobody);
         let dense = alias.to_contiguous()?;
         Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
     }
@@ -46,7 +46,7 @@ impl Tensor {
         }
         let strides = (!strides.is_empty()).then_some(strides);
         let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
-        Ok(Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, Owner::Lent(lender())))
+        Ok(Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Lent(lender())))
     }
 }
 

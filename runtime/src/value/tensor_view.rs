@@ -21,7 +21,7 @@ impl Tensor {
         }
         check_range(dtype, shape, byte_offset, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, self.device(), dtype, shape, None, Owner::Tensor(self.clone())))
+        Ok(Tensor::assemble(data, self.device(), dtype, shape, None, || Owner::Tensor(self.clone())))
     }
 
     /// A tensor that steps through this one's memory by `strides` (in elements, not negative), `byte_offset` bytes in.
@@ -38,7 +38,7 @@ impl Tensor {
         let bytes = self.dtype().storage_bytes(elements).ok_or_else(bad)?;
         check_bounds(byte_offset, bytes, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), Owner::Tensor(self.clone())))
+        Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), || Owner::Tensor(self.clone())))
     }
 
     /// This tensor if it is dense, else a dense copy. Types below a byte are always dense.
@@ -82,10 +82,12 @@ impl Tensor {
 }
 
 /// Does a dense tensor fit `available` bytes of memory?
+#[inline]
 pub(super) fn check_range(dtype: DType, shape: &[i64], begin: usize, available: usize) -> Result<(), TensorError> {
     check_bounds(begin, byte_size(dtype, shape)?, available)
 }
 
+#[inline]
 fn check_bounds(begin: usize, bytes: usize, available: usize) -> Result<(), TensorError> {
     let end = begin.saturating_add(bytes);
     if end <= available { Ok(()) } else { Err(TensorError::OutOfBounds { begin, end, available }) }
