@@ -1,6 +1,6 @@
 //! Function objects: Rust closures and C functions called by the packed convention.
 use super::object::{Cell, Header, Ref};
-use super::{Any, Tensor, TensorError, index};
+use super::{Any, Tensor, index};
 use crate::ffi::{self, Error, SafeCall};
 use std::ffi::c_void;
 use std::fmt;
@@ -43,7 +43,7 @@ impl Function {
             let (result, written) = body(args)?;
             for (position, contents) in written {
                 let target = args.get(position).and_then(|arg| arg.get::<Tensor>());
-                overwrite(&target.ok_or_else(|| Error::type_error("only tensors can be written"))?, &contents)?;
+                target.ok_or_else(|| Error::type_error("only tensors can be written"))?.overwrite(&contents)?;
             }
             Ok(result)
         })
@@ -90,22 +90,6 @@ where
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
         ffi::answer(result, || function.extra::<F>()(ffi::arguments(args, count)))
     }
-}
-
-/// Writes a tensor's elements into another of the same dtype and shape, as kernels do with their outputs.
-fn overwrite(target: &Tensor, contents: &Tensor) -> Result<(), Error> {
-    let fits = target.dtype() == contents.dtype() && target.shape() == contents.shape();
-    let failed = |e: TensorError| Error::runtime(e.to_string());
-    let (len, source) = (target.as_bytes().map_err(failed)?.len(), contents.as_bytes().map_err(failed)?);
-    if !fits || len != source.len() {
-        return Err(Error::type_error("what is written to a tensor must have its dtype and shape"));
-    }
-    if len > 0 {
-        // SAFETY: both are dense on the host and `len` bytes long, and lie apart or are the same memory. That nobody
-        // else reads the target meanwhile is what every caller of a kernel vouches for.
-        unsafe { std::ptr::copy(source.as_ptr(), target.data_ptr(), len) };
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Function {

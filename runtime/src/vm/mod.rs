@@ -14,10 +14,12 @@ mod builtin;
 pub mod builtins;
 mod current;
 mod decode;
+pub mod evaluate;
 pub mod instrument;
 mod program;
 mod run;
 mod stack;
+mod stateful;
 
 pub use builtin::{Builtin, Param};
 pub use current::invoke;
@@ -29,6 +31,7 @@ use crate::library::Library;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats};
 use crate::value::{Any, Device, Function};
 use program::Program;
+use stateful::State;
 use std::sync::Arc;
 
 /// How a program runs.
@@ -63,7 +66,7 @@ impl Default for Options {
 
 /// A program that is ready to run. Clones share everything.
 #[derive(Clone)]
-pub struct Vm(Arc<Program>);
+pub struct Vm(Arc<Program>, Arc<State>);
 
 impl Vm {
     /// Prepares a linked model.
@@ -79,7 +82,7 @@ impl Vm {
         options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
     ) -> Result<Vm, Error> {
-        Program::load(image, options, kernel).map(|program| Vm(Arc::new(program)))
+        Program::load(image, options, kernel).map(|program| Vm(Arc::new(program), Arc::default()))
     }
 
     /// The image.
@@ -93,17 +96,25 @@ impl Vm {
         functions.iter().filter(|f| f.kind != FunctionKind::Packed).map(|f| f.name.as_str())
     }
 
-    /// Calls a function by name.
+    /// Names of a function's parameters.
+    pub fn parameters(&self, name: &str) -> Result<&[String], Error> {
+        let executable = &self.image().executable;
+        let function = executable.function(name).ok_or_else(|| self.unknown(name))?;
+        Ok(&executable.functions[function].param_names)
+    }
+
+    /// Calls a function, one of the program's or a saved one, by name.
     pub fn call(&self, name: &str, args: &[Any]) -> Result<Any, Error> {
         match self.image().executable.function(name) {
             Some(function) => self.0.call(function, args),
-            None => Err(self.unknown(name)),
+            None => self.1.saved(name).ok_or_else(|| self.unknown(name))?.call(args),
         }
     }
 
-    /// The function called `name` as a value that keeps the program alive and may be called by anyone.
+    /// The function called `name`, one of the program's or a saved one, as a value that keeps the program alive and may
+    /// be called by anyone.
     pub fn function(&self, name: &str) -> Option<Function> {
-        let function = self.image().executable.function(name)?;
+        let Some(function) = self.image().executable.function(name) else { return self.1.saved(name) };
         let program = self.0.clone();
         Some(Function::new(move |args| program.call(function, args)))
     }

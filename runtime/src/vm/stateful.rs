@@ -1,0 +1,164 @@
+//! Calls in steps: inputs are set, the function is invoked, outputs are read. And functions saved with their arguments.
+//!
+//! What is set belongs to the machine, by function; threads that share a machine share it. Setting and reading are
+//! atomic each; for calls that do not know of each other, [`Vm::call`] is the better way.
+use super::Vm;
+use crate::ffi::{Error, kind};
+use crate::value::{Any, Device, Function, Tensor, Tuple};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a machine keeps between calls.
+#[derive(Default)]
+pub(super) struct State {
+    /// By function.
+    calls: Mutex<BTreeMap<String, Steps>>,
+    /// Saved functions.
+    saved: Mutex<BTreeMap<String, Function>>,
+}
+
+/// A call in steps.
+#[derive(Default)]
+struct Steps {
+    /// By parameter.
+    inputs: Vec<Option<Any>>,
+    output: Option<Any>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// The saved function called `name`.
+    pub(super) fn saved(&self, name: &str) -> Option<Function> {
+        lock(&self.saved).get(name).cloned()
+    }
+}
+
+impl Vm {
+    /// Sets all inputs of a function. Tensors go to the machine's first device.
+    pub fn set_inputs(&self, function: &str, args: &[Any]) -> Result<(), Error> {
+        let names = self.parameters(function)?;
+        if args.len() != names.len() {
+            let takes = format!("`{function}` takes {} inputs ({})", names.len(), names.join(", "));
+            return Err(Error::type_error(format!("{takes}, not {}", args.len())));
+        }
+        let inputs = args.iter().map(|arg| self.to_input(arg).map(Some)).collect::<Result<_, _>>()?;
+        lock(&self.1.calls).entry(function.to_owned()).or_default().inputs = inputs;
+        Ok(())
+    }
+
+    /// Sets one input of a function by its parameter's name.
+    pub fn set_input(&self, function: &str, parameter: &str, value: &Any) -> Result<(), Error> {
+        let names = self.parameters(function)?;
+        let position = names.iter().position(|name| name == parameter).ok_or_else(|| {
+            let known = names.join(", ");
+            Error::value(format!("`{function}` has no parameter `{parameter}`; it has {known}"))
+        })?;
+        let value = self.to_input(value)?;
+        let mut calls = lock(&self.1.calls);
+        let inputs = &mut calls.entry(function.to_owned()).or_default().inputs;
+        inputs.resize(names.len(), None);
+        inputs[position] = Some(value);
+        Ok(())
+    }
+
+    /// Calls a function with the inputs that were set, which stay set, and keeps its result.
+    pub fn invoke_stateful(&self, function: &str) -> Result<(), Error> {
+        let names = self.parameters(function)?;
+        let inputs = lock(&self.1.calls).get(function).map(|steps| steps.inputs.clone()).unwrap_or_default();
+        let missing =
+            |position: usize| Error::value(format!("input `{}` of `{function}` was not set", names[position]));
+        let input = |position: usize| inputs.get(position).cloned().flatten().ok_or_else(|| missing(position));
+        let args = (0..names.len()).map(input).collect::<Result<Vec<_>, _>>()?;
+        let result = self.call(function, &args)?;
+        lock(&self.1.calls).entry(function.to_owned()).or_default().output = Some(result);
+        Ok(())
+    }
+
+    /// The kept result of a function, or the part of it that `path` leads to: a field, a field of that, …
+    pub fn output(&self, function: &str, path: &[usize]) -> Result<Any, Error> {
+        let output = lock(&self.1.calls).get(function).and_then(|steps| steps.output.clone());
+        let output = output.ok_or_else(|| Error::value(format!("`{function}` was not invoked with inputs set")))?;
+        path.iter().enumerate().try_fold(output, |value, (depth, index)| {
+            let field = value.get::<&Tuple>().and_then(|tuple| tuple.as_slice().get(*index)).cloned();
+            field.ok_or_else(|| no_output(function, &path[..=depth]))
+        })
+    }
+
+    /// How many fields the kept result, or the part of it that `path` leads to, has; none if it is no tuple.
+    pub fn output_arity(&self, function: &str, path: &[usize]) -> Result<Option<usize>, Error> {
+        Ok(self.output(function, path)?.get::<&Tuple>().map(|tuple| tuple.len()))
+    }
+
+    /// Calls a function and writes its result into tensors that the caller gives: one for each tensor of the result,
+    /// in order, those in tuples one after the other.
+    ///
+    /// The result is copied: programs place their results themselves. Nothing is allocated for the copies.
+    pub fn call_into(&self, function: &str, args: &[Any], outputs: &[Tensor]) -> Result<(), Error> {
+        let result = self.call(function, args)?;
+        let mut rest = outputs;
+        fill(&result, &mut rest)?;
+        match rest.len() {
+            0 => Ok(()),
+            left => Err(Error::type_error(format!(
+                "`{function}` returned {} tensors, not {}",
+                outputs.len() - left,
+                outputs.len()
+            ))),
+        }
+    }
+
+    /// Makes `saved` a function without parameters that calls `function` with `args`. Without `include_return`, it
+    /// returns nothing.
+    pub fn save_function(&self, function: &str, saved: &str, args: &[Any], include_return: bool) -> Result<(), Error> {
+        if self.image().executable.function(saved).is_some() {
+            return Err(Error::value(format!("the program itself has a function `{saved}`")));
+        }
+        let target = self.function(function).ok_or_else(|| self.unknown(function))?;
+        let expected = self.parameters(function).map_or(args.len(), <[String]>::len);
+        if args.len() != expected {
+            return Err(Error::type_error(format!("`{function}` takes {expected} arguments, not {}", args.len())));
+        }
+        let args = args.iter().map(|arg| self.to_input(arg)).collect::<Result<Vec<_>, _>>()?;
+        let call = Function::new(move |given| match given.len() {
+            0 => target.call(&args).map(|result| if include_return { result } else { Any::NONE }),
+            count => Err(Error::type_error(format!("a saved function takes no arguments, not {count}"))),
+        });
+        lock(&self.1.saved).insert(saved.to_owned(), call);
+        Ok(())
+    }
+
+    /// The value as the program wants it: its own, and on the first device.
+    fn to_input(&self, value: &Any) -> Result<Any, Error> {
+        let value = value.clone();
+        match value.get::<&Tensor>() {
+            Some(tensor) => Ok(tensor.to_device(self.allocators()[0].device())?.into()),
+            None => Ok(value),
+        }
+    }
+}
+
+fn no_output(function: &str, path: &[usize]) -> Error {
+    let path: Vec<_> = path.iter().map(usize::to_string).collect();
+    Error::new(kind::INDEX, format!("the result of `{function}` has nothing at {}", path.join(".")))
+}
+
+/// Writes the tensors of a value into the first of `outputs`, and leaves the others.
+fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
+    if let Some(tuple) = value.get::<&Tuple>() {
+        return tuple.as_slice().iter().try_for_each(|field| fill(field, outputs));
+    }
+    let Some(tensor) = value.get::<&Tensor>() else {
+        return Err(Error::type_error(format!("the result holds {value}, which no tensor can take")));
+    };
+    let (first, rest) =
+        outputs.split_first().ok_or_else(|| Error::type_error("the result has more tensors than outputs"))?;
+    *outputs = rest;
+    first.overwrite(&tensor.to_device(Device::CPU)?.to_contiguous()?)
+}
+
+#[cfg(test)]
+#[path = "stateful_tests.rs"]
+mod tests;
