@@ -1,8 +1,10 @@
 //! Global functions by name: what programs call beyond their own functions and kernels.
 //!
 //! Look-ups happen while a program is loaded, never while it runs.
+use crate::ffi::Error;
 use crate::value::Function;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{PoisonError, RwLock};
 
 static FUNCTIONS: RwLock<BTreeMap<String, Function>> = RwLock::new(BTreeMap::new());
@@ -10,6 +12,17 @@ static FUNCTIONS: RwLock<BTreeMap<String, Function>> = RwLock::new(BTreeMap::new
 /// Makes `function` known as `name`; returns the one known so before.
 pub fn register(name: &str, function: Function) -> Option<Function> {
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), function)
+}
+
+/// Makes `function` known as `name`, which must not be known yet.
+pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
+    match FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()) {
+        Entry::Vacant(entry) => {
+            entry.insert(function);
+            Ok(())
+        }
+        Entry::Occupied(_) => Err(Error::value(format!("there is a global function `{name}` already"))),
+    }
 }
 
 /// Forgets the function known as `name`.
@@ -25,4 +38,25 @@ pub fn get(name: &str) -> Option<Function> {
 /// All names, sorted.
 pub fn names() -> Vec<String> {
     FUNCTIONS.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Any;
+
+    fn constant(value: i64) -> Function {
+        Function::new(move |_| Ok(Any::from(value)))
+    }
+
+    #[test]
+    fn functions_are_registered_replaced_and_forgotten() {
+        let name = "test.registry";
+        let called = || get(name).map(|function| function.call(&[]).unwrap().get::<i64>().unwrap());
+        register_new(name, constant(1)).unwrap();
+        assert!(register_new(name, constant(2)).unwrap_err().message().contains("test.registry"));
+        assert!(called() == Some(1) && names().contains(&name.to_owned()));
+        assert!(register(name, constant(3)).is_some() && called() == Some(3));
+        assert!(unregister(name).is_some() && unregister(name).is_none() && called().is_none());
+    }
 }

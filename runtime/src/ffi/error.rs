@@ -43,16 +43,17 @@ struct Contents {
     kind: Cow<'static, str>,
     message: String,
     trace: Vec<TraceEntry>,
+    cause: Option<Error>,
 }
 
-/// A failed call. `{}` prints kind and message, `{:#}` the call stack as well, innermost function first.
+/// A failed call. `{}` prints kind and message, `{:#}` the call stack as well, innermost function first, and the cause.
 #[derive(Debug)]
 pub struct Error(Box<Contents>);
 
 impl Error {
     /// An error of the given [`kind`].
     pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Error {
-        Error(Box::new(Contents { kind: kind.into(), message: message.into(), trace: Vec::new() }))
+        Error(Box::new(Contents { kind: kind.into(), message: message.into(), trace: Vec::new(), cause: None }))
     }
 
     /// A value of the right type is not what the callee can work with.
@@ -85,6 +86,17 @@ impl Error {
         &self.0.trace
     }
 
+    /// The error that led to this one.
+    pub fn cause(&self) -> Option<&Error> {
+        self.0.cause.as_ref()
+    }
+
+    /// The same error, led to by `cause`.
+    pub fn with_cause(mut self, cause: Error) -> Error {
+        self.0.cause = Some(cause);
+        self
+    }
+
     /// Adds the next function outwards.
     pub fn push_trace(&mut self, entry: TraceEntry) {
         self.0.trace.push(entry);
@@ -96,6 +108,7 @@ impl fmt::Display for Error {
         write!(f, "{}: {}", self.kind(), self.message())?;
         if f.alternate() {
             self.trace().iter().try_for_each(|entry| write!(f, "\n{entry}"))?;
+            self.cause().map_or(Ok(()), |cause| write!(f, "\ncaused by {cause:#}"))?;
         }
         Ok(())
     }
@@ -110,7 +123,52 @@ impl fmt::Display for TraceEntry {
     }
 }
 
-impl std::error::Error for Error {}
+impl TraceEntry {
+    /// Its lines in a backtrace, as Python writes them.
+    pub(crate) fn to_backtrace(&self) -> String {
+        let function = &self.function;
+        match &self.location {
+            Some(Location { file, line, text, .. }) if text.trim().is_empty() => {
+                format!("  File \"{file}\", line {line}, in {function}\n")
+            }
+            Some(Location { file, line, text, .. }) => {
+                format!("  File \"{file}\", line {line}, in {function}\n    {}\n", text.trim())
+            }
+            None => format!("  in {function}\n"),
+        }
+    }
+
+    /// The entries of a backtrace. Lines that say neither file nor function stand for a function of that name.
+    pub(crate) fn of_backtrace(text: &str) -> impl Iterator<Item = TraceEntry> {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+        std::iter::from_fn(move || {
+            let mut entry = TraceEntry::of_line(lines.next()?.trim());
+            if let (Some(location), Some(code)) = (&mut entry.location, lines.next_if(|line| line.starts_with("    ")))
+            {
+                location.text = code.trim().to_owned();
+            }
+            Some(entry)
+        })
+    }
+
+    fn of_line(line: &str) -> TraceEntry {
+        let parts = || {
+            let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
+            let (number, function) = rest.split_once(", in ")?;
+            let (file, text) = (file.to_owned(), String::new());
+            let location = Location { file, line: number.parse().ok()?, column: 0, text };
+            Some(TraceEntry { function: function.to_owned(), location: Some(location) })
+        };
+        let name = line.strip_prefix("in ").unwrap_or(line);
+        parts().unwrap_or_else(|| TraceEntry { function: name.to_owned(), location: None })
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause().map(|cause| cause as _)
+    }
+}
 
 impl From<TensorError> for Error {
     fn from(error: TensorError) -> Error {

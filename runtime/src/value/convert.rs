@@ -1,7 +1,7 @@
 //! Between `Any` and Rust types.
 use super::any::{Any, Payload};
 use super::object::Ref;
-use super::{Adt, Closure, DType, Device, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index};
+use super::{Adt, Closure, DType, Device, ErrorObject, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index};
 use std::fmt;
 
 /// A type that an `Any` may hold or lend.
@@ -145,6 +145,7 @@ handles! {
     Storage = STORAGE, "Storage";
     Opaque = OPAQUE, "Object";
     Adt = ADT, "Adt";
+    ErrorObject = ERROR, "Error";
 }
 
 const _: () = assert!(size_of::<Ref<super::DLTensor>>() == 8);
@@ -220,6 +221,9 @@ impl Any {
         }
         if let Some(adt) = self.get::<&Adt>() {
             return write!(f, "{adt:?}");
+        }
+        if let Some(error) = self.get::<&ErrorObject>() {
+            return write!(f, "{error:?}");
         }
         match self.get::<&Tuple>() {
             Some(tuple) => write!(f, "Tuple of {}", tuple.len()),

@@ -20,6 +20,9 @@ unsafe impl Cell for FunctionCell {
     const TYPE_INDEX: i32 = index::FUNCTION;
 }
 
+/// Called with the handle of a C function that is no longer needed.
+pub type HandleDeleter = unsafe extern "C" fn(handle: *mut c_void);
+
 /// A function value. Cheap to clone.
 #[derive(Clone)]
 #[repr(transparent)]
@@ -57,6 +60,15 @@ impl Function {
         Function::allocate(call, owner)
     }
 
+    /// A C function with the handle it expects. `deleter`, if any, is called with the handle when the function object
+    /// goes.
+    ///
+    /// # Safety
+    /// `call` follows the packed convention with `handle` first; both it and the deleter may be called from any thread.
+    pub unsafe fn from_c_handle(call: SafeCall, handle: *mut c_void, deleter: Option<HandleDeleter>) -> Function {
+        Function::allocate(call_with_handle, Foreign { call, handle, deleter })
+    }
+
     fn allocate<E>(safe_call: SafeCall, extra: E) -> Function {
         let cell = FunctionCell { safe_call, cpp_call: std::ptr::null_mut() };
         Function(Ref::allocate::<E, u8>(0, |_| (cell, extra)))
@@ -76,6 +88,33 @@ impl Function {
     /// The handle that [`Function::safe_call`] takes. It is live as long as the function object.
     pub fn handle(&self) -> *mut c_void {
         self.0.as_header().as_ptr().cast()
+    }
+}
+
+/// A C function and its handle.
+struct Foreign {
+    call: SafeCall,
+    handle: *mut c_void,
+    deleter: Option<HandleDeleter>,
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        if let Some(deleter) = self.deleter {
+            // SAFETY: `from_c_handle` was given the two together, and the function is called no more.
+            unsafe { deleter(self.handle) }
+        }
+    }
+}
+
+unsafe extern "C" fn call_with_handle(function: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
+    // SAFETY: only `from_c_handle` makes functions with this entry, so that the object holds a `Foreign`; the caller
+    // keeps it alive and passes on what the C function expects.
+    unsafe {
+        let header = NonNull::new_unchecked(function.cast::<Header>());
+        let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
+        let foreign = function.extra::<Foreign>();
+        (foreign.call)(foreign.handle, args, count, result)
     }
 }
 
@@ -119,6 +158,46 @@ mod tests {
     fn panics_become_errors() {
         let bad = Function::new(|_| panic!("oh no"));
         assert_eq!(bad.call(&[]).unwrap_err().to_string(), "InternalError: the function panicked: oh no");
+    }
+
+    #[test]
+    fn c_functions_get_their_handle_and_give_it_back() {
+        use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+        unsafe extern "C" fn add(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
+            // SAFETY: the handle is the test's number; the caller passes arguments and room for a result.
+            unsafe {
+                let sum = (*handle.cast::<AtomicI64>()).load(Relaxed);
+                ffi::answer(result, || {
+                    Ok((ffi::arguments(args, count)[0].get::<i64>().ok_or_else(|| Error::value("no"))? + sum).into())
+                })
+            }
+        }
+        unsafe extern "C" fn forget(handle: *mut c_void) {
+            // SAFETY: as above.
+            unsafe { &*handle.cast::<AtomicI64>() }.fetch_add(1000, Relaxed);
+        }
+        let number = AtomicI64::new(40);
+        let handle = (&raw const number).cast_mut().cast();
+        // SAFETY: `add` follows the convention and `number` outlives the function.
+        let function = unsafe { Function::from_c_handle(add, handle, Some(forget)) };
+        let through = function.clone();
+        let twice = Function::new(move |args| through.call(&[through.call(args)?]));
+        assert_eq!(twice.call(&[Any::from(2i64)]).unwrap().get::<i64>(), Some(82));
+        assert_eq!(function.call(&["x".into()]).unwrap_err().to_string(), "ValueError: no");
+        drop((function, twice));
+        assert_eq!(number.load(Relaxed), 1040);
+    }
+
+    #[test]
+    fn functions_are_given_to_and_come_from_functions() {
+        let compose = Function::new(|values| {
+            let args = Args::new("compose", values);
+            let (outer, inner) = (args.get::<Function>(0)?, args.get::<Function>(1)?);
+            Ok(Function::new(move |args| outer.call(&[inner.call(args)?])).into())
+        });
+        let next = Function::new(|args| Ok((args[0].get::<i64>().unwrap_or(0) + 1).into()));
+        let both = compose.call(&[next.clone().into(), next.into()]).unwrap().get::<Function>().unwrap();
+        assert_eq!(both.call(&[Any::from(5i64)]).unwrap().get::<i64>(), Some(7));
     }
 
     #[test]
