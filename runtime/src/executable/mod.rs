@@ -3,7 +3,9 @@
 //! [`Executable::save`] writes TVM's `relax.VMExecutable` format byte for byte. [`Executable::load`] reads it and lets
 //! nothing through that the machine could stumble over; see [`verify`] for the rules. [`crate::image`] wraps an
 //! executable together with what TVM's format has no room for.
+pub mod compact;
 mod error;
+mod flow;
 mod format;
 mod instruction;
 mod text;

@@ -15,13 +15,14 @@
 //! - every register is assigned on every path that leads to a read of it.
 //!
 //! Of the whole: memory scopes belong to tensors of the constant pool.
+use super::flow::{self, Flow, RegisterSet};
 use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
 use std::collections::HashSet;
 
 /// The most registers a frame may have.
 pub const MAX_REGISTERS: usize = 1 << 20;
 /// The most bits that the states of one function's assignment analysis may take.
-const MAX_STATE_BITS: usize = 1 << 31;
+const MAX_STATE_BITS: usize = 1 << 29;
 
 /// Checks every rule.
 pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
@@ -32,7 +33,8 @@ pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
         let checker = Checker { executable, function };
         checker.require(names.insert(&function.name), || "its name is taken by another".into())?;
         checker.check_signature()?;
-        if function.kind == FunctionKind::Bytecode {
+        let has_code = function.kind == FunctionKind::Compiled && function.start < function.end;
+        if function.kind == FunctionKind::Bytecode || has_code {
             ranges.push((function.start, function.end, function));
             checker.check_body()?;
         }
@@ -171,18 +173,21 @@ impl Checker<'_> {
 
     /// Solves "assigned on every path" forwards over basic blocks, then checks every read against the solution.
     fn check_assignments(&self, instructions: &[Instruction]) -> Checked {
-        let leaders = leaders(instructions);
-        let words = self.function.register_count.div_ceil(64);
-        let small = leaders.len().saturating_mul(words * 64) <= MAX_STATE_BITS;
+        let flow = Flow::new(instructions);
+        let bits = self.function.register_count.next_multiple_of(64);
+        let small = flow.len().saturating_mul(bits) <= MAX_STATE_BITS;
         self.require(small, || "it has too many registers and branches".into())?;
-        let mut entry = Assigned(vec![0; words]);
+        let mut entry = RegisterSet::new(self.function.register_count);
         (0..self.function.num_args as usize).for_each(|param| entry.insert(param));
-        let mut states: Vec<Option<Assigned>> = vec![None; leaders.len()];
+        let mut states: Vec<Option<RegisterSet>> = vec![None; flow.len()];
         states[0] = Some(entry);
         let mut work = vec![0];
         while let Some(block) = work.pop() {
             let Some(mut state) = states[block].clone() else { continue };
-            for target in flow(instructions, &leaders, block, &mut state) {
+            flow.block(block)
+                .filter_map(|at| flow::writes(&instructions[at]))
+                .for_each(|register| state.insert(register));
+            for target in flow.successors(block) {
                 let met = states[target].as_mut().map(|known| known.intersect(&state));
                 if met != Some(false) {
                     states[target].get_or_insert_with(|| state.clone());
@@ -190,101 +195,21 @@ impl Checker<'_> {
                 }
             }
         }
-        let reached = leaders.iter().zip(states).filter_map(|(leader, state)| Some((*leader, state?)));
-        reached.into_iter().try_for_each(|(leader, state)| self.check_reads(instructions, &leaders, leader, state))
+        let reached = states.into_iter().enumerate().filter_map(|(block, state)| Some((block, state?)));
+        reached.into_iter().try_for_each(|(block, state)| self.check_reads(&flow, block, state))
     }
 
-    fn check_reads(&self, code: &[Instruction], leaders: &[usize], begin: usize, mut state: Assigned) -> Checked {
-        let end = leaders.iter().copied().find(|leader| *leader > begin).unwrap_or(code.len());
-        for (at, instruction) in code.iter().enumerate().take(end).skip(begin) {
-            if let Some(unset) = reads(instruction).find(|register| !state.contains(*register)) {
+    fn check_reads(&self, flow: &Flow<'_>, block: usize, mut state: RegisterSet) -> Checked {
+        for at in flow.block(block) {
+            let instruction = &flow.code[at];
+            if let Some(unset) = flow::reads(instruction).find(|register| !state.contains(*register)) {
                 let rule = format!("register %{unset} is read before it is assigned");
                 return Err(self.broken(self.function.start + at, rule));
             }
-            state.assign(instruction);
+            flow::writes(instruction).into_iter().for_each(|register| state.insert(register));
         }
         Ok(())
     }
-}
-
-/// The set of registers that are assigned.
-#[derive(Clone)]
-struct Assigned(Vec<u64>);
-
-impl Assigned {
-    fn insert(&mut self, register: usize) {
-        self.0[register / 64] |= 1 << (register % 64);
-    }
-
-    fn contains(&self, register: usize) -> bool {
-        self.0[register / 64] & (1 << (register % 64)) != 0
-    }
-
-    fn assign(&mut self, instruction: &Instruction) {
-        if let Instruction::Call { dst, .. } = instruction
-            && let Some(dst) = dst.index()
-        {
-            self.insert(dst);
-        }
-    }
-
-    /// Keeps what both have; did that change anything?
-    fn intersect(&mut self, other: &Assigned) -> bool {
-        let mut changed = false;
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            changed |= *mine & !theirs != 0;
-            *mine &= theirs;
-        }
-        changed
-    }
-}
-
-/// Registers of the frame that an instruction reads.
-fn reads(instruction: &Instruction) -> impl Iterator<Item = usize> {
-    let (args, single) = match instruction {
-        Instruction::Call { args, .. } => (args.as_slice(), None),
-        Instruction::Ret { value } => (&[][..], Some(*value)),
-        Instruction::If { condition, .. } => (&[][..], Some(*condition)),
-        Instruction::Goto { .. } => (&[][..], None),
-    };
-    let registers = args.iter().filter_map(|arg| match arg {
-        Arg::Register(register) => Some(*register),
-        _ => None,
-    });
-    registers.chain(single).filter_map(Register::index)
-}
-
-/// First instructions of basic blocks, sorted.
-fn leaders(instructions: &[Instruction]) -> Vec<usize> {
-    let mut leaders = vec![0];
-    for (at, instruction) in instructions.iter().enumerate() {
-        let jump = match instruction {
-            Instruction::Goto { offset } => Some(*offset),
-            Instruction::If { false_offset, .. } => Some(*false_offset),
-            Instruction::Ret { .. } => None,
-            Instruction::Call { .. } => continue,
-        };
-        leaders.extend(jump.map(|offset| (at as i64 + offset) as usize));
-        leaders.extend((at + 1 < instructions.len()).then_some(at + 1));
-    }
-    leaders.sort_unstable();
-    leaders.dedup();
-    leaders
-}
-
-/// Runs a block's assignments and returns the blocks it may continue with.
-fn flow(code: &[Instruction], leaders: &[usize], block: usize, state: &mut Assigned) -> Vec<usize> {
-    let end = leaders.get(block + 1).copied().unwrap_or(code.len());
-    code[leaders[block]..end].iter().for_each(|instruction| state.assign(instruction));
-    let last = end - 1;
-    let block_at = |offset: i64| leaders.binary_search(&((last as i64 + offset) as usize)).ok();
-    let targets = match &code[last] {
-        Instruction::Ret { .. } => [None, None],
-        Instruction::Goto { offset } => [block_at(*offset), None],
-        Instruction::If { false_offset, .. } => [Some(block + 1), block_at(*false_offset)],
-        Instruction::Call { .. } => [Some(block + 1), None],
-    };
-    targets.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub mod kind {
     pub const ASSERTION: &str = "AssertionError";
     pub const MEMORY: &str = "MemoryError";
     pub const RECURSION: &str = "RecursionError";
+    pub const CANCELLED: &str = "CancelledError";
+    pub const TIMEOUT: &str = "TimeoutError";
     pub const INTERNAL: &str = "InternalError";
 }
 

@@ -155,6 +155,95 @@ impl KernelSignature {
     }
 }
 
+/// A signature laid out for looking at arguments quickly: it can say that they fit, not why they do not.
+pub struct ArgumentCheck {
+    params: Vec<QuickParam>,
+    dims: Vec<Dim>,
+    device: Device,
+    /// Number of symbols, if that is few.
+    symbols: Option<usize>,
+}
+
+enum QuickParam {
+    Tensor { dtype: DType, ndim: i32, first_dim: u32, alignment_mask: usize },
+    Int { symbol: Option<u32> },
+    Float,
+    Other,
+}
+
+/// The most symbols that are looked at quickly.
+const QUICK_SYMBOLS: usize = 8;
+
+impl ArgumentCheck {
+    /// The quick form of a signature.
+    pub fn new(signature: &KernelSignature) -> ArgumentCheck {
+        let mut dims = Vec::new();
+        let params = signature.params.iter().map(|param| match &param.kind {
+            ParamKind::Tensor { dtype, shape, alignment } if alignment.max(&1).is_power_of_two() => {
+                let first_dim = dims.len() as u32;
+                dims.extend_from_slice(shape);
+                let alignment_mask = *alignment.max(&1) as usize - 1;
+                QuickParam::Tensor { dtype: *dtype, ndim: shape.len() as i32, first_dim, alignment_mask }
+            }
+            ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => QuickParam::Float,
+            ParamKind::Scalar { dtype, symbol } if !dtype.is_floating() && !dtype.is_handle() => {
+                QuickParam::Int { symbol: *symbol }
+            }
+            _ => QuickParam::Other,
+        });
+        let params = params.collect();
+        let symbols = Some(signature.symbol_count as usize).filter(|count| *count <= QUICK_SYMBOLS);
+        ArgumentCheck { params, dims, device: signature.device, symbols }
+    }
+
+    /// Do the arguments surely fit?
+    #[inline]
+    pub fn accepts(&self, args: &[Any]) -> bool {
+        let fits = match self.symbols {
+            Some(0) => self.accept(args, |_, _| false),
+            Some(_) => {
+                let mut symbols = [-1; QUICK_SYMBOLS];
+                // Sizes are never negative; an integer argument that is needs the slow look.
+                self.accept(args, |symbol, value| {
+                    let known = &mut symbols[symbol as usize % QUICK_SYMBOLS];
+                    if *known == -1 {
+                        *known = value;
+                    }
+                    *known == value && value >= 0
+                })
+            }
+            None => false,
+        };
+        fits && args.len() == self.params.len()
+    }
+
+    #[inline(always)]
+    fn accept(&self, args: &[Any], mut bind: impl FnMut(u32, i64) -> bool) -> bool {
+        self.params.iter().zip(args).all(|(param, arg)| match *param {
+            QuickParam::Tensor { dtype, ndim, first_dim, alignment_mask } => {
+                arg.get::<&Tensor>().is_some_and(|tensor| {
+                    let dl = tensor.as_dl();
+                    let alike = dl.dtype == dtype && dl.ndim == ndim && dl.device == self.device;
+                    let aligned = tensor.data_ptr().addr() & alignment_mask == 0;
+                    let dims = &self.dims[first_dim as usize..];
+                    alike
+                        && aligned
+                        && dims.iter().zip(tensor.shape()).all(|(dim, size)| match *dim {
+                            Dim::Static(expected) => *size == expected,
+                            Dim::Symbol(symbol) => bind(symbol, *size),
+                        })
+                        && tensor.is_contiguous()
+                })
+            }
+            QuickParam::Int { symbol } => {
+                arg.get::<i64>().is_some_and(|value| symbol.is_none_or(|symbol| bind(symbol, value)))
+            }
+            QuickParam::Float => arg.get::<f64>().is_some(),
+            QuickParam::Other => false,
+        })
+    }
+}
+
 const TENSOR: u8 = 0;
 const SCALAR: u8 = 1;
 /// Stands for "no symbol".

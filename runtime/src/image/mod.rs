@@ -16,7 +16,7 @@ mod kernels;
 mod sources;
 
 pub use container::{ContainerError, Integrity};
-pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
+pub use kernels::{ArgumentCheck, Dim, KernelParam, KernelSignature, ParamKind};
 pub use sources::{SourceFile, SourceMap, Span};
 
 use crate::executable::{Constants, Executable, ExecutableError, decode, encode, verify};

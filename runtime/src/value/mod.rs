@@ -22,6 +22,7 @@ mod string;
 mod tensor;
 mod tensor_error;
 mod tensor_lent;
+mod tensor_plan;
 mod tensor_view;
 mod tuple;
 

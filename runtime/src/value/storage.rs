@@ -32,10 +32,20 @@ impl Storage {
 
     /// A dense tensor `byte_offset` bytes into the storage.
     pub fn tensor(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
+        self.place(dtype, shape, byte_offset, Owner::Storage(self.clone()))
+    }
+
+    /// The same, when nothing else will ever be in the storage: the memory may be used again for the same `plan`.
+    pub(crate) fn planned(self, dtype: DType, shape: &[i64], offset: usize, plan: u64) -> Result<Tensor, TensorError> {
+        let storage = self.clone();
+        storage.place(dtype, shape, offset, Owner::Planned(self, plan))
+    }
+
+    fn place(&self, dtype: DType, shape: &[i64], byte_offset: usize, owner: Owner) -> Result<Tensor, TensorError> {
         let block = self.block();
         check_range(dtype, shape, byte_offset, block.size())?;
         let data = block.as_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, || Owner::Storage(self.clone())))
+        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, || owner))
     }
 }
 

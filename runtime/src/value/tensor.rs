@@ -47,6 +47,8 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 pub(super) enum Owner {
     Buffer(Buffer),
     Storage(Storage),
+    /// A storage of its own, by a plan of a program.
+    Planned(Storage, u64),
     Tensor(Tensor),
     Shared(SharedBytes),
     Lent(Box<dyn Lender>),
@@ -248,7 +250,7 @@ impl Tensor {
     }
 
     /// What the memory belongs to; unknown for tensors of other makers.
-    fn owner(&self) -> Option<&Owner> {
+    pub(super) fn owner(&self) -> Option<&Owner> {
         // SAFETY: our tensors are made by `assemble` only.
         self.0.is_ours().then(|| unsafe { self.0.extra::<Owner>() })
     }
@@ -290,6 +292,15 @@ fn check_size(dtype: DType, shape: &[i64], actual: usize) -> Result<(), TensorEr
     match byte_size(dtype, shape)? {
         expected if expected == actual => Ok(()),
         expected => Err(TensorError::WrongSize { dtype, shape: shape.to_vec(), expected, actual }),
+    }
+}
+
+/// Row-major strides in elements.
+pub(super) fn fill_dense_strides(shape: &[i64], strides: &mut [i64]) {
+    let mut stride = 1i64;
+    for (size, out) in shape.iter().zip(strides).rev() {
+        *out = stride;
+        stride = stride.wrapping_mul(*size);
     }
 }
 

@@ -1,38 +1,55 @@
 //! The program that runs on this thread: what builtins need beyond their arguments.
+use super::interrupt::{Flag, NEVER};
 use super::program::Program;
 use crate::ffi::{Error, kind};
 use crate::value::Any;
 use std::cell::Cell;
+use std::sync::atomic::AtomicU8;
 
 /// How often native code called by a program may call back into it, one call within the other. Such calls, unlike
 /// those between a program's own functions, take native stack.
 const MAX_NESTING: u32 = 200;
 
 thread_local! {
-    static CURRENT: Cell<(*const Program, u32)> = const { Cell::new((std::ptr::null(), 0)) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current { program: std::ptr::null(), nesting: 0, flag: &NEVER }) };
 }
 
-/// Runs `body` while `program` is the current one.
-pub(super) fn within<R>(program: &Program, body: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
-    struct Restore((*const Program, u32));
+#[derive(Clone, Copy)]
+struct Current {
+    program: *const Program,
+    nesting: u32,
+    /// What stops the call.
+    flag: Flag,
+}
+
+/// Runs `body` while `program` is the current one. It gets the flag that stops it: the one given, or that of the call
+/// around it.
+pub(super) fn within<R>(
+    program: &Program,
+    flag: Option<&AtomicU8>,
+    body: impl FnOnce(&AtomicU8) -> Result<R, Error>,
+) -> Result<R, Error> {
+    struct Restore(Current);
     impl Drop for Restore {
         fn drop(&mut self) {
             CURRENT.set(self.0);
         }
     }
     let outer = CURRENT.get();
-    if outer.1 >= MAX_NESTING {
+    if outer.nesting >= MAX_NESTING {
         let message = format!("calls from native code are nested more than {MAX_NESTING} deep");
         return Err(Error::new(kind::RECURSION, message));
     }
     let _restore = Restore(outer);
-    CURRENT.set((program, outer.1 + 1));
-    body()
+    let flag = flag.map_or(outer.flag, |flag| flag);
+    CURRENT.set(Current { program, nesting: outer.nesting + 1, flag });
+    // SAFETY: the flag given lives until this function returns, and so does that of the call around it.
+    body(unsafe { &*flag })
 }
 
 /// Gives `body` the current program.
 pub(super) fn with<R>(body: impl FnOnce(&Program) -> Result<R, Error>) -> Result<R, Error> {
-    let (program, _) = CURRENT.get();
+    let program = CURRENT.get().program;
     // SAFETY: `within` sets the address for the time it borrows the program, and no longer.
     match unsafe { program.as_ref() } {
         Some(program) => body(program),

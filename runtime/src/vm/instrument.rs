@@ -10,9 +10,8 @@
 //! | [`Instrument::after`] | it has run, or failed; not after one that was skipped |
 //! | [`Instrument::leave`] | the function is over, by `Ret` or by an error |
 //!
-//! A call in tail position replaces its caller: after its `before` come the caller's `leave` and the callee's `enter`,
-//! and there is no `after`. Events of one call from outside all come on its thread, properly nested; calls on
-//! different threads mix.
+//! A call whose result is returned at once is a call like any other then: it does not replace its caller. Events of
+//! one call from outside all come on its thread, properly nested; calls on different threads mix.
 use crate::ffi::{Error, Location};
 use crate::image::SourceMap;
 use crate::value::{Any, Function};

@@ -12,17 +12,24 @@
 //! space.
 mod builtin;
 pub mod builtins;
+mod check;
 mod current;
 mod decode;
 pub mod evaluate;
 pub mod instrument;
+mod interrupt;
+mod machine;
 mod program;
+mod registers;
 mod run;
 mod stack;
 mod stateful;
+mod test;
+mod watch;
 
 pub use builtin::{Builtin, Param};
 pub use current::invoke;
+pub use interrupt::Interrupt;
 
 use crate::executable::FunctionKind;
 use crate::ffi::Error;
@@ -30,9 +37,12 @@ use crate::image::Image;
 use crate::library::Library;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats};
 use crate::value::{Any, Device, Function};
+use instrument::Instrument;
+use interrupt::Deadline;
 use program::Program;
 use stateful::State;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How a program runs.
 #[derive(Debug, Clone)]
@@ -47,6 +57,8 @@ pub struct Options {
     pub max_depth: usize,
     /// The most memory that the frames of those calls may take, in bytes.
     pub max_stack: usize,
+    /// How long a call from outside may take, unless it says otherwise itself.
+    pub timeout: Option<Duration>,
     /// Are arguments of kernels checked against the kernels' signatures?
     pub check_kernels: bool,
 }
@@ -59,9 +71,19 @@ impl Default for Options {
             memory_limit: usize::MAX,
             max_depth: 1_000_000,
             max_stack: 1 << 30,
+            timeout: None,
             check_kernels: true,
         }
     }
+}
+
+/// What ends a call early.
+#[derive(Debug, Clone, Default)]
+pub struct CallLimits {
+    /// Who may stop it.
+    pub interrupt: Option<Interrupt>,
+    /// How long it may take; none: as the program's [`Options`] say.
+    pub timeout: Option<Duration>,
 }
 
 /// A program that is ready to run. Clones share everything.
@@ -105,10 +127,27 @@ impl Vm {
 
     /// Calls a function, one of the program's or a saved one, by name.
     pub fn call(&self, name: &str, args: &[Any]) -> Result<Any, Error> {
+        self.call_with(&CallLimits::default(), name, args)
+    }
+
+    /// The same, but the call ends with a `CancelledError` or a `TimeoutError` when a limit is reached.
+    pub fn call_with(&self, limits: &CallLimits, name: &str, args: &[Any]) -> Result<Any, Error> {
+        let interrupt = limits.interrupt.as_ref();
+        let timeout = limits.timeout.or(self.0.options.timeout);
+        let deadline = timeout.map(|timeout| Deadline::start(interrupt, timeout)).transpose()?;
+        let flag = deadline.as_ref().map(Deadline::flag).or(interrupt.map(Interrupt::flag));
         match self.image().executable.function(name) {
-            Some(function) => self.0.call(function, args),
-            None => self.1.saved(name).ok_or_else(|| self.unknown(name))?.call(args),
+            Some(function) => self.0.call(function, args, flag),
+            None => {
+                let saved = self.1.saved(name).ok_or_else(|| self.unknown(name))?;
+                current::within(&self.0, flag, |_| saved.call(args))
+            }
         }
+    }
+
+    /// Sets who looks on from the next call on; none: nobody. The machine is slower while somebody does.
+    pub fn set_instrument(&self, instrument: Option<Arc<dyn Instrument>>) {
+        self.0.set_instrument(instrument);
     }
 
     /// The function called `name`, one of the program's or a saved one, as a value that keeps the program alive and may
@@ -116,7 +155,7 @@ impl Vm {
     pub fn function(&self, name: &str) -> Option<Function> {
         let Some(function) = self.image().executable.function(name) else { return self.1.saved(name) };
         let program = self.0.clone();
-        Some(Function::new(move |args| program.call(function, args)))
+        Some(Function::new(move |args| program.call(function, args, None)))
     }
 
     /// Calls a function or closure that the program returned.
@@ -126,7 +165,12 @@ impl Vm {
 
     /// Memory in use on the first device.
     pub fn memory(&self) -> MemoryStats {
-        self.0.allocators[0].stats()
+        self.0.memory(0)
+    }
+
+    /// Gives memory that is kept for reuse back to the devices.
+    pub fn trim(&self) {
+        self.0.trim();
     }
 
     /// The program's allocators, in the order of its devices.

@@ -2,31 +2,52 @@
 use super::Options;
 use super::builtins;
 use super::current;
-use super::decode::{self, Body};
-use super::run::Machine;
+use super::decode::{self, Body, Callee, CheckedKernel, Tables};
+use super::instrument::{CalleeKind, Instrument};
+use super::machine::Machine;
+use super::run::Run;
+use crate::executable::compact::{AllocPlan, Folding};
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
-use crate::ffi::{Error, SafeCall};
+use crate::ffi::{self, Error, kind};
 use crate::image::Image;
-use crate::memory::Allocator;
+use crate::memory::{Allocator, MemoryStats};
 use crate::registry;
 use crate::value::{Any, Closure, Device, Function, Tensor};
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 /// A function that is not bytecode: what to call, and what keeps it callable.
 pub(super) struct Native {
-    pub(super) call: SafeCall,
-    pub(super) handle: *mut c_void,
+    pub(super) callee: Callee,
+    pub(super) kind: CalleeKind,
     /// Index of the signature its arguments are checked against.
     pub(super) signature: Option<u32>,
     value: Function,
 }
 
-/// A function of the table.
-pub(super) enum Callable {
-    Native(Native),
-    Bytecode(Body),
+/// An allocation.
+pub(super) struct Plan {
+    pub(super) alloc: AllocPlan,
+    /// Are all sizes known?
+    pub(super) is_static: bool,
+}
+
+/// Allocations of the program, each once.
+#[derive(Default)]
+pub(super) struct Plans {
+    list: Vec<Plan>,
+    numbers: HashMap<AllocPlan, u32>,
+}
+
+impl Plans {
+    /// The number of a plan.
+    pub(super) fn number(&mut self, plan: &AllocPlan) -> u32 {
+        *self.numbers.entry(plan.clone()).or_insert_with(|| {
+            self.list.push(Plan { alloc: plan.clone(), is_static: !plan.reads_heap() });
+            self.list.len() as u32 - 1
+        })
+    }
 }
 
 /// An image with its functions resolved and its instructions decoded.
@@ -35,8 +56,18 @@ pub(super) struct Program {
     pub(super) id: u64,
     pub(super) image: Arc<Image>,
     pub(super) options: Options,
-    /// By index of the function table.
-    pub(super) functions: Vec<Callable>,
+    /// By index of the function table; none for bytecode.
+    pub(super) natives: Vec<Option<Native>>,
+    /// By index of the function table; none for native functions.
+    bodies: Vec<Option<Body>>,
+    /// The same, one step for each instruction: made when an instrument wants to see them.
+    plain: OnceLock<Vec<Option<Body>>>,
+    /// The functions as values.
+    pub(super) values: Vec<Any>,
+    pub(super) constants: Vec<Any>,
+    pub(super) plans: Vec<Plan>,
+    instrument: RwLock<Option<Arc<dyn Instrument>>>,
+    is_watched: AtomicBool,
     /// One for each device; the host's is the last.
     pub(super) allocators: Vec<Arc<Allocator>>,
     /// Machines at rest, for the next calls.
@@ -68,46 +99,122 @@ impl Program {
         let natives = natives.collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Any> = natives.iter().enumerate().map(|(i, native)| function_value(id, i, native)).collect();
         let constants = load_constants(&image, options.devices[0])?;
-        let functions = natives.into_iter().zip(table).map(|(native, info)| match native {
-            Some(native) => Ok(Callable::Native(native)),
-            None => decode::decode(&image.executable, info, &values, &constants).map(Callable::Bytecode),
-        });
-        let functions = functions.collect::<Result<Vec<_>, _>>()?;
-        let mut program = Program { id, image, options, functions, allocators, machines: Mutex::default() };
-        program.link();
+        let (plain, machines, instrument, is_watched) = Default::default();
+        let (bodies, plans) = (Vec::new(), Vec::new());
+        let mut program = Program {
+            id,
+            image,
+            options,
+            natives,
+            bodies,
+            plain,
+            values,
+            constants,
+            plans,
+            allocators,
+            machines,
+            instrument,
+            is_watched,
+        };
+        let mut plans = Plans::default();
+        program.bodies = program.decode(Folding::Full, &mut plans);
+        program.plans = plans.list;
         Ok(program)
     }
 
-    /// Writes native callees into the instructions that call them.
-    fn link(&mut self) {
-        let targets: Vec<_> = self.functions.iter().map(Callable::target).collect();
-        for function in &mut self.functions {
-            if let Callable::Bytecode(body) = function {
-                body.link(&targets);
+    fn decode(&self, folding: Folding, plans: &mut Plans) -> Vec<Option<Body>> {
+        let tables = Tables {
+            executable: &self.image.executable,
+            signatures: &self.image.kernels,
+            natives: &self.natives,
+            values: &self.values,
+            constants: &self.constants,
+            devices: &self.options.devices,
+        };
+        let decode = |i: usize| self.natives[i].is_none().then(|| decode::decode(&tables, i, folding, plans));
+        (0..self.natives.len()).map(decode).collect()
+    }
+
+    /// Calls function number `function` from outside. A flag stops it, that of the call around it if it is given none.
+    pub(super) fn call(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
+        match (&self.bodies[function], &self.natives[function]) {
+            (Some(body), _) => {
+                self.check_arity(function, body, args.len())?;
+                current::within(self, flag, |flag| self.run(function, args, flag))
             }
+            (None, Some(native)) => native.value.call(args),
+            (None, None) => Err(Error::new(kind::INTERNAL, "a function is neither native nor bytecode")),
         }
     }
 
-    /// Calls function number `function` from outside.
-    pub(super) fn call(&self, function: usize, args: &[Any]) -> Result<Any, Error> {
-        match &self.functions[function] {
-            Callable::Bytecode(body) => {
-                self.check_arity(function, body, args.len())?;
-                let args = args.iter().map(Any::clone).collect();
-                current::within(self, || self.with_machine(|machine| machine.call(self, function, args)))
-            }
-            Callable::Native(native) => native.value.call(args),
+    fn run(&self, function: usize, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
+        if !self.is_watched.load(Ordering::Relaxed) {
+            let run = Run { program: self, bodies: &self.bodies, flag, watch: None };
+            return self.with_machine(|machine| machine.call(&run, function, args));
         }
+        let instrument = self.instrument.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let bodies = self.plain.get_or_init(|| self.decode(Folding::None, &mut Plans::default()));
+        let run = Run { program: self, bodies, flag, watch: instrument.as_deref() };
+        self.with_machine(|machine| machine.call(&run, function, args))
+    }
+
+    /// Sets who looks on from the next call on.
+    pub(super) fn set_instrument(&self, instrument: Option<Arc<dyn Instrument>>) {
+        let is_watched = instrument.is_some();
+        *self.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
+        self.is_watched.store(is_watched, Ordering::Relaxed);
+    }
+
+    /// Calls a kernel if its arguments are what it takes.
+    #[inline]
+    pub(super) fn checked_call(&self, kernel: &CheckedKernel, args: &[Any]) -> Result<Any, Error> {
+        if !kernel.check.accepts(args) {
+            self.image.kernels[kernel.signature as usize].check(args)?;
+        }
+        // SAFETY: the program keeps its kernels, which keep to the convention.
+        unsafe { ffi::invoke(kernel.callee.call, kernel.callee.handle, args) }
+    }
+
+    /// The allocator of a device of the program; -1 is the host.
+    pub(super) fn allocator(&self, device: i64) -> Result<&Arc<Allocator>, Error> {
+        let host = self.allocators.len() - 1;
+        let index = if device == -1 { host } else { usize::try_from(device).unwrap_or(usize::MAX) };
+        let allocator = self.allocators.get(index);
+        allocator.ok_or_else(|| Error::value(format!("the program has no device {device}")))
+    }
+
+    /// How tensors made by a plan of the program are marked.
+    pub(super) fn plan_key(&self, number: u32) -> u64 {
+        (self.id << 32) | u64::from(number)
+    }
+
+    /// The number of the plan that a mark stands for, if it is the program's own.
+    #[inline]
+    pub(super) fn own_plan(&self, key: u64) -> Option<usize> {
+        (key >> 32 == self.id & 0xFFFF_FFFF).then_some((key & 0xFFFF_FFFF) as usize)
+    }
+
+    /// Memory in use on a device, by number; what machines at rest keep for reuse counts as pooled.
+    pub(super) fn memory(&self, device: usize) -> MemoryStats {
+        let (stats, place) = (self.allocators[device].stats(), self.allocators[device].device());
+        let spare: usize = self.resting().iter().map(|machine| machine.spare_bytes(place)).sum();
+        MemoryStats { used: stats.used.saturating_sub(spare), pooled: stats.pooled + spare, ..stats }
+    }
+
+    /// Gives memory that is kept for reuse back to the devices.
+    pub(super) fn trim(&self) {
+        self.resting().iter_mut().for_each(Machine::trim);
+        self.allocators.iter().for_each(|allocator| allocator.clear());
     }
 
     /// Calls a function, or a closure of this program, from outside.
     pub(super) fn invoke(&self, callee: &Any, args: &[Any]) -> Result<Any, Error> {
         if let Some(function) = callee.get::<&Function>() {
-            return current::within(self, || function.call(args));
+            return current::within(self, None, |_| function.call(args));
         }
         let closure = self.own_closure(callee)?;
         let args: Vec<_> = args.iter().chain(closure.bound()).cloned().collect();
-        self.call(closure.function() as usize, &args)
+        self.call(closure.function() as usize, &args, None)
     }
 
     /// The closure, if it is one of this program's.
@@ -134,30 +241,16 @@ impl Program {
         &self.image.executable.functions[function as usize].name
     }
 
-    fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {
-        let resting = self.machines.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut machine = resting.unwrap_or_default();
-        let result = body(&mut machine);
-        self.machines.lock().unwrap_or_else(PoisonError::into_inner).push(machine);
-        result
+    fn resting(&self) -> MutexGuard<'_, Vec<Machine>> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// What an instruction needs to call a function.
-#[derive(Clone, Copy)]
-pub(super) enum Target {
-    Native { call: SafeCall, handle: *mut c_void, signature: Option<u32> },
-    Bytecode,
-}
-
-impl Callable {
-    fn target(&self) -> Target {
-        match self {
-            Callable::Native(Native { call, handle, signature, .. }) => {
-                Target::Native { call: *call, handle: *handle, signature: *signature }
-            }
-            Callable::Bytecode(_) => Target::Bytecode,
-        }
+    fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {
+        let resting = self.resting().pop();
+        let mut machine = resting.unwrap_or_else(|| Machine::new(self.plans.len()));
+        let result = body(&mut machine);
+        self.resting().push(machine);
+        result
     }
 }
 
@@ -170,6 +263,7 @@ fn resolve(
 ) -> Result<Option<Native>, Error> {
     match info.kind {
         FunctionKind::Bytecode => return Ok(None),
+        FunctionKind::Compiled if info.start < info.end => return Ok(None),
         FunctionKind::Compiled => {
             return Err(Error::value(format!("function `{}` has no bytecode, only machine code", info.name)));
         }
@@ -178,14 +272,19 @@ fn resolve(
     if let Some(value) = kernel(&info.name)? {
         let position = image.kernels.iter().position(|signature| signature.name == info.name);
         let signature = position.filter(|_| options.check_kernels).map(|position| position as u32);
-        return Ok(Some(Native { call: value.safe_call(), handle: value.handle(), signature, value }));
+        return Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Kernel, signature, value }));
     }
     if let Some(builtin) = builtins::find(&info.name) {
         let (call, handle) = builtin.safe_call();
-        return Ok(Some(Native { call, handle, signature: None, value: builtin.function() }));
+        let (callee, value) = (Callee { call, handle }, builtin.function());
+        return Ok(Some(Native { callee, kind: CalleeKind::Builtin, signature: None, value }));
     }
     let value = registry::get(&info.name).unwrap_or_else(|| missing(&info.name));
-    Ok(Some(Native { call: value.safe_call(), handle: value.handle(), signature: None, value }))
+    Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Registered, signature: None, value }))
+}
+
+fn callee(value: &Function) -> Callee {
+    Callee { call: value.safe_call(), handle: value.handle() }
 }
 
 /// Stands in for a function that nobody provides: programs may name functions they never call.

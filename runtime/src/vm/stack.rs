@@ -15,44 +15,77 @@ use std::mem::MaybeUninit;
 const FIRST_CHUNK: usize = 4096;
 
 /// A point of the stack to go back to.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Mark {
+    top: *mut Any,
     chunk: usize,
-    top: usize,
 }
 
 /// A stack of slots.
-#[derive(Default)]
 pub(super) struct Stack {
     chunks: Vec<Box<[MaybeUninit<Any>]>>,
-    mark: Mark,
+    /// Where the next frame begins, and the end of its chunk.
+    top: *mut Any,
+    end: *mut Any,
+    chunk: usize,
     slots: usize,
+}
+
+impl Default for Stack {
+    fn default() -> Stack {
+        let (top, end) = (std::ptr::null_mut(), std::ptr::null_mut());
+        Stack { chunks: Vec::new(), top, end, chunk: 0, slots: 0 }
+    }
 }
 
 impl Stack {
     /// Where the next frame begins.
+    #[inline]
     pub(super) fn mark(&self) -> Mark {
-        self.mark
+        Mark { top: self.top, chunk: self.chunk }
     }
 
     /// Room for a frame of `size` slots, uninitialized. It stays where it is until the stack goes back before it.
+    #[inline]
     pub(super) fn push(&mut self, size: usize, max_bytes: usize) -> Result<*mut Any, Error> {
-        loop {
-            if let Some(chunk) = self.chunks.get_mut(self.mark.chunk) {
-                if let Some(frame) = chunk.get_mut(self.mark.top..self.mark.top + size) {
-                    self.mark.top += size;
-                    return Ok(frame.as_mut_ptr().cast());
-                }
-                self.mark = Mark { chunk: self.mark.chunk + 1, top: 0 };
-            } else {
-                self.grow(size, max_bytes)?;
-            }
+        let room = (self.end.addr() - self.top.addr()) / size_of::<Any>();
+        if size > room {
+            self.next_chunk(size, max_bytes)?;
         }
+        let frame = self.top;
+        self.top = frame.wrapping_add(size);
+        Ok(frame)
     }
 
     /// Forgets the frames pushed since `mark`. Their owned values must have been dropped.
+    #[inline]
     pub(super) fn pop(&mut self, mark: Mark) {
-        self.mark = mark;
+        if mark.chunk == self.chunk && !mark.top.is_null() {
+            self.top = mark.top;
+        } else {
+            self.enter_chunk(mark.chunk);
+            self.top = if mark.top.is_null() { self.top } else { mark.top };
+        }
+    }
+
+    /// Goes on in the next chunk that has room.
+    #[cold]
+    fn next_chunk(&mut self, size: usize, max_bytes: usize) -> Result<(), Error> {
+        let first = if self.top.is_null() { 0 } else { self.chunk + 1 };
+        let fitting = (first..self.chunks.len()).find(|chunk| self.chunks[*chunk].len() >= size);
+        match fitting {
+            Some(chunk) => self.enter_chunk(chunk),
+            None => {
+                self.grow(size, max_bytes)?;
+                self.enter_chunk(self.chunks.len() - 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn enter_chunk(&mut self, chunk: usize) {
+        let slots = self.chunks[chunk].as_mut_ptr_range();
+        (self.top, self.end, self.chunk) = (slots.start.cast(), slots.end.cast(), chunk);
     }
 
     fn grow(&mut self, size: usize, max_bytes: usize) -> Result<(), Error> {

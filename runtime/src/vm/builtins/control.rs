@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Calls a kernel with the sizes of a shape as its last arguments."),
 ];
 
-fn read_if_cond(condition: &Any) -> Result<bool, Error> {
+pub(in crate::vm) fn read_if_cond(condition: &Any) -> Result<bool, Error> {
     if let Some(value) = condition.get::<bool>() {
         return Ok(value);
     }

@@ -35,16 +35,15 @@ fn alloc_storage(
     dtype: DType,
     _scope: Option<&str>,
 ) -> Result<Storage, Error> {
-    let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
+    let bytes = storage_bytes(shape, dtype)?;
+    current::with(|program| Ok(Storage::new(program.allocator(device)?.alloc(bytes)?)))
+}
+
+/// Bytes of so many elements.
+pub(in crate::vm) fn storage_bytes(sizes: &[i64], dtype: DType) -> Result<usize, Error> {
+    let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
     let bytes = count.and_then(|count| dtype.storage_bytes(count));
-    let bytes = bytes.ok_or_else(|| Error::value(format!("there is no memory for {shape} elements of {dtype}")))?;
-    current::with(|program| {
-        let host = program.allocators.len() - 1;
-        let index = if device == -1 { host } else { usize::try_from(device).unwrap_or(usize::MAX) };
-        let allocator = program.allocators.get(index);
-        let allocator = allocator.ok_or_else(|| Error::value(format!("the program has no device {device}")))?;
-        Ok(Storage::new(allocator.alloc(bytes)?))
-    })
+    bytes.ok_or_else(|| Error::value(format!("there is no memory for {} elements of {dtype}", Shape::new(sizes))))
 }
 
 fn alloc_tensor(
@@ -97,7 +96,7 @@ fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result
 
 fn clear() -> Result<(), Error> {
     current::with(|program| {
-        program.allocators.iter().for_each(|allocator| allocator.clear());
+        program.trim();
         Ok(())
     })
 }

@@ -14,6 +14,9 @@ mod shape;
 mod slice;
 mod sort;
 
+pub(super) use control::read_if_cond;
+pub(super) use memory::storage_bytes;
+
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.

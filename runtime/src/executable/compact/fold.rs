@@ -1,0 +1,327 @@
+//! Folding: a walk over the instructions that emits ops.
+use super::alloc::{AllocPlan, Matcher};
+use super::check::{self, CheckPlan, Matching, PlanArg};
+use super::registers::Registers;
+use super::{Compact, Folding, Known, MOVED, Op, Slot, Slots};
+use crate::executable::flow::{self, Flow};
+use crate::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction, Register};
+use std::collections::{HashMap, HashSet};
+
+/// How far a tail call may be from its Ret, in jumps and copies.
+const MAX_TAIL: usize = 64;
+
+pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Folding) -> Compact {
+    let code: Vec<Instruction> = (info.start..info.end).filter_map(|at| executable.code.get(at)).collect();
+    let flow = Flow::new(&code);
+    let num_args = info.num_args as usize;
+    let registers = match folding {
+        Folding::Full => Registers::share(&flow, info.register_count, num_args),
+        Folding::None => Registers::apart(info.register_count),
+    };
+    let void = registers.count as Slot;
+    let result = Compact {
+        ops: Vec::with_capacity(code.len()),
+        origins: Vec::with_capacity(code.len()),
+        slots: Vec::new(),
+        num_args,
+        registers: registers.count + 1,
+        pool: Vec::new(),
+        most_args: 0,
+        allocs: Vec::new(),
+        checks: Vec::new(),
+        known: Vec::new(),
+    };
+    let (pooled, vacant, planned) = Default::default();
+    let mut folder =
+        Folder { executable, flow: &flow, registers, folding, void, result, pooled, vacant, planned, block_start: 0 };
+    folder.run();
+    folder.result
+}
+
+struct Folder<'a> {
+    executable: &'a Executable,
+    flow: &'a Flow<'a>,
+    registers: Registers,
+    folding: Folding,
+    /// The register for results that nobody wants.
+    void: Slot,
+    result: Compact,
+    /// Slots of the pool by the argument they hold.
+    pooled: HashMap<Arg, Slot>,
+    /// Registers of the bytecode that hold nothing at this point of the block, though the bytecode may say otherwise.
+    vacant: HashSet<usize>,
+    /// Registers that hold a tensor made in this block, and its plan.
+    planned: HashMap<usize, u32>,
+    /// The first op of the current block.
+    block_start: usize,
+}
+
+impl Folder<'_> {
+    fn run(&mut self) {
+        let code = self.flow.code;
+        let mut positions = vec![0u32; code.len()];
+        for block in 0..self.flow.len() {
+            let range = self.flow.block(block);
+            self.block_start = self.result.ops.len();
+            self.vacant.clear();
+            self.planned.clear();
+            let mut at = range.start;
+            positions[at] = self.result.ops.len() as u32;
+            while at < range.end {
+                at += self.step(at, range.end);
+            }
+        }
+        // Jumps were written as instruction numbers.
+        for op in &mut self.result.ops {
+            op.target_mut().into_iter().for_each(|target| *target = positions[*target as usize]);
+        }
+    }
+
+    /// Emits what begins at instruction `at` of a block that ends at `end`; returns how many instructions that was.
+    fn step(&mut self, at: usize, end: usize) -> usize {
+        if self.folding == Folding::Full
+            && let Some(len) = self.allocation(at, end).or_else(|| self.test(at, end))
+        {
+            return len;
+        }
+        match &self.flow.code[at] {
+            Instruction::Call { dst, function, args } => self.call(at, *dst, *function as usize, args),
+            Instruction::Ret { value } => {
+                let value = self.slot(Arg::Register(*value));
+                self.emit(at, Op::Ret { value });
+            }
+            Instruction::Goto { offset } => {
+                let target = flow::target(at, *offset) as u32;
+                self.emit(at, if *offset > 0 { Op::Goto { target } } else { Op::Loop { target } });
+            }
+            Instruction::If { condition, false_offset } => {
+                let otherwise = flow::target(at, *false_offset) as u32;
+                let condition = self.slot(Arg::Register(*condition));
+                self.emit(at, Op::If { condition, otherwise });
+            }
+        }
+        1
+    }
+
+    fn emit(&mut self, at: usize, op: Op<u32>) {
+        self.result.ops.push(op);
+        self.result.origins.push(at as u32);
+    }
+
+    fn name(&self, function: usize) -> &str {
+        &self.executable.functions[function].name
+    }
+
+    fn call(&mut self, at: usize, dst: Register, function: usize, args: &[Arg]) {
+        let full = self.folding == Folding::Full;
+        if full && self.special(at, dst, function, args) {
+            return;
+        }
+        let result = dst.index().map_or(self.void, |register| self.registers.slot(register));
+        if self.executable.functions[function].kind != FunctionKind::Packed {
+            let tail = full && self.is_tail_call(at, dst);
+            let (function, args) = (function as u32, self.moved_args(at, args, tail));
+            let op = if tail { Op::TailInvoke { function, args } } else { Op::Invoke { function, dst: result, args } };
+            self.emit(at, op);
+        } else if self.name(function) == "vm.builtin.invoke_closure" && args.len() >= 2 {
+            let (tail, args) = (full && self.is_tail_call(at, dst), self.args(args));
+            self.emit(at, Op::InvokeValue { dst: result, args, tail });
+        } else {
+            self.native_call(at, result, function as u32, args);
+        }
+        dst.index().into_iter().for_each(|register| self.assign(register));
+    }
+
+    fn native_call(&mut self, at: usize, dst: Slot, callee: u32, values: &[Arg]) {
+        let args = self.args(values);
+        self.result.slots.push(0);
+        if self.result.slots[args.range()].contains(&dst) {
+            return self.emit(at, Op::CallOver { callee, dst, args });
+        }
+        let op = self.result.ops.len() as u32;
+        for (position, value) in values.iter().enumerate() {
+            let Arg::Register(register) = value else { continue };
+            let plan = register.index().and_then(|register| self.planned.get(&register));
+            self.result.known.extend(plan.map(|plan| Known { op, arg: position as u32, plan: *plan }));
+        }
+        self.emit(at, Op::Call { callee, dst, args });
+    }
+
+    /// Notes that a register has a value that nothing is known of.
+    fn assign(&mut self, register: usize) {
+        self.vacant.remove(&register);
+        self.planned.remove(&register);
+    }
+
+    /// Emits what a builtin that has an op of its own comes to.
+    fn special(&mut self, at: usize, dst: Register, function: usize, args: &[Arg]) -> bool {
+        match (self.name(function), args, dst.index()) {
+            ("vm.builtin.null_value", [], Some(register)) => self.clear(at, register),
+            ("vm.builtin.copy", [from], Some(register)) => self.copy(at, register, *from),
+            ("vm.builtin.alloc_shape_heap", [Arg::Register(Register::VM), Arg::Immediate(size)], Some(register))
+                if (0..=1 << 24).contains(size) =>
+            {
+                self.alloc(at, AllocPlan::heap(*size), register, None);
+            }
+            ("vm.builtin.check_tensor_info", _, None) => {
+                let Some(matching) = check::tensor(self.executable, args) else { return false };
+                self.check(at, function, args, matching, None);
+            }
+            ("vm.builtin.match_shape", [_, heap, ..], None) => {
+                let Some(matching) = check::shape(args) else { return false };
+                self.check(at, function, args, matching, Some(*heap));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn copy(&mut self, at: usize, register: usize, from: Arg) {
+        let (dst, source) = (self.registers.slot(register), self.slot(from));
+        self.assign(register);
+        match from {
+            Arg::Register(own)
+                if own.index().is_some_and(|own| own != register && self.registers.is_last_read(at, own)) =>
+            {
+                self.vacant.extend(own.index());
+                self.planned.retain(|planned, _| Some(*planned) != own.index());
+                self.emit(at, Op::Move { dst, from: source });
+            }
+            _ => self.emit(at, Op::Copy { dst, from: source }),
+        }
+    }
+
+    /// Clears a register: with the call before it, if there is one.
+    fn clear(&mut self, at: usize, register: usize) {
+        let slot = self.registers.slot(register);
+        if self.vacant.contains(&register) {
+            return;
+        }
+        self.assign(register);
+        self.vacant.insert(register);
+        let Compact { ops, slots, .. } = &mut self.result;
+        match ops[self.block_start..].last() {
+            Some(Op::Call { args, .. } | Op::CallOver { args, .. }) => {
+                slots[args.range().end] += 1;
+                slots.push(slot);
+            }
+            _ => self.emit(at, Op::Clear { dst: slot }),
+        }
+    }
+
+    fn allocation(&mut self, at: usize, end: usize) -> Option<usize> {
+        let is_last_read = |offset: usize, register: usize| self.registers.is_last_read(at + offset, register);
+        let code = &self.flow.code[at..end];
+        let matcher = Matcher { executable: self.executable, code, is_last_read: &is_last_read, at: 0, heap: None };
+        let found = matcher.allocation()?;
+        self.alloc(at, found.plan, found.dst, found.heap);
+        self.assign(found.storage);
+        self.vacant.insert(found.storage);
+        Some(found.len)
+    }
+
+    fn alloc(&mut self, at: usize, plan: AllocPlan, register: usize, heap: Option<Register>) {
+        let heap = heap.filter(|_| plan.reads_heap());
+        let heap = heap.map_or(self.void, |heap| self.slot(Arg::Register(heap)));
+        let known = self.result.allocs.iter().position(|other| *other == plan);
+        let index = known.unwrap_or_else(|| {
+            self.result.allocs.push(plan);
+            self.result.allocs.len() - 1
+        });
+        self.assign(register);
+        self.planned.insert(register, index as u32);
+        let dst = self.registers.slot(register);
+        self.emit(at, Op::Alloc { dst, heap, plan: index as u32 });
+    }
+
+    fn check(&mut self, at: usize, function: usize, args: &[Arg], matching: Matching, heap: Option<Arg>) {
+        let heap = heap.filter(|_| matching.uses_heap()).map_or(self.void, |heap| self.slot(heap));
+        let value = self.slot(args[0]);
+        let args = args.iter().map(|arg| match arg {
+            Arg::Register(register) if register.index().is_some() => PlanArg::Slot(self.slot(*arg)),
+            _ => PlanArg::Fixed(*arg),
+        });
+        let args = args.collect();
+        self.result.checks.push(CheckPlan { function: function as u32, args, matching });
+        self.emit(at, Op::Check { value, heap, plan: self.result.checks.len() as u32 - 1 });
+    }
+
+    /// A condition that is read for one If alone.
+    fn test(&mut self, at: usize, end: usize) -> Option<usize> {
+        let [Instruction::Call { dst, function, args }, Instruction::If { condition, false_offset }] =
+            self.flow.code[at..end].first_chunk()?
+        else {
+            return None;
+        };
+        let [value] = args[..] else { return None };
+        let read = self.name(*function as usize) == "vm.builtin.read_if_cond" && dst == condition;
+        if !read || !self.registers.is_last_read(at + 1, condition.index()?) {
+            return None;
+        }
+        let (condition, otherwise) = (self.slot(value), flow::target(at + 1, *false_offset) as u32);
+        self.emit(at, Op::Test { condition, otherwise });
+        Some(2)
+    }
+
+    /// Is the result of the call at `at` all that the function still has to return? Copies of the result and clearing
+    /// of other registers on the way change nothing.
+    fn is_tail_call(&self, at: usize, dst: Register) -> bool {
+        let (mut at, mut result) = (at + 1, dst);
+        for _ in 0..MAX_TAIL {
+            match &self.flow.code[at] {
+                Instruction::Ret { value } => return *value == result && result.index().is_some(),
+                Instruction::Goto { offset } => at = flow::target(at, *offset),
+                Instruction::Call { dst, function, args } => {
+                    match (self.name(*function as usize), args.as_slice()) {
+                        ("vm.builtin.copy", [Arg::Register(from)]) if *from == result => result = *dst,
+                        ("vm.builtin.null_value", []) if *dst != result => (),
+                        _ => return false,
+                    }
+                    at += 1;
+                }
+                Instruction::If { .. } => return false,
+            }
+        }
+        false
+    }
+
+    fn args(&mut self, args: &[Arg]) -> Slots {
+        let slots: Vec<_> = args.iter().map(|arg| self.slot(*arg)).collect();
+        let start = self.result.slots.len() as u32;
+        self.result.slots.extend(slots);
+        self.result.most_args = self.result.most_args.max(args.len());
+        Slots { start, count: args.len() as u32 }
+    }
+
+    /// The same for a call of bytecode: the last mention of a register that is not read again is marked as moved; before
+    /// a tail call, none is.
+    fn moved_args(&mut self, at: usize, args: &[Arg], tail: bool) -> Slots {
+        let slots = self.args(args);
+        let mut seen = HashSet::new();
+        for (arg, position) in args.iter().zip(slots.range()).rev() {
+            let Arg::Register(register) = arg else { continue };
+            let Some(register) = register.index() else { continue };
+            let over = self.folding == Folding::Full && (tail || self.registers.is_last_read(at, register));
+            if over && seen.insert(register) {
+                self.result.slots[position] |= MOVED;
+                self.assign(register);
+                self.vacant.insert(register);
+            }
+        }
+        slots
+    }
+
+    /// The slot of an argument; those that are no registers get one in the pool.
+    fn slot(&mut self, arg: Arg) -> Slot {
+        if let Arg::Register(register) = arg
+            && let Some(index) = register.index()
+        {
+            return self.registers.slot(index);
+        }
+        let Compact { registers, pool, .. } = &mut self.result;
+        *self.pooled.entry(arg).or_insert_with(|| {
+            pool.push(arg);
+            (*registers + pool.len() - 1) as Slot
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! The form in which functions run: bytecode folded once, at load, into fewer and quicker steps.
+//!
+//! Folding changes nothing of the executable itself; it reads instructions and writes [`Op`]s:
+//! - registers that are never in use at the same time share a slot of the frame;
+//! - constants and immediates get slots behind the registers, so that every argument is a slot;
+//! - a `null_value` behind the call that needed the register last becomes part of that call; a copy or an argument
+//!   whose register is not read again is moved;
+//! - what the builtins of shapes, checks, memory and conditions do in several calls becomes one op of its own.
+//!
+//! Two users: the machine, which puts addresses in place of callees ([`crate::vm`]), and the generator of machine code.
+//! [`VERSION`] tells whether both mean the same.
+mod alloc;
+mod check;
+mod fold;
+mod registers;
+
+pub use alloc::{AllocPlan, Size};
+pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
+
+use super::{Arg, Executable, FunctionInfo};
+
+/// Changes whenever the same bytecode folds into other ops.
+pub const VERSION: u32 = 1;
+
+/// A slot of the frame: a register, or an entry of the pool behind the registers.
+pub type Slot = u32;
+
+/// In a list of arguments of [`Op::Invoke`] and [`Op::TailInvoke`]: the callee may have the register's value.
+pub const MOVED: Slot = 1 << 31;
+
+/// Arguments of a call: a part of the function's list of slots. Behind the arguments of [`Op::Call`] and
+/// [`Op::CallOver`] stands the number of registers to clear after the call, and then those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slots {
+    /// Where they begin in the function's list.
+    pub start: u32,
+    /// How many arguments there are.
+    pub count: u32,
+}
+
+impl Slots {
+    /// Where the arguments are in the function's list.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.count) as usize
+    }
+
+    /// All but the first `count`.
+    pub fn skip(self, count: u32) -> Slots {
+        Slots { start: self.start + count, count: self.count - count }
+    }
+
+    /// Registers to clear after the call.
+    pub fn kills(self, list: &[Slot]) -> &[Slot] {
+        let (count, first) = (list[self.range().end] as usize, self.range().end + 1);
+        &list[first..first + count]
+    }
+}
+
+/// A step of a function. `F` says which native function is called.
+#[expect(missing_docs, reason = "fields are slots and arguments, plans by number, and steps to go on at")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op<F> {
+    /// Calls a native function; the result goes to a register that is none of the arguments.
+    Call { callee: F, dst: Slot, args: Slots },
+    /// The same when the result replaces one of the arguments.
+    CallOver { callee: F, dst: Slot, args: Slots },
+    /// Calls a kernel after checking the arguments against its signature. Made when the kernels are known.
+    CheckedCall { kernel: u32, dst: Slot, args: Slots },
+    /// Calls bytecode.
+    Invoke { function: u32, dst: Slot, args: Slots },
+    /// Calls bytecode in place of the current function.
+    TailInvoke { function: u32, args: Slots },
+    /// Calls a function value; the first argument is the machine, the second the function. If it is bytecode, and
+    /// `tail` is set, in place of the current function.
+    InvokeValue { dst: Slot, args: Slots, tail: bool },
+    /// Copies a value.
+    Copy { dst: Slot, from: Slot },
+    /// Moves a value out of a register.
+    Move { dst: Slot, from: Slot },
+    /// Drops a register's value.
+    Clear { dst: Slot },
+    /// Makes a tensor in memory of its own, by plan.
+    Alloc { dst: Slot, heap: Slot, plan: u32 },
+    /// Checks a value against an annotation, by plan.
+    Check { value: Slot, heap: Slot, plan: u32 },
+    /// Returns.
+    Ret { value: Slot },
+    /// Jumps forwards.
+    Goto { target: u32 },
+    /// Jumps backwards.
+    Loop { target: u32 },
+    /// Goes on if an integer is not zero, else jumps.
+    If { condition: Slot, otherwise: u32 },
+    /// Goes on if a condition holds, which may be a tensor; else jumps.
+    Test { condition: Slot, otherwise: u32 },
+}
+
+impl<F> Op<F> {
+    /// The same step with another idea of what native functions are.
+    pub fn map_callee<G>(self, callee: impl FnOnce(F) -> G) -> Op<G> {
+        match self {
+            Op::Call { callee: f, dst, args } => Op::Call { callee: callee(f), dst, args },
+            Op::CallOver { callee: f, dst, args } => Op::CallOver { callee: callee(f), dst, args },
+            Op::CheckedCall { kernel, dst, args } => Op::CheckedCall { kernel, dst, args },
+            Op::Invoke { function, dst, args } => Op::Invoke { function, dst, args },
+            Op::TailInvoke { function, args } => Op::TailInvoke { function, args },
+            Op::InvokeValue { dst, args, tail } => Op::InvokeValue { dst, args, tail },
+            Op::Copy { dst, from } => Op::Copy { dst, from },
+            Op::Move { dst, from } => Op::Move { dst, from },
+            Op::Clear { dst } => Op::Clear { dst },
+            Op::Alloc { dst, heap, plan } => Op::Alloc { dst, heap, plan },
+            Op::Check { value, heap, plan } => Op::Check { value, heap, plan },
+            Op::Ret { value } => Op::Ret { value },
+            Op::Goto { target } => Op::Goto { target },
+            Op::Loop { target } => Op::Loop { target },
+            Op::If { condition, otherwise } => Op::If { condition, otherwise },
+            Op::Test { condition, otherwise } => Op::Test { condition, otherwise },
+        }
+    }
+
+    /// Where the step may go on other than at the next one.
+    pub(super) fn target_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Op::Goto { target } | Op::Loop { target } => Some(target),
+            Op::If { otherwise, .. } | Op::Test { otherwise, .. } => Some(otherwise),
+            _ => None,
+        }
+    }
+}
+
+/// A folded function. Its frame holds registers, pool and room for the arguments of one call, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compact {
+    /// The steps.
+    pub ops: Vec<Op<u32>>,
+    /// For each step, the instruction (counted from the function's first) it begins with.
+    pub origins: Vec<u32>,
+    /// Slots of all calls' arguments.
+    pub slots: Vec<Slot>,
+    /// Number of parameters, which are the first registers.
+    pub num_args: usize,
+    /// Number of registers. Nobody reads the last one: it takes results that nobody wants.
+    pub registers: usize,
+    /// What the pool holds; no registers of the frame.
+    pub pool: Vec<Arg>,
+    /// The most arguments that a call has.
+    pub most_args: usize,
+    /// Plans of [`Op::Alloc`].
+    pub allocs: Vec<AllocPlan>,
+    /// Plans of [`Op::Check`].
+    pub checks: Vec<CheckPlan>,
+    /// What is known of calls' arguments.
+    pub known: Vec<Known>,
+}
+
+/// An argument that is always a tensor made by one plan, dense and aligned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The step, a call.
+    pub op: u32,
+    /// Which of its arguments.
+    pub arg: u32,
+    /// The plan of the tensor.
+    pub plan: u32,
+}
+
+/// How far a function is folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folding {
+    /// As far as it goes.
+    Full,
+    /// One step for each instruction, every Call a call: what instruments look at.
+    None,
+}
+
+/// Folds a function of a verified executable.
+pub fn compact(executable: &Executable, info: &FunctionInfo, folding: Folding) -> Compact {
+    fold::fold(executable, info, folding)
+}
+
+#[cfg(test)]
+mod tests;

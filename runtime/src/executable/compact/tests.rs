@@ -1,0 +1,174 @@
+use super::*;
+use crate::executable::{Code, Constant, FunctionKind, Instruction, Register};
+use crate::value::{DType, Shape, Str};
+
+const VM: Arg = Arg::Register(Register::VM);
+const VOID: i64 = Register::VOID.0;
+
+fn reg(number: i64) -> Arg {
+    Arg::Register(Register(number))
+}
+
+fn int(value: i64) -> Arg {
+    Arg::Immediate(value)
+}
+
+#[derive(Default)]
+struct Function {
+    executable: Executable,
+    code: Vec<Instruction>,
+}
+
+impl Function {
+    fn call(&mut self, dst: i64, name: &str, args: &[Arg]) {
+        let functions = &mut self.executable.functions;
+        let known = functions.iter().position(|function| function.name == name);
+        let function = known.unwrap_or_else(|| {
+            functions.push(FunctionInfo::packed(name));
+            functions.len() - 1
+        });
+        self.code.push(Instruction::Call { dst: Register(dst), function: function as i64, args: args.to_vec() });
+    }
+
+    fn ret(&mut self, value: i64) {
+        self.code.push(Instruction::Ret { value: Register(value) });
+    }
+
+    fn constant(&mut self, constant: Constant) -> Arg {
+        self.executable.constants.push(constant);
+        Arg::Constant(self.executable.constants.len() as i64 - 1)
+    }
+
+    fn fold(mut self, num_args: i64, register_count: usize, folding: Folding) -> Compact {
+        let mut code = Code::default();
+        for instruction in &self.code {
+            code.push(instruction);
+        }
+        let (end, kind, name) = (code.len(), FunctionKind::Bytecode, "main".to_owned());
+        let info = FunctionInfo { kind, name, start: 0, end, num_args, register_count, param_names: Vec::new() };
+        self.executable.code = code;
+        self.executable.functions.push(info.clone());
+        crate::executable::verify::verify(&self.executable).unwrap();
+        compact(&self.executable, &info, folding)
+    }
+}
+
+/// Two kernels, each into memory of its own.
+fn two_kernels(second_input: i64) -> Function {
+    let mut f = Function::default();
+    let size = f.constant(Constant::Shape(Shape::new(&[16])));
+    let bytes = f.constant(Constant::DType(DType::UINT8));
+    let float = f.constant(Constant::DType(DType::FLOAT32));
+    let shape = f.constant(Constant::Shape(Shape::new(&[4])));
+    let scope = f.constant(Constant::Str(Str::new("global")));
+    for (storage, input, output) in [(1, 0, 2), (3, second_input, 4)] {
+        f.call(storage, "vm.builtin.alloc_storage", &[VM, size, int(0), bytes, scope]);
+        f.call(output, "vm.builtin.alloc_tensor", &[reg(storage), int(0), shape, float]);
+        f.call(storage, "vm.builtin.null_value", &[]);
+        f.call(VOID, "kernel", &[reg(input), reg(output)]);
+    }
+    f.call(2, "vm.builtin.null_value", &[]);
+    f.ret(4);
+    f
+}
+
+#[test]
+fn allocations_and_kills_fold_into_few_steps() {
+    let folded = two_kernels(2).fold(1, 5, Folding::Full);
+    let args = |start| Slots { start, count: 2 };
+    let kernel = |start| Op::Call { callee: 3, dst: 3, args: args(start) };
+    assert_eq!(
+        folded.ops,
+        [
+            Op::Alloc { dst: 2, heap: 3, plan: 0 },
+            kernel(0),
+            Op::Alloc { dst: 1, heap: 3, plan: 0 },
+            kernel(3),
+            Op::Ret { value: 1 }
+        ]
+    );
+    assert_eq!(folded.origins, [0, 3, 4, 7, 9]);
+    assert_eq!(folded.slots, [0, 2, 0, 2, 1, 1, 2], "the second kernel clears slot 2");
+    assert_eq!((folded.registers, folded.pool.len(), folded.allocs.len()), (4, 0, 1));
+    let known: Vec<_> = folded.known.iter().map(|known| (known.op, known.arg, known.plan)).collect();
+    assert_eq!(known, [(1, 1, 0), (3, 0, 0), (3, 1, 0)]);
+}
+
+#[test]
+fn unfolded_functions_keep_every_call() {
+    let plain = two_kernels(0).fold(1, 5, Folding::None);
+    assert_eq!(plain.ops.len(), 10);
+    assert!(plain.ops[..9].iter().all(|op| matches!(op, Op::Call { .. })));
+    assert_eq!((plain.registers, plain.known.len()), (6, 0));
+}
+
+#[test]
+fn what_an_allocation_shares_with_others_stays_apart() {
+    let mut f = Function::default();
+    let size = f.constant(Constant::Shape(Shape::new(&[16])));
+    let float = f.constant(Constant::DType(DType::FLOAT32));
+    f.call(1, "vm.builtin.alloc_storage", &[VM, size, int(0), float]);
+    f.call(2, "vm.builtin.alloc_tensor", &[reg(1), int(0), size, float]);
+    f.call(3, "vm.builtin.alloc_tensor", &[reg(1), int(0), size, float]);
+    f.call(VOID, "kernel", &[reg(2), reg(3)]);
+    f.ret(3);
+    let folded = f.fold(1, 4, Folding::Full);
+    assert!(folded.allocs.is_empty() && folded.known.is_empty());
+}
+
+#[test]
+fn cleared_registers_are_known_no_more() {
+    let mut f = two_kernels(2);
+    f.code.truncate(8);
+    f.call(4, "vm.builtin.null_value", &[]);
+    f.call(VOID, "kernel", &[reg(4), reg(4)]);
+    f.ret(2);
+    let folded = f.fold(1, 5, Folding::Full);
+    assert!(folded.known.iter().all(|known| known.op < 4), "{:?}", folded.known);
+}
+
+#[test]
+fn symbolic_allocations_read_the_heap() {
+    let mut f = Function::default();
+    let float = f.constant(Constant::DType(DType::FLOAT32));
+    let bytes = f.constant(Constant::DType(DType::UINT8));
+    f.call(1, "vm.builtin.alloc_shape_heap", &[VM, int(2)]);
+    f.call(VOID, "vm.builtin.match_shape", &[reg(0), reg(1), int(1), int(1), int(0), int(0)]);
+    f.call(2, "vm.builtin.make_shape", &[reg(1), int(1), int(1), int(1)]);
+    f.call(3, "vm.builtin.alloc_storage", &[VM, reg(2), int(0), bytes]);
+    f.call(4, "vm.builtin.make_shape", &[reg(1), int(2), int(1), int(0), int(0), int(7)]);
+    f.call(5, "vm.builtin.alloc_tensor", &[reg(3), int(0), reg(4), float]);
+    f.ret(5);
+    let folded = f.fold(1, 6, Folding::Full);
+    let [Op::Alloc { heap: none, .. }, Op::Check { heap: kept, .. }, Op::Alloc { heap, plan: 1, .. }, Op::Ret { .. }] =
+        folded.ops[..]
+    else {
+        panic!("{:?}", folded.ops)
+    };
+    assert!(heap == kept && heap != none);
+    assert_eq!(folded.allocs[1].shape, [Size::Heap(0), Size::Static(7)]);
+    assert_eq!(folded.allocs[1].storage, [Size::Heap(1)]);
+}
+
+#[test]
+fn conditions_and_last_copies_become_steps_of_their_own() {
+    let mut f = Function::default();
+    f.call(2, "vm.builtin.read_if_cond", &[reg(0)]);
+    f.code.push(Instruction::If { condition: Register(2), false_offset: 3 });
+    f.call(3, "vm.builtin.copy", &[int(7)]);
+    f.code.push(Instruction::Goto { offset: 2 });
+    f.call(3, "vm.builtin.copy", &[reg(1)]);
+    f.ret(3);
+    let folded = f.fold(2, 4, Folding::Full);
+    assert_eq!(
+        folded.ops,
+        [
+            Op::Test { condition: 0, otherwise: 3 },
+            Op::Copy { dst: 0, from: 4 },
+            Op::Goto { target: 4 },
+            Op::Move { dst: 0, from: 1 },
+            Op::Ret { value: 0 }
+        ]
+    );
+    assert_eq!(folded.pool, [int(7)]);
+}

@@ -1,0 +1,154 @@
+//! How control and values flow through a function's instructions: basic blocks, reads and writes, liveness.
+use super::{Arg, Instruction, Register};
+
+/// A function's instructions in basic blocks.
+pub(crate) struct Flow<'a> {
+    /// The instructions.
+    pub(crate) code: &'a [Instruction],
+    /// First instructions of blocks, sorted.
+    pub(crate) leaders: Vec<usize>,
+}
+
+impl<'a> Flow<'a> {
+    /// The blocks of instructions whose jumps stay among them.
+    pub(crate) fn new(code: &'a [Instruction]) -> Flow<'a> {
+        let mut leaders = vec![0];
+        for (at, instruction) in code.iter().enumerate() {
+            let jump = match instruction {
+                Instruction::Goto { offset } => Some(*offset),
+                Instruction::If { false_offset, .. } => Some(*false_offset),
+                Instruction::Ret { .. } => None,
+                Instruction::Call { .. } => continue,
+            };
+            leaders.extend(jump.map(|offset| target(at, offset)));
+            leaders.extend((at + 1 < code.len()).then_some(at + 1));
+        }
+        leaders.sort_unstable();
+        leaders.dedup();
+        Flow { code, leaders }
+    }
+
+    /// Number of blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.leaders.len()
+    }
+
+    /// Positions of a block's instructions.
+    pub(crate) fn block(&self, block: usize) -> std::ops::Range<usize> {
+        self.leaders[block]..self.leaders.get(block + 1).copied().unwrap_or(self.code.len())
+    }
+
+    /// The blocks that `block` may continue with.
+    pub(crate) fn successors(&self, block: usize) -> impl Iterator<Item = usize> + use<> {
+        let last = self.block(block).end - 1;
+        let block_at = |offset: i64| self.leaders.binary_search(&target(last, offset)).ok();
+        let next = Some(block + 1);
+        let blocks = match &self.code[last] {
+            Instruction::Ret { .. } => [None, None],
+            Instruction::Goto { offset } => [block_at(*offset), None],
+            Instruction::If { false_offset, .. } => [next, block_at(*false_offset)],
+            Instruction::Call { .. } => [next, None],
+        };
+        blocks.into_iter().flatten()
+    }
+
+    /// For each block, the registers whose values somebody reads after it.
+    pub(crate) fn live_out(&self, registers: usize) -> Vec<RegisterSet> {
+        let mut live_in = vec![RegisterSet::new(registers); self.len()];
+        let mut live_out = live_in.clone();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in (0..self.len()).rev() {
+                for successor in self.successors(block) {
+                    live_out[block].union(&live_in[successor]);
+                }
+                let mut live = live_out[block].clone();
+                self.block(block).rev().for_each(|at| step_back(&self.code[at], &mut live));
+                changed |= live_in[block] != live;
+                live_in[block] = live;
+            }
+        }
+        live_out
+    }
+}
+
+/// Turns what is live after an instruction into what is live before it.
+pub(crate) fn step_back(instruction: &Instruction, live: &mut RegisterSet) {
+    if let Some(register) = writes(instruction) {
+        live.remove(register);
+    }
+    reads(instruction).for_each(|register| live.insert(register));
+}
+
+/// Where a jump leads.
+pub(crate) fn target(at: usize, offset: i64) -> usize {
+    (at as i64 + offset) as usize
+}
+
+/// Registers of the frame that an instruction reads.
+pub(crate) fn reads(instruction: &Instruction) -> impl Iterator<Item = usize> {
+    let (args, single) = match instruction {
+        Instruction::Call { args, .. } => (args.as_slice(), None),
+        Instruction::Ret { value } => (&[][..], Some(*value)),
+        Instruction::If { condition, .. } => (&[][..], Some(*condition)),
+        Instruction::Goto { .. } => (&[][..], None),
+    };
+    let registers = args.iter().filter_map(|arg| match arg {
+        Arg::Register(register) => Some(*register),
+        _ => None,
+    });
+    registers.chain(single).filter_map(Register::index)
+}
+
+/// The register of the frame that an instruction writes.
+pub(crate) fn writes(instruction: &Instruction) -> Option<usize> {
+    match instruction {
+        Instruction::Call { dst, .. } => dst.index(),
+        _ => None,
+    }
+}
+
+/// A set of registers.
+#[derive(Clone, PartialEq)]
+pub(crate) struct RegisterSet(Vec<u64>);
+
+impl RegisterSet {
+    /// No registers, of so many.
+    pub(crate) fn new(registers: usize) -> RegisterSet {
+        RegisterSet(vec![0; registers.div_ceil(64)])
+    }
+
+    pub(crate) fn insert(&mut self, register: usize) {
+        self.0[register / 64] |= 1 << (register % 64);
+    }
+
+    pub(crate) fn remove(&mut self, register: usize) {
+        self.0[register / 64] &= !(1 << (register % 64));
+    }
+
+    pub(crate) fn contains(&self, register: usize) -> bool {
+        self.0[register / 64] & (1 << (register % 64)) != 0
+    }
+
+    /// Keeps what both have; did that change anything?
+    pub(crate) fn intersect(&mut self, other: &RegisterSet) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            changed |= *mine & !theirs != 0;
+            *mine &= theirs;
+        }
+        changed
+    }
+
+    /// Adds what the other has.
+    pub(crate) fn union(&mut self, other: &RegisterSet) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
+    }
+
+    /// The registers, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        let words = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
+        words.flat_map(|(i, word)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| 64 * i + bit))
+    }
+}

@@ -1,0 +1,57 @@
+//! Checks of values against annotations, as steps of their own.
+use super::decode::value;
+use super::program::Program;
+use super::registers::Registers;
+use crate::executable::compact::{CheckPlan, MatchSize, Matching, PlanArg, Size, Slot};
+use crate::ffi::{self, Error, kind};
+use crate::value::{Any, Shape, Tensor};
+
+/// Does a value match a plan? Sizes that the plan keeps are kept if they come before one that does not match.
+#[inline]
+pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) -> bool {
+    let value = frame.get(slot);
+    match &frame.body.checks[plan as usize].matching {
+        Matching::Tensor { ndim, dtype } => value.get::<&Tensor>().is_some_and(|tensor| {
+            let dl = tensor.as_dl();
+            (*ndim == -1 || *ndim == i64::from(dl.ndim)) && dtype.is_none_or(|dtype| dtype == dl.dtype)
+        }),
+        Matching::Shape(expected) => {
+            let sizes = match (value.get::<&Tensor>(), value.get::<&Shape>()) {
+                (Some(tensor), _) => tensor.shape(),
+                (_, Some(shape)) => shape.as_slice(),
+                _ => return false,
+            };
+            let matches = |(expected, size): (&MatchSize, &i64)| match *expected {
+                MatchSize::Any => true,
+                MatchSize::Equal(Size::Static(expected)) => *size == expected,
+                MatchSize::Equal(Size::Heap(place)) => frame.heap(heap, place).is_some_and(|place| {
+                    // SAFETY: an address within a heap, which belongs to one call of one function and is known to its
+                    // thread alone.
+                    unsafe { place.read() == *size }
+                }),
+                MatchSize::Store(place) => frame.heap(heap, place).is_some_and(|place| {
+                    // SAFETY: as above.
+                    unsafe { place.write(*size) };
+                    true
+                }),
+            };
+            sizes.len() == expected.len() && expected.iter().zip(sizes).all(matches)
+        }
+    }
+}
+
+/// Makes the call that a check stands for, to learn what is wrong.
+#[cold]
+pub(super) fn explain(program: &Program, frame: &Registers<'_>, plan: u32) -> Result<(), Error> {
+    let CheckPlan { function, args, .. } = &frame.body.checks[plan as usize];
+    let arg = |arg: &PlanArg| match *arg {
+        PlanArg::Slot(slot) => frame.get(slot).clone(),
+        PlanArg::Fixed(arg) => value(&program.values, &program.constants, arg),
+    };
+    let args: Vec<Any> = args.iter().map(arg).collect();
+    let Some(native) = &program.natives[*function as usize] else {
+        return Err(Error::new(kind::INTERNAL, "a check is no function of the runtime"));
+    };
+    // SAFETY: the program keeps its native functions, which keep to the convention.
+    unsafe { ffi::invoke(native.callee.call, native.callee.handle, &args) }.map(drop)
+}

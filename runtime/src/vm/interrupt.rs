@@ -1,0 +1,158 @@
+//! Stopping calls: from other threads, or when their time is over.
+use crate::ffi::{Error, kind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+const GO_ON: u8 = 0;
+const CANCELLED: u8 = 1;
+const TIMED_OUT: u8 = 2;
+
+/// Stops the calls it was given to ([`super::Vm::call_with`]). Clones stop the same calls.
+///
+/// A call looks whether it is to stop before every kernel, function call and backward jump. A kernel under way runs
+/// to its end.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    flag: Arc<AtomicU8>,
+    /// Flags of calls whose time is limited too.
+    timed: Mutex<Vec<Weak<AtomicU8>>>,
+}
+
+impl Interrupt {
+    /// One that stops nothing yet.
+    pub fn new() -> Interrupt {
+        Interrupt::default()
+    }
+
+    /// Stops the calls, now and from now on, with a `CancelledError`.
+    pub fn cancel(&self) {
+        self.0.flag.store(CANCELLED, Relaxed);
+        let timed = self.0.timed.lock().unwrap_or_else(PoisonError::into_inner);
+        timed.iter().filter_map(Weak::upgrade).for_each(|flag| flag.store(CANCELLED, Relaxed));
+    }
+
+    /// Was it told to stop?
+    pub fn is_cancelled(&self) -> bool {
+        self.0.flag.load(Relaxed) == CANCELLED
+    }
+
+    pub(super) fn flag(&self) -> &AtomicU8 {
+        &self.0.flag
+    }
+
+    /// Stops a call that has a flag of its own as well.
+    fn link(&self, flag: &Arc<AtomicU8>) {
+        let mut timed = self.0.timed.lock().unwrap_or_else(PoisonError::into_inner);
+        timed.retain(|other| other.strong_count() > 0);
+        timed.push(Arc::downgrade(flag));
+        // Under the lock, so that a cancellation is seen either here or there.
+        flag.store(self.0.flag.load(Relaxed), Relaxed);
+    }
+}
+
+/// What a call looks at. Never dangling while the call runs: it is the call's own, or its caller's.
+pub(super) type Flag = *const AtomicU8;
+
+/// The flag of calls that nobody can stop.
+pub(super) static NEVER: AtomicU8 = AtomicU8::new(GO_ON);
+
+/// Is a call told to stop?
+#[inline(always)]
+pub(super) fn is_set(flag: &AtomicU8) -> bool {
+    flag.load(Relaxed) != GO_ON
+}
+
+/// Why it is.
+#[cold]
+pub(super) fn reason(flag: &AtomicU8) -> Error {
+    match flag.load(Relaxed) {
+        CANCELLED => Error::new(kind::CANCELLED, "the call was cancelled"),
+        _ => Error::new(kind::TIMEOUT, "the call took longer than it may"),
+    }
+}
+
+/// Calls whose time is limited, by the end of it. One thread waits for the first of them.
+struct Watchdog {
+    calls: Mutex<Calls>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Calls {
+    by_deadline: BTreeMap<(Instant, u64), Weak<AtomicU8>>,
+    count: u64,
+    is_watched: bool,
+}
+
+static WATCHDOG: Watchdog = Watchdog { calls: Mutex::new(Calls::new()), changed: Condvar::new() };
+
+impl Calls {
+    const fn new() -> Calls {
+        Calls { by_deadline: BTreeMap::new(), count: 0, is_watched: false }
+    }
+}
+
+/// A limit on the time of a call, as long as it exists.
+pub(super) struct Deadline {
+    flag: Arc<AtomicU8>,
+    key: Option<(Instant, u64)>,
+}
+
+impl Deadline {
+    /// Makes a flag that is set after `timeout`, or when `interrupt` is.
+    pub(super) fn start(interrupt: Option<&Interrupt>, timeout: Duration) -> Result<Deadline, Error> {
+        let flag = Arc::default();
+        interrupt.into_iter().for_each(|interrupt| interrupt.link(&flag));
+        let Some(end) = Instant::now().checked_add(timeout) else { return Ok(Deadline { flag, key: None }) };
+        let mut calls = WATCHDOG.lock();
+        calls.count += 1;
+        let key = (end, calls.count);
+        calls.by_deadline.insert(key, Arc::downgrade(&flag));
+        if !calls.is_watched {
+            let thread = std::thread::Builder::new().name("hammock-watchdog".into()).spawn(|| WATCHDOG.watch());
+            thread.map_err(|error| Error::runtime(format!("no thread to watch the time: {error}")))?;
+            calls.is_watched = true;
+        }
+        WATCHDOG.changed.notify_one();
+        Ok(Deadline { flag, key: Some(key) })
+    }
+
+    pub(super) fn flag(&self) -> &AtomicU8 {
+        &self.flag
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            WATCHDOG.lock().by_deadline.remove(&key);
+        }
+    }
+}
+
+impl Watchdog {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self) {
+        let mut calls = self.lock();
+        loop {
+            let now = Instant::now();
+            while let Some(first) = calls.by_deadline.first_entry().filter(|first| first.key().0 <= now) {
+                let flag = first.remove();
+                flag.upgrade().into_iter().for_each(|flag| flag.store(TIMED_OUT, Relaxed));
+            }
+            let wait = calls.by_deadline.first_key_value().map(|((end, _), _)| end.duration_since(now));
+            calls = match wait {
+                Some(wait) => self.changed.wait_timeout(calls, wait).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(calls).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What one call from outside needs: a stack of registers, a list of frames, tensors to use again.
+//!
+//! Calls between functions of bytecode push frames; the native stack does not grow. Registers own their values; the
+//! pool and the scratch space of a frame hold plain copies that are never dropped.
+use super::builtins::storage_bytes;
+use super::decode::Body;
+use super::program::Program;
+use super::registers::{Registers, is_tensor};
+use super::run::Run;
+use super::stack::{Mark, Stack};
+use crate::executable::compact::{AllocPlan, Size, Slot};
+use crate::ffi::{Error, Location, TraceEntry, kind};
+use crate::memory::AllocatorKind;
+use crate::value::{Any, Storage, Tensor};
+
+/// Frames of a failed call that its trace names at either end.
+const TRACED: usize = 16;
+/// The most tensors of one plan that are kept for reuse.
+const MOST_SPARE: usize = 64;
+
+/// A function under way.
+pub(super) struct Frame {
+    /// Its first slot.
+    base: *mut Any,
+    body: *const Body,
+    /// The step it stands at: the call under way, unless the frame is the innermost.
+    pc: u32,
+    /// Where in the caller's frame the result goes.
+    dst: Slot,
+    /// The stack before it.
+    mark: Mark,
+}
+
+/// Frames and registers of one call from outside.
+pub(super) struct Machine {
+    stack: Stack,
+    frames: Vec<Frame>,
+    /// Tensors that nobody refers to, by plan.
+    spare: Vec<Vec<Tensor>>,
+    /// Arguments on their way from a frame to the one that replaces it.
+    pub(super) transfer: Vec<Any>,
+}
+
+// SAFETY: a machine's pointers lead into its own stack, and to bodies of the program it belongs to.
+unsafe impl Send for Machine {}
+
+impl Machine {
+    /// A machine for a program with so many plans of allocations.
+    pub(super) fn new(plans: usize) -> Machine {
+        let (stack, frames, transfer) = Default::default();
+        Machine { stack, frames, spare: (0..plans).map(|_| Vec::new()).collect(), transfer }
+    }
+
+    /// Pushes a frame.
+    #[inline]
+    pub(super) fn enter<'p>(
+        &mut self,
+        program: &'p Program,
+        function: u32,
+        args: impl IntoIterator<Item = Any>,
+        dst: Slot,
+        bodies: &'p [Option<Body>],
+    ) -> Result<Registers<'p>, Error> {
+        let Some(body) = &bodies[function as usize] else {
+            return Err(Error::new(kind::INTERNAL, "only bytecode has frames"));
+        };
+        if self.frames.len() >= program.options.max_depth {
+            return Err(too_deep(program, function));
+        }
+        let mark = self.stack.mark();
+        let base = self.stack.push(body.frame_size, program.options.max_stack)?;
+        // SAFETY: the frame has room for registers and pool. A none is all zeroes. The pool's values are copied
+        // without a claim: the program keeps them alive while it runs.
+        unsafe {
+            base.write_bytes(0, body.registers);
+            for (i, arg) in args.into_iter().take(body.registers).enumerate() {
+                base.add(i).write(arg);
+            }
+            base.add(body.registers).copy_from_nonoverlapping(body.pool.as_ptr(), body.pool.len());
+        }
+        self.frames.push(Frame { base, body, pc: 0, dst, mark });
+        Ok(Registers::new(body, base))
+    }
+
+    /// Pops the innermost frame; returns where its result goes.
+    #[inline]
+    pub(super) fn leave(&mut self, program: &Program) -> Slot {
+        let Some(frame) = self.frames.pop() else { return 0 };
+        // SAFETY: the program keeps its bodies while it runs.
+        let registers = unsafe { (*frame.body).registers };
+        for register in 0..registers {
+            // SAFETY: the frame's registers are initialized and owned by it, and nobody looks at them again.
+            let value = unsafe { frame.base.add(register).read() };
+            self.discard(program, value);
+        }
+        self.stack.pop(frame.mark);
+        frame.dst
+    }
+
+    /// The innermost frame, and the step it was left at.
+    #[inline]
+    pub(super) fn caller<'p>(&self) -> Option<(Registers<'p>, usize)> {
+        let frame = self.frames.last()?;
+        // SAFETY: the program, borrowed for 'p by whoever runs the machine, keeps its bodies.
+        Some((Registers::new(unsafe { &*frame.body }, frame.base), frame.pc as usize))
+    }
+
+    /// Notes the step that the innermost frame stands at.
+    #[inline]
+    pub(super) fn save(&mut self, pc: usize) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.pc = pc as u32;
+        }
+    }
+
+    /// The innermost frame's function.
+    pub(super) fn function(&self) -> u32 {
+        self.frames.last().map_or(0, Frame::function)
+    }
+
+    /// Drops a value, or keeps it if it is a tensor whose memory can be used again.
+    #[inline(always)]
+    pub(super) fn discard(&mut self, program: &Program, value: Any) {
+        if value.is_object() {
+            self.discard_object(program, value);
+        }
+    }
+
+    #[inline]
+    fn discard_object(&mut self, program: &Program, value: Any) {
+        if is_tensor(&value)
+            && let Some(plan) = value.get::<&Tensor>().and_then(Tensor::sole_plan)
+            && let Some(plan) = program.own_plan(plan)
+            && let Some(spare) = self.spare.get_mut(plan)
+            && spare.len() < MOST_SPARE
+            && let Some(tensor) = value.into_tensor()
+        {
+            spare.push(tensor);
+        }
+    }
+
+    /// Makes a tensor by plan.
+    #[inline]
+    pub(super) fn allocate(
+        &mut self,
+        program: &Program,
+        frame: &Registers<'_>,
+        heap: Slot,
+        plan: u32,
+    ) -> Result<Tensor, Error> {
+        let number = frame.body.allocs[plan as usize];
+        let plan = &program.plans[number as usize];
+        if let Some(mut tensor) = self.spare[number as usize].pop() {
+            let size = |axis: usize| size(frame, heap, plan.alloc.shape[axis]).unwrap_or(-1);
+            if plan.is_static || tensor.refit(plan.alloc.offset, size) {
+                return Ok(tensor);
+            }
+        }
+        self.allocate_new(program, frame, heap, number)
+    }
+
+    #[cold]
+    fn allocate_new(
+        &mut self,
+        program: &Program,
+        frame: &Registers<'_>,
+        heap: Slot,
+        number: u32,
+    ) -> Result<Tensor, Error> {
+        let AllocPlan { device, ref storage, storage_dtype, offset, ref shape, dtype } =
+            program.plans[number as usize].alloc;
+        let sizes = |sizes: &[Size]| sizes.iter().map(|of| size(frame, heap, *of)).collect::<Option<Vec<_>>>();
+        let no_heap = || Error::value("sizes are read from what is no heap of sizes, or beyond it");
+        let (storage, shape) = (sizes(storage).ok_or_else(no_heap)?, sizes(shape).ok_or_else(no_heap)?);
+        let bytes = storage_bytes(&storage, storage_dtype)?;
+        let allocator = program.allocator(device)?;
+        let block = match allocator.alloc(bytes) {
+            Err(error) if error.kind() == kind::MEMORY && self.has_spare() => {
+                self.trim();
+                program.trim();
+                allocator.alloc(bytes)?
+            }
+            other => other?,
+        };
+        let storage = Storage::new(block);
+        Ok(match program.options.allocator {
+            AllocatorKind::Naive => storage.tensor(dtype, &shape, offset)?,
+            AllocatorKind::Pooled => storage.planned(dtype, &shape, offset, program.plan_key(number))?,
+        })
+    }
+
+    /// Bytes of storage kept for reuse on each allocator's device are counted as in use by it; this is their sum.
+    pub(super) fn spare_bytes(&self, device: crate::Device) -> usize {
+        let tensors = self.spare.iter().flatten().filter(|tensor| tensor.device() == device);
+        tensors.map(Tensor::planned_bytes).sum()
+    }
+
+    fn has_spare(&self) -> bool {
+        self.spare.iter().any(|tensors| !tensors.is_empty())
+    }
+
+    /// Gives up what is kept for reuse.
+    pub(super) fn trim(&mut self) {
+        self.spare.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Pops every frame and notes in the error where they stood.
+    #[cold]
+    pub(super) fn unwind(&mut self, run: &Run<'_>, mut error: Error) -> Error {
+        let program = run.program;
+        let count = self.frames.len();
+        for (i, frame) in self.frames.iter().rev().enumerate() {
+            if i < TRACED || count - i <= TRACED {
+                let location = frame.location(program);
+                error.push_trace(TraceEntry { function: program.name(frame.function()).to_owned(), location });
+            } else if i == TRACED {
+                let function = format!("… {} more calls …", count - 2 * TRACED);
+                error.push_trace(TraceEntry { function, location: None });
+            }
+        }
+        while !self.frames.is_empty() {
+            run.left(self.function());
+            self.leave(program);
+        }
+        self.transfer.clear();
+        error
+    }
+}
+
+#[cold]
+fn too_deep(program: &Program, function: u32) -> Error {
+    let name = program.name(function);
+    let message = format!("calls are nested more than {} deep, at `{name}`", program.options.max_depth);
+    Error::new(kind::RECURSION, message)
+}
+
+#[inline(always)]
+fn size(frame: &Registers<'_>, heap: Slot, size: Size) -> Option<i64> {
+    match size {
+        Size::Static(size) => Some(size),
+        // SAFETY: `heap` gives addresses within a heap, which belongs to one call of one function and is known to its
+        // thread alone.
+        Size::Heap(place) => frame.heap(heap, place).map(|place| unsafe { place.read() }),
+    }
+}
+
+impl Frame {
+    /// Number of its function.
+    fn function(&self) -> u32 {
+        // SAFETY: the program keeps its bodies while it runs.
+        unsafe { (*self.body).function }
+    }
+
+    fn location(&self, program: &Program) -> Option<Location> {
+        // SAFETY: the program keeps its bodies while it runs.
+        let origin = unsafe { &(*self.body).origins }.get(self.pc as usize)?;
+        program.image.sources.locate(*origin as usize)
+    }
+}
+
+/// After a panic; calls leave no frames behind otherwise.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        while let Some(frame) = self.frames.pop() {
+            // SAFETY: the program outlives its machines' calls, and the registers are initialized and owned by the frame.
+            unsafe {
+                let registers = std::ptr::slice_from_raw_parts_mut(frame.base, (*frame.body).registers);
+                std::ptr::drop_in_place(registers);
+            }
+        }
+    }
+}

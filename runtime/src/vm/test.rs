@@ -1,0 +1,18 @@
+//! Conditions, as steps of their own.
+use super::builtins::read_if_cond;
+use crate::DType;
+use crate::ffi::Error;
+use crate::value::{Any, Tensor};
+
+/// Does a condition hold? Boolean tensors without dimensions, the usual ones, are read in place.
+#[inline]
+pub(super) fn holds(condition: &Any) -> Result<bool, Error> {
+    if let Some(tensor) = condition.get::<&Tensor>() {
+        let dl = tensor.as_dl();
+        if dl.ndim == 0 && dl.dtype == DType::BOOL && dl.device.is_host() {
+            // SAFETY: a tensor without dimensions has one element, a byte here.
+            return Ok(unsafe { tensor.data_ptr().read() } != 0);
+        }
+    }
+    read_if_cond(condition)
+}

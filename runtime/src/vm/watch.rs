@@ -1,0 +1,88 @@
+//! How a run tells an [`Instrument`] what it does.
+use super::instrument::{Action, Call, CalleeKind};
+use super::program::Program;
+use super::registers::Registers;
+use super::run::Run;
+use crate::executable::Instruction;
+use crate::executable::compact::{Op, Slots};
+use crate::ffi::Error;
+use crate::value::Any;
+
+impl Run<'_> {
+    /// Runs a call of a native function, unless the instrument has a value in its place.
+    pub(super) fn watch(
+        &self,
+        frame: &Registers<'_>,
+        pc: usize,
+        call: impl FnOnce() -> Result<Any, Error>,
+    ) -> Result<Any, Error> {
+        let Some(watch) = &self.watch else { return call() };
+        if let Some(instead) = self.before(frame, pc)? {
+            return Ok(instead);
+        }
+        let result = call();
+        self.describe(frame, pc, |call| watch.after(call, result.as_ref()))?;
+        result
+    }
+
+    /// Tells that a call begins; a value stands for its result.
+    pub(super) fn before(&self, frame: &Registers<'_>, pc: usize) -> Result<Option<Any>, Error> {
+        let Some(watch) = &self.watch else { return Ok(None) };
+        match self.describe(frame, pc, |call| watch.before(call))? {
+            Action::Run => Ok(None),
+            Action::Skip(value) => Ok(Some(value)),
+        }
+    }
+
+    /// Tells that a call that took a frame of its own, or a function value, has returned.
+    #[inline(always)]
+    pub(super) fn returned(&self, frame: &Registers<'_>, pc: usize, result: &Any) -> Result<(), Error> {
+        match &self.watch {
+            None => Ok(()),
+            Some(watch) => self.describe(frame, pc, |call| watch.after(call, Ok(result))),
+        }
+    }
+
+    /// Tells that a function begins.
+    #[inline(always)]
+    pub(super) fn entered(&self, function: u32) {
+        if let Some(watch) = &self.watch {
+            watch.enter(self.program.name(function));
+        }
+    }
+
+    /// Tells that a function is over.
+    #[inline(always)]
+    pub(super) fn left(&self, function: u32) {
+        if let Some(watch) = &self.watch {
+            watch.leave(self.program.name(function));
+        }
+    }
+
+    /// The call that a frame stands at.
+    fn describe<R>(
+        &self,
+        frame: &Registers<'_>,
+        pc: usize,
+        tell: impl FnOnce(&Call<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let Program { image, natives, .. } = self.program;
+        let instruction = frame.body.origins[pc] as usize;
+        let Some(Instruction::Call { function: callee, .. }) = image.executable.code.get(instruction) else {
+            return Err(Error::runtime("only calls are watched"));
+        };
+        let kind = natives[callee as usize].as_ref().map_or(CalleeKind::Function, |native| native.kind);
+        let (function, callee) = (self.program.name(frame.body.function), self.program.name(callee as u32));
+        let args = frame.gather(arguments(frame.op(pc)));
+        tell(&Call { function, callee, kind, instruction, args, sources: &image.sources })
+    }
+}
+
+/// The arguments of a step that is a call.
+fn arguments<F: Copy>(op: &Op<F>) -> Slots {
+    match *op {
+        Op::Call { args, .. } | Op::CallOver { args, .. } | Op::CheckedCall { args, .. } => args,
+        Op::Invoke { args, .. } | Op::TailInvoke { args, .. } | Op::InvokeValue { args, .. } => args,
+        _ => Slots { start: 0, count: 0 },
+    }
+}
