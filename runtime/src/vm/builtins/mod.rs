@@ -9,6 +9,7 @@ mod inspect;
 mod kv_cache;
 mod memory;
 mod order;
+mod sampling;
 mod set;
 mod shape;
 mod slice;
@@ -20,7 +21,7 @@ pub(super) use memory::storage_bytes;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 13] = [
+static FAMILIES: [&[Builtin]; 14] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -30,6 +31,7 @@ static FAMILIES: [&[Builtin]; 13] = [
     slice::TABLE,
     sort::TABLE,
     kv_cache::TABLE,
+    sampling::TABLE,
     detection::TABLE,
     inspect::TABLE,
     collective::TABLE,

@@ -119,7 +119,7 @@ impl Target {
         let value = args.values().get(position).ok_or_else(wrong)?;
         let tensor = value.as_dl_tensor().ok_or_else(wrong)?;
         let dense = value.get::<&Tensor>().map_or(tensor.strides.is_null(), Tensor::is_contiguous);
-        if !dense || tensor.device != Device::CPU {
+        if !dense || !tensor.device.is_host() {
             return Err(wrong());
         }
         let sizes = 0..usize::try_from(tensor.ndim).unwrap_or(0);

@@ -1,0 +1,276 @@
+//! Choosing the next token of a text, by a number between 0 and 1 that the caller drew, and what is done to the logits
+//! before that. Tensors are of float32 and hold one row: all axes but the last have size 1.
+use crate::ffi::Error;
+use crate::value::{DType, Device, Tensor};
+use crate::vm::{Builtin, builtin::builtin};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("vm.builtin.sample_top_p_from_logits",
+        sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64) -> "int",
+        "Draws from the likeliest tokens that together have the probability top_p; a temperature of 0 takes the likeliest."),
+    builtin!("vm.builtin.sample_top_p_from_prob", sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> "int",
+        "Draws from the likeliest tokens that together have the probability top_p."),
+    builtin!("vm.builtin.multinomial_from_uniform",
+        multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> "Tensor",
+        "Draws from each row of probabilities by a number each; returns an int64 column."),
+    builtin!("vm.builtin.apply_repetition_penalty",
+        repetition_penalty(logits: &Tensor, token_ids: &Tensor, penalty: f64) -> "None",
+        "Divides the positive logits of tokens by a number, in place, and multiplies the others."),
+    builtin!("vm.builtin.apply_presence_and_frequency_penalty",
+        presence_and_frequency_penalty(
+            logits: &Tensor, token_ids: &Tensor, token_freqs: &Tensor, presence_penalty: f64, frequency_penalty: f64
+        ) -> "None",
+        "Subtracts from tokens' logits, in place, one penalty for their presence and another for each occurrence."),
+    builtin!("vm.builtin.apply_softmax_with_temperature",
+        softmax_with_temperature(logits: &Tensor, temperature: f64) -> "None",
+        "Turns logits, divided by a temperature, into probabilities, in place."),
+];
+
+/// Temperatures below this take the likeliest token.
+const COLD: f64 = 1e-6;
+/// Tokens with less than this part of `top_p` are looked at only if the others are too few.
+const UNLIKELY: f64 = 1.0 / 1024.0;
+
+/// A tensor of one row on the host.
+fn row(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
+    let leading = tensor.shape().split_last().map_or(&[][..], |(_, leading)| leading);
+    if tensor.dtype() != dtype || tensor.shape().is_empty() || leading.iter().any(|size| *size != 1) {
+        return Err(Error::value(format!("expected one row of {dtype}, not {tensor:?}")));
+    }
+    Ok(tensor.to_device(Device::CPU)?.to_contiguous()?)
+}
+
+/// Runs `change` on the elements of a row and writes them back.
+fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Error>) -> Result<(), Error> {
+    let mut values = row(logits, DType::FLOAT32)?.as_slice::<f32>()?.to_vec();
+    if !logits.device().is_host() || !logits.is_contiguous() || logits.is_read_only() {
+        return Err(Error::value(format!("{logits:?} cannot be changed in place: it must be dense, and no constant")));
+    }
+    change(&mut values)?;
+    // SAFETY: the tensor is dense on the host and has as many elements. That nobody else reads it meanwhile is what
+    // callers of functions that work in place vouch for.
+    unsafe { logits.data_ptr().copy_from_nonoverlapping(values.as_ptr().cast(), size_of_val(values.as_slice())) };
+    Ok(())
+}
+
+fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Error> {
+    let fits = (least..=most).contains(&value);
+    if fits { Ok(value) } else { Err(Error::value(format!("{name} must be from {least} to {most}, not {value}"))) }
+}
+
+/// Draws from tokens with their probabilities, likeliest first.
+fn draw(tokens: &[(f64, usize)], top_p: f64, uniform: f64) -> Option<usize> {
+    let mut sums = Vec::new();
+    let mut sum = 0.0;
+    for (prob, _) in tokens {
+        sum += prob;
+        sums.push(sum);
+        if sum >= top_p {
+            break;
+        }
+    }
+    let chosen = sums.iter().position(|upto| uniform * sum < *upto).unwrap_or(sums.len().saturating_sub(1));
+    tokens.get(chosen).map(|(_, token)| *token)
+}
+
+/// Tokens with a number each, largest first; those without one are left out.
+fn ranked(values: impl Iterator<Item = f64>) -> Vec<(f64, usize)> {
+    let mut tokens: Vec<_> = values.enumerate().filter(|(_, v)| !v.is_nan()).map(|(token, v)| (v, token)).collect();
+    tokens.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
+    tokens
+}
+
+fn nothing_likely() -> Error {
+    Error::value("there is nothing to draw from: no probability is a number")
+}
+
+fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64) -> Result<i64, Error> {
+    let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
+    let temperature = between("the temperature", temperature, 0.0, f64::MAX)?;
+    let logits = row(logits, DType::FLOAT32)?;
+    let mut tokens = ranked(logits.as_slice::<f32>()?.iter().map(|logit| f64::from(*logit)));
+    let (largest, likeliest) = *tokens.first().ok_or_else(nothing_likely)?;
+    if temperature < COLD {
+        return Ok(likeliest as i64);
+    }
+    // An infinite logit leaves nothing to the finite ones.
+    let weight = |logit: f64| if logit == largest { 1.0 } else { ((logit - largest) / temperature).exp() };
+    tokens.iter_mut().for_each(|(value, _)| *value = weight(*value));
+    let sum: f64 = tokens.iter().map(|(weight, _)| weight).sum();
+    tokens.iter_mut().for_each(|(value, _)| *value /= sum);
+    draw(&tokens, top_p, uniform).map(|token| token as i64).ok_or_else(nothing_likely)
+}
+
+fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Error> {
+    let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
+    let prob = row(prob, DType::FLOAT32)?;
+    let at_least = |least: f64| {
+        let probs = prob.as_slice::<f32>()?.iter().map(|prob| f64::from(*prob));
+        Ok::<_, Error>(ranked(probs.map(|prob| if prob >= least { prob } else { f64::NAN })))
+    };
+    let mut tokens = at_least(top_p * UNLIKELY)?;
+    if tokens.iter().map(|(prob, _)| prob).sum::<f64>() < top_p {
+        tokens = at_least(0.0)?;
+    }
+    draw(&tokens, top_p, uniform).map(|token| token as i64).ok_or_else(nothing_likely)
+}
+
+fn multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> Result<Tensor, Error> {
+    let host = |tensor: &Tensor| Ok::<_, Error>(tensor.to_device(Device::CPU)?.to_contiguous()?);
+    let (prob, uniform) = (host(prob)?, host(uniform)?);
+    let (probs, samples) = (prob.as_slice::<f32>()?, uniform.as_slice::<f32>()?);
+    let [rows, tokens] = *prob.shape() else {
+        return Err(Error::value(format!("expected rows of probabilities, not {prob:?}")));
+    };
+    if samples.len() != rows as usize || tokens == 0 {
+        return Err(Error::value(format!("{uniform:?} holds no number for each row of {prob:?}")));
+    }
+    let drawn: Vec<_> = probs.chunks_exact(tokens as usize).zip(samples).map(|(row, u)| first_above(row, *u)).collect();
+    Ok(Tensor::from_slice(&[rows, 1], &drawn)?)
+}
+
+/// The first place where the sum so far is above `uniform`, else the last one.
+fn first_above(row: &[f32], uniform: f32) -> i64 {
+    let mut sum = 0.0;
+    let found = row.iter().position(|prob| {
+        sum += f64::from(*prob);
+        sum > f64::from(uniform)
+    });
+    found.unwrap_or(row.len() - 1) as i64
+}
+
+/// Token numbers as places in a row of so many.
+fn tokens(token_ids: &Tensor, count: usize) -> Result<Vec<usize>, Error> {
+    let token_ids = row(token_ids, DType::INT32)?;
+    let place = |token: &i32| {
+        let outside = || Error::value(format!("there is no token {token} among {count}"));
+        usize::try_from(*token).ok().filter(|token| *token < count).ok_or_else(outside)
+    };
+    token_ids.as_slice::<i32>()?.iter().map(place).collect()
+}
+
+fn repetition_penalty(logits: &Tensor, token_ids: &Tensor, penalty: f64) -> Result<(), Error> {
+    change_row(logits, |logits| {
+        for token in tokens(token_ids, logits.len())? {
+            let logit = f64::from(logits[token]);
+            logits[token] = if logit <= 0.0 { logit * penalty } else { logit / penalty } as f32;
+        }
+        Ok(())
+    })
+}
+
+fn presence_and_frequency_penalty(
+    logits: &Tensor,
+    token_ids: &Tensor,
+    token_freqs: &Tensor,
+    presence_penalty: f64,
+    frequency_penalty: f64,
+) -> Result<(), Error> {
+    let freqs = row(token_freqs, DType::INT32)?;
+    change_row(logits, |logits| {
+        let (tokens, freqs) = (tokens(token_ids, logits.len())?, freqs.as_slice::<i32>()?);
+        if tokens.len() != freqs.len() {
+            return Err(Error::value(format!("{} tokens have {} frequencies", tokens.len(), freqs.len())));
+        }
+        for (token, freq) in tokens.into_iter().zip(freqs) {
+            let penalty = f64::from(*freq) * frequency_penalty + presence_penalty;
+            logits[token] = (f64::from(logits[token]) - penalty) as f32;
+        }
+        Ok(())
+    })
+}
+
+fn softmax_with_temperature(logits: &Tensor, temperature: f64) -> Result<(), Error> {
+    let temperature = between("the temperature", temperature, f64::MIN_POSITIVE, f64::MAX)?;
+    change_row(logits, |logits| {
+        let largest = logits.iter().fold(f32::NEG_INFINITY, |largest, logit| largest.max(*logit));
+        let weight = |logit: f32| (f64::from(logit - largest) / temperature).exp();
+        let sum: f64 = logits.iter().map(|logit| weight(*logit)).sum();
+        logits.iter_mut().for_each(|logit| *logit = (weight(*logit) / sum) as f32);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector<T: crate::Element>(values: &[T]) -> Tensor {
+        Tensor::from_slice(&[1, values.len() as i64], values).unwrap()
+    }
+
+    /// The tokens drawn for samples spread evenly, counted.
+    fn histogram(tokens: usize, draw: impl Fn(f64) -> i64) -> Vec<usize> {
+        let mut counts = vec![0; tokens];
+        (0..1000).for_each(|i| counts[draw((f64::from(i) + 0.5) / 1000.0) as usize] += 1);
+        counts
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities() {
+        let prob = vector(&[0.1f32, 0.6, 0.0, 0.3]);
+        assert_eq!(histogram(4, |u| sample_from_prob(&prob, 1.0, u).unwrap()), [100, 600, 0, 300]);
+        // The two likeliest, at 2 to 1.
+        let counts = histogram(4, |u| sample_from_prob(&prob, 0.9, u).unwrap());
+        assert_eq!(counts, [0, 667, 0, 333]);
+        assert_eq!(histogram(4, |u| sample_from_prob(&prob, 0.5, u).unwrap()), [0, 1000, 0, 0]);
+        let logits = vector(&[0.1f32.ln(), 0.6f32.ln(), f32::NEG_INFINITY, 0.3f32.ln()]);
+        assert_eq!(histogram(4, |u| sample_from_logits(&logits, 1.0, 1.0, u).unwrap()), [100, 600, 0, 300]);
+        // Half the temperature squares the probabilities: 1 : 36 : 9 of 46.
+        let sharper = histogram(4, |u| sample_from_logits(&logits, 0.5, 1.0, u).unwrap());
+        assert_eq!(sharper, [22, 783, 0, 195]);
+        assert_eq!(sample_from_logits(&logits, 0.0, 1.0, 0.99).unwrap(), 1);
+    }
+
+    #[test]
+    fn flat_distributions_are_drawn_from_whole() {
+        let prob = vector(&[1.0f32 / 4096.0; 4096]);
+        assert_eq!(sample_from_prob(&prob, 1.0, 0.5).unwrap(), 2048);
+        assert_eq!(sample_from_prob(&prob, 0.25, 0.999).unwrap(), 1022);
+    }
+
+    #[test]
+    fn rows_are_drawn_from_by_themselves() {
+        let prob = Tensor::from_slice(&[2, 3], &[0.2f32, 0.5, 0.3, 1.0, 0.0, 0.0]).unwrap();
+        let uniform = Tensor::from_slice(&[2, 1], &[0.69f32, 0.999]).unwrap();
+        let drawn = multinomial_from_uniform(&prob, &uniform).unwrap();
+        assert_eq!((drawn.shape(), drawn.as_slice::<i64>().unwrap()), (&[2, 1][..], &[1, 0][..]));
+        assert!(multinomial_from_uniform(&prob, &vector(&[0.5f32])).is_err());
+    }
+
+    #[test]
+    fn penalties_work_in_place() {
+        let logits = vector(&[2.0f32, -2.0, 1.0, 0.5]);
+        repetition_penalty(&logits, &vector(&[0i32, 1]), 2.0).unwrap();
+        assert_eq!(logits.as_slice::<f32>().unwrap(), [1.0, -4.0, 1.0, 0.5]);
+        presence_and_frequency_penalty(&logits, &vector(&[2i32, 3]), &vector(&[1i32, 3]), 0.5, 0.25).unwrap();
+        assert_eq!(logits.as_slice::<f32>().unwrap(), [1.0, -4.0, 0.25, -0.75]);
+        let none = repetition_penalty(&logits, &vector(&[4i32]), 2.0).unwrap_err();
+        assert_eq!(none.to_string(), "ValueError: there is no token 4 among 4");
+        let constant = Tensor::from_shared(DType::FLOAT32, &[1], std::sync::Arc::new([0u8; 4]), 0..4).unwrap();
+        assert!(softmax_with_temperature(&constant, 1.0).unwrap_err().message().contains("constant"));
+    }
+
+    #[test]
+    fn softmax_is_stable() {
+        let logits = vector(&[-1000.0f32, -1001.0, -1000.0]);
+        softmax_with_temperature(&logits, 0.5).unwrap();
+        let small = 1.0 / (2.0 + 2f64.exp().recip());
+        let expected = [small, small * (-2f64).exp(), small];
+        for (value, expected) in logits.as_slice::<f32>().unwrap().iter().zip(expected) {
+            assert!((f64::from(*value) - expected).abs() < 1e-6, "{value} {expected}");
+        }
+        assert!(softmax_with_temperature(&logits, 0.0).is_err());
+    }
+
+    #[test]
+    fn bad_input_is_refused() {
+        let nan = vector(&[f32::NAN; 3]);
+        assert_eq!(sample_from_prob(&nan, 0.9, 0.5).unwrap_err().kind(), "ValueError");
+        assert!(sample_from_logits(&nan, 1.0, 0.9, 0.5).is_err());
+        assert!(sample_from_logits(&vector::<f32>(&[]), 1.0, 0.9, 0.5).is_err());
+        assert!(sample_from_prob(&vector(&[1.0f32]), 0.9, -0.5).is_err());
+        assert!(sample_from_prob(&Tensor::scalar(1.0f32).unwrap(), 0.9, 0.5).is_err());
+        assert!(sample_from_prob(&vector(&[1.0f64]), 0.9, 0.5).is_err());
+    }
+}
