@@ -56,25 +56,25 @@ impl Program {
 
     /// Opens the executable, or compiles the text in memory.
     pub fn open(&self) -> Result<Session, Failure> {
-        let threads = self.call.thread_count();
+        let how = self.call.how();
         if is_executable(&self.file) {
             self.code.options()?; // Only text can be interpreted.
             if self.code.bytecode.is_some() {
                 let message = format!("{} is compiled already: `--bytecode` goes with a text module", self.file);
                 return Err(Failure::new(codes::UNSUPPORTED_OPTION, message));
             }
-            return Session::open(Path::new(&self.file), threads).map_err(tool_failure);
+            return Session::open(Path::new(&self.file), &how).map_err(tool_failure);
         }
         let module =
             ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
         if self.code.exec_mode()? == ExecMode::Reference {
             let (module, source) = lowered(&module, &self.watch, Some(&self.call))?;
-            return reference(&module, &source, self.code.bytecode()?.as_deref()).map(Session::from_vm);
+            return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
         let options = self.code.options()?;
-        let options = Options { threads: threads.unwrap_or(options.threads), ..options };
+        let options = Options { threads: how.threads.unwrap_or(options.threads), ..options };
         let artifact = build(&module, &options, Emit::Lib, &self.watch, Some(&self.call))?;
-        Session::from_bytes(artifact.bytes, threads).map_err(tool_failure)
+        Session::from_bytes(artifact.bytes, &how).map_err(tool_failure)
     }
 }
 

@@ -120,6 +120,14 @@ fn control_flow() {
 }
 
 #[test]
+fn devices_are_given_by_number() {
+    let file = "ir-examples/language/16_attributes_and_devices.py";
+    let run = ["run", file, "--arg", "[0, 1]:float32"];
+    assert!(refusal(&run).contains("no device 1"));
+    assert!(refusal(&[&run[..], &["--device", "cpu:9"]].concat()).contains("there is no device cpu:9"));
+}
+
+#[test]
 fn custom_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let x = npy(folder.path(), "(7,)", &[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0]);

@@ -6,7 +6,7 @@ use hammock_ir::Module;
 use hammock_passes::{Silent, default_pipeline};
 use hammock_runtime::{
     Any, DType, Tensor,
-    tools::{Session, leaves, parse_argument},
+    tools::{How, Session, leaves, parse_argument},
 };
 use hammock_syntax::SourceFile;
 
@@ -22,10 +22,10 @@ fn examples_compute_the_same_compiled_and_interpreted() {
         let module = lowered(&source, op.name);
         let args: Vec<Any> = example.values().iter().map(|text| parse_argument(text).unwrap()).collect();
         let run = |session: Session| session.vm().call("main", &args).map_err(|e| e.to_string());
-        let interpreted = run(Session::from_vm(reference(&module, &source, None).unwrap()));
+        let interpreted = run(Session::from_vm(reference(&module, &source, None, How::default().options()).unwrap()));
         let options = Options { threads: 1, level: 0, ..Options::default() };
         let library = compile(&module, &source, &options, Emit::Lib).unwrap_or_else(|f| panic!("{}", f.render(false)));
-        let compiled = run(Session::from_bytes(library.bytes, Some(1)).unwrap());
+        let compiled = run(Session::from_bytes(library.bytes, &How { threads: Some(1), ..How::default() }).unwrap());
         compare(op.name, &compiled, &interpreted);
         compared += 1;
     }

@@ -4,6 +4,13 @@
 # $ hammock check 16_attributes_and_devices.py
 # $ hammock opt 16_attributes_and_devices.py | grep -c vdevice
 # 4
+# $ hammock run 16_attributes_and_devices.py --device cpu:0,cpu:1 --arg '[0, 1]:float32'
+# float32[2]
+# [      1.0 2.7182817]
+#
+# `--device` says which device each number stands for. The host counts as several, so that such modules can be tried
+# anywhere: cpu:1 has memory of its own, `to_vdevice` copies from one to the other, and each device's tensors are counted
+# by themselves. `R.hint_on_device(x, R.device(1, 1))` moves a tensor where there is no type to say so.
 
 from tvm.script import ir as I, relax as R
 

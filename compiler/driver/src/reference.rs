@@ -19,10 +19,15 @@ use std::{collections::HashMap, sync::Arc};
 ///
 /// # Errors
 /// When something in it cannot be compiled to bytecode, or names a function that does not exist.
-pub fn reference(module: &Module, source: &SourceFile, bytecode: Option<&Image>) -> Result<Vm, Failure> {
+pub fn reference(
+    module: &Module,
+    source: &SourceFile,
+    bytecode: Option<&Image>,
+    options: Options,
+) -> Result<Vm, Failure> {
     let image = image(module, source, bytecode)?;
     let kernels: HashMap<Name, Function> = module.functions.iter().filter_map(kernel).collect();
-    Vm::new(Arc::new(image), Options::default(), |name| Ok(kernels.get(name).cloned()))
+    Vm::new(Arc::new(image), options, |name| Ok(kernels.get(name).cloned()))
         .map_err(|e| not_lowerable(e.to_string(), Span::NONE, source))
 }
 

@@ -52,6 +52,7 @@ fn lower(function: &Function, binding: &Binding) -> Option<Value> {
         ("shape_of", _) => builtin("vm.builtin.shape_of", args, ty),
         ("tensor_to_shape", _) => builtin("vm.builtin.tensor_to_shape", args, ty),
         ("to_vdevice", [data]) => to_device(call, data, ty)?,
+        ("hint_on_device", [data]) => hint_on_device(call, data, ty)?,
         ("make_closure", [func, Operand::Tuple(captured)]) => {
             let mut args = vec![func.clone()];
             args.extend(captured.iter().cloned());
@@ -94,5 +95,13 @@ fn to_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
     let Some(AttrValue::VDevice(device)) = call.attrs.get("dst_vdevice") else { return None };
     let kind = if device.kind() == "cuda" { 2 } else { 1 };
     let args = [data.clone(), Operand::int(kind), Operand::int(device.index), Operand::Str(device.scope.clone())];
+    Some(builtin("vm.builtin.to_device", &args, ty))
+}
+
+/// The same for a hint that no pass has turned into more: the tensor is moved if it is elsewhere.
+fn hint_on_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
+    let int = |name| call.attrs.get(name).and_then(AttrValue::as_int).map(Operand::int);
+    let scope = call.attrs.get("memory_scope").and_then(AttrValue::as_str).unwrap_or("global");
+    let args = [data.clone(), int("device_type")?, int("index")?, Operand::Str(scope.into())];
     Some(builtin("vm.builtin.to_device", &args, ty))
 }

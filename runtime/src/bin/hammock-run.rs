@@ -80,7 +80,7 @@ fn main() -> ExitCode {
 
 fn run_own(library: Library, OwnModel { call, output }: OwnModel) -> Result<String, ToolError> {
     let weights = call.weights()?;
-    let session = Session::from_library(library, call.thread_count())?;
+    let session = Session::from_library(library, &call.how())?;
     session.run(&call.spec(weights.as_ref()), output.path())
 }
 
@@ -88,12 +88,12 @@ fn run(command: Command) -> Result<String, ToolError> {
     match command {
         Command::Run { file, call, output } => {
             let weights = call.weights()?;
-            let session = Session::open(&file, call.thread_count())?;
+            let session = Session::open(&file, &call.how())?;
             session.run(&call.spec(weights.as_ref()), output.path())
         }
         Command::Bench { file, call, bench } => {
             let weights = call.weights()?;
-            let session = Session::open(&file, call.thread_count())?;
+            let session = Session::open(&file, &call.how())?;
             session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)
         }
         Command::Inspect { file, view } => inspect(&file, view.view()),

@@ -85,7 +85,8 @@ impl KernelSignature {
         if tensor.dtype() != dtype {
             return Err(self.mismatch(param, format!("elements of {dtype}"), tensor.dtype()));
         }
-        if tensor.device() != self.device {
+        // Whatever number it has, the host's memory is the host's.
+        if tensor.device() != self.device && !(tensor.device().is_host() && self.device.is_host()) {
             return Err(self.mismatch(param, format!("a Tensor on {}", self.device), tensor.device()));
         }
         if !tensor.is_contiguous() {

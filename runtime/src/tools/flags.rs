@@ -1,6 +1,7 @@
 //! Flags that the command line and `hammock-run` share.
 
 use super::{CallSpec, InputError, View, Weights};
+use crate::{Device, vm::Options};
 use clap::Args;
 use std::{
     path::{Path, PathBuf},
@@ -23,6 +24,27 @@ pub struct CallFlags {
     /// Threads that kernels run on [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Devices to run on, by the numbers that the module's devices have, such as cpu:0,cpu:1 [default: cpu:0]
+    #[arg(long = "device", value_name = "DEVICES", value_delimiter = ',')]
+    pub devices: Vec<Device>,
+}
+
+/// How a model runs.
+#[derive(Clone, Debug, Default)]
+pub struct How {
+    /// Threads that kernels run on; all by default.
+    pub threads: Option<usize>,
+    /// Devices, by number; the host by default.
+    pub devices: Vec<Device>,
+}
+
+impl How {
+    /// The machine's options.
+    pub fn options(&self) -> Options {
+        let defaults = Options::default();
+        let devices = if self.devices.is_empty() { defaults.devices } else { self.devices.clone() };
+        Options { devices, ..defaults }
+    }
 }
 
 impl CallFlags {
@@ -39,9 +61,9 @@ impl CallFlags {
         CallSpec { func: &self.func, args: &self.args, weights }
     }
 
-    /// The number of threads.
-    pub fn thread_count(&self) -> Option<usize> {
-        self.threads.map(usize::from)
+    /// How to run.
+    pub fn how(&self) -> How {
+        How { threads: self.threads.map(usize::from), devices: self.devices.clone() }
     }
 }
 

@@ -11,7 +11,7 @@ mod weights;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
-pub use flags::{BenchFlags, CallFlags, InspectFlags, OutputFlags};
+pub use flags::{BenchFlags, CallFlags, How, InspectFlags, OutputFlags};
 pub use npy::{load_npy, load_npz, save_npz};
 pub use session::{CallSpec, Session, ToolError, View, inspect};
 pub use timing::{Samples, sample};

@@ -1,13 +1,12 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
-use super::{InputError, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
+use super::{How, InputError, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
 use crate::{
     Any, Error, Library, Vm,
     image::Integrity,
     library::{LibraryError, image_of},
     parallel,
     value::SharedBytes,
-    vm::Options,
 };
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -46,28 +45,28 @@ impl Session {
     ///
     /// # Errors
     /// When it is damaged, or a kernel or builtin that it needs is missing.
-    pub fn open(path: &Path, threads: Option<usize>) -> Result<Session, ToolError> {
-        Session::from_library(Library::open(path)?, threads)
+    pub fn open(path: &Path, how: &How) -> Result<Session, ToolError> {
+        Session::from_library(Library::open(path)?, how)
     }
 
     /// Loads a library that was just linked in memory.
     ///
     /// # Errors
     /// When a kernel or builtin that it needs is missing.
-    pub fn from_bytes(bytes: Vec<u8>, threads: Option<usize>) -> Result<Session, ToolError> {
+    pub fn from_bytes(bytes: Vec<u8>, how: &How) -> Result<Session, ToolError> {
         let owner: SharedBytes = Arc::new(bytes);
-        Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, threads)
+        Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, how)
     }
 
     /// Prepares a library.
     ///
     /// # Errors
     /// When a kernel or builtin that it needs is missing.
-    pub fn from_library(library: Library, threads: Option<usize>) -> Result<Session, ToolError> {
-        if let Some(threads) = threads {
+    pub fn from_library(library: Library, how: &How) -> Result<Session, ToolError> {
+        if let Some(threads) = how.threads {
             parallel::set_threads(threads);
         }
-        Ok(Session { vm: Vm::from_library(&Arc::new(library), Options::default())? })
+        Ok(Session { vm: Vm::from_library(&Arc::new(library), how.options())? })
     }
 
     /// Takes a machine that is ready.

@@ -1,5 +1,6 @@
 //! Where data lives: DLPack's device kind and number.
 use std::fmt;
+use std::str::FromStr;
 
 /// DLPack device kinds that Hammock names.
 pub mod kind {
@@ -48,6 +49,23 @@ impl Device {
     }
 }
 
+/// A text names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no device, such as cpu:0 or cuda:1")]
+pub struct ParseDeviceError(String);
+
+/// `kind:number`, or `kind` for its first device.
+impl FromStr for Device {
+    type Err = ParseDeviceError;
+
+    fn from_str(text: &str) -> Result<Device, ParseDeviceError> {
+        let (name, id) = text.split_once(':').unwrap_or((text, "0"));
+        let kind = NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
+        let id = id.parse().ok().filter(|id| *id >= 0);
+        kind.zip(id).map(|(kind, id)| Device { kind, id }).ok_or_else(|| ParseDeviceError(text.to_owned()))
+    }
+}
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(kind, _)| *kind == self.kind) {
@@ -66,6 +84,17 @@ impl fmt::Debug for Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn is_read_as_it_prints() {
+        for device in [Device::CPU, Device { kind: kind::CPU, id: 3 }, Device::cuda(1)] {
+            assert_eq!(device.to_string().parse(), Ok(device));
+        }
+        assert_eq!("vulkan".parse(), Ok(Device { kind: kind::VULKAN, id: 0 }));
+        for text in ["", "gpu:0", "cpu:", "cpu:-1", "cpu:x", "cpu:0:1"] {
+            assert_eq!(text.parse::<Device>(), Err(ParseDeviceError(text.to_owned())));
+        }
+    }
 
     #[test]
     fn prints_kind_and_number() {

@@ -30,7 +30,7 @@ pub use adt::Adt;
 pub use any::Any;
 pub use closure::Closure;
 pub use convert::FromAny;
-pub use device::{Device, kind as device_kind};
+pub use device::{Device, ParseDeviceError, kind as device_kind};
 pub use dtype::{DType, code as dtype_code};
 pub use dtype_text::ParseDTypeError;
 pub use element::{Element, bytes_of};

@@ -15,7 +15,7 @@ pub fn ops() -> Vec<Op> {
             .tensor("data")
             .required("dst_vdevice", AttrKind::VDevice)
             .infer(infer_to_vdevice)
-            .structural("RealizeVDevice and LowerRuntimeBuiltin"),
+            .structural("LowerRuntimeBuiltin"),
         // In the text the device is written `R.device(device_type=…, index=…)`.
         Op::new("hint_on_device")
             .doc("Says where a tensor is, or should be.")
@@ -24,7 +24,7 @@ pub fn ops() -> Vec<Op> {
             .attr("index", AttrKind::Int, 0i64)
             .attr("memory_scope", AttrKind::Str, "global")
             .infer(same_as("data"))
-            .structural("RealizeVDevice"),
+            .structural("LowerRuntimeBuiltin"),
     ]
 }
 

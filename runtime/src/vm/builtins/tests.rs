@@ -165,6 +165,18 @@ fn tuples_give_and_lose_fields() {
 }
 
 #[test]
+fn tensors_move_between_devices() {
+    let here = tensor(&[2, 2], &[1f32, 2., 3., 4.]);
+    let there = call("to_device", &[here.clone(), int(1), int(1), "global".into()]).unwrap();
+    let (from, to) = (here.get::<&Tensor>().unwrap(), there.get::<&Tensor>().unwrap());
+    assert_eq!((from.device().id, to.device().to_string()), (0, "cpu:1".to_owned()));
+    assert!(from.data_ptr() != to.data_ptr() && from.as_bytes() == to.as_bytes());
+    let same = call("to_device", &[there.clone(), int(1), int(1)]).unwrap();
+    assert!(same.get::<&Tensor>().unwrap().ptr_eq(to));
+    assert_eq!(message("to_device", &[here, int(2), int(0)]), "ValueError: there is no device cuda:0");
+}
+
+#[test]
 fn tagged_data() {
     let pair = call("alloc_adt", &[int(7), int(1), "two".into()]).unwrap();
     assert_eq!(call("get_tag", std::slice::from_ref(&pair)).unwrap().get::<i64>(), Some(7));
