@@ -1,0 +1,174 @@
+//! The error of a thread's last failed call, kept until its next call of a function that can fail.
+use hammock_runtime::Error;
+use hammock_runtime::ffi::{TraceEntry, kind};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An error as C reads it.
+struct Failure {
+    error: Error,
+    kind: CString,
+    message: CString,
+    text: CString,
+    trace: Vec<Frame>,
+}
+
+/// A function on the call stack of a failed call.
+struct Frame {
+    function: CString,
+    /// File and text of the line, if the model says where it comes from.
+    source: Option<(CString, CString)>,
+    line: u32,
+    column: u32,
+}
+
+/// The same for C: pointers into the thread's error.
+#[repr(C)]
+pub struct hammock_trace_entry {
+    function: *const c_char,
+    file: *const c_char,
+    line: u32,
+    column: u32,
+    text: *const c_char,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
+}
+
+/// Runs the body of a function of the interface. Its answer is what the function returns.
+pub(crate) fn status(body: impl FnOnce() -> Result<(), Error>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => keep(error),
+        Err(panic) => {
+            drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+            keep(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
+        }
+    }
+}
+
+/// Runs a body that cannot fail; after a panic, which has printed itself, there is nothing to say.
+pub(crate) fn quietly(body: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(body));
+}
+
+/// Leaves an error with the thread.
+pub(crate) fn keep(error: Error) -> c_int {
+    let failure = Failure::new(error);
+    // The thread may be on its way out, with nobody left to ask.
+    let _ = LAST.try_with(|last| last.replace(Some(failure)));
+    -1
+}
+
+/// Takes the thread's error away.
+pub(crate) fn take() -> Option<Error> {
+    LAST.try_with(RefCell::take).ok().flatten().map(|failure| failure.error)
+}
+
+impl Failure {
+    fn new(error: Error) -> Failure {
+        Failure {
+            kind: c_text(error.kind()),
+            message: c_text(error.message()),
+            text: c_text(&format!("{error:#}")),
+            trace: error.trace().iter().map(Frame::new).collect(),
+            error,
+        }
+    }
+}
+
+impl Frame {
+    fn new(TraceEntry { function, location }: &TraceEntry) -> Frame {
+        Frame {
+            function: c_text(function),
+            source: location.as_ref().map(|at| (c_text(&at.file), c_text(&at.text))),
+            line: location.as_ref().map_or(0, |at| at.line),
+            column: location.as_ref().map_or(0, |at| at.column),
+        }
+    }
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+fn read<R>(body: impl FnOnce(Option<&Failure>) -> R) -> Option<R> {
+    LAST.try_with(|last| last.try_borrow().ok().map(|last| body(last.as_ref()))).ok().flatten()
+}
+
+fn read_text(field: fn(&Failure) -> &CStr) -> *const c_char {
+    read(|failure| failure.map_or(c"".as_ptr(), |failure| field(failure).as_ptr())).unwrap_or(c"".as_ptr())
+}
+
+/// The version of the runtime.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}
+
+/// The kind of the thread's last error; empty if there was none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_error_kind() -> *const c_char {
+    read_text(|failure| &failure.kind)
+}
+
+/// What happened.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_error_message() -> *const c_char {
+    read_text(|failure| &failure.message)
+}
+
+/// Kind, message and call stack, for people.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_error_text() -> *const c_char {
+    read_text(|failure| &failure.text)
+}
+
+/// How many functions were on the call stack.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_error_trace_size() -> usize {
+    read(|failure| failure.map_or(0, |failure| failure.trace.len())).unwrap_or(0)
+}
+
+/// One of them, from the innermost; -1, and the error stays as it is, if there is none at `index`.
+///
+/// # Safety
+/// `entry` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_error_trace(index: usize, entry: *mut hammock_trace_entry) -> c_int {
+    let found = read(|failure| {
+        let frame = failure?.trace.get(index)?;
+        let (file, text) = frame
+            .source
+            .as_ref()
+            .map_or((std::ptr::null(), std::ptr::null()), |(file, text)| (file.as_ptr(), text.as_ptr()));
+        let (line, column) = (frame.line, frame.column);
+        Some(hammock_trace_entry { function: frame.function.as_ptr(), file, line, column, text })
+    });
+    match found.flatten() {
+        Some(found) if !entry.is_null() => {
+            // SAFETY: not null, and the caller has room.
+            unsafe { entry.write(found) };
+            0
+        }
+        _ => -1,
+    }
+}
+
+/// Leaves an error with the thread, for a C function to return -1 afterwards.
+///
+/// # Safety
+/// Both are null or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_fail(kind: *const c_char, message: *const c_char) -> c_int {
+    let text = |text: *const c_char, missing: &str| match text.is_null() {
+        true => missing.to_owned(),
+        // SAFETY: the caller passes a C string.
+        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+    };
+    let body = || Err(Error::new(text(kind, kind::RUNTIME), text(message, "no message")));
+    status(body)
+}

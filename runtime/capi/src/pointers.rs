@@ -1,0 +1,92 @@
+//! What C passes, checked: pointers that must not be null, texts, arrays, values.
+use hammock_runtime::{Any, Error};
+use std::ffi::{CStr, c_char};
+
+fn null(name: &str) -> Error {
+    Error::value(format!("`{name}` is null"))
+}
+
+/// What a pointer points to.
+///
+/// # Safety
+/// The pointer is null or leads to a `T` that stays as it is for `'a`.
+pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Error> {
+    // SAFETY: as the caller promises.
+    unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// Writes where a result goes. What was there is not dropped.
+///
+/// # Safety
+/// The pointer is null or there is room for a `T`.
+pub(crate) unsafe fn write<T>(place: *mut T, name: &str, value: T) -> Result<(), Error> {
+    if place.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: as the caller promises.
+    unsafe { place.write(value) };
+    Ok(())
+}
+
+/// A C string.
+///
+/// # Safety
+/// The pointer is null or leads to a C string that stays as it is for `'a`.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Error> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| Error::value(format!("`{name}` is not UTF-8")))
+}
+
+/// An array.
+///
+/// # Safety
+/// The pointer is null or leads to `count` values that stay as they are for `'a`.
+pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T], Error> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    if count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Error::value(format!("`{name}` cannot have {count} members")));
+    }
+    // SAFETY: as the caller promises.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// A value.
+///
+/// # Safety
+/// The pointer is null or leads to a value.
+pub(crate) unsafe fn value<'a>(pointer: *const Any, name: &str) -> Result<&'a Any, Error> {
+    // SAFETY: as the caller promises.
+    let value = unsafe { reference(pointer, name) }?;
+    check(value, name)?;
+    Ok(value)
+}
+
+/// Values.
+///
+/// # Safety
+/// The pointer is null or leads to `count` values.
+pub(crate) unsafe fn values<'a>(pointer: *const Any, count: usize, name: &str) -> Result<&'a [Any], Error> {
+    // SAFETY: as the caller promises.
+    let values = unsafe { array(pointer, count, name) }?;
+    values.iter().try_for_each(|value| check(value, name))?;
+    Ok(values)
+}
+
+/// Objects are never null.
+fn check(value: &Any, name: &str) -> Result<(), Error> {
+    // SAFETY: a value is two words, the second what it refers to.
+    let payload = unsafe { (&raw const *value).cast::<u64>().add(1).read() };
+    match value.is_object() && payload == 0 {
+        true => Err(Error::value(format!("`{name}` has a value that says it is an object but is null"))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,181 @@
+//! Values: making, reading, copying and releasing them.
+use crate::error::{quietly, status};
+use crate::pointers::{array, reference, text, value, values, write};
+use hammock_runtime::{Any, Error, Shape, Str, Tuple, show};
+use std::ffi::{c_char, c_int};
+
+/// A second claim on what a value refers to. Of what another party only lends for a call, a value of one's own.
+///
+/// # Safety
+/// `from` is null or a value; `copy` is null or has room for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_any_copy(from: *const Any, copy: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe { write(copy, "copy", value(from, "from")?.clone()) })
+}
+
+/// Gives up a value, which is none afterwards.
+///
+/// # Safety
+/// `value` is null or a value that is the caller's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_any_free(value: *mut Any) {
+    // SAFETY: as the caller promises.
+    let value = unsafe { value.as_mut() };
+    quietly(|| drop(value.map(std::mem::take)));
+}
+
+/// A value as text for people.
+///
+/// # Safety
+/// `from` is null or a value; `shown` is null or has room for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_any_show(from: *const Any, shown: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe { write(shown, "shown", Str::new(&show::show(value(from, "from")?)).into()) })
+}
+
+/// A string.
+///
+/// # Safety
+/// `bytes` is null or leads to `size` bytes; `string` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_string(bytes: *const c_char, size: usize, string: *mut Any) -> c_int {
+    status(|| {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { array(bytes.cast::<u8>(), size, "bytes") }?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Error::value("`bytes` is not UTF-8"))?;
+        // SAFETY: as the caller promises.
+        unsafe { write(string, "string", text.into()) }
+    })
+}
+
+/// A shape.
+///
+/// # Safety
+/// `sizes` is null or leads to `count` integers; `shape` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_shape(sizes: *const i64, count: usize, shape: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe { write(shape, "shape", Shape::new(array(sizes, count, "sizes")?).into()) })
+}
+
+/// A tuple of copies of values.
+///
+/// # Safety
+/// `fields` is null or leads to `count` values; `tuple` is null or has room for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_tuple(fields: *const Any, count: usize, tuple: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let fields = values(fields, count, "fields")?;
+        write(tuple, "tuple", Tuple::new(fields.iter().cloned()).into())
+    })
+}
+
+fn wrong(value: &Any, expected: &str) -> Error {
+    Error::type_error(format!("the value is {value}, not {expected}"))
+}
+
+/// The number in a value: an integer or boolean.
+///
+/// # Safety
+/// `from` is null or a value; `number` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_int(from: *const Any, number: *mut i64) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        write(number, "number", value.get().ok_or_else(|| wrong(value, "an integer"))?)
+    })
+}
+
+/// The number in a value: a float, integer or boolean.
+///
+/// # Safety
+/// `from` is null or a value; `number` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_float(from: *const Any, number: *mut f64) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        write(number, "number", value.get().ok_or_else(|| wrong(value, "a number"))?)
+    })
+}
+
+/// The bytes of a string, with a NUL behind them. They live in the value and no longer than it, and where it is.
+///
+/// # Safety
+/// `from` is null or a value; `bytes` and `size` are null or have room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_string(from: *const Any, bytes: *mut *const c_char, size: *mut usize) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        let text = value.get::<&str>().ok_or_else(|| wrong(value, "a string"))?;
+        if !size.is_null() {
+            write(size, "size", text.len())?;
+        }
+        write(bytes, "bytes", text.as_ptr().cast())
+    })
+}
+
+/// The sizes of a shape. They live as long as the value.
+///
+/// # Safety
+/// `from` is null or a value; `sizes` and `count` are null or have room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_shape(from: *const Any, sizes: *mut *const i64, count: *mut usize) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        let shape = value.get::<&Shape>().ok_or_else(|| wrong(value, "a shape"))?;
+        write(count, "count", shape.len())?;
+        write(sizes, "sizes", shape.as_slice().as_ptr())
+    })
+}
+
+/// The fields of a tuple, not to be freed. They live as long as the value.
+///
+/// # Safety
+/// `from` is null or a value; `fields` and `count` are null or have room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_tuple(from: *const Any, fields: *mut *const Any, count: *mut usize) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        let tuple = value.get::<&Tuple>().ok_or_else(|| wrong(value, "a tuple"))?;
+        write(count, "count", tuple.as_slice().len())?;
+        write(fields, "fields", tuple.as_slice().as_ptr())
+    })
+}
+
+/// One field of a tuple, not to be freed. It lives as long as the value.
+///
+/// # Safety
+/// `from` is null or a value; `field` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_tuple_field(from: *const Any, index: usize, field: *mut *const Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        let tuple = value.get::<&Tuple>().ok_or_else(|| wrong(value, "a tuple"))?;
+        let count = tuple.as_slice().len();
+        let missing = || Error::new("IndexError", format!("a tuple of {count} has no field {index}"));
+        write(field, "field", reference(tuple.as_slice().get(index).ok_or_else(missing)?, "field")?)
+    })
+}
+
+/// A data type by its name: `float32`, `int64`, `bool`, …
+///
+/// # Safety
+/// `name` is null or a C string; `dtype` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_dtype_parse(name: *const c_char, dtype: *mut hammock_runtime::DType) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let name = text(name, "name")?;
+        let parsed = name.parse().map_err(|_| Error::value(format!("`{name}` is no data type")))?;
+        write(dtype, "dtype", parsed)
+    })
+}

@@ -1,0 +1,217 @@
+//! Virtual machines: a model ready to run.
+use crate::error::{quietly, status};
+use crate::function::give;
+use crate::library::hammock_library;
+use crate::pointers::{array, reference, text, value, values, write};
+use hammock_runtime::memory::AllocatorKind;
+use hammock_runtime::vm::Options;
+use hammock_runtime::{Any, Device, Error, Tuple, Vm, parallel};
+use std::ffi::{c_char, c_int};
+
+/// A model ready to run. Any thread may call it, several at a time.
+pub struct hammock_vm(pub(crate) Vm);
+
+/// How a model runs. Zero means the usual.
+#[repr(C)]
+pub struct hammock_options {
+    size: usize,
+    devices: *const Device,
+    device_count: usize,
+    allocator: i32,
+    unchecked_kernels: i32,
+    memory_limit: u64,
+    max_depth: u64,
+    max_stack: u64,
+}
+
+/// Memory of one device, in bytes.
+#[repr(C)]
+pub struct hammock_memory {
+    used: u64,
+    peak: u64,
+    pooled: u64,
+}
+
+/// `hammock_allocator` in C.
+const NAIVE: i32 = 1;
+
+impl hammock_options {
+    /// The options at an address, those that the caller's header does not know left at zero.
+    ///
+    /// # Safety
+    /// `given` leads to options whose first field is their size.
+    unsafe fn copy(given: *const hammock_options) -> Result<hammock_options, Error> {
+        // SAFETY: as the caller promises.
+        let size = unsafe { (*given).size };
+        if !(size_of::<usize>()..=size_of::<hammock_options>()).contains(&size) {
+            return Err(Error::value(format!("`options.size` is {size}; set options to HAMMOCK_OPTIONS first")));
+        }
+        // SAFETY: all zeros are options; the caller's are `size` bytes, which is no more than ours.
+        unsafe {
+            let mut options: hammock_options = std::mem::zeroed();
+            (&raw mut options).cast::<u8>().copy_from_nonoverlapping(given.cast(), size);
+            Ok(options)
+        }
+    }
+
+    /// # Safety
+    /// `devices` is null or leads to `device_count` devices.
+    unsafe fn read(&self) -> Result<Options, Error> {
+        let usual = Options::default();
+        let or =
+            |given: u64, usual: usize| if given == 0 { usual } else { usize::try_from(given).unwrap_or(usize::MAX) };
+        // SAFETY: as the caller promises.
+        let devices = unsafe { array(self.devices, self.device_count, "devices") }?;
+        Ok(Options {
+            devices: if devices.is_empty() { usual.devices } else { devices.to_vec() },
+            allocator: if self.allocator == NAIVE { AllocatorKind::Naive } else { AllocatorKind::Pooled },
+            memory_limit: or(self.memory_limit, usual.memory_limit),
+            max_depth: or(self.max_depth, usual.max_depth),
+            max_stack: or(self.max_stack, usual.max_stack),
+            check_kernels: self.unchecked_kernels == 0,
+        })
+    }
+}
+
+/// Makes a model ready to run. `options` may be null.
+///
+/// # Safety
+/// `library` is null or open; `options` is null or set; `vm` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_new(
+    library: *const hammock_library,
+    options: *const hammock_options,
+    vm: *mut *mut hammock_vm,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let library = reference(library, "library")?;
+        if vm.is_null() {
+            return Err(Error::value("`vm` is null"));
+        }
+        let options = if options.is_null() { Options::default() } else { hammock_options::copy(options)?.read()? };
+        let made = Vm::from_library(&library.0, options)?;
+        write(vm, "vm", Box::into_raw(Box::new(hammock_vm(made))))
+    })
+}
+
+/// Gives up a machine. Functions taken from it go on.
+///
+/// # Safety
+/// `vm` is null or was made here and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_free(vm: *mut hammock_vm) {
+    if !vm.is_null() {
+        // SAFETY: not null, so it was boxed here and is the caller's to give up.
+        let vm = unsafe { Box::from_raw(vm) };
+        quietly(|| drop(vm));
+    }
+}
+
+/// The names of the functions that may be called: a tuple of strings.
+///
+/// # Safety
+/// `vm` is null or alive; `names` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_functions(vm: *const hammock_vm, names: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let functions: Vec<Any> = reference(vm, "vm")?.0.functions().map(Any::from).collect();
+        write(names, "names", Tuple::new(functions.into_iter()).into())
+    })
+}
+
+/// The names of a function's parameters: a tuple of strings.
+///
+/// # Safety
+/// `vm` is null or alive; `function` is null or a C string; `names` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_parameters(
+    vm: *const hammock_vm,
+    function: *const c_char,
+    names: *mut Any,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let parameters = reference(vm, "vm")?.0.parameters(text(function, "function")?)?;
+        let parameters: Vec<Any> = parameters.iter().map(|name| Any::from(name.as_str())).collect();
+        write(names, "names", Tuple::new(parameters.into_iter()).into())
+    })
+}
+
+/// Calls a function by name. `result` may be null.
+///
+/// # Safety
+/// `vm` is null or alive; `function` is null or a C string; `args` is null or leads to `count` values; `result` is null
+/// or has room for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_call(
+    vm: *const hammock_vm,
+    function: *const c_char,
+    args: *const Any,
+    count: usize,
+    result: *mut Any,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let (vm, function) = (reference(vm, "vm")?, text(function, "function")?);
+        give(result, vm.0.call(function, values(args, count, "args")?)?)
+    })
+}
+
+/// A function of the model as a value, which keeps the model alive.
+///
+/// # Safety
+/// `vm` is null or alive; `name` is null or a C string; `function` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_function(vm: *const hammock_vm, name: *const c_char, function: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let (vm, name) = (reference(vm, "vm")?, text(name, "name")?);
+        let found = vm.0.function(name).ok_or_else(|| Error::value(format!("there is no function `{name}`")))?;
+        write(function, "function", found.into())
+    })
+}
+
+/// Calls a function or closure that the model returned. `result` may be null.
+///
+/// # Safety
+/// `vm` is null or alive; `callee` is null or a value; `args` is null or leads to `count` values; `result` is null or
+/// has room for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_invoke(
+    vm: *const hammock_vm,
+    callee: *const Any,
+    args: *const Any,
+    count: usize,
+    result: *mut Any,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let (vm, callee) = (reference(vm, "vm")?, value(callee, "callee")?);
+        give(result, vm.0.invoke(callee, values(args, count, "args")?)?)
+    })
+}
+
+/// What the model's tensors take on its device number `device`; the host is the last.
+///
+/// # Safety
+/// `vm` is null or alive; `memory` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_memory(vm: *const hammock_vm, device: usize, memory: *mut hammock_memory) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let allocators = reference(vm, "vm")?.0.allocators();
+        let count = allocators.len();
+        let missing = || Error::new("IndexError", format!("the machine has {count} devices, none is number {device}"));
+        let stats = allocators.get(device).ok_or_else(missing)?.stats();
+        let [used, peak, pooled] = [stats.used, stats.peak, stats.pooled].map(|bytes| bytes as u64);
+        write(memory, "memory", hammock_memory { used, peak, pooled })
+    })
+}
+
+/// How many threads kernels may use, in the whole process; 0 for as many as the machine has.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_set_threads(count: usize) {
+    quietly(|| parallel::set_threads(count));
+}

@@ -1,0 +1,91 @@
+//! The header and the functions behind it agree: the same names, the same parameters in the same order, of the same types.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+/// A function: parameters as `type name`, then what it returns, all in C's words.
+type Functions = BTreeMap<String, Vec<String>>;
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Functions that the header declares: everything that ends in `);` outside of comments and bodies.
+fn declared() -> Functions {
+    let header = fs::read_to_string(folder().join("../include/hammock.h")).unwrap();
+    let code: String = header.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code)).collect();
+    let lines: Vec<&str> = code.lines().filter(|line| !line.starts_with('#') && !line.starts_with("typedef")).collect();
+    let statements = lines.join("\n");
+    statements.split([';', '}']).filter_map(|statement| declaration(statement.trim())).collect()
+}
+
+fn declaration(statement: &str) -> Option<(String, Vec<String>)> {
+    if statement.contains(['{', '=']) || statement.starts_with("return") {
+        return None; // Of an inline function's body.
+    }
+    let (head, params) = statement.strip_suffix(')')?.split_once('(')?;
+    let at = head.rfind("hammock_")?;
+    let params = params.split(',').map(spaced).filter(|param| param != "void");
+    Some((head[at..].to_owned(), params.chain([spaced(&head[..at])]).collect()))
+}
+
+/// With one space between words and stars.
+fn spaced(text: &str) -> String {
+    text.replace('*', " * ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Functions that the crate exports.
+fn exported() -> Functions {
+    let mut functions = Functions::new();
+    for file in fs::read_dir(folder().join("src")).unwrap() {
+        let source = fs::read_to_string(file.unwrap().path()).unwrap();
+        for item in source.split("#[unsafe(no_mangle)]").skip(1) {
+            let (_, item) = item.split_once("extern \"C\" fn ").unwrap();
+            let (name, rest) = item.split_once('(').unwrap();
+            let (params, rest) = rest.split_once(')').unwrap();
+            let returned = rest.split_once('{').unwrap().0.trim().strip_prefix("->").map_or("()", str::trim);
+            let params = params.split(',').map(str::trim).filter(|param| !param.is_empty()).map(|param| {
+                let (name, ty) = param.split_once(':').unwrap();
+                spaced(&format!("{} {name}", c_type(ty.trim())))
+            });
+            functions.insert(name.to_owned(), params.chain([c_type(returned)]).collect());
+        }
+    }
+    functions
+}
+
+/// A Rust type in C's words.
+fn c_type(ty: &str) -> String {
+    if let Some(pointee) = ty.strip_prefix("*mut ") {
+        return spaced(&format!("{} *", c_type(pointee)));
+    }
+    if let Some(pointee) = ty.strip_prefix("*const ") {
+        return spaced(&format!("const {} *", c_type(pointee)));
+    }
+    let name = match ty {
+        "()" | "c_void" => "void",
+        "c_char" => "char",
+        "c_int" => "int",
+        "usize" => "size_t",
+        "i64" => "int64_t",
+        "f64" => "double",
+        "Any" => "hammock_any",
+        "DType" | "hammock_runtime::DType" => "hammock_dtype",
+        "DLTensor" => "hammock_tensor",
+        "ManagedTensor" => "struct DLManagedTensor",
+        "ManagedTensorVersioned" => "struct DLManagedTensorVersioned",
+        "Option<SafeCall>" => "hammock_callback",
+        own if own.starts_with("hammock_") => own,
+        other => panic!("the header has no word for `{other}`"),
+    };
+    name.to_owned()
+}
+
+#[test]
+fn the_header_says_what_the_library_has() {
+    let (declared, exported) = (declared(), exported());
+    assert!(declared.len() > 40, "{:?}", declared.keys());
+    assert_eq!(declared.keys().collect::<Vec<_>>(), exported.keys().collect::<Vec<_>>());
+    for (name, signature) in &declared {
+        assert_eq!(signature, &exported[name], "of `{name}`");
+    }
+}

@@ -1,0 +1,56 @@
+//! Programs in C and C++ that load a compiled model: compiled against the headers and linked with both libraries.
+
+// The dependency that builds the libraries.
+use hammock as _;
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What a program that links with the static library needs of the system.
+const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder that cargo put the runtime's libraries into.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.ancestors().skip(1).find(|folder| folder.join("libhammock.so").is_file());
+    folder.expect("cargo built libhammock.so").to_owned()
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compiles a program, links it, runs it with a compiled model.
+fn check(compiler: &str, source: &str, flags: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, program) = (folder.path().join("model.so"), folder.path().join("program"));
+    let hammock = &mut Command::new(env!("CARGO_BIN_EXE_hammock"));
+    succeed(hammock.current_dir(root()).args(["compile", "tests/capi/model.py", "-o"]).arg(&model));
+    let libraries = libraries();
+    let link = [vec![libraries.join("libhammock.a").display().to_string()], SYSTEM.map(String::from).to_vec()].concat();
+    let shared =
+        vec![format!("-L{0}", libraries.display()), "-lhammock".into(), format!("-Wl,-rpath,{}", libraries.display())];
+    for libraries in [link, shared] {
+        let mut command = Command::new(compiler);
+        command.current_dir(root()).args(["-Wall", "-Wextra", "-Werror", "-Iruntime/include"]).args(flags);
+        succeed(command.arg(source).arg("-o").arg(&program).args(libraries));
+        assert_eq!(succeed(Command::new(&program).arg(&model)), "ok\n");
+    }
+}
+
+#[test]
+fn a_c_program_runs_a_model() {
+    check("cc", "tests/capi/program.c", &["-std=c11", "-Wno-missing-field-initializers"]);
+}
+
+#[test]
+fn a_cpp_program_runs_a_model() {
+    check("c++", "tests/capi/program.cpp", &["-std=c++17"]);
+}

@@ -1,0 +1,203 @@
+/* Loads a model and runs it, and makes every mistake it can think of. Prints "ok" at the end. */
+#include "hammock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                                                    \
+    do {                                                                                                    \
+        if (!(condition)) {                                                                                 \
+            fprintf(stderr, "line %d: %s\n  last error: %s\n", __LINE__, #condition, hammock_error_text()); \
+            exit(1);                                                                                        \
+        }                                                                                                   \
+    } while (0)
+
+static int fails(int status, const char *kind, const char *part) {
+    return status == -1 && strcmp(hammock_error_kind(), kind) == 0 && strstr(hammock_error_message(), part) != NULL;
+}
+
+static const int64_t SHAPE[] = {2, 3};
+static float ones[6] = {1, 1, 1, 1, 1, 1};
+static const float counts[6] = {0, 1, 2, 3, 4, 5};
+
+static const float *elements(const hammock_any *value) {
+    hammock_tensor tensor;
+    CHECK(hammock_as_tensor(value, &tensor) == 0);
+    CHECK(tensor.ndim == 2 && tensor.shape[0] == 2 && tensor.shape[1] == 3 && tensor.dtype.bits == 32);
+    return (const float *)((const char *)tensor.data + tensor.byte_offset);
+}
+
+/* A function that the model asks for: its argument, twice. */
+static int32_t twice(void *context, const hammock_any *args, int32_t count, hammock_any *result) {
+    float doubled[6];
+    ++*(int *)context;
+    if (count != 1) return hammock_fail("TypeError", "twice takes one tensor");
+    for (int i = 0; i < 6; i++) doubled[i] = 2 * elements(&args[0])[i];
+    return hammock_tensor_copy(hammock_float32(), SHAPE, 2, doubled, sizeof doubled, result);
+}
+
+static int32_t stubborn(void *context, const hammock_any *args, int32_t count, hammock_any *result) {
+    (void)context, (void)args, (void)count, (void)result;
+    return hammock_fail("ValueError", "not today");
+}
+
+static void count_up(void *context) { ++*(int *)context; }
+
+static void run(const hammock_vm *vm, const hammock_any *args) {
+    hammock_any result, field, names;
+    const hammock_any *inner;
+    const char *name;
+    size_t size;
+    CHECK(hammock_vm_parameters(vm, "main", &names) == 0);
+    CHECK(hammock_tuple_field(&names, 1, &inner) == 0 && hammock_as_string(inner, &name, &size) == 0);
+    CHECK(size == 1 && strcmp(name, "y") == 0);
+    hammock_any_free(&names);
+
+    CHECK(hammock_vm_call(vm, "main", args, 2, &result) == 0);
+    CHECK(hammock_tuple_field(&result, 0, &inner) == 0);
+    for (int i = 0; i < 6; i++) CHECK(elements(inner)[i] == counts[i] + 1);
+    CHECK(fails(hammock_tuple_field(&result, 2, &inner), "IndexError", "no field 2"));
+    CHECK(hammock_any_show(&result, &field) == 0 && hammock_as_string(&field, &name, NULL) == 0);
+    CHECK(strstr(name, "float32[2, 3]") != NULL);
+    hammock_any_free(&field);
+    hammock_any_free(&result);
+    CHECK(result.type_index == HAMMOCK_NONE);
+
+    CHECK(hammock_vm_call(vm, "main", args, 2, NULL) == 0);
+    CHECK(fails(hammock_vm_call(vm, "main", args, 1, &result), "TypeError", "takes 2 arguments (x, y), not 1"));
+    CHECK(fails(hammock_vm_call(vm, "mian", args, 2, &result), "ValueError", "no function `mian`"));
+    CHECK(fails(hammock_vm_call(vm, NULL, args, 2, &result), "ValueError", "`function` is null"));
+    CHECK(fails(hammock_vm_call(NULL, "main", args, 2, &result), "ValueError", "`vm` is null"));
+    CHECK(fails(hammock_vm_call(vm, "main", NULL, 2, &result), "ValueError", "`args` is null"));
+    hammock_any wrong[2] = {hammock_int(1), hammock_float(2)};
+    CHECK(hammock_vm_call(vm, "main", wrong, 2, &result) == -1 && hammock_error_trace_size() > 0);
+    hammock_trace_entry entry;
+    CHECK(hammock_error_trace(0, &entry) == 0 && strcmp(entry.function, "main") == 0 && entry.line > 0);
+    CHECK(strstr(entry.file, "model.py") != NULL && hammock_error_trace(99, &entry) == -1);
+    wrong[0].type_index = HAMMOCK_TENSOR;
+    wrong[0].as.pointer = NULL;
+    CHECK(fails(hammock_vm_call(vm, "main", wrong, 2, &result), "ValueError", "is null"));
+}
+
+static void run_in_steps(const hammock_vm *vm, const hammock_any *args) {
+    size_t path[] = {1, 0};
+    int64_t arity;
+    hammock_any output, given[2];
+    CHECK(hammock_vm_set_inputs(vm, "main", args, 2) == 0);
+    CHECK(hammock_vm_set_input(vm, "main", "x", &args[1]) == 0);
+    CHECK(fails(hammock_vm_set_input(vm, "main", "z", &args[1]), "ValueError", "no parameter `z`"));
+    CHECK(hammock_vm_invoke_stateful(vm, "main") == 0);
+    CHECK(hammock_vm_output_arity(vm, "main", NULL, 0, &arity) == 0 && arity == 2);
+    CHECK(hammock_vm_output_arity(vm, "main", path, 2, &arity) == 0 && arity == -1);
+    CHECK(hammock_vm_output(vm, "main", path, 2, &output) == 0);
+    for (int i = 0; i < 6; i++) CHECK(elements(&output)[i] == 1);
+    hammock_any_free(&output);
+
+    for (int i = 0; i < 2; i++) CHECK(hammock_tensor_new(hammock_float32(), SHAPE, 2, &given[i]) == 0);
+    CHECK(hammock_vm_call_into(vm, "main", args, 2, given, 2) == 0 && elements(&given[1])[5] == 5);
+    CHECK(fails(hammock_vm_call_into(vm, "main", args, 2, given, 1), "TypeError", "more tensors"));
+    for (int i = 0; i < 2; i++) hammock_any_free(&given[i]);
+
+    hammock_evaluation how = {5, 3, 0, 0};
+    hammock_timings timings;
+    double seconds[3] = {0, 0, 0};
+    CHECK(hammock_vm_save_function(vm, "main", "bound", args, 2, 0) == 0);
+    CHECK(hammock_vm_time(vm, "bound", NULL, 0, &how, &timings, seconds) == 0);
+    CHECK(timings.min > 0 && timings.min <= timings.mean && timings.mean <= timings.max && seconds[2] > 0);
+}
+
+static void register_functions(const hammock_library *library, const hammock_any *args) {
+    int calls = 0, ended = 0;
+    hammock_any function, result;
+    hammock_vm *vm;
+    CHECK(hammock_vm_new(library, NULL, &vm) == 0);
+    CHECK(fails(hammock_vm_call(vm, "ask", args, 1, &result), "ValueError", "nobody registered it"));
+    hammock_vm_free(vm);
+
+    CHECK(hammock_function(twice, &calls, NULL, &function) == 0 && hammock_register("capi.twice", &function) == 0);
+    CHECK(fails(hammock_call(&function, args, 2, &result), "TypeError", "takes one tensor") && calls == 1);
+    hammock_any_free(&function);
+    CHECK(hammock_vm_new(library, NULL, &vm) == 0);
+    CHECK(hammock_vm_call(vm, "ask", args, 1, &result) == 0 && calls == 2 && elements(&result)[4] == 12);
+    hammock_any_free(&result);
+    hammock_vm_free(vm);
+
+    CHECK(hammock_function(stubborn, &ended, count_up, &function) == 0);
+    CHECK(hammock_register("capi.twice", &function) == 0);
+    hammock_any_free(&function);
+    CHECK(hammock_vm_new(library, NULL, &vm) == 0);
+    CHECK(fails(hammock_vm_call(vm, "ask", args, 1, &result), "ValueError", "not today"));
+    CHECK(strstr(hammock_error_text(), "in ask") != NULL);
+    hammock_vm_free(vm);
+    CHECK(ended == 0 && hammock_unregister("capi.twice") == 0 && ended == 1);
+    CHECK(hammock_unregister("capi.twice") == -1);
+}
+
+static void load(const char *path, hammock_library **library) {
+    CHECK(fails(hammock_library_open("missing.so", library), "ValueError", "missing.so"));
+    CHECK(fails(hammock_library_open(NULL, library), "ValueError", "`path` is null"));
+    CHECK(hammock_library_load("\177ELF and no more", 16, library) == -1);
+    CHECK(hammock_library_load(NULL, 16, library) == -1 && hammock_library_load(NULL, 0, library) == -1);
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
+    size_t size = (size_t)ftell(file);
+    char *bytes = malloc(size);
+    rewind(file);
+    CHECK(bytes != NULL && fread(bytes, 1, size, file) == size);
+    fclose(file);
+    CHECK(hammock_library_load(bytes, size, library) == 0);
+    hammock_library_free(*library);
+    bytes[size / 2] ^= 1;
+    CHECK(hammock_library_load(bytes, size, library) == -1);
+    free(bytes);
+    CHECK(hammock_library_open(path, library) == 0);
+}
+
+static void limits(const hammock_library *library, const hammock_any *args) {
+    hammock_options options = HAMMOCK_OPTIONS;
+    hammock_memory memory;
+    hammock_vm *vm;
+    options.memory_limit = 16;
+    options.allocator = HAMMOCK_ALLOCATOR_NAIVE;
+    CHECK(hammock_vm_new(library, &options, &vm) == 0);
+    CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "MemoryError", "limit of 16"));
+    CHECK(hammock_vm_memory(vm, 0, &memory) == 0 && memory.used == 0);
+    CHECK(fails(hammock_vm_memory(vm, 9, &memory), "IndexError", "none is number 9"));
+    hammock_vm_free(vm);
+    options.size = 3;
+    CHECK(fails(hammock_vm_new(library, &options, &vm), "ValueError", "options.size"));
+}
+
+int main(int count, char **args) {
+    int freed = 0;
+    hammock_library *library;
+    hammock_vm *vm;
+    hammock_any inputs[2];
+    hammock_dtype dtype;
+    CHECK(count == 2 && hammock_error_kind()[0] == '\0');
+    CHECK(hammock_dtype_parse("float32", &dtype) == 0 && dtype.code == HAMMOCK_CODE_FLOAT && dtype.bits == 32);
+    CHECK(fails(hammock_dtype_parse("float33x", &dtype), "ValueError", "no data type"));
+    load(args[1], &library);
+    CHECK(hammock_vm_new(library, NULL, &vm) == 0);
+
+    CHECK(hammock_tensor_copy(dtype, SHAPE, 2, counts, sizeof counts, &inputs[0]) == 0);
+    CHECK(fails(hammock_tensor_copy(dtype, SHAPE, 2, counts, 4, &inputs[1]), "ValueError", "24"));
+    hammock_tensor memory = {ones, {HAMMOCK_DEVICE_CPU, 0}, 2, dtype, (int64_t *)SHAPE, NULL, 0};
+    CHECK(hammock_tensor_borrow(&memory, count_up, &freed, &inputs[1]) == 0);
+    CHECK(elements(&inputs[1]) == ones);
+
+    run(vm, inputs);
+    run_in_steps(vm, inputs);
+    limits(library, inputs);
+    register_functions(library, inputs);
+
+    hammock_library_free(library);
+    hammock_vm_free(vm);
+    hammock_any_free(&inputs[0]);
+    CHECK(freed == 0);
+    hammock_any_free(&inputs[1]);
+    CHECK(freed == 1);
+    puts("ok");
+    return 0;
+}
