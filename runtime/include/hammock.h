@@ -97,9 +97,10 @@ typedef struct hammock_any {
     } as;
 } hammock_any;
 
-/* A compiled model, and one that is ready to run. */
+/* A compiled model, one that is ready to run, and what stops calls. */
 typedef struct hammock_library hammock_library;
 typedef struct hammock_vm hammock_vm;
+typedef struct hammock_interrupt hammock_interrupt;
 
 /* Gets the context that came with it. */
 typedef void (*hammock_deleter)(void *context);
@@ -270,10 +271,11 @@ typedef struct hammock_options {
     uint64_t memory_limit;     /* the most bytes its tensors may take on each device */
     uint64_t max_depth;        /* the most calls that may be nested */
     uint64_t max_stack;        /* the most bytes the frames of those may take */
+    uint64_t timeout_ms;       /* the longest a call may take */
 } hammock_options;
 
 #ifdef __cplusplus
-#define HAMMOCK_OPTIONS (hammock_options{sizeof(hammock_options), nullptr, 0, 0, 0, 0, 0, 0})
+#define HAMMOCK_OPTIONS (hammock_options{sizeof(hammock_options), nullptr, 0, 0, 0, 0, 0, 0, 0})
 #else
 #define HAMMOCK_OPTIONS ((hammock_options){.size = sizeof(hammock_options)})
 #endif
@@ -290,7 +292,14 @@ int hammock_vm_parameters(const hammock_vm *vm, const char *function, hammock_an
 /* Calls a function. `result` may be null. */
 int hammock_vm_call(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     hammock_any *result);
-/* The same, the tensors of the result copied into given ones, in order. */
+/* The same, but it fails with a CancelledError once `interrupt` (or null) is cancelled, which any thread may do, or with a
+ * TimeoutError after `timeout_ms` (or 0). A kernel under way runs to its end. */
+int hammock_vm_call_with(const hammock_vm *vm, const hammock_interrupt *interrupt, uint64_t timeout_ms,
+                         const char *function, const hammock_any *args, size_t count, hammock_any *result);
+int hammock_interrupt_new(hammock_interrupt **interrupt);
+int hammock_interrupt_cancel(const hammock_interrupt *interrupt);
+void hammock_interrupt_free(hammock_interrupt *interrupt);
+/* A call, the tensors of its result copied into given ones, in order. */
 int hammock_vm_call_into(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                          const hammock_any *outputs, size_t output_count);
 /* A function of the model as a value, and the call of one that the model returned. */
@@ -341,6 +350,8 @@ typedef struct hammock_memory {
 } hammock_memory;
 
 int hammock_vm_memory(const hammock_vm *vm, size_t device, hammock_memory *memory);
+/* Gives memory kept for reuse back to the devices. */
+int hammock_vm_trim(const hammock_vm *vm);
 
 /* How many threads kernels may use, in the whole process; 0 for as many as the machine has. */
 void hammock_set_threads(size_t count);

@@ -164,9 +164,19 @@ static void limits(const hammock_library *library, const hammock_any *args) {
     CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "MemoryError", "limit of 16"));
     CHECK(hammock_vm_memory(vm, 0, &memory) == 0 && memory.used == 0);
     CHECK(fails(hammock_vm_memory(vm, 9, &memory), "IndexError", "none is number 9"));
+    CHECK(hammock_vm_trim(vm) == 0);
     hammock_vm_free(vm);
     options.size = 3;
     CHECK(fails(hammock_vm_new(library, &options, &vm), "ValueError", "options.size"));
+}
+
+static void stop(const hammock_vm *vm, const hammock_any *args) {
+    hammock_interrupt *interrupt;
+    CHECK(hammock_interrupt_new(&interrupt) == 0);
+    CHECK(hammock_vm_call_with(vm, interrupt, 60000, "main", args, 2, NULL) == 0);
+    CHECK(hammock_interrupt_cancel(interrupt) == 0);
+    CHECK(fails(hammock_vm_call_with(vm, interrupt, 0, "main", args, 2, NULL), "CancelledError", "cancelled"));
+    hammock_interrupt_free(interrupt);
 }
 
 int main(int count, char **args) {
@@ -189,6 +199,7 @@ int main(int count, char **args) {
 
     run(vm, inputs);
     run_in_steps(vm, inputs);
+    stop(vm, inputs);
     limits(library, inputs);
     register_functions(library, inputs);
 

@@ -4,9 +4,10 @@ use crate::function::give;
 use crate::library::hammock_library;
 use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::memory::AllocatorKind;
-use hammock_runtime::vm::Options;
+use hammock_runtime::vm::{CallLimits, Interrupt, Options};
 use hammock_runtime::{Any, Device, Error, Tuple, Vm, parallel};
 use std::ffi::{c_char, c_int};
+use std::time::Duration;
 
 /// A model ready to run. Any thread may call it, several at a time.
 pub struct hammock_vm(pub(crate) Vm);
@@ -22,6 +23,7 @@ pub struct hammock_options {
     memory_limit: u64,
     max_depth: u64,
     max_stack: u64,
+    timeout_ms: u64,
 }
 
 /// Memory of one device, in bytes.
@@ -57,20 +59,30 @@ impl hammock_options {
     /// # Safety
     /// `devices` is null or leads to `device_count` devices.
     unsafe fn read(&self) -> Result<Options, Error> {
-        let usual = Options::default();
-        let or =
-            |given: u64, usual: usize| if given == 0 { usual } else { usize::try_from(given).unwrap_or(usize::MAX) };
+        let mut options = Options::default();
+        let set = |option: &mut usize, given: u64| {
+            if given != 0 {
+                *option = usize::try_from(given).unwrap_or(usize::MAX);
+            }
+        };
         // SAFETY: as the caller promises.
         let devices = unsafe { array(self.devices, self.device_count, "devices") }?;
-        Ok(Options {
-            devices: if devices.is_empty() { usual.devices } else { devices.to_vec() },
-            allocator: if self.allocator == NAIVE { AllocatorKind::Naive } else { AllocatorKind::Pooled },
-            memory_limit: or(self.memory_limit, usual.memory_limit),
-            max_depth: or(self.max_depth, usual.max_depth),
-            max_stack: or(self.max_stack, usual.max_stack),
-            check_kernels: self.unchecked_kernels == 0,
-        })
+        if !devices.is_empty() {
+            options.devices = devices.to_vec();
+        }
+        options.allocator = if self.allocator == NAIVE { AllocatorKind::Naive } else { AllocatorKind::Pooled };
+        options.check_kernels = self.unchecked_kernels == 0;
+        options.timeout = timeout(self.timeout_ms);
+        set(&mut options.memory_limit, self.memory_limit);
+        set(&mut options.max_depth, self.max_depth);
+        set(&mut options.max_stack, self.max_stack);
+        Ok(options)
     }
+}
+
+/// A limit on the time of calls; zero is none.
+fn timeout(ms: u64) -> Option<Duration> {
+    (ms != 0).then(|| Duration::from_millis(ms))
 }
 
 /// Makes a model ready to run. `options` may be null.
@@ -201,10 +213,10 @@ pub unsafe extern "C" fn hammock_vm_invoke(
 pub unsafe extern "C" fn hammock_vm_memory(vm: *const hammock_vm, device: usize, memory: *mut hammock_memory) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let allocators = reference(vm, "vm")?.0.allocators();
-        let count = allocators.len();
+        let vm = &reference(vm, "vm")?.0;
+        let count = vm.allocators().len();
         let missing = || Error::new("IndexError", format!("the machine has {count} devices, none is number {device}"));
-        let stats = allocators.get(device).ok_or_else(missing)?.stats();
+        let stats = vm.memory_of(device).ok_or_else(missing)?;
         let [used, peak, pooled] = [stats.used, stats.peak, stats.pooled].map(|bytes| bytes as u64);
         write(memory, "memory", hammock_memory { used, peak, pooled })
     })
@@ -214,4 +226,82 @@ pub unsafe extern "C" fn hammock_vm_memory(vm: *const hammock_vm, device: usize,
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_set_threads(count: usize) {
     quietly(|| parallel::set_threads(count));
+}
+
+/// Gives memory that is kept for reuse back to the devices.
+///
+/// # Safety
+/// `vm` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_trim(vm: *const hammock_vm) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        reference(vm, "vm")?.0.trim();
+        Ok(())
+    })
+}
+
+/// Stops calls from other threads.
+pub struct hammock_interrupt(Interrupt);
+
+/// Makes an interrupt that stops nothing yet.
+///
+/// # Safety
+/// `interrupt` is null or has room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_interrupt_new(interrupt: *mut *mut hammock_interrupt) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        reference(interrupt, "interrupt")?;
+        write(interrupt, "interrupt", Box::into_raw(Box::new(hammock_interrupt(Interrupt::new()))))
+    })
+}
+
+/// Stops the calls it was given to, now and from now on.
+///
+/// # Safety
+/// `interrupt` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_interrupt_cancel(interrupt: *const hammock_interrupt) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        reference(interrupt, "interrupt")?.0.cancel();
+        Ok(())
+    })
+}
+
+/// Gives up an interrupt.
+///
+/// # Safety
+/// `interrupt` is null or was made here and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_interrupt_free(interrupt: *mut hammock_interrupt) {
+    if !interrupt.is_null() {
+        // SAFETY: not null, so it was boxed here and is the caller's to give up.
+        let interrupt = unsafe { Box::from_raw(interrupt) };
+        quietly(|| drop(interrupt));
+    }
+}
+
+/// Calls a function that `interrupt`, if it is not null, may stop, and that may take `timeout_ms`, if that is not zero.
+///
+/// # Safety
+/// As for [`hammock_vm_call`]; `interrupt` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_call_with(
+    vm: *const hammock_vm,
+    interrupt: *const hammock_interrupt,
+    timeout_ms: u64,
+    function: *const c_char,
+    args: *const Any,
+    count: usize,
+    result: *mut Any,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let (vm, function) = (reference(vm, "vm")?, text(function, "function")?);
+        let interrupt = interrupt.as_ref().map(|interrupt| interrupt.0.clone());
+        let limits = CallLimits { interrupt, timeout: timeout(timeout_ms) };
+        give(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)
+    })
 }

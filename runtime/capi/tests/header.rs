@@ -67,6 +67,7 @@ fn c_type(ty: &str) -> String {
         "c_int" => "int",
         "usize" => "size_t",
         "i64" => "int64_t",
+        "u64" => "uint64_t",
         "f64" => "double",
         "Any" => "hammock_any",
         "DType" | "hammock_runtime::DType" => "hammock_dtype",

@@ -168,6 +168,11 @@ impl Vm {
         self.0.memory(0)
     }
 
+    /// Memory in use on device number `device` of the program's, the host being the last.
+    pub fn memory_of(&self, device: usize) -> Option<MemoryStats> {
+        (device < self.allocators().len()).then(|| self.0.memory(device))
+    }
+
     /// Gives memory that is kept for reuse back to the devices.
     pub fn trim(&self) {
         self.0.trim();
