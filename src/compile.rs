@@ -20,6 +20,7 @@ Examples:
   hammock compile model.py -o model.so --params weights.safetensors
   hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM's text
+  hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
 pub struct Compile {
     #[command(flatten)]
@@ -112,6 +113,8 @@ enum Kind {
     Asm,
     /// The executable's section, in TVM's format
     Bytecode,
+    /// A shared library that TVM's runtime loads and its virtual machine runs
+    Tvm,
 }
 
 impl Compile {
@@ -125,6 +128,7 @@ impl Compile {
             Kind::Llvm => Emit::Llvm,
             Kind::Asm => Emit::Asm,
             Kind::Bytecode => Emit::Bytecode,
+            Kind::Tvm => Emit::Tvm,
         };
         let artifact = build(&self.module, &options, emit, &self.watch, None)?;
         write_whole(&self.output, 0o755, |file| {

@@ -317,3 +317,19 @@ fn bytecode_without_its_kernels_is_refused() {
     let compiled = refusal(&["run", OF_TVM, "--bytecode", OF_TVM]);
     snapshot("bytecode", &[missing, of_tvm, compiled].join("\n"));
 }
+
+#[test]
+fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (ours, tvms) = (file("ours.so"), file("tvms.so"));
+    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", &ours]));
+    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "--emit", "tvm", "-o", &tvms]));
+    assert_eq!(stdout(&hammock(&["inspect", &tvms])), stdout(&hammock(&["inspect", &ours])));
+    let bytes = std::fs::read(&tvms).unwrap();
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    assert!(has(b"\0__tvm_ffi_multiply\0") && has(b"\0__TVMFFIErrorSetRaisedFromCStr\0") && !has(b"__hammock_runtime"));
+    let run = refusal(&["run", &tvms]);
+    let tagged = ["compile", "ir-examples/language/17_tagged_data.py", "--emit", "tvm", "-o", "/dev/null"];
+    snapshot("for_tvm", &[run, refusal(&tagged)].join("\n"));
+}

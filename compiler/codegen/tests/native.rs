@@ -3,7 +3,7 @@
 
 mod support;
 
-use hammock_codegen::llvm::{self, Cpu, Emit, OptLevel};
+use hammock_codegen::llvm::{self, Cpu, Emit, Host, OptLevel};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
@@ -293,7 +293,7 @@ fn every_level_and_form_works() {
 }
 
 fn compile(flat: &hammock_kernels::FlatKernel, level: OptLevel, emit: Emit) -> Vec<u8> {
-    llvm::compile(std::slice::from_ref(flat), &llvm::host(), level, emit).unwrap()
+    llvm::compile(std::slice::from_ref(flat), &llvm::host(), Host::Hammock, level, emit).unwrap()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Modules to shared libraries.
 
-use crate::{Dump, Failure, kernels};
+use crate::{Dump, Failure, kernels, tvm};
 use hammock_codegen::vm;
 use hammock_ir::Module;
 use hammock_passes::Pipeline;
@@ -8,6 +8,7 @@ use hammock_runtime::{
     builtins,
     executable::FunctionKind,
     image::{self, Image, SourceMap},
+    library::tvm::modules,
 };
 use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
 use std::{collections::HashSet, sync::Arc};
@@ -45,6 +46,8 @@ pub enum Emit {
     Asm,
     /// The executable's section alone, in TVM's format.
     Bytecode,
+    /// A shared library for TVM's runtime.
+    Tvm,
 }
 
 /// What compiling made.
@@ -83,16 +86,24 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     if emit == Emit::Bytecode {
         return Ok(Artifact { bytes: image.executable.save(), kernels: 0 });
     }
-    let flat = kernels::lower_all(module, options).map_err(|e| at(e.message, e.span))?;
+    if emit == Emit::Tvm {
+        tvm::check_callees(&image, module, source)?;
+    }
+    // Kernels that TVM loads run on one thread.
+    let planned = if emit == Emit::Tvm { 1 } else { options.threads };
+    let flat = kernels::lower_all(module, options, planned).map_err(|e| at(e.message, e.span))?;
     let count = flat.len();
     let outputs = kernels::compile_all(&flat, options, emit).map_err(|e| at(e.message, e.span))?;
-    if emit != Emit::Lib {
-        return Ok(Artifact { bytes: outputs.concat(), kernels: count });
-    }
-    let image = Image { kernels: flat.iter().map(kernels::signature).collect(), ..image }.save();
     let objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
-    let bytes = hammock_link::link(&objects, &image)
-        .map_err(|e| Failure::new(codes::LINK_FAILED, format!("cannot link the kernels: {e}")))?;
+    let linked = match emit {
+        Emit::Lib => {
+            let kernels = flat.iter().map(kernels::signature).collect();
+            hammock_link::link(&objects, &Image { kernels, ..image }.save())
+        }
+        Emit::Tvm => hammock_link::link_for_tvm(&objects, &modules(&image.executable.save())),
+        _ => Ok(outputs.concat()),
+    };
+    let bytes = linked.map_err(|e| Failure::new(codes::LINK_FAILED, format!("cannot link the kernels: {e}")))?;
     Ok(Artifact { bytes, kernels: count })
 }
 

@@ -20,9 +20,9 @@ pub struct KernelFailure {
     pub span: Span,
 }
 
-/// Lowers every TIR function of a module to flat TIR, in the module's order.
-pub fn lower_all(module: &Module, options: &Options) -> Result<Vec<FlatKernel>, KernelFailure> {
-    let target = target(options);
+/// Lowers every TIR function of a module to flat TIR, planned for so many threads, in the module's order.
+pub fn lower_all(module: &Module, options: &Options, threads: usize) -> Result<Vec<FlatKernel>, KernelFailure> {
+    let target = target(options, threads);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         hammock_kernels::lower(func, &target)
@@ -49,6 +49,7 @@ pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Res
         2 => llvm::OptLevel::Unroll,
         _ => llvm::OptLevel::Full,
     };
+    let host = if emit == Emit::Tvm { llvm::Host::Tvm } else { llvm::Host::Hammock };
     let emit = match emit {
         Emit::Llvm => llvm::Emit::Ir,
         Emit::Asm => llvm::Emit::Assembly,
@@ -57,7 +58,8 @@ pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Res
     let share = if emit == llvm::Emit::Object { kernels.len().div_ceil(options.threads.max(1)) } else { kernels.len() };
     let groups: Vec<&[FlatKernel]> = kernels.chunks(share.max(1)).collect();
     in_parallel(&groups, options.threads, |group| {
-        llvm::compile(group, &cpu, level, emit).map_err(|e| KernelFailure { message: e.to_string(), span: Span::NONE })
+        llvm::compile(group, &cpu, host, level, emit)
+            .map_err(|e| KernelFailure { message: e.to_string(), span: Span::NONE })
     })
 }
 
@@ -107,8 +109,8 @@ fn cpu(options: &Options) -> Cpu {
     if options.target == "native" { llvm::host() } else { Cpu::named(options.target.as_str()) }
 }
 
-fn target(options: &Options) -> Target {
-    let threads = options.threads as u32;
+fn target(options: &Options, threads: usize) -> Target {
+    let threads = threads as u32;
     if options.target == "native" {
         return Target { threads, ..Target::host() };
     }

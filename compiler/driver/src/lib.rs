@@ -12,6 +12,7 @@ mod kernels;
 mod observe;
 mod params;
 mod reference;
+mod tvm;
 
 pub use artifact::{Artifact, Emit, Options, compile, lower};
 pub use failure::Failure;

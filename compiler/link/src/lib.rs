@@ -29,7 +29,7 @@ pub use error::LinkError;
 
 use hammock_runtime::{
     image,
-    library::{RUNTIME_SYMBOL, seal},
+    library::{RUNTIME_SYMBOL, seal, tvm},
 };
 use input::{Chunk, Inputs};
 use layout::{PAGE, Place};
@@ -42,10 +42,25 @@ use resolve::{Resolved, Slots};
 /// When an object is damaged or needs what a kernel library has not, and when symbols clash or are missing.
 pub fn link(objects: &[&[u8]], image: &[u8]) -> Result<Vec<u8>, LinkError> {
     let mut inputs = Inputs::read(objects)?;
-    let own = |place, name, align, data, size| Chunk { place, align, size, data, object: objects.len(), name };
-    inputs.add(RUNTIME_SYMBOL, own(Place::Bss, RUNTIME_SYMBOL, 8, &[], 8));
-    if !image.is_empty() {
-        inputs.add(image::SYMBOL, own(Place::Image, image::SYMBOL, PAGE, image, image.len() as u64));
+    let runtime =
+        Chunk { place: Place::Bss, align: 8, size: 8, data: &[], object: objects.len(), name: RUNTIME_SYMBOL };
+    inputs.add(RUNTIME_SYMBOL, runtime);
+    finish(inputs, objects.len(), image::SYMBOL, image)
+}
+
+/// The same for TVM's runtime: kernels made for it ([`tvm`]), and the modules they belong to ([`tvm::modules`]).
+///
+/// # Errors
+/// As [`link`].
+pub fn link_for_tvm(objects: &[&[u8]], modules: &[u8]) -> Result<Vec<u8>, LinkError> {
+    finish(Inputs::read(objects)?, objects.len(), tvm::SYMBOL, modules)
+}
+
+/// Adds the data that goes with the kernels, under a symbol, and writes the library.
+fn finish<'a>(mut inputs: Inputs<'a>, object: usize, name: &'a str, data: &'a [u8]) -> Result<Vec<u8>, LinkError> {
+    if !data.is_empty() {
+        let size = data.len() as u64;
+        inputs.add(name, Chunk { place: Place::Image, align: PAGE, size, data, object, name });
     }
     let resolved = Resolved::new(&inputs.symbols)?;
     let (slots, stored) = Slots::scan(&inputs, &resolved.targets)?;

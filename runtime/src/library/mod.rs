@@ -152,7 +152,11 @@ impl Library {
             seal::check(bytes).map_err(|error| refusal(error, bytes))?;
         }
         let elf = elf::Elf::read(bytes)?;
-        let image_range = elf.find(image::SYMBOL).ok_or(LibraryError::NoImage)?;
+        let image_range = match (elf.find(image::SYMBOL), elf.find(tvm::SYMBOL)) {
+            (Some(range), _) => range,
+            (None, Some(_)) => return Err(LibraryError::OfTvm),
+            (None, None) => return Err(LibraryError::NoImage),
+        };
         let kernels = elf.names().filter_map(|name| name.strip_prefix(KERNEL_PREFIX)).map(str::to_owned).collect();
         let constants = image::constants_range(&bytes[image_range.clone()]).unwrap_or(0..0);
         let data = image_range.start + constants.start..image_range.start + constants.end;

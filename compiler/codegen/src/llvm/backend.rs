@@ -2,7 +2,7 @@
 //!
 //! Pass pipelines are fixed strings, since LLVM stops the whole process over a wrong one.
 
-use super::{Cpu, LlvmError, ir_text};
+use super::{Cpu, Host, LlvmError, ir_text};
 use hammock_kernels::FlatKernel;
 use inkwell::{
     OptimizationLevel,
@@ -71,8 +71,14 @@ pub fn host() -> Cpu {
 ///
 /// # Errors
 /// When a kernel uses what has no native form, or LLVM fails.
-pub fn compile(kernels: &[FlatKernel], cpu: &Cpu, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
-    let text = ir_text(kernels, cpu)?;
+pub fn compile(
+    kernels: &[FlatKernel],
+    cpu: &Cpu,
+    host: Host,
+    level: OptLevel,
+    emit: Emit,
+) -> Result<Vec<u8>, LlvmError> {
+    let text = ir_text(kernels, cpu, host)?;
     let machine = machine(cpu, level)?;
     let context = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernels");

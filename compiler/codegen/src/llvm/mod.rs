@@ -5,9 +5,9 @@
 //! compiled on several threads at once.
 //!
 //! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are those
-//! of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them from arguments it does not check
-//! ([`signature`] is what callers check them against). The only symbols left undefined are the runtime's table, which the linker provides,
-//! and functions of the C library and its mathematics.
+//! of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them from
+//! arguments. Who checks those depends on the [`Host`]. The only symbols left undefined are the runtime's table, which the
+//! linker provides, and functions of the C library and its mathematics.
 
 #[cfg(feature = "native")]
 mod backend;
@@ -25,6 +25,17 @@ pub use signature::signature;
 
 use hammock_kernels::FlatKernel;
 
+/// Whose runtime loads the kernels and serves them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Host {
+    /// Hammock's: it hands the library its table of functions, and checks arguments by a kernel's [`signature`].
+    #[default]
+    Hammock,
+    /// TVM's: it fills exported pointers to functions of its own. Kernels check their arguments themselves, and run on
+    /// one thread.
+    Tvm,
+}
+
 /// The symbol of a kernel's raw entry. It is no name that C has, so that a kernel called `exp` is not the C function.
 pub fn raw_symbol(kernel: &str) -> String {
     format!("{kernel}.raw")
@@ -34,10 +45,10 @@ pub fn raw_symbol(kernel: &str) -> String {
 ///
 /// # Errors
 /// When a kernel uses what has no native form.
-pub fn ir_text(kernels: &[FlatKernel], cpu: &Cpu) -> Result<String, LlvmError> {
+pub fn ir_text(kernels: &[FlatKernel], cpu: &Cpu, host: Host) -> Result<String, LlvmError> {
     let mut module = text::Module::new(cpu.attributes());
     for kernel in kernels {
-        emit::emit_kernel(&mut module, kernel, cpu)
+        emit::emit_kernel(&mut module, kernel, cpu, host)
             .map_err(|what| LlvmError::Kernel { kernel: kernel.name.to_string(), what })?;
     }
     Ok(module.finish())

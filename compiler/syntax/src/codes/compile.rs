@@ -29,5 +29,12 @@ functions of the C library and its mathematics.";
 Bytecode that was given with `--bytecode` calls functions by names that no kernel of the module and no builtin has.
 
 Kernels are found by name. They must be in the text: print the module after the passes that ran before the bytecode was
-generated. In Python, TVM's default ones are `relax.get_default_pipeline(target)(mod).script(show_meta=True)`.";
+generated. In Python, those of `relax.build` are `relax.get_pipeline()(mod).script(show_meta=True)`.";
+
+    NOT_FOR_TVM = "E0306", "not for TVM's runtime", "\
+With `--emit tvm` the result is a library that TVM's runtime loads, but the module uses something that only Hammock's
+runtime has.
+
+The message names the builtin. Most are how Hammock runs an operator whose result has a shape that only the data tells;
+give such a part of the model to Hammock's own runtime.";
 }

@@ -1,11 +1,8 @@
 //! Values of any kind, in tvm-ffi's layout: reading arguments, writing results, calling global functions.
 
-use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
+use super::{Emitter, Result, Ty, Unsupported, Value, check::packed, convert::register_type};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind};
-use hammock_runtime::{
-    ffi::RuntimeTable,
-    value::{DLTensor, index, object::Header},
-};
+use hammock_runtime::value::{DLTensor, index, object::Header};
 use std::mem::offset_of;
 
 /// Bytes of a value: a type index, then the payload.
@@ -13,23 +10,23 @@ const ANY: i64 = 16;
 const PAYLOAD: usize = 8;
 
 impl Emitter<'_, '_> {
-    fn field(&mut self, base: &Value, ty: Ty, offset: usize) -> Value {
+    pub(super) fn field(&mut self, base: &Value, ty: Ty, offset: usize) -> Value {
         let at = self.f.address(base, Ty::I8, &Value::i64(offset as i64));
         self.f.load(ty, &at, ty.lane_bytes())
     }
 
-    fn item(&mut self, values: &Value, number: usize) -> Value {
+    pub(super) fn item(&mut self, values: &Value, number: usize) -> Value {
         self.f.address(values, Ty::I8, &Value::i64(ANY * number as i64))
     }
 
     /// Whether a value is of a kind.
-    fn is_kind(&mut self, any: &Value, kind: i32) -> Value {
+    pub(super) fn is_kind(&mut self, any: &Value, kind: i32) -> Value {
         let found = self.f.load(Ty::I32, any, 8);
         self.f.compare("icmp eq", &found, &Value::int(kind.into(), Ty::I32))
     }
 
     /// The address of an argument's tensor, which it holds as an object or points to.
-    fn tensor(&mut self, args: &Value, arg: usize) -> Value {
+    pub(super) fn tensor(&mut self, args: &Value, arg: usize) -> Value {
         let any = self.item(args, arg);
         let is_object = self.is_kind(&any, index::TENSOR);
         let pointer = self.field(&any, Ty::PTR, PAYLOAD);
@@ -153,7 +150,6 @@ impl Emitter<'_, '_> {
         let sizes = shape.as_intrin("tvm_stack_make_shape");
         let sizes = sizes.ok_or(Unsupported::Form("a tensor whose shape is no `T.tvm_stack_make_shape`"))?;
         let dtype = like.dtype();
-        let packed = i64::from(dtype.code) | i64::from(dtype.bits) << 8 | i64::from(dtype.lanes) << 16;
         let data = self.eval(data)?;
         let shape = self.stack_shape(&sizes.args)?;
         let strides = match strides.as_intrin("tvm_stack_make_shape") {
@@ -168,7 +164,7 @@ impl Emitter<'_, '_> {
             // Device 0 of DLPack's kind 1, the host.
             (offset_of!(DLTensor, device), Value::i64(1)),
             (offset_of!(DLTensor, ndim), Value::int(sizes.args.len() as i64, Ty::I32)),
-            (offset_of!(DLTensor, dtype), Value::int(packed, Ty::I32)),
+            (offset_of!(DLTensor, dtype), Value::int(packed(dtype), Ty::I32)),
             (offset_of!(DLTensor, shape), shape),
             (offset_of!(DLTensor, strides), strides),
             (offset_of!(DLTensor, byte_offset), start),
@@ -214,9 +210,7 @@ impl Emitter<'_, '_> {
         self.write_kind(&result, index::NONE, &Value::i64(0));
         let name = self.kernel.module.string(name);
         let count = Value::int(args.len() as i64, Ty::I32);
-        let status =
-            self.call_runtime(offset_of!(RuntimeTable, call_global), Ty::I32, &[&name, &values, &count, &result]);
-        self.check(&status);
+        self.call_global(&name, &values, &count, &result);
         if to.is_void() {
             return Ok(Value::poison(Ty::VOID));
         }

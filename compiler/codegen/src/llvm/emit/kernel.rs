@@ -1,12 +1,12 @@
 //! A kernel's two entries.
 //!
 //! The raw entry takes each parameter as a machine value (pointers, integers, floats) and returns the status. The packed
-//! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it does not check, and calls the raw
-//! entry.
+//! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only where nobody else
+//! does ([`check`](super::check)), and calls the raw entry.
 
 use super::{Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type};
 use crate::llvm::{
-    Cpu, raw_symbol,
+    Cpu, Host, raw_symbol, signature,
     text::{Function, Module},
 };
 use hammock_ir::{prim::PrimType, tir::PrimFunc};
@@ -14,8 +14,8 @@ use hammock_kernels::{ArgDesc, FlatKernel, RawParam};
 use hammock_runtime::library::KERNEL_PREFIX;
 
 /// Adds a kernel's entries to a module.
-pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, cpu: &Cpu) -> Result<()> {
-    let mut kernel = Kernel { module, cpu, name: &flat.name, parallel_loops: 0 };
+pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, cpu: &Cpu, host: Host) -> Result<()> {
+    let mut kernel = Kernel { module, cpu, host, name: &flat.name, parallel_loops: 0 };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }
@@ -46,10 +46,13 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
 }
 
 fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
-    let signature = [(Ty::PTR, ""), (Ty::PTR, ""), (Ty::I32, ""), (Ty::PTR, "")];
+    let params = [(Ty::PTR, ""), (Ty::PTR, ""), (Ty::I32, ""), (Ty::PTR, "")];
     let name = format!("{KERNEL_PREFIX}{}", flat.name);
-    let (f, values) = Function::new(&name, Linkage::Exported, Ty::I32, &signature);
+    let (f, values) = Function::new(&name, Linkage::Exported, Ty::I32, &params);
     let mut emitter = Emitter::new(kernel, f);
+    if emitter.kernel.host == Host::Tvm {
+        emitter.check_arguments(&signature(flat), &values[1], &values[2]);
+    }
     let mut args = Vec::new();
     let mut result = None;
     for (raw, param) in flat.signature.raw.iter().zip(&flat.func.params) {

@@ -12,6 +12,7 @@
 
 mod any;
 mod arith;
+mod check;
 mod control;
 mod convert;
 mod expr;
@@ -21,11 +22,12 @@ mod memory;
 mod parallel;
 mod runtime;
 mod stmt;
+mod tvm;
 
 pub use kernel::emit_kernel;
 
 use super::{
-    Cpu, Unsupported,
+    Cpu, Host, Unsupported,
     text::{Function, Label, Linkage, Module, Ty, Value},
 };
 use hammock_ir::{PrimExpr, prim::Var};
@@ -37,6 +39,7 @@ type Result<T> = std::result::Result<T, Unsupported>;
 struct Kernel<'k> {
     module: &'k mut Module,
     cpu: &'k Cpu,
+    host: Host,
     name: &'k str,
     /// Parallel loops so far: numbers for their functions' names.
     parallel_loops: usize,
@@ -96,6 +99,16 @@ impl<'e, 'k> Emitter<'e, 'k> {
             self.free_workspace(workspace);
         }
         self.f.ret(&Value::int(-1, Ty::I32));
+    }
+
+    /// Goes on where the condition holds; elsewhere leaves the function with an error.
+    fn require(&mut self, condition: &Value, kind: &str, message: &str) {
+        let (failed, next) = (self.f.label(), self.f.label());
+        self.f.branch(condition, next, failed);
+        self.f.start(failed);
+        self.raise(kind, message);
+        self.fail();
+        self.f.start(next);
     }
 
     /// Leaves the function when a call's status is not 0.

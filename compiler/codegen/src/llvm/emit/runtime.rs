@@ -1,12 +1,13 @@
-//! Calls of the runtime, through the table that the loader hands to the library.
+//! Calls of the runtime: of Hammock's through the table that the loader hands to the library, of TVM's as
+//! [`tvm`](super::tvm) makes them.
 
-use super::{Emitter, Ty, Value};
+use super::{Emitter, Host, Ty, Value};
 use hammock_runtime::{ffi::RuntimeTable, library::RUNTIME_SYMBOL};
 use std::mem::offset_of;
 
 impl Emitter<'_, '_> {
     /// Calls the function that stands `offset` bytes into the table.
-    pub(super) fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
+    fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
         let variable = self.kernel.module.declare_variable(RUNTIME_SYMBOL, Ty::PTR);
         let table = self.f.load(Ty::PTR, &variable, 8);
         let entry = self.f.address(&table, Ty::I8, &Value::i64(offset as i64));
@@ -16,26 +17,30 @@ impl Emitter<'_, '_> {
 
     /// Scratch memory of so many bytes; the function fails when there is none.
     pub(super) fn alloc_workspace(&mut self, bytes: &Value) -> Value {
-        let memory = self.call_runtime(offset_of!(RuntimeTable, workspace_alloc), Ty::PTR, &[bytes]);
-        let (failed, next) = (self.f.label(), self.f.label());
+        let memory = match self.kernel.host {
+            Host::Hammock => self.call_runtime(offset_of!(RuntimeTable, workspace_alloc), Ty::PTR, &[bytes]),
+            Host::Tvm => self.tvm_workspace(bytes),
+        };
         let ok = self.f.compare("icmp ne", &memory, &Value::zero(Ty::PTR));
-        self.f.branch(&ok, next, failed);
-        self.f.start(failed);
-        self.raise("MemoryError", "no memory for a kernel's workspace");
-        self.fail();
-        self.f.start(next);
+        self.require(&ok, "MemoryError", "no memory for a kernel's workspace");
         memory
     }
 
     /// Gives scratch memory back.
     pub(super) fn free_workspace(&mut self, memory: &Value) {
-        self.call_runtime(offset_of!(RuntimeTable, workspace_free), Ty::VOID, &[memory]);
+        match self.kernel.host {
+            Host::Hammock => self.call_runtime(offset_of!(RuntimeTable, workspace_free), Ty::VOID, &[memory]),
+            Host::Tvm => self.tvm_free_workspace(memory),
+        };
     }
 
     /// Leaves an error with the runtime.
     pub(super) fn raise(&mut self, kind: &str, message: &str) {
         let message = format!("{}: {message}", self.kernel.name);
         let (kind, message) = (self.kernel.module.string(kind), self.kernel.module.string(&message));
+        if self.kernel.host == Host::Tvm {
+            return self.tvm_raise(&kind, &message);
+        }
         let parts = self.f.slot(8, 8);
         self.f.store(&message, &parts, 8);
         let count = Value::int(1, Ty::I32);
@@ -44,8 +49,21 @@ impl Emitter<'_, '_> {
 
     /// Runs `body(context, begin, end)` over parts of `0..extent`, on several threads when there is more than `grain`.
     pub(super) fn parallel_for(&mut self, body: &Value, context: &Value, extent: &Value, grain: &Value) {
-        let offset = offset_of!(RuntimeTable, parallel_for);
-        let status = self.call_runtime(offset, Ty::I32, &[body, context, extent, grain]);
+        let parallel_for = offset_of!(RuntimeTable, parallel_for);
+        let status = match self.kernel.host {
+            Host::Hammock => self.call_runtime(parallel_for, Ty::I32, &[body, context, extent, grain]),
+            Host::Tvm => self.f.call(body, Ty::I32, &[context, &Value::i64(0), extent]),
+        };
+        self.check(&status);
+    }
+
+    /// Calls a global function by name (a C string) with so many values.
+    pub(super) fn call_global(&mut self, name: &Value, values: &Value, count: &Value, result: &Value) {
+        let call_global = offset_of!(RuntimeTable, call_global);
+        let status = match self.kernel.host {
+            Host::Hammock => self.call_runtime(call_global, Ty::I32, &[name, values, count, result]),
+            Host::Tvm => self.tvm_call_global(name, values, count, result),
+        };
         self.check(&status);
     }
 }

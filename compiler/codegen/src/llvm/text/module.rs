@@ -43,6 +43,13 @@ impl Module {
         Value::global(name)
     }
 
+    /// Defines a pointer that whoever loads the library fills, once, and gives its address. Objects of one library share it.
+    pub fn define_slot(&mut self, name: &str) -> Value {
+        let text = format!("{} = weak global ptr null, align 8", global_name(name));
+        self.declarations.entry(name.to_owned()).or_insert(text);
+        Value::global(name)
+    }
+
     /// Constant bytes of the module, aligned to 8; the same bytes are kept once.
     pub fn bytes(&mut self, bytes: &[u8]) -> Value {
         let text = format!("private unnamed_addr constant [{} x i8] c\"{}\", align 8", bytes.len(), escaped(bytes));
