@@ -11,12 +11,14 @@
 //! | 4 kernels | what arguments each kernel takes ([`KernelSignature`]) |
 //!
 //! A linked library holds its image as the symbol [`SYMBOL`].
+mod argument_check;
 pub mod container;
 mod kernels;
 mod sources;
 
+pub use argument_check::ArgumentCheck;
 pub use container::{ContainerError, Integrity};
-pub use kernels::{ArgumentCheck, Dim, KernelParam, KernelSignature, ParamKind};
+pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
 pub use sources::{SourceFile, SourceMap, Span};
 
 use crate::executable::{Constants, Executable, ExecutableError, decode, encode, verify};

@@ -22,6 +22,8 @@ pub(super) struct CheckedKernel {
     pub(super) callee: Callee,
     pub(super) check: ArgumentCheck,
     pub(super) signature: u32,
+    /// Does the result replace one of the arguments?
+    pub(super) over: bool,
 }
 
 /// A function of bytecode.
@@ -108,7 +110,8 @@ impl Linker<'_> {
             && !self.surely_fits(at, args, &self.tables.signatures[signature as usize])
         {
             let check = ArgumentCheck::new(&self.tables.signatures[signature as usize]);
-            self.kernels.push(CheckedKernel { callee: native.callee, check, signature });
+            let over = matches!(op, compact::Op::CallOver { .. });
+            self.kernels.push(CheckedKernel { callee: native.callee, check, signature, over });
             return Op::CheckedCall { kernel: self.kernels.len() as u32 - 1, dst, args };
         }
         op.map_callee(|function| match &self.tables.natives[function as usize] {

@@ -168,11 +168,15 @@ impl Program {
     /// Calls a kernel if its arguments are what it takes.
     #[inline]
     pub(super) fn checked_call(&self, kernel: &CheckedKernel, args: &[Any]) -> Result<Any, Error> {
-        if !kernel.check.accepts(args) {
-            self.image.kernels[kernel.signature as usize].check(args)?;
-        }
+        self.check_arguments(kernel, args)?;
         // SAFETY: the program keeps its kernels, which keep to the convention.
         unsafe { ffi::invoke(kernel.callee.call, kernel.callee.handle, args) }
+    }
+
+    /// May a kernel be called with these arguments?
+    #[inline]
+    pub(super) fn check_arguments(&self, kernel: &CheckedKernel, args: &[Any]) -> Result<(), Error> {
+        if kernel.check.accepts(args) { Ok(()) } else { self.image.kernels[kernel.signature as usize].check(args) }
     }
 
     /// The allocator of a device of the program; -1 is the host.

@@ -113,10 +113,16 @@ impl<'p> Registers<'p> {
     /// and is none of the arguments.
     #[inline(always)]
     pub(super) fn call_into(&self, callee: Callee, dst: Slot, args: Slots) -> Result<(), Error> {
-        let args = self.gather(args);
+        self.gather(args);
+        self.call_gathered_into(callee, dst, args.count)
+    }
+
+    /// The same when the arguments are in the scratch space already.
+    #[inline(always)]
+    pub(super) fn call_gathered_into(&self, callee: Callee, dst: Slot, count: u32) -> Result<(), Error> {
         // SAFETY: as this function's users promise; `dst` is a register, and the scratch space is no part of the
         // registers.
-        let status = unsafe { (callee.call)(callee.handle, args.as_ptr(), args.len() as i32, self.at(dst)) };
+        let status = unsafe { (callee.call)(callee.handle, self.scratch, count as i32, self.at(dst)) };
         if status != 0 {
             return Err(ffi::take_raised());
         }

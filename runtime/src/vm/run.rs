@@ -207,8 +207,14 @@ impl Machine {
         args: Slots,
     ) -> Result<(), Error> {
         let kernel = &frame.body.kernels[kernel as usize];
-        let result = program.checked_call(kernel, frame.gather(args))?;
-        self.put(program, frame, dst, result);
+        if kernel.over {
+            let result = program.checked_call(kernel, frame.gather(args))?;
+            self.put(program, frame, dst, result);
+        } else {
+            self.put(program, frame, dst, Any::NONE);
+            program.check_arguments(kernel, frame.gather(args))?;
+            frame.call_gathered_into(kernel.callee, dst, args.count)?;
+        }
         self.kill(program, frame, args);
         Ok(())
     }

@@ -1,0 +1,218 @@
+//! Looking at a kernel's arguments quickly, before every call: this says that they fit, not why they do not.
+use super::{Dim, KernelSignature, ParamKind};
+use crate::value::{Any, DLTensor, DType, Device, Tensor};
+use std::mem::offset_of;
+
+/// A kernel's signature, laid out for comparing.
+pub struct ArgumentCheck {
+    params: Vec<Param>,
+    /// Number of symbols, if that is few.
+    symbols: Option<usize>,
+}
+
+enum Param {
+    /// A tensor all of whose sizes are known: what its description holds, then its sizes, then its strides.
+    Static {
+        head: Head,
+        alignment_mask: usize,
+        sizes: Box<[(i64, i64)]>,
+    },
+    /// A tensor.
+    Symbolic {
+        head: Head,
+        alignment_mask: usize,
+        sizes: Box<[Dim]>,
+    },
+    Int {
+        symbol: Option<u32>,
+    },
+    Float,
+    /// What only the signature itself can check.
+    Other,
+}
+
+/// Device, rank and type of a tensor, as they lie in its description.
+type Head = [u64; 2];
+
+const _: () = assert!(offset_of!(DLTensor, ndim) == offset_of!(DLTensor, device) + 8);
+const _: () = assert!(offset_of!(DLTensor, dtype) == offset_of!(DLTensor, ndim) + 4);
+
+#[inline(always)]
+fn head(tensor: &DLTensor) -> Head {
+    // SAFETY: device, rank and type are 16 bytes of plain numbers that follow each other, as asserted.
+    unsafe { (&raw const *tensor).byte_add(offset_of!(DLTensor, device)).cast::<Head>().read() }
+}
+
+/// The most symbols that are looked at quickly.
+const QUICK_SYMBOLS: usize = 8;
+
+impl ArgumentCheck {
+    /// The quick form of a signature.
+    pub fn new(signature: &KernelSignature) -> ArgumentCheck {
+        let params = signature.params.iter().map(|param| match &param.kind {
+            ParamKind::Tensor { dtype, shape, alignment } if alignment.max(&1).is_power_of_two() => {
+                Param::tensor(signature.device, *dtype, shape, *alignment)
+            }
+            ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => Param::Float,
+            ParamKind::Scalar { dtype, symbol } if !dtype.is_floating() && !dtype.is_handle() => {
+                Param::Int { symbol: *symbol }
+            }
+            _ => Param::Other,
+        });
+        let params = params.collect();
+        let symbols = Some(signature.symbol_count as usize).filter(|count| *count <= QUICK_SYMBOLS);
+        ArgumentCheck { params, symbols }
+    }
+
+    /// Do the arguments surely fit? Tensors with unusual strides or negative sizes, of which some would, are left to
+    /// [`KernelSignature::check`].
+    #[inline]
+    pub fn accepts(&self, args: &[Any]) -> bool {
+        if args.len() != self.params.len() {
+            return false;
+        }
+        match self.symbols {
+            Some(0) => self.accept(args, |_, _| false),
+            Some(_) => {
+                let mut symbols = [-1; QUICK_SYMBOLS];
+                self.accept(args, |symbol, value| {
+                    let known = &mut symbols[symbol as usize % QUICK_SYMBOLS];
+                    if *known == -1 {
+                        *known = value;
+                    }
+                    *known == value && value >= 0
+                })
+            }
+            None => false,
+        }
+    }
+
+    #[inline(always)]
+    fn accept(&self, args: &[Any], mut bind: impl FnMut(u32, i64) -> bool) -> bool {
+        self.params.iter().zip(args).all(|(param, arg)| match param {
+            Param::Static { head, alignment_mask, sizes } => {
+                let dims = arg.get::<&Tensor>().and_then(|tensor| dims(tensor.as_dl(), head, *alignment_mask));
+                dims.is_some_and(|dims| (0..sizes.len()).all(|axis| dims.get(axis) == sizes[axis]))
+            }
+            Param::Symbolic { head, alignment_mask, sizes } => {
+                let dims = arg.get::<&Tensor>().and_then(|tensor| dims(tensor.as_dl(), head, *alignment_mask));
+                dims.is_some_and(|dims| dims.match_symbols(sizes, &mut bind))
+            }
+            Param::Int { symbol } => {
+                arg.get::<i64>().is_some_and(|value| symbol.is_none_or(|symbol| bind(symbol, value)))
+            }
+            Param::Float => arg.get::<f64>().is_some(),
+            Param::Other => false,
+        })
+    }
+}
+
+impl Param {
+    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32) -> Param {
+        let alignment_mask = alignment.max(1) as usize - 1;
+        let known = shape.iter().map(|dim| match dim {
+            Dim::Static(size) => Some(*size),
+            Dim::Symbol(_) => None,
+        });
+        let known: Option<Vec<i64>> = known.collect();
+        let any = vec![1; shape.len()];
+        let model = Tensor::phantom(dtype, known.as_deref().unwrap_or(&any), device);
+        let head = head(model.as_dl());
+        match known {
+            Some(sizes) => {
+                let sizes = sizes.iter().copied().zip(model.strides().iter().copied()).collect();
+                Param::Static { head, alignment_mask, sizes }
+            }
+            None => Param::Symbolic { head, alignment_mask, sizes: shape.into() },
+        }
+    }
+}
+
+/// Sizes and strides of a tensor.
+struct Dims {
+    sizes: *const i64,
+    strides: *const i64,
+}
+
+/// Where a tensor's sizes and strides are, if the rest of it is as expected; as many as expected.
+#[inline(always)]
+fn dims(tensor: &DLTensor, expected: &Head, alignment_mask: usize) -> Option<Dims> {
+    let address = tensor.data.addr().wrapping_add(tensor.byte_offset as usize);
+    let fits = head(tensor) == *expected && address & alignment_mask == 0 && !tensor.strides.is_null();
+    fits.then_some(Dims { sizes: tensor.shape, strides: tensor.strides })
+}
+
+impl Dims {
+    #[inline(always)]
+    fn get(&self, axis: usize) -> (i64, i64) {
+        // SAFETY: `dims` compared the tensor's rank with the parameter's, whose axes are asked for.
+        unsafe { (*self.sizes.add(axis), *self.strides.add(axis)) }
+    }
+
+    #[inline(always)]
+    fn match_symbols(&self, sizes: &[Dim], bind: &mut impl FnMut(u32, i64) -> bool) -> bool {
+        let mut dense = 1i64;
+        (0..sizes.len()).rev().all(|axis| {
+            let (size, stride) = self.get(axis);
+            let fits = match sizes[axis] {
+                Dim::Static(expected) => size == expected,
+                Dim::Symbol(symbol) => bind(symbol, size),
+            };
+            let is_dense = stride == dense;
+            dense = dense.wrapping_mul(size);
+            fits && is_dense
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::KernelParam;
+
+    fn signature() -> KernelSignature {
+        let tensor = |name: &str, shape: &[Dim]| KernelParam {
+            name: name.into(),
+            kind: ParamKind::Tensor { dtype: DType::FLOAT32, shape: shape.to_vec(), alignment: 64 },
+        };
+        let scalar = |dtype, symbol| KernelParam { name: "s".into(), kind: ParamKind::Scalar { dtype, symbol } };
+        let params = vec![
+            tensor("a", &[Dim::Symbol(0), Dim::Static(3)]),
+            tensor("b", &[Dim::Static(3), Dim::Symbol(0)]),
+            scalar(DType::INT64, Some(0)),
+            scalar(DType::FLOAT32, None),
+        ];
+        KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 1, params }
+    }
+
+    /// Whatever is accepted quickly is accepted; the usual is accepted quickly.
+    #[test]
+    fn agrees_with_the_signature() {
+        let (signature, tensor) =
+            (signature(), |shape: &[i64], dtype| Any::from(Tensor::empty(dtype, shape, Device::CPU).unwrap()));
+        let check = ArgumentCheck::new(&signature);
+        let float = |shape: &[i64]| tensor(shape, DType::FLOAT32);
+        let good = [float(&[5, 3]), float(&[3, 5]), Any::from(5i64), Any::from(0.5f64)];
+        assert!(check.accepts(&good) && signature.check(&good).is_ok());
+        assert!(!check.accepts(&good[..3]));
+        let wide = Tensor::empty(DType::FLOAT32, &[5, 64], Device::CPU).unwrap();
+        let strided = Any::from(wide.strided(&[5, 3], &[64, 1], 0).unwrap());
+        let shifted = Any::from(wide.view(DType::FLOAT32, &[5, 3], 4).unwrap());
+        let wrong = [
+            float(&[4, 3]),
+            float(&[5, 4]),
+            float(&[5]),
+            tensor(&[5, 3], DType::INT32),
+            strided,
+            shifted,
+            Any::NONE,
+            Any::from(5i64),
+        ];
+        for (position, value) in wrong.iter().enumerate().flat_map(|(i, value)| [(0, value), (i % 4, value)]) {
+            let mut args = good.clone();
+            args[position] = value.clone();
+            assert!(!check.accepts(&args) || signature.check(&args).is_ok(), "{value} for argument {position}");
+            assert!(position > 0 || !check.accepts(&args), "{value}");
+        }
+    }
+}
