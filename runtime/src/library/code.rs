@@ -1,6 +1,7 @@
 //! A library's kernels, mapped for execution by the system's loader.
 use crate::ffi::{RUNTIME, RuntimeTable, SafeCall};
 use crate::value::Function;
+use crate::vm::native::{self, MachineCode, NativeEntry};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::c_int;
 use std::fs::File;
@@ -46,6 +47,18 @@ impl Code {
             if let Ok(slot) = self.library.get::<*mut *const RuntimeTable>(RUNTIME_SYMBOL) {
                 **slot = &raw const RUNTIME;
             }
+        }
+    }
+
+    /// The machine code of function `name`, and the version of the runtime that it was made for.
+    pub(super) fn machine_code(self: &Arc<Self>, name: &str) -> Option<Result<MachineCode, u64>> {
+        // SAFETY: symbols with this prefix are functions' machine code, and beside them stands their version, as the
+        // linker's contract says.
+        unsafe {
+            let entry = *self.library.get::<NativeEntry>(format!("{}{name}", native::PREFIX)).ok()?;
+            let version = **self.library.get::<*const u64>(native::VERSION_SYMBOL).ok()?;
+            let is_ours = version == native::VERSION;
+            Some(if is_ours { Ok(MachineCode::new(entry, self.clone())) } else { Err(version) })
         }
     }
 

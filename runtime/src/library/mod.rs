@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`image::SYMBOL`] | the image, at a multiple of 64, with its size |
 //! | [`KERNEL_PREFIX`]`name` | a kernel by the packed convention |
+//! | [`native::PREFIX`]`name`, [`native::VERSION_SYMBOL`] | (if functions are compiled) a function's machine code |
 //! | [`RUNTIME_SYMBOL`] | (if kernels need it) a pointer that gets the address of the [`RuntimeTable`] |
 //!
 //! [`RuntimeTable`]: crate::ffi::RuntimeTable
@@ -27,6 +28,7 @@ pub use tvm::TvmError;
 use crate::executable::{Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity};
 use crate::value::{Function, SharedBytes};
+use crate::vm::native::{self, MachineCode};
 use code::Code;
 use memmap2::Mmap;
 use std::fs::File;
@@ -64,6 +66,14 @@ pub enum LibraryError {
     /// The image is damaged or invalid.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// The library's functions were compiled for another version of the runtime.
+    #[error("the functions are compiled for another version of the runtime ({made_for:#x}, not {runtime:#x})")]
+    Version {
+        /// What they were compiled for.
+        made_for: u64,
+        /// What this runtime is.
+        runtime: u64,
+    },
     /// The system's loader refused the library.
     #[error("cannot load the kernels: {0}")]
     Load(String),
@@ -181,12 +191,19 @@ impl Library {
         if !self.kernels.iter().any(|kernel| kernel == name) {
             return Ok(None);
         }
+        Ok(self.code()?.kernel(name))
+    }
+
+    /// The machine code of a function of the image, if the library has it.
+    pub fn machine_code(&self, name: &str) -> Result<Option<MachineCode>, LibraryError> {
+        let found = self.code()?.machine_code(name).transpose();
+        found.map_err(|made_for| LibraryError::Version { made_for, runtime: native::VERSION })
+    }
+
+    fn code(&self) -> Result<&Arc<Code>, LibraryError> {
         let load =
             || Code::load(self.contents.bytes(), &self.contents.data, self.contents.path.as_deref()).map(Arc::new);
-        match self.code.get_or_init(load) {
-            Ok(code) => Ok(code.kernel(name)),
-            Err(reason) => Err(LibraryError::Load(reason.clone())),
-        }
+        self.code.get_or_init(load).as_ref().map_err(|reason| LibraryError::Load(reason.clone()))
     }
 }
 

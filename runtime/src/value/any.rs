@@ -41,6 +41,9 @@ unsafe impl Sync for Any {}
 
 const _: () = assert!(size_of::<Any>() == 16);
 
+/// Where the payload of a value is, in bytes; the tag comes first.
+pub(crate) const PAYLOAD: usize = std::mem::offset_of!(Any, payload);
+
 impl Any {
     /// No value.
     pub const NONE: Any = Any::plain(index::NONE, Payload { int: 0 });

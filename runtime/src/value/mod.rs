@@ -28,6 +28,7 @@ mod tuple;
 
 pub use adt::Adt;
 pub use any::Any;
+pub(crate) use any::PAYLOAD;
 pub use closure::Closure;
 pub use convert::FromAny;
 pub use device::{Device, ParseDeviceError, kind as device_kind};

@@ -152,6 +152,11 @@ struct Block<C, E> {
     extra: E,
 }
 
+/// Where the cell of an object is, in bytes; the counts come first.
+pub(crate) const fn cell_offset<C: Cell>() -> usize {
+    offset_of!(Object<C>, cell)
+}
+
 /// A strong reference to an object with cell `C`.
 #[repr(transparent)]
 pub struct Ref<C: Cell>(NonNull<Object<C>>);

@@ -1,18 +1,12 @@
 //! Functions as the machine runs them: folded ([`crate::executable::compact`]), with addresses in place of callees.
+use super::native::{MachineCode, NativeBody};
 use super::program::{Native, Plans};
 use crate::executable::compact::{self, CheckPlan, Compact, Folding, Slot, Slots};
 use crate::executable::{Arg, Executable, Register};
-use crate::ffi::SafeCall;
 use crate::image::{ArgumentCheck, KernelSignature};
 use crate::value::{Any, Device, Tensor};
-use std::ffi::c_void;
 
-/// What a call needs of a native function.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Callee {
-    pub(super) call: SafeCall,
-    pub(super) handle: *mut c_void,
-}
+pub(super) use super::native::NativeFunction as Callee;
 
 /// A step.
 pub(super) type Op = compact::Op<Callee>;
@@ -45,6 +39,8 @@ pub(super) struct Body {
     pub(super) allocs: Vec<u32>,
     pub(super) checks: Vec<CheckPlan>,
     pub(super) kernels: Vec<CheckedKernel>,
+    /// Its machine code, if it has any and nobody looks on.
+    pub(super) native: Option<NativeBody>,
 }
 
 /// What instructions refer to.
@@ -56,6 +52,8 @@ pub(super) struct Tables<'a> {
     /// Its functions as values.
     pub(super) values: &'a [Any],
     pub(super) constants: &'a [Any],
+    /// By index of the function table.
+    pub(super) machine_code: &'a [Option<MachineCode>],
     /// The program's devices; the last is the host.
     pub(super) devices: &'a [Device],
 }
@@ -65,8 +63,10 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
     let info = &tables.executable.functions[function];
     let compact = compact::compact(tables.executable, info, folding);
     let mut linker = Linker { tables, compact: &compact, kernels: Vec::new() };
-    let ops = (0..compact.ops.len()).map(|at| linker.op(at)).collect();
+    let mut ops: Vec<_> = (0..compact.ops.len()).map(|at| linker.op(at)).collect();
     let kernels = linker.kernels;
+    let machine_code = tables.machine_code[function].clone().filter(|_| folding == Folding::Full);
+    let native = machine_code.map(|code| NativeBody::attach(code, &mut ops, &compact.entries()));
     let pool: Vec<_> = compact.pool.iter().map(|arg| value(tables.values, tables.constants, *arg)).collect();
     Body {
         function: function as u32,
@@ -80,6 +80,7 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
         slots: compact.slots,
         checks: compact.checks,
         kernels,
+        native,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod evaluate;
 pub mod instrument;
 mod interrupt;
 mod machine;
+pub mod native;
 mod program;
 mod registers;
 mod run;
@@ -34,7 +35,7 @@ pub use interrupt::Interrupt;
 use crate::executable::FunctionKind;
 use crate::ffi::Error;
 use crate::image::Image;
-use crate::library::Library;
+use crate::library::{Library, LibraryError};
 use crate::memory::{Allocator, AllocatorKind, MemoryStats};
 use crate::value::{Any, Device, Function};
 use instrument::Instrument;
@@ -93,18 +94,23 @@ pub struct Vm(Arc<Program>, Arc<State>);
 impl Vm {
     /// Prepares a linked model.
     pub fn from_library(library: &Arc<Library>, options: Options) -> Result<Vm, Error> {
-        Vm::new(library.image().clone(), options, |name| {
-            library.kernel(name).map_err(|error| Error::runtime(error.to_string()))
-        })
+        let failed = |error: LibraryError| Error::runtime(error.to_string());
+        let kernel = |name: &str| library.kernel(name).map_err(failed);
+        let machine_code = |name: &str| library.machine_code(name).map_err(failed);
+        Program::load(library.image().clone(), options, kernel, machine_code).map(Vm::from_program)
     }
 
-    /// Prepares an image whose kernels `kernel` finds by name.
+    /// Prepares an image whose kernels `kernel` finds by name; its functions are of bytecode only.
     pub fn new(
         image: Arc<Image>,
         options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
     ) -> Result<Vm, Error> {
-        Program::load(image, options, kernel).map(|program| Vm(Arc::new(program), Arc::default()))
+        Program::load(image, options, kernel, |_| Ok(None)).map(Vm::from_program)
+    }
+
+    fn from_program(program: Program) -> Vm {
+        Vm(Arc::new(program), Arc::default())
     }
 
     /// The image.

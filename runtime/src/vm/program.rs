@@ -5,6 +5,7 @@ use super::current;
 use super::decode::{self, Body, Callee, CheckedKernel, Tables};
 use super::instrument::{CalleeKind, Instrument};
 use super::machine::Machine;
+use super::native::{MachineCode, NOT_NATIVE, NativeFunction};
 use super::run::Run;
 use crate::executable::compact::{AllocPlan, Folding};
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
@@ -58,6 +59,10 @@ pub(super) struct Program {
     pub(super) options: Options,
     /// By index of the function table; none for bytecode.
     pub(super) natives: Vec<Option<Native>>,
+    /// The same as machine code finds them.
+    pub(super) callees: Vec<NativeFunction>,
+    /// By index of the function table; none for functions that are interpreted, and for native ones.
+    machine_code: Vec<Option<MachineCode>>,
     /// By index of the function table; none for native functions.
     bodies: Vec<Option<Body>>,
     /// The same, one step for each instruction: made when an instrument wants to see them.
@@ -87,6 +92,7 @@ impl Program {
         image: Arc<Image>,
         mut options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
+        machine_code: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
     ) -> Result<Program, Error> {
         if options.devices.last().is_none_or(|device| !device.is_host()) {
             options.devices.push(Device::CPU);
@@ -99,6 +105,9 @@ impl Program {
         let natives = natives.collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Any> = natives.iter().enumerate().map(|(i, native)| function_value(id, i, native)).collect();
         let constants = load_constants(&image, options.devices[0])?;
+        let machine_code = load_machine_code(&image, &options, &constants, machine_code)?;
+        let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
+        let callees = natives.iter().map(callee).collect();
         let (plain, machines, instrument, is_watched) = Default::default();
         let (bodies, plans) = (Vec::new(), Vec::new());
         let mut program = Program {
@@ -106,6 +115,8 @@ impl Program {
             image,
             options,
             natives,
+            callees,
+            machine_code,
             bodies,
             plain,
             values,
@@ -129,6 +140,7 @@ impl Program {
             natives: &self.natives,
             values: &self.values,
             constants: &self.constants,
+            machine_code: &self.machine_code,
             devices: &self.options.devices,
         };
         let decode = |i: usize| self.natives[i].is_none().then(|| decode::decode(&tables, i, folding, plans));
@@ -303,6 +315,35 @@ fn function_value(id: u64, index: usize, native: &Option<Native>) -> Any {
     match native {
         Some(native) => native.value.clone().into(),
         None => Closure::new(id, index as u32, Vec::new()).into(),
+    }
+}
+
+/// The machine code of functions that have some, after a look at whether it may rely on what it relies on.
+fn load_machine_code(
+    image: &Image,
+    options: &Options,
+    constants: &[Any],
+    find: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
+) -> Result<Vec<Option<MachineCode>>, Error> {
+    let of = |info: &FunctionInfo| match info.kind {
+        FunctionKind::Compiled => match find(&info.name)? {
+            None => Err(Error::value(format!("function `{}` is compiled, but its machine code is missing", info.name))),
+            found => Ok(found),
+        },
+        _ => Ok(None),
+    };
+    let code = image.executable.functions.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    if code.iter().all(Option::is_none) {
+        return Ok(code);
+    }
+    if options.devices[0] != Device::CPU {
+        let device = options.devices[0];
+        return Err(Error::value(format!("the program's functions are compiled for {}, not {device}", Device::CPU)));
+    }
+    let is_usable = |tensor: &Tensor| tensor.is_contiguous() && tensor.is_aligned();
+    match constants.iter().position(|value| value.get::<&Tensor>().is_some_and(|tensor| !is_usable(tensor))) {
+        None => Ok(code),
+        Some(index) => Err(Error::value(format!("constant {index} is not where compiled functions expect it"))),
     }
 }
 

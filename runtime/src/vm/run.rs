@@ -7,7 +7,7 @@ use super::program::Program;
 use super::registers::Registers;
 use super::{check, test};
 use crate::executable::compact::{Slot, Slots};
-use crate::ffi::Error;
+use crate::ffi::{self, Error};
 use crate::value::{Any, Function};
 use std::sync::atomic::AtomicU8;
 
@@ -113,10 +113,18 @@ impl Machine {
                 Op::If { condition, otherwise } => match frame.get(condition).get::<i64>() {
                     Some(0) => pc = otherwise as usize,
                     Some(_) => pc += 1,
-                    None => break Error::type_error(format!("{} is no condition", frame.get(condition))),
+                    None => break test::no_condition(frame.get(condition)),
                 },
                 Op::Test { condition, otherwise } => {
                     pc = if attempt!(test::holds(frame.get(condition))) { pc + 1 } else { otherwise as usize };
+                }
+                Op::Native { entry } => {
+                    let status = self.native(run, &frame, entry);
+                    if status < 0 {
+                        pc = !status as usize;
+                        break ffi::take_raised();
+                    }
+                    pc = status as usize;
                 }
                 Op::Ret { value } => {
                     let result = frame.take_or_clone(value);
@@ -183,14 +191,14 @@ impl Machine {
 
     /// Writes a value to a register in place of the one it holds.
     #[inline(always)]
-    fn put(&mut self, program: &Program, frame: &Registers<'_>, dst: Slot, value: Any) {
+    pub(super) fn put(&mut self, program: &Program, frame: &Registers<'_>, dst: Slot, value: Any) {
         let old = frame.take(dst);
         frame.fill(dst, value);
         self.discard(program, old);
     }
 
     #[inline(always)]
-    fn kill(&mut self, program: &Program, frame: &Registers<'_>, args: Slots) {
+    pub(super) fn kill(&mut self, program: &Program, frame: &Registers<'_>, args: Slots) {
         for register in frame.kills(args) {
             let value = frame.take(*register);
             self.discard(program, value);
@@ -198,7 +206,7 @@ impl Machine {
     }
 
     #[inline]
-    fn checked_call(
+    pub(super) fn checked_call(
         &mut self,
         program: &Program,
         frame: &Registers<'_>,

@@ -16,3 +16,9 @@ pub(super) fn holds(condition: &Any) -> Result<bool, Error> {
     }
     read_if_cond(condition)
 }
+
+/// What is wrong with a value that is neither zero nor another integer.
+#[cold]
+pub(super) fn no_condition(value: &Any) -> Error {
+    Error::type_error(format!("{value} is no condition"))
+}

@@ -11,6 +11,7 @@
 //! [`VERSION`] tells whether both mean the same.
 mod alloc;
 mod check;
+mod entries;
 mod fold;
 mod registers;
 
@@ -93,6 +94,8 @@ pub enum Op<F> {
     If { condition: Slot, otherwise: u32 },
     /// Goes on if a condition holds, which may be a tensor; else jumps.
     Test { condition: Slot, otherwise: u32 },
+    /// Goes on in machine code, at one of its entries. Made when the function has some.
+    Native { entry: u32 },
 }
 
 impl<F> Op<F> {
@@ -115,6 +118,7 @@ impl<F> Op<F> {
             Op::Loop { target } => Op::Loop { target },
             Op::If { condition, otherwise } => Op::If { condition, otherwise },
             Op::Test { condition, otherwise } => Op::Test { condition, otherwise },
+            Op::Native { entry } => Op::Native { entry },
         }
     }
 

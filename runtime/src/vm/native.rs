@@ -1,0 +1,307 @@
+//! Functions as machine code: what such code is given, what it may ask of the machine, and how the machine runs it.
+//!
+//! A function's code is `__vmtir__name(context, registers, constants, functions) -> status`. It works on the frame that
+//! the machine made for the function, laid out as [`crate::executable::compact`] says, and runs from one of the function's
+//! [entries](crate::executable::compact::Compact::entries) to a step that enters or leaves a frame. That step is the
+//! machine's, which afterwards enters the code of whatever function is innermost then, or interprets it. So both kinds
+//! of functions call each other freely, and neither takes native stack.
+//!
+//! The status is the number of the step at which the machine goes on or, if it is negative, the complement of the step
+//! that failed; the error has been raised then. The code may stop before any step: what it does not do itself, such
+//! as finding words for what is wrong, it leaves to the interpreter.
+//!
+//! What generated code may rely on:
+//! - the register for results that nobody wants holds no object whenever the code runs, and `result` is none;
+//! - device 0 is the CPU, and tensors of the constant pool are dense and aligned: the program is not loaded otherwise.
+use super::decode::{Body, Op};
+use super::machine::Machine;
+use super::registers::Registers;
+use super::run::Run;
+use super::{check, interrupt, test};
+use crate::executable::compact;
+use crate::ffi::{self, Error, SafeCall, kind};
+use crate::value::object::cell_offset;
+use crate::value::{Any, DLTensor};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+
+/// What precedes a function's name in the symbol of its machine code.
+pub const PREFIX: &str = "__vmtir__";
+
+/// The symbol of the word that says which runtime machine code was made for: [`VERSION`].
+pub const VERSION_SYMBOL: &str = "__hammock_vmtir_version";
+
+/// Changes with everything that machine code and runtime must agree about: how bytecode folds, and this file.
+pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 1;
+
+/// Where the parts of values and objects lie, in bytes.
+pub mod layout {
+    use super::*;
+
+    /// The tag of a value.
+    pub const TAG: usize = 0;
+    /// The payload of a value.
+    pub const PAYLOAD: usize = crate::value::PAYLOAD;
+    /// The strong count of an object.
+    pub const COUNT: usize = 0;
+    /// The description in a tensor object.
+    pub const TENSOR: usize = cell_offset::<DLTensor>();
+}
+
+/// A function's machine code.
+pub type NativeEntry = unsafe extern "C" fn(
+    context: *mut NativeContext,
+    registers: *mut Any,
+    constants: *const Any,
+    functions: *const NativeFunction,
+) -> i32;
+
+/// What a call needs of a native function.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct NativeFunction {
+    /// The code.
+    pub call: SafeCall,
+    /// What it is called with.
+    pub handle: *mut c_void,
+}
+
+/// What machine code is given, beside the frame.
+#[repr(C)]
+pub struct NativeContext {
+    /// Which entry to begin at.
+    pub entry: u32,
+    /// What the code may ask of the machine.
+    pub helpers: &'static Helpers,
+    /// Not zero when the call is to stop.
+    pub flag: *const AtomicU8,
+    /// Room for the result of a call that replaces one of its arguments.
+    pub result: Any,
+    machine: *mut Machine,
+    run: *const c_void,
+    body: *const Body,
+    base: *mut Any,
+}
+
+/// What machine code may ask of the machine. Steps, slots and plans are those of the function under way.
+#[repr(C)]
+pub struct Helpers {
+    /// Drops the value of a register, leaving none.
+    pub discard: unsafe extern "C" fn(*mut NativeContext, register: *mut Any),
+    /// Makes a tensor: register, heap, plan. Not zero: it failed.
+    pub allocate: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
+    /// Does a value match: slot, heap, plan? Zero: it may not.
+    pub holds: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
+    /// Does a condition hold? Negative: it is none.
+    pub test: unsafe extern "C" fn(*mut NativeContext, condition: *const Any) -> i32,
+    /// Raises the reason for which the call is to stop.
+    pub stop: unsafe extern "C" fn(*mut NativeContext),
+    /// Runs a call or a check as the interpreter does; returns the code's status.
+    pub step: unsafe extern "C" fn(*mut NativeContext, step: u32) -> i32,
+    /// Takes over after a call that failed or has a result to take care of; returns the code's status.
+    pub after: unsafe extern "C" fn(*mut NativeContext, step: u32, status: i32) -> i32,
+}
+
+static HELPERS: Helpers = Helpers { discard, allocate, holds, test, stop, step, after };
+
+/// Machine code, and what keeps it there.
+#[derive(Clone)]
+pub struct MachineCode {
+    entry: NativeEntry,
+    _owner: Arc<dyn std::any::Any + Send + Sync>,
+}
+
+impl MachineCode {
+    /// Code that stays as long as its owner.
+    ///
+    /// # Safety
+    /// The code was generated for the function it is found for, by this [`VERSION`] of the runtime.
+    pub unsafe fn new(entry: NativeEntry, owner: Arc<dyn std::any::Any + Send + Sync>) -> MachineCode {
+        MachineCode { entry, _owner: owner }
+    }
+}
+
+/// The machine code of a body, and the steps that entering it replaced.
+pub(super) struct NativeBody {
+    code: MachineCode,
+    replaced: Vec<Op>,
+}
+
+impl NativeBody {
+    /// Has steps enter machine code.
+    pub(super) fn attach(code: MachineCode, ops: &mut [Op], entries: &[u32]) -> NativeBody {
+        let enter =
+            |(entry, at): (usize, &u32)| std::mem::replace(&mut ops[*at as usize], Op::Native { entry: entry as u32 });
+        let replaced = entries.iter().enumerate().map(enter).collect();
+        NativeBody { code, replaced }
+    }
+}
+
+/// Stands in the table of native functions for bytecode, which machine code never calls.
+pub(super) const NOT_NATIVE: NativeFunction = NativeFunction { call: not_native, handle: std::ptr::null_mut() };
+
+unsafe extern "C" fn not_native(_: *mut c_void, _: *const Any, _: i32, _: *mut Any) -> i32 {
+    ffi::raise(Error::new(kind::INTERNAL, "machine code calls bytecode as if it were native"))
+}
+
+impl Machine {
+    /// Runs the innermost frame's machine code.
+    pub(super) fn native(&mut self, run: &Run<'_>, frame: &Registers<'_>, entry: u32) -> i32 {
+        let Some(native) = &frame.body.native else {
+            return ffi::raise(Error::new(kind::INTERNAL, "a step enters machine code that is not there"));
+        };
+        let mut context = NativeContext {
+            entry,
+            helpers: &HELPERS,
+            flag: run.flag,
+            result: Any::NONE,
+            machine: self,
+            run: (run as *const Run<'_>).cast(),
+            body: frame.body,
+            base: frame.base,
+        };
+        let constants = frame.base.wrapping_add(frame.body.registers);
+        // SAFETY: the code was made for this body, whose frame this is, and runs against this version of the runtime;
+        // while it does, the machine is used by its helpers alone.
+        unsafe { (native.code.entry)(&mut context, frame.base, constants, run.program.callees.as_ptr()) }
+    }
+
+    /// Runs a call or a check.
+    #[cold]
+    fn step(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32) -> Result<(), Error> {
+        let program = run.program;
+        match *original(frame, at) {
+            Op::Call { callee, dst, args } | Op::CallOver { callee, dst, args } => {
+                let result = frame.call(callee, args)?;
+                self.put(program, frame, dst, result);
+                self.kill(program, frame, args);
+                self.clear_void(run, frame, dst);
+            }
+            Op::CheckedCall { kernel, dst, args } => {
+                self.checked_call(program, frame, kernel, dst, args)?;
+                self.clear_void(run, frame, dst);
+            }
+            Op::Check { value, heap, plan } if check::holds(frame, value, heap, plan) => {}
+            Op::Check { plan, .. } => check::explain(program, frame, plan)?,
+            Op::If { condition, .. } => return Err(test::no_condition(frame.get(condition))),
+            _ => return Err(Error::new(kind::INTERNAL, "machine code leaves a step to the machine that is its own")),
+        }
+        Ok(())
+    }
+
+    /// Takes care of the result of a call.
+    #[cold]
+    fn finish_call(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32, result: Any) {
+        let (Op::Call { dst, args, .. } | Op::CallOver { dst, args, .. } | Op::CheckedCall { dst, args, .. }) =
+            *original(frame, at)
+        else {
+            return;
+        };
+        let result = if result.is_none() { frame.take(dst) } else { result };
+        // What other code left borrowed becomes the register's own.
+        let result = if result.is_borrowed() { result.clone() } else { result };
+        self.put(run.program, frame, dst, result);
+        self.kill(run.program, frame, args);
+        self.clear_void(run, frame, dst);
+    }
+
+    /// Machine code relies on it that the register for results nobody wants holds no object.
+    fn clear_void(&mut self, run: &Run<'_>, frame: &Registers<'_>, dst: u32) {
+        if dst as usize == frame.body.registers - 1 {
+            self.put(run.program, frame, dst, Any::NONE);
+        }
+    }
+}
+
+/// A step as it was before entering machine code replaced it.
+fn original<'p>(frame: &Registers<'p>, at: u32) -> &'p Op {
+    match (frame.op(at as usize), &frame.body.native) {
+        (Op::Native { entry }, Some(native)) => &native.replaced[*entry as usize],
+        (op, _) => op,
+    }
+}
+
+/// Gives `body` what a context stands for.
+///
+/// # Safety
+/// The context is one of [`Machine::native`], whose code is running.
+#[inline(always)]
+unsafe fn with<R>(
+    context: *mut NativeContext,
+    body: impl FnOnce(&mut Machine, &Run<'_>, &Registers<'_>, &mut Any) -> R,
+) -> R {
+    // SAFETY: `Machine::native` made the context out of references that it still holds, and uses none of them before
+    // the code returns.
+    unsafe {
+        let context = &mut *context;
+        let frame = Registers::new(&*context.body, context.base);
+        body(&mut *context.machine, &*context.run.cast::<Run<'_>>(), &frame, &mut context.result)
+    }
+}
+
+unsafe extern "C" fn discard(context: *mut NativeContext, register: *mut Any) {
+    // SAFETY: machine code passes its context and a register of its frame.
+    unsafe {
+        let value = register.replace(Any::NONE);
+        with(context, |machine, run, _, _| machine.discard(run.program, value));
+    }
+}
+
+unsafe extern "C" fn allocate(context: *mut NativeContext, dst: u32, heap: u32, plan: u32) -> i32 {
+    // SAFETY: machine code passes its context, and slots and plans of its function.
+    unsafe {
+        with(context, |machine, run, frame, _| match machine.allocate(run.program, frame, heap, plan) {
+            Ok(tensor) => {
+                machine.put(run.program, frame, dst, tensor.into());
+                0
+            }
+            Err(error) => ffi::raise(error),
+        })
+    }
+}
+
+unsafe extern "C" fn holds(context: *mut NativeContext, value: u32, heap: u32, plan: u32) -> i32 {
+    // SAFETY: as above.
+    unsafe { with(context, |_, _, frame, _| i32::from(check::holds(frame, value, heap, plan))) }
+}
+
+unsafe extern "C" fn test(_: *mut NativeContext, condition: *const Any) -> i32 {
+    // SAFETY: machine code passes the address of a slot.
+    match test::holds(unsafe { &*condition }) {
+        Ok(holds) => i32::from(holds),
+        Err(error) => ffi::raise(error),
+    }
+}
+
+unsafe extern "C" fn stop(context: *mut NativeContext) {
+    // SAFETY: machine code passes its context.
+    unsafe { with(context, |_, run, _, _| ffi::raise(interrupt::reason(run.flag))) };
+}
+
+unsafe extern "C" fn step(context: *mut NativeContext, at: u32) -> i32 {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |machine, run, frame, _| match machine.step(run, frame, at) {
+            Ok(()) => at as i32 + 1,
+            Err(error) => {
+                ffi::raise(error);
+                !(at as i32)
+            }
+        })
+    }
+}
+
+unsafe extern "C" fn after(context: *mut NativeContext, at: u32, status: i32) -> i32 {
+    if status != 0 {
+        return !(at as i32);
+    }
+    // SAFETY: as above.
+    unsafe {
+        with(context, |machine, run, frame, result| {
+            let result = std::mem::take(result);
+            machine.finish_call(run, frame, at, result);
+        });
+    }
+    at as i32 + 1
+}
