@@ -12,7 +12,7 @@
 //!
 //! What generated code may rely on:
 //! - the register for results that nobody wants holds no object whenever the code runs, and `result` is none;
-//! - device 0 is the CPU, and tensors of the constant pool are dense and aligned: the program is not loaded otherwise.
+//! - device 0 is a CPU, and tensors of the constant pool are dense and aligned: the program is not loaded otherwise.
 use super::decode::{Body, Op};
 use super::machine::Machine;
 use super::registers::Registers;
@@ -20,9 +20,10 @@ use super::run::Run;
 use super::{check, interrupt, test};
 use crate::executable::compact;
 use crate::ffi::{self, Error, SafeCall, kind};
-use crate::value::object::cell_offset;
+use crate::value::object::{self, cell_offset};
 use crate::value::{Any, DLTensor};
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
@@ -43,8 +44,6 @@ pub mod layout {
     pub const TAG: usize = 0;
     /// The payload of a value.
     pub const PAYLOAD: usize = crate::value::PAYLOAD;
-    /// The strong count of an object.
-    pub const COUNT: usize = 0;
     /// The description in a tensor object.
     pub const TENSOR: usize = cell_offset::<DLTensor>();
 }
@@ -87,6 +86,8 @@ pub struct NativeContext {
 /// What machine code may ask of the machine. Steps, slots and plans are those of the function under way.
 #[repr(C)]
 pub struct Helpers {
+    /// Adds a claim on an object.
+    pub retain: unsafe extern "C" fn(*mut NativeContext, object: *mut c_void),
     /// Drops the value of a register, leaving none.
     pub discard: unsafe extern "C" fn(*mut NativeContext, register: *mut Any),
     /// Makes a tensor: register, heap, plan. Not zero: it failed.
@@ -103,7 +104,7 @@ pub struct Helpers {
     pub after: unsafe extern "C" fn(*mut NativeContext, step: u32, status: i32) -> i32,
 }
 
-static HELPERS: Helpers = Helpers { discard, allocate, holds, test, stop, step, after };
+static HELPERS: Helpers = Helpers { retain, discard, allocate, holds, test, stop, step, after };
 
 /// Machine code, and what keeps it there.
 #[derive(Clone)]
@@ -237,6 +238,13 @@ unsafe fn with<R>(
         let context = &mut *context;
         let frame = Registers::new(&*context.body, context.base);
         body(&mut *context.machine, &*context.run.cast::<Run<'_>>(), &frame, &mut context.result)
+    }
+}
+
+unsafe extern "C" fn retain(_: *mut NativeContext, object: *mut c_void) {
+    if let Some(object) = NonNull::new(object) {
+        // SAFETY: machine code passes the payload of a slot that holds an object.
+        unsafe { object::retain(object.cast()) };
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ffi::{self, Error, kind};
 use crate::image::Image;
 use crate::memory::{Allocator, MemoryStats};
 use crate::registry;
-use crate::value::{Any, Closure, Device, Function, Tensor};
+use crate::value::{Any, Closure, Device, Function, Tensor, device_kind};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -336,9 +336,9 @@ fn load_machine_code(
     if code.iter().all(Option::is_none) {
         return Ok(code);
     }
-    if options.devices[0] != Device::CPU {
+    if options.devices[0].kind != device_kind::CPU {
         let device = options.devices[0];
-        return Err(Error::value(format!("the program's functions are compiled for {}, not {device}", Device::CPU)));
+        return Err(Error::value(format!("the program's functions are compiled for the CPU, not {device}")));
     }
     let is_usable = |tensor: &Tensor| tensor.is_contiguous() && tensor.is_aligned();
     match constants.iter().position(|value| value.get::<&Tensor>().is_some_and(|tensor| !is_usable(tensor))) {
