@@ -19,6 +19,7 @@ pub mod device;
 pub mod executable;
 pub mod ffi;
 pub mod image;
+mod json;
 pub mod library;
 pub mod memory;
 pub mod parallel;

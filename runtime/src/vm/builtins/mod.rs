@@ -14,6 +14,7 @@ mod set;
 mod shape;
 mod slice;
 mod sort;
+mod tensor_cache;
 
 pub(super) use control::read_if_cond;
 pub(super) use memory::storage_bytes;
@@ -21,7 +22,7 @@ pub(super) use memory::storage_bytes;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 14] = [
+static FAMILIES: [&[Builtin]; 15] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -32,6 +33,7 @@ static FAMILIES: [&[Builtin]; 14] = [
     sort::TABLE,
     kv_cache::TABLE,
     sampling::TABLE,
+    tensor_cache::TABLE,
     detection::TABLE,
     inspect::TABLE,
     collective::TABLE,

@@ -66,7 +66,8 @@ fn nothing_panics() {
         Adt::new(1, [int(1)].into_iter()).into(),
         Function::new(|_| Ok(Any::NONE)).into(),
     ];
-    for builtin in all().filter(|builtin| !builtin.name.ends_with("print")) {
+    // Not those that print, and not the one that takes from other tests what they put into the cache.
+    for builtin in all().filter(|builtin| !builtin.name.ends_with("print") && !builtin.name.ends_with("cache.clear")) {
         for first in &samples {
             let _ = builtin.call(std::slice::from_ref(first));
             for second in &samples {
