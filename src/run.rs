@@ -91,7 +91,7 @@ impl Run {
         let session = self.program.open()?;
         let weights = self.program.weights()?;
         let spec = self.program.call.spec(weights.as_ref());
-        crate::print(&session.run(&spec, self.output.path()).map_err(tool_failure)?);
+        crate::print(&session.run(&spec, &self.output).map_err(tool_failure)?);
         Ok(())
     }
 }

@@ -128,6 +128,17 @@ fn devices_are_given_by_number() {
 }
 
 #[test]
+fn results_are_saved_as_json() {
+    let file = "ir-examples/language/17_tagged_data.py";
+    let args = ["--arg", "1:float32", "--arg", "0:int64", "--arg", "3:int64", "--json"];
+    let graph: serde_json::Value =
+        serde_json::from_str(&stdout(&hammock(&[&["run", file, "--func", "grow"], &args[..]].concat()))).unwrap();
+    let root = &graph["nodes"][graph["root_index"].as_u64().unwrap() as usize];
+    assert_eq!((&root["type"], graph["nodes"].as_array().unwrap().len()), (&"hammock.Adt".into(), 4));
+    assert_eq!(graph["nodes"][1]["type"], "ffi.Tensor");
+}
+
+#[test]
 fn custom_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let x = npy(folder.path(), "(7,)", &[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0]);

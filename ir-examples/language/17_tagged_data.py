@@ -5,6 +5,8 @@
 #
 # $ hammock run 17_tagged_data.py --arg '1:float32' --arg '4:int64'
 # 120.0 (float32)
+# $ hammock run 17_tagged_data.py --func grow --arg '1:float32' --arg '1:int64' --arg '1:int64'
+# Adt(tag=1, fields=(Adt(tag=0, fields=(2.0)), Adt(tag=0, fields=(3.0))))
 #
 # Values whose form the graph need not know have the type `R.Any`; `match_cast` says what one is. Data without an end to
 # its depth is no problem: calls take no native stack, and neither does letting go of a long list.

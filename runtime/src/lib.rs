@@ -12,8 +12,10 @@
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`show`]: values as text.
+//! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
+mod base64;
 mod bytes;
 pub mod device;
 pub mod executable;
@@ -23,6 +25,7 @@ mod json;
 pub mod library;
 pub mod memory;
 pub mod parallel;
+pub mod reflect;
 pub mod registry;
 pub mod show;
 #[cfg(feature = "tools")]

@@ -1,6 +1,6 @@
 //! Values as text, and their tensors.
 
-use crate::{Any, DType, Shape, Tensor, Tuple};
+use crate::{Any, DType, Shape, Tensor, Tuple, reflect};
 use std::fmt::Write;
 
 /// The numbers in a value with their paths: `0` for a lone one; `0`, `1`, `1.0` for members of tuples. A shape is an
@@ -78,7 +78,8 @@ fn write_value(out: &mut String, value: &Any, path: &str) {
         let _ = writeln!(out, "{label}null");
     } else {
         let number = as_tensor(value).map(|t| elements(&t).concat());
-        let _ = writeln!(out, "{label}{}", number.unwrap_or_else(|| format!("<{}>", value.type_name())));
+        let object = || reflect::described(value).unwrap_or_else(|| format!("<{}>", value.type_name()));
+        let _ = writeln!(out, "{label}{}", number.unwrap_or_else(object));
     }
 }
 

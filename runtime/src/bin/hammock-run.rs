@@ -81,7 +81,7 @@ fn main() -> ExitCode {
 fn run_own(library: Library, OwnModel { call, output }: OwnModel) -> Result<String, ToolError> {
     let weights = call.weights()?;
     let session = Session::from_library(library, &call.how())?;
-    session.run(&call.spec(weights.as_ref()), output.path())
+    session.run(&call.spec(weights.as_ref()), &output)
 }
 
 fn run(command: Command) -> Result<String, ToolError> {
@@ -89,7 +89,7 @@ fn run(command: Command) -> Result<String, ToolError> {
         Command::Run { file, call, output } => {
             let weights = call.weights()?;
             let session = Session::open(&file, &call.how())?;
-            session.run(&call.spec(weights.as_ref()), output.path())
+            session.run(&call.spec(weights.as_ref()), &output)
         }
         Command::Bench { file, call, bench } => {
             let weights = call.weights()?;

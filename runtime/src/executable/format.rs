@@ -114,6 +114,20 @@ fn put_tensor(out: &mut Vec<u8>, tensor: &Tensor, constants: &mut Constants<'_>)
     }
 }
 
+/// A tensor as the constant pool holds it, without the tag.
+pub(crate) fn tensor_to_bytes(tensor: &Tensor) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_tensor(&mut out, tensor, &mut Constants::Inline);
+    out.split_off(size_of::<i32>())
+}
+
+/// The tensor that [`tensor_to_bytes`] wrote.
+pub(crate) fn tensor_from_bytes(bytes: &[u8]) -> Option<Tensor> {
+    let mut reader = Reader::new(bytes);
+    let tensor = read_tensor(&mut reader, None).ok()?;
+    (reader.remaining() == 0).then_some(tensor)
+}
+
 /// Reads an executable; what it says is not verified yet.
 pub(crate) fn decode(bytes: &[u8], constants: &Constants<'_>) -> Result<Executable> {
     let mut reader = Reader::new(bytes);

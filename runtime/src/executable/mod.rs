@@ -14,7 +14,7 @@ pub mod verify;
 pub use error::ExecutableError;
 pub use instruction::{Arg, Code, Instruction, Register};
 
-pub(crate) use format::{Constants, decode, encode, is_executable};
+pub(crate) use format::{Constants, decode, encode, is_executable, tensor_from_bytes, tensor_to_bytes};
 
 use crate::value::{Any, DType, Shape, Str, Tensor};
 

@@ -73,6 +73,9 @@ pub struct OutputFlags {
     /// Write the numbers of the result to this .npz file: `0` for a lone one, `0`, `1`, `1.0`, … for members of tuples
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Print the result as a JSON graph, as tvm-ffi saves values: {"root_index", "nodes", "metadata"}
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl OutputFlags {

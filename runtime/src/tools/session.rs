@@ -1,11 +1,11 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
-use super::{How, InputError, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
+use super::{How, InputError, OutputFlags, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
 use crate::{
     Any, Error, Library, Vm,
     image::Integrity,
     library::{LibraryError, image_of},
-    parallel,
+    parallel, reflect,
     value::SharedBytes,
 };
 use std::{path::Path, sync::Arc, time::Duration};
@@ -121,14 +121,15 @@ impl Session {
     ///
     /// # Errors
     /// When the arguments do not fit, the model fails, or the file cannot be written.
-    pub fn run(&self, spec: &CallSpec, output: Option<&Path>) -> Result<String, ToolError> {
+    pub fn run(&self, spec: &CallSpec, output: &OutputFlags) -> Result<String, ToolError> {
         let args = self.arguments(spec)?;
         let result = self.vm.call(spec.func, &args)?;
-        match output {
+        match output.path() {
             Some(path) => {
                 save_npz(path, &leaves(&result))?;
                 Ok(String::new())
             }
+            None if output.json => Ok(reflect::save(&result)? + "\n"),
             None => Ok(show(&result)),
         }
     }

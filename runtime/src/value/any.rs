@@ -141,6 +141,28 @@ impl Any {
         }
     }
 
+    /// The bytes of a byte string of any of the three kinds.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        // SAFETY: the tag says which field of the payload is set, and whoever made the value keeps its bytes alive.
+        unsafe {
+            match self.type_index {
+                index::SMALL_BYTES => Some(&self.payload.bytes[..(self.small_len as usize).min(7)]),
+                index::BYTES => {
+                    let bytes: &Bytes = &*(&raw const self.payload).cast();
+                    Some(bytes.as_slice())
+                }
+                index::BYTE_ARRAY_PTR => self.payload.ptr.cast::<ByteArray>().as_ref().map(|bytes| bytes.as_slice()),
+                _ => None,
+            }
+        }
+    }
+
+    /// The address of the object, if it is one: the same for values that share it.
+    pub fn address(&self) -> Option<usize> {
+        // SAFETY: the tag says that the payload is an address.
+        self.is_object().then(|| unsafe { self.payload.ptr }.addr())
+    }
+
     /// A value without its own claim on the object it refers to: for argument lists built bit by bit.
     ///
     /// # Safety

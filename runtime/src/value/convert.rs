@@ -1,7 +1,9 @@
 //! Between `Any` and Rust types.
 use super::any::{Any, Payload};
 use super::object::Ref;
-use super::{Adt, Closure, DType, Device, ErrorObject, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index};
+use super::{
+    Adt, Bytes, Closure, DType, Device, ErrorObject, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index,
+};
 use std::fmt;
 
 /// A type that an `Any` may hold or lend.
@@ -145,6 +147,7 @@ handles! {
     Storage = STORAGE, "Storage";
     Opaque = OPAQUE, "Object";
     Adt = ADT, "Adt";
+    Bytes = BYTES, "bytes";
     ErrorObject = ERROR, "Error";
 }
 

@@ -1,7 +1,7 @@
 //! Objects that only the code that made them understands, such as a builtin's state kept between calls.
 use super::index;
 use super::object::{Cell, Ref};
-use std::any::Any as RustAny;
+use std::any::{Any as RustAny, TypeId};
 use std::fmt;
 
 /// The cell of an opaque object.
@@ -21,6 +21,11 @@ impl Opaque {
     /// Wraps a value.
     pub fn new<T: RustAny + Send + Sync>(value: T) -> Opaque {
         Opaque(Ref::allocate::<(), u8>(0, |_| (OpaqueCell(Box::new(value)), ())))
+    }
+
+    /// What type the value is of.
+    pub fn type_id(&self) -> TypeId {
+        (*self.0.0).type_id()
     }
 
     /// The value, if it is a `T`.

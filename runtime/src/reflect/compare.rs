@@ -1,0 +1,134 @@
+//! Equality and hashes by contents.
+//!
+//! Floats compare by their bits, so that NaN equals itself and the two zeros differ; tensors by dtype, shape and
+//! elements, wherever they are.
+use super::graph::{Node, nodes};
+use crate::value::{Any, DType, Device, Shape, Tensor};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
+
+/// What a node says, its parts being known by number. Equal contents are equal parts.
+#[derive(PartialEq, Eq, Hash)]
+enum Contents {
+    Leaf(Leaf),
+    Tuple(Vec<usize>),
+    Object(&'static str, Vec<usize>),
+}
+
+/// A value that holds no others.
+#[derive(PartialEq, Eq, Hash)]
+enum Leaf {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(u64),
+    Str(String),
+    Bytes(Vec<u8>),
+    DType(DType),
+    Device(Device),
+    Shape(Vec<i64>),
+    Tensor(DType, Vec<i64>, Elements),
+    /// Known by its address alone.
+    Address(usize),
+}
+
+/// The elements of a dense tensor on the host.
+struct Elements(Tensor);
+
+impl Elements {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_bytes().unwrap_or_default()
+    }
+}
+
+impl PartialEq for Elements {
+    fn eq(&self, other: &Elements) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Elements {}
+
+impl Hash for Elements {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write(self.bytes());
+    }
+}
+
+impl Leaf {
+    fn of(value: &Any) -> Leaf {
+        if let Some(text) = value.as_str() {
+            return Leaf::Str(text.to_owned());
+        }
+        match value.type_name() {
+            "None" => Leaf::None,
+            "bool" => Leaf::Bool(value.get() == Some(true)),
+            "int" => Leaf::Int(value.get().unwrap_or_default()),
+            "float" => Leaf::Float(value.get::<f64>().unwrap_or_default().to_bits()),
+            "dtype" => Leaf::DType(value.get().unwrap_or(DType::VOID)),
+            "Device" => Leaf::Device(value.get().unwrap_or(Device::CPU)),
+            _ => Leaf::of_object(value),
+        }
+    }
+
+    fn of_object(value: &Any) -> Leaf {
+        if let Some(shape) = value.get::<&Shape>() {
+            return Leaf::Shape(shape.to_vec());
+        }
+        if let Some(bytes) = value.as_bytes() {
+            return Leaf::Bytes(bytes.to_vec());
+        }
+        let host = value.get::<&Tensor>().and_then(|tensor| tensor.to_device(Device::CPU).ok()?.to_contiguous().ok());
+        match host {
+            Some(tensor) => Leaf::Tensor(tensor.dtype(), tensor.shape().to_vec(), Elements(tensor)),
+            None => Leaf::Address(value.address().unwrap_or_default()),
+        }
+    }
+}
+
+/// Numbers for contents, equal ones for equal contents.
+#[derive(Default)]
+struct Numbers(HashMap<Contents, usize>);
+
+impl Numbers {
+    /// The number of a value; `None` if an object in it holds itself.
+    fn of(&mut self, value: &Any) -> Option<usize> {
+        let mut numbers: Vec<usize> = Vec::new();
+        for node in nodes(value).ok()? {
+            let contents = match node {
+                Node::Leaf(value) => Contents::Leaf(Leaf::of(&value)),
+                Node::Tuple(parts) => Contents::Tuple(parts.into_iter().map(|part| numbers[part]).collect()),
+                Node::Object(ty, fields) => {
+                    Contents::Object(ty.key, fields.into_iter().map(|(_, part)| numbers[part]).collect())
+                }
+            };
+            let next = self.0.len();
+            numbers.push(*self.0.entry(contents).or_insert(next));
+        }
+        numbers.last().copied()
+    }
+}
+
+/// Have the two values the same contents?
+pub fn equal(a: &Any, b: &Any) -> bool {
+    let mut numbers = Numbers::default();
+    let (a, b) = (numbers.of(a), numbers.of(b));
+    a.is_some() && a == b
+}
+
+/// A number that values of the same contents have in common, in this and every other process that runs the same
+/// build, unless functions or objects without declared fields are among them.
+pub fn hash(value: &Any) -> u64 {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let mut hashes: Vec<u64> = Vec::new();
+    for node in nodes(value).unwrap_or_default() {
+        hashes.push(match node {
+            Node::Leaf(value) => hasher.hash_one(Leaf::of(&value)),
+            Node::Tuple(parts) => hasher.hash_one(("", parts.iter().map(|part| hashes[*part]).collect::<Vec<_>>())),
+            Node::Object(ty, fields) => {
+                hasher.hash_one((ty.key, fields.iter().map(|(_, part)| hashes[*part]).collect::<Vec<_>>()))
+            }
+        });
+    }
+    hashes.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,23 @@
+//! What values consist of, so that any of them can be printed, compared, hashed, saved and read back.
+//!
+//! Each type of objects declares its fields once ([`types`]); programs that link the runtime declare theirs with
+//! [`Reflect`] and [`register`]. Everything here works on those declarations, through the flat [`graph`] of a value:
+//! no depth of nesting is too much, and what is shared is looked at once.
+//!
+//! - [`text`]: a value for people.
+//! - [`equal`] and [`hash`]: by contents. Functions, and objects that declare nothing, are equal only to themselves.
+//! - [`save`] and [`load`]: as a JSON graph in tvm-ffi's form.
+mod compare;
+mod graph;
+mod json;
+mod text;
+mod types;
+
+pub use compare::{equal, hash};
+pub use json::{load, save};
+pub(crate) use text::described;
+pub use text::text;
+pub use types::{Fields, Reflect, register};
+
+#[cfg(test)]
+mod tests;
