@@ -9,6 +9,7 @@
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
+//! - [`module`]: one interface to whatever holds functions: libraries, executables, machines, the host's own.
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`show`]: values as text.
@@ -24,6 +25,7 @@ pub mod image;
 mod json;
 pub mod library;
 pub mod memory;
+pub mod module;
 pub mod parallel;
 pub mod reflect;
 pub mod registry;

@@ -186,6 +186,11 @@ impl Library {
         &self.kernels
     }
 
+    /// The bytes of the shared library.
+    pub fn bytes(&self) -> &[u8] {
+        self.contents.bytes()
+    }
+
     /// The kernel called `name`. The first call maps the code.
     pub fn kernel(&self, name: &str) -> Result<Option<Function>, LibraryError> {
         if !self.kernels.iter().any(|kernel| kernel == name) {

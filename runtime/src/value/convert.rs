@@ -4,6 +4,7 @@ use super::object::Ref;
 use super::{
     Adt, Bytes, Closure, DType, Device, ErrorObject, Function, Opaque, Shape, Storage, Str, Tensor, Tuple, index,
 };
+use crate::module::Module;
 use std::fmt;
 
 /// A type that an `Any` may hold or lend.
@@ -147,6 +148,7 @@ handles! {
     Storage = STORAGE, "Storage";
     Opaque = OPAQUE, "Object";
     Adt = ADT, "Adt";
+    Module = OWN_MODULE, "Module";
     Bytes = BYTES, "bytes";
     ErrorObject = ERROR, "Error";
 }

@@ -36,6 +36,8 @@ pub const STORAGE: i32 = OURS_BEGIN;
 pub const CLOSURE: i32 = OURS_BEGIN + 1;
 pub const OPAQUE: i32 = OURS_BEGIN + 2;
 pub const ADT: i32 = OURS_BEGIN + 3;
+/// Modules of ours; those of tvm-ffi have C++ behind them.
+pub const OWN_MODULE: i32 = OURS_BEGIN + 4;
 
 /// What messages call a value of this kind.
 pub fn name(index: i32) -> &'static str {
@@ -55,7 +57,7 @@ pub fn name(index: i32) -> &'static str {
         SHAPE => "Shape",
         ARRAY => "Tuple",
         MAP => "Map",
-        MODULE => "Module",
+        MODULE | OWN_MODULE => "Module",
         STORAGE => "Storage",
         CLOSURE => "Closure",
         ADT => "Adt",

@@ -45,3 +45,4 @@ pub use tensor::{DLTensor, SharedBytes, Tensor};
 pub use tensor_error::TensorError;
 pub(crate) use tensor_lent::Lender;
 pub use tuple::Tuple;
+pub(crate) use tuple::drop_nested;

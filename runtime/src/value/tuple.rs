@@ -62,7 +62,7 @@ thread_local! {
 /// Drops the contents of a value, or, when that is itself part of a deep chain of drops, sets them aside for later.
 ///
 /// Chains of values (a closure that holds a closure, …) can be as long as memory is big; the native stack is not.
-pub(super) fn drop_nested(values: impl Iterator<Item = Any>) {
+pub(crate) fn drop_nested(values: impl Iterator<Item = Any>) {
     let depth = DEPTH.get();
     if depth >= MAX_DROP_DEPTH {
         // Without the list, at a thread's end, leaking the rest of a deep chain is the safe choice.

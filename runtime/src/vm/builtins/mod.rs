@@ -8,6 +8,7 @@ mod detection;
 mod inspect;
 mod kv_cache;
 mod memory;
+mod module;
 mod order;
 mod sampling;
 mod set;
@@ -22,7 +23,7 @@ pub(super) use memory::storage_bytes;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 15] = [
+static FAMILIES: [&[Builtin]; 16] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -34,6 +35,7 @@ static FAMILIES: [&[Builtin]; 15] = [
     kv_cache::TABLE,
     sampling::TABLE,
     tensor_cache::TABLE,
+    module::TABLE,
     detection::TABLE,
     inspect::TABLE,
     collective::TABLE,

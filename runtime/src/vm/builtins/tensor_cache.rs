@@ -5,7 +5,8 @@
 //! "byteOffset"}]}]}`. Tensors of float32 may be stored as bfloat16 (format `f32-to-bf16`).
 use crate::ffi::{Args, Error, kind};
 use crate::json::Json;
-use crate::value::{Any, DType, Device, FromAny, Tensor, Tuple};
+use crate::module::Module;
+use crate::value::{Any, DType, Device, FromAny, Function, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -25,6 +26,10 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the tensors of these names."),
     builtin!("vm.builtin.param_array_from_cache_by_name_unpacked", params_of_names(; "names…: str") -> "Tuple",
         "Returns the tensors of these names."),
+    builtin!("vm.builtin.param_module_from_cache", param_module(prefix: &str, count: i64) -> "Module",
+        "Returns a module whose function `get_params` returns what param_array_from_cache does."),
+    builtin!("vm.builtin.param_module_from_cache_by_name", param_module_by_name(names: &Tuple) -> "Module",
+        "Returns a module whose function `get_params` returns the tensors of these names."),
 ];
 
 static CACHE: Mutex<BTreeMap<String, Tensor>> = Mutex::new(BTreeMap::new());
@@ -63,7 +68,7 @@ fn missing(name: &str) -> Error {
     Error::new(kind::VALUE, format!("there is no tensor `{name}` in the cache"))
 }
 
-pub(super) fn params(prefix: &str, count: i64) -> Result<Tuple, Error> {
+fn params(prefix: &str, count: i64) -> Result<Tuple, Error> {
     let (cache, mut found) = (cache(), Vec::new());
     for i in 0.. {
         let name = format!("{prefix}_{i}");
@@ -77,12 +82,24 @@ pub(super) fn params(prefix: &str, count: i64) -> Result<Tuple, Error> {
     Ok(Tuple::new(found.into_iter()))
 }
 
-pub(super) fn params_by_name(names: &Tuple) -> Result<Tuple, Error> {
+fn params_by_name(names: &Tuple) -> Result<Tuple, Error> {
     find(Args::new("param_array_from_cache_by_name", names))
 }
 
 fn params_of_names(args: Args<'_>) -> Result<Tuple, Error> {
     find(args)
+}
+
+fn param_module(prefix: &str, count: i64) -> Result<Module, Error> {
+    params(prefix, count).map(module_of)
+}
+
+fn param_module_by_name(names: &Tuple) -> Result<Module, Error> {
+    params_by_name(names).map(module_of)
+}
+
+fn module_of(params: Tuple) -> Module {
+    Module::host_of_kind("param_module", [("get_params", Function::new(move |_| Ok(params.clone().into())))])
 }
 
 fn find(names: Args<'_>) -> Result<Tuple, Error> {
@@ -189,6 +206,9 @@ mod tests {
         assert_eq!(both[0].get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), [1.0, -2.0]);
         assert_eq!(get("loaded_1").unwrap().unwrap().as_slice::<i8>().unwrap(), [7, 8, 9]);
         assert_eq!(get("loaded_1").unwrap().unwrap().device().to_string(), "cpu:1");
+        let module = param_module("loaded", 2).unwrap();
+        let given = module.find("get_params").unwrap().unwrap().call(&[]).unwrap();
+        assert_eq!((module.kind(), given.get::<&Tuple>().unwrap().len()), ("param_module", 2));
         assert_eq!(params("loaded", 1).unwrap().len(), 1);
         assert_eq!(
             params("loaded", 3).unwrap_err().to_string(),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::module::Module;
 use crate::value::{Adt, Any, Closure, DType, Function, Shape, Tensor, Tuple};
 use crate::{Error, show};
 
@@ -65,6 +66,8 @@ fn nothing_panics() {
         Closure::new(0, 9, vec![]).into(),
         Adt::new(1, [int(1)].into_iter()).into(),
         Function::new(|_| Ok(Any::NONE)).into(),
+        Module::host([("f", Function::new(|_| Ok(Any::NONE)))]).into(),
+        Error::value("no").into(),
     ];
     // Not those that print, and not the one that takes from other tests what they put into the cache.
     for builtin in all().filter(|builtin| !builtin.name.ends_with("print") && !builtin.name.ends_with("cache.clear")) {
@@ -175,6 +178,22 @@ fn tensors_move_between_devices() {
     let same = call("to_device", &[there.clone(), int(1), int(1)]).unwrap();
     assert!(same.get::<&Tensor>().unwrap().ptr_eq(to));
     assert_eq!(message("to_device", &[here, int(2), int(0)]), "ValueError: there is no device cuda:0");
+}
+
+#[test]
+fn modules_are_values() {
+    let one = Module::host([("f", Function::new(|_| Ok(int(1))))]);
+    let machine = Module::from_image(Default::default(), vec![one]);
+    let module = Any::from(machine);
+    let find =
+        |name: &str, imports: bool| call("ffi.ModuleGetFunction", &[module.clone(), name.into(), imports.into()]);
+    assert!(find("f", false).unwrap().is_none());
+    assert_eq!(find("f", true).unwrap().get::<Function>().unwrap().call(&[]).unwrap().get::<i64>(), Some(1));
+    assert_eq!(call("ffi.ModuleGetKind", std::slice::from_ref(&module)).unwrap().as_str(), Some("relax.VMExecutable"));
+    assert_eq!(call("ffi.ModuleGetPropertyMask", std::slice::from_ref(&module)).unwrap().get::<i64>(), Some(1));
+    let has = call("ffi.ModuleImplementsFunction", &[module.clone(), "stats".into()]).unwrap();
+    assert_eq!(has.get::<bool>(), Some(true));
+    assert_eq!(call("module_imports", &[module]).unwrap().get::<&Tuple>().unwrap().len(), 1);
 }
 
 #[test]

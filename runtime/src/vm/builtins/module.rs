@@ -1,0 +1,36 @@
+//! Modules as values: what they are, and their functions. The names are tvm-ffi's.
+use crate::ffi::Error;
+use crate::module::Module;
+use crate::value::{Any, Function, Tuple};
+use crate::vm::{Builtin, builtin::builtin};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("ffi.ModuleGetKind", kind(module: &Module) -> "str", "Returns a module's kind."),
+    builtin!("ffi.ModuleGetPropertyMask", properties(module: &Module) -> "int",
+        "Says of a module whether it can be saved (1) and called (2)."),
+    builtin!("ffi.ModuleGetFunction", function(module: &Module, name: &str, imports: Option<bool>) -> "Function?",
+        "Returns a module's function, or, if told so, one of its imports'."),
+    builtin!("ffi.ModuleImplementsFunction", implements(module: &Module, name: &str, imports: Option<bool>) -> "bool",
+        "Says whether a module, or, if told so, one of its imports, has a function."),
+    builtin!("vm.builtin.module_imports", imports(module: &Module) -> "Tuple", "Returns the modules that one imports."),
+];
+
+fn kind(module: &Module) -> Result<Any, Error> {
+    Ok(module.kind().into())
+}
+
+fn properties(module: &Module) -> Result<i64, Error> {
+    Ok(module.properties().into())
+}
+
+fn function(module: &Module, name: &str, imports: Option<bool>) -> Result<Option<Function>, Error> {
+    if imports == Some(true) { module.find(name) } else { module.function(name) }
+}
+
+fn implements(module: &Module, name: &str, imports: Option<bool>) -> Result<bool, Error> {
+    Ok(function(module, name, imports)?.is_some())
+}
+
+fn imports(module: &Module) -> Result<Tuple, Error> {
+    Ok(Tuple::new(module.imports().iter().map(|module| module.clone().into())))
+}
