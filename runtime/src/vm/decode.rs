@@ -1,7 +1,7 @@
 //! Functions as the machine runs them: folded ([`crate::executable::compact`]), with addresses in place of callees.
 use super::native::{MachineCode, NativeBody};
 use super::program::{Native, Plans};
-use crate::executable::compact::{self, CheckPlan, Compact, Folding, Slot, Slots};
+use crate::executable::compact::{self, CheckPlan, Compact, Folding, PlacePlan, Slot, Slots};
 use crate::executable::{Arg, Executable, Register};
 use crate::image::{ArgumentCheck, KernelSignature};
 use crate::value::{Any, Device, Tensor};
@@ -37,6 +37,7 @@ pub(super) struct Body {
     pub(super) frame_size: usize,
     /// Plans of allocations, by number in the program.
     pub(super) allocs: Vec<u32>,
+    pub(super) places: Vec<PlacePlan>,
     pub(super) checks: Vec<CheckPlan>,
     pub(super) kernels: Vec<CheckedKernel>,
     /// Its machine code, if it has any and nobody looks on.
@@ -78,6 +79,7 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
         pool,
         allocs: compact.allocs.iter().map(|plan| plans.number(plan)).collect(),
         slots: compact.slots,
+        places: compact.places,
         checks: compact.checks,
         kernels,
         native,

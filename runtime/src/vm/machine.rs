@@ -39,6 +39,8 @@ pub(super) struct Machine {
     spare: Vec<Vec<Tensor>>,
     /// Arguments on their way from a frame to the one that replaces it.
     pub(super) transfer: Vec<Any>,
+    /// Sizes of what is being allocated.
+    sizes: Vec<i64>,
 }
 
 // SAFETY: a machine's pointers lead into its own stack, and to bodies of the program it belongs to.
@@ -47,8 +49,8 @@ unsafe impl Send for Machine {}
 impl Machine {
     /// A machine for a program with so many plans of allocations.
     pub(super) fn new(plans: usize) -> Machine {
-        let (stack, frames, transfer) = Default::default();
-        Machine { stack, frames, spare: (0..plans).map(|_| Vec::new()).collect(), transfer }
+        let (stack, frames, transfer, sizes) = Default::default();
+        Machine { stack, frames, spare: (0..plans).map(|_| Vec::new()).collect(), transfer, sizes }
     }
 
     /// Pushes a frame.
@@ -167,12 +169,26 @@ impl Machine {
         heap: Slot,
         number: u32,
     ) -> Result<Tensor, Error> {
-        let AllocPlan { device, ref storage, storage_dtype, offset, ref shape, dtype } =
-            program.plans[number as usize].alloc;
-        let sizes = |sizes: &[Size]| sizes.iter().map(|of| size(frame, heap, *of)).collect::<Option<Vec<_>>>();
+        let AllocPlan { storage, shape, .. } = &program.plans[number as usize].alloc;
+        let mut known = std::mem::take(&mut self.sizes);
+        known.clear();
+        let sizes = storage.iter().chain(shape).map(|of| size(frame, heap, *of));
         let no_heap = || Error::value("sizes are read from what is no heap of sizes, or beyond it");
-        let (storage, shape) = (sizes(storage).ok_or_else(no_heap)?, sizes(shape).ok_or_else(no_heap)?);
-        let bytes = storage_bytes(&storage, storage_dtype)?;
+        sizes.into_iter().try_for_each(|size| size.map(|size| known.push(size))).ok_or_else(no_heap)?;
+        let tensor = self.allocate_sizes(program, number, &known[..storage.len()], &known[storage.len()..]);
+        self.sizes = known;
+        tensor
+    }
+
+    fn allocate_sizes(
+        &mut self,
+        program: &Program,
+        number: u32,
+        storage: &[i64],
+        shape: &[i64],
+    ) -> Result<Tensor, Error> {
+        let AllocPlan { device, storage_dtype, offset, dtype, .. } = program.plans[number as usize].alloc;
+        let bytes = storage_bytes(storage, storage_dtype)?;
         let allocator = program.allocator(device)?;
         let block = match allocator.alloc(bytes) {
             Err(error) if error.kind() == kind::MEMORY && self.has_spare() => {
@@ -184,8 +200,8 @@ impl Machine {
         };
         let storage = Storage::new(block);
         Ok(match program.options.allocator {
-            AllocatorKind::Naive => storage.tensor(dtype, &shape, offset)?,
-            AllocatorKind::Pooled => storage.planned(dtype, &shape, offset, program.plan_key(number))?,
+            AllocatorKind::Naive => storage.tensor(dtype, shape, offset)?,
+            AllocatorKind::Pooled => storage.planned(dtype, shape, offset, program.plan_key(number))?,
         })
     }
 

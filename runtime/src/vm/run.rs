@@ -6,9 +6,9 @@ use super::machine::Machine;
 use super::program::Program;
 use super::registers::Registers;
 use super::{check, test};
-use crate::executable::compact::{Slot, Slots};
+use crate::executable::compact::{PlacePlan, Slot, Slots};
 use crate::ffi::{self, Error};
-use crate::value::{Any, Function};
+use crate::value::{Any, Function, Storage, Tensor};
 use std::sync::atomic::AtomicU8;
 
 /// What a run looks at, beside the machine.
@@ -84,6 +84,11 @@ impl Machine {
                 }
                 Op::Alloc { dst, heap, plan } => {
                     let tensor = attempt!(self.allocate(program, &frame, heap, plan));
+                    self.put(program, &frame, dst, tensor.into());
+                    pc += 1;
+                }
+                Op::Place { dst, storage, plan } => {
+                    let tensor = attempt!(place(&frame, storage, plan));
                     self.put(program, &frame, dst, tensor.into());
                     pc += 1;
                 }
@@ -233,6 +238,16 @@ impl Run<'_> {
     #[inline(always)]
     fn go_on(&self) -> Result<(), Error> {
         if interrupt::is_set(self.flag) { Err(interrupt::reason(self.flag)) } else { Ok(()) }
+    }
+}
+
+/// A tensor in the storage that a slot holds.
+#[inline]
+fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
+    let PlacePlan { offset, shape, dtype } = &frame.body.places[plan as usize];
+    match frame.get(storage).get::<&Storage>() {
+        Some(storage) => Ok(storage.tensor(*dtype, shape, *offset)?),
+        None => Err(Error::type_error(format!("{} is no storage for a tensor", frame.get(storage)))),
     }
 }
 

@@ -51,6 +51,27 @@ impl AllocPlan {
     }
 }
 
+/// A tensor in a storage that others share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacePlan {
+    /// Where in the storage it begins, in bytes.
+    pub offset: usize,
+    /// Its sizes.
+    pub shape: Vec<i64>,
+    /// Type of its elements.
+    pub dtype: DType,
+}
+
+impl PlacePlan {
+    /// What the arguments of `alloc_tensor` behind the storage say, if they are known.
+    pub(super) fn new(executable: &Executable, args: &[Arg]) -> Option<PlacePlan> {
+        let [Arg::Immediate(offset), Arg::Constant(shape), Arg::Constant(dtype), ..] = *args else { return None };
+        let constant = |index: i64| &executable.constants[index as usize];
+        let (Constant::Shape(shape), Constant::DType(dtype)) = (constant(shape), constant(dtype)) else { return None };
+        Some(PlacePlan { offset: usize::try_from(offset).ok()?, shape: shape.to_vec(), dtype: *dtype })
+    }
+}
+
 /// A run of instructions that allocates one tensor.
 pub(super) struct Allocation {
     pub(super) plan: AllocPlan,

@@ -1,5 +1,5 @@
 //! Folding: a walk over the instructions that emits ops.
-use super::alloc::{AllocPlan, Matcher};
+use super::alloc::{AllocPlan, Matcher, PlacePlan};
 use super::check::{self, CheckPlan, Matching, PlanArg};
 use super::registers::Registers;
 use super::{Compact, Folding, Known, MOVED, Op, Slot, Slots};
@@ -28,6 +28,7 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         pool: Vec::new(),
         most_args: 0,
         allocs: Vec::new(),
+        places: Vec::new(),
         checks: Vec::new(),
         known: Vec::new(),
     };
@@ -162,6 +163,13 @@ impl Folder<'_> {
                 if (0..=1 << 24).contains(size) =>
             {
                 self.alloc(at, AllocPlan::heap(*size), register, None);
+            }
+            ("vm.builtin.alloc_tensor", [storage @ Arg::Register(_), place @ ..], Some(register)) => {
+                let Some(plan) = PlacePlan::new(self.executable, place) else { return false };
+                let (storage, dst) = (self.slot(*storage), self.registers.slot(register));
+                self.assign(register);
+                self.result.places.push(plan);
+                self.emit(at, Op::Place { dst, storage, plan: self.result.places.len() as u32 - 1 });
             }
             ("vm.builtin.check_tensor_info", _, None) => {
                 let Some(matching) = check::tensor(self.executable, args) else { return false };

@@ -15,13 +15,13 @@ mod entries;
 mod fold;
 mod registers;
 
-pub use alloc::{AllocPlan, Size};
+pub use alloc::{AllocPlan, PlacePlan, Size};
 pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
 
 use super::{Arg, Executable, FunctionInfo};
 
 /// Changes whenever the same bytecode folds into other ops.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A slot of the frame: a register, or an entry of the pool behind the registers.
 pub type Slot = u32;
@@ -82,6 +82,8 @@ pub enum Op<F> {
     Clear { dst: Slot },
     /// Makes a tensor in memory of its own, by plan.
     Alloc { dst: Slot, heap: Slot, plan: u32 },
+    /// Makes a tensor in a storage, by plan.
+    Place { dst: Slot, storage: Slot, plan: u32 },
     /// Checks a value against an annotation, by plan.
     Check { value: Slot, heap: Slot, plan: u32 },
     /// Returns.
@@ -112,6 +114,7 @@ impl<F> Op<F> {
             Op::Move { dst, from } => Op::Move { dst, from },
             Op::Clear { dst } => Op::Clear { dst },
             Op::Alloc { dst, heap, plan } => Op::Alloc { dst, heap, plan },
+            Op::Place { dst, storage, plan } => Op::Place { dst, storage, plan },
             Op::Check { value, heap, plan } => Op::Check { value, heap, plan },
             Op::Ret { value } => Op::Ret { value },
             Op::Goto { target } => Op::Goto { target },
@@ -151,6 +154,8 @@ pub struct Compact {
     pub most_args: usize,
     /// Plans of [`Op::Alloc`].
     pub allocs: Vec<AllocPlan>,
+    /// Plans of [`Op::Place`].
+    pub places: Vec<PlacePlan>,
     /// Plans of [`Op::Check`].
     pub checks: Vec<CheckPlan>,
     /// What is known of calls' arguments.
