@@ -1,4 +1,6 @@
-//! A lock for a few instructions at a time: taking it costs one atomic operation, giving it back none.
+//! A lock for a few instructions at a time: taking it costs one atomic operation, or none while the process has one
+//! thread, and giving it back none.
+use crate::value::object::is_only_thread;
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
@@ -29,9 +31,14 @@ impl<T> Lock<T> {
     /// Waits until nobody else uses the value.
     #[inline]
     pub(super) fn lock(&self) -> Guard<'_, T> {
-        if self.held.swap(true, Ordering::Acquire) {
+        let held = match is_only_thread() {
+            true => self.held.load(Ordering::Relaxed),
+            false => self.held.swap(true, Ordering::Acquire),
+        };
+        if held {
             self.wait();
         }
+        self.held.store(true, Ordering::Relaxed);
         Guard(self)
     }
 

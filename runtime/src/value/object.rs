@@ -77,8 +77,8 @@ fn subtract_strong(counts: &AtomicU64) -> u64 {
 /// Is this the process's only thread? Then plain loads and stores count as well as atomic additions, and are several
 /// times as fast. A thread that is started sees what its starter wrote.
 #[inline(always)]
-fn is_only_thread() -> bool {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn is_only_thread() -> bool {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     {
         unsafe extern "C" {
             /// glibc's: nonzero while the process has one thread.
@@ -87,7 +87,7 @@ fn is_only_thread() -> bool {
         // SAFETY: glibc defines it as a byte, which only it writes.
         unsafe { __libc_single_threaded.load(Ordering::Relaxed) != 0 }
     }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
     false
 }
 

@@ -47,6 +47,27 @@ fn wrong_arguments_name_the_builtin() {
     );
 }
 
+/// What programs that TVM compiles may call, on a CPU and without state of its own for serving many users.
+#[test]
+fn the_table_has_all_of_tvms() {
+    let families = [
+        "alloc_shape_heap match_shape make_shape match_prim_value make_prim_value shape_of tensor_to_shape",
+        "check_tensor_info check_shape_info check_prim_value_info check_string_info check_tuple_info check_func_info",
+        "alloc_storage alloc_tensor null_value copy reshape ensure_zero_offset to_device memory_manager.clear",
+        "read_if_cond make_tuple tuple_getitem tuple_reset_item make_closure invoke_closure call_tir_dyn",
+        "invoke_debug_func debug_print attention_kv_cache_create attention_kv_cache_append attention_kv_cache_view",
+        "attention_kv_cache_update attention_kv_cache_window_override attention_kv_cache_window_override_with_sinks",
+        "attention_kv_cache_array_popn attention_kv_cache_array_clear sample_top_p_from_logits sample_top_p_from_prob",
+        "multinomial_from_uniform apply_repetition_penalty apply_presence_and_frequency_penalty",
+        "apply_softmax_with_temperature tensor_cache.load tensor_cache.get tensor_cache.update tensor_cache.remove",
+        "tensor_cache.clear param_array_from_cache param_array_from_cache_by_name",
+        "param_array_from_cache_by_name_unpacked param_module_from_cache param_module_from_cache_by_name",
+    ];
+    for name in families.iter().flat_map(|family| family.split(' ')) {
+        assert!(find(&format!("vm.builtin.{name}")).is_some(), "{name}");
+    }
+}
+
 /// Every builtin, given anything, answers or refuses.
 #[test]
 fn nothing_panics() {
@@ -81,7 +102,27 @@ fn nothing_panics() {
                 }
             }
         }
+        // Longer lists, and those that begin right: of as many arguments as there are parameters, and some more.
+        let mut random = 0x2545_F491_4F6C_DD1Du64;
+        for length in (0..2000).map(|i| i % 12) {
+            let list: Vec<_> = (0..length).map(|_| samples[next(&mut random) % samples.len()].clone()).collect();
+            let _ = builtin.call(&list);
+            let fitting = builtin.params.iter().map(|param| {
+                let of_kind: Vec<_> = samples.iter().filter(|value| value.type_name() == param.kind).collect();
+                of_kind.get(next(&mut random) % of_kind.len().max(1)).map_or(Any::NONE, |value| (*value).clone())
+            });
+            let list: Vec<_> = fitting.chain(list).take(builtin.params.len().max(length)).collect();
+            let _ = builtin.call(&list);
+        }
     }
+}
+
+/// Xorshift, for tests that shall do the same every time.
+fn next(state: &mut u64) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 8) as usize
 }
 
 #[test]
