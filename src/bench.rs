@@ -3,7 +3,7 @@
 use crate::run::{Program, input_failure, tool_failure};
 use clap::Args;
 use hammock_compiler::Failure;
-use hammock_runtime::tools::BenchFlags;
+use hammock_runtime::tools::{BenchFlags, ProfileFlags};
 
 /// Times a function of a module, compiling it first, or of a compiled executable
 #[derive(Args)]
@@ -16,6 +16,8 @@ pub struct Bench {
     program: Program,
     #[command(flatten)]
     bench: BenchFlags,
+    #[command(flatten)]
+    profile: ProfileFlags,
 }
 
 impl Bench {
@@ -26,6 +28,6 @@ impl Bench {
         let weights = self.program.weights()?;
         let spec = self.program.call.spec(weights.as_ref());
         crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?);
-        Ok(())
+        self.profile.repeat(&session, &spec).map_err(tool_failure)
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use hammock_compiler::{Emit, Failure, Options, reference};
 use hammock_runtime::{
     library::LibraryError,
-    tools::{CallFlags, InputError, OutputFlags, Session, ToolError, Weights},
+    tools::{CallFlags, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
 };
 use hammock_syntax::codes;
 use std::path::Path;
@@ -27,6 +27,8 @@ pub struct Run {
     program: Program,
     #[command(flatten)]
     output: OutputFlags,
+    #[command(flatten)]
+    profile: ProfileFlags,
 }
 
 /// Flags that name a program and a call.
@@ -91,7 +93,8 @@ impl Run {
         let session = self.program.open()?;
         let weights = self.program.weights()?;
         let spec = self.program.call.spec(weights.as_ref());
-        crate::print(&session.run(&spec, &self.output).map_err(tool_failure)?);
+        let run = || session.run(&spec, &self.output);
+        crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@
 //! - [`module`]: one interface to whatever holds functions: libraries, executables, machines, the host's own.
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
+//! - [`profile`]: where a program's time goes.
 //! - [`show`]: values as text.
 //! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
 //!
@@ -27,6 +28,7 @@ pub mod library;
 pub mod memory;
 pub mod module;
 pub mod parallel;
+pub mod profile;
 pub mod reflect;
 pub mod registry;
 pub mod show;

@@ -4,7 +4,9 @@
 
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
-use hammock_runtime::tools::{BenchFlags, CallFlags, InspectFlags, OutputFlags, Session, ToolError, inspect};
+use hammock_runtime::tools::{
+    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, ToolError, inspect,
+};
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
 /// Runs, times and inspects models that `hammock compile` made. Needs no compiler on the machine.
@@ -30,6 +32,8 @@ enum Command {
         call: CallFlags,
         #[command(flatten)]
         output: OutputFlags,
+        #[command(flatten)]
+        profile: ProfileFlags,
     },
     /// Calls a function again and again and prints how long it takes
     Bench {
@@ -39,6 +43,8 @@ enum Command {
         call: CallFlags,
         #[command(flatten)]
         bench: BenchFlags,
+        #[command(flatten)]
+        profile: ProfileFlags,
     },
     /// Shows what is in a compiled model
     Inspect {
@@ -56,6 +62,8 @@ struct OwnModel {
     call: CallFlags,
     #[command(flatten)]
     output: OutputFlags,
+    #[command(flatten)]
+    profile: ProfileFlags,
 }
 
 fn main() -> ExitCode {
@@ -78,23 +86,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_own(library: Library, OwnModel { call, output }: OwnModel) -> Result<String, ToolError> {
+fn run_own(library: Library, OwnModel { call, output, profile }: OwnModel) -> Result<String, ToolError> {
     let weights = call.weights()?;
     let session = Session::from_library(library, &call.how())?;
-    session.run(&call.spec(weights.as_ref()), &output)
+    profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
 }
 
 fn run(command: Command) -> Result<String, ToolError> {
     match command {
-        Command::Run { file, call, output } => {
+        Command::Run { file, call, output, profile } => {
             let weights = call.weights()?;
             let session = Session::open(&file, &call.how())?;
-            session.run(&call.spec(weights.as_ref()), &output)
+            profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
         }
-        Command::Bench { file, call, bench } => {
+        Command::Bench { file, call, bench, profile } => {
             let weights = call.weights()?;
             let session = Session::open(&file, &call.how())?;
-            session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)
+            let times = session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)?;
+            profile.repeat(&session, &call.spec(weights.as_ref()))?;
+            Ok(times)
         }
         Command::Inspect { file, view } => inspect(&file, view.view()),
     }

@@ -1,6 +1,6 @@
 //! Flags that the command line and `hammock-run` share.
 
-use super::{CallSpec, InputError, View, Weights};
+use super::{CallSpec, InputError, LimitFlags, View, Weights};
 use crate::{Device, vm::Options};
 use clap::Args;
 use std::{
@@ -27,6 +27,9 @@ pub struct CallFlags {
     /// Devices to run on, by the numbers that the module's devices have, such as cpu:0,cpu:1 [default: cpu:0]
     #[arg(long = "device", value_name = "DEVICES", value_delimiter = ',')]
     pub devices: Vec<Device>,
+    /// What the model may take.
+    #[command(flatten)]
+    pub limits: LimitFlags,
 }
 
 /// How a model runs.
@@ -36,6 +39,8 @@ pub struct How {
     pub threads: Option<usize>,
     /// Devices, by number; the host by default.
     pub devices: Vec<Device>,
+    /// What the model may take.
+    pub limits: LimitFlags,
 }
 
 impl How {
@@ -43,7 +48,9 @@ impl How {
     pub fn options(&self) -> Options {
         let defaults = Options::default();
         let devices = if self.devices.is_empty() { defaults.devices } else { self.devices.clone() };
-        Options { devices, ..defaults }
+        let mut options = Options { devices, ..defaults };
+        self.limits.apply(&mut options);
+        options
     }
 }
 
@@ -63,7 +70,7 @@ impl CallFlags {
 
     /// How to run.
     pub fn how(&self) -> How {
-        How { threads: self.threads.map(usize::from), devices: self.devices.clone() }
+        How { threads: self.threads.map(usize::from), devices: self.devices.clone(), limits: self.limits.clone() }
     }
 }
 

@@ -3,7 +3,9 @@
 
 mod argument;
 mod flags;
+mod limits;
 mod npy;
+mod profiling;
 mod session;
 mod tensor_text;
 mod timing;
@@ -12,7 +14,9 @@ mod weights;
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
 pub use flags::{BenchFlags, CallFlags, How, InspectFlags, OutputFlags};
+pub use limits::LimitFlags;
 pub use npy::{load_npy, load_npz, save_npz};
+pub use profiling::{ProfileFlags, ProfileForm};
 pub use session::{CallSpec, Session, ToolError, View, inspect};
 pub use timing::{Samples, sample};
 pub use weights::{Weights, save_safetensors};

@@ -1,0 +1,147 @@
+//! A profile as a flame graph (Gregg 2016, "The Flame Graph"): calls stand on what called them, as wide as their time.
+//!
+//! The picture is plain SVG without scripts: names where they fit, and everything else in titles that browsers show
+//! under the pointer.
+use super::{Node, Profile};
+use crate::vm::instrument::CalleeKind;
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// Pixels.
+const WIDTH: f64 = 1200.0;
+const ROW: f64 = 18.0;
+const MARGIN: f64 = 10.0;
+/// A letter of the font, on average.
+const LETTER: f64 = 6.6;
+/// Calls narrower than this are not drawn.
+const NARROWEST: f64 = 0.2;
+
+/// Calls of the same thing on the same stack.
+struct Flame<'a> {
+    name: &'a str,
+    kind: CalleeKind,
+    time: Duration,
+    count: u64,
+    above: Vec<Flame<'a>>,
+}
+
+impl Profile {
+    /// A flame graph, as an SVG file.
+    pub fn flame_graph(&self) -> String {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        let mut roots = Vec::new();
+        for (i, node) in self.nodes.iter().enumerate() {
+            node.parent.map_or(&mut roots, |parent| &mut children[parent]).push(i);
+        }
+        let flames = merge(&self.nodes, &children, &roots);
+        let total = flames.iter().map(|flame| flame.time).sum::<Duration>().max(Duration::from_nanos(1));
+        let depth = flames.iter().map(depth).max().unwrap_or(0);
+        let height = 2.0 * MARGIN + ROW * depth as f64;
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+             height=\"{height}\" font-family=\"monospace\" font-size=\"11\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/>\n"
+        );
+        let scale = (WIDTH - 2.0 * MARGIN) / total.as_secs_f64();
+        draw_all(&mut out, &flames, Place { x: MARGIN, y: height - MARGIN - ROW, scale, total });
+        out + "</svg>\n"
+    }
+}
+
+/// The nodes with the calls above them; those of the same thing are one.
+fn merge<'a>(nodes: &'a [Node], children: &[Vec<usize>], these: &[usize]) -> Vec<Flame<'a>> {
+    let mut groups: Vec<(&Node, Vec<usize>)> = Vec::new();
+    for i in these {
+        let node = &nodes[*i];
+        match groups.iter_mut().find(|(other, _)| other.name == node.name && other.kind == node.kind) {
+            Some((_, members)) => members.push(*i),
+            None => groups.push((node, vec![*i])),
+        }
+    }
+    let flame = |(node, members): (&'a Node, Vec<usize>)| {
+        let above: Vec<usize> = members.iter().flat_map(|i| children[*i].iter().copied()).collect();
+        Flame {
+            name: &node.name,
+            kind: node.kind,
+            time: members.iter().map(|i| nodes[*i].total).sum(),
+            count: members.iter().map(|i| nodes[*i].count).sum(),
+            above: merge(nodes, children, &above),
+        }
+    };
+    let mut flames: Vec<_> = groups.into_iter().map(flame).collect();
+    flames.sort_by(|a, b| b.time.cmp(&a.time));
+    flames
+}
+
+fn depth(flame: &Flame<'_>) -> usize {
+    1 + flame.above.iter().map(depth).max().unwrap_or(0)
+}
+
+/// Where to draw, and how wide a second is.
+#[derive(Clone, Copy)]
+struct Place {
+    x: f64,
+    y: f64,
+    scale: f64,
+    total: Duration,
+}
+
+fn draw_all(out: &mut String, flames: &[Flame<'_>], mut place: Place) {
+    for flame in flames {
+        let width = flame.time.as_secs_f64() * place.scale;
+        if width >= NARROWEST {
+            draw(out, flame, place, width);
+            draw_all(out, &flame.above, Place { y: place.y - ROW, ..place });
+        }
+        place.x += width;
+    }
+}
+
+fn draw(out: &mut String, flame: &Flame<'_>, Place { x, y, total, .. }: Place, width: f64) {
+    let share = 100.0 * flame.time.as_secs_f64() / total.as_secs_f64();
+    let (name, kind, count) = (Escaped(flame.name), flame.kind, flame.count);
+    let microseconds = flame.time.as_secs_f64() * 1e6;
+    let (color, height) = (color(kind), ROW - 1.0);
+    let _ = write!(
+        out,
+        "<g><title>{name} ({kind}): {count} calls, {microseconds:.1} us, {share:.1}%</title>\
+         <rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height}\" fill=\"{color}\"/>"
+    );
+    let room = ((width - 6.0) / LETTER).max(0.0) as usize;
+    if room >= 3 {
+        let (x, y) = (x + 3.0, y + ROW - 5.5);
+        let _ = write!(out, "<text x=\"{x:.2}\" y=\"{y:.2}\">{}</text>", Escaped(&shortened(flame.name, room)));
+    }
+    out.push_str("</g>\n");
+}
+
+fn color(kind: CalleeKind) -> &'static str {
+    match kind {
+        CalleeKind::Function => "#f2c879",
+        CalleeKind::Kernel => "#e8864f",
+        CalleeKind::Builtin => "#b9c7d6",
+        CalleeKind::Registered => "#a8cfa0",
+    }
+}
+
+fn shortened(name: &str, room: usize) -> String {
+    match name.chars().count() <= room {
+        true => name.to_owned(),
+        false => name.chars().take(room - 1).chain(['…']).collect(),
+    }
+}
+
+/// Text as XML has it.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|c| match c {
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '&' => f.write_str("&amp;"),
+            c if c < ' ' => f.write_char('?'),
+            c => f.write_char(c),
+        })
+    }
+}

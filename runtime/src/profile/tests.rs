@@ -1,0 +1,168 @@
+use super::*;
+use crate::image::SourceMap;
+use std::thread;
+
+/// Plays a program's part: `main` calls the function `helper` twice, which calls `add`, and `add` itself once.
+fn play(profiler: &Profiler, wait: Duration) {
+    let (sources, tensor) = (SourceMap::default(), Any::from(Tensor::from_slice(&[4], &[0f32; 4]).unwrap()));
+    let args = [tensor.clone(), tensor];
+    let call = |instruction, callee, kind| Call {
+        function: "",
+        callee,
+        kind,
+        instruction,
+        args: if kind == CalleeKind::Kernel { &args } else { &[] },
+        sources: &sources,
+    };
+    let add = |instruction| {
+        let add = call(instruction, "add", CalleeKind::Kernel);
+        assert!(matches!(profiler.before(&add), Ok(Action::Run)));
+        thread::sleep(wait);
+        profiler.after(&add, Ok(&Any::NONE)).unwrap();
+    };
+    profiler.enter("main");
+    for instruction in [0, 1] {
+        let helper = call(instruction, "helper", CalleeKind::Function);
+        profiler.before(&helper).unwrap();
+        profiler.enter("helper");
+        add(7);
+        profiler.leave("helper");
+        profiler.after(&helper, Ok(&Any::NONE)).unwrap();
+    }
+    add(2);
+    profiler.leave("main");
+}
+
+const WAIT: Duration = Duration::from_millis(2);
+
+#[test]
+fn times_add_up() {
+    let profiler = Profiler::new();
+    play(&profiler, WAIT);
+    let profile = profiler.profile();
+    let rows = profile.rows();
+    let row = |name: &str| rows.iter().find(|row| row.name == name).unwrap();
+    assert_eq!(rows[0].name, "add");
+    assert_eq!((row("add").count, row("helper").count, row("main").count), (3, 2, 1));
+    assert_eq!((row("add").bytes, row("helper").bytes), (3 * 32, 0));
+    assert!(row("add").total >= 3 * WAIT && row("add").min >= WAIT && row("add").max >= row("add").min);
+    assert_eq!(row("add").own, row("add").total);
+    assert_eq!(profile.total(), row("main").total);
+    let own: Duration = rows.iter().map(|row| row.own).sum();
+    assert_eq!(own, profile.total());
+    assert!(row("helper").own < row("helper").total);
+    profiler.reset();
+    assert!(profiler.profile().rows().is_empty());
+}
+
+#[test]
+fn calls_are_kept_by_thread_up_to_a_limit() {
+    let profiler = Profiler::with_events(12);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| play(&profiler, Duration::ZERO));
+        }
+    });
+    let profile = profiler.profile();
+    assert_eq!((profile.events.len(), profile.lost), (12, 3 * 6 - 12));
+    assert_eq!(profile.rows().iter().find(|row| row.name == "main").unwrap().count, 3);
+    for event in &profile.events {
+        let node = &profile.nodes[event.node];
+        let outer =
+            profile.events.iter().filter(|outer| outer.thread == event.thread && Some(outer.node) == node.parent);
+        let mut outer = outer.filter(|outer| outer.start <= event.start).map(|outer| outer.start + outer.time);
+        assert!(
+            node.parent.is_none() || outer.clone().next().is_none() || outer.any(|end| event.start + event.time <= end)
+        );
+    }
+}
+
+#[test]
+fn calls_in_the_tail_and_deep_recursion_stay_small() {
+    let profiler = Profiler::new();
+    let sources = SourceMap::default();
+    let again = Call {
+        function: "loop",
+        callee: "loop",
+        kind: CalleeKind::Function,
+        instruction: 3,
+        args: &[],
+        sources: &sources,
+    };
+    profiler.enter("loop");
+    for _ in 0..10_000 {
+        profiler.before(&again).unwrap();
+        profiler.leave("loop");
+        profiler.enter("loop");
+    }
+    profiler.leave("loop");
+    assert!(profiler.profile().nodes.len() <= 2);
+    for _ in 0..1000 {
+        profiler.before(&again).unwrap();
+        profiler.enter("loop");
+    }
+    (0..1000).for_each(|_| profiler.leave("loop"));
+    let profile = profiler.profile();
+    assert!(profile.nodes.len() < 200, "{}", profile.nodes.len());
+    assert_eq!(profile.rows()[0].count, 11_001);
+}
+
+/// A profile with round times.
+fn sample() -> Profile {
+    let node = |parent, name: &str, kind, count, total, below| Node {
+        parent,
+        name: name.to_owned(),
+        kind,
+        source: parent.map(|_| "model.py:3".to_owned()),
+        count,
+        total: Duration::from_micros(total),
+        below: Duration::from_micros(below),
+        min: Duration::from_micros(total / count),
+        max: Duration::from_micros(total / count),
+        bytes: if kind == CalleeKind::Kernel { 2000 } else { 0 },
+    };
+    let nodes = vec![
+        node(None, "main", CalleeKind::Function, 1, 100, 90),
+        node(Some(0), "vm.builtin.<\"&\">", CalleeKind::Builtin, 1, 10, 0),
+        node(Some(0), "add", CalleeKind::Kernel, 2, 50, 0),
+        node(Some(0), "add", CalleeKind::Kernel, 1, 30, 0),
+    ];
+    let event = |node, start, time| Event {
+        node,
+        thread: 0,
+        start: Duration::from_micros(start),
+        time: Duration::from_micros(time),
+    };
+    Profile { nodes, events: vec![event(1, 1, 10), event(0, 0, 100)], lost: 1 }
+}
+
+#[test]
+fn the_table_is_aligned() {
+    let table = sample().table();
+    assert_eq!(table.lines().count(), 5, "{table}");
+    assert_eq!(table.lines().next().unwrap().split_whitespace().count(), 12);
+    let add = "add kernel 3 80.00 us 80.0% 80.00 us 26.67 us 25.00 us 30.00 us 4000 0.05 model.py:3";
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(table.lines().nth(1).unwrap()), words(add));
+    let at = |line: usize, word: &str| table.lines().nth(line).unwrap().find(word);
+    assert_eq!(at(0, "source"), at(1, "model.py"));
+    assert!(table.ends_with("100.00 us in calls from outside\n"), "{table}");
+}
+
+#[test]
+fn files_for_other_programs_are_well_formed() {
+    let profile = sample();
+    let json = profile.json();
+    assert!(
+        json.starts_with("{\"total_ns\":100000,\"rows\":[\n{\"name\":\"add\",\"kind\":\"kernel\",\"count\":3,"),
+        "{json}"
+    );
+    assert!(json.contains(r#""name":"vm.builtin.<\"&\">""#) && json.contains("\"source\":null"));
+    let trace = profile.trace();
+    assert!(trace.contains("\"lostEvents\":1") && trace.contains("\"ts\":1.000,\"dur\":10.000"), "{trace}");
+    let flame = profile.flame_graph();
+    assert!(flame.contains("<title>add (kernel): 3 calls, 80.0 us, 80.0%</title>"), "{flame}");
+    assert!(flame.contains("vm.builtin.&lt;\"&amp;\"&gt;") && flame.ends_with("</svg>\n"));
+    assert_eq!(flame.matches("<rect x=").count(), 3);
+    assert_eq!(Profile::default().flame_graph().matches("<rect x=").count(), 0);
+}

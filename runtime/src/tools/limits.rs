@@ -1,0 +1,65 @@
+//! Flags that keep a model within bounds.
+
+use crate::vm::Options;
+use clap::Args;
+use std::time::Duration;
+
+/// What a model may take.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitFlags {
+    /// The most memory its tensors may take on each device: bytes, or such as 64M or 2G
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub max_memory: Option<usize>,
+    /// The most calls of functions that may be nested
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_depth: Option<u32>,
+    /// The longest a call may take
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub timeout: Option<Duration>,
+}
+
+impl LimitFlags {
+    /// Sets those that were given.
+    pub(super) fn apply(&self, options: &mut Options) {
+        options.memory_limit = self.max_memory.unwrap_or(options.memory_limit);
+        options.max_depth = self.max_depth.map_or(options.max_depth, |depth| depth as usize);
+        options.timeout = self.timeout.or(options.timeout);
+    }
+}
+
+fn parse_bytes(text: &str) -> Result<usize, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let shift = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("not a number of bytes: write 1000000, 64M or 2G".to_owned()),
+    };
+    let number: Option<usize> = text[..text.len() - unit.len()].parse().ok();
+    let bytes = number.and_then(|number| number.checked_mul(1 << shift));
+    bytes.ok_or_else(|| "not a number of bytes: write 1000000, 64M or 2G".to_owned())
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "not a time in seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("123"), Ok(123));
+        assert_eq!((parse_bytes("64M"), parse_bytes("2GiB"), parse_bytes("1k")), (Ok(64 << 20), Ok(2 << 30), Ok(1024)));
+        for wrong in ["", "M", "1x", "-1", "1.5G", "99999999999T", "64 M"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert!(["0", "-1", "x", "inf", "nan"].iter().all(|text| parse_seconds(text).is_err()));
+    }
+}

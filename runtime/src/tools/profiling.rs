@@ -1,0 +1,94 @@
+//! Flags that say where a model's time goes.
+
+use super::{CallSpec, InputError, Session, ToolError};
+use crate::profile::{Profile, Profiler};
+use clap::{Args, ValueEnum};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+/// What a profile looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileForm {
+    /// A table for people
+    Table,
+    /// The same as JSON
+    Json,
+    /// Every call, for chrome://tracing or ui.perfetto.dev
+    Trace,
+    /// A flame graph, as SVG
+    Flame,
+}
+
+/// Whether to profile.
+#[derive(Args, Clone, Debug)]
+pub struct ProfileFlags {
+    /// Say where the time goes, by function and kernel
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
+    pub profile: Option<ProfileForm>,
+    /// Write that to a file [default: standard error]
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub profile_output: Option<PathBuf>,
+}
+
+/// Calls that a trace shows at most.
+const MOST_EVENTS: usize = 1_000_000;
+/// Calls of the function in the profile of `bench`.
+const REPEATS: usize = 10;
+
+impl ProfileFlags {
+    /// Does something with the machine, and says where the time went; also if it fails.
+    ///
+    /// # Errors
+    /// Those of `body`, and when the profile cannot be written.
+    pub fn watch<R>(&self, session: &Session, body: impl FnOnce() -> Result<R, ToolError>) -> Result<R, ToolError> {
+        let Some(form) = self.profile else { return body() };
+        let profiler = match form {
+            ProfileForm::Trace => Profiler::with_events(MOST_EVENTS),
+            _ => Profiler::new(),
+        };
+        session.vm().set_instrument(Some(profiler.clone()));
+        let result = body();
+        session.vm().set_instrument(None);
+        self.write(&render(&profiler.profile(), form))?;
+        result
+    }
+
+    /// Calls the function some times more, and says where the time went.
+    ///
+    /// # Errors
+    /// As for [`ProfileFlags::watch`].
+    pub fn repeat(&self, session: &Session, spec: &CallSpec) -> Result<(), ToolError> {
+        if self.profile.is_none() {
+            return Ok(());
+        }
+        let args = session.arguments(spec)?;
+        let calls = || (0..REPEATS).try_for_each(|_| session.vm().call(spec.func, &args).map(drop));
+        self.watch(session, || Ok(calls()?))
+    }
+
+    fn write(&self, text: &str) -> Result<(), InputError> {
+        match self.profile_output.as_deref() {
+            None => {
+                // A reader that has gone away is no error.
+                let _ = std::io::stderr().lock().write_all(text.as_bytes());
+                Ok(())
+            }
+            Some(path) => std::fs::write(path, text).map_err(|error| unwritable(path, &error)),
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> InputError {
+    InputError::new(format!("cannot write the profile to {}: {error}", path.display()))
+}
+
+fn render(profile: &Profile, form: ProfileForm) -> String {
+    match form {
+        ProfileForm::Table => profile.table(),
+        ProfileForm::Json => profile.json(),
+        ProfileForm::Trace => profile.trace(),
+        ProfileForm::Flame => profile.flame_graph(),
+    }
+}
