@@ -344,3 +344,35 @@ fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
     let tagged = ["compile", "ir-examples/language/17_tagged_data.py", "--emit", "tvm", "-o", "/dev/null"];
     snapshot("for_tvm", &[run, refusal(&tagged)].join("\n"));
 }
+
+#[test]
+fn a_profile_says_where_the_time_goes() {
+    let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
+    let run = hammock(&[&args[..], &["--profile"]].concat());
+    assert_eq!(stdout(&run), "10 (int64)\n");
+    let table = String::from_utf8(run.stderr).unwrap();
+    let row = |name: &str| {
+        let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {table}"));
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("count ")[1..3], ["function", "11"]);
+    assert_eq!(row("less ")[1..3], ["kernel", "11"]);
+    assert_eq!(row("less ").last().unwrap(), "ir-examples/control_flow.py:19");
+    let folder = tempfile::tempdir().unwrap();
+    for (form, begin) in [("json", "{\"total_ns\":"), ("trace", "{\"displayTimeUnit\""), ("flame", "<svg ")] {
+        let file = folder.path().join(form);
+        let form = format!("--profile={form}");
+        let output = hammock(&[&args[..], &[&form, "--profile-output", file.to_str().unwrap()]].concat());
+        assert_eq!(stdout(&output), "10 (int64)\n");
+        assert!(std::fs::read_to_string(file).unwrap().starts_with(begin));
+    }
+}
+
+#[test]
+fn limits_stop_a_model() {
+    let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
+    let refused = |limit: [&str; 2]| refusal(&[&args[..], &limit].concat());
+    assert!(refused(["--max-memory", "1"]).contains("limit of 1 "));
+    assert!(refused(["--max-depth", "1"]).contains("RecursionError"));
+    assert_eq!(hammock(&[&args[..], &["--timeout", "never"]].concat()).status.code(), Some(2));
+}

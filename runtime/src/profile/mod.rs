@@ -70,10 +70,8 @@ pub struct Row {
     pub bytes: u64,
     /// Its own time's share of the time of all calls from outside.
     pub share: f64,
-    /// Where in the source it is called first: `file:line`.
-    pub source: Option<String>,
-    /// From how many places it is called.
-    pub sites: usize,
+    /// Where in the source it is called: `file:line`.
+    pub sources: Vec<String>,
 }
 
 impl Profiler {
@@ -188,8 +186,7 @@ impl Row {
             max: node.max,
             bytes: node.bytes,
             share: 0.0,
-            source: node.source.clone(),
-            sites: 1,
+            sources: node.source.iter().cloned().collect(),
         }
     }
 
@@ -200,8 +197,8 @@ impl Row {
         self.min = self.min.min(node.min);
         self.max = self.max.max(node.max);
         self.bytes += node.bytes;
-        self.sites += usize::from(node.source != self.source);
-        self.source = self.source.take().or_else(|| node.source.clone());
+        self.sources
+            .extend(node.source.iter().filter(|source| !self.sources.contains(source)).cloned().collect::<Vec<_>>());
     }
 
     /// The time of a call on average.

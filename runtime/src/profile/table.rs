@@ -35,7 +35,11 @@ fn widest(lines: &[[String; 12]], column: usize) -> usize {
 }
 
 fn line(row: &Row) -> [String; 12] {
-    let more = if row.sites > 1 { format!(" and {} more", row.sites - 1) } else { String::new() };
+    let source = match row.sources.as_slice() {
+        [] => String::new(),
+        [source] => source.clone(),
+        [first, others @ ..] => format!("{first} and {} more", others.len()),
+    };
     [
         row.name.clone(),
         row.kind.to_string(),
@@ -48,7 +52,7 @@ fn line(row: &Row) -> [String; 12] {
         time(row.max),
         if row.bytes == 0 { String::new() } else { row.bytes.to_string() },
         row.gigabytes_per_second().map(|rate| format!("{rate:.2}")).unwrap_or_default(),
-        row.source.as_ref().map(|source| source.to_owned() + &more).unwrap_or_default(),
+        source,
     ]
 }
 

@@ -154,12 +154,12 @@ fn files_for_other_programs_are_well_formed() {
     let profile = sample();
     let json = profile.json();
     assert!(
-        json.starts_with("{\"total_ns\":100000,\"rows\":[\n{\"name\":\"add\",\"kind\":\"kernel\",\"count\":3,"),
+        json.starts_with("{\"total_ns\":100000,\"rows\":[{\"name\":\"add\",\"kind\":\"kernel\",\"count\":3,"),
         "{json}"
     );
-    assert!(json.contains(r#""name":"vm.builtin.<\"&\">""#) && json.contains("\"source\":null"));
+    assert!(json.contains(r#""name":"vm.builtin.<\"&\">""#) && json.contains("\"sources\":[]"));
     let trace = profile.trace();
-    assert!(trace.contains("\"lostEvents\":1") && trace.contains("\"ts\":1.000,\"dur\":10.000"), "{trace}");
+    assert!(trace.contains("\"lostEvents\":1") && trace.contains("\"ts\":1.0,\"dur\":10.0"), "{trace}");
     let flame = profile.flame_graph();
     assert!(flame.contains("<title>add (kernel): 3 calls, 80.0 us, 80.0%</title>"), "{flame}");
     assert!(flame.contains("vm.builtin.&lt;\"&amp;\"&gt;") && flame.ends_with("</svg>\n"));
