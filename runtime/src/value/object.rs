@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 const STRONG_ONE: u64 = 1;
 const WEAK_ONE: u64 = 1 << 32;
@@ -82,7 +82,7 @@ pub(crate) fn is_only_thread() -> bool {
     {
         unsafe extern "C" {
             /// glibc's: nonzero while the process has one thread.
-            static __libc_single_threaded: AtomicU8;
+            static __libc_single_threaded: std::sync::atomic::AtomicU8;
         }
         // SAFETY: glibc defines it as a byte, which only it writes.
         unsafe { __libc_single_threaded.load(Ordering::Relaxed) != 0 }

@@ -66,16 +66,26 @@ impl Tensor {
         if self.device() == device {
             return Ok(self.clone());
         }
-        let (source, target) = (device::find(self.device())?, device::find(device)?);
-        let bytes = self.nbytes();
-        let staging = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device: Device::CPU })?;
-        let dense = self.to_contiguous()?;
-        let allocator = Allocator::new(device, AllocatorKind::Naive, usize::MAX)?;
+        self.copy_into(&*Allocator::new(device, AllocatorKind::Naive, usize::MAX)?)
+    }
+
+    /// A dense copy in memory of an allocator, on its device.
+    pub fn copy_into(&self, allocator: &Allocator) -> Result<Tensor, Error> {
+        let (source, target) = (device::find(self.device())?, device::find(allocator.device())?);
+        let (dense, bytes) = (self.to_contiguous()?, self.nbytes());
         let copy = Storage::new(allocator.alloc(bytes)?).tensor(self.dtype(), self.shape(), 0)?;
-        // SAFETY: all three hold `bytes` bytes; staging buffer and copy are new.
+        let (from, to) = (dense.data_ptr(), copy.data_ptr());
+        // SAFETY: all hold `bytes` bytes; the copy is new, and so is the buffer that devices other than the host meet in.
         unsafe {
-            source.copy_to_host(dense.data_ptr(), staging.as_ptr(), bytes)?;
-            target.copy_from_host(staging.as_ptr(), copy.data_ptr(), bytes)?;
+            if copy.device().is_host() {
+                source.copy_to_host(from, to, bytes)?;
+            } else if self.device().is_host() {
+                target.copy_from_host(from, to, bytes)?;
+            } else {
+                let staging = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device: Device::CPU })?;
+                source.copy_to_host(from, staging.as_ptr(), bytes)?;
+                target.copy_from_host(staging.as_ptr(), to, bytes)?;
+            }
         }
         Ok(copy)
     }
@@ -156,6 +166,15 @@ mod tests {
         assert_eq!(transposed.to_contiguous().unwrap().as_slice::<i32>().unwrap(), [0, 3, 1, 4, 2, 5]);
         let broadcast = iota(&[2]).strided(&[3, 2], &[0, 1], 0).unwrap();
         assert_eq!(broadcast.to_contiguous().unwrap().as_slice::<i32>().unwrap(), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn copies_come_from_the_allocator() {
+        let allocator = Allocator::new(Device { id: 1, ..Device::CPU }, AllocatorKind::Naive, 64).unwrap();
+        let copy = iota(&[2, 2]).strided(&[2, 2], &[1, 2], 0).unwrap().copy_into(&allocator).unwrap();
+        assert_eq!((copy.as_slice::<i32>().unwrap(), copy.device().id), (&[0, 2, 1, 3][..], 1));
+        assert_eq!(allocator.stats().used, 64);
+        assert_eq!(iota(&[1]).copy_into(&allocator).unwrap_err().kind(), "MemoryError");
     }
 
     #[test]

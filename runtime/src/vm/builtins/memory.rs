@@ -91,7 +91,16 @@ fn ensure_zero_offset(value: &Tensor) -> Result<Tensor, Error> {
 
 fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result<Tensor, Error> {
     let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} names no device")));
-    value.to_device(Device { kind: number(kind)?, id: number(id)? })
+    let device = Device { kind: number(kind)?, id: number(id)? };
+    if value.device() == device {
+        return Ok(value.clone());
+    }
+    // The program's own allocator, which has a limit, if it has one for the device.
+    let own = current::with(|program| Ok(program.allocators.iter().find(|own| own.device() == device).cloned()));
+    match own.ok().flatten() {
+        Some(allocator) => value.copy_into(&allocator),
+        None => value.to_device(device),
+    }
 }
 
 fn clear() -> Result<(), Error> {
