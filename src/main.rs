@@ -4,6 +4,7 @@
 //! to standard output, everything else to standard error.
 #![forbid(unsafe_code)]
 
+mod asm;
 mod bench;
 mod check;
 mod compile;
@@ -43,6 +44,7 @@ enum Command {
     Opt(opt::Opt),
     Check(check::Check),
     Inspect(inspect::Inspect),
+    Asm(asm::Asm),
     Bench(bench::Bench),
     Ops(tables::Ops),
     Passes(tables::Passes),
@@ -81,6 +83,7 @@ impl Command {
             Command::Opt(c) => c.run(),
             Command::Check(c) => c.run(),
             Command::Inspect(c) => c.run(),
+            Command::Asm(c) => c.run(),
             Command::Bench(c) => c.run(),
             Command::Ops(c) => c.run(),
             Command::Passes(c) => c.run(),

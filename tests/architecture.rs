@@ -7,6 +7,7 @@ const ORDER: &[&str] = &[
     "hammock-runtime",
     "hammock-capi",
     "hammock-syntax",
+    "hammock-asm",
     "hammock-ir",
     "hammock-ops",
     "hammock-import",

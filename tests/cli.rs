@@ -376,3 +376,30 @@ fn limits_stop_a_model() {
     assert!(refused(["--max-depth", "1"]).contains("RecursionError"));
     assert_eq!(hammock(&[&args[..], &["--timeout", "never"]].concat()).status.code(), Some(2));
 }
+
+#[test]
+fn listings_show_sources_and_assemble_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (library, listing, code) = (file("model.so"), file("listing.txt"), file("code.bin"));
+    for (module, beside) in [("ir-examples/control_flow.py", false), (DIGITS, true)] {
+        let params: &[&str] = if beside { &["--params", WEIGHTS] } else { &[] };
+        stdout(&hammock(&[&["compile", module, "-o", &library], params].concat()));
+        stdout(&hammock(&[&["compile", module, "--emit", "bytecode", "-o", &code], params].concat()));
+        let bytes = std::fs::read(&code).unwrap();
+        let tensors = file("beside.safetensors");
+        let out: &[&str] = if beside { &["--params-out", &tensors] } else { &[] };
+        let text = stdout(&hammock(&[&["inspect", &library, "--asm"], out].concat()));
+        assert!(text.len() < 20_000, "large tensors lie beside the listing");
+        std::fs::write(&listing, &text).unwrap();
+        let params: &[&str] = if beside { &["--params", &tensors] } else { &[] };
+        stdout(&hammock(&[&["asm", &listing, "-o", &code], params].concat()));
+        assert!(std::fs::read(&code).unwrap() == bytes, "{text}");
+        if !beside {
+            snapshot("listing", &text);
+        }
+    }
+    stdout(&hammock(&["compile", DIGITS, "--params", WEIGHTS, "--bytecode", &code, "-o", &library]));
+    let args = ["run", &library, "--func", "accuracy", "--arg", IMAGES, "--arg", LABELS];
+    assert!(accuracy(&stdout(&hammock(&args))) >= 0.96);
+}

@@ -187,6 +187,25 @@ impl Code {
         self.offsets.len() - 1
     }
 
+    /// Appends the words of an instruction, whatever they are.
+    pub fn push_words(&mut self, words: &[i64]) {
+        self.offsets.push(self.words.len() as i64);
+        self.words.extend(words);
+    }
+
+    /// The words of instruction number `index`; none where the offsets make no sense.
+    pub fn words_of(&self, index: usize) -> &[i64] {
+        let begin = self.offsets.get(index).and_then(|offset| usize::try_from(*offset).ok());
+        begin.and_then(|begin| self.words.get(begin..self.end_of(index)?)).unwrap_or_default()
+    }
+
+    /// Do the instructions fill the words, one behind the other?
+    pub(super) fn is_gapless(&self) -> bool {
+        let end = self.words.len() as i64;
+        let begins_at = self.offsets.first().copied().unwrap_or(end);
+        begins_at == 0 && self.offsets.is_sorted() && self.offsets.last().is_none_or(|last| *last <= end)
+    }
+
     /// Writes a Goto's or If's offset once it is known.
     pub fn set_jump(&mut self, index: usize, offset: i64) {
         let last_word = self.end_of(index).map(|end| end - 1);

@@ -14,7 +14,7 @@
 //! - jumps stay within the function, an If jumps over at least one instruction, and none runs off the end;
 //! - every register is assigned on every path that leads to a read of it.
 //!
-//! Of the whole: memory scopes belong to tensors of the constant pool.
+//! Of the whole: instructions lie one behind the other, memory scopes belong to tensors of the constant pool.
 use super::flow::{self, Flow, RegisterSet};
 use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
 use std::collections::HashSet;
@@ -27,6 +27,9 @@ const MAX_STATE_BITS: usize = 1 << 29;
 /// Checks every rule.
 pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
     check_scopes(executable)?;
+    if !executable.code.is_gapless() {
+        return Err(ExecutableError::Malformed("its instructions do not lie one behind the other".into()));
+    }
     let mut names = HashSet::new();
     let mut ranges = Vec::new();
     for function in &executable.functions {

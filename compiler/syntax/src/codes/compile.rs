@@ -37,4 +37,11 @@ runtime has.
 
 The message names the builtin. Most are how Hammock runs an operator whose result has a shape that only the data tells;
 give such a part of the model to Hammock's own runtime.";
+
+    BAD_LISTING = "E0307", "listing cannot be assembled", "\
+A line of a listing that `hammock asm` reads is not of a form it knows, names something that is not there, or the program
+breaks a rule that every executable obeys: a register that is read before it is written, a jump out of its function, a
+wrong number of arguments.
+
+`hammock inspect FILE --asm` writes listings; they show the form.";
 }

@@ -124,3 +124,13 @@ fn compiled_functions_need_room_for_their_result() {
     executable.functions[0].register_count = 1;
     assert!(refusal(&executable).contains("1 registers hold no 1 parameters"));
 }
+
+#[test]
+fn instructions_lie_one_behind_the_other() {
+    for (offsets, words) in
+        [(vec![], vec![2, 0]), (vec![1], vec![0, 2, 0]), (vec![0, 2, 1], vec![2, 0]), (vec![0, 3], vec![2])]
+    {
+        let executable = Executable { code: Code::from_parts(offsets, words), ..Executable::default() };
+        assert!(refusal(&executable).ends_with("its instructions do not lie one behind the other"));
+    }
+}

@@ -1,0 +1,151 @@
+//! Writing listings.
+
+use crate::{
+    constants, instructions,
+    quote::{global, parameter, quoted},
+};
+use hammock_runtime::{
+    Image, Tensor,
+    executable::{Constant, Executable, FunctionInfo, FunctionKind, Instruction},
+};
+use std::{collections::BTreeSet, fmt::Write};
+
+/// A listing, and the tensors that lie beside it.
+pub struct Listing {
+    /// The listing.
+    pub text: String,
+    /// Tensors that it only names.
+    pub tensors: Vec<(String, Tensor)>,
+}
+
+/// Lists the executable of an image; tensors of more than `most` bytes go beside the listing.
+pub fn print(image: &Image, most: usize) -> Listing {
+    let executable = &image.executable;
+    let mut listing = Listing { text: String::new(), tensors: Vec::new() };
+    listing.put(format_args!(
+        "# {} functions, {} constants, {} instructions\n",
+        executable.functions.len(),
+        executable.constants.len(),
+        executable.code.len()
+    ));
+    for (index, function) in executable.functions.iter().enumerate() {
+        listing.put(format_args!("{}", function_line(function, has_block(executable, index))));
+    }
+    listing.constants(executable, most);
+    listing.code(image);
+    listing
+}
+
+/// Does a block of the listing say what the function's code is?
+fn has_block(executable: &Executable, index: usize) -> bool {
+    let f = &executable.functions[index];
+    f.kind != FunctionKind::Packed && f.start < f.end && f.end <= executable.code.len()
+}
+
+/// A line of the function table.
+fn function_line(f: &FunctionInfo, has_block: bool) -> String {
+    let names: Vec<String> = f.param_names.iter().map(|name| parameter(name)).collect();
+    let (kind, natural_args) = match f.kind {
+        FunctionKind::Packed => ("packed", FunctionInfo::UNKNOWN_ARITY),
+        FunctionKind::Bytecode => ("bytecode", names.len() as i64),
+        FunctionKind::Compiled => ("compiled", names.len() as i64),
+    };
+    let mut out = format!("{kind} {}", global(&f.name));
+    if f.kind != FunctionKind::Packed || !names.is_empty() {
+        let _ = write!(out, "({})", names.join(", "));
+    }
+    if f.num_args != natural_args {
+        let _ = write!(out, " args {}", f.num_args);
+    }
+    if f.kind != FunctionKind::Packed || f.register_count != 0 {
+        let _ = write!(out, " registers {}", f.register_count);
+    }
+    if !has_block && (f.start, f.end) != (0, 0) {
+        let _ = write!(out, " range {} {}", f.start, f.end);
+    }
+    out
+}
+
+impl Listing {
+    fn put(&mut self, line: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    fn constants(&mut self, executable: &Executable, most: usize) {
+        self.text.push('\n');
+        for (index, constant) in executable.constants.iter().enumerate() {
+            let mut name = None;
+            if let Constant::Tensor(tensor) = constant
+                && tensor.nbytes() > most
+            {
+                name = Some(format!("c{index}"));
+                self.tensors.push((format!("c{index}"), tensor.clone()));
+            }
+            self.put(format_args!("c{index} = {}", constants::write(constant, name.as_deref())));
+        }
+        for (index, scope) in &executable.memory_scopes {
+            self.put(format_args!("scope c{index} {}", quoted(scope)));
+        }
+    }
+
+    /// The code of all functions in its order, and what lies between.
+    fn code(&mut self, image: &Image) {
+        let executable = &image.executable;
+        let indices = 0..executable.functions.len();
+        let mut functions: Vec<&FunctionInfo> =
+            indices.filter(|i| has_block(executable, *i)).map(|i| &executable.functions[i]).collect();
+        functions.sort_by_key(|f| f.start);
+        let mut next = 0;
+        for function in functions {
+            self.unused(executable, next..function.start);
+            self.put(format_args!("\ncode {}:", global(&function.name)));
+            self.body(image, function);
+            next = function.end;
+        }
+        self.unused(executable, next..executable.code.len());
+    }
+
+    /// Instructions of no function, as words: they may be anything.
+    fn unused(&mut self, executable: &Executable, range: std::ops::Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        self.put(format_args!("\nunused:"));
+        for at in range {
+            let words: Vec<String> = executable.code.words_of(at).iter().map(i64::to_string).collect();
+            self.put(format_args!("{at:>4}: words {}", words.join(" ")));
+        }
+    }
+
+    fn body(&mut self, image: &Image, function: &FunctionInfo) {
+        let executable = &image.executable;
+        let code: Vec<Instruction> = (function.start..function.end).filter_map(|at| executable.code.get(at)).collect();
+        let targets = targets(&code, function.start);
+        let mut place = None;
+        for (at, instruction) in (function.start..).zip(&code) {
+            if targets.contains(&(at as i64)) {
+                self.put(format_args!("L{at}:"));
+            }
+            let here = image.sources.locate(at).map(|l| (l.file, l.line, l.text));
+            if let Some((file, line, text)) = &here
+                && here != place
+            {
+                let text = text.trim().replace(['\n', '\r'], " ");
+                self.put(format_args!("      # {}:{line}: {text}", file.replace(['\n', '\r'], " ")));
+                place = here.clone();
+            }
+            let target = |offset: i64| format!("L{}", at as i64 + offset);
+            self.put(format_args!("{at:>4}: {}", instructions::write(instruction, executable, target)));
+        }
+    }
+}
+
+/// The instructions that jumps of a function's code go to.
+fn targets(code: &[Instruction], start: usize) -> BTreeSet<i64> {
+    let jumps = code.iter().enumerate().filter_map(|(position, instruction)| match instruction {
+        Instruction::Goto { offset } => Some((start + position) as i64 + offset),
+        Instruction::If { false_offset, .. } => Some((start + position) as i64 + false_offset),
+        _ => None,
+    });
+    jumps.collect()
+}

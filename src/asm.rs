@@ -1,0 +1,42 @@
+//! `hammock asm`: a listing to bytecode.
+
+use crate::output::{cannot, write_whole};
+use clap::Args;
+use hammock_compiler::{Failure, read_source, read_weights};
+use hammock_syntax::codes;
+use std::path::PathBuf;
+
+/// Assembles a listing of an executable to bytecode
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  hammock inspect model.so --asm > listing.txt
+  hammock asm listing.txt -o code.bin                            the same bytecode, or what was made of it
+  hammock compile kernels.py --bytecode code.bin -o model.so     with kernels from a text module")]
+pub struct Asm {
+    /// A listing, or `-` for standard input
+    file: String,
+    /// The file to write: the executable's section, in TVM's format
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Tensors that the listing only names (.safetensors or .npz)
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+}
+
+impl Asm {
+    /// Does it.
+    pub fn run(self) -> Result<(), Failure> {
+        let tensors = self.params.as_deref().map(read_weights).transpose()?;
+        let source = read_source(&self.file)?.ok_or_else(|| {
+            let message = format!("{} is a compiled executable, not a listing", self.file);
+            Failure::new(codes::UNSUPPORTED_FILE, message).help("`hammock inspect --asm` writes its listing")
+        })?;
+        let find = |name: &str| tensors.as_ref().and_then(|t| t.get(name)).cloned();
+        let executable =
+            hammock_asm::assemble(&source, &find).map_err(|errors| Failure::from(errors).within(&source))?;
+        write_whole(&self.output, 0o644, |file| {
+            std::fs::write(file, executable.save()).map_err(|e| cannot(&self.output, &e))
+        })
+    }
+}
