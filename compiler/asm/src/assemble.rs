@@ -70,7 +70,8 @@ impl Assembler {
             (Token::Name, Token::Colon) => self.label_or_unused(cursor)?,
             (Token::Name, _) if self.table(cursor)? => {}
             (Token::Int, Token::Colon) => {
-                (cursor.bump(), cursor.bump());
+                cursor.bump();
+                cursor.bump();
                 self.statement(cursor)?;
             }
             _ => self.statement(cursor)?,

@@ -48,6 +48,7 @@ fn dtype_text(dtype: DType) -> String {
 }
 
 fn contents(tensor: &Tensor) -> String {
+    let are_finite = |floats: &Vec<String>| floats.iter().all(|float| float.contains(['.', 'e']));
     let numbers = match tensor.dtype() {
         _ if tensor.element_count() > FEW => None,
         DType::INT8 => texts::<i8>(tensor),
@@ -58,8 +59,8 @@ fn contents(tensor: &Tensor) -> String {
         DType::UINT16 => texts::<u16>(tensor),
         DType::UINT32 => texts::<u32>(tensor),
         DType::UINT64 => texts::<u64>(tensor),
-        DType::FLOAT32 => texts::<f32>(tensor).filter(|t| t.iter().all(|t| t.contains(|c: char| c == '.' || c == 'e'))),
-        DType::FLOAT64 => texts::<f64>(tensor).filter(|t| t.iter().all(|t| t.contains(|c: char| c == '.' || c == 'e'))),
+        DType::FLOAT32 => texts::<f32>(tensor).filter(are_finite),
+        DType::FLOAT64 => texts::<f64>(tensor).filter(are_finite),
         _ => None,
     };
     match numbers {
