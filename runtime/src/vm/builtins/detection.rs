@@ -1,4 +1,5 @@
 //! Suppression of overlapping boxes, where how many are left is known only at run time.
+use super::order::{float, sorted};
 use crate::ffi::Error;
 use crate::value::{Any, DType, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
@@ -97,10 +98,9 @@ fn padded(images: &[Vec<Selected>], room: usize) -> Result<Any, Error> {
 
 /// The boxes left, best first; of equal scores the first goes first.
 fn select(boxes: &[f32], scores: &[f32], rules: &Rules) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.len()).filter(|j| scores[*j] > rules.score).collect();
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
     let mut kept: Vec<usize> = Vec::new();
-    for j in order {
+    let order = sorted(scores.iter().map(|score| !float((*score).into())));
+    for j in order.into_iter().filter(|j| scores[*j] > rules.score) {
         let suppresses = |k: &usize| {
             let overlap = overlap(&boxes[k * 4..k * 4 + 4], &boxes[j * 4..j * 4 + 4]);
             // Boxes that only touch nothing are never too close.

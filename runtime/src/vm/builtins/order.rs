@@ -40,6 +40,13 @@ pub(super) fn zero_key(dtype: DType) -> Result<u64, Error> {
     Ok(zero.first().copied().unwrap_or_default())
 }
 
+/// Positions in the order of their keys; of equal ones, the first comes first.
+pub(super) fn sorted(keys: impl Iterator<Item = u64>) -> Vec<usize> {
+    let mut order: Vec<_> = keys.zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, position)| position).collect()
+}
+
 fn unsigned(value: u64) -> u64 {
     value
 }
@@ -48,7 +55,8 @@ fn signed(value: i64) -> u64 {
     value as u64 ^ MIDDLE
 }
 
-fn float(value: f64) -> u64 {
+/// The key of a float.
+pub(super) fn float(value: f64) -> u64 {
     if value.is_nan() {
         return u64::MAX;
     }

@@ -1,5 +1,6 @@
 //! Choosing the next token of a text, by a number between 0 and 1 that the caller drew, and what is done to the logits
 //! before that. Tensors are of float32 and hold one row: all axes but the last have size 1.
+use super::order::{float, sorted};
 use crate::ffi::Error;
 use crate::value::{DType, Device, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -74,10 +75,9 @@ fn draw(tokens: &[(f64, usize)], top_p: f64, uniform: f64) -> Option<usize> {
 }
 
 /// Tokens with a number each, largest first; those without one are left out.
-fn ranked(values: impl Iterator<Item = f64>) -> Vec<(f64, usize)> {
-    let mut tokens: Vec<_> = values.enumerate().filter(|(_, v)| !v.is_nan()).map(|(token, v)| (v, token)).collect();
-    tokens.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
-    tokens
+fn ranked(values: Vec<f64>) -> Vec<(f64, usize)> {
+    let order = sorted(values.iter().map(|value| !float(*value))).into_iter();
+    order.map(|token| (values[token], token)).filter(|(value, _)| !value.is_nan()).collect()
 }
 
 fn nothing_likely() -> Error {
@@ -88,7 +88,7 @@ fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f6
     let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
     let temperature = between("the temperature", temperature, 0.0, f64::MAX)?;
     let logits = row(logits, DType::FLOAT32)?;
-    let mut tokens = ranked(logits.as_slice::<f32>()?.iter().map(|logit| f64::from(*logit)));
+    let mut tokens = ranked(logits.as_slice::<f32>()?.iter().map(|logit| f64::from(*logit)).collect());
     let (largest, likeliest) = *tokens.first().ok_or_else(nothing_likely)?;
     if temperature < COLD {
         return Ok(likeliest as i64);
@@ -106,7 +106,7 @@ fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Erro
     let prob = row(prob, DType::FLOAT32)?;
     let at_least = |least: f64| {
         let probs = prob.as_slice::<f32>()?.iter().map(|prob| f64::from(*prob));
-        Ok::<_, Error>(ranked(probs.map(|prob| if prob >= least { prob } else { f64::NAN })))
+        Ok::<_, Error>(ranked(probs.map(|prob| if prob >= least { prob } else { f64::NAN }).collect()))
     };
     let mut tokens = at_least(top_p * UNLIKELY)?;
     if tokens.iter().map(|(prob, _)| prob).sum::<f64>() < top_p {

@@ -1,5 +1,5 @@
 //! Operators whose results have sizes that only the data tells: unique elements, places of nonzero ones.
-use super::order::{keys, zero_key};
+use super::order::{keys, sorted, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
@@ -64,7 +64,7 @@ struct Unique {
 }
 
 /// Unique slices along an axis (all elements without one), by value or by first occurrence.
-fn find_unique(value: &Tensor, axis: Option<i64>, sorted: bool) -> Result<Unique, Error> {
+fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Unique, Error> {
     let (outer, count, inner) = split(value, axis)?;
     let keys = keys(value)?;
     let element = |slice: usize, at: usize| (at / inner * count + slice) * inner + at % inner;
@@ -80,8 +80,9 @@ fn find_unique(value: &Tensor, axis: Option<i64>, sorted: bool) -> Result<Unique
             _ => groups.push(vec![slice]),
         }
     }
-    if !sorted {
-        groups.sort_by_key(|group| group[0]);
+    if !by_value {
+        let order = sorted(groups.iter().map(|group| group[0] as u64));
+        groups = order.into_iter().map(|at| std::mem::take(&mut groups[at])).collect();
     }
     let mut inverse = vec![0; count];
     groups.iter().enumerate().for_each(|(i, group)| group.iter().for_each(|slice| inverse[*slice] = i as i64));

@@ -1,7 +1,7 @@
 //! Sorting for kernels that ask for it by name: results go into tensors that the caller gives.
 //!
 //! Sorting is stable and puts NaN after every number, so first in descending order.
-use super::order::keys;
+use super::order::{keys, sorted};
 use crate::ffi::{Args, Error};
 use crate::value::{DType, Device, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -72,9 +72,7 @@ impl Lines {
 
     /// The positions of a line's elements in the order of their keys, and of their places where keys are equal.
     fn order(&self, keys: &[u64], line: usize) -> Vec<usize> {
-        let mut order: Vec<_> = (0..self.length).map(|at| (keys[self.element(line, at)], at)).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, position)| position).collect()
+        sorted((0..self.length).map(|at| keys[self.element(line, at)]))
     }
 
     /// Writes of each line the first elements in order, as many as the targets hold.
