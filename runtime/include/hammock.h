@@ -97,10 +97,11 @@ typedef struct hammock_any {
     } as;
 } hammock_any;
 
-/* A compiled model, one that is ready to run, and what stops calls. */
+/* A compiled model, one that is ready to run, what stops calls, and where their time goes. */
 typedef struct hammock_library hammock_library;
 typedef struct hammock_vm hammock_vm;
 typedef struct hammock_interrupt hammock_interrupt;
+typedef struct hammock_profiler hammock_profiler;
 
 /* Gets the context that came with it. */
 typedef void (*hammock_deleter)(void *context);
@@ -352,6 +353,19 @@ typedef struct hammock_memory {
 int hammock_vm_memory(const hammock_vm *vm, size_t device, hammock_memory *memory);
 /* Gives memory kept for reuse back to the devices. */
 int hammock_vm_trim(const hammock_vm *vm);
+
+/* Sets the function that sees every call that the model's functions make; null for none. It gets none, the callee's name,
+ * whether the call comes or is over, the result (none before), and the arguments. If it returns 1 beforehand, the call
+ * does not run, and none stands for its result. */
+int hammock_vm_set_instrument(const hammock_vm *vm, const hammock_any *function);
+
+/* Where the time goes, by function and kernel: make a profiler, which keeps up to `most_events` calls one by one for a
+ * trace; set it; call; render it as "table", "json", "trace" (for Chrome or Perfetto) or "flame" (SVG), a string. A null
+ * profiler ends it. */
+int hammock_profiler_new(size_t most_events, hammock_profiler **profiler);
+int hammock_vm_set_profiler(const hammock_vm *vm, const hammock_profiler *profiler);
+int hammock_profiler_render(const hammock_profiler *profiler, const char *form, hammock_any *rendered);
+void hammock_profiler_free(hammock_profiler *profiler);
 
 /* How many threads kernels may use, in the whole process; 0 for as many as the machine has. */
 void hammock_set_threads(size_t count);

@@ -179,6 +179,34 @@ static void stop(const hammock_vm *vm, const hammock_any *args) {
     hammock_interrupt_free(interrupt);
 }
 
+/* Counts the calls of kernels. */
+static int32_t look_on(void *context, const hammock_any *args, int32_t count, hammock_any *result) {
+    const char *name;
+    int64_t before;
+    CHECK(count >= 4 && hammock_as_string(&args[1], &name, NULL) == 0 && hammock_as_int(&args[2], &before) == 0);
+    if (before && strncmp(name, "vm.builtin", 10) != 0) ++*(int *)context;
+    *result = hammock_int(0);
+    return 0;
+}
+
+static void watch(const hammock_vm *vm, const hammock_any *args) {
+    int kernels = 0;
+    const char *text;
+    hammock_any function, table;
+    hammock_profiler *profiler;
+    CHECK(hammock_function(look_on, &kernels, NULL, &function) == 0);
+    CHECK(hammock_vm_set_instrument(vm, &function) == 0 && hammock_vm_call(vm, "main", args, 2, NULL) == 0);
+    CHECK(kernels == 2);
+    hammock_any_free(&function);
+    CHECK(hammock_profiler_new(100, &profiler) == 0 && hammock_vm_set_profiler(vm, profiler) == 0);
+    CHECK(hammock_vm_call(vm, "main", args, 2, NULL) == 0 && hammock_vm_set_profiler(vm, NULL) == 0);
+    CHECK(hammock_profiler_render(profiler, "table", &table) == 0 && hammock_as_string(&table, &text, NULL) == 0);
+    CHECK(strstr(text, "model.py:12") != NULL && strstr(text, "kernel") != NULL);
+    hammock_any_free(&table);
+    CHECK(fails(hammock_profiler_render(profiler, "pie", &table), "ValueError", "none of table"));
+    hammock_profiler_free(profiler);
+}
+
 int main(int count, char **args) {
     int freed = 0;
     hammock_library *library;
@@ -200,6 +228,7 @@ int main(int count, char **args) {
     run(vm, inputs);
     run_in_steps(vm, inputs);
     stop(vm, inputs);
+    watch(vm, inputs);
     limits(library, inputs);
     register_functions(library, inputs);
 

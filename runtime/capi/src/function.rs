@@ -75,7 +75,8 @@ pub unsafe extern "C" fn hammock_call(function: *const Any, args: *const Any, co
     })
 }
 
-fn callable(value: &Any) -> Result<&Function, Error> {
+/// The function in a value.
+pub(crate) fn callable(value: &Any) -> Result<&Function, Error> {
     value.get().ok_or_else(|| Error::type_error(format!("the value is {value}, not a function")))
 }
 

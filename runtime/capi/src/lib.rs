@@ -7,13 +7,14 @@
 //! - [`error`]: the error of a thread's last failed call.
 //! - [`pointers`]: what C passes, checked.
 //! - [`value`], [`tensor`], [`function`]: values.
-//! - [`library`], [`vm`], [`stateful`]: models.
+//! - [`library`], [`vm`], [`stateful`], [`instrument`]: models.
 //!
 //! A test compares these functions with the header's, name by name and type by type.
 #![allow(non_camel_case_types, reason = "C's names")]
 
 pub mod error;
 pub mod function;
+pub mod instrument;
 pub mod library;
 mod pointers;
 pub mod stateful;
