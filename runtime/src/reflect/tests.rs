@@ -157,6 +157,12 @@ fn damaged_graphs_are_refused() {
     for end in (0..json.len()).step_by(11).filter(|end| json.is_char_boundary(*end)) {
         assert!(load(&json[..end]).is_err());
     }
+    // Whatever one changed character makes of it, it is refused or read.
+    for (i, c) in json.char_indices().step_by(31) {
+        for other in ["\"", "[", "}", "9", "-", "\\", ""] {
+            let _ = load(&format!("{}{other}{}", &json[..i], &json[i + c.len_utf8()..]));
+        }
+    }
     for (from, to) in [("\"data\":-7", "\"data\":[]"), ("[13", "[99"), ("ffi.Shape", "ffi.Shade"), ("float32x4", "f")] {
         let damaged = json.replace(from, to);
         if damaged != json {
