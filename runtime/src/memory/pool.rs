@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn classes_do_not_mix() {
-        let sizes: Vec<_> = (0..200_000).step_by(64).filter_map(SizeClass::of).collect();
+        let sizes: Vec<_> =
+            (0..if cfg!(miri) { 9000 } else { 200_000 }).step_by(64).filter_map(SizeClass::of).collect();
         for pair in sizes.windows(2) {
             assert_eq!(pair[0].bytes == pair[1].bytes, pair[0].index == pair[1].index);
         }
