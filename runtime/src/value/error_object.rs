@@ -38,12 +38,12 @@ const APPEND: i32 = 1;
 /// Chains of causes are followed this far.
 const MAX_CAUSES: usize = 64;
 
-/// The texts that a cell of ours refers to.
+/// The texts that a cell of ours refers to. Strings may move while others refer to their bytes; boxes may not.
 struct Texts {
     _kind: String,
     _message: String,
     /// The backtrace, and what it was before: readers may still look at that.
-    backtraces: Mutex<Vec<Box<str>>>,
+    backtraces: Mutex<Vec<String>>,
 }
 
 impl Drop for ErrorCell {
@@ -68,7 +68,7 @@ impl ErrorObject {
     fn with_cause(error: &Error, cause: Option<ErrorObject>) -> ErrorObject {
         let backtrace: String = error.trace().iter().map(TraceEntry::to_backtrace).collect();
         let (kind, message) = (error.kind().to_owned(), error.message().to_owned());
-        let backtraces = Mutex::new(vec![backtrace.into_boxed_str()]);
+        let backtraces = Mutex::new(vec![backtrace]);
         ErrorObject(Ref::allocate::<Texts, u8>(0, |_| {
             // The texts do not move when the structure that owns them does.
             let cell = ErrorCell {
@@ -139,7 +139,7 @@ unsafe extern "C" fn update_backtrace(object: *mut c_void, backtrace: *const Byt
         let added = String::from_utf8_lossy(backtrace.as_ref().as_slice());
         let mut all = error.extra::<Texts>().backtraces.lock().unwrap_or_else(PoisonError::into_inner);
         let before = if mode == APPEND { all.last().map_or("", |text| text) } else { "" };
-        let text = format!("{before}{added}").into_boxed_str();
+        let text = format!("{before}{added}");
         *error.backtrace.get() = bytes_of(&text);
         all.push(text);
     }
