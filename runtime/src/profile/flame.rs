@@ -4,6 +4,7 @@
 //! under the pointer.
 use super::{Node, Profile};
 use crate::vm::instrument::CalleeKind;
+use std::cmp::Reverse;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
@@ -69,7 +70,7 @@ fn merge<'a>(nodes: &'a [Node], children: &[Vec<usize>], these: &[usize]) -> Vec
         }
     };
     let mut flames: Vec<_> = groups.into_iter().map(flame).collect();
-    flames.sort_by(|a, b| b.time.cmp(&a.time));
+    flames.sort_by_key(|flame| Reverse(flame.time));
     flames
 }
 
