@@ -52,21 +52,25 @@ impl<'a> Flow<'a> {
         blocks.into_iter().flatten()
     }
 
-    /// For each block, the registers whose values somebody reads after it.
+    /// For each block, the registers whose values somebody reads after it: solved backwards, looking again only at
+    /// blocks whose successors have changed.
     pub(crate) fn live_out(&self, registers: usize) -> Vec<RegisterSet> {
-        let mut live_in = vec![RegisterSet::new(registers); self.len()];
-        let mut live_out = live_in.clone();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in (0..self.len()).rev() {
-                for successor in self.successors(block) {
-                    live_out[block].union(&live_in[successor]);
+        let mut predecessors = vec![Vec::new(); self.len()];
+        for block in 0..self.len() {
+            self.successors(block).for_each(|successor| predecessors[successor].push(block));
+        }
+        let mut live_out = vec![RegisterSet::new(registers); self.len()];
+        let mut work: Vec<usize> = (0..self.len()).collect();
+        let mut waits = vec![true; self.len()];
+        while let Some(block) = work.pop() {
+            waits[block] = false;
+            let mut live_in = live_out[block].clone();
+            self.block(block).rev().for_each(|at| step_back(&self.code[at], &mut live_in));
+            for &predecessor in &predecessors[block] {
+                if live_out[predecessor].union(&live_in) && !waits[predecessor] {
+                    waits[predecessor] = true;
+                    work.push(predecessor);
                 }
-                let mut live = live_out[block].clone();
-                self.block(block).rev().for_each(|at| step_back(&self.code[at], &mut live));
-                changed |= live_in[block] != live;
-                live_in[block] = live;
             }
         }
         live_out
@@ -141,9 +145,14 @@ impl RegisterSet {
         changed
     }
 
-    /// Adds what the other has.
-    pub(crate) fn union(&mut self, other: &RegisterSet) {
-        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
+    /// Adds what the other has; did that change anything?
+    pub(crate) fn union(&mut self, other: &RegisterSet) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            changed |= theirs & !*mine != 0;
+            *mine |= theirs;
+        }
+        changed
     }
 
     /// The registers, in order.
