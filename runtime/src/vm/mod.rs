@@ -199,4 +199,6 @@ impl Vm {
 }
 
 #[cfg(test)]
+mod folding_tests;
+#[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use super::program::Program;
 use super::registers::Registers;
 use super::{check, test};
 use crate::executable::compact::{PlacePlan, Slot, Slots};
-use crate::ffi::{self, Error};
+use crate::ffi::{self, Args, Error};
 use crate::value::{Any, Function, Storage, Tensor};
 use std::sync::atomic::AtomicU8;
 
@@ -245,10 +245,8 @@ impl Run<'_> {
 #[inline]
 fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
     let PlacePlan { offset, shape, dtype } = &frame.body.places[plan as usize];
-    match frame.get(storage).get::<&Storage>() {
-        Some(storage) => Ok(storage.tensor(*dtype, shape, *offset)?),
-        None => Err(Error::type_error(format!("{} is no storage for a tensor", frame.get(storage)))),
-    }
+    let storage: &Storage = Args::new("vm.builtin.alloc_tensor", std::slice::from_ref(frame.get(storage))).get(0)?;
+    Ok(storage.tensor(*dtype, shape, *offset)?)
 }
 
 /// The function value that is the second of the arguments, and what it is called with.

@@ -6,30 +6,30 @@ use crate::value::{Shape, Str, Tensor, Tuple};
 
 /// Builds images by hand.
 #[derive(Default)]
-struct Assembler {
+pub(super) struct Assembler {
     executable: Executable,
     sources: SourceMap,
 }
 
-const VOID: i64 = Register::VOID.0;
+pub(super) const VOID: i64 = Register::VOID.0;
 
-fn reg(number: i64) -> Arg {
+pub(super) fn reg(number: i64) -> Arg {
     Arg::Register(Register(number))
 }
 
-fn int(value: i64) -> Arg {
+pub(super) fn int(value: i64) -> Arg {
     Arg::Immediate(value)
 }
 
-fn ret(value: i64) -> Instruction {
+pub(super) fn ret(value: i64) -> Instruction {
     Instruction::Ret { value: Register(value) }
 }
 
-fn goto(offset: i64) -> Instruction {
+pub(super) fn goto(offset: i64) -> Instruction {
     Instruction::Goto { offset }
 }
 
-fn branch(condition: i64, false_offset: i64) -> Instruction {
+pub(super) fn branch(condition: i64, false_offset: i64) -> Instruction {
     Instruction::If { condition: Register(condition), false_offset }
 }
 
@@ -44,17 +44,17 @@ impl Assembler {
         }) as i64
     }
 
-    fn constant(&mut self, constant: Constant) -> Arg {
+    pub(super) fn constant(&mut self, constant: Constant) -> Arg {
         self.executable.constants.push(constant);
         Arg::Constant(self.executable.constants.len() as i64 - 1)
     }
 
-    fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
+    pub(super) fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
         Instruction::Call { dst: Register(dst), function: self.packed(name), args: args.to_vec() }
     }
 
     /// Adds a function of bytecode under a name that calls may already use.
-    fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
+    pub(super) fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
         let index = self.packed(name) as usize;
         let code: &mut Code = &mut self.executable.code;
         let start = code.len();
@@ -67,7 +67,7 @@ impl Assembler {
             FunctionInfo { kind, name, start, end, num_args, register_count, param_names };
     }
 
-    fn image(self) -> Arc<Image> {
+    pub(super) fn image(self) -> Arc<Image> {
         let image = Image { executable: self.executable, sources: self.sources, kernels: Vec::new() };
         Arc::new(Image::from_bytes(image.save()).unwrap())
     }
@@ -82,7 +82,7 @@ impl Assembler {
 }
 
 /// Integer functions that the tests' programs call as kernels.
-fn arithmetic(name: &str) -> Option<Function> {
+pub(super) fn arithmetic(name: &str) -> Option<Function> {
     let operation: fn(i64, i64) -> i64 = match name {
         "add" => |a, b| a + b,
         "sub" => |a, b| a - b,

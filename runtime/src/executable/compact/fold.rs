@@ -32,9 +32,20 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         checks: Vec::new(),
         known: Vec::new(),
     };
-    let (pooled, vacant, planned) = Default::default();
-    let mut folder =
-        Folder { executable, flow: &flow, registers, folding, void, result, pooled, vacant, planned, block_start: 0 };
+    let (pooled, vacant, unfilled, planned) = Default::default();
+    let mut folder = Folder {
+        executable,
+        flow: &flow,
+        registers,
+        folding,
+        void,
+        result,
+        pooled,
+        vacant,
+        unfilled,
+        planned,
+        block_start: 0,
+    };
     folder.run();
     folder.result
 }
@@ -51,6 +62,8 @@ struct Folder<'a> {
     pooled: HashMap<Arg, Slot>,
     /// Registers of the bytecode that hold nothing at this point of the block, though the bytecode may say otherwise.
     vacant: HashSet<usize>,
+    /// Registers that would hold the storage of a tensor made in one step, and hold what they held before.
+    unfilled: HashSet<usize>,
     /// Registers that hold a tensor made in this block, and its plan.
     planned: HashMap<usize, u32>,
     /// The first op of the current block.
@@ -65,6 +78,7 @@ impl Folder<'_> {
             let range = self.flow.block(block);
             self.block_start = self.result.ops.len();
             self.vacant.clear();
+            self.unfilled.clear();
             self.planned.clear();
             let mut at = range.start;
             positions[at] = self.result.ops.len() as u32;
@@ -151,6 +165,7 @@ impl Folder<'_> {
     /// Notes that a register has a value that nothing is known of.
     fn assign(&mut self, register: usize) {
         self.vacant.remove(&register);
+        self.unfilled.remove(&register);
         self.planned.remove(&register);
     }
 
@@ -202,7 +217,7 @@ impl Folder<'_> {
     /// Clears a register: with the call before it, if there is one.
     fn clear(&mut self, at: usize, register: usize) {
         let slot = self.registers.slot(register);
-        if self.vacant.contains(&register) {
+        if self.vacant.contains(&register) || self.unfilled.contains(&register) && self.registers.is_unread(at) {
             return;
         }
         self.assign(register);
@@ -224,7 +239,7 @@ impl Folder<'_> {
         let found = matcher.allocation()?;
         self.alloc(at, found.plan, found.dst, found.heap);
         self.assign(found.storage);
-        self.vacant.insert(found.storage);
+        self.unfilled.insert(found.storage);
         Some(found.len)
     }
 

@@ -11,23 +11,25 @@ pub(super) struct Registers {
     pub(super) count: usize,
     /// Registers by the instruction that reads them last.
     last_reads: HashSet<(usize, usize)>,
+    /// Instructions whose result nobody reads.
+    unread: HashSet<usize>,
 }
 
 impl Registers {
     /// Every register keeps its own slot.
     pub(super) fn apart(count: usize) -> Registers {
-        Registers { slots: (0..count as Slot).collect(), count, last_reads: HashSet::new() }
+        Registers { slots: (0..count as Slot).collect(), count, last_reads: HashSet::new(), unread: HashSet::new() }
     }
 
     /// Registers that are never in use at the same time share slots: a linear scan over the stretches between the
     /// first and the last instruction at which each may hold a value. Parameters keep their places.
     pub(super) fn share(flow: &Flow<'_>, count: usize, params: usize) -> Registers {
         let live_out = flow.live_out(count);
-        let mut scan = Scan { stretches: vec![None; count], last_reads: HashSet::new() };
+        let mut scan = Scan { stretches: vec![None; count], last_reads: HashSet::new(), unread: HashSet::new() };
         (0..params).for_each(|param| scan.extend(param, 0));
         (0..flow.len()).for_each(|block| scan.block(flow, block, live_out[block].clone()));
         let (slots, count) = assign(&scan.stretches, params);
-        Registers { slots, count, last_reads: scan.last_reads }
+        Registers { slots, count, last_reads: scan.last_reads, unread: scan.unread }
     }
 
     /// The slot of a register.
@@ -39,12 +41,18 @@ impl Registers {
     pub(super) fn is_last_read(&self, at: usize, register: usize) -> bool {
         self.last_reads.contains(&(at, register))
     }
+
+    /// Does nobody read what instruction `at` writes to its register?
+    pub(super) fn is_unread(&self, at: usize) -> bool {
+        self.unread.contains(&at)
+    }
 }
 
 struct Scan {
     /// First and last position of each register; 0 is the entry, `i + 1` instruction `i`.
     stretches: Vec<Option<(usize, usize)>>,
     last_reads: HashSet<(usize, usize)>,
+    unread: HashSet<usize>,
 }
 
 impl Scan {
@@ -60,6 +68,9 @@ impl Scan {
             let instruction = &flow.code[at];
             flow::writes(instruction).into_iter().for_each(|register| {
                 self.extend(register, at + 1);
+                if !live.contains(register) {
+                    self.unread.insert(at);
+                }
                 live.remove(register);
             });
             for register in flow::reads(instruction) {
