@@ -84,13 +84,15 @@ impl Checker<'_> {
     }
 
     fn check_signature(&self) -> Checked {
-        let FunctionInfo { kind, num_args, register_count, ref param_names, .. } = *self.function;
+        let FunctionInfo { kind, start, end, num_args, register_count, ref param_names, .. } = *self.function;
         if kind == FunctionKind::Packed {
             return Ok(());
         }
         let params = usize::try_from(num_args).unwrap_or(usize::MAX);
         self.require(register_count <= MAX_REGISTERS, || format!("it has {register_count} registers"))?;
-        let room = params.saturating_add(usize::from(kind == FunctionKind::Compiled));
+        // Machine code alone, as others make it, keeps its result in a register behind the parameters.
+        let keeps_result = kind == FunctionKind::Compiled && start == end;
+        let room = params.saturating_add(usize::from(keeps_result));
         self.require(room <= register_count, || format!("{register_count} registers hold no {num_args} parameters"))?;
         let named = param_names.is_empty() || param_names.len() == params;
         self.require(named, || format!("it names {} of {num_args} parameters", param_names.len()))

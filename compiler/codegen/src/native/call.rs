@@ -1,0 +1,87 @@
+//! Calls of native functions.
+use super::elements::RESULT;
+use super::emit::Emitter;
+use super::facts::Content;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I32;
+use cranelift_codegen::ir::{InstBuilder, Value};
+use hammock_runtime::executable::compact::{Slot, Slots};
+use hammock_runtime::value::index;
+use hammock_runtime::vm::native::layout;
+
+/// Kinds of values that refer to what the callee keeps alive for the call only.
+const BORROWED: i64 = (index::OBJECT_RVALUE_REF - index::DL_TENSOR_PTR + 1) as i64;
+
+impl Emitter<'_> {
+    /// A call whose result goes to a register that is none of its arguments.
+    pub(super) fn call(&mut self, at: u32, callee: u32, dst: Slot, args: Slots) {
+        self.poll(at);
+        if !self.check_arguments(at, callee, args) {
+            return;
+        }
+        self.empty(dst);
+        let (values, result) = (self.arguments(args), self.address(dst));
+        let status = self.call_native(callee, values, args.count, result);
+        let tag = self.tag(dst);
+        let is_void = dst as usize == self.steps.registers - 1;
+        let needs_care = match is_void {
+            // Nobody wants it; an object must be dropped.
+            true => self.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, tag, i64::from(index::DL_TENSOR_PTR)),
+            false => self.is_among(tag, index::DL_TENSOR_PTR, BORROWED),
+        };
+        self.look_at_result(at, status, needs_care);
+        self.facts.set(dst, if is_void { Content::Plain } else { Content::Unknown });
+        self.kill(args);
+    }
+
+    /// A call whose result replaces one of its arguments.
+    pub(super) fn call_over(&mut self, at: u32, callee: u32, dst: Slot, args: Slots) {
+        self.poll(at);
+        if !self.check_arguments(at, callee, args) {
+            return;
+        }
+        let values = self.arguments(args);
+        let context = self.context;
+        let result = self.ins().iadd_imm_s(context, RESULT as i64);
+        let status = self.call_native(callee, values, args.count, result);
+        let tag = self.context_field(I32, RESULT + layout::TAG);
+        let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
+        self.look_at_result(at, status, needs_care);
+        let words = self.words(self.context, RESULT);
+        self.write(dst, words, Content::Unknown);
+        self.put_none(self.context, RESULT);
+        self.kill(args);
+    }
+
+    /// Leaves unless the call went well and its result can stay as it is.
+    fn look_at_result(&mut self, at: u32, status: Value, needs_care: Value) {
+        let needs_care = self.ins().uextend(I32, needs_care);
+        let unusual = self.ins().bor(status, needs_care);
+        let step = self.number(at);
+        self.leave_if(unusual, self.exits.after, &[step, status]);
+    }
+
+    /// Where a call's arguments are: where they lie, if they lie in a row, else copied without a claim.
+    fn arguments(&mut self, args: Slots) -> Value {
+        let slots = &self.steps.slots[args.range()];
+        let Some((first, last)) = slots.first().zip(slots.last()) else { return self.registers };
+        let first_of_pool = self.steps.registers as Slot;
+        let is_row = slots.iter().zip(*first..).all(|(slot, expected)| *slot == expected);
+        if is_row && (*first < first_of_pool) == (*last < first_of_pool) {
+            return self.address(*first);
+        }
+        let scratch = (self.steps.registers + self.steps.pool.len()) as Slot;
+        for (slot, to) in slots.iter().zip(scratch..) {
+            let words = self.words_of(*slot);
+            let (base, offset) = self.place(to);
+            self.put_words(words, base, offset);
+        }
+        self.address(scratch)
+    }
+
+    fn kill(&mut self, args: Slots) {
+        for register in args.kills(&self.steps.slots) {
+            self.clear(*register);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Comparing values with what kernels take and what annotations say. What does not match, or only perhaps, is left to
+//! the interpreter: it finds words for it, or goes on.
+use super::elements::tensor_field;
+use super::emit::{Emitter, dtype_word};
+use super::facts::{Content, TensorFacts};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I32, I64};
+use cranelift_codegen::ir::{InstBuilder, Value};
+use hammock_runtime::executable::compact::{MatchSize, Matching, Size, Slot, Slots};
+use hammock_runtime::image::{Dim, KernelSignature, ParamKind};
+use hammock_runtime::value::index;
+use hammock_runtime::{DType, Device};
+use std::mem::offset_of;
+
+/// What a tensor must be.
+struct Wanted<'a> {
+    dtype: Option<DType>,
+    /// Must it be dense, on the CPU, at a multiple of this?
+    alignment: Option<u32>,
+    /// Its sizes.
+    dims: Option<&'a [Dim]>,
+}
+
+/// Sizes that symbols stand for.
+type Symbols = [Option<Extent>];
+
+/// A size.
+#[derive(Clone, Copy)]
+enum Extent {
+    Known(i64),
+    Loaded(Value),
+}
+
+/// Differences found so far: not zero if there is one.
+#[derive(Default)]
+struct Difference(Option<Value>);
+
+impl Emitter<'_> {
+    /// Compares arguments with what a callee takes, if it is a kernel. `false`: the call is left to the interpreter.
+    pub(super) fn check_arguments(&mut self, at: u32, callee: u32, args: Slots) -> bool {
+        let Some(kernel) = self.kernel(callee) else { return true };
+        let slots = &self.steps.slots[args.range()];
+        if slots.len() != kernel.params.len() || !self.can_match(kernel, slots) {
+            self.leave_to_interpreter(at);
+            return false;
+        }
+        let mut symbols = vec![None; kernel.symbol_count as usize];
+        let mut difference = Difference::default();
+        for (param, slot) in kernel.params.iter().zip(slots) {
+            match &param.kind {
+                ParamKind::Tensor { dtype, shape, alignment } => {
+                    let wanted = Wanted { dtype: Some(*dtype), alignment: Some(*alignment), dims: Some(shape) };
+                    self.compare_tensor(at, *slot, &wanted, &mut symbols, &mut difference);
+                }
+                ParamKind::Scalar { dtype, symbol } => {
+                    self.compare_scalar(*slot, *dtype, *symbol, &mut symbols, &mut difference);
+                }
+            }
+        }
+        self.leave_if_different(at, difference);
+        true
+    }
+
+    /// Can arguments match as far as is known, and are they of kinds that are compared here?
+    fn can_match(&self, kernel: &KernelSignature, slots: &[Slot]) -> bool {
+        let may_be = |known: Option<i64>, dim: &Dim| match (known, dim) {
+            (Some(known), Dim::Static(size)) => known == *size,
+            _ => true,
+        };
+        let tensor = |facts: &TensorFacts, dtype: DType, shape: &[Dim]| {
+            let dims = facts.dims.as_ref().is_none_or(|dims| {
+                dims.len() == shape.len() && dims.iter().zip(shape).all(|(known, dim)| may_be(*known, dim))
+            });
+            dims && facts.dtype.is_none_or(|known| known == dtype)
+        };
+        let matches = |kind: &ParamKind, content: &Content| match (kind, content) {
+            (ParamKind::Tensor { alignment, .. }, _) if !alignment.max(&1).is_power_of_two() => false,
+            (ParamKind::Tensor { dtype, shape, .. }, Content::Tensor(facts)) => tensor(facts, *dtype, shape),
+            (ParamKind::Tensor { .. }, content) => *content == Content::Unknown,
+            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => false,
+            (ParamKind::Scalar { dtype, symbol }, Content::Float) => dtype.is_floating() && symbol.is_none(),
+            (ParamKind::Scalar { .. }, content) => {
+                matches!(content, Content::Unknown | Content::Plain | Content::Int(_))
+            }
+        };
+        let all = kernel.params.iter().zip(slots).all(|(param, slot)| matches(&param.kind, self.facts.get(*slot)));
+        all && kernel.device == Device::CPU
+    }
+
+    fn compare_scalar(
+        &mut self,
+        slot: Slot,
+        dtype: DType,
+        symbol: Option<u32>,
+        symbols: &mut Symbols,
+        difference: &mut Difference,
+    ) {
+        let content = self.facts.get(slot).clone();
+        if dtype.is_floating() {
+            if content != Content::Float {
+                let tag = self.tag(slot);
+                let other = self.ins().bxor_imm_s(tag, i64::from(index::FLOAT));
+                self.add(difference, other);
+            }
+            return;
+        }
+        if !matches!(content, Content::Int(_)) {
+            let tag = self.tag(slot);
+            let is_integer = self.is_among(tag, index::INT, 2);
+            let other = self.ins().icmp_imm_s(IntCC::Equal, is_integer, 0);
+            self.add(difference, other);
+        }
+        if let Some(symbol) = symbol {
+            let extent = match content {
+                Content::Int(value) => Extent::Known(value),
+                _ => Extent::Loaded(self.payload(I64, slot)),
+            };
+            self.bind(symbol, extent, symbols, difference);
+        }
+    }
+
+    /// Compares a value with the tensor it must be; notes what is known of it if it is.
+    fn compare_tensor(
+        &mut self,
+        at: u32,
+        slot: Slot,
+        wanted: &Wanted<'_>,
+        symbols: &mut Symbols,
+        difference: &mut Difference,
+    ) {
+        let known = self.facts.tensor(slot).cloned();
+        if known.is_none() {
+            let tag = self.tag(slot);
+            let other = self.ins().bxor_imm_s(tag, i64::from(index::TENSOR));
+            self.add(difference, other);
+            self.leave_if_different(at, std::mem::take(difference));
+        }
+        let mut facts = known.unwrap_or_default();
+        let object = self.payload(I64, slot);
+        self.compare_description(object, wanted, &mut facts, difference);
+        if let Some(dims) = wanted.dims {
+            if facts.dims.is_none() {
+                let rank = self.load(I32, object, tensor_field!(ndim));
+                let other = self.ins().bxor_imm_s(rank, dims.len() as i64);
+                self.add(difference, other);
+                // Only now are there sizes to read.
+                self.leave_if_different(at, std::mem::take(difference));
+                facts.dims = Some(vec![None; dims.len()]);
+            }
+            let extents = self.compare_sizes(object, dims, &mut facts, symbols, difference);
+            if wanted.alignment.is_some() && !facts.is_dense {
+                self.compare_strides(at, object, &extents, difference);
+                facts.is_dense = true;
+            }
+        }
+        self.facts.set(slot, Content::Tensor(facts));
+    }
+
+    fn compare_description(
+        &mut self,
+        object: Value,
+        wanted: &Wanted<'_>,
+        facts: &mut TensorFacts,
+        difference: &mut Difference,
+    ) {
+        if let Some(dtype) = wanted.dtype.filter(|dtype| facts.dtype != Some(*dtype)) {
+            let word = self.load(I32, object, tensor_field!(dtype));
+            let other = self.ins().bxor_imm_s(word, dtype_word(dtype));
+            self.add(difference, other);
+            facts.dtype = Some(dtype);
+        }
+        let Some(alignment) = wanted.alignment else { return };
+        if !facts.is_on_cpu {
+            // Whatever number it has, the host's memory is the host's.
+            let kind = self.load(I32, object, tensor_field!(device) + offset_of!(Device, kind));
+            let other = self.ins().bxor_imm_s(kind, i64::from(Device::CPU.kind));
+            self.add(difference, other);
+            facts.is_on_cpu = true;
+        }
+        let alignment = u64::from(alignment.max(1));
+        if alignment > facts.alignment.max(1) {
+            let data = self.load(I64, object, tensor_field!(data));
+            let offset = self.load(I64, object, tensor_field!(byte_offset));
+            let address = self.ins().iadd(data, offset);
+            let rest = self.ins().band_imm_s(address, alignment as i64 - 1);
+            self.add(difference, rest);
+            facts.alignment = alignment;
+        }
+    }
+
+    /// Compares sizes, as many as there are; returns what they are if they are as they must be.
+    fn compare_sizes(
+        &mut self,
+        object: Value,
+        dims: &[Dim],
+        facts: &mut TensorFacts,
+        symbols: &mut Symbols,
+        difference: &mut Difference,
+    ) -> Vec<Extent> {
+        let mut known = facts.dims.take().unwrap_or_default();
+        let needs_loads = known.iter().any(Option::is_none);
+        let sizes = needs_loads.then(|| self.load(I64, object, tensor_field!(shape)));
+        let mut extents = Vec::with_capacity(dims.len());
+        for (axis, (dim, known)) in dims.iter().zip(&mut known).enumerate() {
+            let extent = match (*known, sizes) {
+                (Some(size), _) => Extent::Known(size),
+                (None, Some(sizes)) => Extent::Loaded(self.load(I64, sizes, 8 * axis)),
+                (None, None) => continue,
+            };
+            extents.push(match *dim {
+                Dim::Static(size) => {
+                    self.compare_extents(extent, Extent::Known(size), difference);
+                    *known = Some(size);
+                    Extent::Known(size)
+                }
+                Dim::Symbol(symbol) => self.bind(symbol, extent, symbols, difference),
+            });
+        }
+        facts.dims = Some(known);
+        extents
+    }
+
+    /// Compares strides with those of a dense tensor; others may do too, but that is seldom asked.
+    fn compare_strides(&mut self, at: u32, object: Value, extents: &[Extent], difference: &mut Difference) {
+        let is_empty = |extent: &Extent| matches!(extent, Extent::Known(0));
+        if extents.iter().any(is_empty) || extents.iter().all(|extent| matches!(extent, Extent::Known(1))) {
+            return;
+        }
+        let strides = self.load(I64, object, tensor_field!(strides));
+        let are_missing = self.ins().icmp_imm_s(IntCC::Equal, strides, 0);
+        let step = self.number(at);
+        self.leave_if(are_missing, self.exits.step, &[step]);
+        let mut expected = Extent::Known(1);
+        for (axis, extent) in extents.iter().enumerate().rev() {
+            if !matches!(extent, Extent::Known(1)) {
+                let stride = self.load(I64, strides, 8 * axis);
+                self.compare_extents(Extent::Loaded(stride), expected, difference);
+            }
+            if axis > 0 {
+                expected = self.product(expected, *extent);
+            }
+        }
+    }
+
+    fn product(&mut self, a: Extent, b: Extent) -> Extent {
+        match (a, b) {
+            (Extent::Known(a), Extent::Known(b)) => Extent::Known(a.wrapping_mul(b)),
+            (Extent::Known(1), Extent::Loaded(v)) | (Extent::Loaded(v), Extent::Known(1)) => Extent::Loaded(v),
+            (Extent::Known(k), Extent::Loaded(v)) | (Extent::Loaded(v), Extent::Known(k)) => {
+                Extent::Loaded(self.ins().imul_imm_s(v, k))
+            }
+            (Extent::Loaded(a), Extent::Loaded(b)) => Extent::Loaded(self.ins().imul(a, b)),
+        }
+    }
+
+    /// Gives a symbol its size, or compares with the one it has; returns it.
+    fn bind(&mut self, symbol: u32, extent: Extent, symbols: &mut Symbols, difference: &mut Difference) -> Extent {
+        match symbols[symbol as usize] {
+            Some(bound) => {
+                self.compare_extents(extent, bound, difference);
+                bound
+            }
+            None => *symbols[symbol as usize].insert(extent),
+        }
+    }
+
+    fn compare_extents(&mut self, a: Extent, b: Extent, difference: &mut Difference) {
+        let other = match (a, b) {
+            (Extent::Known(a), Extent::Known(b)) if a == b => return,
+            (Extent::Known(a), Extent::Known(b)) => self.int(a ^ b),
+            (Extent::Known(known), Extent::Loaded(value)) | (Extent::Loaded(value), Extent::Known(known)) => {
+                self.ins().bxor_imm_s(value, known)
+            }
+            (Extent::Loaded(a), Extent::Loaded(b)) => self.ins().bxor(a, b),
+        };
+        self.add(difference, other);
+    }
+
+    fn add(&mut self, difference: &mut Difference, other: Value) {
+        let wide = match self.builder.func.dfg.value_type(other) {
+            I64 => other,
+            _ => self.ins().uextend(I64, other),
+        };
+        difference.0 = Some(match difference.0 {
+            Some(before) => self.ins().bor(before, wide),
+            None => wide,
+        });
+    }
+
+    fn leave_if_different(&mut self, at: u32, difference: Difference) {
+        if let Some(difference) = difference.0 {
+            let step = self.number(at);
+            self.leave_if(difference, self.exits.step, &[step]);
+        }
+    }
+
+    /// Checks a value against an annotation.
+    pub(super) fn check(&mut self, at: u32, value: Slot, heap: Slot, plan: u32) {
+        let mut difference = Difference::default();
+        match &self.steps.checks[plan as usize].matching {
+            Matching::Tensor { ndim, dtype } => {
+                let dims = usize::try_from(*ndim).ok().map(any_sizes);
+                let wanted = Wanted { dtype: *dtype, alignment: None, dims: dims.as_deref() };
+                let mut symbols = vec![None; dims.as_ref().map_or(0, Vec::len)];
+                self.check_tensor(at, value, &wanted, &mut symbols, &mut difference);
+            }
+            Matching::Shape(sizes) => match static_sizes(sizes) {
+                Some(dims) if self.facts.tensor(value).is_some() => {
+                    let wanted = Wanted { dtype: None, alignment: None, dims: Some(&dims) };
+                    self.check_tensor(at, value, &wanted, &mut vec![None; dims.len()], &mut difference);
+                }
+                _ => {
+                    let holds = self.holds(value, heap, plan);
+                    let differs = self.ins().icmp_imm_s(IntCC::Equal, holds, 0);
+                    self.add(&mut difference, differs);
+                }
+            },
+        }
+        self.leave_if_different(at, difference);
+    }
+
+    /// As for arguments, unless it is known that the value does not match.
+    fn check_tensor(
+        &mut self,
+        at: u32,
+        value: Slot,
+        wanted: &Wanted<'_>,
+        symbols: &mut Symbols,
+        difference: &mut Difference,
+    ) {
+        let known = self.facts.tensor(value).and_then(|facts| facts.dims.as_ref()).map(Vec::len);
+        if known.is_some_and(|rank| wanted.dims.is_some_and(|dims| dims.len() != rank)) {
+            let different = self.int(1);
+            return self.add(difference, different);
+        }
+        self.compare_tensor(at, value, wanted, symbols, difference);
+    }
+}
+
+/// So many sizes, each its own.
+fn any_sizes(rank: usize) -> Vec<Dim> {
+    (0..rank as u32).map(Dim::Symbol).collect()
+}
+
+/// Sizes of which none is in the heap.
+fn static_sizes(sizes: &[MatchSize]) -> Option<Vec<Dim>> {
+    let dim = |(axis, size): (usize, &MatchSize)| match size {
+        MatchSize::Equal(Size::Static(size)) => Some(Dim::Static(*size)),
+        MatchSize::Any => Some(Dim::Symbol(axis as u32)),
+        _ => None,
+    };
+    sizes.iter().enumerate().map(dim).collect()
+}

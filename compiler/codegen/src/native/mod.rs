@@ -1,0 +1,92 @@
+//! Relax functions to machine code, from their bytecode, through Cranelift.
+//!
+//! In go an executable, what is known of its kernels, and which of its functions to compile; out comes an object with
+//! one symbol a function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that they were made for. It needs nothing
+//! from elsewhere. What such code is given and may rely on is told in [`hammock_runtime::vm::native`], and how bytecode
+//! folds into the steps that it carries out in [`hammock_runtime::executable::compact`].
+//!
+//! The bytecode stays: instruments, listings and messages look at it, and the interpreter takes over wherever the code
+//! would rather not go on. So what is rare needs no code here, only a way out:
+//! - [`emit`] walks over the steps and writes their blocks;
+//! - [`call`] passes arguments and looks at results;
+//! - [`check`] compares tensors with what kernels take, unless [`facts`] say that they fit.
+mod call;
+mod check;
+mod elements;
+mod emit;
+mod error;
+mod facts;
+mod object;
+
+pub use error::NativeError;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::isa::{OwnedTargetIsa, lookup_by_name};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use emit::Emitter;
+use hammock_runtime::Executable;
+use hammock_runtime::executable::FunctionInfo;
+use hammock_runtime::executable::compact::{Folding, compact};
+use hammock_runtime::image::KernelSignature;
+use hammock_runtime::vm::native::{PREFIX, VERSION};
+
+/// Compiles functions, by index of the table, of a verified executable, to an object for x86-64.
+///
+/// # Errors
+/// When a function is too large for the code generator.
+pub fn compile(
+    executable: &Executable,
+    kernels: &[KernelSignature],
+    functions: &[usize],
+) -> Result<Vec<u8>, NativeError> {
+    let isa = isa()?;
+    let mut object = object::Object::new();
+    let mut builder = FunctionBuilderContext::new();
+    for info in functions.iter().map(|function| &executable.functions[*function]) {
+        let mut context = Context::new();
+        build(&mut context, &mut builder, &isa, executable, kernels, info);
+        let failed = |reason: String| NativeError::Function { name: info.name.clone(), reason };
+        let compiled = context.compile(&*isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner.to_string()))?;
+        if !compiled.buffer.relocs().is_empty() {
+            return Err(failed("its code depends on addresses".to_owned()));
+        }
+        object.function(&info.name, compiled.code_buffer(), compiled.buffer.alignment);
+    }
+    object.write()
+}
+
+/// The intermediate code of a function, as Cranelift writes it.
+///
+/// # Errors
+/// When the code generator does not know the processor.
+pub fn text(executable: &Executable, kernels: &[KernelSignature], function: usize) -> Result<String, NativeError> {
+    let (mut context, mut builder) = (Context::new(), FunctionBuilderContext::new());
+    build(&mut context, &mut builder, &isa()?, executable, kernels, &executable.functions[function]);
+    Ok(context.func.display().to_string())
+}
+
+fn build(
+    context: &mut Context,
+    builder: &mut FunctionBuilderContext,
+    isa: &OwnedTargetIsa,
+    executable: &Executable,
+    kernels: &[KernelSignature],
+    info: &FunctionInfo,
+) {
+    let steps = compact(executable, info, Folding::Full);
+    Emitter::new(&mut context.func, builder, executable, kernels, &steps).function(isa.frontend_config());
+}
+
+/// Any x86-64 processor: the code copies words and calls functions, for which newer instructions are no help.
+fn isa() -> Result<OwnedTargetIsa, NativeError> {
+    let unsupported = |reason: &dyn std::fmt::Display| NativeError::Target(reason.to_string());
+    let mut flags = settings::builder();
+    let debug = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [("opt_level", "speed"), ("enable_verifier", debug), ("unwind_info", "false")] {
+        flags.set(name, value).map_err(|error| unsupported(&error))?;
+    }
+    let builder = lookup_by_name("x86_64-unknown-linux-gnu").map_err(|error| unsupported(&error))?;
+    builder.finish(settings::Flags::new(flags)).map_err(|error| unsupported(&error))
+}

@@ -1,0 +1,155 @@
+//! Programs built by hand, to run in both modes.
+use hammock_codegen::native;
+use hammock_runtime::executable::{Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register};
+use hammock_runtime::ffi::Args;
+use hammock_runtime::image::{Integrity, KernelSignature, SourceMap, Span};
+use hammock_runtime::vm::Options;
+use hammock_runtime::{Any, Error, Function, Image, Library, Tensor, Vm, registry};
+use std::sync::{Arc, Once};
+
+pub const VOID: i64 = Register::VOID.0;
+pub const VM: Arg = Arg::Register(Register::VM);
+
+pub fn reg(number: i64) -> Arg {
+    Arg::Register(Register(number))
+}
+
+pub fn int(value: i64) -> Arg {
+    Arg::Immediate(value)
+}
+
+pub fn ret(value: i64) -> Instruction {
+    Instruction::Ret { value: Register(value) }
+}
+
+pub fn goto(offset: i64) -> Instruction {
+    Instruction::Goto { offset }
+}
+
+pub fn branch(condition: i64, false_offset: i64) -> Instruction {
+    Instruction::If { condition: Register(condition), false_offset }
+}
+
+/// Builds executables by hand.
+#[derive(Default, Clone)]
+pub struct Program {
+    pub executable: Executable,
+    pub kernels: Vec<KernelSignature>,
+    pub sources: SourceMap,
+}
+
+impl Program {
+    /// Index of a function found by name.
+    fn index(&mut self, name: &str) -> i64 {
+        let functions = &mut self.executable.functions;
+        let known = functions.iter().position(|function| function.name == name);
+        known.unwrap_or_else(|| {
+            functions.push(FunctionInfo::packed(name));
+            functions.len() - 1
+        }) as i64
+    }
+
+    pub fn constant(&mut self, constant: Constant) -> Arg {
+        self.executable.constants.push(constant);
+        Arg::Constant(self.executable.constants.len() as i64 - 1)
+    }
+
+    /// A function as an argument.
+    pub fn value(&mut self, name: &str) -> Arg {
+        Arg::Function(self.index(name))
+    }
+
+    pub fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
+        Instruction::Call { dst: Register(dst), function: self.index(name), args: args.to_vec() }
+    }
+
+    /// Adds a function under a name that calls may already use; every instruction comes from a line of its own.
+    pub fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
+        let index = self.index(name) as usize;
+        let file = self.sources.file("model.py");
+        let start = self.executable.code.len();
+        for instruction in body {
+            let line = self.executable.code.push(instruction) as u32;
+            self.sources.set(line as usize, Span { file, line: line + 1, column: 1 });
+        }
+        let (end, kind) = (self.executable.code.len(), FunctionKind::Bytecode);
+        let (name, param_names) = (name.to_owned(), (0..num_args).map(|i| format!("p{i}")).collect());
+        self.executable.functions[index] =
+            FunctionInfo { kind, name, start, end, num_args, register_count, param_names };
+    }
+
+    /// The program with some of its functions compiled.
+    pub fn load(&self, options: &Options, compiled: impl Fn(&str) -> bool) -> Vm {
+        register();
+        let Program { mut executable, kernels, sources } = self.clone();
+        let mut functions = Vec::new();
+        for (index, info) in executable.functions.iter_mut().enumerate() {
+            if info.kind == FunctionKind::Bytecode && compiled(&info.name) {
+                info.kind = FunctionKind::Compiled;
+                functions.push(index);
+            }
+        }
+        let object = native::compile(&executable, &kernels, &functions).unwrap();
+        let image = Image { executable, kernels, sources }.save();
+        let library = hammock_link::link(&[&object], &image).unwrap();
+        let library = Library::from_bytes(Arc::new(library), Integrity::Check).unwrap();
+        Vm::from_library(&Arc::new(library), options.clone()).unwrap()
+    }
+
+    /// The result of `main`, which both modes and each mixture agree about.
+    pub fn run_with(&self, options: &Options, args: &[Any]) -> Result<Any, Error> {
+        let [bytecode, compiled, main_only, others_only] =
+            [|_: &str| false, |_: &str| true, |name: &str| name == "main", |name: &str| name != "main"]
+                .map(|compiled| self.load(options, compiled).call("main", args));
+        for other in [compiled, main_only, others_only] {
+            match (&bytecode, &other) {
+                (Ok(expected), Ok(result)) => assert!(same(expected, result), "{result}, not {expected}"),
+                (Err(expected), Err(error)) => assert_eq!(format!("{error:#}"), format!("{expected:#}")),
+                _ => panic!("{other:?}, not {bytecode:?}"),
+            }
+        }
+        bytecode
+    }
+
+    pub fn run(&self, args: &[Any]) -> Result<Any, Error> {
+        self.run_with(&Options::default(), args)
+    }
+}
+
+fn same(a: &Any, b: &Any) -> bool {
+    match (a.get::<&Tensor>(), b.get::<&Tensor>()) {
+        (Some(a), Some(b)) => a.shape() == b.shape() && a.as_bytes().unwrap() == b.as_bytes().unwrap(),
+        _ => a.to_string() == b.to_string(),
+    }
+}
+
+/// Registers what programs call.
+fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let integers: [(&str, fn(i64, i64) -> i64); 4] = [
+            ("add", |a, b| a + b),
+            ("sub", |a, b| a - b),
+            ("mul", |a, b| a.wrapping_mul(b)),
+            ("less", |a, b| i64::from(a < b)),
+        ];
+        for (name, operation) in integers {
+            let function = Function::new(move |values| {
+                let args = Args::new(name, values);
+                Ok(operation(args.get(0)?, args.get(1)?).into())
+            });
+            registry::register(name, function);
+        }
+        registry::register("fail", Function::new(|_| Err(Error::value("on purpose"))));
+        registry::register(
+            "increment",
+            Function::kernel(|args| {
+                let input: Vec<f32> = args[0].get::<&Tensor>().unwrap().as_slice::<f32>().unwrap().to_vec();
+                let values: Vec<f32> = input.iter().map(|value| value + 1.0).collect();
+                let shape = args[1].get::<&Tensor>().unwrap().shape().to_vec();
+                let output = Tensor::from_slice(&shape, &values)?;
+                Ok((Any::NONE, vec![(1, output)]))
+            }),
+        );
+    });
+}

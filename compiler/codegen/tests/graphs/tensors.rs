@@ -1,0 +1,173 @@
+//! Tensors: what kernels get, memory that is planned, annotations that are checked, claims that are given up.
+use super::program::{Program, VM, VOID, branch, int, reg, ret};
+use hammock_runtime::executable::{Arg, Constant};
+use hammock_runtime::image::{Dim, KernelParam, KernelSignature, ParamKind};
+use hammock_runtime::vm::Options;
+use hammock_runtime::{Any, DType, Shape, Str, Tensor};
+
+fn shape(p: &mut Program, sizes: &[i64]) -> Arg {
+    p.constant(Constant::Shape(Shape::new(sizes)))
+}
+
+fn dtype(p: &mut Program, dtype: DType) -> Arg {
+    p.constant(Constant::DType(dtype))
+}
+
+fn floats(values: &[f32]) -> Any {
+    Tensor::from_slice(&[values.len() as i64], values).unwrap().into()
+}
+
+/// `increment` takes two vectors of this size.
+fn vectors(size: Dim) -> Vec<KernelSignature> {
+    let kind = ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![size], alignment: 4 };
+    let param = |name: &str| KernelParam { name: name.to_owned(), kind: kind.clone() };
+    let (name, device) = ("increment".to_owned(), hammock_runtime::Device::CPU);
+    let symbol_count = u32::from(matches!(size, Dim::Symbol(_)));
+    vec![KernelSignature { name, device, symbol_count, params: vec![param("a"), param("b")] }]
+}
+
+/// A chain of increments, each into memory of its own, which is free after the next one.
+fn chain(length: i64) -> Program {
+    let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
+    let (bytes, uint8) = (shape(&mut p, &[16]), dtype(&mut p, DType::UINT8));
+    let (four, float) = (shape(&mut p, &[4]), dtype(&mut p, DType::FLOAT32));
+    let scope = p.constant(Constant::Str(Str::new("global")));
+    let mut body = Vec::new();
+    for i in 0..length {
+        let (storage, output) = (2 * i + 1, 2 * i + 2);
+        body.push(p.call(storage, "vm.builtin.alloc_storage", &[VM, bytes, int(0), uint8, scope]));
+        body.push(p.call(output, "vm.builtin.alloc_tensor", &[reg(storage), int(0), four, float]));
+        body.push(p.call(storage, "vm.builtin.null_value", &[]));
+        body.push(p.call(VOID, "increment", &[reg((2 * i).max(0)), reg(output)]));
+        if i > 0 {
+            body.push(p.call(2 * i, "vm.builtin.null_value", &[]));
+        }
+    }
+    body.push(ret(2 * length));
+    p.function("main", 1, 2 * length as usize + 1, &body);
+    p
+}
+
+#[test]
+fn planned_memory_is_used_again() {
+    let x = floats(&[1.0, 2.0, 3.0, 4.0]);
+    let result = chain(20).run(std::slice::from_ref(&x)).unwrap();
+    assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), [21.0, 22.0, 23.0, 24.0]);
+    let vm = chain(20).load(&Options::default(), |_| true);
+    for _ in 0..3 {
+        vm.call("main", std::slice::from_ref(&x)).unwrap();
+    }
+    assert!(vm.memory().peak <= 4 * 64, "{:?}", vm.memory());
+    let error = vm.call("main", &[Any::from(1i64)]).map(|_| ()).unwrap_err();
+    assert_eq!(error.trace().len(), 1, "{error:#}");
+}
+
+/// Arguments that kernels do not take go another way, with the same outcome.
+#[test]
+fn kernels_get_what_bytecode_gives_them() {
+    for size in [Dim::Static(4), Dim::Symbol(0)] {
+        let mut p = Program { kernels: vectors(size), ..Program::default() };
+        let body = [
+            p.call(VOID, "increment", &[reg(0), reg(1)]),
+            p.call(VOID, "increment", &[reg(1), reg(0)]),
+            p.call(VOID, "increment", &[reg(0), reg(1)]),
+            ret(1),
+        ];
+        p.function("main", 2, 2, &body);
+        let column = Tensor::from_slice(&[4, 1], &[0f32; 4]).unwrap();
+        let of = |values: &[f32]| floats(values).get::<Tensor>().unwrap();
+        let pairs = [
+            (of(&[1.0; 4]), of(&[0.0; 4])),
+            (of(&[1.0; 3]), of(&[0.0; 3])),
+            (column.clone(), of(&[0.0; 4])),
+            (of(&[1.0; 4]), Tensor::from_slice(&[4], &[0i32; 4]).unwrap()),
+            (of(&[1.0; 4]), of(&[0.0; 3])),
+        ];
+        for (a, b) in pairs {
+            let _ = p.run(&[Any::from(a), Any::from(b)]);
+        }
+        let (a, b) = (of(&[1.0; 4]), of(&[0.0; 4]));
+        let vm = p.load(&Options::default(), |_| true);
+        let result = vm.call("main", &[a.into(), b.into()]).unwrap();
+        assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), [4.0; 4]);
+    }
+}
+
+#[test]
+fn annotations_are_checked() {
+    let mut p = Program::default();
+    let (float, context) = (dtype(&mut p, DType::FLOAT32), p.constant(Constant::Str(Str::new("the argument"))));
+    let uint8 = dtype(&mut p, DType::UINT8);
+    let body = [
+        p.call(1, "vm.builtin.alloc_shape_heap", &[VM, int(2)]),
+        p.call(VOID, "vm.builtin.check_tensor_info", &[reg(0), int(2), float, context]),
+        p.call(VOID, "vm.builtin.match_shape", &[reg(0), reg(1), int(2), int(1), int(0), int(0), int(3), context]),
+        p.call(VOID, "vm.builtin.match_shape", &[reg(0), VM, int(2), int(2), int(0), int(0), int(3), context]),
+        p.call(2, "vm.builtin.make_shape", &[reg(1), int(1), int(1), int(0)]),
+        p.call(3, "vm.builtin.alloc_storage", &[VM, reg(2), int(0), uint8]),
+        p.call(4, "vm.builtin.make_shape", &[reg(1), int(2), int(1), int(0), int(0), int(1)]),
+        p.call(5, "vm.builtin.alloc_tensor", &[reg(3), int(0), reg(4), uint8]),
+        p.call(6, "vm.builtin.shape_of", &[reg(5)]),
+        ret(6),
+    ];
+    p.function("main", 1, 7, &body);
+    let tensor = |shape: &[i64]| Any::from(Tensor::empty(DType::FLOAT32, shape, hammock_runtime::Device::CPU).unwrap());
+    assert_eq!(p.run(&[tensor(&[5, 3])]).unwrap().get::<&Shape>().unwrap().as_slice(), [5, 1]);
+    let ints = Tensor::from_slice(&[1, 3], &[1i32, 2, 3]).unwrap();
+    for wrong in [tensor(&[5, 4]), tensor(&[5]), ints.into(), Any::from(7i64), Any::NONE] {
+        p.run(&[wrong]).unwrap_err();
+    }
+}
+
+#[test]
+fn conditions_may_be_tensors() {
+    let mut p = Program::default();
+    let body = [
+        p.call(1, "vm.builtin.read_if_cond", &[reg(0)]),
+        branch(1, 3),
+        p.call(2, "vm.builtin.copy", &[int(1)]),
+        ret(2),
+        p.call(2, "vm.builtin.copy", &[int(0)]),
+        ret(2),
+    ];
+    p.function("main", 1, 3, &body);
+    let flags: [(Any, i64); 6] = [
+        (Tensor::scalar(true).unwrap().into(), 1),
+        (Tensor::scalar(false).unwrap().into(), 0),
+        (Tensor::scalar(5i64).unwrap().into(), 1),
+        (Tensor::from_slice(&[1, 1], &[0i32]).unwrap().into(), 0),
+        (Any::from(true), 1),
+        (Any::from(0i64), 0),
+    ];
+    for (flag, expected) in flags {
+        assert_eq!(p.run(&[flag]).unwrap().get::<i64>(), Some(expected));
+    }
+    p.run(&[floats(&[1.0])]).unwrap_err();
+    p.run(&[Any::str("a text, not a flag")]).unwrap_err();
+}
+
+/// Whatever way values go, nothing is claimed too often or too seldom.
+#[test]
+fn claims_are_given_up() {
+    let mut p = Program::default();
+    let body = [
+        p.call(1, "vm.builtin.copy", &[reg(0)]),
+        p.call(2, "vm.builtin.make_tuple", &[reg(0), reg(1)]),
+        p.call(2, "vm.builtin.tuple_getitem", &[reg(2), int(1)]),
+        p.call(1, "vm.builtin.null_value", &[]),
+        p.call(VOID, "vm.builtin.make_tuple", &[reg(0), reg(2)]),
+        p.call(3, "vm.builtin.copy", &[reg(2)]),
+        p.call(2, "vm.builtin.make_tuple", &[reg(3)]),
+        p.call(4, "vm.builtin.make_tuple", &[reg(2), reg(2)]),
+        p.call(4, "vm.builtin.tuple_getitem", &[reg(4), int(0)]),
+        ret(4),
+    ];
+    p.function("main", 1, 5, &body);
+    let tensor = Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap();
+    p.run(&[tensor.clone().into()]).unwrap();
+    let bare = Any::from(tensor);
+    // A tensor whose memory nobody else claims can be written: the call has left no claim behind.
+    let mut tensor = bare.get::<Tensor>().unwrap();
+    drop(bare);
+    assert!(tensor.as_mut_slice::<f32>().is_ok());
+}
