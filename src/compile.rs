@@ -7,7 +7,7 @@ use crate::{
     run::tool_failure,
 };
 use clap::{Args, ValueEnum};
-use hammock_compiler::{Artifact, Emit, Failure, Options, bind, compile, lower};
+use hammock_compiler::{Artifact, Emit, Failure, Graphs, Options, bind, compile, lower};
 use hammock_ir::Module;
 use hammock_runtime::{Image, library::image_of, tools::CallFlags};
 use hammock_syntax::{SourceFile, codes};
@@ -49,7 +49,8 @@ pub struct CodeArgs {
     /// How much to optimise, 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
-    /// How the module runs: `bytecode`, or `reference`, which interprets kernels instead of compiling them
+    /// How a text module's graphs run: `bytecode`, `compiled` to machine code, or `compiled=f,g`, these functions only;
+    /// `reference` interprets graphs and kernels
     #[arg(long, value_name = "MODE", default_value = "bytecode")]
     pub exec_mode: String,
     /// Bytecode to use in the place of the module's own, of which then only the kernels are compiled: a library that TVM
@@ -62,23 +63,25 @@ impl CodeArgs {
     /// The mode that the flag names.
     pub fn exec_mode(&self) -> Result<ExecMode, Failure> {
         match self.exec_mode.as_str() {
-            "bytecode" => Ok(ExecMode::Bytecode),
+            "bytecode" => Ok(ExecMode::Native(Graphs::Bytecode)),
+            "compiled" => Ok(ExecMode::Native(Graphs::Compiled)),
             "reference" => Ok(ExecMode::Reference),
-            "compiled" => Err(Failure::new(codes::UNSUPPORTED_OPTION, "`--exec-mode compiled` is not there yet")
-                .help("use `--exec-mode bytecode`, the default")),
-            other => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
-                .help("the modes are `bytecode` and `reference`")),
+            other => match other.strip_prefix("compiled=") {
+                Some(names) => {
+                    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+                    Ok(ExecMode::Native(Graphs::Mixed(names.map(str::to_owned).collect())))
+                }
+                None => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
+                    .help("the modes are `bytecode`, `compiled`, `compiled=FUNCTIONS` and `reference`")),
+            },
         }
     }
 
     /// The compiler's options.
     pub fn options(&self) -> Result<Options, Failure> {
-        match self.exec_mode()? {
-            ExecMode::Bytecode => {}
-            ExecMode::Reference => return Err(no_files_for_reference()),
-        }
+        let ExecMode::Native(graphs) = self.exec_mode()? else { return Err(no_files_for_reference()) };
         let bytecode = self.bytecode()?;
-        Ok(Options { target: self.target.clone(), level: self.level, bytecode, ..Options::default() })
+        Ok(Options { target: self.target.clone(), level: self.level, bytecode, graphs, ..Options::default() })
     }
 
     /// The bytecode of `--bytecode`.
@@ -88,10 +91,10 @@ impl CodeArgs {
 }
 
 /// How a module runs.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum ExecMode {
-    /// Graphs as bytecode, kernels as machine code.
-    Bytecode,
+    /// Kernels as machine code, and graphs as it says.
+    Native(Graphs),
     /// Graphs as bytecode, kernels interpreted.
     Reference,
 }

@@ -1,5 +1,6 @@
 //! What the examples say they print: each `# $ COMMAND` in the head of `ir-examples/language/*.py` is run there, and the
-//! comment lines after it, up to an empty one or the next command, are its output. Interpreted kernels print the same.
+//! comment lines after it, up to an empty one or the next command, are its output. They are the same
+//! with interpreted kernels and with compiled graphs.
 
 use std::{path::Path, process::Command};
 
@@ -17,8 +18,10 @@ fn the_language_chapter() {
         for (command, expected) in transcript {
             assert_eq!(run(command, &folder), expected, "{}: $ {command}", file.display());
             if command.starts_with("hammock run") {
-                let interpreted = format!("{command} --exec-mode reference");
-                assert_eq!(run(&interpreted, &folder), expected, "{}: $ {interpreted}", file.display());
+                for mode in ["reference", "compiled"] {
+                    let other = format!("{command} --exec-mode {mode}");
+                    assert_eq!(run(&other, &folder), expected, "{}: $ {other}", file.display());
+                }
             }
             count += 1;
         }

@@ -1,7 +1,7 @@
 //! Every operator's example is a module that reads, is well formed, goes through the default pipeline, and computes the
-//! same with compiled kernels as with interpreted ones.
+//! same with compiled graphs and kernels as with interpreted ones.
 
-use hammock_compiler::{Emit, Options, ReadOptions, compile, read_text, reference};
+use hammock_compiler::{Emit, Graphs, Options, ReadOptions, compile, read_text, reference};
 use hammock_ir::Module;
 use hammock_passes::{Silent, default_pipeline};
 use hammock_runtime::{
@@ -23,7 +23,7 @@ fn examples_compute_the_same_compiled_and_interpreted() {
         let args: Vec<Any> = example.values().iter().map(|text| parse_argument(text).unwrap()).collect();
         let run = |session: Session| session.vm().call("main", &args).map_err(|e| e.to_string());
         let interpreted = run(Session::from_vm(reference(&module, &source, None, How::default().options()).unwrap()));
-        let options = Options { threads: 1, level: 0, ..Options::default() };
+        let options = Options { threads: 1, level: 0, graphs: Graphs::Compiled, ..Options::default() };
         let library = compile(&module, &source, &options, Emit::Lib).unwrap_or_else(|f| panic!("{}", f.render(false)));
         let compiled = run(Session::from_bytes(library.bytes, &How { threads: Some(1), ..How::default() }).unwrap());
         compare(op.name, &compiled, &interpreted);

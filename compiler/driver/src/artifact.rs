@@ -1,6 +1,6 @@
 //! Modules to shared libraries.
 
-use crate::{Dump, Failure, kernels, tvm};
+use crate::{Dump, Failure, Graphs, graphs, kernels, tvm};
 use hammock_codegen::vm;
 use hammock_ir::Module;
 use hammock_passes::Pipeline;
@@ -24,12 +24,14 @@ pub struct Options {
     pub threads: usize,
     /// Bytecode in the place of the module's own, of which then only the kernels are compiled.
     pub bytecode: Option<Arc<Image>>,
+    /// How graphs run.
+    pub graphs: Graphs,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Options { target: "native".into(), level: 2, threads, bytecode: None }
+        Options { target: "native".into(), level: 2, threads, bytecode: None, graphs: Graphs::default() }
     }
 }
 
@@ -82,7 +84,7 @@ fn pipeline() -> Pipeline {
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     let at = |message, span| not_lowerable(message, span, source);
-    let image = image(module, source, options.bytecode.as_deref())?;
+    let mut image = image(module, source, options.bytecode.as_deref())?;
     if emit == Emit::Bytecode {
         return Ok(Artifact { bytes: image.executable.save(), kernels: 0 });
     }
@@ -94,11 +96,13 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let flat = kernels::lower_all(module, options, planned).map_err(|e| at(e.message, e.span))?;
     let count = flat.len();
     let outputs = kernels::compile_all(&flat, options, emit).map_err(|e| at(e.message, e.span))?;
-    let objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
+    let mut objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let linked = match emit {
         Emit::Lib => {
-            let kernels = flat.iter().map(kernels::signature).collect();
-            hammock_link::link(&objects, &Image { kernels, ..image }.save())
+            image.kernels = flat.iter().map(kernels::signature).collect();
+            let code = graphs::compile(&mut image.executable, &image.kernels, options)?;
+            objects.extend(code.as_deref());
+            hammock_link::link(&objects, &image.save())
         }
         Emit::Tvm => hammock_link::link_for_tvm(&objects, &modules(&image.executable.save())),
         _ => Ok(outputs.concat()),
@@ -111,7 +115,11 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
 pub(crate) fn image(module: &Module, source: &SourceFile, given: Option<&Image>) -> Result<Image, Failure> {
     if let Some(given) = given {
         check_callees(given, module, source)?;
-        return Ok(given.clone());
+        let mut image = given.clone();
+        // Machine code that it may come with stays behind.
+        let graphs = image.executable.functions.iter_mut().filter(|f| f.kind == FunctionKind::Compiled);
+        graphs.for_each(|f| f.kind = FunctionKind::Bytecode);
+        return Ok(image);
     }
     let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
     let sources = source_map(source, &bytecode.spans);

@@ -7,6 +7,7 @@
 
 mod artifact;
 mod failure;
+mod graphs;
 mod input;
 mod kernels;
 mod observe;
@@ -16,6 +17,7 @@ mod tvm;
 
 pub use artifact::{Artifact, Emit, Options, compile, lower};
 pub use failure::Failure;
+pub use graphs::Graphs;
 pub use hammock_runtime::tools::Weights;
 pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, write_weights,

@@ -10,11 +10,11 @@ impl Executable {
             let name = &function.name;
             let _ = match function.kind {
                 FunctionKind::Packed => write!(out, "@{name} packed_func;\n\n"),
-                FunctionKind::Compiled => write!(out, "@{name} num_inputs={} vm_tir_func;\n\n", function.num_args),
-                FunctionKind::Bytecode => {
-                    let lines: Vec<_> = self.instructions(function).map(|i| format!("  {}\n", self.line(&i))).collect();
-                    write!(out, "@{name}:\n{}\n", lines.concat())
+                FunctionKind::Compiled => {
+                    let lines = self.lines(function);
+                    write!(out, "@{name} num_inputs={} vm_tir_func;\n{lines}\n", function.num_args)
                 }
+                FunctionKind::Bytecode => write!(out, "@{name}:\n{}\n", self.lines(function)),
             };
         }
         out
@@ -46,6 +46,10 @@ impl Executable {
 
     fn instructions(&self, function: &FunctionInfo) -> impl Iterator<Item = Instruction> {
         (function.start..function.end).filter_map(|at| self.code.get(at))
+    }
+
+    fn lines(&self, function: &FunctionInfo) -> String {
+        self.instructions(function).map(|instruction| format!("  {}\n", self.line(&instruction))).collect()
     }
 
     fn function_name(&self, index: i64) -> Option<&str> {

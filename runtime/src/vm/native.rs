@@ -16,7 +16,7 @@
 use super::decode::{Body, Op};
 use super::machine::Machine;
 use super::registers::Registers;
-use super::run::Run;
+use super::run::{self, Run};
 use super::{check, interrupt, test};
 use crate::executable::compact;
 use crate::ffi::{self, Error, SafeCall, kind};
@@ -92,6 +92,8 @@ pub struct Helpers {
     pub discard: unsafe extern "C" fn(*mut NativeContext, register: *mut Any),
     /// Makes a tensor: register, heap, plan. Not zero: it failed.
     pub allocate: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
+    /// Makes a tensor in a storage: register, storage, plan. Not zero: it failed.
+    pub place: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
     /// Does a value match: slot, heap, plan? Zero: it may not.
     pub holds: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
     /// Does a condition hold? Negative: it is none.
@@ -104,7 +106,7 @@ pub struct Helpers {
     pub after: unsafe extern "C" fn(*mut NativeContext, step: u32, status: i32) -> i32,
 }
 
-static HELPERS: Helpers = Helpers { retain, discard, allocate, holds, test, stop, step, after };
+static HELPERS: Helpers = Helpers { retain, discard, allocate, place, holds, test, stop, step, after };
 
 /// Machine code, and what keeps it there.
 #[derive(Clone)]
@@ -260,6 +262,19 @@ unsafe extern "C" fn allocate(context: *mut NativeContext, dst: u32, heap: u32, 
     // SAFETY: machine code passes its context, and slots and plans of its function.
     unsafe {
         with(context, |machine, run, frame, _| match machine.allocate(run.program, frame, heap, plan) {
+            Ok(tensor) => {
+                machine.put(run.program, frame, dst, tensor.into());
+                0
+            }
+            Err(error) => ffi::raise(error),
+        })
+    }
+}
+
+unsafe extern "C" fn place(context: *mut NativeContext, dst: u32, storage: u32, plan: u32) -> i32 {
+    // SAFETY: as above.
+    unsafe {
+        with(context, |machine, run, frame, _| match run::place(frame, storage, plan) {
             Ok(tensor) => {
                 machine.put(run.program, frame, dst, tensor.into());
                 0

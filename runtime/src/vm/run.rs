@@ -243,7 +243,7 @@ impl Run<'_> {
 
 /// A tensor in the storage that a slot holds.
 #[inline]
-fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
+pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
     let PlacePlan { offset, shape, dtype } = &frame.body.places[plan as usize];
     let storage: &Storage = Args::new("vm.builtin.alloc_tensor", std::slice::from_ref(frame.get(storage))).get(0)?;
     Ok(storage.tensor(*dtype, shape, *offset)?)

@@ -25,8 +25,8 @@ pub(super) struct Signatures {
     native: SigRef,
     /// Of `retain` and `discard`.
     claim: SigRef,
-    allocate: SigRef,
-    holds: SigRef,
+    /// Of `allocate`, `place` and `holds`.
+    by_plan: SigRef,
     test: SigRef,
     stop: SigRef,
     step: SigRef,
@@ -41,12 +41,10 @@ impl Signatures {
             signature.returns.extend(returns.iter().map(|of| AbiParam::new(*of)));
             import(signature)
         };
-        let by_plan = signature(&[I64, I32, I32, I32], &[I32]);
         Signatures {
             native: signature(&[I64, I64, I32, I64], &[I32]),
             claim: signature(&[I64, I64], &[]),
-            allocate: by_plan,
-            holds: by_plan,
+            by_plan: signature(&[I64, I32, I32, I32], &[I32]),
             test: signature(&[I64, I64], &[I32]),
             stop: signature(&[I64], &[]),
             step: signature(&[I64, I32], &[I32]),
@@ -179,12 +177,17 @@ impl Emitter<'_> {
 
     pub(super) fn allocate(&mut self, dst: Slot, heap: Slot, plan: u32) -> Value {
         let args = [dst, heap, plan].map(|number| self.number(number));
-        self.answer(offset_of!(Helpers, allocate), self.signatures.allocate, &args)
+        self.answer(offset_of!(Helpers, allocate), self.signatures.by_plan, &args)
+    }
+
+    pub(super) fn make_in_place(&mut self, dst: Slot, storage: Slot, plan: u32) -> Value {
+        let args = [dst, storage, plan].map(|number| self.number(number));
+        self.answer(offset_of!(Helpers, place), self.signatures.by_plan, &args)
     }
 
     pub(super) fn holds(&mut self, value: Slot, heap: Slot, plan: u32) -> Value {
         let args = [value, heap, plan].map(|number| self.number(number));
-        self.answer(offset_of!(Helpers, holds), self.signatures.holds, &args)
+        self.answer(offset_of!(Helpers, holds), self.signatures.by_plan, &args)
     }
 
     pub(super) fn test_out_of_line(&mut self, condition: Slot) -> Value {

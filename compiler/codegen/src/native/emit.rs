@@ -191,10 +191,11 @@ impl<'a> Emitter<'a> {
             Op::CallOver { callee, dst, args } => self.call_over(at, callee, dst, args),
             Op::Alloc { dst, heap, plan } => {
                 let status = self.allocate(dst, heap, plan);
-                let failed = self.failed(at);
-                self.leave_if(status, self.exits.leave, &[failed]);
-                let facts = TensorFacts::planned(&self.steps.allocs[plan as usize]);
-                self.facts.set(dst, Content::Tensor(facts));
+                self.made(at, dst, status, TensorFacts::planned(&self.steps.allocs[plan as usize]));
+            }
+            Op::Place { dst, storage, plan } => {
+                let status = self.make_in_place(dst, storage, plan);
+                self.made(at, dst, status, TensorFacts::placed(&self.steps.places[plan as usize]));
             }
             Op::Check { value, heap, plan } => self.check(at, value, heap, plan),
             Op::Copy { dst, from } => self.copy(dst, from),
@@ -220,6 +221,13 @@ impl<'a> Emitter<'a> {
             }
             Op::CheckedCall { .. } | Op::Native { .. } => self.leave_to_interpreter(at),
         }
+    }
+
+    /// A tensor was made, unless the status is not zero.
+    fn made(&mut self, at: u32, dst: Slot, status: Value, facts: TensorFacts) {
+        let failed = self.failed(at);
+        self.leave_if(status, self.exits.leave, &[failed]);
+        self.facts.set(dst, Content::Tensor(facts));
     }
 
     /// The status of a step that failed.

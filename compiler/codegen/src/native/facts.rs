@@ -1,7 +1,7 @@
 //! What is known of the values in slots at a point of a function.
 //!
 //! Facts hold along straight code. Where paths meet, and where the code is entered, only those about the pool are left.
-use hammock_runtime::executable::compact::{AllocPlan, Compact, Size, Slot};
+use hammock_runtime::executable::compact::{AllocPlan, Compact, PlacePlan, Size, Slot};
 use hammock_runtime::executable::{Arg, Constant, Executable};
 use hammock_runtime::{DType, Device};
 
@@ -51,6 +51,12 @@ impl TensorFacts {
             is_dense: true,
             alignment: if (plan.offset as u64).is_multiple_of(ALIGNMENT) { ALIGNMENT } else { 1 },
         }
+    }
+
+    /// A tensor made in a storage, which may be anywhere.
+    pub(super) fn placed(plan: &PlacePlan) -> TensorFacts {
+        let dims = Some(plan.shape.iter().copied().map(Some).collect());
+        TensorFacts { dtype: Some(plan.dtype), dims, is_on_cpu: false, is_dense: true, alignment: 1 }
     }
 
     /// Is it the usual condition: a boolean without dimensions?

@@ -1,0 +1,68 @@
+//! Relax functions to machine code.
+
+use crate::{Failure, Options};
+use hammock_runtime::{Executable, executable::FunctionKind, image::KernelSignature};
+use hammock_syntax::codes;
+
+/// How a module's graphs run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Graphs {
+    /// Interpreted.
+    #[default]
+    Bytecode,
+    /// As machine code.
+    Compiled,
+    /// Those named as machine code, the others interpreted.
+    Mixed(Vec<String>),
+}
+
+impl Graphs {
+    fn are_compiled(&self, function: &str) -> bool {
+        match self {
+            Graphs::Bytecode => false,
+            Graphs::Compiled => true,
+            Graphs::Mixed(names) => names.iter().any(|name| name == function),
+        }
+    }
+}
+
+/// Marks in the function table how each function runs; returns the object with the code of those that are compiled.
+pub fn compile(
+    executable: &mut Executable,
+    kernels: &[KernelSignature],
+    options: &Options,
+) -> Result<Option<Vec<u8>>, Failure> {
+    check_names(executable, options)?;
+    let mut compiled = Vec::new();
+    for (index, info) in executable.functions.iter_mut().enumerate().filter(|(_, f)| f.kind != FunctionKind::Packed) {
+        let is_compiled = options.graphs.are_compiled(&info.name);
+        info.kind = if is_compiled { FunctionKind::Compiled } else { FunctionKind::Bytecode };
+        compiled.extend(is_compiled.then_some(index));
+    }
+    if compiled.is_empty() { Ok(None) } else { generate(executable, kernels, &compiled).map(Some) }
+}
+
+fn check_names(executable: &Executable, options: &Options) -> Result<(), Failure> {
+    let Graphs::Mixed(names) = &options.graphs else { return Ok(()) };
+    match names.iter().find(|name| executable.function(name).is_none()) {
+        None => Ok(()),
+        Some(name) => {
+            let graphs = executable.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
+            let known: Vec<String> = graphs.map(|f| format!("`{}`", f.name)).collect();
+            Err(Failure::new(codes::UNKNOWN_NAME, format!("there is no function `{name}` to compile"))
+                .help(format!("the module has {}", known.join(", "))))
+        }
+    }
+}
+
+#[cfg(feature = "cranelift")]
+fn generate(executable: &Executable, kernels: &[KernelSignature], functions: &[usize]) -> Result<Vec<u8>, Failure> {
+    hammock_codegen::native::compile(executable, kernels, functions)
+        .map_err(|error| Failure::new(codes::NOT_LOWERABLE, error.to_string()))
+}
+
+#[cfg(not(feature = "cranelift"))]
+fn generate(_: &Executable, _: &[KernelSignature], _: &[usize]) -> Result<Vec<u8>, Failure> {
+    let message = "this build of Hammock cannot compile graphs: it was made without the feature `cranelift`";
+    Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("use `--exec-mode bytecode`, the default"))
+}

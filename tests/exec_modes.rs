@@ -1,0 +1,65 @@
+//! Graphs as machine code, from the command line: results, errors, listings and profiles are those of bytecode.
+#![cfg(all(feature = "cranelift", feature = "llvm"))]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn hammock(args: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(root).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a program prints in every mode.
+fn run(file: &str, args: &[&str], modes: &[&str]) -> String {
+    let in_mode = |mode: &str| {
+        let output = hammock(&[&["run", file, "--exec-mode", mode], args].concat());
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let expected = in_mode("bytecode");
+    modes.iter().for_each(|mode| assert_eq!(in_mode(mode), expected, "{file} in mode {mode}"));
+    expected.1 + &expected.2
+}
+
+const CONTROL_FLOW: &str = "ir-examples/control_flow.py";
+
+#[test]
+fn examples_run_the_same() {
+    let modes = ["compiled", "compiled=count", "compiled=main,halve"];
+    assert_eq!(run(CONTROL_FLOW, &["--arg", "1000.0:float32"], &modes).trim(), "10");
+    run("ir-examples/custom_kernel.py", &["--arg", "random(7):float32"], &["compiled"]);
+    let weights = ["--params", "ir-examples/digits/weights.safetensors", "--arg", "random(3,64):float32"];
+    run("ir-examples/digits/model.py", &weights, &["compiled"]);
+}
+
+#[test]
+fn mistakes_read_the_same() {
+    let printed = run(CONTROL_FLOW, &["--arg", "zeros(2):float32"], &["compiled"]);
+    assert!(printed.contains("control_flow.py"), "{printed}");
+    run(CONTROL_FLOW, &["--arg", "inf:float32", "--timeout", "0.2"], &["compiled"]);
+}
+
+#[test]
+fn libraries_hold_both_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("model.so");
+    let library = library.to_str().unwrap();
+    let output = hammock(&["compile", CONTROL_FLOW, "-o", library, "--exec-mode", "compiled=count,main"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = hammock(&["run", library, "--arg", "1000.0:float32"]);
+    assert_eq!(text(&output.stdout).trim(), "10");
+    let listing = text(&hammock(&["inspect", library, "--text"]).stdout);
+    assert!(listing.contains("@halve:\n  call"), "{listing}");
+    assert!(listing.contains("@count num_inputs=2 vm_tir_func;\n  call"), "{listing}");
+}
+
+#[test]
+fn only_functions_of_the_module_can_be_compiled() {
+    let output = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=half", "--arg", "1.0:float32"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = text(&output.stderr);
+    assert!(message.contains("there is no function `half`") && message.contains("`halve`"), "{message}");
+}
