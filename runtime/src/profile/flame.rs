@@ -2,9 +2,8 @@
 //!
 //! The picture is plain SVG without scripts: names where they fit, and everything else in titles that browsers show
 //! under the pointer.
-use super::{Node, Profile};
+use super::{Node, Profile, longest_first};
 use crate::vm::instrument::CalleeKind;
-use std::cmp::Reverse;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
@@ -69,9 +68,7 @@ fn merge<'a>(nodes: &'a [Node], children: &[Vec<usize>], these: &[usize]) -> Vec
             above: merge(nodes, children, &above),
         }
     };
-    let mut flames: Vec<_> = groups.into_iter().map(flame).collect();
-    flames.sort_by_key(|flame| Reverse(flame.time));
-    flames
+    longest_first(groups.into_iter().map(flame).collect(), |flame| flame.time)
 }
 
 fn depth(flame: &Flame<'_>) -> usize {

@@ -169,9 +169,17 @@ impl Profile {
         }
         let total = self.total().as_secs_f64().max(f64::MIN_POSITIVE);
         rows.iter_mut().for_each(|row| row.share = row.own.as_secs_f64() / total);
-        rows.sort_by(|a, b| b.own.cmp(&a.own).then_with(|| a.name.cmp(&b.name)));
-        rows
+        longest_first(rows, |row| row.own)
     }
+}
+
+/// In the order of their times. One sort of numbers does for all types.
+fn longest_first<T>(items: Vec<T>, time: impl Fn(&T) -> Duration) -> Vec<T> {
+    let mut order: Vec<(u64, usize)> =
+        items.iter().map(|item| u64::MAX - time(item).as_nanos() as u64).zip(0..).collect();
+    order.sort_unstable();
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|(_, at)| items[at].take()).collect()
 }
 
 impl Row {

@@ -83,7 +83,7 @@ impl Timings {
     /// The middle repeat, or between the two in the middle.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let middle = sorted.len() / 2;
         if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
     }

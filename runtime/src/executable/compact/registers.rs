@@ -88,7 +88,7 @@ impl Scan {
 /// Slots for stretches, and how many that takes.
 fn assign(stretches: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
     let mut order: Vec<_> = (0..stretches.len()).filter(|r| *r >= params && stretches[*r].is_some()).collect();
-    order.sort_by_key(|register| stretches[*register]);
+    order.sort_unstable_by_key(|register| (stretches[*register], *register));
     let mut slots: Vec<Slot> = vec![0; stretches.len()];
     let mut busy: BinaryHeap<Reverse<(usize, Slot)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<Slot>> = BinaryHeap::new();

@@ -71,7 +71,7 @@ fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Uniq
     let slice = |slice: usize| (0..outer * inner).map(move |at| element(slice, at));
     let compare = |a: &usize, b: &usize| slice(*a).map(|at| keys[at]).cmp(slice(*b).map(|at| keys[at]));
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by(compare);
+    order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
     // Equal slices are neighbours now, the first occurrence in front.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for slice in order {
