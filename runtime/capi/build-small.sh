@@ -13,6 +13,6 @@ export RUSTFLAGS="-Cforce-unwind-tables=no -Clink-arg=-Wl,-z,pack-relative-reloc
 cargo rustc -p hammock-capi --profile small --crate-type cdylib,staticlib --target "$target" \
     -Zbuild-std=std,panic_abort -Zbuild-std-features=
 
-library=target/$target/small/libhammock.so
+library=${CARGO_TARGET_DIR:-target}/$target/small/libhammock.so
 ls -l "$library" "${library%.so}.a"
 test "$(stat -c %s "$library")" -lt 600000
