@@ -1,0 +1,145 @@
+//! Damaged executables: whatever a file says, it is refused, or its calls end within their limits, with results or
+//! errors. `cargo test --release -p hammock-runtime --test corruption -- --ignored --nocapture` tries every change of
+//! every byte and a million changes of contents; without `--ignored` a sample is tried.
+
+mod examples;
+mod mutate;
+
+use examples::{Example, Outcome, examples};
+use hammock_runtime::{Executable, executable::verify};
+use mutate::{Mutant, Random};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+/// The longest that a case may take: several times the limit of a call, for machines that are busy.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Outcomes of many cases.
+#[derive(Default)]
+struct Counts([AtomicUsize; 3]);
+
+impl Counts {
+    /// Runs a case, which must neither panic nor take long.
+    fn count(&self, what: &dyn Fn() -> String, case: impl FnOnce() -> Outcome) {
+        let begin = Instant::now();
+        let outcome = case();
+        assert!(begin.elapsed() < LONGEST, "{} took {:?}", what(), begin.elapsed());
+        assert_eq!(PANICS.load(Relaxed), 0, "{} panicked", what());
+        self.0[outcome as usize].fetch_add(1, Relaxed);
+    }
+
+    fn report(&self, name: &str) {
+        let [refused, failed, ran] = self.0.each_ref().map(|count| count.load(Relaxed));
+        println!("{name}: {} cases: {refused} refused, {failed} failed, {ran} ran", refused + failed + ran);
+    }
+}
+
+/// Panics that the runtime caught count too.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+fn watch_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Relaxed);
+        before(info);
+    }));
+}
+
+/// Runs `body` for numbers below `count`, on two threads.
+fn in_parallel(count: usize, body: impl Fn(usize) + Sync) {
+    let body = &body;
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            scope.spawn(move || (part..count).step_by(2).for_each(body));
+        }
+    });
+}
+
+#[test]
+fn the_examples_run() {
+    for example in examples() {
+        assert_eq!(example.outcome_of_bytes(&example.bytes), Outcome::Ran, "{}", example.name);
+    }
+}
+
+#[test]
+fn samples_of_changed_bytes_are_refused_or_end() {
+    watch_panics();
+    for example in examples() {
+        changed_bytes(&example, 97);
+        truncations(&example, 3);
+    }
+}
+
+#[test]
+fn samples_of_changed_contents_are_refused_or_end() {
+    watch_panics();
+    changed_contents(6_000);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn every_changed_byte_is_refused_or_ends() {
+    watch_panics();
+    for example in examples() {
+        changed_bytes(&example, 1);
+        truncations(&example, 1);
+    }
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_changed_contents_are_refused_or_end() {
+    watch_panics();
+    changed_contents(1_000_000);
+}
+
+/// Every byte of an executable becomes each of the 255 others, or every `step`-th of these changes is made.
+fn changed_bytes(example: &Example, step: usize) {
+    let counts = Counts::default();
+    in_parallel((example.bytes.len() * 255).div_ceil(step), |number| {
+        let (position, change) = (number * step / 255, (number * step % 255 + 1) as u8);
+        let mut damaged = example.bytes.clone();
+        damaged[position] ^= change;
+        let what = || format!("{}, byte {position} changed by {change:#x},", example.name);
+        counts.count(&what, || example.outcome_of_bytes(&damaged));
+    });
+    counts.report(&format!("{}, bytes changed", example.name));
+}
+
+fn truncations(example: &Example, step: usize) {
+    let counts = Counts::default();
+    in_parallel(example.bytes.len() / step, |number| {
+        let len = number * step;
+        let what = || format!("{}, truncated to {len},", example.name);
+        counts.count(&what, || example.outcome_of_bytes(&example.bytes[..len]));
+    });
+    counts.report(&format!("{}, truncated", example.name));
+    let refused = counts.0[Outcome::Refused as usize].load(Relaxed);
+    assert_eq!(refused, example.bytes.len() / step, "no part of an executable is one");
+}
+
+/// Changes of registers, offsets, indices, immediates, constants and kinds, after which what passes the verifier runs.
+fn changed_contents(count: usize) {
+    let examples = examples();
+    let mutants = examples.iter().map(|e| Mutant::new(&Executable::load(&e.bytes).unwrap()));
+    let mutants: Vec<Mutant> = mutants.collect();
+    let counts = Counts::default();
+    in_parallel(count, |number| {
+        let which = number % examples.len();
+        let mut random = Random(number as u64);
+        let changed = mutants[which].changed(&mut random);
+        let what = || format!("{}, case {number},", examples[which].name);
+        counts.count(&what, || match verify::verify(&changed) {
+            Ok(()) => {
+                let bytes = changed.save();
+                assert!(Executable::load(&bytes).is_ok_and(|e| e.save() == bytes), "{}", what());
+                examples[which].outcome(changed)
+            }
+            Err(_) => Outcome::Refused,
+        });
+    });
+    counts.report("contents changed");
+}
