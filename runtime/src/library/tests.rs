@@ -1,7 +1,8 @@
 use super::*;
 use crate::bytes::{Put, pad_to};
-use crate::executable::Executable;
-use crate::value::Any;
+use crate::executable::{self, Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::value::{Any, Tensor};
+use crate::vm::{Options, Vm};
 
 /// A shared library as a linker would write it: one segment with an image, the kernel `answer` and the runtime's
 /// pointer, which the kernel `runtime` returns.
@@ -69,6 +70,40 @@ fn library(image: &[u8]) -> Vec<u8> {
 
 fn sample() -> Vec<u8> {
     library(&Image { executable: Executable::default(), ..Image::default() }.save())
+}
+
+/// An executable whose function `main` returns a constant tensor.
+fn with_a_constant() -> Executable {
+    let mut code = executable::Code::default();
+    let args = vec![Arg::Constant(0)];
+    code.push(&Instruction::Call { dst: Register(0), function: 1, args });
+    code.push(&Instruction::Ret { value: Register(0) });
+    let main = FunctionInfo {
+        kind: FunctionKind::Bytecode,
+        end: 2,
+        num_args: 0,
+        register_count: 1,
+        ..FunctionInfo::packed("main")
+    };
+    let functions = vec![main, FunctionInfo::packed("vm.builtin.copy")];
+    let constants = vec![Constant::Tensor(Tensor::from_slice(&[5], &[1i32, 2, 3, 4, 5]).unwrap())];
+    Executable { functions, constants, code, ..Executable::default() }
+}
+
+#[test]
+fn constants_are_used_where_the_file_is_mapped() {
+    let bytes = library(&Image { executable: with_a_constant(), ..Image::default() }.save());
+    let path = std::env::temp_dir().join(format!("hammock-constants-{}.so", std::process::id()));
+    std::fs::write(&path, &bytes).unwrap();
+    let library = Arc::new(Library::open(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    let mapped = library.contents.bytes().as_ptr_range();
+    let vm = Vm::from_library(&library, Options::default()).unwrap();
+    let result: Tensor = vm.call("main", &[]).unwrap().get().unwrap();
+    assert!(mapped.contains(&result.data_ptr().cast_const()) && result.is_aligned());
+    // The constant outlives everything it came with.
+    drop((library, vm));
+    assert_eq!(result.as_slice::<i32>().unwrap(), [1, 2, 3, 4, 5]);
 }
 
 fn call(library: &Library, kernel: &str) -> i64 {
