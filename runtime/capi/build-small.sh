@@ -11,7 +11,7 @@ target=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTC_BOOTSTRAP=1 CARGO_PROFILE_SMALL_PANIC=abort
 export RUSTFLAGS="-Cforce-unwind-tables=no -Clink-arg=-Wl,-z,pack-relative-relocs"
 cargo rustc -p hammock-capi --profile small --crate-type cdylib,staticlib --target "$target" \
-    -Zbuild-std=std,panic_abort -Zbuild-std-features=
+    -Zbuild-std=std,panic_abort -Zbuild-std-features=optimize_for_size
 
 library=${CARGO_TARGET_DIR:-target}/$target/small/libhammock.so
 ls -l "$library" "${library%.so}.a"

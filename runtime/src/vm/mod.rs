@@ -8,7 +8,8 @@
 //! unfolded program runs.
 //!
 //! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not wait for each
-//! other; constants, steps and memory pools are common. [`Interrupt`]s and deadlines end calls early.
+//! other; constants, steps and memory pools are common. [`Interrupt`]s and deadlines end calls early. Beyond calls by name
+//! there are calls in steps and saved functions ([`stateful`]), and timing ([`evaluate`]).
 //!
 //! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and a call
 //! whose result is returned at once takes the caller's place, so that loops written as recursion run in constant
