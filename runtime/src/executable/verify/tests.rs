@@ -121,6 +121,7 @@ fn refuses_what_breaks_a_rule_of_functions() {
 fn compiled_functions_need_room_for_their_result() {
     let mut executable = program(&[ret(0)]);
     executable.functions[0].kind = FunctionKind::Compiled;
+    executable.functions[0].end = executable.functions[0].start;
     executable.functions[0].register_count = 1;
     assert!(refusal(&executable).contains("1 registers hold no 1 parameters"));
 }
