@@ -16,6 +16,9 @@ use std::{
 /// The longest that a case may take: several times the limit of a call, for machines that are busy.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// The most memory that this process may have taken, in kB; a program's tensors and its frames are limited to 20 MB.
+const MOST_MEMORY: usize = 500_000;
+
 /// Outcomes of many cases.
 #[derive(Default)]
 struct Counts([AtomicUsize; 3]);
@@ -32,8 +35,17 @@ impl Counts {
 
     fn report(&self, name: &str) {
         let [refused, failed, ran] = self.0.each_ref().map(|count| count.load(Relaxed));
-        println!("{name}: {} cases: {refused} refused, {failed} failed, {ran} ran", refused + failed + ran);
+        let (all, peak) = (refused + failed + ran, peak_memory());
+        println!("{name}: {all} cases: {refused} refused, {failed} failed, {ran} ran; at most {peak} kB");
+        assert!(peak < MOST_MEMORY, "{name}: {peak} kB");
     }
+}
+
+/// The most memory that the process took so far, in kB, where the system tells.
+fn peak_memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
 /// Panics that the runtime caught count too.

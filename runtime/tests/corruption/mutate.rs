@@ -123,7 +123,7 @@ fn constant(random: &mut Random) -> Constant {
     }
 }
 
-fn change_instruction(code: &mut Vec<Instruction>, at: usize, size: (usize, usize), random: &mut Random) {
+fn change_instruction(code: &mut [Instruction], at: usize, size: (usize, usize), random: &mut Random) {
     let (functions, constants) = size;
     match &mut code[at] {
         Instruction::Call { dst, function, args } => match random.below(6) {
