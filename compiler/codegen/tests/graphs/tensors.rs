@@ -2,8 +2,10 @@
 use super::program::{Program, VM, VOID, branch, int, reg, ret};
 use hammock_runtime::executable::{Arg, Constant};
 use hammock_runtime::image::{Dim, KernelParam, KernelSignature, ParamKind};
+use hammock_runtime::value::index;
 use hammock_runtime::vm::Options;
-use hammock_runtime::{Any, DType, Shape, Str, Tensor};
+use hammock_runtime::{Any, DType, Function, Shape, Str, Tensor, registry};
+use std::ffi::c_void;
 
 fn shape(p: &mut Program, sizes: &[i64]) -> Arg {
     p.constant(Constant::Shape(Shape::new(sizes)))
@@ -170,4 +172,34 @@ fn claims_are_given_up() {
     let mut tensor = bare.get::<Tensor>().unwrap();
     drop(bare);
     assert!(tensor.as_mut_slice::<f32>().is_ok());
+}
+
+/// Lends the description of its argument, a tensor, as functions of other makers do.
+unsafe extern "C" fn lend(_: *mut c_void, args: *const Any, _: i32, result: *mut Any) -> i32 {
+    // SAFETY: the function is called with one argument and room for a result.
+    unsafe {
+        let Some(tensor) = (*args).as_dl_tensor() else { return -1 };
+        result.cast::<[u64; 2]>().write([index::DL_TENSOR_PTR as u64, (&raw const *tensor) as u64]);
+    }
+    0
+}
+
+#[test]
+fn what_is_lent_becomes_the_registers_own() {
+    // SAFETY: it follows the packed convention, and stays.
+    registry::register("lend", unsafe { Function::from_c(lend, ()) });
+    let mut p = Program::default();
+    let body = [
+        p.call(1, "lend", &[reg(0)]),
+        p.call(2, "lend", &[reg(1)]),
+        p.call(1, "vm.builtin.null_value", &[]),
+        p.call(2, "lend", &[reg(2)]),
+        p.call(VOID, "lend", &[reg(2)]),
+        p.call(VOID, "lend", &[reg(2)]),
+        p.call(3, "lend", &[reg(2)]),
+        ret(3),
+    ];
+    p.function("main", 1, 4, &body);
+    let result = p.run(&[floats(&[1.0, 2.0])]).unwrap();
+    assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0]);
 }
