@@ -53,23 +53,17 @@ enum Command {
     Explain(explain::Explain),
 }
 
-/// Address space for the stack of the thread that works: trees are walked recursively, as deep as text may nest.
+/// Address space for the stack: trees are walked recursively, as deep as text may nest. A larger stack, not a thread that
+/// has one: a process of one thread counts references at a fraction of the cost.
 const STACK_BYTES: usize = 512 << 20;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let worker = std::thread::Builder::new().name("hammock".into()).stack_size(STACK_BYTES);
-    let result = worker.spawn(move || cli.command.run()).map(|thread| thread.join());
-    match result {
-        Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
-        Ok(Ok(Err(failure))) => {
+    match stacker::grow(STACK_BYTES, || cli.command.run()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
             let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             let _ = writeln!(std::io::stderr(), "{}", failure.render(color).trim_end());
-            ExitCode::FAILURE
-        }
-        Ok(Err(_)) => ExitCode::from(101), // A panic, which has printed itself.
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: cannot start a thread: {error}");
             ExitCode::FAILURE
         }
     }

@@ -21,7 +21,7 @@ pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
 use super::{Arg, Executable, FunctionInfo};
 
 /// Changes whenever the same bytecode folds into other ops.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A slot of the frame: a register, or an entry of the pool behind the registers.
 pub type Slot = u32;
