@@ -13,11 +13,11 @@
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: where a program's time goes.
-//! - [`show`]: values as text.
+//! - [`show`]: values as text; [`base64`]: bytes as text.
 //! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
-mod base64;
+pub mod base64;
 mod bytes;
 pub mod device;
 pub mod executable;

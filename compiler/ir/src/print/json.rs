@@ -2,6 +2,7 @@
 
 use super::literal::push;
 use crate::{DType, Tensor};
+use hammock_runtime::base64;
 use rustc_hash::FxHashMap;
 
 /// The version of the peer whose form this is; it stands in the graph.
@@ -55,7 +56,7 @@ impl Graph {
 
     /// A tensor's bytes.
     pub fn tensor(&mut self, tensor: &Tensor) -> usize {
-        self.node("ffi.Tensor", &format!("\"{}\"", base64(&tensor_bytes(tensor)).replace('/', "\\/")))
+        self.node("ffi.Tensor", &format!("\"{}\"", base64::encode(&tensor_bytes(tensor)).replace('/', "\\/")))
     }
 
     /// A string operand of a scalar expression.
@@ -165,31 +166,9 @@ fn tensor_bytes(tensor: &Tensor) -> Vec<u8> {
     bytes
 }
 
-/// Standard base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |g, b| g << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            let digit = ALPHABET[(group >> (18 - 6 * i) & 63) as usize];
-            out.push(if i <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_pads() {
-        assert_eq!(base64(b""), "");
-        assert_eq!(base64(b"f"), "Zg==");
-        assert_eq!(base64(b"fo"), "Zm8=");
-        assert_eq!(base64(b"foobar"), "Zm9vYmFy");
-    }
 
     #[test]
     fn equal_leaves_are_shared() {
