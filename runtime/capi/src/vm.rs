@@ -164,11 +164,8 @@ pub unsafe extern "C" fn hammock_vm_call(
     count: usize,
     result: *mut Any,
 ) -> c_int {
-    // SAFETY: as the caller promises.
-    status(|| unsafe {
-        let (vm, function) = (reference(vm, "vm")?, text(function, "function")?);
-        give(result, vm.0.call(function, values(args, count, "args")?)?)
-    })
+    // SAFETY: as the caller promises; without an interrupt and a time the call ends as the machine's options say.
+    unsafe { hammock_vm_call_with(vm, std::ptr::null(), 0, function, args, count, result) }
 }
 
 /// A function of the model as a value, which keeps the model alive.
