@@ -145,8 +145,7 @@ impl Machine {
                 }
                 Op::Invoke { function, dst, args } => {
                     attempt!(run.go_on());
-                    if WATCHED && let Some(instead) = attempt!(run.before(&frame, pc)) {
-                        self.put(program, &frame, dst, instead);
+                    if WATCHED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
                         pc += 1;
                         continue;
                     }
@@ -167,8 +166,7 @@ impl Machine {
                 }
                 Op::InvokeValue { dst, args, tail } => {
                     attempt!(run.go_on());
-                    if WATCHED && let Some(instead) = attempt!(run.before(&frame, pc)) {
-                        self.put(program, &frame, dst, instead);
+                    if WATCHED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
                         pc += 1;
                         continue;
                     }
@@ -192,6 +190,13 @@ impl Machine {
         };
         self.save(pc);
         Err(error)
+    }
+
+    /// Tells who looks on that a call begins; has it a value in the result's place, the call is not made.
+    fn is_skipped(&mut self, run: &Run<'_>, frame: &Registers<'_>, pc: usize, dst: Slot) -> Result<bool, Error> {
+        let Some(instead) = run.before(frame, pc)? else { return Ok(false) };
+        self.put(run.program, frame, dst, instead);
+        Ok(true)
     }
 
     /// Writes a value to a register in place of the one it holds.
