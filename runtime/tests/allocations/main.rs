@@ -1,4 +1,7 @@
-//! Values and blocks that are made and dropped over and over take nothing from the system once the first ones went.
+//! Values and blocks that are made and dropped over and over take nothing from the system once the first ones went, and
+//! neither do programs that run over and over.
+
+mod program;
 
 use hammock_runtime::memory::{Allocator, AllocatorKind};
 use hammock_runtime::value::{Adt, Storage};
@@ -6,6 +9,7 @@ use hammock_runtime::{Any, DType, Device, Error, Function, Shape, Tensor, Tuple,
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+/// The system's allocator, counting each thread's requests.
 struct Counting;
 
 thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });

@@ -1,34 +1,9 @@
 //! A program that has run once asks the system for no more memory: not for tensors, not for frames, not for shapes.
+use super::COUNT;
 use hammock_runtime::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
 use hammock_runtime::vm::Options;
 use hammock_runtime::{Any, DType, Device, Executable, Function, Image, Shape, Str, Tensor, Vm};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting each thread's requests.
-struct Counting;
-
-// SAFETY: every request is the system allocator's to answer.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, data: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(data, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 const VM: Arg = Arg::Register(Register::VM);
 
@@ -134,17 +109,17 @@ fn steps_and_calls_ask_the_system_for_nothing() {
     let vm = Vm::new(image, Options::default(), |name| Ok(kernel(name))).unwrap();
     let x = Any::from(Tensor::from_slice(&[4], &[1f32, 2.0, 3.0, 4.0]).unwrap());
     let run = |steps: i64| {
-        let before = ALLOCATIONS.get();
+        let before = COUNT.get();
         let result = vm.call("loop", &[steps.into(), x.clone()]).unwrap();
         assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
         drop(result);
-        ALLOCATIONS.get() - before
+        COUNT.get() - before
     };
     assert!(run(100) > 0, "the first call must find memory somewhere");
     let args = [Any::from(1000i64), x.clone()];
-    let before = ALLOCATIONS.get();
+    let before = COUNT.get();
     drop(vm.call("loop", &args).unwrap());
-    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert_eq!(COUNT.get() - before, 0);
     assert_eq!(run(1), 0, "a short call neither");
     assert_eq!(vm.memory().used, 0);
     assert_eq!(Device::CPU, vm.allocators()[0].device());
