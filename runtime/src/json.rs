@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
         Ok(plain)
     }
 
-    /// `uXXXX`, or two of them for characters beyond 16 bits.
+    /// `u` and four digits, or two of those for characters beyond 16 bits.
     fn unicode(&mut self) -> Read<char> {
         let first = self.unit()?;
         let code = match first {
