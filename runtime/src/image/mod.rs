@@ -13,11 +13,13 @@
 //! A linked library holds its image as the symbol [`SYMBOL`].
 mod argument_check;
 pub mod container;
+mod fit;
 mod kernels;
 mod sources;
 
 pub use argument_check::ArgumentCheck;
 pub use container::{ContainerError, Integrity};
+pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
 pub use sources::{SourceFile, SourceMap, Span};
 

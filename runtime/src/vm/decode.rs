@@ -1,10 +1,11 @@
 //! Functions as the machine runs them: folded ([`crate::executable::compact`]), with addresses in place of callees.
 use super::native::{MachineCode, NativeBody};
 use super::program::{Native, Plans};
-use crate::executable::compact::{self, CheckPlan, Compact, Folding, PlacePlan, Slot, Slots};
+use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Folding, PlacePlan, Slot};
 use crate::executable::{Arg, Executable, Register};
-use crate::image::{ArgumentCheck, KernelSignature};
-use crate::value::{Any, Device, Tensor};
+use crate::image::{ArgumentCheck, Fit, KernelSignature};
+use crate::value::{Any, Device};
+use std::collections::HashSet;
 
 pub(super) use super::native::NativeFunction as Callee;
 
@@ -63,12 +64,12 @@ pub(super) struct Tables<'a> {
 pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, plans: &mut Plans) -> Body {
     let info = &tables.executable.functions[function];
     let compact = compact::compact(tables.executable, info, folding);
-    let mut linker = Linker { tables, compact: &compact, kernels: Vec::new() };
-    let mut ops: Vec<_> = (0..compact.ops.len()).map(|at| linker.op(at)).collect();
-    let kernels = linker.kernels;
+    let pool: Vec<_> = compact.pool.iter().map(|arg| value(tables.values, tables.constants, *arg)).collect();
+    let facts = Facts::new(&compact, pool.iter().map(Content::of).collect(), tables.devices);
+    let mut linker = Linker { tables, compact: &compact, folding, facts, kernels: Vec::new() };
+    let (mut ops, kernels) = (linker.ops(), linker.kernels);
     let machine_code = tables.machine_code[function].clone().filter(|_| folding == Folding::Full);
     let native = machine_code.map(|code| NativeBody::attach(code, &mut ops, &compact.entries()));
-    let pool: Vec<_> = compact.pool.iter().map(|arg| value(tables.values, tables.constants, *arg)).collect();
     Body {
         function: function as u32,
         ops,
@@ -98,47 +99,53 @@ pub(super) fn value(functions: &[Any], constants: &[Any], arg: Arg) -> Any {
     }
 }
 
+/// Puts addresses in place of callees, and checks before calls of kernels whose arguments may not fit.
 struct Linker<'a> {
     tables: &'a Tables<'a>,
     compact: &'a Compact,
+    folding: Folding,
+    facts: Facts<'a>,
     kernels: Vec<CheckedKernel>,
 }
 
 impl Linker<'_> {
-    fn op(&mut self, at: usize) -> Op {
-        let op = self.compact.ops[at];
-        if let compact::Op::Call { callee, dst, args } | compact::Op::CallOver { callee, dst, args } = op
-            && let Some(native) = &self.tables.natives[callee as usize]
-            && let Some(signature) = native.signature
-            && !self.surely_fits(at, args, &self.tables.signatures[signature as usize])
-        {
-            let check = ArgumentCheck::new(&self.tables.signatures[signature as usize]);
-            let over = matches!(op, compact::Op::CallOver { .. });
-            self.kernels.push(CheckedKernel { callee: native.callee, check, signature, over });
-            return Op::CheckedCall { kernel: self.kernels.len() as u32 - 1, dst, args };
-        }
-        op.map_callee(|function| match &self.tables.natives[function as usize] {
-            Some(native) => native.callee,
-            None => unreachable!("folding calls bytecode by Invoke"),
-        })
+    fn ops(&mut self) -> Vec<Op> {
+        let (compact, joins) = (self.compact, self.compact.targets().collect::<HashSet<u32>>());
+        let op = |(at, op)| {
+            // Whoever looks on may skip calls, and with them what they check.
+            if self.folding == Folding::None || joins.contains(&at) {
+                self.facts.forget();
+            }
+            self.op(op)
+        };
+        (0..).zip(&compact.ops).map(op).collect()
     }
 
-    /// Is all that is known of a call's arguments, before it runs, enough to say that they fit?
-    fn surely_fits(&self, at: usize, args: Slots, signature: &KernelSignature) -> bool {
-        let known = |position: usize| {
-            let slot = self.compact.slots[args.range()][position] as usize;
-            if let Some(arg) = slot.checked_sub(self.compact.registers) {
-                return Some(value(self.tables.values, self.tables.constants, self.compact.pool[arg]));
-            }
-            let found = |known: &compact::Known| (known.op, known.arg).cmp(&(at as u32, position as u32));
-            let known = &self.compact.known[self.compact.known.binary_search_by(found).ok()?];
-            let plan = &self.compact.allocs[known.plan as usize];
-            let place = usize::try_from(plan.device).unwrap_or(self.tables.devices.len() - 1);
-            let aligned = plan.offset.is_multiple_of(crate::memory::ALIGNMENT);
-            let device = self.tables.devices.get(place).filter(|_| aligned)?;
-            Some(Tensor::phantom(plan.dtype, &plan.static_shape()?, *device).into())
+    fn op(&mut self, op: &compact::Op<u32>) -> Op {
+        let linked = self.checked(op).unwrap_or_else(|| {
+            op.map_callee(|function| match &self.tables.natives[function as usize] {
+                Some(native) => native.callee,
+                None => unreachable!("folding calls bytecode by Invoke"),
+            })
+        });
+        self.facts.step(op);
+        linked
+    }
+
+    /// The call of a kernel whose arguments have to be looked at.
+    fn checked(&mut self, op: &compact::Op<u32>) -> Option<Op> {
+        let (compact::Op::Call { callee, dst, args } | compact::Op::CallOver { callee, dst, args }) = *op else {
+            return None;
         };
-        let args: Option<Vec<Any>> = (0..args.count as usize).map(known).collect();
-        args.is_some_and(|args| signature.check(&args).is_ok())
+        let native = self.tables.natives[callee as usize].as_ref()?;
+        let number = native.signature?;
+        let (signature, slots) = (&self.tables.signatures[number as usize], &self.compact.slots[args.range()]);
+        if signature.fit(&self.facts, slots) == Fit::Surely {
+            return None;
+        }
+        signature.learn(&mut self.facts, slots);
+        let (check, over) = (ArgumentCheck::new(signature), matches!(op, compact::Op::CallOver { .. }));
+        self.kernels.push(CheckedKernel { callee: native.callee, check, signature: number, over });
+        Some(Op::CheckedCall { kernel: self.kernels.len() as u32 - 1, dst, args })
     }
 }

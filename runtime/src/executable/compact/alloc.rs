@@ -29,15 +29,6 @@ pub struct AllocPlan {
 }
 
 impl AllocPlan {
-    /// The sizes of the tensor, if all are known.
-    pub fn static_shape(&self) -> Option<Vec<i64>> {
-        let size = |size: &Size| match size {
-            Size::Static(size) => Some(*size),
-            Size::Heap(_) => None,
-        };
-        self.shape.iter().map(size).collect()
-    }
-
     /// A heap of sizes.
     pub(super) fn heap(size: i64) -> AllocPlan {
         let sizes = vec![Size::Static(size)];

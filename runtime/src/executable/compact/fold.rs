@@ -2,7 +2,7 @@
 use super::alloc::{AllocPlan, Matcher, PlacePlan};
 use super::check::{self, CheckPlan, Matching, PlanArg};
 use super::registers::Registers;
-use super::{Compact, Folding, Known, MOVED, Op, Slot, Slots};
+use super::{Compact, Folding, MOVED, Op, Slot, Slots};
 use crate::executable::flow::{self, Flow};
 use crate::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction, Register};
 use std::collections::{HashMap, HashSet};
@@ -30,22 +30,10 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         allocs: Vec::new(),
         places: Vec::new(),
         checks: Vec::new(),
-        known: Vec::new(),
     };
-    let (pooled, vacant, unfilled, planned) = Default::default();
-    let mut folder = Folder {
-        executable,
-        flow: &flow,
-        registers,
-        folding,
-        void,
-        result,
-        pooled,
-        vacant,
-        unfilled,
-        planned,
-        block_start: 0,
-    };
+    let (pooled, vacant, unfilled) = Default::default();
+    let mut folder =
+        Folder { executable, flow: &flow, registers, folding, void, result, pooled, vacant, unfilled, block_start: 0 };
     folder.run();
     folder.result
 }
@@ -64,8 +52,6 @@ struct Folder<'a> {
     vacant: HashSet<usize>,
     /// Registers that would hold the storage of a tensor made in one step, and hold what they held before.
     unfilled: HashSet<usize>,
-    /// Registers that hold a tensor made in this block, and its plan.
-    planned: HashMap<usize, u32>,
     /// The first op of the current block.
     block_start: usize,
 }
@@ -79,7 +65,6 @@ impl Folder<'_> {
             self.block_start = self.result.ops.len();
             self.vacant.clear();
             self.unfilled.clear();
-            self.planned.clear();
             let mut at = range.start;
             positions[at] = self.result.ops.len() as u32;
             while at < range.end {
@@ -153,12 +138,6 @@ impl Folder<'_> {
         if self.result.slots[args.range()].contains(&dst) {
             return self.emit(at, Op::CallOver { callee, dst, args });
         }
-        let op = self.result.ops.len() as u32;
-        for (position, value) in values.iter().enumerate() {
-            let Arg::Register(register) = value else { continue };
-            let plan = register.index().and_then(|register| self.planned.get(&register));
-            self.result.known.extend(plan.map(|plan| Known { op, arg: position as u32, plan: *plan }));
-        }
         self.emit(at, Op::Call { callee, dst, args });
     }
 
@@ -166,7 +145,6 @@ impl Folder<'_> {
     fn assign(&mut self, register: usize) {
         self.vacant.remove(&register);
         self.unfilled.remove(&register);
-        self.planned.remove(&register);
     }
 
     /// Emits what a builtin that has an op of its own comes to.
@@ -207,7 +185,6 @@ impl Folder<'_> {
                 if own.index().is_some_and(|own| own != register && self.registers.is_last_read(at, own)) =>
             {
                 self.vacant.extend(own.index());
-                self.planned.retain(|planned, _| Some(*planned) != own.index());
                 self.emit(at, Op::Move { dst, from: source });
             }
             _ => self.emit(at, Op::Copy { dst, from: source }),
@@ -224,7 +201,7 @@ impl Folder<'_> {
         self.vacant.insert(register);
         let Compact { ops, slots, .. } = &mut self.result;
         match ops[self.block_start..].last() {
-            Some(Op::Call { args, .. } | Op::CallOver { args, .. }) => {
+            Some(Op::Call { dst, args, .. } | Op::CallOver { dst, args, .. }) if *dst != slot => {
                 slots[args.range().end] += 1;
                 slots.push(slot);
             }
@@ -252,7 +229,6 @@ impl Folder<'_> {
             self.result.allocs.len() - 1
         });
         self.assign(register);
-        self.planned.insert(register, index as u32);
         let dst = self.registers.slot(register);
         self.emit(at, Op::Alloc { dst, heap, plan: index as u32 });
     }

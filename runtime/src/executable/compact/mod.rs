@@ -12,16 +12,18 @@
 mod alloc;
 mod check;
 mod entries;
+mod facts;
 mod fold;
 mod registers;
 
 pub use alloc::{AllocPlan, PlacePlan, Size};
 pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
+pub use facts::{Content, Facts, TensorFacts};
 
 use super::{Arg, Executable, FunctionInfo};
 
 /// Changes whenever the same bytecode folds into other ops.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A slot of the frame: a register, or an entry of the pool behind the registers.
 pub type Slot = u32;
@@ -126,6 +128,15 @@ impl<F> Op<F> {
     }
 
     /// Where the step may go on other than at the next one.
+    pub fn target(&self) -> Option<u32> {
+        match *self {
+            Op::Goto { target } | Op::Loop { target } => Some(target),
+            Op::If { otherwise, .. } | Op::Test { otherwise, .. } => Some(otherwise),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
     pub(super) fn target_mut(&mut self) -> Option<&mut u32> {
         match self {
             Op::Goto { target } | Op::Loop { target } => Some(target),
@@ -158,19 +169,13 @@ pub struct Compact {
     pub places: Vec<PlacePlan>,
     /// Plans of [`Op::Check`].
     pub checks: Vec<CheckPlan>,
-    /// What is known of calls' arguments.
-    pub known: Vec<Known>,
 }
 
-/// An argument that is always a tensor made by one plan, dense and aligned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// The step, a call.
-    pub op: u32,
-    /// Which of its arguments.
-    pub arg: u32,
-    /// The plan of the tensor.
-    pub plan: u32,
+impl Compact {
+    /// Steps that others jump to.
+    pub fn targets(&self) -> impl Iterator<Item = u32> {
+        self.ops.iter().filter_map(Op::target)
+    }
 }
 
 /// How far a function is folded.

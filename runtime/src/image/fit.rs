@@ -1,0 +1,213 @@
+//! Do arguments fit a kernel, as far as is known before the call?
+use super::{Dim, KernelSignature, ParamKind};
+use crate::executable::compact::{Content, Facts, Slot, TensorFacts};
+use crate::value::Device;
+
+/// What can be said of a call's arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// Whatever else they are, they do not fit.
+    Never,
+    /// They have to be looked at.
+    Perhaps,
+    /// They need not be looked at.
+    Surely,
+}
+
+impl From<bool> for Fit {
+    fn from(fits: bool) -> Fit {
+        if fits { Fit::Surely } else { Fit::Never }
+    }
+}
+
+impl Fit {
+    /// `Perhaps` where nothing is known.
+    fn of(fits: Option<bool>) -> Fit {
+        fits.map_or(Fit::Perhaps, Fit::from)
+    }
+}
+
+impl KernelSignature {
+    /// Do arguments of which these facts are known fit? `Surely` means that [`KernelSignature::check`] accepts them.
+    pub fn fit(&self, facts: &Facts<'_>, args: &[Slot]) -> Fit {
+        if args.len() != self.params.len() {
+            return Fit::Never;
+        }
+        let mut symbols = Symbols(vec![None; self.symbol_count as usize]);
+        let fit = |(param, slot): (&ParamKind, &Slot)| match (param, facts.get(*slot)) {
+            (_, Content::Unknown) => Fit::Perhaps,
+            (ParamKind::Tensor { .. }, Content::Tensor(tensor)) => fit_tensor(param, self.device, tensor, &mut symbols),
+            (ParamKind::Tensor { .. }, _) => Fit::Never,
+            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => Fit::Perhaps,
+            (ParamKind::Scalar { .. }, Content::Tensor(_) | Content::Nothing) => Fit::Never,
+            (ParamKind::Scalar { dtype, .. }, Content::Float) => dtype.is_floating().into(),
+            (ParamKind::Scalar { dtype, symbol }, Content::Int(value)) if !dtype.is_floating() => {
+                symbol.map_or(Fit::Surely, |symbol| symbols.bind(symbol, Some(*value)))
+            }
+            (ParamKind::Scalar { .. }, _) => Fit::Perhaps,
+        };
+        self.params.iter().map(|param| &param.kind).zip(args).map(fit).min().unwrap_or(Fit::Surely)
+    }
+
+    /// What arguments that were accepted are.
+    pub fn learn(&self, facts: &mut Facts<'_>, args: &[Slot]) {
+        for (param, slot) in self.params.iter().zip(args) {
+            param.kind.tensor(self.device).iter().for_each(|tensor| facts.learn(*slot, tensor));
+        }
+    }
+}
+
+impl ParamKind {
+    /// What is known of a tensor that was accepted for the parameter, if it takes one.
+    pub fn tensor(&self, device: Device) -> Option<TensorFacts> {
+        let ParamKind::Tensor { dtype, shape, alignment } = self else { return None };
+        let size = |dim: &Dim| match dim {
+            Dim::Static(size) => Some(*size),
+            Dim::Symbol(_) => None,
+        };
+        Some(TensorFacts {
+            dtype: Some(*dtype),
+            dims: Some(shape.iter().map(size).collect()),
+            device: Some(device),
+            is_dense: true,
+            alignment: *alignment as usize,
+        })
+    }
+}
+
+fn fit_tensor(param: &ParamKind, device: Device, tensor: &TensorFacts, symbols: &mut Symbols) -> Fit {
+    let ParamKind::Tensor { dtype, shape, alignment } = param else { return Fit::Never };
+    let known = |fits: bool| if fits { Fit::Surely } else { Fit::Perhaps };
+    let is_aligned = tensor.alignment.max(1).is_multiple_of(*alignment.max(&1) as usize);
+    let description = [
+        Fit::of(tensor.dtype.map(|known| known == *dtype)),
+        Fit::of(tensor.device.map(|_| tensor.is_on(device))),
+        known(tensor.is_dense),
+        known(is_aligned),
+    ];
+    let description = description.into_iter().min().unwrap_or(Fit::Surely);
+    let Some(dims) = &tensor.dims else { return description.min(Fit::Perhaps) };
+    let size = |(dim, known): (&Dim, &Option<i64>)| match dim {
+        Dim::Static(size) => Fit::of(known.map(|known| known == *size)),
+        Dim::Symbol(symbol) => symbols.bind(*symbol, *known),
+    };
+    let rank = Fit::from(dims.len() == shape.len());
+    shape.iter().zip(dims).map(size).chain([description, rank]).min().unwrap_or(rank)
+}
+
+/// Sizes of symbols, where known.
+struct Symbols(Vec<Option<i64>>);
+
+impl Symbols {
+    /// A symbol stands for this.
+    fn bind(&mut self, symbol: u32, value: Option<i64>) -> Fit {
+        let Some(value) = value else { return Fit::Perhaps };
+        (*self.0[symbol as usize].get_or_insert(value) == value).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executable::compact::{Compact, Folding, compact};
+    use crate::executable::{Executable, FunctionInfo, Instruction, Register};
+    use crate::image::KernelParam;
+    use crate::value::{Any, DType, Tensor};
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    /// All kinds of arguments.
+    fn values() -> Vec<Any> {
+        let dense = |dtype, shape: &[i64]| Tensor::empty(dtype, shape, Device::CPU).unwrap();
+        let wide = dense(DType::FLOAT32, &[4, 32]);
+        let mut values: Vec<Any> = [&[][..], &[1], &[2], &[2, 3], &[3, 2], &[3, 3], &[0, 3]]
+            .into_iter()
+            .flat_map(|shape| [dense(DType::FLOAT32, shape).into(), dense(DType::INT32, shape).into()])
+            .collect();
+        values.push(wide.view(DType::FLOAT32, &[2, 3], 4).unwrap().into());
+        values.push(wide.strided(&[2, 3], &[32, 1], 0).unwrap().into());
+        values.push(wide.strided(&[1, 3], &[32, 1], 0).unwrap().into());
+        values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { id: 1, ..Device::CPU }).into());
+        values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { kind: 2, id: 0 }).into());
+        values.extend([Any::NONE, true.into(), 2i64.into(), 3i64.into(), 0.5f64.into()]);
+        values.push(Any::opaque(std::ptr::null_mut()));
+        values.push(crate::value::Str::new("2").into());
+        values
+    }
+
+    fn param() -> impl Strategy<Value = KernelParam> {
+        let dim = prop_oneof![(0..4i64).prop_map(Dim::Static), (0..2u32).prop_map(Dim::Symbol)];
+        let dtype = select(vec![DType::FLOAT32, DType::INT32]);
+        let tensor = (dtype, prop::collection::vec(dim, 0..3), select(vec![0, 1, 4, 12, 64]))
+            .prop_map(|(dtype, shape, alignment)| ParamKind::Tensor { dtype, shape, alignment });
+        let scalar = select(vec![DType::FLOAT32, DType::INT64, DType::BOOL, DType::HANDLE]);
+        let scalar =
+            (scalar, proptest::option::of(0..2u32)).prop_map(|(dtype, symbol)| ParamKind::Scalar { dtype, symbol });
+        prop_oneof![3 => tensor, 1 => scalar].prop_map(|kind| KernelParam { name: "p".into(), kind })
+    }
+
+    fn signature() -> impl Strategy<Value = KernelSignature> {
+        prop::collection::vec(param(), 2).prop_map(|params| KernelSignature {
+            name: "k".into(),
+            device: Device::CPU,
+            symbol_count: 2,
+            params,
+        })
+    }
+
+    /// A function with two registers and `pool` behind them.
+    fn steps() -> Compact {
+        let mut executable = Executable::default();
+        executable.code.push(&Instruction::Ret { value: Register(0) });
+        let info = FunctionInfo { register_count: 2, end: 1, ..FunctionInfo::packed("f") };
+        compact(&executable, &info, Folding::None)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
+
+        #[test]
+        fn what_is_said_is_true(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
+            let steps = steps();
+            let first = steps.registers as Slot;
+            let facts = Facts::new(&steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
+            match signature.fit(&facts, &[first, first + 1]) {
+                Fit::Never => prop_assert!(signature.check(&args).is_err()),
+                Fit::Perhaps => (),
+                Fit::Surely => prop_assert!(signature.check(&args).is_ok()),
+            }
+        }
+
+        #[test]
+        fn what_is_learned_is_true(
+            signatures in prop::collection::vec(signature(), 3),
+            args in prop::collection::vec(select(values()), 2),
+        ) {
+            let steps = steps();
+            let mut facts = Facts::new(&steps, Vec::new(), &[Device::CPU]);
+            for signature in &signatures {
+                let (fit, outcome) = (signature.fit(&facts, &[0, 1]), signature.check(&args));
+                prop_assert!(fit != Fit::Surely || outcome.is_ok());
+                prop_assert!(fit != Fit::Never || outcome.is_err());
+                if outcome.is_ok() {
+                    signature.learn(&mut facts, &[0, 1]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_accepted_is_not_looked_at_again() {
+        let tensor = |alignment| ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(3)], alignment };
+        let params = [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment) }).to_vec();
+        let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
+        let steps = steps();
+        let mut facts = Facts::new(&steps, Vec::new(), &[Device::CPU]);
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
+        signature.learn(&mut facts, &[0, 1]);
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Surely);
+        assert_eq!(signature.fit(&facts, &[1, 0]), Fit::Perhaps, "the first was only looked at for less");
+        facts.forget();
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
+    }
+}
