@@ -78,7 +78,9 @@ enum {
     HAMMOCK_FUNCTION = 68,
     HAMMOCK_SHAPE = 69,
     HAMMOCK_TENSOR = 70,
-    HAMMOCK_TUPLE = 71
+    HAMMOCK_TUPLE = 71,
+    HAMMOCK_CLOSURE = 0x48414D01,
+    HAMMOCK_ADT = 0x48414D03 /* tagged data */
 };
 
 /* A value of any kind. The layout is that of tvm-ffi's TVMFFIAny. */
@@ -207,6 +209,7 @@ int hammock_string(const char *bytes, size_t size, hammock_any *string);
 int hammock_shape(const int64_t *sizes, size_t count, hammock_any *shape);
 /* The fields are copied: the caller's stay its own. */
 int hammock_tuple(const hammock_any *fields, size_t count, hammock_any *tuple);
+int hammock_adt(int64_t tag, const hammock_any *fields, size_t count, hammock_any *adt);
 
 /* Reading. What pointers lead to lives as long as the value, and is not to be freed. A short string lies in the value
  * itself and moves with it; a NUL follows every string. */
@@ -215,6 +218,7 @@ int hammock_as_float(const hammock_any *from, double *number);
 int hammock_as_string(const hammock_any *from, const char **bytes, size_t *size);
 int hammock_as_shape(const hammock_any *from, const int64_t **sizes, size_t *count);
 int hammock_as_tuple(const hammock_any *from, const hammock_any **fields, size_t *count);
+int hammock_as_adt(const hammock_any *from, int64_t *tag, const hammock_any **fields, size_t *count);
 int hammock_tuple_field(const hammock_any *from, size_t index, const hammock_any **field);
 int hammock_as_tensor(const hammock_any *from, hammock_tensor *tensor);
 
@@ -299,6 +303,7 @@ int hammock_vm_call_with(const hammock_vm *vm, const hammock_interrupt *interrup
                          const char *function, const hammock_any *args, size_t count, hammock_any *result);
 int hammock_interrupt_new(hammock_interrupt **interrupt);
 int hammock_interrupt_cancel(const hammock_interrupt *interrupt);
+int hammock_interrupt_is_cancelled(const hammock_interrupt *interrupt); /* 1 or 0 */
 void hammock_interrupt_free(hammock_interrupt *interrupt);
 /* A call, the tensors of its result copied into given ones, in order. */
 int hammock_vm_call_into(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
@@ -343,7 +348,11 @@ typedef struct hammock_timings {
 int hammock_vm_time(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     const hammock_evaluation *how, hammock_timings *timings, double *seconds);
 
-/* Memory of the model's tensors on one device, in bytes: in use, the most that was, kept for reuse. */
+/* The model's devices, most wanted first, the host among them: a tuple. */
+int hammock_vm_devices(const hammock_vm *vm, hammock_any *devices);
+
+/* Memory of the model's tensors on the device at a place there, in bytes: in use, the most that was, kept for
+ * reuse. */
 typedef struct hammock_memory {
     uint64_t used;
     uint64_t peak;
@@ -359,12 +368,50 @@ int hammock_vm_trim(const hammock_vm *vm);
  * does not run, and none stands for its result. */
 int hammock_vm_set_instrument(const hammock_vm *vm, const hammock_any *function);
 
+/* What is called. */
+enum {
+    HAMMOCK_CALLEE_KERNEL = 0,    /* a compiled kernel of the model */
+    HAMMOCK_CALLEE_BUILTIN = 1,   /* a function of the runtime */
+    HAMMOCK_CALLEE_FUNCTION = 2,  /* a function of the model */
+    HAMMOCK_CALLEE_REGISTERED = 3 /* a function that somebody registered */
+};
+
+/* A call that one of the model's functions makes. All of it lives until the function that was told of it returns. */
+typedef struct hammock_event {
+    const char *function; /* that calls */
+    const char *callee;
+    int32_t kind;     /* of the callee */
+    uint32_t line;    /* of the model's source; 0 if unknown */
+    const char *file; /* null if unknown */
+    uint64_t instruction;
+    const hammock_any *args;
+    size_t count;
+} hammock_event;
+
+/* Functions that see what a model does, on the threads that call it; each may be null. `before` returns 0 for the call
+ * to run, 1 if it is not to, and `instead`, which is none beforehand, stands for its result. `after` gets null for the
+ * result of a call that failed, and the error is the thread's. Both return -1 if they fail, as a hammock_callback does;
+ * then the model's function fails. `enter` and `leave` tell of functions of the model, from wherever they are called. */
+typedef struct hammock_instrument {
+    void *context;
+    hammock_deleter free; /* of the context, when the instrument is used no more */
+    int32_t (*before)(void *context, const hammock_event *call, hammock_any *instead);
+    int32_t (*after)(void *context, const hammock_event *call, const hammock_any *result);
+    void (*enter)(void *context, const char *function);
+    void (*leave)(void *context, const char *function);
+} hammock_instrument;
+
+/* Sets the functions that see what the model does, in the place of other instruments; null for none. */
+int hammock_vm_watch(const hammock_vm *vm, const hammock_instrument *instrument);
+
 /* Where the time goes, by function and kernel: make a profiler, which keeps up to `most_events` calls one by one for a
  * trace; set it; call; render it as "table", "json", "trace" (for Chrome or Perfetto) or "flame" (SVG), a string. A null
  * profiler ends it. */
 int hammock_profiler_new(size_t most_events, hammock_profiler **profiler);
 int hammock_vm_set_profiler(const hammock_vm *vm, const hammock_profiler *profiler);
 int hammock_profiler_render(const hammock_profiler *profiler, const char *form, hammock_any *rendered);
+/* Forgets what it has seen. */
+int hammock_profiler_reset(const hammock_profiler *profiler);
 void hammock_profiler_free(hammock_profiler *profiler);
 
 /* How many threads kernels may use, in the whole process; 0 for as many as the machine has. */

@@ -19,3 +19,10 @@ class Module:
         y = R.call_packed("capi.twice", x, ty_args=(R.Tensor((2, 3), dtype="float32"),))
         z = R.add(y, x)
         return z
+
+    @R.function(pure=False)
+    def forever(x: R.Tensor((2, 3), dtype="float32")) -> R.Tensor((2, 3), dtype="float32"):
+        cls = Module
+        y = R.call_packed("capi.twice", x, ty_args=(R.Tensor((2, 3), dtype="float32"),))
+        z: R.Tensor((2, 3), dtype="float32") = cls.forever(y)
+        return z

@@ -44,6 +44,20 @@ static int32_t stubborn(void *context, const hammock_any *args, int32_t count, h
 
 static void count_up(void *context) { ++*(int *)context; }
 
+static void tag_data(void) {
+    const hammock_any fields[2] = {hammock_int(5), hammock_text("rest")};
+    const hammock_any *read;
+    hammock_any adt;
+    int64_t tag;
+    size_t count;
+    CHECK(hammock_adt(3, fields, 2, &adt) == 0 && adt.type_index == HAMMOCK_ADT);
+    CHECK(hammock_as_adt(&adt, &tag, &read, &count) == 0 && tag == 3 && count == 2 && read[0].as.integer == 5);
+    CHECK(fails(hammock_as_tuple(&adt, &read, &count), "TypeError", "not a tuple"));
+    CHECK(fails(hammock_as_adt(&fields[0], &tag, &read, &count), "TypeError", "not tagged data"));
+    CHECK(fails(hammock_adt(3, NULL, 2, &adt), "ValueError", "`fields` is null"));
+    hammock_any_free(&adt);
+}
+
 static void run(const hammock_vm *vm, const hammock_any *args) {
     hammock_any result, field, names;
     const hammock_any *inner;
@@ -157,6 +171,9 @@ static void load(const char *path, hammock_library **library) {
 static void limits(const hammock_library *library, const hammock_any *args) {
     hammock_options options = HAMMOCK_OPTIONS;
     hammock_memory memory;
+    hammock_any devices;
+    const hammock_any *device;
+    size_t count;
     hammock_vm *vm;
     options.memory_limit = 16;
     options.allocator = HAMMOCK_ALLOCATOR_NAIVE;
@@ -164,7 +181,10 @@ static void limits(const hammock_library *library, const hammock_any *args) {
     CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "MemoryError", "limit of 16"));
     CHECK(hammock_vm_memory(vm, 0, &memory) == 0 && memory.used == 0);
     CHECK(fails(hammock_vm_memory(vm, 9, &memory), "IndexError", "none is number 9"));
-    CHECK(hammock_vm_trim(vm) == 0);
+    CHECK(hammock_vm_trim(vm) == 0 && hammock_vm_devices(vm, &devices) == 0);
+    CHECK(hammock_as_tuple(&devices, &device, &count) == 0 && count == 1);
+    CHECK(device->type_index == HAMMOCK_DEVICE && device->as.device.kind == HAMMOCK_DEVICE_CPU);
+    hammock_any_free(&devices);
     hammock_vm_free(vm);
     options.size = 3;
     CHECK(fails(hammock_vm_new(library, &options, &vm), "ValueError", "options.size"));
@@ -174,7 +194,8 @@ static void stop(const hammock_vm *vm, const hammock_any *args) {
     hammock_interrupt *interrupt;
     CHECK(hammock_interrupt_new(&interrupt) == 0);
     CHECK(hammock_vm_call_with(vm, interrupt, 60000, "main", args, 2, NULL) == 0);
-    CHECK(hammock_interrupt_cancel(interrupt) == 0);
+    CHECK(hammock_interrupt_is_cancelled(interrupt) == 0 && hammock_interrupt_cancel(interrupt) == 0);
+    CHECK(hammock_interrupt_is_cancelled(interrupt) == 1 && hammock_interrupt_is_cancelled(NULL) == 0);
     CHECK(fails(hammock_vm_call_with(vm, interrupt, 0, "main", args, 2, NULL), "CancelledError", "cancelled"));
     hammock_interrupt_free(interrupt);
 }
@@ -187,6 +208,46 @@ static int32_t look_on(void *context, const hammock_any *args, int32_t count, ha
     if (before && strncmp(name, "vm.builtin", 10) != 0) ++*(int *)context;
     *result = hammock_int(0);
     return 0;
+}
+
+/* What an instrument has seen. */
+struct diary {
+    int kernels, results, entered, left, freed;
+};
+
+static int32_t before_call(void *context, const hammock_event *call, hammock_any *instead) {
+    struct diary *diary = context;
+    if (call->kind != HAMMOCK_CALLEE_KERNEL) return 0;
+    if (strcmp(call->function, "main") != 0 || call->line == 0 || strstr(call->file, "model.py") == NULL) return -1;
+    if (call->count < 3 || elements(&call->args[0])[5] != 5) return hammock_fail("ValueError", "not these");
+    *instead = hammock_none();
+    return ++diary->kernels == 4; /* The second of the second time. */
+}
+
+static int32_t after_call(void *context, const hammock_event *call, const hammock_any *result) {
+    struct diary *diary = context;
+    if (call->kind == HAMMOCK_CALLEE_KERNEL && result != NULL) diary->results++;
+    return diary->results < 3 ? 0 : hammock_fail("ValueError", "three are enough");
+}
+
+static void begin(void *context, const char *function) { ((struct diary *)context)->entered += function[0] == 'm'; }
+static void end(void *context, const char *function) { ((struct diary *)context)->left += function[0] == 'm'; }
+static void close_diary(void *context) { ((struct diary *)context)->freed++; }
+
+static void keep_a_diary(const hammock_vm *vm, const hammock_any *args) {
+    struct diary diary = {0, 0, 0, 0, 0};
+    hammock_instrument instrument = {&diary, close_diary, before_call, after_call, begin, end};
+    CHECK(hammock_vm_watch(vm, &instrument) == 0 && hammock_vm_call(vm, "main", args, 2, NULL) == 0);
+    CHECK(diary.kernels == 2 && diary.results == 2 && diary.entered == 1 && diary.left == 1 && diary.freed == 0);
+    CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "ValueError", "three are enough"));
+    CHECK(diary.kernels == 3 && diary.left == 2);
+    diary.results = 0;
+    CHECK(hammock_vm_call(vm, "main", args, 2, NULL) == 0 && diary.kernels == 5 && diary.results == 1);
+    const hammock_any ones[2] = {args[1], args[1]};
+    CHECK(fails(hammock_vm_call(vm, "main", ones, 2, NULL), "ValueError", "not these"));
+    CHECK(hammock_vm_watch(vm, NULL) == 0 && diary.freed == 1);
+    instrument = (hammock_instrument){.context = NULL};
+    CHECK(hammock_vm_watch(vm, &instrument) == 0 && hammock_vm_call(vm, "main", args, 2, NULL) == 0);
 }
 
 static void watch(const hammock_vm *vm, const hammock_any *args) {
@@ -202,6 +263,9 @@ static void watch(const hammock_vm *vm, const hammock_any *args) {
     CHECK(hammock_vm_call(vm, "main", args, 2, NULL) == 0 && hammock_vm_set_profiler(vm, NULL) == 0);
     CHECK(hammock_profiler_render(profiler, "table", &table) == 0 && hammock_as_string(&table, &text, NULL) == 0);
     CHECK(strstr(text, "model.py:12") != NULL && strstr(text, "kernel") != NULL);
+    hammock_any_free(&table);
+    CHECK(hammock_profiler_reset(profiler) == 0 && hammock_profiler_render(profiler, "table", &table) == 0);
+    CHECK(hammock_as_string(&table, &text, NULL) == 0 && strstr(text, "model.py:12") == NULL);
     hammock_any_free(&table);
     CHECK(fails(hammock_profiler_render(profiler, "pie", &table), "ValueError", "none of table"));
     hammock_profiler_free(profiler);
@@ -225,9 +289,11 @@ int main(int count, char **args) {
     CHECK(hammock_tensor_borrow(&memory, count_up, &freed, &inputs[1]) == 0);
     CHECK(elements(&inputs[1]) == ones);
 
+    tag_data();
     run(vm, inputs);
     run_in_steps(vm, inputs);
     stop(vm, inputs);
+    keep_a_diary(vm, inputs);
     watch(vm, inputs);
     limits(library, inputs);
     register_functions(library, inputs);

@@ -90,7 +90,8 @@ impl Frame {
     }
 }
 
-fn c_text(text: &str) -> CString {
+/// A text as a C string.
+pub(crate) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 

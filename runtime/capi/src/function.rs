@@ -24,11 +24,20 @@ impl Callback {
         let mut result = Any::NONE;
         // SAFETY: whoever made the callback promises that it follows the convention.
         match unsafe { (self.call)(self.context, args.as_ptr(), args.len() as i32, &mut result) } {
-            // A result that is only lent becomes the runtime's own.
-            0 => Ok(if result.is_borrowed() { result.clone() } else { result }),
-            _ => Err(take().unwrap_or_else(|| Error::new(kind::RUNTIME, "a C function failed without saying why"))),
+            0 => Ok(own(result)),
+            _ => Err(failed()),
         }
     }
+}
+
+/// What a C function wrote. A result that is only lent becomes the runtime's own.
+pub(crate) fn own(result: Any) -> Any {
+    if result.is_borrowed() { result.clone() } else { result }
+}
+
+/// The error that a C function left behind.
+pub(crate) fn failed() -> Error {
+    take().unwrap_or_else(|| Error::new(kind::RUNTIME, "a C function failed without saying why"))
 }
 
 impl Drop for Callback {

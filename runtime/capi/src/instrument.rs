@@ -1,12 +1,144 @@
-//! Watching a machine: functions of TVM's form, and the profiler.
-use crate::error::{quietly, status};
-use crate::function::callable;
+//! Watching a machine: instruments of C's own and of TVM's form, and the profiler.
+use crate::error::{c_text, keep, quietly, status, take};
+use crate::function::{callable, failed, own};
 use crate::pointers::{reference, text, value, write};
+use crate::tensor::hammock_deleter;
 use crate::vm::hammock_vm;
 use hammock_runtime::profile::Profiler;
+use hammock_runtime::vm::instrument::{Action, Call, CalleeKind, Instrument};
 use hammock_runtime::{Any, Error, Str};
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
+
+/// What an instrument sees of a call. Everything in it lives until the instrument's function returns.
+#[repr(C)]
+pub struct hammock_event {
+    function: *const c_char,
+    callee: *const c_char,
+    kind: i32,
+    line: u32,
+    file: *const c_char,
+    instruction: u64,
+    args: *const Any,
+    count: usize,
+}
+
+type Before = unsafe extern "C" fn(context: *mut c_void, call: *const hammock_event, instead: *mut Any) -> i32;
+type After = unsafe extern "C" fn(context: *mut c_void, call: *const hammock_event, result: *const Any) -> i32;
+type Border = unsafe extern "C" fn(context: *mut c_void, function: *const c_char);
+
+/// Functions that see what a machine does; each may be null.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct hammock_instrument {
+    context: *mut c_void,
+    free: hammock_deleter,
+    before: Option<Before>,
+    after: Option<After>,
+    enter: Option<Border>,
+    leave: Option<Border>,
+}
+
+// SAFETY: whoever sets an instrument promises that any thread may call and free it.
+unsafe impl Send for hammock_instrument {}
+// SAFETY: as above.
+unsafe impl Sync for hammock_instrument {}
+
+/// An instrument that a machine has.
+struct Watcher(hammock_instrument);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        if let Some(free) = self.0.free {
+            // SAFETY: this is the end of the instrument, and the context is what its maker gave.
+            unsafe { free(self.0.context) };
+        }
+    }
+}
+
+impl Instrument for Watcher {
+    fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
+        let Some(before) = self.0.before else { return Ok(Action::Run) };
+        drop(take());
+        let mut instead = Any::NONE;
+        // SAFETY: whoever set the instrument promises that it follows the convention.
+        match described(call, |event| unsafe { before(self.0.context, event, &mut instead) }) {
+            0 => Ok(Action::Run),
+            1 => Ok(Action::Skip(own(instead))),
+            _ => Err(failed()),
+        }
+    }
+
+    fn after(&self, call: &Call<'_>, result: Result<&Any, &Error>) -> Result<(), Error> {
+        let Some(after) = self.0.after else { return Ok(()) };
+        drop(take());
+        let result = match result {
+            Ok(result) => &raw const *result,
+            Err(error) => {
+                keep(Error::new(error.kind().to_owned(), error.message()));
+                std::ptr::null()
+            }
+        };
+        // SAFETY: as above.
+        match described(call, |event| unsafe { after(self.0.context, event, result) }) {
+            0 => Ok(()),
+            _ => Err(failed()),
+        }
+    }
+
+    fn enter(&self, function: &str) {
+        self.border(self.0.enter, function);
+    }
+
+    fn leave(&self, function: &str) {
+        self.border(self.0.leave, function);
+    }
+}
+
+impl Watcher {
+    fn border(&self, crossed: Option<Border>, function: &str) {
+        if let Some(crossed) = crossed {
+            // SAFETY: as above.
+            unsafe { crossed(self.0.context, c_text(function).as_ptr()) };
+        }
+    }
+}
+
+/// Describes a call to C.
+fn described(call: &Call<'_>, tell: impl FnOnce(&hammock_event) -> i32) -> i32 {
+    let (function, callee) = (c_text(call.function), c_text(call.callee));
+    let location = call.location();
+    let file: Option<CString> = location.as_ref().map(|at| c_text(&at.file));
+    tell(&hammock_event {
+        function: function.as_ptr(),
+        callee: callee.as_ptr(),
+        kind: match call.kind {
+            CalleeKind::Kernel => 0,
+            CalleeKind::Builtin => 1,
+            CalleeKind::Function => 2,
+            CalleeKind::Registered => 3,
+        },
+        line: location.as_ref().map_or(0, |at| at.line),
+        file: file.as_ref().map_or(std::ptr::null(), |file| file.as_ptr()),
+        instruction: call.instruction as u64,
+        args: call.args.as_ptr(),
+        count: call.args.len(),
+    })
+}
+
+/// Sets the instrument that sees every call; null for none.
+///
+/// # Safety
+/// `vm` is null or alive; `instrument` is null or leads to functions that any thread may call with its context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_watch(vm: *const hammock_vm, instrument: *const hammock_instrument) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let vm = &reference(vm, "vm")?.0;
+        vm.set_instrument(instrument.as_ref().map(|given| Arc::new(Watcher(*given)) as _));
+        Ok(())
+    })
+}
 
 /// Where a model's time goes.
 pub struct hammock_profiler(Arc<Profiler>);
@@ -77,6 +209,19 @@ pub unsafe extern "C" fn hammock_profiler_render(
             other => return Err(Error::value(format!("`{other}` is none of table, json, trace, flame"))),
         };
         write(rendered, "rendered", Str::new(&out).into())
+    })
+}
+
+/// Forgets what it has seen.
+///
+/// # Safety
+/// `profiler` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_profiler_reset(profiler: *const hammock_profiler) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        reference(profiler, "profiler")?.0.reset();
+        Ok(())
     })
 }
 

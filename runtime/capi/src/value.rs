@@ -1,7 +1,7 @@
 //! Values: making, reading, copying and releasing them.
 use crate::error::{quietly, status};
 use crate::pointers::{array, reference, text, value, values, write};
-use hammock_runtime::{Any, Error, Shape, Str, Tuple, show};
+use hammock_runtime::{Adt, Any, Error, Shape, Str, Tuple, show};
 use std::ffi::{c_char, c_int};
 
 /// A second claim on what a value refers to. Of what another party only lends for a call, a value of one's own.
@@ -70,6 +70,19 @@ pub unsafe extern "C" fn hammock_tuple(fields: *const Any, count: usize, tuple: 
     status(|| unsafe {
         let fields = values(fields, count, "fields")?;
         write(tuple, "tuple", Tuple::new(fields.iter().cloned()).into())
+    })
+}
+
+/// Tagged data: a constructor's number and copies of what it was given.
+///
+/// # Safety
+/// As for [`hammock_tuple`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_adt(tag: i64, fields: *const Any, count: usize, adt: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let fields = values(fields, count, "fields")?;
+        write(adt, "adt", Adt::new(tag, fields.iter().cloned()).into())
     })
 }
 
@@ -147,6 +160,27 @@ pub unsafe extern "C" fn hammock_as_tuple(from: *const Any, fields: *mut *const 
         let tuple = value.get::<&Tuple>().ok_or_else(|| wrong(value, "a tuple"))?;
         write(count, "count", tuple.as_slice().len())?;
         write(fields, "fields", tuple.as_slice().as_ptr())
+    })
+}
+
+/// The tag and the fields of tagged data, not to be freed. They live as long as the value.
+///
+/// # Safety
+/// `from` is null or a value; `tag`, `fields` and `count` are null or have room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_adt(
+    from: *const Any,
+    tag: *mut i64,
+    fields: *mut *const Any,
+    count: *mut usize,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        let adt = value.get::<&Adt>().ok_or_else(|| wrong(value, "tagged data"))?;
+        write(tag, "tag", adt.tag())?;
+        write(count, "count", adt.fields().len())?;
+        write(fields, "fields", adt.fields().as_ptr())
     })
 }
 

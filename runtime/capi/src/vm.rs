@@ -219,6 +219,19 @@ pub unsafe extern "C" fn hammock_vm_memory(vm: *const hammock_vm, device: usize,
     })
 }
 
+/// The model's devices, most wanted first: a tuple.
+///
+/// # Safety
+/// `vm` is null or alive; `devices` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_devices(vm: *const hammock_vm, devices: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let allocators = reference(vm, "vm")?.0.allocators();
+        write(devices, "devices", Tuple::new(allocators.iter().map(|one| one.device().into())).into())
+    })
+}
+
 /// How many threads kernels may use, in the whole process; 0 for as many as the machine has.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_set_threads(count: usize) {
@@ -265,6 +278,16 @@ pub unsafe extern "C" fn hammock_interrupt_cancel(interrupt: *const hammock_inte
         reference(interrupt, "interrupt")?.0.cancel();
         Ok(())
     })
+}
+
+/// Was it cancelled? 1 or 0.
+///
+/// # Safety
+/// `interrupt` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_interrupt_is_cancelled(interrupt: *const hammock_interrupt) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { interrupt.as_ref() }.is_some_and(|interrupt| interrupt.0.is_cancelled()).into()
 }
 
 /// Gives up an interrupt.

@@ -1,6 +1,11 @@
 //! The header and the functions behind it agree: the same names, the same parameters in the same order, of the same types.
+//! And the header for C++ leaves none of them out.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
 
 /// A function: parameters as `type name`, then what it returns, all in C's words.
 type Functions = BTreeMap<String, Vec<String>>;
@@ -89,4 +94,16 @@ fn the_header_says_what_the_library_has() {
     for (name, signature) in &declared {
         assert_eq!(signature, &exported[name], "of `{name}`");
     }
+}
+
+#[test]
+fn the_header_for_cpp_has_all_of_it() {
+    let files = ["hammock.hpp", "hammock/error.hpp", "hammock/value.hpp", "hammock/watch.hpp"];
+    let read = |file| fs::read_to_string(folder().join("../include").join(file)).unwrap();
+    let code = files.map(read).concat();
+    let words: BTreeSet<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    // A call is one without limits, a field one of all.
+    let by_others = ["hammock_vm_call", "hammock_tuple_field"];
+    let missing = |name: &String| !by_others.contains(&name.as_str()) && !words.contains(name.as_str());
+    assert_eq!(declared().into_keys().filter(missing).collect::<Vec<_>>(), [""; 0]);
 }
