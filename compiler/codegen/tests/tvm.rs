@@ -172,6 +172,19 @@ fn scalars_are_checked_and_results_come_back() {
 }
 
 #[test]
+fn scalars_that_are_sizes_are_checked() {
+    let n = Var::int64("n");
+    let (x, i) = (Buffer::new("x", vec![n.expr()], DType::INT64), Var::int64("i"));
+    let fill = Stmt::serial(i.clone(), n.expr(), Stmt::store(&x, vec![i.expr()], i.expr()));
+    let kernel = Loaded::new(&func(vec![Param::buffer(x), Param::scalar(n)], fill));
+    let x = tensor(&[3], &[7i64; 3]);
+    kernel.call(&[x.clone().into(), 3i64.into()]).unwrap();
+    assert_eq!(x.as_slice::<i64>().unwrap(), [0, 1, 2]);
+    let error = kernel.call(&[x.into(), 4i64.into()]).unwrap_err();
+    assert_eq!(error, "ValueError: f: parameter `n` must be what the same size is elsewhere");
+}
+
+#[test]
 fn workspaces_parallel_loops_and_global_functions_are_tvms() {
     let n = Var::int64("n");
     let (x, work) = (Buffer::new("x", vec![n.expr()], DType::INT64), Buffer::new("w", vec![n.expr()], DType::INT64));

@@ -1,7 +1,7 @@
 //! Modules to shared libraries.
 
 use crate::{Dump, Failure, Graphs, graphs, kernels, tvm};
-use hammock_codegen::vm;
+use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
 use hammock_passes::Pipeline;
 use hammock_runtime::{
@@ -99,7 +99,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let mut objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let linked = match emit {
         Emit::Lib => {
-            image.kernels = flat.iter().map(kernels::signature).collect();
+            image.kernels = flat.iter().map(llvm::signature).collect();
             let code = graphs::compile(&mut image.executable, &image.kernels, options)?;
             objects.extend(code.as_deref());
             hammock_link::link(&objects, &image.save())

@@ -4,12 +4,8 @@ use crate::{Emit, Options};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_codegen::llvm::Cpu;
-use hammock_ir::{Function, Module, PrimExpr, Span, prim::Var, tir::PrimFunc};
-use hammock_kernels::{ArgDesc, FlatKernel, Target};
-use hammock_runtime::{
-    Device,
-    image::{Dim, KernelParam, KernelSignature, ParamKind},
-};
+use hammock_ir::{Function, Module, Span, tir::PrimFunc};
+use hammock_kernels::{FlatKernel, Target};
 use std::sync::Mutex;
 
 /// Why a kernel could not be made.
@@ -119,46 +115,4 @@ fn target(options: &Options, threads: usize) -> Target {
         256 => Target { threads, ..Target::avx2() },
         _ => Target { threads, ..Target::baseline() },
     }
-}
-
-/// The table by which the runtime checks a kernel's arguments. Sizes that are expressions are not in it: they follow
-/// from others that are.
-pub fn signature(kernel: &FlatKernel) -> KernelSignature {
-    let mut symbols: Vec<Var> = Vec::new();
-    let params = kernel.signature.args.iter().map(|arg| param(arg, &mut symbols)).collect();
-    KernelSignature { name: kernel.name.to_string(), device: Device::CPU, symbol_count: symbols.len() as u32, params }
-}
-
-fn param(arg: &ArgDesc, symbols: &mut Vec<Var>) -> KernelParam {
-    match arg {
-        ArgDesc::Tensor(t) => {
-            let shape = t.shape.iter().map(|d| dim(d, symbols)).collect();
-            let kind = ParamKind::Tensor { dtype: t.dtype, shape, alignment: t.dtype.bytes() as u32 };
-            KernelParam { name: t.name.to_string(), kind }
-        }
-        ArgDesc::Scalar { name, dtype } => {
-            KernelParam { name: name.to_string(), kind: ParamKind::Scalar { dtype: *dtype, symbol: None } }
-        }
-        ArgDesc::Handle { name } => {
-            let kind = ParamKind::Scalar { dtype: hammock_runtime::DType::HANDLE, symbol: None };
-            KernelParam { name: name.to_string(), kind }
-        }
-    }
-}
-
-fn dim(size: &PrimExpr, symbols: &mut Vec<Var>) -> Dim {
-    match (size.as_int(), size.as_var()) {
-        (Some(n), _) => Dim::Static(n),
-        (_, Some(var)) => Dim::Symbol(number(var, symbols)),
-        // An expression gets a symbol of its own: any size will do here.
-        _ => Dim::Symbol(number(&Var::int64("size"), symbols)),
-    }
-}
-
-fn number(var: &Var, symbols: &mut Vec<Var>) -> u32 {
-    let known = symbols.iter().position(|v| v == var);
-    known.unwrap_or_else(|| {
-        symbols.push(var.clone());
-        symbols.len() - 1
-    }) as u32
 }

@@ -11,13 +11,8 @@ use hammock_ir::{
 pub enum ArgDesc {
     /// A tensor.
     Tensor(TensorDesc),
-    /// A number of that dtype.
-    Scalar {
-        /// The parameter's name, for messages.
-        name: Name,
-        /// Its dtype.
-        dtype: DType,
-    },
+    /// A number; sizes of tensors may be told in terms of it.
+    Scalar(Var),
     /// Any pointer, or a tensor's data.
     Handle {
         /// The parameter's name, for messages.
@@ -166,7 +161,7 @@ impl Interface {
     fn describe(&self, param: &Param) -> ArgDesc {
         let (name, dtype) = (param.var.name().clone(), param.var.dtype());
         let Some(buffer) = &param.buffer else {
-            return if dtype.is_handle() { ArgDesc::Handle { name } } else { ArgDesc::Scalar { name, dtype } };
+            return if dtype.is_handle() { ArgDesc::Handle { name } } else { ArgDesc::Scalar(param.var.clone()) };
         };
         let known = |all: &[PrimExpr]| all.iter().map(|e| e.substitute(&self.values)).collect();
         ArgDesc::Tensor(TensorDesc {

@@ -7,11 +7,16 @@ use hammock_runtime::{
     image::{Dim, KernelParam, KernelSignature, ParamKind},
 };
 
-/// The signature of a kernel on the CPU. A size that is a variable must be the same wherever it stands; one that is an
-/// expression is checked where that expression stands again.
+/// The signature of a kernel on the CPU. A size that is a variable must be the same wherever it stands, as a scalar
+/// argument too; one that is an expression is checked where that expression stands again.
 pub fn signature(kernel: &FlatKernel) -> KernelSignature {
     let mut symbols = Symbols::default();
-    let params = kernel.signature.args.iter().map(|arg| param(arg, &mut symbols)).collect();
+    let args = &kernel.signature.args;
+    // All sizes first: a scalar that is one may come before the tensor.
+    let sizes =
+        args.iter().filter_map(|arg| if let ArgDesc::Tensor(tensor) = arg { Some(&tensor.shape) } else { None });
+    sizes.flatten().for_each(|size| _ = symbols.dim(size));
+    let params = args.iter().map(|arg| param(arg, &mut symbols)).collect();
     let symbol_count = symbols.0.len() as u32;
     KernelSignature { name: kernel.name.to_string(), device: Device::CPU, symbol_count, params }
 }
@@ -21,28 +26,28 @@ pub fn signature(kernel: &FlatKernel) -> KernelSignature {
 struct Symbols(Vec<String>);
 
 impl Symbols {
-    fn number(&mut self, key: String) -> u32 {
-        let found = self.0.iter().position(|k| *k == key);
-        found.unwrap_or_else(|| {
-            self.0.push(key);
-            self.0.len() - 1
-        }) as u32
+    fn find(&self, size: &PrimExpr) -> Option<u32> {
+        let key = format!("{size:?}");
+        self.0.iter().position(|known| *known == key).map(|index| index as u32)
     }
 
     fn dim(&mut self, size: &PrimExpr) -> Dim {
-        match size.as_int() {
-            Some(size) => Dim::Static(size),
-            None => Dim::Symbol(self.number(format!("{size:?}"))),
+        if let Some(size) = size.as_int() {
+            return Dim::Static(size);
         }
+        Dim::Symbol(self.find(size).unwrap_or_else(|| {
+            self.0.push(format!("{size:?}"));
+            self.0.len() as u32 - 1
+        }))
     }
 }
 
 fn param(arg: &ArgDesc, symbols: &mut Symbols) -> KernelParam {
     match arg {
         ArgDesc::Tensor(tensor) => tensor_param(tensor, symbols),
-        ArgDesc::Scalar { name, dtype } => {
-            let kind = ParamKind::Scalar { dtype: *dtype, symbol: None };
-            KernelParam { name: name.to_string(), kind }
+        ArgDesc::Scalar(var) => {
+            let kind = ParamKind::Scalar { dtype: var.dtype(), symbol: symbols.find(&var.expr()) };
+            KernelParam { name: var.name().to_string(), kind }
         }
         ArgDesc::Handle { name } => {
             let kind = ParamKind::Scalar { dtype: DType::HANDLE, symbol: None };
@@ -56,4 +61,53 @@ fn tensor_param(tensor: &TensorDesc, symbols: &mut Symbols) -> KernelParam {
     let alignment = tensor.dtype.element().bytes().next_power_of_two() as u32;
     let kind = ParamKind::Tensor { dtype: tensor.dtype, shape, alignment };
     KernelParam { name: tensor.name.to_string(), kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hammock_ir::{
+        Attrs,
+        prim::Var,
+        tir::{Buffer, Param, PrimFunc, Stmt},
+    };
+    use hammock_kernels::{Target, lower};
+
+    /// The signature of `f(n, x: (n, n + 1), y: (n + 1, m + 1), v: (2,) of four floats, m, p)`.
+    fn sample() -> KernelSignature {
+        let [n, m] = ["n", "m"].map(Var::int64);
+        let next = |var: &Var| var.expr() + PrimExpr::int64(1);
+        let x = Buffer::new("x", vec![n.expr(), next(&n)], DType::FLOAT32);
+        let y = Buffer::new("y", vec![next(&n), next(&m)], DType::INT8);
+        let v = Buffer::new("v", vec![PrimExpr::int64(2)], DType::FLOAT32.with_lanes(4));
+        let body = Stmt::store(&x, vec![PrimExpr::int64(0), PrimExpr::int64(0)], PrimExpr::float(1.0, DType::FLOAT32));
+        let params = [Param::scalar(n), Param::buffer(x), Param::buffer(y), Param::buffer(v), Param::scalar(m)];
+        let params = params.into_iter().chain([Param::scalar(Var::new("p", DType::HANDLE))]).collect();
+        let attrs = Attrs::new().with("global_symbol", "f");
+        let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
+        signature(&lower(&func, &Target::baseline()).unwrap())
+    }
+
+    #[test]
+    fn sizes_are_the_same_wherever_they_stand() {
+        let KernelSignature { symbol_count, params, .. } = sample();
+        let symbols = |shape: &[Dim]| shape.iter().map(|dim| format!("{dim:?}")).collect::<Vec<_>>().join(" ");
+        let told = params.iter().map(|param| match &param.kind {
+            ParamKind::Tensor { shape, .. } => symbols(shape),
+            ParamKind::Scalar { symbol, .. } => format!("{symbol:?}"),
+        });
+        let [n, n_1, m_1] = [0, 1, 2].map(|symbol| format!("Symbol({symbol})"));
+        let expected = ["Some(0)", &format!("{n} {n_1}"), &format!("{n_1} {m_1}"), "Static(2)", "None", "None"];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(symbol_count, 3);
+    }
+
+    #[test]
+    fn tensors_are_aligned_as_their_elements() {
+        let alignments = sample().params.into_iter().filter_map(|param| match param.kind {
+            ParamKind::Tensor { alignment, .. } => Some(alignment),
+            ParamKind::Scalar { .. } => None,
+        });
+        assert_eq!(alignments.collect::<Vec<_>>(), [4, 1, 4]);
+    }
 }

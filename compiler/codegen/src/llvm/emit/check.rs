@@ -31,7 +31,18 @@ impl Emitter<'_, '_> {
                     self.check_layout(param, args, arg, &sizes);
                     self.check_alignment(param, args, arg, *alignment);
                 }
-                ParamKind::Scalar { dtype, .. } => self.check_scalar(param, args, arg, *dtype),
+                ParamKind::Scalar { dtype, symbol } => {
+                    self.check_scalar(param, args, arg, *dtype);
+                    if let Some(symbol) = symbol {
+                        let value = self.scalar(args, arg, Ty::I64);
+                        self.check_size(
+                            &format!("parameter `{}`", param.name),
+                            &value,
+                            Dim::Symbol(*symbol),
+                            &mut symbols,
+                        );
+                    }
+                }
             }
         }
     }
@@ -59,20 +70,25 @@ impl Emitter<'_, '_> {
         let mut sizes = Vec::with_capacity(shape.len());
         for (axis, dim) in shape.iter().enumerate() {
             let size = self.tensor_size(args, arg, axis);
-            let (expected, meaning) = match dim {
-                Dim::Static(expected) => (Value::i64(*expected), expected.to_string()),
-                Dim::Symbol(symbol) => {
-                    let known = symbols[*symbol as usize].get_or_insert_with(|| size.clone());
-                    (known.clone(), "what the same size is elsewhere".to_owned())
-                }
-            };
-            if size != expected {
-                let ok = self.f.compare("icmp eq", &size, &expected);
-                self.require(&ok, VALUE, &format!("shape[{axis}] of parameter `{}` must be {meaning}", param.name));
-            }
+            self.check_size(&format!("shape[{axis}] of parameter `{}`", param.name), &size, *dim, symbols);
             sizes.push(size);
         }
         sizes
+    }
+
+    /// A size is what is expected; the first that a symbol stands for is that.
+    fn check_size(&mut self, what: &str, size: &Value, dim: Dim, symbols: &mut [Option<Value>]) {
+        let (expected, meaning) = match dim {
+            Dim::Static(expected) => (Value::i64(expected), expected.to_string()),
+            Dim::Symbol(symbol) => {
+                let known = symbols[symbol as usize].get_or_insert_with(|| size.clone());
+                (known.clone(), "what the same size is elsewhere".to_owned())
+            }
+        };
+        if *size != expected {
+            let ok = self.f.compare("icmp eq", size, &expected);
+            self.require(&ok, VALUE, &format!("{what} must be {meaning}"));
+        }
     }
 
     /// Strides may be left out; where they are not, they must be those of a dense tensor, which axes of one element
