@@ -1,7 +1,6 @@
 //! Calls of native functions.
 use super::elements::RESULT;
 use super::emit::Emitter;
-use super::facts::Content;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -19,18 +18,19 @@ impl Emitter<'_> {
         if !self.check_arguments(at, callee, args) {
             return;
         }
-        self.empty(dst);
+        let is_void = dst as usize == self.steps.registers - 1;
+        if !is_void {
+            self.empty(dst);
+        }
         let (values, result) = (self.arguments(args), self.address(dst));
         let status = self.call_native(callee, values, args.count, result);
         let tag = self.tag(dst);
-        let is_void = dst as usize == self.steps.registers - 1;
         let needs_care = match is_void {
             // Nobody wants it; an object must be dropped.
             true => self.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, tag, i64::from(index::DL_TENSOR_PTR)),
             false => self.is_among(tag, index::DL_TENSOR_PTR, BORROWED),
         };
         self.look_at_result(at, status, needs_care);
-        self.facts.set(dst, if is_void { Content::Plain } else { Content::Unknown });
         self.kill(args);
     }
 
@@ -48,17 +48,17 @@ impl Emitter<'_> {
         let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
         self.look_at_result(at, status, needs_care);
         let words = self.words(self.context, RESULT);
-        self.write(dst, words, Content::Unknown);
+        self.write(dst, words);
         self.put_none(self.context, RESULT);
         self.kill(args);
     }
 
     /// Leaves unless the call went well and its result can stay as it is.
     fn look_at_result(&mut self, at: u32, status: Value, needs_care: Value) {
-        let needs_care = self.ins().uextend(I32, needs_care);
-        let unusual = self.ins().bor(status, needs_care);
         let step = self.number(at);
-        self.leave_if(unusual, self.exits.after, &[step, status]);
+        self.leave_if(status, self.exits.after, &[step, status]);
+        let good = self.number(0);
+        self.leave_if(needs_care, self.exits.after, &[step, good]);
     }
 
     /// Where a call's arguments are: where they lie, if they lie in a row, else copied without a claim.

@@ -2,12 +2,11 @@
 //! the interpreter: it finds words for it, or goes on.
 use super::elements::tensor_field;
 use super::emit::{Emitter, dtype_word};
-use super::facts::{Content, TensorFacts};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
-use hammock_runtime::executable::compact::{MatchSize, Matching, Size, Slot, Slots};
-use hammock_runtime::image::{Dim, KernelSignature, ParamKind};
+use hammock_runtime::executable::compact::{Content, MatchSize, Matching, Size, Slot, Slots, TensorFacts};
+use hammock_runtime::image::{Dim, Fit, KernelSignature, ParamKind};
 use hammock_runtime::value::index;
 use hammock_runtime::{DType, Device};
 use std::mem::offset_of;
@@ -40,9 +39,13 @@ impl Emitter<'_> {
     pub(super) fn check_arguments(&mut self, at: u32, callee: u32, args: Slots) -> bool {
         let Some(kernel) = self.kernel(callee) else { return true };
         let slots = &self.steps.slots[args.range()];
-        if slots.len() != kernel.params.len() || !self.can_match(kernel, slots) {
-            self.leave_to_interpreter(at);
-            return false;
+        match kernel.fit(&self.facts, slots) {
+            Fit::Surely => return true,
+            Fit::Perhaps if is_comparable(kernel) => (),
+            _ => {
+                self.leave_to_interpreter(at);
+                return false;
+            }
         }
         let mut symbols = vec![None; kernel.symbol_count as usize];
         let mut difference = Difference::default();
@@ -59,32 +62,6 @@ impl Emitter<'_> {
         }
         self.leave_if_different(at, difference);
         true
-    }
-
-    /// Can arguments match as far as is known, and are they of kinds that are compared here?
-    fn can_match(&self, kernel: &KernelSignature, slots: &[Slot]) -> bool {
-        let may_be = |known: Option<i64>, dim: &Dim| match (known, dim) {
-            (Some(known), Dim::Static(size)) => known == *size,
-            _ => true,
-        };
-        let tensor = |facts: &TensorFacts, dtype: DType, shape: &[Dim]| {
-            let dims = facts.dims.as_ref().is_none_or(|dims| {
-                dims.len() == shape.len() && dims.iter().zip(shape).all(|(known, dim)| may_be(*known, dim))
-            });
-            dims && facts.dtype.is_none_or(|known| known == dtype)
-        };
-        let matches = |kind: &ParamKind, content: &Content| match (kind, content) {
-            (ParamKind::Tensor { alignment, .. }, _) if !alignment.max(&1).is_power_of_two() => false,
-            (ParamKind::Tensor { dtype, shape, .. }, Content::Tensor(facts)) => tensor(facts, *dtype, shape),
-            (ParamKind::Tensor { .. }, content) => *content == Content::Unknown,
-            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => false,
-            (ParamKind::Scalar { dtype, symbol }, Content::Float) => dtype.is_floating() && symbol.is_none(),
-            (ParamKind::Scalar { .. }, content) => {
-                matches!(content, Content::Unknown | Content::Plain | Content::Int(_))
-            }
-        };
-        let all = kernel.params.iter().zip(slots).all(|(param, slot)| matches(&param.kind, self.facts.get(*slot)));
-        all && kernel.device == Device::CPU
     }
 
     fn compare_scalar(
@@ -136,51 +113,50 @@ impl Emitter<'_> {
             self.leave_if_different(at, std::mem::take(difference));
         }
         let mut facts = known.unwrap_or_default();
-        let object = self.payload(I64, slot);
-        self.compare_description(object, wanted, &mut facts, difference);
+        self.compare_description(slot, wanted, &mut facts, difference);
         if let Some(dims) = wanted.dims {
             if facts.dims.is_none() {
-                let rank = self.load(I32, object, tensor_field!(ndim));
+                let rank = self.field(I32, slot, tensor_field!(ndim));
                 let other = self.ins().bxor_imm_s(rank, dims.len() as i64);
                 self.add(difference, other);
                 // Only now are there sizes to read.
                 self.leave_if_different(at, std::mem::take(difference));
                 facts.dims = Some(vec![None; dims.len()]);
             }
-            let extents = self.compare_sizes(object, dims, &mut facts, symbols, difference);
+            let extents = self.compare_sizes(slot, dims, &mut facts, symbols, difference);
             if wanted.alignment.is_some() && !facts.is_dense {
-                self.compare_strides(at, object, &extents, difference);
+                self.compare_strides(at, slot, &extents, difference);
                 facts.is_dense = true;
             }
         }
-        self.facts.set(slot, Content::Tensor(facts));
+        self.facts.learn(slot, &facts);
     }
 
     fn compare_description(
         &mut self,
-        object: Value,
+        slot: Slot,
         wanted: &Wanted<'_>,
         facts: &mut TensorFacts,
         difference: &mut Difference,
     ) {
         if let Some(dtype) = wanted.dtype.filter(|dtype| facts.dtype != Some(*dtype)) {
-            let word = self.load(I32, object, tensor_field!(dtype));
+            let word = self.field(I32, slot, tensor_field!(dtype));
             let other = self.ins().bxor_imm_s(word, dtype_word(dtype));
             self.add(difference, other);
             facts.dtype = Some(dtype);
         }
         let Some(alignment) = wanted.alignment else { return };
-        if !facts.is_on_cpu {
+        if !facts.is_on(Device::CPU) {
             // Whatever number it has, the host's memory is the host's.
-            let kind = self.load(I32, object, tensor_field!(device) + offset_of!(Device, kind));
+            let kind = self.field(I32, slot, tensor_field!(device) + offset_of!(Device, kind));
             let other = self.ins().bxor_imm_s(kind, i64::from(Device::CPU.kind));
             self.add(difference, other);
-            facts.is_on_cpu = true;
+            facts.device = Some(Device::CPU);
         }
-        let alignment = u64::from(alignment.max(1));
+        let alignment = alignment.max(1) as usize;
         if alignment > facts.alignment.max(1) {
-            let data = self.load(I64, object, tensor_field!(data));
-            let offset = self.load(I64, object, tensor_field!(byte_offset));
+            let data = self.field(I64, slot, tensor_field!(data));
+            let offset = self.field(I64, slot, tensor_field!(byte_offset));
             let address = self.ins().iadd(data, offset);
             let rest = self.ins().band_imm_s(address, alignment as i64 - 1);
             self.add(difference, rest);
@@ -191,7 +167,7 @@ impl Emitter<'_> {
     /// Compares sizes, as many as there are; returns what they are if they are as they must be.
     fn compare_sizes(
         &mut self,
-        object: Value,
+        slot: Slot,
         dims: &[Dim],
         facts: &mut TensorFacts,
         symbols: &mut Symbols,
@@ -199,7 +175,7 @@ impl Emitter<'_> {
     ) -> Vec<Extent> {
         let mut known = facts.dims.take().unwrap_or_default();
         let needs_loads = known.iter().any(Option::is_none);
-        let sizes = needs_loads.then(|| self.load(I64, object, tensor_field!(shape)));
+        let sizes = needs_loads.then(|| self.field(I64, slot, tensor_field!(shape)));
         let mut extents = Vec::with_capacity(dims.len());
         for (axis, (dim, known)) in dims.iter().zip(&mut known).enumerate() {
             let extent = match (*known, sizes) {
@@ -221,12 +197,12 @@ impl Emitter<'_> {
     }
 
     /// Compares strides with those of a dense tensor; others may do too, but that is seldom asked.
-    fn compare_strides(&mut self, at: u32, object: Value, extents: &[Extent], difference: &mut Difference) {
+    fn compare_strides(&mut self, at: u32, slot: Slot, extents: &[Extent], difference: &mut Difference) {
         let is_empty = |extent: &Extent| matches!(extent, Extent::Known(0));
         if extents.iter().any(is_empty) || extents.iter().all(|extent| matches!(extent, Extent::Known(1))) {
             return;
         }
-        let strides = self.load(I64, object, tensor_field!(strides));
+        let strides = self.field(I64, slot, tensor_field!(strides));
         let are_missing = self.ins().icmp_imm_s(IntCC::Equal, strides, 0);
         let step = self.number(at);
         self.leave_if(are_missing, self.exits.step, &[step]);
@@ -335,6 +311,16 @@ impl Emitter<'_> {
         }
         self.compare_tensor(at, value, wanted, symbols, difference);
     }
+}
+
+/// Are the parameters of kinds that are compared here?
+fn is_comparable(kernel: &KernelSignature) -> bool {
+    let is_usual = |kind: &ParamKind| match kind {
+        ParamKind::Tensor { alignment, .. } => alignment.max(&1).is_power_of_two(),
+        ParamKind::Scalar { dtype, .. } if dtype.is_handle() => false,
+        ParamKind::Scalar { dtype, symbol } => symbol.is_none() || !dtype.is_floating(),
+    };
+    kernel.device == Device::CPU && kernel.params.iter().all(|param| is_usual(&param.kind))
 }
 
 /// So many sizes, each its own.

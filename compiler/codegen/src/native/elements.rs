@@ -98,6 +98,12 @@ impl Emitter<'_> {
         self.load(of, base, offset + layout::PAYLOAD)
     }
 
+    /// A field of the object that a slot holds.
+    pub(super) fn field(&mut self, of: Type, slot: Slot, offset: usize) -> Value {
+        let object = self.payload(I64, slot);
+        self.load(of, object, offset)
+    }
+
     /// The words are read one by one: functions write results so, and a load wider than the stores before it waits.
     pub(super) fn words(&mut self, base: Value, offset: usize) -> Words {
         Words(self.load(I64, base, offset), self.load(I64, base, offset + layout::PAYLOAD))
@@ -133,11 +139,14 @@ impl Emitter<'_> {
         self.helper(offset_of!(Helpers, retain), self.signatures.claim, &[object]);
     }
 
-    /// Goes on in a new block; leaves for `exit` with `arg` if the condition holds.
+    /// Goes on in a new block; leaves for `exit` with `args` if the condition holds. Numbers among them are written
+    /// far from here, where the code leaves.
     pub(super) fn leave_if(&mut self, condition: Value, exit: Block, args: &[Value]) {
-        let next = self.builder.create_block();
-        let args: Vec<BlockArg> = args.iter().map(|arg| BlockArg::Value(*arg)).collect();
-        self.ins().brif(condition, exit, &args, next, &[]);
+        let (out, next) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.set_cold_block(out);
+        self.ins().brif(condition, out, &[], next, &[]);
+        self.start(out);
+        self.jump(exit, args);
         self.start(next);
     }
 

@@ -1,16 +1,16 @@
 //! A function's steps, block by block.
 use super::elements::{Signatures, Words, tensor_field};
-use super::facts::{Content, Facts, TensorFacts};
+use super::facts::facts;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, JumpTableData, Signature, Value, condcodes::IntCC};
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder, FunctionBuilderContext};
 use hammock_runtime::executable::FunctionKind;
-use hammock_runtime::executable::compact::{Compact, Op, Slot};
+use hammock_runtime::executable::compact::{Compact, Content, Facts, Op, Slot, TensorFacts};
 use hammock_runtime::image::KernelSignature;
 use hammock_runtime::value::{device_kind, index};
 use hammock_runtime::vm::native::NativeContext;
-use hammock_runtime::{DType, Executable};
+use hammock_runtime::{DType, Device, Executable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::offset_of;
 
@@ -33,7 +33,7 @@ pub(super) struct Emitter<'a> {
     pub(super) steps: &'a Compact,
     pub(super) signatures: Signatures,
     pub(super) exits: Exits,
-    pub(super) facts: Facts,
+    pub(super) facts: Facts<'a>,
     pub(super) context: Value,
     pub(super) registers: Value,
     pub(super) constants: Value,
@@ -83,7 +83,7 @@ impl<'a> Emitter<'a> {
             steps,
             signatures,
             exits,
-            facts: Facts::new(executable, steps),
+            facts: facts(executable, steps),
             context,
             registers,
             constants,
@@ -115,10 +115,16 @@ impl<'a> Emitter<'a> {
         self.flag = self.context_field(I64, offset_of!(NativeContext, flag));
         self.find_blocks(&entries);
         self.enter(&entries);
+        let left: FxHashSet<u32> = self.steps.left().into_iter().map(|steps| steps.start).collect();
         for at in 0..self.steps.ops.len() as u32 {
             self.begin(at);
+            if self.is_open && left.contains(&at) {
+                self.leave(at);
+            }
             if self.is_open {
-                self.op(at, self.steps.ops[at as usize]);
+                let op = self.steps.ops[at as usize];
+                self.op(at, op);
+                self.facts.step(&op);
             }
         }
         self.write_exits();
@@ -191,11 +197,11 @@ impl<'a> Emitter<'a> {
             Op::CallOver { callee, dst, args } => self.call_over(at, callee, dst, args),
             Op::Alloc { dst, heap, plan } => {
                 let status = self.allocate(dst, heap, plan);
-                self.made(at, dst, status, TensorFacts::planned(&self.steps.allocs[plan as usize]));
+                self.made(at, status);
             }
             Op::Place { dst, storage, plan } => {
                 let status = self.make_in_place(dst, storage, plan);
-                self.made(at, dst, status, TensorFacts::placed(&self.steps.places[plan as usize]));
+                self.made(at, status);
             }
             Op::Check { value, heap, plan } => self.check(at, value, heap, plan),
             Op::Copy { dst, from } => self.copy(dst, from),
@@ -214,25 +220,27 @@ impl<'a> Emitter<'a> {
             }
             Op::If { condition, otherwise } => self.if_(at, condition, otherwise),
             Op::Test { condition, otherwise } => self.test(at, condition, otherwise),
-            Op::Invoke { .. } | Op::TailInvoke { .. } | Op::InvokeValue { .. } | Op::Ret { .. } => {
-                let step = self.number(at);
-                self.jump(self.exits.leave, &[step]);
-                self.is_open = false;
-            }
+            Op::Invoke { .. } | Op::TailInvoke { .. } | Op::InvokeValue { .. } | Op::Ret { .. } => self.leave(at),
             Op::CheckedCall { .. } | Op::Native { .. } => self.leave_to_interpreter(at),
         }
     }
 
     /// A tensor was made, unless the status is not zero.
-    fn made(&mut self, at: u32, dst: Slot, status: Value, facts: TensorFacts) {
+    fn made(&mut self, at: u32, status: Value) {
         let failed = self.failed(at);
         self.leave_if(status, self.exits.leave, &[failed]);
-        self.facts.set(dst, Content::Tensor(facts));
     }
 
     /// The status of a step that failed.
     pub(super) fn failed(&mut self, at: u32) -> Value {
         self.number(!at)
+    }
+
+    /// Ends the block: the machine goes on at the step.
+    fn leave(&mut self, at: u32) {
+        let step = self.number(at);
+        self.jump(self.exits.leave, &[step]);
+        self.is_open = false;
     }
 
     /// Ends the block: the interpreter runs the step.
@@ -262,24 +270,19 @@ impl<'a> Emitter<'a> {
             let (base, offset) = self.place(register);
             self.put_none(base, offset);
         }
-        self.facts.set(register, Content::Nothing);
     }
 
     /// The same, where an object is most likely.
     pub(super) fn clear(&mut self, register: Slot) {
         match self.facts.get(register) {
-            Content::Unknown => {
-                self.discard(register);
-                self.facts.set(register, Content::Nothing);
-            }
+            Content::Unknown => self.discard(register),
             _ => self.empty(register),
         }
     }
 
     fn copy(&mut self, dst: Slot, from: Slot) {
         let words = self.words_of(from);
-        let content = self.facts.get(from).clone();
-        match content {
+        match self.facts.get(from) {
             Content::Nothing | Content::Plain | Content::Int(_) | Content::Float => (),
             Content::Tensor(_) => self.retain(words.1),
             Content::Unknown => {
@@ -288,23 +291,21 @@ impl<'a> Emitter<'a> {
                 self.when(is_object, |emitter| emitter.retain(words.1));
             }
         }
-        self.write(dst, words, content);
+        self.write(dst, words);
     }
 
     fn move_(&mut self, dst: Slot, from: Slot) {
-        let (words, content) = (self.words_of(from), self.facts.get(from).clone());
-        self.write(dst, words, content);
+        let words = self.words_of(from);
+        self.write(dst, words);
         let (base, offset) = self.place(from);
         self.put_none(base, offset);
-        self.facts.set(from, Content::Nothing);
     }
 
     /// Writes a value, with the claim on it, in place of the one a register holds.
-    pub(super) fn write(&mut self, dst: Slot, words: Words, content: Content) {
+    pub(super) fn write(&mut self, dst: Slot, words: Words) {
         self.release(dst);
         let (base, offset) = self.place(dst);
         self.put_words(words, base, offset);
-        self.facts.set(dst, content);
     }
 
     fn if_(&mut self, at: u32, condition: Slot, otherwise: u32) {
@@ -328,13 +329,12 @@ impl<'a> Emitter<'a> {
 
     /// A boolean without dimensions is read in place.
     fn test(&mut self, at: u32, condition: Slot, otherwise: u32) {
-        let is_usual = self.facts.tensor(condition).is_some_and(TensorFacts::is_condition);
+        let is_usual = self.facts.tensor(condition).is_some_and(is_condition);
         if !is_usual {
             self.test_kind(at, condition, otherwise);
         }
-        let object = self.payload(I64, condition);
-        let data = self.load(I64, object, tensor_field!(data));
-        let offset = self.load(I64, object, tensor_field!(byte_offset));
+        let data = self.field(I64, condition, tensor_field!(data));
+        let offset = self.field(I64, condition, tensor_field!(byte_offset));
         let address = self.ins().iadd(data, offset);
         let byte = self.load(I8, address, 0);
         self.branch(byte, at + 1, otherwise);
@@ -350,10 +350,9 @@ impl<'a> Emitter<'a> {
             let is_other = self.ins().icmp_imm_s(IntCC::NotEqual, tag, i64::from(index::TENSOR));
             self.leave_if(is_other, unusual, &[]);
         }
-        let object = self.payload(I64, condition);
-        let rank = self.load(I32, object, tensor_field!(ndim));
-        let dtype = self.load(I32, object, tensor_field!(dtype));
-        let device = self.load(I32, object, tensor_field!(device));
+        let rank = self.field(I32, condition, tensor_field!(ndim));
+        let dtype = self.field(I32, condition, tensor_field!(dtype));
+        let device = self.field(I32, condition, tensor_field!(device));
         let dtype = self.ins().bxor_imm_s(dtype, dtype_word(DType::BOOL));
         let device = self.ins().bxor_imm_s(device, i64::from(device_kind::CPU));
         let other = self.ins().bor(rank, dtype);
@@ -392,6 +391,12 @@ impl<'a> Emitter<'a> {
         let status = param(self, leave, 0);
         self.ins().return_(&[status]);
     }
+}
+
+/// Is it the usual condition: a boolean without dimensions?
+fn is_condition(tensor: &TensorFacts) -> bool {
+    let is_scalar = tensor.dims.as_ref().is_some_and(Vec::is_empty);
+    is_scalar && tensor.is_on(Device::CPU) && tensor.dtype == Some(DType::BOOL)
 }
 
 /// A type of elements as the word that descriptions hold.

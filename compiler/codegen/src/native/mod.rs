@@ -6,10 +6,14 @@
 //! folds into the steps that it carries out in [`hammock_runtime::executable::compact`].
 //!
 //! The bytecode stays: instruments, listings and messages look at it, and the interpreter takes over wherever the code
-//! would rather not go on. So what is rare needs no code here, only a way out:
+//! would rather not go on, or not gain by it: which steps those are says [`Compact::left`]. So what is rare needs no code
+//! here, only a way out:
 //! - [`emit`] walks over the steps and writes their blocks;
 //! - [`call`] passes arguments and looks at results;
-//! - [`check`] compares tensors with what kernels take, unless [`facts`] say that they fit.
+//! - [`check`] compares tensors with what kernels take, unless what is known of them says that they fit;
+//! - [`facts`] say what is known of them at first.
+//!
+//! [`Compact::left`]: hammock_runtime::executable::compact::Compact::left
 mod call;
 mod check;
 mod elements;

@@ -83,23 +83,32 @@ pub(super) struct Matcher<'a> {
     pub(super) is_last_read: &'a dyn Fn(usize, usize) -> bool,
     pub(super) at: usize,
     pub(super) heap: Option<Register>,
+    pub(super) made: Vec<MadeShape>,
+}
+
+/// A shape made on the way.
+pub(super) struct MadeShape {
+    register: usize,
+    sizes: Vec<Size>,
+    /// Was it read for the last time?
+    is_done: bool,
 }
 
 impl<'a> Matcher<'a> {
     /// The allocation that begins here.
     pub(super) fn allocation(mut self) -> Option<Allocation> {
-        let made = self.make_shape();
+        self.make_shape()?;
         let (storage, args) = self.call("vm.builtin.alloc_storage")?;
         let [Arg::Register(Register::VM), shape, Arg::Immediate(device), dtype, ..] = *args else { return None };
-        let sizes = self.sizes(shape, &made)?;
-        let storage_dtype = self.dtype(dtype)?;
-        let made = self.make_shape();
+        let (sizes, storage_dtype) = (self.sizes(shape)?, self.dtype(dtype)?);
+        self.make_shape()?;
         let (dst, args) = self.call("vm.builtin.alloc_tensor")?;
         let [Arg::Register(from), Arg::Immediate(offset), shape, dtype, ..] = *args else { return None };
         let is_own = from.index() == Some(storage) && (self.is_last_read)(self.at - 1, storage) && dst != storage;
-        let (shape, offset) = (self.sizes(shape, &made)?, usize::try_from(offset).ok()?);
+        let (shape, offset) = (self.sizes(shape)?, usize::try_from(offset).ok()?);
+        let shapes_are_own = self.made.iter().all(|made| made.is_done && made.register != storage);
         let plan = AllocPlan { device, storage: sizes, storage_dtype, offset, shape, dtype: self.dtype(dtype)? };
-        is_own.then_some(Allocation { plan, dst, heap: self.heap, storage, len: self.at })
+        (is_own && shapes_are_own).then_some(Allocation { plan, dst, heap: self.heap, storage, len: self.at })
     }
 
     /// The next instruction's result and arguments, if it calls this function.
@@ -111,9 +120,9 @@ impl<'a> Matcher<'a> {
         Some((dst, args))
     }
 
-    /// The shape that the next instruction makes, and its register.
-    fn make_shape(&mut self) -> Option<(usize, Vec<Size>)> {
-        let (dst, args) = self.call("vm.builtin.make_shape")?;
+    /// Takes note of the shape that the next instruction makes, if it makes one; fails if that cannot be part of a plan.
+    fn make_shape(&mut self) -> Option<()> {
+        let Some((register, args)) = self.call("vm.builtin.make_shape") else { return Some(()) };
         let [Arg::Register(heap), Arg::Immediate(count), codes @ ..] = args else { return None };
         let sizes = codes.chunks_exact(2).map(|pair| match *pair {
             [Arg::Immediate(0), Arg::Immediate(size)] => Some(Size::Static(size)),
@@ -122,19 +131,22 @@ impl<'a> Matcher<'a> {
         });
         let sizes: Vec<_> = sizes.collect::<Option<_>>()?;
         let complete = codes.len() % 2 == 0 && sizes.len() as i64 == *count;
-        let same_heap = self.heap.is_none_or(|known| known == *heap) && dst != heap.index().unwrap_or(usize::MAX);
+        let same_heap = self.heap.is_none_or(|known| known == *heap) && Some(register) != heap.index();
         self.heap = Some(*heap);
-        (complete && same_heap).then_some((dst, sizes))
+        self.made.push(MadeShape { register, sizes, is_done: false });
+        (complete && same_heap).then_some(())
     }
 
-    /// The sizes of the shape that the instruction just read takes: a constant, or made just before for it alone.
-    fn sizes(&self, shape: Arg, made: &Option<(usize, Vec<Size>)>) -> Option<Vec<Size>> {
-        match (shape, made) {
-            (Arg::Register(register), Some((dst, sizes))) => {
-                let own = register.index() == Some(*dst) && (self.is_last_read)(self.at - 1, *dst);
-                own.then(|| sizes.clone())
+    /// The sizes of the shape that the instruction just read takes: a constant, or one made just before.
+    fn sizes(&mut self, shape: Arg) -> Option<Vec<Size>> {
+        match shape {
+            Arg::Register(register) => {
+                let register = register.index()?;
+                let made = self.made.iter_mut().rfind(|made| made.register == register)?;
+                made.is_done |= (self.is_last_read)(self.at - 1, register);
+                Some(made.sizes.clone())
             }
-            (Arg::Constant(index), None) => match &self.executable.constants[index as usize] {
+            Arg::Constant(index) => match &self.executable.constants[index as usize] {
                 Constant::Shape(shape) => Some(shape.iter().map(|size| Size::Static(*size)).collect()),
                 _ => None,
             },

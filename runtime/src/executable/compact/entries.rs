@@ -1,40 +1,89 @@
-//! Where machine code is entered.
+//! Where machine code is entered and left.
 //!
 //! Machine code runs a function from one call of bytecode to the next: those calls, and returns, are the machine's to
 //! make. So it is entered where the function begins, behind each such call, and, lest a function stay with the
 //! interpreter after a step that only that one does, at the heads of loops.
+//!
+//! Code that runs once from end to end gains by being machine code as long as the processor's cache of instructions
+//! holds it. An allocation with the kernel that fills it takes some 200 bytes of code, and some 60 of a loop's data,
+//! which the processor fetches ahead of its use. So long rows of allocations are the machine's as well.
 use super::{Compact, Op};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Steps that machine code must have before it, or entering it costs more than it saves.
 const WORTHWHILE: usize = 3;
+/// Allocations that are machine code, in a loop or outside of loops: with what is around them, 20 KB of it.
+const MOST_ALLOCATIONS: usize = 100;
+/// Steps for which machine code is left.
+const LEAST_LEFT: u32 = 16;
 
 impl Compact {
     /// The steps at which machine code of this function is entered, in order.
     pub fn entries(&self) -> Vec<u32> {
         let behind_calls = self.ops.iter().enumerate().filter_map(|(at, op)| op.resumes().then_some(at as u32 + 1));
-        let loops = self.ops.iter().filter_map(|op| match op {
-            Op::Loop { target } => Some(*target),
-            _ => None,
-        });
+        let loops = self.loops().map(|body| body.start);
+        let left = self.left();
         let mut entries: Vec<u32> = std::iter::once(0).chain(behind_calls).chain(loops).collect();
+        entries.extend(left.iter().map(|steps| steps.end));
         entries.sort_unstable();
         entries.dedup();
-        entries.retain(|entry| self.is_worthwhile(*entry));
+        let left: HashSet<u32> = left.into_iter().map(|steps| steps.start).collect();
+        entries.retain(|entry| self.is_worthwhile(*entry, &left));
         entries
     }
 
     /// Does more than a few steps lie before the next one that is the machine's?
-    fn is_worthwhile(&self, entry: u32) -> bool {
+    fn is_worthwhile(&self, entry: u32, left: &HashSet<u32>) -> bool {
         let mut at = entry;
         for _ in 0..WORTHWHILE {
             at = match self.ops.get(at as usize) {
                 None => return false,
-                Some(op) if op.is_of_machine() => return false,
+                Some(op) if op.is_of_machine() || left.contains(&at) => return false,
                 Some(Op::Goto { target } | Op::Loop { target }) => *target,
                 Some(_) => at + 1,
             };
         }
         true
+    }
+
+    /// Stretches of steps that machine code leaves to the machine because there are so many of them, in order. Nothing
+    /// jumps into them, or out of them.
+    pub fn left(&self) -> Vec<Range<u32>> {
+        let (targets, innermost) = (self.targets().collect::<HashSet<_>>(), self.innermost_loops());
+        let mut allocations: HashMap<u32, usize> = HashMap::new();
+        let (mut left, mut start) = (Vec::new(), None);
+        for (at, op) in (0..).zip(&self.ops) {
+            let goes_on = !targets.contains(&at) && op.target().is_none() && !op.is_of_machine();
+            if !goes_on && let Some(start) = start.take().filter(|start| at - start >= LEAST_LEFT) {
+                left.push(start..at);
+            }
+            if matches!(op, Op::Alloc { .. } | Op::Place { .. }) {
+                let count = allocations.entry(innermost[at as usize]).or_default();
+                *count += 1;
+                start = start.or((*count > MOST_ALLOCATIONS).then_some(at));
+            }
+        }
+        left
+    }
+
+    /// The steps of each loop.
+    fn loops(&self) -> impl Iterator<Item = Range<u32>> {
+        (0..).zip(&self.ops).filter_map(|(at, op)| match op {
+            Op::Loop { target } => Some(*target..at + 1),
+            _ => None,
+        })
+    }
+
+    /// For each step, where the innermost loop around it begins, counted from 1; 0 if there is none.
+    fn innermost_loops(&self) -> Vec<u32> {
+        let mut innermost = vec![0; self.ops.len()];
+        let mut loops: Vec<_> = self.loops().collect();
+        loops.sort_unstable_by_key(|body| std::cmp::Reverse(body.len()));
+        loops.into_iter().for_each(|body| {
+            innermost[body.start as usize..body.end as usize].fill(body.start + 1);
+        });
+        innermost
     }
 }
 

@@ -212,7 +212,14 @@ impl Folder<'_> {
     fn allocation(&mut self, at: usize, end: usize) -> Option<usize> {
         let is_last_read = |offset: usize, register: usize| self.registers.is_last_read(at + offset, register);
         let code = &self.flow.code[at..end];
-        let matcher = Matcher { executable: self.executable, code, is_last_read: &is_last_read, at: 0, heap: None };
+        let matcher = Matcher {
+            executable: self.executable,
+            code,
+            is_last_read: &is_last_read,
+            at: 0,
+            heap: None,
+            made: Vec::new(),
+        };
         let found = matcher.allocation()?;
         self.alloc(at, found.plan, found.dst, found.heap);
         self.assign(found.storage);

@@ -165,6 +165,54 @@ fn symbolic_allocations_read_the_heap() {
     assert_eq!(folded.allocs[1].storage, [Size::Heap(1)]);
 }
 
+/// An allocation whose storage and tensor take the shape in register 2, which `read` reads once more.
+fn one_shape_for_both(read: bool) -> Compact {
+    let mut f = Function::default();
+    let float = f.constant(Constant::DType(DType::FLOAT32));
+    f.call(2, "vm.builtin.make_shape", &[reg(1), int(1), int(1), int(0)]);
+    f.call(3, "vm.builtin.alloc_storage", &[VM, reg(2), int(0), float]);
+    f.call(4, "vm.builtin.alloc_tensor", &[reg(3), int(0), reg(2), float]);
+    f.ret(if read { 2 } else { 4 });
+    f.fold(2, 5, Folding::Full)
+}
+
+#[test]
+fn storage_and_tensor_may_take_one_shape() {
+    let folded = one_shape_for_both(false);
+    assert!(matches!(folded.ops[..], [Op::Alloc { heap: 1, plan: 0, .. }, Op::Ret { .. }]), "{:?}", folded.ops);
+    assert_eq!(folded.allocs[0].storage, folded.allocs[0].shape);
+    assert!(matches!(one_shape_for_both(true).ops[..], [Op::Call { .. }, ..]), "somebody else reads the shape");
+}
+
+/// A row of allocations; behind it a loop, if `is_loop` around it.
+fn row(length: usize, is_loop: bool) -> Compact {
+    let mut f = Function::default();
+    let size = f.constant(Constant::Shape(Shape::new(&[16])));
+    let float = f.constant(Constant::DType(DType::FLOAT32));
+    for _ in 0..length {
+        f.call(2, "vm.builtin.alloc_storage", &[VM, size, int(0), float]);
+        f.call(3, "vm.builtin.alloc_tensor", &[reg(2), int(0), size, float]);
+        f.call(VOID, "kernel", &[reg(0), reg(3)]);
+    }
+    if is_loop {
+        f.code.push(Instruction::If { condition: Register(1), false_offset: 2 });
+        f.code.push(Instruction::Goto { offset: -(f.code.len() as i64) });
+    }
+    f.ret(0);
+    f.fold(2, 4, Folding::Full)
+}
+
+#[test]
+fn machine_code_is_left_for_long_rows() {
+    assert_eq!(row(100, false).left(), []);
+    assert_eq!(row(105, false).left(), [], "for a few steps it is not worth it");
+    let long = row(200, false);
+    assert_eq!((long.left(), long.entries()), (vec![200..400], vec![0]));
+    let in_loop = row(200, true);
+    assert!(matches!(in_loop.ops[400..], [Op::If { .. }, Op::Loop { target: 0 }, Op::Ret { .. }]));
+    assert_eq!((in_loop.left(), in_loop.entries()), (vec![200..400], vec![0, 400]));
+}
+
 #[test]
 fn conditions_and_last_copies_become_steps_of_their_own() {
     let mut f = Function::default();
