@@ -76,12 +76,16 @@ unsafe impl Sync for Block {}
 impl Allocator {
     /// An allocator for `device` that takes at most `limit` bytes from it at a time.
     pub fn new(device: Device, kind: AllocatorKind, limit: usize) -> Result<Arc<Allocator>, Error> {
-        let api = device::find(device)?;
+        Ok(Arc::new(Allocator::on(device::find(device)?, kind, limit)))
+    }
+
+    /// An allocator for the device behind `api`.
+    pub(super) fn on(api: &'static dyn DeviceApi, kind: AllocatorKind, limit: usize) -> Allocator {
         let stats = MemoryStats { used: 0, peak: 0, pooled: 0 };
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
         let state = Lock::new(State { stats, pool, blocks: 0, retired: false });
-        let shared = Box::new(Shared { api, device, kind, limit, state });
-        Ok(Arc::new(Allocator(NonNull::from(Box::leak(shared)))))
+        let shared = Box::new(Shared { api, device: api.device(), kind, limit, state });
+        Allocator(NonNull::from(Box::leak(shared)))
     }
 
     fn shared(&self) -> &Shared {
@@ -158,10 +162,9 @@ impl Allocator {
     pub fn clear(&self) {
         let mut state = self.shared().state.lock();
         state.stats.pooled = 0;
-        let waiting = state.pool.drain();
-        drop(state);
+        // Under the lock: who sees that nothing is kept may take as much from the device.
         // SAFETY: the blocks were this device's, and waited.
-        unsafe { free_all(self.shared().api, waiting) };
+        unsafe { free_all(self.shared().api, state.pool.drain()) };
     }
 
     #[cold]
@@ -229,6 +232,12 @@ impl Drop for Block {
         // SAFETY: what is shared lives as long as the block. Once the lock is given back, it may be gone.
         let shared = unsafe { self.shared.as_ref() };
         let (api, kind) = (shared.api, shared.kind);
+        // SAFETY: allocated by this device with this size, and nobody refers to it any more.
+        let free = || unsafe { api.free(self.data, self.class.bytes) };
+        if kind == AllocatorKind::Naive {
+            // Before it counts as free: who sees that may take as much from the device.
+            free();
+        }
         let mut state = shared.state.lock();
         state.stats.used -= self.class.bytes;
         state.blocks -= 1;
@@ -239,8 +248,9 @@ impl Drop for Block {
         }
         let last = state.retired && state.blocks == 0;
         drop(state);
-        // SAFETY: allocated by this device with this size, and nobody refers to it any more.
-        unsafe { api.free(self.data, self.class.bytes) };
+        if kind == AllocatorKind::Pooled {
+            free();
+        }
         if last {
             // SAFETY: neither allocator nor blocks are left. It was boxed by `Allocator::new`.
             drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
