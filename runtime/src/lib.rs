@@ -32,6 +32,7 @@ pub mod profile;
 pub mod reflect;
 pub mod registry;
 pub mod show;
+mod sync;
 #[cfg(feature = "tools")]
 pub mod tools;
 pub mod value;

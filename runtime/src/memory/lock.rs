@@ -1,14 +1,13 @@
 //! A lock for a few instructions at a time: taking it costs one atomic operation, or none while the process has one
 //! thread, and giving it back none.
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{UnsafeCell, thread::yield_now};
 use crate::value::object::is_only_thread;
-use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::yield_now;
 
 /// How often a waiting thread looks before it lets others run.
-const SPINS: u32 = 100;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// A value that one thread at a time may use, briefly.
 #[derive(Default)]
@@ -31,21 +30,27 @@ impl<T> Lock<T> {
     /// Waits until nobody else uses the value.
     #[inline]
     pub(super) fn lock(&self) -> Guard<'_, T> {
-        let held = match is_only_thread() {
-            true => self.held.load(Ordering::Relaxed),
-            false => self.held.swap(true, Ordering::Acquire),
+        let is_free = match is_only_thread() {
+            true => !self.held.load(Ordering::Relaxed),
+            false => self.take(),
         };
-        if held {
+        if !is_free {
             self.wait();
         }
         self.held.store(true, Ordering::Relaxed);
         Guard(self)
     }
 
+    /// Takes the lock if nobody has it.
+    #[inline]
+    fn take(&self) -> bool {
+        self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     #[cold]
     fn wait(&self) {
         let mut spins = 0;
-        while self.held.load(Ordering::Relaxed) || self.held.swap(true, Ordering::Acquire) {
+        while self.held.load(Ordering::Relaxed) || !self.take() {
             spins += 1;
             if spins < SPINS { spin_loop() } else { yield_now() }
         }

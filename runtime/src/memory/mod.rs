@@ -2,6 +2,8 @@
 mod allocator;
 pub(crate) mod buffer;
 mod lock;
+#[cfg(loom)]
+mod models;
 mod pool;
 
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats};

@@ -7,16 +7,20 @@
 //!
 //! Idle helpers spin for about half a millisecond, which keeps the start of a region at a fifth of a microsecond
 //! within a model, then sleep.
+#[cfg(loom)]
+mod models;
 mod pool;
 
 use crate::ffi::{self, Error, kind};
-use pool::POOL;
+use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
+use crate::sync::{Mutex, thread_local};
+use pool::{POOL, Pool};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{OnceLock, PoisonError};
 use std::thread;
 
 /// Work on part of a region: 0, or -1 with an error raised.
@@ -84,7 +88,7 @@ pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
 
     let context = Context(body, Mutex::new(None));
     // SAFETY: `call` is made for this context, and `F` may be called from several threads.
-    let outcome = unsafe { run(call::<F>, (&raw const context).cast_mut().cast(), extent, grain) };
+    let outcome = unsafe { run(&POOL, call::<F>, (&raw const context).cast_mut().cast(), extent, grain) };
     if let (Err(_), Some(panic)) = (outcome, context.1.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         resume_unwind(panic);
     }
@@ -97,7 +101,7 @@ pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_parallel_for(body: Body, context: *mut c_void, extent: i64, grain: i64) -> i32 {
     // SAFETY: as the caller promises.
-    match unsafe { run(body, context, extent, grain) } {
+    match unsafe { run(&POOL, body, context, extent, grain) } {
         Ok(()) => 0,
         Err(error) => ffi::raise(error),
     }
@@ -105,21 +109,21 @@ pub unsafe extern "C" fn hammock_parallel_for(body: Body, context: *mut c_void, 
 
 /// # Safety
 /// As for [`hammock_parallel_for`].
-unsafe fn run(body: Body, context: *mut c_void, extent: i64, grain: i64) -> Result<(), Error> {
+unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64, grain: i64) -> Result<(), Error> {
     if extent <= 0 {
         return Ok(());
     }
     let threads = threads() as i64;
     let chunk = grain.max(extent / (threads * CHUNKS_PER_THREAD) + 1);
     let chunks = (extent - 1) / chunk + 1;
-    let alone = threads == 1 || extent > MAX_EXTENT || chunks == 1 || INSIDE_REGION.get() || !POOL.claim();
+    let alone = threads == 1 || extent > MAX_EXTENT || chunks == 1 || INSIDE_REGION.with(Cell::get) || !pool.claim();
     if alone {
         // SAFETY: as the caller promises.
         return if unsafe { body(context, 0, extent) } == 0 { Ok(()) } else { Err(ffi::take_raised()) };
     }
     let (next, failed, error) = (AtomicI64::new(0), AtomicBool::new(false), Mutex::new(None));
     let region = Region { body, context, extent, chunk, next, failed, error };
-    POOL.fork_join(&region, threads as usize - 1, threads.min(chunks) as usize - 1);
+    pool.fork_join(&region, threads as usize - 1, threads.min(chunks) as usize - 1);
     match region.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(()),
@@ -129,7 +133,7 @@ unsafe fn run(body: Body, context: *mut c_void, extent: i64, grain: i64) -> Resu
 impl Region {
     /// Takes chunks until none is left or one failed.
     fn work(&self) {
-        INSIDE_REGION.set(true);
+        INSIDE_REGION.with(|inside| inside.set(true));
         while !self.failed.load(Relaxed) {
             let begin = self.next.fetch_add(self.chunk, Relaxed);
             if begin >= self.extent {
@@ -143,7 +147,7 @@ impl Region {
                 self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         }
-        INSIDE_REGION.set(false);
+        INSIDE_REGION.with(|inside| inside.set(false));
     }
 }
 

@@ -1,21 +1,25 @@
 //! The pool's threads: how they enter a region, leave it, sleep and wake.
 use super::Region;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
+use crate::sync::thread::{self, Thread};
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Thread};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// How long an idle helper spins before it sleeps.
-const SPIN: Duration = Duration::from_micros(500);
+const SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 500 });
 /// How long the caller spins for helpers inside before it lets other threads run.
-const JOIN_SPIN: Duration = Duration::from_micros(50);
+const JOIN_SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 50 });
+/// How often to spin between looks at the clock.
+const SPINS: u32 = if cfg!(loom) { 2 } else { 64 };
 /// `state`: number of helpers inside, a bit that says "open", and the region's number above.
 const OPEN: u64 = 1 << 16;
 const INSIDE: u64 = OPEN - 1;
 const NEXT_REGION: u64 = OPEN << 1;
 
 #[repr(align(128))]
+#[cfg_attr(loom, derive(Default))]
 struct Line<T>(T);
 
 struct Helper {
@@ -24,6 +28,7 @@ struct Helper {
     asleep: AtomicBool,
 }
 
+#[cfg_attr(loom, derive(Default))]
 pub(super) struct Pool {
     state: Line<AtomicU64>,
     region: Line<AtomicPtr<Region>>,
@@ -33,6 +38,8 @@ pub(super) struct Pool {
     helpers: Mutex<Vec<&'static Helper>>,
 }
 
+/// The process's pool.
+#[cfg(not(loom))]
 pub(super) static POOL: Pool = Pool {
     state: Line(AtomicU64::new(0)),
     region: Line(AtomicPtr::new(std::ptr::null_mut())),
@@ -41,10 +48,14 @@ pub(super) static POOL: Pool = Pool {
     helpers: Mutex::new(Vec::new()),
 };
 
+/// Not used: every model makes a pool of its own.
+#[cfg(loom)]
+pub(super) static POOL: std::sync::LazyLock<Pool> = std::sync::LazyLock::new(Pool::default);
+
 impl Pool {
     /// Reserves the pool for one region; `fork_join` releases it.
     pub(super) fn claim(&self) -> bool {
-        !self.busy.0.swap(true, Acquire)
+        self.busy.0.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     }
 
     /// Opens the region, works, closes it, waits for helpers inside. The caller has claimed the pool.
@@ -53,7 +64,7 @@ impl Pool {
         self.allowed.0.store(allowed, Relaxed);
         // Nobody is inside: the last region was closed and left before `busy` was cleared.
         let number = (self.state.0.load(Relaxed) & !(OPEN | INSIDE)).wrapping_add(NEXT_REGION);
-        self.state.0.store(number | OPEN, SeqCst);
+        self.state.0.store(number | OPEN, Release);
         self.wake(wanted);
         region.work();
         self.state.0.fetch_and(!OPEN, AcqRel);
@@ -74,37 +85,40 @@ impl Pool {
     pub(super) fn wake(&'static self, count: usize) {
         let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
         while helpers.len() < count {
-            let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(|| POOL.help()) else { break };
+            let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.help()) else {
+                break;
+            };
             let number = helpers.len();
             let helper = Helper { number, thread: handle.thread().clone(), asleep: AtomicBool::new(false) };
             let helper: &'static Helper = Box::leak(Box::new(helper));
             helpers.push(helper);
         }
         for helper in helpers.iter().take(count) {
-            if helper.asleep.swap(false, SeqCst) {
+            if helper.asleep.swap(false, AcqRel) {
                 helper.thread.unpark();
             }
         }
     }
 
     /// A helper's life.
-    fn help(&'static self) -> ! {
+    fn help(&'static self) {
         let me = self.find_self();
         let mut seen = 0;
-        loop {
+        while !self.is_over() {
             let mut patience = Patience::new(SPIN);
             while !patience.is_over() {
                 if self.enter(me.number, &mut seen) {
                     patience = Patience::new(SPIN);
                 }
             }
-            me.asleep.store(true, SeqCst);
+            // Every change of `asleep` is a swap: one that comes after a swap of `wake`'s sees all before that too.
+            me.asleep.swap(true, AcqRel);
             // A region opened before `asleep` was seen would have sent no wake-up call.
             if self.has_news(seen) {
-                me.asleep.store(false, SeqCst);
+                me.asleep.swap(false, AcqRel);
                 continue;
             }
-            while me.asleep.load(SeqCst) {
+            while me.asleep.load(Acquire) {
                 thread::park();
             }
         }
@@ -122,8 +136,13 @@ impl Pool {
     }
 
     fn has_news(&self, seen: u64) -> bool {
-        let state = self.state.0.load(SeqCst);
-        state & OPEN != 0 && state & !(OPEN | INSIDE) != seen
+        let state = self.state.0.load(Acquire);
+        self.is_over() || state & OPEN != 0 && state & !(OPEN | INSIDE) != seen
+    }
+
+    /// Was the last region opened? A model's pool ends; the process's never does.
+    fn is_over(&self) -> bool {
+        cfg!(loom) && self.allowed.0.load(Relaxed) == usize::MAX
     }
 
     /// Works on the open region, if there is one this helper has not been in.
@@ -163,7 +182,7 @@ impl Patience {
     fn is_over(&mut self) -> bool {
         spin_loop();
         self.spins += 1;
-        if !self.spins.is_multiple_of(64) {
+        if !self.spins.is_multiple_of(SPINS) {
             return false;
         }
         self.begin.get_or_insert_with(Instant::now).elapsed() >= self.limit

@@ -4,13 +4,16 @@
 //! type (a `DLTensor`, a byte array, …). Code that did not create the object may rely on header and cell only. What
 //! our own constructors need beyond that (owners, trailing elements) follows the cell in the same block and is known
 //! to the block's deleter alone.
+#[cfg(loom)]
+mod models;
+
 use super::recycle;
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 const STRONG_ONE: u64 = 1;
 const WEAK_ONE: u64 = 1 << 32;
@@ -78,7 +81,7 @@ fn subtract_strong(counts: &AtomicU64) -> u64 {
 /// times as fast. A thread that is started sees what its starter wrote.
 #[inline(always)]
 pub(crate) fn is_only_thread() -> bool {
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(any(miri, loom))))]
     {
         unsafe extern "C" {
             /// glibc's: nonzero while the process has one thread.
@@ -87,7 +90,7 @@ pub(crate) fn is_only_thread() -> bool {
         // SAFETY: glibc defines it as a byte, which only it writes.
         unsafe { __libc_single_threaded.load(Ordering::Relaxed) != 0 }
     }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(any(miri, loom)))))]
     false
 }
 
@@ -287,4 +290,5 @@ impl<C: Cell> Drop for Ref<C> {
     }
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() == 24 && offset_of!(Object<u64>, cell) == 24);

@@ -1,0 +1,180 @@
+//! Models of the lock and the allocators: what threads do with them, in every order of their steps.
+use super::allocator::{Allocator, AllocatorKind, Block, MemoryStats};
+use super::buffer;
+use super::lock::Lock;
+use crate::device::DeviceApi;
+use crate::ffi::Error;
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::thread;
+use crate::value::Device;
+use loom::model::Builder;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// The smallest block.
+const LINE: usize = 64;
+
+/// A device that watches how much is taken from it, and by whom: every block begins with a checked cell.
+struct Watched {
+    limit: usize,
+    taken: AtomicUsize,
+}
+
+impl DeviceApi for Watched {
+    fn device(&self) -> Device {
+        Device::CPU
+    }
+
+    fn allocate(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let taken = self.taken.fetch_add(bytes, Relaxed) + bytes;
+        assert!(taken <= self.limit, "{taken} bytes are taken, more than the limit");
+        let data = buffer::allocate(bytes)?;
+        const { assert!(size_of::<UnsafeCell<u32>>() <= LINE) }
+        // SAFETY: the cell fits.
+        unsafe { data.cast::<UnsafeCell<u32>>().write(UnsafeCell::new(0)) };
+        Some(data)
+    }
+
+    unsafe fn free(&self, data: NonNull<u8>, bytes: usize) {
+        // SAFETY: `allocate` wrote the cell.
+        unsafe { data.cast::<UnsafeCell<u32>>().as_ref().get().write(0) };
+        // SAFETY: as the caller promises.
+        unsafe { buffer::free(data, bytes) }
+        self.taken.fetch_sub(bytes, Relaxed);
+    }
+
+    unsafe fn copy_from_host(&self, _: *const u8, _: *mut u8, _: usize) -> Result<(), Error> {
+        unreachable!("models do not copy")
+    }
+
+    unsafe fn copy_to_host(&self, _: *const u8, _: *mut u8, _: usize) -> Result<(), Error> {
+        unreachable!("models do not copy")
+    }
+}
+
+/// Uses a block, which is checked to be this thread's alone.
+fn touch(block: &Block) {
+    // SAFETY: the device wrote the cell; that nobody else uses the block is what loom checks.
+    unsafe { *block.as_ptr().cast::<UnsafeCell<u32>>().as_ref().unwrap().get() += 1 };
+}
+
+/// Checks what threads do with an allocator in every order with at most so many involuntary switches.
+fn check(
+    kind: AllocatorKind,
+    limit: usize,
+    switches: usize,
+    model: impl Fn(Arc<Allocator>, &'static Watched) + Sync + Send + 'static,
+) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(switches);
+    builder.check(move || {
+        let device: &'static Watched = Box::leak(Box::new(Watched { limit, taken: AtomicUsize::new(0) }));
+        model(Arc::new(Allocator::on(device, kind, limit)), device);
+    });
+}
+
+/// Runs these on two threads, with an allocator, to their end.
+fn both<F: Fn(&Allocator) + Send + 'static>(allocator: &Arc<Allocator>, bodies: [F; 2]) {
+    let threads = bodies.map(|body| {
+        let allocator = allocator.clone();
+        thread::spawn(move || body(&allocator))
+    });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Takes a block, uses it, gives it back.
+fn take_and_return(allocator: &Allocator, bytes: usize) -> bool {
+    let block = allocator.alloc(bytes);
+    block.iter().for_each(touch);
+    block.is_ok()
+}
+
+#[test]
+fn the_lock_lets_one_in() {
+    loom::model(|| {
+        let count = Arc::new(Lock::new(0));
+        let other = count.clone();
+        let thread = thread::spawn(move || *other.lock() += 1);
+        *count.lock() += 1;
+        thread.join().unwrap();
+        assert_eq!(*count.lock(), 2);
+    });
+}
+
+#[test]
+fn no_block_is_given_out_twice() {
+    check(AllocatorKind::Pooled, 2 * LINE, 2, |allocator, device| {
+        let twice = |allocator: &Allocator| (0..2).for_each(|_| assert!(take_and_return(allocator, 1)));
+        both(&allocator, [twice; 2]);
+        let MemoryStats { used, peak, pooled } = allocator.stats();
+        let taken = device.taken.load(Relaxed);
+        assert_eq!((used, pooled), (0, taken));
+        assert!((LINE..=2 * LINE).contains(&peak) && peak == taken);
+    });
+}
+
+#[test]
+fn limits_hold_at_every_moment() {
+    for kind in [AllocatorKind::Naive, AllocatorKind::Pooled] {
+        // Either block fits the limit, the two together do not.
+        check(kind, 3 * LINE, 3, |allocator, device| {
+            let body = |lines: usize| {
+                move |allocator: &Allocator| {
+                    take_and_return(allocator, lines * LINE);
+                }
+            };
+            both(&allocator, [body(2), body(3)]);
+            assert!(take_and_return(&allocator, LINE), "nothing else is in use");
+            let MemoryStats { used, pooled, .. } = allocator.stats();
+            assert_eq!((used, pooled), (0, device.taken.load(Relaxed)));
+        });
+    }
+}
+
+#[test]
+fn what_is_kept_makes_room() {
+    // One thread's block fits only once what is kept was given up; the other has use for what is kept.
+    check(AllocatorKind::Pooled, 4 * LINE, 2, |allocator, device| {
+        assert!(take_and_return(&allocator, 2 * LINE));
+        let body =
+            |lines: usize| move |allocator: &Allocator| assert!(take_and_return(allocator, lines * LINE) || lines == 3);
+        both(&allocator, [body(3), body(1)]);
+        let MemoryStats { used, pooled, .. } = allocator.stats();
+        assert_eq!((used, pooled), (0, device.taken.load(Relaxed)));
+    });
+}
+
+#[test]
+fn trimming_gives_back_what_waits() {
+    check(AllocatorKind::Pooled, 2 * LINE, 3, |allocator, device| {
+        let body = |trims: bool| {
+            move |allocator: &Allocator| match trims {
+                true => allocator.clear(),
+                false => assert!(take_and_return(allocator, 1)),
+            }
+        };
+        assert!(take_and_return(&allocator, 1));
+        both(&allocator, [body(true), body(false)]);
+        allocator.clear();
+        assert_eq!((allocator.stats().used, allocator.stats().pooled, device.taken.load(Relaxed)), (0, 0, 0));
+    });
+}
+
+#[test]
+fn the_last_block_or_the_allocator_cleans_up() {
+    for kind in [AllocatorKind::Naive, AllocatorKind::Pooled] {
+        check(kind, 2 * LINE, 3, |allocator, device| {
+            let (first, second) = (allocator.alloc(1).unwrap(), allocator.alloc(1).unwrap());
+            let thread = thread::spawn(move || {
+                touch(&first);
+                drop(first);
+            });
+            drop(allocator);
+            touch(&second);
+            drop(second);
+            thread.join().unwrap();
+            assert_eq!(device.taken.load(Relaxed), 0);
+        });
+    }
+}
