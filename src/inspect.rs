@@ -3,10 +3,7 @@
 use crate::{output::write_whole, run::tool_failure};
 use clap::Args;
 use hammock_compiler::{Failure, write_weights};
-use hammock_runtime::{
-    library::image_of,
-    tools::{InspectFlags, inspect},
-};
+use hammock_runtime::tools::{InspectFlags, inspect};
 use std::path::PathBuf;
 
 /// Shows what is in a compiled executable
@@ -21,28 +18,13 @@ pub struct Inspect {
     file: PathBuf,
     #[command(flatten)]
     view: InspectFlags,
-    /// All of the bytecode as a listing that `hammock asm` assembles
-    #[arg(long, conflicts_with_all = ["text", "python", "stats"])]
-    asm: bool,
-    /// With `--asm`: write tensors of more than 256 bytes to this .safetensors file, not into the listing
-    #[arg(long, value_name = "FILE", requires = "asm")]
-    params_out: Option<PathBuf>,
 }
-
-/// The most bytes of a tensor in a listing that has a file beside it.
-const MOST_INLINE: usize = 256;
 
 impl Inspect {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
-        if !self.asm {
-            crate::print(&inspect(&self.file, self.view.view()).map_err(tool_failure)?);
-            return Ok(());
-        }
-        let image = image_of(&self.file).map_err(|e| tool_failure(e.into()))?;
-        let most = if self.params_out.is_some() { MOST_INLINE } else { usize::MAX };
-        let listing = hammock_asm::print(&image, most);
-        if let Some(path) = &self.params_out {
+        let listing = inspect(&self.file, self.view.view()).map_err(tool_failure)?;
+        if let Some(path) = &self.view.params_out {
             write_whole(path, 0o644, |file| write_weights(file, &listing.tensors))?;
         }
         crate::print(&listing.text);

@@ -1,10 +1,11 @@
 //! Listings assemble back to the same bytes, and damaged ones to diagnostics.
 
-use hammock_asm::{assemble, print};
+use hammock_asm::assemble;
 use hammock_runtime::{
     DType, Image, Shape, Str, Tensor,
     executable::{Arg, Code, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register, verify},
     library::image_of,
+    tools::listing::list,
 };
 use hammock_syntax::{SourceFile, render_text};
 use proptest::prelude::*;
@@ -20,7 +21,7 @@ fn image(executable: Executable) -> Image {
 
 /// Prints and assembles; the bytes must be the same.
 fn round_trip(image: &Image, most: usize) {
-    let listing = print(image, most);
+    let listing = list(image, most);
     let find = |name: &str| listing.tensors.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
     let source = source(&listing.text);
     match assemble(&source, &find) {
@@ -47,7 +48,7 @@ fn what_tvm_wrote_is_listed_and_assembled() {
         let image = image_of(&of_tvm(name)).unwrap();
         round_trip(&image, usize::MAX);
         round_trip(&image, 0);
-        snapshot(name.split('.').next().unwrap(), &print(&image, usize::MAX).text);
+        snapshot(name.split('.').next().unwrap(), &list(&image, usize::MAX).text);
     }
 }
 
@@ -183,14 +184,14 @@ proptest! {
         executable in executables(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, "[ -~\n]{0,4}"), 1..6),
     ) {
-        let mut text: Vec<char> = print(&image(executable), usize::MAX).text.chars().collect();
+        let mut text: Vec<char> = list(&image(executable), usize::MAX).text.chars().collect();
         for (at, len, put) in cuts {
             let at = at.index(text.len() + 1);
             text.splice(at..(at + len).min(text.len()), put.chars());
         }
         let text = source(&text.into_iter().collect::<String>());
         match assemble(&text, &|_| None) {
-            Ok(executable) => drop(print(&image(executable), 8)),
+            Ok(executable) => drop(list(&image(executable), 8)),
             Err(errors) => errors.iter().for_each(|e| drop(render_text(e, Some(&text), false))),
         }
     }

@@ -5,7 +5,7 @@
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
-    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, ToolError, inspect,
+    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, ToolError, inspect, save_safetensors,
 };
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -16,7 +16,7 @@ use std::{io::Write, path::PathBuf, process::ExitCode};
 Examples:
   hammock-run run model.so --func main --arg @x.npy
   hammock-run bench model.so --arg 'random(1,64):float32' --json
-  hammock-run inspect model.so --text")]
+  hammock-run inspect model.so --asm --params-out weights.safetensors > listing.txt")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -106,6 +106,12 @@ fn run(command: Command) -> Result<String, ToolError> {
             profile.repeat(&session, &call.spec(weights.as_ref()))?;
             Ok(times)
         }
-        Command::Inspect { file, view } => inspect(&file, view.view()),
+        Command::Inspect { file, view } => {
+            let listing = inspect(&file, view.view())?;
+            if let Some(path) = &view.params_out {
+                save_safetensors(path, &listing.tensors)?;
+            }
+            Ok(listing.text)
+        }
     }
 }

@@ -116,25 +116,35 @@ impl BenchFlags {
 
 /// What to show of an executable.
 #[derive(Args, Clone, Debug)]
-#[group(multiple = false)]
 pub struct InspectFlags {
     /// The bytecode as text, as TVM's `as_text` (the default)
-    #[arg(long)]
+    #[arg(long, group = "view")]
     pub text: bool,
     /// The bytecode as Python, as TVM's `as_python`
-    #[arg(long)]
+    #[arg(long, group = "view")]
     pub python: bool,
     /// Sizes of the tables, as TVM's `stats`
-    #[arg(long)]
+    #[arg(long, group = "view")]
     pub stats: bool,
+    /// All of the bytecode as a listing that `hammock asm` assembles
+    #[arg(long, group = "view")]
+    pub asm: bool,
+    /// With `--asm`: write tensors of more than 256 bytes to this .safetensors file, not into the listing
+    #[arg(long, value_name = "FILE", requires = "asm")]
+    pub params_out: Option<PathBuf>,
 }
+
+/// The most bytes of a tensor in a listing that has a file beside it.
+const MOST_INLINE: usize = 256;
 
 impl InspectFlags {
     /// The view asked for.
     pub fn view(&self) -> View {
-        match (self.python, self.stats) {
-            (true, _) => View::Python,
-            (_, true) => View::Stats,
+        match self {
+            _ if self.asm && self.params_out.is_some() => View::Listing(MOST_INLINE),
+            _ if self.asm => View::Listing(usize::MAX),
+            _ if self.python => View::Python,
+            _ if self.stats => View::Stats,
             _ => View::Text,
         }
     }

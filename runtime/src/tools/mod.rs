@@ -1,9 +1,10 @@
 //! What the `hammock-run` program and the command line share: arguments as people write them, npy and npz files,
-//! values as text, timing.
+//! values and executables as text, timing.
 
 mod argument;
 mod flags;
 mod limits;
+pub mod listing;
 mod npy;
 mod profiling;
 mod session;

@@ -1,5 +1,6 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
+use super::listing::{Listing, list};
 use super::{How, InputError, OutputFlags, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
 use crate::{
     Any, Error, Library, Vm,
@@ -156,17 +157,21 @@ pub enum View {
     Python,
     /// Sizes of the tables, as TVM's `stats`.
     Stats,
+    /// All of it, as a listing that can be assembled; tensors of more than so many bytes beside it.
+    Listing(usize),
 }
 
 /// What is in an executable: a linked model, a library that TVM exported, or bytecode alone.
 ///
 /// # Errors
 /// When it cannot be read or is damaged.
-pub fn inspect(path: &Path, view: View) -> Result<String, ToolError> {
-    let executable = &image_of(path)?.executable;
-    Ok(match view {
-        View::Text => executable.as_text(),
-        View::Python => executable.as_python(),
-        View::Stats => executable.stats(),
-    })
+pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
+    let image = image_of(path)?;
+    let text = match view {
+        View::Text => image.executable.as_text(),
+        View::Python => image.executable.as_python(),
+        View::Stats => image.executable.stats(),
+        View::Listing(most) => return Ok(list(&image, most)),
+    };
+    Ok(Listing { text, tensors: Vec::new() })
 }

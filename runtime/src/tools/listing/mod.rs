@@ -1,25 +1,54 @@
-//! Writing listings.
+//! Listings: executables as text, all of them, so that they can be assembled to the same bytes.
+//!
+//! A listing is read line by line; `#` begins a comment, which is where source lines are. Sections may stand in any
+//! order:
+//!
+//! ```text
+//! bytecode @main(x, y) registers 5        the function table, in order: a kind, a name, names of parameters
+//! packed @add                             found by name when loaded
+//! compiled @twice(x) registers 2          machine code `__vmtir__twice`
+//!
+//! c0 = dtype float32                      the constant pool, in order
+//! c1 = str "text"
+//! c2 = shape (2, 3)
+//! c3 = int 1152921504606846976
+//! c4 = float 0.5
+//! c5 = tensor float32(2) [0.0, 1.5]       numbers, or the bytes in memory: {x"00000000 0000c03f"}
+//! c6 = tensor float32(8, 8) from "c6"     in a file beside the listing, by name
+//! scope c5 "global.texture"
+//!
+//! code @main:                             instructions; functions' code lies in the order of the listing
+//!    0: %2 = call @add(%0, -3, c5, @main) a number and a colon before an instruction are not read
+//!    1: if %2 else L3
+//!    2: call @add(%vm, %void)
+//! L3:                                     labels belong to their function
+//!    3: ret %2
+//! ```
+//!
+//! What programs rarely have is written behind these: `args 2` where parameters have no names, `range 3 7` where a
+//! function without code says that it has some, and `unused:` before `words 1 2 3`, instructions of no function.
+//! Functions whose names are no names are written `@"like this"`.
+mod constants;
+mod instructions;
+mod quote;
 
 use crate::{
-    constants, instructions,
-    quote::{global, parameter, quoted},
-};
-use hammock_runtime::{
     Image, Tensor,
     executable::{Constant, Executable, FunctionInfo, FunctionKind, Instruction},
 };
+use quote::{global, parameter, quoted};
 use std::{collections::BTreeSet, fmt::Write};
 
-/// A listing, and the tensors that lie beside it.
+/// An executable as text, and the tensors that lie beside it.
 pub struct Listing {
-    /// The listing.
+    /// The text.
     pub text: String,
     /// Tensors that it only names.
     pub tensors: Vec<(String, Tensor)>,
 }
 
 /// Lists the executable of an image; tensors of more than `most` bytes go beside the listing.
-pub fn print(image: &Image, most: usize) -> Listing {
+pub fn list(image: &Image, most: usize) -> Listing {
     let executable = &image.executable;
     let mut listing = Listing { text: String::new(), tensors: Vec::new() };
     listing.put(format_args!(
