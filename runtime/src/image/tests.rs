@@ -73,10 +73,11 @@ fn tvm_form_round_trips_with_constants_inline() {
 
 /// Every damaged form of `bytes` goes to `load`, which must return, and refuse where `strict` says so.
 fn damage(bytes: &[u8], strict: bool, load: impl Fn(Vec<u8>) -> bool) {
-    for len in 0..bytes.len() {
+    let step = if cfg!(miri) { 101 } else { 1 };
+    for len in (0..bytes.len()).step_by(step) {
         assert!(!load(bytes[..len].to_vec()), "truncated to {len}");
     }
-    for position in 0..bytes.len() {
+    for position in (0..bytes.len()).step_by(step) {
         for bit in 0..8 {
             let mut damaged = bytes.to_vec();
             damaged[position] ^= 1 << bit;

@@ -25,7 +25,7 @@ const SIZE: usize = 64;
 const FOOTER_MAGIC: &[u8; 8] = b"hmktail\0";
 const FOOTER_SIZE: usize = 32;
 /// Bytes that one thread checks at a time.
-const PART: usize = 4 << 20;
+const PART: usize = if cfg!(miri) { 4 << 8 } else { 4 << 20 };
 /// Libraries are mapped by pages.
 const PAGE: usize = 4096;
 

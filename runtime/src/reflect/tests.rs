@@ -53,10 +53,11 @@ fn values_are_saved_and_read_back() {
 #[test]
 fn different_values_differ() {
     let samples = samples();
+    let hashes: Vec<_> = samples.iter().map(hash).collect();
     for (i, a) in samples.iter().enumerate() {
         for (j, b) in samples.iter().enumerate() {
             assert_eq!(equal(a, b), i == j, "{a} {b}");
-            assert_eq!(hash(a) == hash(b), i == j, "{a} {b}");
+            assert_eq!(hashes[i] == hashes[j], i == j, "{a} {b}");
         }
     }
     let f = Any::from(Function::new(|_| Ok(Any::NONE)));
@@ -82,7 +83,7 @@ fn values_print_on_a_line() {
 
 #[test]
 fn depth_and_sharing_cost_nothing() {
-    let long = || (0..20_000i64).fold(adt(0, []), |rest, i| adt(1, [i.into(), rest]));
+    let long = || (0..if cfg!(miri) { 300 } else { 20_000i64 }).fold(adt(0, []), |rest, i| adt(1, [i.into(), rest]));
     let (a, b) = (long(), long());
     assert!(equal(&a, &b) && hash(&a) == hash(&b));
     assert!(equal(&load(&save(&a).unwrap()).unwrap(), &b));
@@ -154,11 +155,11 @@ fn users_types_declare_their_fields() {
 #[test]
 fn damaged_graphs_are_refused() {
     let json = save(&Tuple::new(samples().into_iter()).into()).unwrap();
-    for end in (0..json.len()).step_by(11).filter(|end| json.is_char_boundary(*end)) {
+    for end in (0..json.len()).step_by(if cfg!(miri) { 499 } else { 11 }).filter(|end| json.is_char_boundary(*end)) {
         assert!(load(&json[..end]).is_err());
     }
     // Whatever one changed character makes of it, it is refused or read.
-    for (i, c) in json.char_indices().step_by(31) {
+    for (i, c) in json.char_indices().step_by(if cfg!(miri) { 997 } else { 31 }) {
         for other in ["\"", "[", "}", "9", "-", "\\", ""] {
             let _ = load(&format!("{}{other}{}", &json[..i], &json[i + c.len_utf8()..]));
         }

@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn long_chains_of_causes_end() {
-        let chain = (0..if cfg!(miri) { 300 } else { 100_000 })
+        let chain = (0..if cfg!(miri) { 50 } else { 100_000 })
             .fold(None, |cause, _| Some(ErrorObject::with_cause(&sample(), cause)));
         assert!(chain.unwrap().to_error().cause().is_some());
     }

@@ -133,7 +133,7 @@ fn outcome(vm: &Vm, args: &[Any]) -> Result<String, String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(800))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 800 }))]
 
     #[test]
     fn folded_programs_do_the_same(

@@ -207,6 +207,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "draws thousands of times")]
     fn draws_follow_the_probabilities() {
         let prob = vector(&[0.1f32, 0.6, 0.0, 0.3]);
         assert_eq!(histogram(4, |u| sample_from_prob(&prob, 1.0, u).unwrap()), [100, 600, 0, 300]);
