@@ -5,7 +5,10 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use hammock_runtime::{
     Any, DType, Device, Executable, Function, Image, Shape, Str, Tensor, Vm,
-    executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register},
+    executable::{
+        Arg, Constant, Instruction,
+        build::{self, VM, VOID, reg, ret},
+    },
     ffi::SafeCall,
     image::{Dim, KernelParam, KernelSignature, ParamKind},
     vm::Options,
@@ -13,19 +16,13 @@ use hammock_runtime::{
 use std::{
     ffi::c_void,
     hint::black_box,
+    ops::{Deref, DerefMut},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 /// Steps of a program.
 const STEPS: usize = 500;
-
-const VOID: i64 = Register::VOID.0;
-const VM: Arg = Arg::Register(Register::VM);
-
-fn reg(number: i64) -> Arg {
-    Arg::Register(Register(number))
-}
 
 /// A function `main` under construction; the parameters come first among its registers.
 #[derive(Default)]
@@ -34,12 +31,21 @@ struct Program {
     kernels: Vec<KernelSignature>,
 }
 
-impl Program {
-    fn constant(&mut self, constant: Constant) -> Arg {
-        self.executable.constants.push(constant);
-        Arg::Constant(self.executable.constants.len() as i64 - 1)
-    }
+impl Deref for Program {
+    type Target = Executable;
 
+    fn deref(&self) -> &Executable {
+        &self.executable
+    }
+}
+
+impl DerefMut for Program {
+    fn deref_mut(&mut self) -> &mut Executable {
+        &mut self.executable
+    }
+}
+
+impl Program {
     fn shape(&mut self, sizes: &[i64]) -> Arg {
         self.constant(Constant::Shape(Shape::new(sizes)))
     }
@@ -48,42 +54,10 @@ impl Program {
         self.constant(Constant::Str(Str::new(text)))
     }
 
-    /// Index of a function by name; those not defined so far are found by name when the program is loaded.
-    fn index(&mut self, name: &str) -> i64 {
-        let functions = &mut self.executable.functions;
-        let known = functions.iter().position(|function| function.name == name);
-        known.unwrap_or_else(|| {
-            functions.push(FunctionInfo::packed(name));
-            functions.len() - 1
-        }) as i64
-    }
-
-    fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
-        Instruction::Call { dst: Register(dst), function: self.index(name), args: args.to_vec() }
-    }
-
-    fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
-        let index = self.index(name) as usize;
-        let start = self.executable.code.len();
-        for instruction in body {
-            self.executable.code.push(instruction);
-        }
-        let info = &mut self.executable.functions[index];
-        *info = FunctionInfo {
-            kind: FunctionKind::Bytecode,
-            name: name.to_owned(),
-            start,
-            end: self.executable.code.len(),
-            num_args,
-            register_count,
-            param_names: (0..num_args).map(|i| format!("p{i}")).collect(),
-        };
-    }
-
     /// Defines `main`: `prologue`, then every step, then the return of `result`.
-    fn main(mut self, num_args: i64, registers: usize, body: Vec<Instruction>, result: i64) -> Program {
-        let body: Vec<_> = body.into_iter().chain([Instruction::Ret { value: Register(result) }]).collect();
-        self.function("main", num_args, registers, &body);
+    fn main(mut self, num_args: usize, registers: usize, body: Vec<Instruction>, result: i64) -> Program {
+        let body: Vec<_> = body.into_iter().chain([ret(result)]).collect();
+        self.define("main", num_args, registers, &body);
         self
     }
 
@@ -230,7 +204,7 @@ fn copy(c: &mut Criterion) {
 /// A call of a function that returns its argument.
 fn function(c: &mut Criterion) {
     let mut p = Program::default();
-    p.function("same", 1, 1, &[Instruction::Ret { value: Register(0) }]);
+    p.define("same", 1, 1, &[ret(0)]);
     let body = (0..STEPS as i64).map(|i| p.call(i + 1, "same", &[reg(i)])).collect();
     race(c, "function", p.main(1, STEPS + 1, body, STEPS as i64), &[vector()]);
 }
@@ -240,9 +214,9 @@ fn branch(c: &mut Criterion) {
     let mut p = Program::default();
     let mut body = Vec::new();
     for i in 1..=STEPS as i64 {
-        body.push(Instruction::If { condition: Register(0), false_offset: 3 });
+        body.push(build::branch(0, 3));
         body.push(p.call(i + 1, "vm.builtin.copy", &[reg(i)]));
-        body.push(Instruction::Goto { offset: 2 });
+        body.push(build::goto(2));
         body.push(p.call(i + 1, "vm.builtin.copy", &[reg(1)]));
     }
     race(c, "if", p.main(2, STEPS + 2, body, STEPS as i64 + 1), &[true.into(), vector()]);

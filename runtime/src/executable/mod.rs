@@ -3,6 +3,7 @@
 //! [`Executable::save`] writes TVM's `relax.VMExecutable` format byte for byte. [`Executable::load`] reads it and lets
 //! nothing through that the machine could stumble over; see [`verify`] for the rules. [`crate::image`] wraps an
 //! executable together with what TVM's format has no room for.
+pub mod build;
 pub mod compact;
 mod error;
 mod flow;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::bytes::{Put, pad_to};
-use crate::executable::{self, Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::executable::{Constant, Executable, build::ret};
 use crate::value::{Any, Tensor};
 use crate::vm::{Options, Vm};
 
@@ -74,20 +74,12 @@ fn sample() -> Vec<u8> {
 
 /// An executable whose function `main` returns a constant tensor.
 fn with_a_constant() -> Executable {
-    let mut code = executable::Code::default();
-    let args = vec![Arg::Constant(0)];
-    code.push(&Instruction::Call { dst: Register(0), function: 1, args });
-    code.push(&Instruction::Ret { value: Register(0) });
-    let main = FunctionInfo {
-        kind: FunctionKind::Bytecode,
-        end: 2,
-        num_args: 0,
-        register_count: 1,
-        ..FunctionInfo::packed("main")
-    };
-    let functions = vec![main, FunctionInfo::packed("vm.builtin.copy")];
-    let constants = vec![Constant::Tensor(Tensor::from_slice(&[5], &[1i32, 2, 3, 4, 5]).unwrap())];
-    Executable { functions, constants, code, ..Executable::default() }
+    let mut executable = Executable::default();
+    let constant = Tensor::from_slice(&[5], &[1i32, 2, 3, 4, 5]).unwrap();
+    let constant = executable.constant(Constant::Tensor(constant));
+    let body = [executable.call(0, "vm.builtin.copy", &[constant]), ret(0)];
+    executable.define("main", 0, 1, &body);
+    executable
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::executable::{Executable, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::executable::{Executable, build::ret};
 use crate::image::Image;
 use crate::value::Tensor;
 use std::sync::Arc;
@@ -16,18 +16,8 @@ fn called(function: Option<Function>) -> Option<i64> {
 /// A program whose `main` returns what the kernel `seven` does.
 fn image() -> Arc<Image> {
     let mut executable = Executable::default();
-    let dst = Register(0);
-    let start = executable.code.push(&Instruction::Call { dst, function: 0, args: Vec::new() });
-    executable.code.push(&Instruction::Ret { value: dst });
-    let main = FunctionInfo {
-        kind: FunctionKind::Bytecode,
-        start,
-        end: start + 2,
-        num_args: 0,
-        register_count: 1,
-        ..FunctionInfo::packed("main")
-    };
-    executable.functions = vec![FunctionInfo::packed("test.module.seven"), main];
+    let body = [executable.call(0, "test.module.seven", &[]), ret(0)];
+    executable.define("main", 0, 1, &body);
     Arc::new(Image { executable, ..Image::default() })
 }
 

@@ -1,6 +1,7 @@
 //! Folding changes no result: random programs do the same step by step, as instruments have them run, and folded.
-use super::tests::{Assembler, VOID, arithmetic, branch, goto, int, reg, ret};
+use super::tests::{Assembler, arithmetic};
 use super::*;
+use crate::executable::build::{VOID, branch, goto, int, reg, ret};
 use crate::executable::{Arg, Constant, Instruction, Register};
 use crate::value::{DType, Shape, Tensor};
 use instrument::Instrument;
@@ -102,7 +103,7 @@ fn function(a: &mut Assembler, constants: &Constants, name: &str, draws: &[Draw]
             *instruction = ret(0);
         }
     }
-    a.function(name, 2, REGISTERS as usize, &body);
+    a.define(name, 2, REGISTERS as usize, &body);
 }
 
 /// `fill(t)`: all ones; `add_to(x, y)`: adds x to y, in place. Both refuse what is no such tensor.

@@ -1,4 +1,5 @@
-use crate::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::executable::Executable;
+use crate::executable::build::{reg, ret};
 use crate::image::Image;
 use crate::value::{Any, DType, Device, Tensor};
 use crate::vm::evaluate::Evaluation;
@@ -9,23 +10,9 @@ use std::time::Duration;
 /// `pair(a, b) = ((b, a), a)`.
 fn vm() -> Vm {
     let mut executable = Executable::default();
-    executable.functions.push(FunctionInfo::packed("vm.builtin.make_tuple"));
-    let reg = |number| Arg::Register(Register(number));
-    let tuple = |dst, args: &[Arg]| Instruction::Call { dst: Register(dst), function: 0, args: args.to_vec() };
-    for instruction in
-        [tuple(2, &[reg(1), reg(0)]), tuple(2, &[reg(2), reg(0)]), Instruction::Ret { value: Register(2) }]
-    {
-        executable.code.push(&instruction);
-    }
-    executable.functions.push(FunctionInfo {
-        kind: FunctionKind::Bytecode,
-        name: "pair".to_owned(),
-        start: 0,
-        end: 3,
-        num_args: 2,
-        register_count: 3,
-        param_names: vec!["a".to_owned(), "b".to_owned()],
-    });
+    let mut tuple = |dst, args: [i64; 2]| executable.call(dst, "vm.builtin.make_tuple", &args.map(reg));
+    let body = [tuple(2, [1, 0]), tuple(2, [2, 0]), ret(2)];
+    executable.define("pair", 2, 3, &body).param_names = ["a", "b"].map(String::from).to_vec();
     let image = Image { executable, ..Image::default() };
     let image = Image::from_bytes(image.save()).unwrap();
     Vm::new(Arc::new(image), Options::default(), |_| Ok(None)).unwrap()

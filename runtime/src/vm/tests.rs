@@ -1,72 +1,33 @@
 use super::*;
-use crate::executable::{Arg, Code, Constant, Executable, FunctionInfo, Instruction, Register};
+use crate::executable::build::{VM, VOID, branch, goto, int, reg, ret};
+use crate::executable::{Arg, Constant, Executable};
 use crate::ffi::{Args, kind};
 use crate::image::{SourceMap, Span};
 use crate::value::{Shape, Str, Tensor, Tuple};
+use std::ops::{Deref, DerefMut};
 
-/// Builds images by hand.
+/// An executable under construction, and where its instructions come from.
 #[derive(Default)]
 pub(super) struct Assembler {
     executable: Executable,
     sources: SourceMap,
 }
 
-pub(super) const VOID: i64 = Register::VOID.0;
+impl Deref for Assembler {
+    type Target = Executable;
 
-pub(super) fn reg(number: i64) -> Arg {
-    Arg::Register(Register(number))
+    fn deref(&self) -> &Executable {
+        &self.executable
+    }
 }
 
-pub(super) fn int(value: i64) -> Arg {
-    Arg::Immediate(value)
-}
-
-pub(super) fn ret(value: i64) -> Instruction {
-    Instruction::Ret { value: Register(value) }
-}
-
-pub(super) fn goto(offset: i64) -> Instruction {
-    Instruction::Goto { offset }
-}
-
-pub(super) fn branch(condition: i64, false_offset: i64) -> Instruction {
-    Instruction::If { condition: Register(condition), false_offset }
+impl DerefMut for Assembler {
+    fn deref_mut(&mut self) -> &mut Executable {
+        &mut self.executable
+    }
 }
 
 impl Assembler {
-    /// Index of a function found by name.
-    fn packed(&mut self, name: &str) -> i64 {
-        let functions = &mut self.executable.functions;
-        let known = functions.iter().position(|function| function.name == name);
-        known.unwrap_or_else(|| {
-            functions.push(FunctionInfo::packed(name));
-            functions.len() - 1
-        }) as i64
-    }
-
-    pub(super) fn constant(&mut self, constant: Constant) -> Arg {
-        self.executable.constants.push(constant);
-        Arg::Constant(self.executable.constants.len() as i64 - 1)
-    }
-
-    pub(super) fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
-        Instruction::Call { dst: Register(dst), function: self.packed(name), args: args.to_vec() }
-    }
-
-    /// Adds a function of bytecode under a name that calls may already use.
-    pub(super) fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
-        let index = self.packed(name) as usize;
-        let code: &mut Code = &mut self.executable.code;
-        let start = code.len();
-        for instruction in body {
-            code.push(instruction);
-        }
-        let (end, kind) = (code.len(), FunctionKind::Bytecode);
-        let (name, param_names) = (name.to_owned(), (0..num_args).map(|i| format!("p{i}")).collect());
-        self.executable.functions[index] =
-            FunctionInfo { kind, name, start, end, num_args, register_count, param_names };
-    }
-
     pub(super) fn image(self) -> Arc<Image> {
         let image = Image { executable: self.executable, sources: self.sources, kernels: Vec::new() };
         Arc::new(Image::from_bytes(image.save()).unwrap())
@@ -116,7 +77,7 @@ fn factorial() -> Assembler {
         a.call(2, "vm.builtin.copy", &[int(1)]),
         ret(2),
     ];
-    a.function("factorial", 1, 3, &body);
+    a.define("factorial", 1, 3, &body);
     a
 }
 
@@ -141,7 +102,7 @@ fn loops_jump_back() {
         goto(-4),
         ret(2),
     ];
-    a.function("sum", 1, 4, &body);
+    a.define("sum", 1, 4, &body);
     assert_eq!(call(&a.vm(), "sum", &[1000]), Ok(499_500));
 }
 
@@ -159,7 +120,7 @@ fn down() -> Assembler {
         a.call(5, "vm.builtin.copy", &[reg(1)]),
         ret(5),
     ];
-    a.function("down", 2, 6, &body);
+    a.define("down", 2, 6, &body);
     a
 }
 
@@ -190,17 +151,14 @@ fn deep_recursion_is_an_error_with_a_short_trace() {
 #[test]
 fn closures_bind_their_last_arguments() {
     let mut a = Assembler::default();
-    let f_sub = a.packed("take_away");
+    let f_sub = a.declare("take_away");
     let body = [a.call(2, "sub", &[reg(0), reg(1)]), ret(2)];
-    a.function("take_away", 2, 3, &body);
+    a.define("take_away", 2, 3, &body);
     let body = [a.call(1, "vm.builtin.make_closure", &[Arg::Function(f_sub), reg(0)]), ret(1)];
-    a.function("minus", 1, 2, &body);
-    let body = [
-        a.call(2, "vm.builtin.invoke_closure", &[Arg::Register(Register::VM), reg(0), reg(1)]),
-        a.call(3, "add", &[reg(2), int(0)]),
-        ret(3),
-    ];
-    a.function("apply", 2, 4, &body);
+    a.define("minus", 1, 2, &body);
+    let body =
+        [a.call(2, "vm.builtin.invoke_closure", &[VM, reg(0), reg(1)]), a.call(3, "add", &[reg(2), int(0)]), ret(3)];
+    a.define("apply", 2, 4, &body);
     let vm = a.vm();
 
     let minus_two = vm.call("minus", &ints(&[2])).unwrap();
@@ -228,8 +186,8 @@ fn closures_bind_their_last_arguments() {
 #[test]
 fn native_recursion_is_an_error() {
     let mut a = Assembler::default();
-    let body = [a.call(1, "vm.builtin.invoke_closure", &[Arg::Register(Register::VM), reg(0), reg(0)]), ret(1)];
-    a.function("again", 1, 2, &body);
+    let body = [a.call(1, "vm.builtin.invoke_closure", &[VM, reg(0), reg(0)]), ret(1)];
+    a.define("again", 1, 2, &body);
     let vm = a.vm();
     let again = vm.function("again").unwrap();
     let calls_back = Function::new(move |args| again.call(args));
@@ -252,10 +210,10 @@ fn threads_share_a_program() {
 fn errors_name_functions_and_source_lines() {
     let mut a = Assembler::default();
     let body = [a.call(1, "mul", &[reg(0), reg(0)]), ret(1)];
-    a.function("inner", 1, 2, &body);
+    a.define("inner", 1, 2, &body);
     let body =
         [a.call(1, "vm.builtin.copy", &[reg(0)]), a.call(2, "inner", &[reg(1)]), a.call(1, "inner", &[reg(2)]), ret(1)];
-    a.function("outer", 1, 3, &body);
+    a.define("outer", 1, 3, &body);
     let file = a.sources.file("model.py");
     for (instruction, line, text) in [(0, 4, "    y = R.multiply(x, x)"), (3, 9, "    z = cls.inner(y)")] {
         a.sources.add_line(file, line, text);
@@ -280,9 +238,9 @@ fn wrong_calls_are_errors() {
     );
     let mut a = Assembler::default();
     let body = [a.call(0, "nobody.has.this", &[]), ret(0)];
-    a.function("main", 0, 1, &body);
+    a.define("main", 0, 1, &body);
     let body = [branch(0, 2), ret(0), ret(0)];
-    a.function("test", 1, 1, &body);
+    a.define("test", 1, 1, &body);
     let vm = a.vm();
     let unknown =
         "function `nobody.has.this` is neither a kernel of the program nor a builtin, and nobody registered it";
@@ -295,7 +253,7 @@ fn registered_functions_are_found() {
     crate::registry::register("test.vm.seven", Function::new(|_| Ok(7i64.into())));
     let mut a = Assembler::default();
     let body = [a.call(0, "test.vm.seven", &[]), ret(0)];
-    a.function("main", 0, 1, &body);
+    a.define("main", 0, 1, &body);
     assert_eq!(call(&a.vm(), "main", &[]), Ok(7));
     crate::registry::unregister("test.vm.seven");
 }
@@ -311,7 +269,7 @@ fn dynamic_shapes_flow_through_the_heap() {
     let bytes = a.constant(Constant::DType(crate::DType::UINT8));
     let size = a.constant(Constant::Shape(Shape::new(&[4096])));
     let scope = a.constant(Constant::Str(Str::new("global")));
-    let vm_arg = Arg::Register(Register::VM);
+    let vm_arg = VM;
     let body = [
         a.call(1, "vm.builtin.alloc_shape_heap", &[vm_arg, int(2)]),
         a.call(VOID, "vm.builtin.check_tensor_info", &[reg(0), int(2), float, context]),
@@ -324,7 +282,7 @@ fn dynamic_shapes_flow_through_the_heap() {
         a.call(6, "vm.builtin.make_tuple", &[reg(4), reg(5)]),
         ret(6),
     ];
-    a.function("main", 1, 7, &body);
+    a.define("main", 1, 7, &body);
     let vm = a.vm();
     let tensor = |shape: &[i64]| Any::from(Tensor::empty(crate::DType::FLOAT32, shape, Device::CPU).unwrap());
     let result = vm.call("main", &[tensor(&[3, 4])]).unwrap();
@@ -356,8 +314,8 @@ fn memory_limits_are_errors() {
     let mut a = Assembler::default();
     let size = a.constant(Constant::Shape(Shape::new(&[1 << 20])));
     let bytes = a.constant(Constant::DType(crate::DType::UINT8));
-    let body = [a.call(0, "vm.builtin.alloc_storage", &[Arg::Register(Register::VM), size, int(0), bytes]), ret(0)];
-    a.function("main", 0, 1, &body);
+    let body = [a.call(0, "vm.builtin.alloc_storage", &[VM, size, int(0), bytes]), ret(0)];
+    a.define("main", 0, 1, &body);
     let vm = a.vm_with(Options { memory_limit: 1 << 19, ..Options::default() });
     assert_eq!(vm.call("main", &[]).unwrap_err().kind(), kind::MEMORY);
 }
@@ -373,7 +331,7 @@ fn long_chains_of_values_are_dropped_safely() {
         a.call(1, "nest", &[reg(2), reg(1)]),
         ret(1),
     ];
-    a.function("nest", 2, 3, &body);
+    a.define("nest", 2, 3, &body);
     drop(a.vm().call("nest", &[60_000i64.into(), Any::NONE]).unwrap());
 }
 
@@ -382,7 +340,7 @@ fn calls_can_be_stopped() {
     // forever() = while 1 {}
     let mut a = Assembler::default();
     let body = [a.call(0, "vm.builtin.copy", &[int(1)]), branch(0, 2), goto(-1), ret(0)];
-    a.function("forever", 0, 1, &body);
+    a.define("forever", 0, 1, &body);
     let vm = a.vm();
     let limits = CallLimits { timeout: Some(Duration::from_millis(20)), ..CallLimits::default() };
     let error = vm.call_with(&limits, "forever", &[]).unwrap_err();

@@ -1,77 +1,33 @@
 //! A program that has run once asks the system for no more memory: not for tensors, not for frames, not for shapes.
 use super::COUNT;
-use hammock_runtime::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
+use hammock_runtime::executable::Constant;
+use hammock_runtime::executable::build::{VM, VOID, branch, int, reg, ret};
 use hammock_runtime::vm::Options;
 use hammock_runtime::{Any, DType, Device, Executable, Function, Image, Shape, Str, Tensor, Vm};
 use std::sync::Arc;
 
-const VM: Arg = Arg::Register(Register::VM);
-
-fn reg(number: i64) -> Arg {
-    Arg::Register(Register(number))
-}
-
-fn int(value: i64) -> Arg {
-    Arg::Immediate(value)
-}
-
-/// An executable under construction.
-#[derive(Default)]
-struct Builder(Executable);
-
-impl Builder {
-    fn constant(&mut self, constant: Constant) -> Arg {
-        self.0.constants.push(constant);
-        Arg::Constant(self.0.constants.len() as i64 - 1)
-    }
-
-    fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
-        let functions = &mut self.0.functions;
-        let known = functions.iter().position(|function| function.name == name);
-        let function = known.unwrap_or_else(|| {
-            functions.push(FunctionInfo::packed(name));
-            functions.len() - 1
-        });
-        Instruction::Call { dst: Register(dst), function: function as i64, args: args.to_vec() }
-    }
-
-    fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
-        let start = self.0.code.len();
-        for instruction in body {
-            self.0.code.push(instruction);
-        }
-        let (end, kind, param_names) = (self.0.code.len(), FunctionKind::Bytecode, Vec::new());
-        let info = FunctionInfo { kind, name: name.into(), start, end, num_args, register_count, param_names };
-        match self.0.functions.iter().position(|function| function.name == name) {
-            Some(declared) => self.0.functions[declared] = info,
-            None => self.0.functions.push(info),
-        }
-    }
-}
-
 /// `loop(n, x)`: `n` times over, by recursion: a tensor of known size, one whose size the heap knows, a shape, a tuple
 /// and one of its fields, a call of another function, a branch.
 fn program() -> Executable {
-    let mut b = Builder::default();
+    let mut b = Executable::default();
     let bytes = b.constant(Constant::DType(DType::UINT8));
     let float = b.constant(Constant::DType(DType::FLOAT32));
     let (size, shape) = (Constant::Shape(Shape::new(&[16])), Constant::Shape(Shape::new(&[4])));
     let (size, shape) = (b.constant(size), b.constant(shape));
     let context = b.constant(Constant::Str(Str::new("a context longer than seven bytes")));
-    let void = Register::VOID.0;
-    let same = [Instruction::Ret { value: Register(0) }];
+    let same = [ret(0)];
     let body = [
-        Instruction::If { condition: Register(0), false_offset: 19 },
+        branch(0, 19),
         b.call(2, "vm.builtin.alloc_shape_heap", &[VM, int(1)]),
-        b.call(void, "vm.builtin.match_shape", &[reg(1), reg(2), int(1), int(1), int(0), context]),
+        b.call(VOID, "vm.builtin.match_shape", &[reg(1), reg(2), int(1), int(1), int(0), context]),
         b.call(3, "vm.builtin.alloc_storage", &[VM, size, int(0), bytes]),
         b.call(4, "vm.builtin.alloc_tensor", &[reg(3), int(0), shape, float]),
-        b.call(void, "kernel", &[reg(1), reg(4)]),
+        b.call(VOID, "kernel", &[reg(1), reg(4)]),
         b.call(5, "vm.builtin.make_shape", &[reg(2), int(1), int(1), int(0)]),
         b.call(6, "vm.builtin.alloc_storage", &[VM, reg(5), int(0), float]),
         b.call(7, "vm.builtin.make_shape", &[reg(2), int(1), int(1), int(0)]),
         b.call(8, "vm.builtin.alloc_tensor", &[reg(6), int(0), reg(7), float]),
-        b.call(void, "kernel", &[reg(4), reg(8)]),
+        b.call(VOID, "kernel", &[reg(4), reg(8)]),
         b.call(9, "vm.builtin.make_shape", &[reg(2), int(2), int(1), int(0), int(0), int(1)]),
         b.call(10, "vm.builtin.reshape", &[reg(8), reg(9)]),
         b.call(11, "vm.builtin.make_tuple", &[reg(10), reg(8)]),
@@ -79,12 +35,12 @@ fn program() -> Executable {
         b.call(13, "same", &[reg(12)]),
         b.call(14, "less_one", &[reg(0)]),
         b.call(15, "loop", &[reg(14), reg(13)]),
-        Instruction::Ret { value: Register(15) },
-        Instruction::Ret { value: Register(1) },
+        ret(15),
+        ret(1),
     ];
-    b.function("loop", 2, 16, &body);
-    b.function("same", 1, 1, &same);
-    b.0
+    b.define("loop", 2, 16, &body);
+    b.define("same", 1, 1, &same);
+    b
 }
 
 /// `b = a` for vectors of four floats, and `n - 1`.

@@ -1,34 +1,13 @@
 //! Programs built by hand, to run in both modes.
 use hammock_codegen::native;
-use hammock_runtime::executable::{Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register};
+pub use hammock_runtime::executable::build::{VM, VOID, branch, goto, int, reg, ret};
+use hammock_runtime::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction};
 use hammock_runtime::ffi::Args;
 use hammock_runtime::image::{Integrity, KernelSignature, SourceMap, Span};
 use hammock_runtime::vm::Options;
 use hammock_runtime::{Any, Error, Function, Image, Library, Tensor, Vm, registry};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Once};
-
-pub const VOID: i64 = Register::VOID.0;
-pub const VM: Arg = Arg::Register(Register::VM);
-
-pub fn reg(number: i64) -> Arg {
-    Arg::Register(Register(number))
-}
-
-pub fn int(value: i64) -> Arg {
-    Arg::Immediate(value)
-}
-
-pub fn ret(value: i64) -> Instruction {
-    Instruction::Ret { value: Register(value) }
-}
-
-pub fn goto(offset: i64) -> Instruction {
-    Instruction::Goto { offset }
-}
-
-pub fn branch(condition: i64, false_offset: i64) -> Instruction {
-    Instruction::If { condition: Register(condition), false_offset }
-}
 
 /// Builds executables by hand.
 #[derive(Default, Clone)]
@@ -38,44 +17,33 @@ pub struct Program {
     pub sources: SourceMap,
 }
 
+impl Deref for Program {
+    type Target = Executable;
+
+    fn deref(&self) -> &Executable {
+        &self.executable
+    }
+}
+
+impl DerefMut for Program {
+    fn deref_mut(&mut self) -> &mut Executable {
+        &mut self.executable
+    }
+}
+
 impl Program {
-    /// Index of a function found by name.
-    fn index(&mut self, name: &str) -> i64 {
-        let functions = &mut self.executable.functions;
-        let known = functions.iter().position(|function| function.name == name);
-        known.unwrap_or_else(|| {
-            functions.push(FunctionInfo::packed(name));
-            functions.len() - 1
-        }) as i64
-    }
-
-    pub fn constant(&mut self, constant: Constant) -> Arg {
-        self.executable.constants.push(constant);
-        Arg::Constant(self.executable.constants.len() as i64 - 1)
-    }
-
     /// A function as an argument.
     pub fn value(&mut self, name: &str) -> Arg {
-        Arg::Function(self.index(name))
-    }
-
-    pub fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
-        Instruction::Call { dst: Register(dst), function: self.index(name), args: args.to_vec() }
+        Arg::Function(self.declare(name))
     }
 
     /// Adds a function under a name that calls may already use; every instruction comes from a line of its own.
-    pub fn function(&mut self, name: &str, num_args: i64, register_count: usize, body: &[Instruction]) {
-        let index = self.index(name) as usize;
+    pub fn function(&mut self, name: &str, num_args: usize, register_count: usize, body: &[Instruction]) {
+        let FunctionInfo { start, end, .. } = *self.define(name, num_args, register_count, body);
         let file = self.sources.file("model.py");
-        let start = self.executable.code.len();
-        for instruction in body {
-            let line = self.executable.code.push(instruction) as u32;
-            self.sources.set(line as usize, Span { file, line: line + 1, column: 1 });
+        for at in start..end {
+            self.sources.set(at, Span { file, line: at as u32 + 1, column: 1 });
         }
-        let (end, kind) = (self.executable.code.len(), FunctionKind::Bytecode);
-        let (name, param_names) = (name.to_owned(), (0..num_args).map(|i| format!("p{i}")).collect());
-        self.executable.functions[index] =
-            FunctionInfo { kind, name, start, end, num_args, register_count, param_names };
     }
 
     /// The program with some of its functions compiled.

@@ -1,44 +1,19 @@
 use super::*;
 use crate::executable::Code;
+use crate::executable::build::{branch, goto, reg, ret};
 use crate::value::Tensor;
 
 /// One function `f` of one parameter and four registers, and a packed function `g`.
 fn program(instructions: &[Instruction]) -> Executable {
-    let mut code = Code::default();
-    for instruction in instructions {
-        code.push(instruction);
-    }
-    let f = FunctionInfo {
-        kind: FunctionKind::Bytecode,
-        name: "f".into(),
-        start: 0,
-        end: instructions.len(),
-        num_args: 1,
-        register_count: 4,
-        param_names: vec!["x".into()],
-    };
-    let constants = vec![Constant::Tensor(Tensor::scalar(1i32).unwrap())];
-    Executable { functions: vec![f, FunctionInfo::packed("g")], constants, code, ..Executable::default() }
+    let mut executable = Executable::default();
+    executable.define("f", 1, 4, instructions).param_names = vec!["x".into()];
+    executable.declare("g");
+    executable.constant(Constant::Tensor(Tensor::scalar(1i32).unwrap()));
+    executable
 }
 
 fn call(dst: i64, function: i64, args: &[Arg]) -> Instruction {
     Instruction::Call { dst: Register(dst), function, args: args.to_vec() }
-}
-
-fn ret(value: i64) -> Instruction {
-    Instruction::Ret { value: Register(value) }
-}
-
-fn branch(condition: i64, false_offset: i64) -> Instruction {
-    Instruction::If { condition: Register(condition), false_offset }
-}
-
-fn goto(offset: i64) -> Instruction {
-    Instruction::Goto { offset }
-}
-
-fn reg(number: i64) -> Arg {
-    Arg::Register(Register(number))
 }
 
 fn refusal(executable: &Executable) -> String {
