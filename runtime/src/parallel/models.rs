@@ -38,6 +38,9 @@ fn end(pool: &'static Pool, helpers: usize) {
 
 /// Checks what `threads` threads do with a pool in every order with at most so many involuntary switches.
 fn check(threads: usize, switches: usize, model: impl Fn(&'static Pool) + Sync + Send + 'static) {
+    // The number of threads is the process's, so the models take turns.
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     set_threads(threads);
     let mut builder = Builder::new();
     builder.preemption_bound = Some(switches);
