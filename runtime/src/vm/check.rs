@@ -29,6 +29,8 @@ pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) ->
                     // thread alone.
                     unsafe { place.read() == *size }
                 }),
+                // Constants may lie in memory that cannot be written.
+                MatchSize::Store(_) if frame.get(heap).get::<&Tensor>().is_some_and(Tensor::is_read_only) => false,
                 MatchSize::Store(place) => frame.heap(heap, place).is_some_and(|place| {
                     // SAFETY: as above.
                     unsafe { place.write(*size) };

@@ -259,6 +259,18 @@ fn registered_functions_are_found() {
 }
 
 #[test]
+fn constants_are_no_heaps_to_write() {
+    let mut a = Assembler::default();
+    let context = a.constant(Constant::Str(Str::new("")));
+    let check = [reg(0), reg(1), int(1), int(1), int(0), context];
+    let body = [a.call(VOID, "vm.builtin.match_shape", &check), ret(0)];
+    a.define("main", 2, 2, &body);
+    let constant = Tensor::from_shared(crate::DType::INT64, &[1], Arc::new([0u8; 8]), 0..8).unwrap();
+    let error = a.vm().call("main", &[Shape::new(&[3]).into(), constant.into()]).unwrap_err();
+    assert!(error.message().ends_with("the heap of sizes is a constant"), "{error}");
+}
+
+#[test]
 fn dynamic_shapes_flow_through_the_heap() {
     // main(x: (n, 4)) -> storage of n * 4 floats viewed as (4, n), and the shape (n, 7)
     let mut a = Assembler::default();

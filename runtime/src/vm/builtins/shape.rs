@@ -52,9 +52,10 @@ struct Heap<'a>(Option<&'a Tensor>);
 impl Heap<'_> {
     fn slot(&self, place: i64) -> Result<*mut i64, Error> {
         let missing = || Error::value(format!("the heap of sizes has no place {place}"));
-        let sizes = self.0.ok_or_else(missing)?.as_slice::<i64>()?;
-        let place = usize::try_from(place).ok().filter(|place| *place < sizes.len()).ok_or_else(missing)?;
-        Ok(sizes.as_ptr().cast_mut().wrapping_add(place))
+        let heap = self.0.ok_or_else(missing)?;
+        let len = heap.as_slice::<i64>()?.len();
+        let place = usize::try_from(place).ok().filter(|place| *place < len).ok_or_else(missing)?;
+        Ok(heap.data_ptr().cast::<i64>().wrapping_add(place))
     }
 
     fn load(&self, place: i64) -> Result<i64, Error> {
@@ -63,6 +64,9 @@ impl Heap<'_> {
     }
 
     fn store(&self, place: i64, value: i64) -> Result<(), Error> {
+        if self.0.is_some_and(Tensor::is_read_only) {
+            return Err(Error::value("the heap of sizes is a constant"));
+        }
         // SAFETY: within the heap, which belongs to one call of one function and is known to its thread alone.
         unsafe { self.slot(place)?.write(value) };
         Ok(())

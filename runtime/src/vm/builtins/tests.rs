@@ -143,6 +143,9 @@ fn shapes_match_and_store() {
         message("match_prim_value", &[int(5), heap.clone(), int(3), int(0), "here: ".into()]),
         "RuntimeError: here: got 5: it is 5, not 2, as the values before it say"
     );
+    let constant = Tensor::from_shared(DType::INT64, &[1], std::sync::Arc::new([0u8; 8]), 0..8);
+    let store = [x, constant.unwrap().into(), int(2), int(1), int(0), int(3), int(0), "".into()];
+    assert_eq!(message("match_shape", &store), "ValueError: the heap of sizes is a constant");
     let outside = message("make_shape", &[heap, int(1), int(1), int(2)]);
     assert_eq!(outside, "ValueError: the heap of sizes has no place 2");
     assert!(message("make_shape", &[Any::NONE, int(3), int(0)]).contains("expected 8 arguments"));
