@@ -33,8 +33,8 @@ impl<'a> Args<'a> {
     /// Argument number `position` as `T`. Optional ones may be missing.
     pub fn get<T: FromAny<'a>>(&self, position: usize) -> Result<T, Error> {
         match self.values.get(position) {
-            Some(value) => T::from_any(value).ok_or_else(|| self.wrong_type::<T>(position, value)),
-            None if T::OPTIONAL => T::from_any(&MISSING).ok_or_else(|| self.wrong_type::<T>(position, &MISSING)),
+            Some(value) => T::from_any(value).ok_or_else(|| self.wrong_type::<T>(position)),
+            None if T::OPTIONAL => T::from_any(&MISSING).ok_or_else(|| self.wrong_type::<T>(position)),
             None => Err(self.error(format!("argument #{position} is missing"))),
         }
     }
@@ -50,7 +50,9 @@ impl<'a> Args<'a> {
         Error::type_error(format!("{}: {}", self.function, message.as_ref()))
     }
 
-    fn wrong_type<T: FromAny<'a>>(&self, position: usize, value: &Any) -> Error {
+    /// The error that an argument is not as it must be.
+    pub(crate) fn wrong_type<T: FromAny<'a>>(&self, position: usize) -> Error {
+        let value = self.values.get(position).unwrap_or(&MISSING);
         self.error(format!("argument #{position} must be {}, got {value}", T::NAME))
     }
 }

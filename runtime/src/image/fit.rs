@@ -39,7 +39,7 @@ impl KernelSignature {
             (ParamKind::Tensor { .. }, Content::Tensor(tensor)) => fit_tensor(param, self.device, tensor, &mut symbols),
             (ParamKind::Tensor { .. }, _) => Fit::Never,
             (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => Fit::Perhaps,
-            (ParamKind::Scalar { .. }, Content::Tensor(_) | Content::Nothing) => Fit::Never,
+            (ParamKind::Scalar { .. }, Content::Tensor(_) | Content::Storage(_) | Content::Nothing) => Fit::Never,
             (ParamKind::Scalar { dtype, .. }, Content::Float) => dtype.is_floating().into(),
             (ParamKind::Scalar { dtype, symbol }, Content::Int(value)) if !dtype.is_floating() => {
                 symbol.map_or(Fit::Surely, |symbol| symbols.bind(symbol, Some(*value)))
@@ -170,7 +170,7 @@ mod tests {
         fn what_is_said_is_true(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
             let steps = steps();
             let first = steps.registers as Slot;
-            let facts = Facts::new(&steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
+            let facts = Facts::new(&Executable::default(), &steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
             match signature.fit(&facts, &[first, first + 1]) {
                 Fit::Never => prop_assert!(signature.check(&args).is_err()),
                 Fit::Perhaps => (),
@@ -184,7 +184,7 @@ mod tests {
             args in prop::collection::vec(select(values()), 2),
         ) {
             let steps = steps();
-            let mut facts = Facts::new(&steps, Vec::new(), &[Device::CPU]);
+            let mut facts = Facts::new(&Executable::default(), &steps, Vec::new(), &[Device::CPU]);
             for signature in &signatures {
                 let (fit, outcome) = (signature.fit(&facts, &[0, 1]), signature.check(&args));
                 prop_assert!(fit != Fit::Surely || outcome.is_ok());
@@ -202,7 +202,7 @@ mod tests {
         let params = [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment) }).to_vec();
         let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
         let steps = steps();
-        let mut facts = Facts::new(&steps, Vec::new(), &[Device::CPU]);
+        let mut facts = Facts::new(&Executable::default(), &steps, Vec::new(), &[Device::CPU]);
         assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
         signature.learn(&mut facts, &[0, 1]);
         assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Surely);

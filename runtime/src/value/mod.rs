@@ -41,6 +41,7 @@ pub use opaque::Opaque;
 pub use shape::Shape;
 pub use storage::Storage;
 pub use string::{ByteArray, Bytes, Str};
+pub(crate) use tensor::byte_size;
 pub use tensor::{DLTensor, SharedBytes, Tensor};
 pub use tensor_error::TensorError;
 pub(crate) use tensor_lent::Lender;

@@ -1,7 +1,7 @@
 //! Storage: memory that tensors are placed into, by plan.
 use super::object::{Cell, Ref};
-use super::tensor::Owner;
-use super::tensor_view::check_range;
+use super::tensor::{Owner, byte_size};
+use super::tensor_view::check_bounds;
 use super::{DType, Tensor, TensorError, index};
 use crate::memory::Block;
 use std::fmt;
@@ -32,20 +32,40 @@ impl Storage {
 
     /// A dense tensor `byte_offset` bytes into the storage.
     pub fn tensor(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
-        self.place(dtype, shape, byte_offset, Owner::Storage(self.clone()))
+        self.tensor_of(dtype, shape, byte_offset, byte_size(dtype, shape)?)
+    }
+
+    /// The same when its size in bytes is known.
+    #[inline]
+    pub(crate) fn tensor_of(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        offset: usize,
+        bytes: usize,
+    ) -> Result<Tensor, TensorError> {
+        self.place(dtype, shape, offset, bytes, || Owner::Storage(self.clone()))
     }
 
     /// The same, when nothing else will ever be in the storage: the memory may be used again for the same `plan`.
     pub(crate) fn planned(self, dtype: DType, shape: &[i64], offset: usize, plan: u64) -> Result<Tensor, TensorError> {
         let storage = self.clone();
-        storage.place(dtype, shape, offset, Owner::Planned(self, plan))
+        storage.place(dtype, shape, offset, byte_size(dtype, shape)?, || Owner::Planned(self, plan))
     }
 
-    fn place(&self, dtype: DType, shape: &[i64], byte_offset: usize, owner: Owner) -> Result<Tensor, TensorError> {
+    #[inline(always)]
+    fn place(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        offset: usize,
+        bytes: usize,
+        owner: impl FnOnce() -> Owner,
+    ) -> Result<Tensor, TensorError> {
         let block = self.block();
-        check_range(dtype, shape, byte_offset, block.size())?;
-        let data = block.as_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, || owner))
+        check_bounds(offset, bytes, block.size())?;
+        let data = block.as_ptr().wrapping_add(offset);
+        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, owner))
     }
 }
 

@@ -281,7 +281,7 @@ fn element_count(shape: &[i64]) -> Option<usize> {
 
 /// Bytes of a dense tensor.
 #[inline]
-pub(super) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
+pub(crate) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
     let bytes = element_count(shape)
         .and_then(|count| dtype.storage_bytes(count))
         .filter(|bytes| isize::try_from(*bytes).is_ok());

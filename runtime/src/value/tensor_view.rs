@@ -19,7 +19,7 @@ impl Tensor {
         if !self.is_contiguous() {
             return Err(TensorError::NotContiguous);
         }
-        check_range(dtype, shape, byte_offset, self.nbytes())?;
+        check_bounds(byte_offset, byte_size(dtype, shape)?, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
         Ok(Tensor::assemble(data, self.device(), dtype, shape, None, || Owner::Tensor(self.clone())))
     }
@@ -108,14 +108,9 @@ impl Tensor {
     }
 }
 
-/// Does a dense tensor fit `available` bytes of memory?
+/// Do so many bytes lie within `available`?
 #[inline]
-pub(super) fn check_range(dtype: DType, shape: &[i64], begin: usize, available: usize) -> Result<(), TensorError> {
-    check_bounds(begin, byte_size(dtype, shape)?, available)
-}
-
-#[inline]
-fn check_bounds(begin: usize, bytes: usize, available: usize) -> Result<(), TensorError> {
+pub(super) fn check_bounds(begin: usize, bytes: usize, available: usize) -> Result<(), TensorError> {
     let end = begin.saturating_add(bytes);
     if end <= available { Ok(()) } else { Err(TensorError::OutOfBounds { begin, end, available }) }
 }

@@ -12,13 +12,12 @@ pub(super) use super::native::NativeFunction as Callee;
 /// A step.
 pub(super) type Op = compact::Op<Callee>;
 
-/// A kernel, and how its arguments are looked at.
+/// A call of a kernel, and how its arguments are looked at.
 pub(super) struct CheckedKernel {
-    pub(super) callee: Callee,
     pub(super) check: ArgumentCheck,
     pub(super) signature: u32,
-    /// Does the result replace one of the arguments?
-    pub(super) over: bool,
+    /// The call that follows.
+    pub(super) call: Op,
 }
 
 /// A function of bytecode.
@@ -65,7 +64,7 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
     let info = &tables.executable.functions[function];
     let compact = compact::compact(tables.executable, info, folding);
     let pool: Vec<_> = compact.pool.iter().map(|arg| value(tables.values, tables.constants, *arg)).collect();
-    let facts = Facts::new(&compact, pool.iter().map(Content::of).collect(), tables.devices);
+    let facts = Facts::new(tables.executable, &compact, pool.iter().map(Content::of).collect(), tables.devices);
     let mut linker = Linker { tables, compact: &compact, folding, facts, kernels: Vec::new() };
     let (mut ops, kernels) = (linker.ops(), linker.kernels);
     let machine_code = tables.machine_code[function].clone().filter(|_| folding == Folding::Full);
@@ -122,30 +121,25 @@ impl Linker<'_> {
     }
 
     fn op(&mut self, op: &compact::Op<u32>) -> Op {
-        let linked = self.checked(op).unwrap_or_else(|| {
-            op.map_callee(|function| match &self.tables.natives[function as usize] {
-                Some(native) => native.callee,
-                None => unreachable!("folding calls bytecode by Invoke"),
-            })
+        let call = op.map_callee(|function| match &self.tables.natives[function as usize] {
+            Some(native) => native.callee,
+            None => unreachable!("folding calls bytecode by Invoke"),
         });
+        let linked = self.checked(op, call).unwrap_or(call);
         self.facts.step(op);
         linked
     }
 
-    /// The call of a kernel whose arguments have to be looked at.
-    fn checked(&mut self, op: &compact::Op<u32>) -> Option<Op> {
-        let (compact::Op::Call { callee, dst, args } | compact::Op::CallOver { callee, dst, args }) = *op else {
-            return None;
-        };
-        let native = self.tables.natives[callee as usize].as_ref()?;
+    /// The call with a look at its arguments before, if it is that of a kernel and they may not fit.
+    fn checked(&mut self, op: &compact::Op<u32>, call: Op) -> Option<Op> {
+        let (args, native) = (op.native_args()?, self.tables.natives[op.native_callee()? as usize].as_ref()?);
         let number = native.signature?;
         let (signature, slots) = (&self.tables.signatures[number as usize], &self.compact.slots[args.range()]);
         if signature.fit(&self.facts, slots) == Fit::Surely {
             return None;
         }
         signature.learn(&mut self.facts, slots);
-        let (check, over) = (ArgumentCheck::new(signature), matches!(op, compact::Op::CallOver { .. }));
-        self.kernels.push(CheckedKernel { callee: native.callee, check, signature: number, over });
-        Some(Op::CheckedCall { kernel: self.kernels.len() as u32 - 1, dst, args })
+        self.kernels.push(CheckedKernel { check: ArgumentCheck::new(signature), signature: number, call });
+        Some(Op::CheckedCall { kernel: self.kernels.len() as u32 - 1, args })
     }
 }

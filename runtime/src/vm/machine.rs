@@ -39,6 +39,8 @@ pub(super) struct Machine {
     spare: Vec<Vec<Tensor>>,
     /// Arguments on their way from a frame to the one that replaces it.
     pub(super) transfer: Vec<Any>,
+    /// Where functions put results that nobody wants; no object.
+    pub(super) unwanted: Any,
     /// Sizes of what is being allocated.
     sizes: Vec<i64>,
 }
@@ -50,7 +52,8 @@ impl Machine {
     /// A machine for a program with so many plans of allocations.
     pub(super) fn new(plans: usize) -> Machine {
         let (stack, frames, transfer, sizes) = Default::default();
-        Machine { stack, frames, spare: (0..plans).map(|_| Vec::new()).collect(), transfer, sizes }
+        let spare = (0..plans).map(|_| Vec::new()).collect();
+        Machine { stack, frames, spare, transfer, unwanted: Any::NONE, sizes }
     }
 
     /// Pushes a frame.

@@ -11,7 +11,7 @@
 //! as finding words for what is wrong, it leaves to the interpreter.
 //!
 //! What generated code may rely on:
-//! - the register for results that nobody wants holds no object whenever the code runs, and `result` is none;
+//! - `result` holds no object;
 //! - device 0 is a CPU, and tensors of the constant pool are dense and aligned: the program is not loaded otherwise.
 use super::decode::{Body, Op};
 use super::machine::Machine;
@@ -34,7 +34,7 @@ pub const PREFIX: &str = "__vmtir__";
 pub const VERSION_SYMBOL: &str = "__hammock_vmtir_version";
 
 /// Changes with everything that machine code and runtime must agree about: how bytecode folds, and this file.
-pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 1;
+pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 2;
 
 /// Where the parts of values and objects lie, in bytes.
 pub mod layout {
@@ -75,7 +75,7 @@ pub struct NativeContext {
     pub helpers: &'static Helpers,
     /// Not zero when the call is to stop.
     pub flag: *const AtomicU8,
-    /// Room for the result of a call that replaces one of its arguments.
+    /// Room for a result that replaces one of the arguments, or that nobody wants.
     pub result: Any,
     machine: *mut Machine,
     run: *const c_void,
@@ -174,20 +174,14 @@ impl Machine {
     #[cold]
     fn step(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32) -> Result<(), Error> {
         let program = run.program;
-        match *original(frame, at) {
-            Op::Call { callee, dst, args } | Op::CallOver { callee, dst, args } => {
-                let result = frame.call(callee, args)?;
-                self.put(program, frame, dst, result);
-                self.kill(program, frame, args);
-                self.clear_void(run, frame, dst);
+        match original(frame, at) {
+            op if op.native_args().is_some() => {
+                let result = run::call(program, frame, op)?;
+                self.called(program, frame, op, result);
             }
-            Op::CheckedCall { kernel, dst, args } => {
-                self.checked_call(program, frame, kernel, dst, args)?;
-                self.clear_void(run, frame, dst);
-            }
-            Op::Check { value, heap, plan } if check::holds(frame, value, heap, plan) => {}
-            Op::Check { plan, .. } => check::explain(program, frame, plan)?,
-            Op::If { condition, .. } => return Err(test::no_condition(frame.get(condition))),
+            Op::Check { value, heap, plan } if check::holds(frame, *value, *heap, *plan) => {}
+            Op::Check { plan, .. } => check::explain(program, frame, *plan)?,
+            Op::If { condition, .. } => return Err(test::no_condition(frame.get(*condition))),
             _ => return Err(Error::new(kind::INTERNAL, "machine code leaves a step to the machine that is its own")),
         }
         Ok(())
@@ -196,24 +190,14 @@ impl Machine {
     /// Takes care of the result of a call.
     #[cold]
     fn finish_call(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32, result: Any) {
-        let (Op::Call { dst, args, .. } | Op::CallOver { dst, args, .. } | Op::CheckedCall { dst, args, .. }) =
-            *original(frame, at)
-        else {
-            return;
+        let op = original(frame, at);
+        let result = match run::called_op(frame, op) {
+            Op::Call { dst, .. } => frame.take(*dst),
+            _ => result,
         };
-        let result = if result.is_none() { frame.take(dst) } else { result };
         // What other code left borrowed becomes the register's own.
         let result = if result.is_borrowed() { result.clone() } else { result };
-        self.put(run.program, frame, dst, result);
-        self.kill(run.program, frame, args);
-        self.clear_void(run, frame, dst);
-    }
-
-    /// Machine code relies on it that the register for results nobody wants holds no object.
-    fn clear_void(&mut self, run: &Run<'_>, frame: &Registers<'_>, dst: u32) {
-        if dst as usize == frame.body.registers - 1 {
-            self.put(run.program, frame, dst, Any::NONE);
-        }
+        self.called(run.program, frame, op, result);
     }
 }
 

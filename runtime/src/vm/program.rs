@@ -9,7 +9,7 @@ use super::native::{MachineCode, NOT_NATIVE, NativeFunction};
 use super::run::Run;
 use crate::executable::compact::{AllocPlan, Folding};
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
-use crate::ffi::{self, Error, kind};
+use crate::ffi::{Error, kind};
 use crate::image::Image;
 use crate::memory::{Allocator, MemoryStats};
 use crate::registry;
@@ -175,14 +175,6 @@ impl Program {
         let is_watched = instrument.is_some();
         *self.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
         self.is_watched.store(is_watched, Ordering::Relaxed);
-    }
-
-    /// Calls a kernel if its arguments are what it takes.
-    #[inline]
-    pub(super) fn checked_call(&self, kernel: &CheckedKernel, args: &[Any]) -> Result<Any, Error> {
-        self.check_arguments(kernel, args)?;
-        // SAFETY: the program keeps its kernels, which keep to the convention.
-        unsafe { ffi::invoke(kernel.callee.call, kernel.callee.handle, args) }
     }
 
     /// May a kernel be called with these arguments?

@@ -86,14 +86,14 @@ impl<'p> Registers<'p> {
         }
     }
 
-    /// Copies arguments, without a claim, into the frame's scratch space.
+    /// Copies arguments of which none is moved, without a claim, into the frame's scratch space.
     #[inline(always)]
     pub(super) fn gather(&self, args: Slots) -> &[Any] {
         // SAFETY: the scratch space behind the pool has room for the arguments of every call of the function; its
         // contents are never dropped and stay as they are until the next call of this frame.
         unsafe {
             for (i, slot) in self.slots(args).iter().enumerate() {
-                copy_words(self.at(*slot & !MOVED), self.scratch.add(i));
+                copy_words(self.at(*slot), self.scratch.add(i));
             }
             std::slice::from_raw_parts(self.scratch, args.count as usize)
         }
@@ -114,22 +114,20 @@ impl<'p> Registers<'p> {
     #[inline(always)]
     pub(super) fn call_into(&self, callee: Callee, dst: Slot, args: Slots) -> Result<(), Error> {
         self.gather(args);
-        self.call_gathered_into(callee, dst, args.count)
-    }
-
-    /// The same when the arguments are in the scratch space already.
-    #[inline(always)]
-    pub(super) fn call_gathered_into(&self, callee: Callee, dst: Slot, count: u32) -> Result<(), Error> {
-        // SAFETY: as this function's users promise; `dst` is a register, and the scratch space is no part of the
-        // registers.
-        let status = unsafe { (callee.call)(callee.handle, self.scratch, count as i32, self.at(dst)) };
-        if status != 0 {
+        if self.call_gathered(callee, args.count, self.at(dst)) != 0 {
             return Err(ffi::take_raised());
         }
         if self.get(dst).is_borrowed() {
             self.fill(dst, self.get(dst).clone());
         }
         Ok(())
+    }
+
+    /// Calls such a function with the arguments in the scratch space; its result goes to a place that holds no object.
+    #[inline(always)]
+    pub(super) fn call_gathered(&self, callee: Callee, count: u32, result: *mut Any) -> i32 {
+        // SAFETY: as this function's users promise; the scratch space is no part of the registers.
+        unsafe { (callee.call)(callee.handle, self.scratch, count as i32, result) }
     }
 
     /// Calls a function that keeps to the convention and is alive; returns its result.

@@ -1,5 +1,5 @@
 //! The loop that runs steps.
-use super::decode::{Body, Op};
+use super::decode::{Body, Callee, Op};
 use super::instrument::Instrument;
 use super::interrupt;
 use super::machine::Machine;
@@ -7,8 +7,8 @@ use super::program::Program;
 use super::registers::Registers;
 use super::{check, test};
 use crate::executable::compact::{PlacePlan, Slot, Slots};
-use crate::ffi::{self, Args, Error};
-use crate::value::{Any, Function, Storage, Tensor};
+use crate::ffi::{self, Args, Error, kind};
+use crate::value::{Any, Function, Storage, Tensor, index};
 use std::sync::atomic::AtomicU8;
 
 /// What a run looks at, beside the machine.
@@ -56,6 +56,12 @@ impl Machine {
         }
         let error = loop {
             match *frame.op(pc) {
+                Op::CallVoid { callee, args } if !WATCHED => {
+                    attempt!(run.go_on());
+                    attempt!(self.call_void(&frame, callee, args));
+                    self.kill(program, &frame, args);
+                    pc += 1;
+                }
                 Op::Call { callee, dst, args } if !WATCHED => {
                     attempt!(run.go_on());
                     self.put(program, &frame, dst, Any::NONE);
@@ -63,23 +69,15 @@ impl Machine {
                     self.kill(program, &frame, args);
                     pc += 1;
                 }
-                Op::CheckedCall { kernel, dst, args } if !WATCHED => {
+                Op::CheckedCall { kernel, args } if !WATCHED => {
                     attempt!(run.go_on());
-                    attempt!(self.checked_call(program, &frame, kernel, dst, args));
+                    attempt!(self.checked_call(program, &frame, kernel, args));
                     pc += 1;
                 }
-                Op::Call { callee, dst, args } | Op::CallOver { callee, dst, args } => {
+                ref op @ (Op::CallVoid { .. } | Op::Call { .. } | Op::CallOver { .. } | Op::CheckedCall { .. }) => {
                     attempt!(run.go_on());
-                    let result = attempt!(run.watch(&frame, pc, || frame.call(callee, args)));
-                    self.put(program, &frame, dst, result);
-                    self.kill(program, &frame, args);
-                    pc += 1;
-                }
-                Op::CheckedCall { kernel, dst, args } => {
-                    attempt!(run.go_on());
-                    let call = || program.checked_call(&frame.body.kernels[kernel as usize], frame.gather(args));
-                    let result = attempt!(run.watch(&frame, pc, call));
-                    self.put(program, &frame, dst, result);
+                    let result = attempt!(run.watch(&frame, pc, || call(program, &frame, op)));
+                    self.called(program, &frame, op, result);
                     pc += 1;
                 }
                 Op::Alloc { dst, heap, plan } => {
@@ -215,26 +213,54 @@ impl Machine {
         }
     }
 
+    /// Calls a native function whose result nobody wants.
+    #[inline(always)]
+    fn call_void(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
+        frame.gather(args);
+        self.call_void_gathered(frame, callee, args)
+    }
+
+    /// The same when the arguments are in the scratch space already.
+    #[inline(always)]
+    fn call_void_gathered(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
+        let status = frame.call_gathered(callee, args.count, &mut self.unwanted);
+        if status != 0 || self.unwanted.type_index() >= index::DL_TENSOR_PTR {
+            self.unwanted = Any::NONE;
+        }
+        if status == 0 { Ok(()) } else { Err(ffi::take_raised()) }
+    }
+
     #[inline]
-    pub(super) fn checked_call(
+    fn checked_call(
         &mut self,
         program: &Program,
         frame: &Registers<'_>,
         kernel: u32,
-        dst: Slot,
         args: Slots,
     ) -> Result<(), Error> {
         let kernel = &frame.body.kernels[kernel as usize];
-        if kernel.over {
-            let result = program.checked_call(kernel, frame.gather(args))?;
-            self.put(program, frame, dst, result);
-        } else {
-            self.put(program, frame, dst, Any::NONE);
-            program.check_arguments(kernel, frame.gather(args))?;
-            frame.call_gathered_into(kernel.callee, dst, args.count)?;
+        program.check_arguments(kernel, frame.gather(args))?;
+        match &kernel.call {
+            Op::CallVoid { callee, .. } => {
+                self.call_void_gathered(frame, *callee, args)?;
+                self.kill(program, frame, args);
+            }
+            op => {
+                let result = call(program, frame, op)?;
+                self.called(program, frame, op, result);
+            }
         }
-        self.kill(program, frame, args);
         Ok(())
+    }
+
+    /// What is to be done when a native function has returned.
+    #[inline]
+    pub(super) fn called(&mut self, program: &Program, frame: &Registers<'_>, op: &Op, result: Any) {
+        match called_op(frame, op).native_result() {
+            Some(dst) => self.put(program, frame, dst, result),
+            None => self.discard(program, result),
+        }
+        op.native_args().into_iter().for_each(|args| self.kill(program, frame, args));
     }
 }
 
@@ -246,12 +272,41 @@ impl Run<'_> {
     }
 }
 
+/// The call itself, where arguments are looked at before.
+pub(super) fn called_op<'p>(frame: &Registers<'p>, op: &'p Op) -> &'p Op {
+    match op {
+        Op::CheckedCall { kernel, .. } => &frame.body.kernels[*kernel as usize].call,
+        op => op,
+    }
+}
+
+/// Calls a native function as a step says.
+#[inline]
+pub(super) fn call(program: &Program, frame: &Registers<'_>, op: &Op) -> Result<Any, Error> {
+    match *op {
+        Op::CallVoid { callee, args } | Op::Call { callee, args, .. } | Op::CallOver { callee, args, .. } => {
+            frame.call(callee, args)
+        }
+        Op::CheckedCall { kernel, args } => {
+            let kernel = &frame.body.kernels[kernel as usize];
+            program.check_arguments(kernel, frame.gather(args))?;
+            call(program, frame, &kernel.call)
+        }
+        _ => Err(Error::new(kind::INTERNAL, "a step that calls nothing native is called")),
+    }
+}
+
 /// A tensor in the storage that a slot holds.
 #[inline]
 pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
-    let PlacePlan { offset, shape, dtype } = &frame.body.places[plan as usize];
-    let storage: &Storage = Args::new("vm.builtin.alloc_tensor", std::slice::from_ref(frame.get(storage))).get(0)?;
-    Ok(storage.tensor(*dtype, shape, *offset)?)
+    let PlacePlan { offset, shape, dtype, bytes } = &frame.body.places[plan as usize];
+    match frame.get(storage).get::<&Storage>() {
+        Some(storage) => Ok(storage.tensor_of(*dtype, shape, *offset, *bytes)?),
+        None => {
+            Err(Args::new("vm.builtin.alloc_tensor", std::slice::from_ref(frame.get(storage)))
+                .wrong_type::<&Storage>(0))
+        }
+    }
 }
 
 /// The function value that is the second of the arguments, and what it is called with.

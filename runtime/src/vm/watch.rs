@@ -81,8 +81,7 @@ impl Run<'_> {
 /// The arguments of a step that is a call.
 fn arguments<F: Copy>(op: &Op<F>) -> Slots {
     match *op {
-        Op::Call { args, .. } | Op::CallOver { args, .. } | Op::CheckedCall { args, .. } => args,
         Op::Invoke { args, .. } | Op::TailInvoke { args, .. } | Op::InvokeValue { args, .. } => args,
-        _ => Slots { start: 0, count: 0 },
+        _ => op.native_args().unwrap_or(Slots { start: 0, count: 0 }),
     }
 }

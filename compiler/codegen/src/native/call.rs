@@ -12,24 +12,32 @@ use hammock_runtime::vm::native::layout;
 const BORROWED: i64 = (index::OBJECT_RVALUE_REF - index::DL_TENSOR_PTR + 1) as i64;
 
 impl Emitter<'_> {
+    /// A call whose result nobody wants.
+    pub(super) fn call_void(&mut self, at: u32, callee: u32, args: Slots) {
+        self.poll(at);
+        if !self.check_arguments(at, callee, args) {
+            return;
+        }
+        let (values, result) = (self.arguments(args), self.result());
+        let status = self.call_native(callee, values, args.count, result);
+        let tag = self.context_field(I32, RESULT + layout::TAG);
+        let first = i64::from(index::DL_TENSOR_PTR);
+        let needs_care = self.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, first);
+        self.look_at_result(at, status, needs_care);
+        self.kill(args);
+    }
+
     /// A call whose result goes to a register that is none of its arguments.
     pub(super) fn call(&mut self, at: u32, callee: u32, dst: Slot, args: Slots) {
         self.poll(at);
         if !self.check_arguments(at, callee, args) {
             return;
         }
-        let is_void = dst as usize == self.steps.registers - 1;
-        if !is_void {
-            self.empty(dst);
-        }
+        self.empty(dst);
         let (values, result) = (self.arguments(args), self.address(dst));
         let status = self.call_native(callee, values, args.count, result);
         let tag = self.tag(dst);
-        let needs_care = match is_void {
-            // Nobody wants it; an object must be dropped.
-            true => self.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, tag, i64::from(index::DL_TENSOR_PTR)),
-            false => self.is_among(tag, index::DL_TENSOR_PTR, BORROWED),
-        };
+        let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
         self.look_at_result(at, status, needs_care);
         self.kill(args);
     }
@@ -40,9 +48,7 @@ impl Emitter<'_> {
         if !self.check_arguments(at, callee, args) {
             return;
         }
-        let values = self.arguments(args);
-        let context = self.context;
-        let result = self.ins().iadd_imm_s(context, RESULT as i64);
+        let (values, result) = (self.arguments(args), self.result());
         let status = self.call_native(callee, values, args.count, result);
         let tag = self.context_field(I32, RESULT + layout::TAG);
         let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
@@ -51,6 +57,12 @@ impl Emitter<'_> {
         self.write(dst, words);
         self.put_none(self.context, RESULT);
         self.kill(args);
+    }
+
+    /// Where results go that replace arguments, or that nobody wants.
+    fn result(&mut self) -> Value {
+        let context = self.context;
+        self.ins().iadd_imm_s(context, RESULT as i64)
     }
 
     /// Leaves unless the call went well and its result can stay as it is.

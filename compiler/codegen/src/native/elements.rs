@@ -240,7 +240,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Where the context keeps the result of a call that replaces one of its arguments.
+/// Where the context keeps a result that replaces an argument, or that nobody wants.
 pub(super) const RESULT: usize = offset_of!(NativeContext, result);
 
 const _: () = assert!(size_of::<DLTensor>() == 48);

@@ -161,10 +161,6 @@ impl<'a> Emitter<'a> {
             let failed = self.failed(0);
             return self.jump(self.exits.leave, &[failed]);
         };
-        let void = self.steps.registers as Slot - 1;
-        let tag = self.tag(void);
-        let holds_object = self.is_object(tag);
-        self.when(holds_object, |emitter| emitter.discard(void));
         let blocks: Vec<Block> = entries.iter().map(|entry| self.block(*entry)).collect();
         if blocks.len() == 1 {
             let first = self.block(*first);
@@ -193,6 +189,7 @@ impl<'a> Emitter<'a> {
 
     fn op(&mut self, at: u32, op: Op<u32>) {
         match op {
+            Op::CallVoid { callee, args } => self.call_void(at, callee, args),
             Op::Call { callee, dst, args } => self.call(at, callee, dst, args),
             Op::CallOver { callee, dst, args } => self.call_over(at, callee, dst, args),
             Op::Alloc { dst, heap, plan } => {
@@ -254,7 +251,7 @@ impl<'a> Emitter<'a> {
     pub(super) fn release(&mut self, register: Slot) {
         match self.facts.get(register) {
             Content::Nothing | Content::Plain | Content::Int(_) | Content::Float => (),
-            Content::Tensor(_) => self.discard(register),
+            Content::Tensor(_) | Content::Storage(_) => self.discard(register),
             Content::Unknown => {
                 let tag = self.tag(register);
                 let is_object = self.is_object(tag);
@@ -266,7 +263,7 @@ impl<'a> Emitter<'a> {
     /// Leaves nothing in a register.
     pub(super) fn empty(&mut self, register: Slot) {
         self.release(register);
-        if !matches!(self.facts.get(register), Content::Nothing | Content::Tensor(_)) {
+        if !matches!(self.facts.get(register), Content::Nothing | Content::Tensor(_) | Content::Storage(_)) {
             let (base, offset) = self.place(register);
             self.put_none(base, offset);
         }
@@ -284,7 +281,7 @@ impl<'a> Emitter<'a> {
         let words = self.words_of(from);
         match self.facts.get(from) {
             Content::Nothing | Content::Plain | Content::Int(_) | Content::Float => (),
-            Content::Tensor(_) => self.retain(words.1),
+            Content::Tensor(_) | Content::Storage(_) => self.retain(words.1),
             Content::Unknown => {
                 let tag = self.ins().ireduce(I32, words.0);
                 let is_object = self.is_object(tag);

@@ -9,7 +9,8 @@ const DEVICES: &[Device] = &[Device::CPU];
 
 /// What is known where a function begins.
 pub(super) fn facts<'a>(executable: &Executable, steps: &'a Compact) -> Facts<'a> {
-    Facts::new(steps, steps.pool.iter().map(|arg| pooled(executable, *arg)).collect(), DEVICES)
+    let pool = steps.pool.iter().map(|arg| pooled(executable, *arg)).collect();
+    Facts::new(executable, steps, pool, DEVICES)
 }
 
 fn pooled(executable: &Executable, arg: Arg) -> Content {

@@ -1,6 +1,6 @@
 //! Allocations: what `alloc_storage`, `alloc_tensor` and the shapes they take come to.
 use super::super::{Arg, Constant, Executable, Instruction, Register};
-use crate::value::DType;
+use crate::value::{DType, byte_size};
 
 /// A size, known or found in the function's heap of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,6 +51,8 @@ pub struct PlacePlan {
     pub shape: Vec<i64>,
     /// Type of its elements.
     pub dtype: DType,
+    /// Its size in bytes.
+    pub bytes: usize,
 }
 
 impl PlacePlan {
@@ -59,7 +61,8 @@ impl PlacePlan {
         let [Arg::Immediate(offset), Arg::Constant(shape), Arg::Constant(dtype), ..] = *args else { return None };
         let constant = |index: i64| &executable.constants[index as usize];
         let (Constant::Shape(shape), Constant::DType(dtype)) = (constant(shape), constant(dtype)) else { return None };
-        Some(PlacePlan { offset: usize::try_from(offset).ok()?, shape: shape.to_vec(), dtype: *dtype })
+        let (offset, bytes) = (usize::try_from(offset).ok()?, byte_size(*dtype, shape).ok()?);
+        Some(PlacePlan { offset, shape: shape.to_vec(), dtype: *dtype, bytes })
     }
 }
 

@@ -2,10 +2,14 @@
 //!
 //! Facts hold along straight code; where paths meet, only those about the pool are left. Whoever walks over the steps
 //! adds what it finds out: which arguments a kernel takes, the loader and the generator of machine code know.
-use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, PlacePlan, Size, Slot};
+use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, PlacePlan, Size, Slot, Slots};
+use crate::executable::Executable;
 use crate::memory::ALIGNMENT;
 use crate::value::{Any, DType, Device, Tensor, index};
 
+/// The builtin that makes storages, and which of its arguments is the device's number.
+const ALLOC_STORAGE: &str = "vm.builtin.alloc_storage";
+const STORAGE_DEVICE: usize = 2;
 /// The most sizes of a tensor that are told apart.
 const MOST_DIMS: usize = 64;
 
@@ -24,6 +28,8 @@ pub enum Content {
     Float,
     /// A tensor.
     Tensor(TensorFacts),
+    /// Storage of this device, as large as it may be.
+    Storage(Device),
 }
 
 impl Content {
@@ -63,25 +69,28 @@ pub struct TensorFacts {
 }
 
 impl TensorFacts {
-    fn planned(plan: &AllocPlan, devices: &[Device]) -> TensorFacts {
+    fn planned(plan: &AllocPlan, device: Option<Device>) -> TensorFacts {
         let size = |size: &Size| match size {
             Size::Static(size) => Some(*size),
             Size::Heap(_) => None,
         };
-        let is_aligned = plan.offset.is_multiple_of(ALIGNMENT);
-        TensorFacts {
-            dtype: Some(plan.dtype),
-            dims: Some(plan.shape.iter().map(size).collect()),
-            device: usize::try_from(plan.device).map_or(devices.last(), |number| devices.get(number)).copied(),
-            is_dense: true,
-            alignment: if is_aligned { ALIGNMENT } else { 1 },
-        }
+        TensorFacts::made(plan.dtype, plan.shape.iter().map(size).collect(), device, plan.offset)
     }
 
-    /// A tensor made in a storage, which may be anywhere.
-    fn placed(plan: &PlacePlan) -> TensorFacts {
-        let dims = Some(plan.shape.iter().copied().map(Some).collect());
-        TensorFacts { dtype: Some(plan.dtype), dims, is_dense: true, ..TensorFacts::default() }
+    /// A tensor made in a storage, which may be anywhere if nothing is known of it.
+    fn placed(plan: &PlacePlan, storage: &Content) -> TensorFacts {
+        let device = match storage {
+            Content::Storage(device) => Some(*device),
+            _ => None,
+        };
+        TensorFacts::made(plan.dtype, plan.shape.iter().copied().map(Some).collect(), device, plan.offset)
+    }
+
+    /// A tensor in memory of a device, or in memory that nothing is known of.
+    fn made(dtype: DType, dims: Vec<Option<i64>>, device: Option<Device>, offset: usize) -> TensorFacts {
+        let is_aligned = device.is_some() && offset.is_multiple_of(ALIGNMENT);
+        let alignment = if is_aligned { ALIGNMENT } else { 1 };
+        TensorFacts { dtype: Some(dtype), dims: Some(dims), device, is_dense: true, alignment }
     }
 
     /// A tensor of which both hold.
@@ -114,14 +123,19 @@ pub struct Facts<'a> {
     steps: &'a Compact,
     /// The program's devices, the last being the host.
     devices: &'a [Device],
+    /// Its builtin that makes storages, if it calls that.
+    alloc_storage: Option<u32>,
     registers: Vec<Content>,
     pool: Vec<Content>,
 }
 
 impl<'a> Facts<'a> {
     /// What is known where a function begins: its pool. The last of the program's devices is the host.
-    pub fn new(steps: &'a Compact, pool: Vec<Content>, devices: &'a [Device]) -> Facts<'a> {
-        Facts { steps, devices, registers: vec![Content::Unknown; steps.registers], pool }
+    pub fn new(executable: &Executable, steps: &'a Compact, pool: Vec<Content>, devices: &'a [Device]) -> Facts<'a> {
+        let alloc_storage = executable.functions.iter().position(|function| function.name == ALLOC_STORAGE);
+        let (alloc_storage, registers) =
+            (alloc_storage.map(|index| index as u32), vec![Content::Unknown; steps.registers]);
+        Facts { steps, devices, alloc_storage, registers, pool }
     }
 
     /// Keeps only what always holds.
@@ -157,12 +171,14 @@ impl<'a> Facts<'a> {
     }
 
     /// Goes on behind a step.
-    pub fn step<F>(&mut self, op: &Op<F>) {
+    pub fn step(&mut self, op: &Op<u32>) {
         let steps = self.steps;
         match *op {
-            Op::Call { dst, args, .. } | Op::CallOver { dst, args, .. } | Op::CheckedCall { dst, args, .. } => {
-                self.set(dst, Content::Unknown);
-                args.kills(&steps.slots).iter().for_each(|register| self.set(*register, Content::Nothing));
+            Op::CallVoid { args, .. } => self.kill(args),
+            Op::Call { callee, dst, args } | Op::CallOver { callee, dst, args } => {
+                let result = if self.alloc_storage == Some(callee) { self.storage(args) } else { Content::Unknown };
+                self.set(dst, result);
+                self.kill(args);
             }
             Op::Invoke { dst, args, .. } => {
                 let moved = steps.slots[args.range()].iter().filter(|slot| *slot & MOVED != 0);
@@ -177,16 +193,35 @@ impl<'a> Facts<'a> {
             }
             Op::Clear { dst } => self.set(dst, Content::Nothing),
             Op::Alloc { dst, plan, .. } => {
-                let facts = TensorFacts::planned(&steps.allocs[plan as usize], self.devices);
-                self.set(dst, Content::Tensor(facts));
+                let plan = &steps.allocs[plan as usize];
+                self.set(dst, Content::Tensor(TensorFacts::planned(plan, self.device(plan.device))));
             }
-            Op::Place { dst, plan, .. } => {
-                self.set(dst, Content::Tensor(TensorFacts::placed(&steps.places[plan as usize])));
+            Op::Place { dst, storage, plan } => {
+                let facts = TensorFacts::placed(&steps.places[plan as usize], self.get(storage));
+                self.set(dst, Content::Tensor(facts));
             }
             Op::Check { value, plan, .. } => self.checked(value, &steps.checks[plan as usize].matching),
             Op::TailInvoke { .. } | Op::Ret { .. } | Op::Goto { .. } | Op::Loop { .. } => (),
-            Op::If { .. } | Op::Test { .. } | Op::Native { .. } => (),
+            Op::If { .. } | Op::Test { .. } => (),
+            Op::CheckedCall { .. } | Op::Native { .. } => unreachable!("made of steps that were looked at before"),
         }
+    }
+
+    /// A device of the program by number; the host by any that is negative.
+    fn device(&self, number: i64) -> Option<Device> {
+        usize::try_from(number).map_or(self.devices.last(), |number| self.devices.get(number)).copied()
+    }
+
+    /// What a call makes that asks for storage.
+    fn storage(&self, args: Slots) -> Content {
+        match self.steps.slots[args.range()].get(STORAGE_DEVICE).map(|slot| self.get(*slot)) {
+            Some(Content::Int(number)) => self.device(*number).map_or(Content::Unknown, Content::Storage),
+            _ => Content::Unknown,
+        }
+    }
+
+    fn kill(&mut self, args: Slots) {
+        args.kills(&self.steps.slots).iter().for_each(|register| self.set(*register, Content::Nothing));
     }
 
     /// A value matched.

@@ -43,7 +43,7 @@ struct Folder<'a> {
     flow: &'a Flow<'a>,
     registers: Registers,
     folding: Folding,
-    /// The register for results that nobody wants.
+    /// The register for results of bytecode that nobody wants.
     void: Slot,
     result: Compact,
     /// Slots of the pool by the argument they hold.
@@ -117,7 +117,8 @@ impl Folder<'_> {
         if full && self.special(at, dst, function, args) {
             return;
         }
-        let result = dst.index().map_or(self.void, |register| self.registers.slot(register));
+        let register = dst.index().map(|register| self.registers.slot(register));
+        let result = register.unwrap_or(self.void);
         if self.executable.functions[function].kind != FunctionKind::Packed {
             let tail = full && self.is_tail_call(at, dst);
             let (function, args) = (function as u32, self.moved_args(at, args, tail));
@@ -127,18 +128,20 @@ impl Folder<'_> {
             let (tail, args) = (full && self.is_tail_call(at, dst), self.args(args));
             self.emit(at, Op::InvokeValue { dst: result, args, tail });
         } else {
-            self.native_call(at, result, function as u32, args);
+            self.native_call(at, register, function as u32, args);
         }
         dst.index().into_iter().for_each(|register| self.assign(register));
     }
 
-    fn native_call(&mut self, at: usize, dst: Slot, callee: u32, values: &[Arg]) {
-        let args = self.args(values);
+    fn native_call(&mut self, at: usize, dst: Option<Slot>, callee: u32, args: &[Arg]) {
+        let args = self.args(args);
         self.result.slots.push(0);
-        if self.result.slots[args.range()].contains(&dst) {
-            return self.emit(at, Op::CallOver { callee, dst, args });
-        }
-        self.emit(at, Op::Call { callee, dst, args });
+        let op = match dst {
+            None => Op::CallVoid { callee, args },
+            Some(dst) if self.result.slots[args.range()].contains(&dst) => Op::CallOver { callee, dst, args },
+            Some(dst) => Op::Call { callee, dst, args },
+        };
+        self.emit(at, op);
     }
 
     /// Notes that a register has a value that nothing is known of.
@@ -201,7 +204,7 @@ impl Folder<'_> {
         self.vacant.insert(register);
         let Compact { ops, slots, .. } = &mut self.result;
         match ops[self.block_start..].last() {
-            Some(Op::Call { dst, args, .. } | Op::CallOver { dst, args, .. }) if *dst != slot => {
+            Some(op) if let Some(args) = op.native_args().filter(|_| op.native_result() != Some(slot)) => {
                 slots[args.range().end] += 1;
                 slots.push(slot);
             }

@@ -31,8 +31,8 @@ pub type Slot = u32;
 /// In a list of arguments of [`Op::Invoke`] and [`Op::TailInvoke`]: the callee may have the register's value.
 pub const MOVED: Slot = 1 << 31;
 
-/// Arguments of a call: a part of the function's list of slots. Behind the arguments of [`Op::Call`] and
-/// [`Op::CallOver`] stands the number of registers to clear after the call, and then those.
+/// Arguments of a call: a part of the function's list of slots. Behind the arguments of calls of native functions
+/// stands the number of registers to clear after the call, and then those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
     /// Where they begin in the function's list.
@@ -63,12 +63,15 @@ impl Slots {
 #[expect(missing_docs, reason = "fields are slots and arguments, plans by number, and steps to go on at")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op<F> {
-    /// Calls a native function; the result goes to a register that is none of the arguments.
+    /// Calls a native function, whose result nobody wants.
+    CallVoid { callee: F, args: Slots },
+    /// The same; the result goes to a register that is none of the arguments.
     Call { callee: F, dst: Slot, args: Slots },
-    /// The same when the result replaces one of the arguments.
+    /// The same; the result replaces one of the arguments.
     CallOver { callee: F, dst: Slot, args: Slots },
-    /// Calls a kernel after checking the arguments against its signature. Made when the kernels are known.
-    CheckedCall { kernel: u32, dst: Slot, args: Slots },
+    /// One of those calls, of a kernel, after checking the arguments against its signature. Made when the kernels are
+    /// known.
+    CheckedCall { kernel: u32, args: Slots },
     /// Calls bytecode.
     Invoke { function: u32, dst: Slot, args: Slots },
     /// Calls bytecode in place of the current function.
@@ -106,9 +109,10 @@ impl<F> Op<F> {
     /// The same step with another idea of what native functions are.
     pub fn map_callee<G>(self, callee: impl FnOnce(F) -> G) -> Op<G> {
         match self {
+            Op::CallVoid { callee: f, args } => Op::CallVoid { callee: callee(f), args },
             Op::Call { callee: f, dst, args } => Op::Call { callee: callee(f), dst, args },
             Op::CallOver { callee: f, dst, args } => Op::CallOver { callee: callee(f), dst, args },
-            Op::CheckedCall { kernel, dst, args } => Op::CheckedCall { kernel, dst, args },
+            Op::CheckedCall { kernel, args } => Op::CheckedCall { kernel, args },
             Op::Invoke { function, dst, args } => Op::Invoke { function, dst, args },
             Op::TailInvoke { function, args } => Op::TailInvoke { function, args },
             Op::InvokeValue { dst, args, tail } => Op::InvokeValue { dst, args, tail },
@@ -124,6 +128,34 @@ impl<F> Op<F> {
             Op::If { condition, otherwise } => Op::If { condition, otherwise },
             Op::Test { condition, otherwise } => Op::Test { condition, otherwise },
             Op::Native { entry } => Op::Native { entry },
+        }
+    }
+
+    /// The native function that is called, if one is.
+    pub fn native_callee(&self) -> Option<F>
+    where
+        F: Copy,
+    {
+        match *self {
+            Op::CallVoid { callee, .. } | Op::Call { callee, .. } | Op::CallOver { callee, .. } => Some(callee),
+            _ => None,
+        }
+    }
+
+    /// The arguments, if it calls a native function.
+    pub fn native_args(&self) -> Option<Slots> {
+        match *self {
+            Op::CallVoid { args, .. } | Op::Call { args, .. } => Some(args),
+            Op::CallOver { args, .. } | Op::CheckedCall { args, .. } => Some(args),
+            _ => None,
+        }
+    }
+
+    /// Where the result goes, if it calls a native function whose result is wanted.
+    pub fn native_result(&self) -> Option<Slot> {
+        match *self {
+            Op::Call { dst, .. } | Op::CallOver { dst, .. } => Some(dst),
+            _ => None,
         }
     }
 
@@ -157,7 +189,7 @@ pub struct Compact {
     pub slots: Vec<Slot>,
     /// Number of parameters, which are the first registers.
     pub num_args: usize,
-    /// Number of registers. Nobody reads the last one: it takes results that nobody wants.
+    /// Number of registers. Nobody reads the last one: it takes results of bytecode that nobody wants.
     pub registers: usize,
     /// What the pool holds; no registers of the frame.
     pub pool: Vec<Arg>,
