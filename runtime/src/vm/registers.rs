@@ -158,7 +158,9 @@ impl<'p> Registers<'p> {
 /// `from` is a value, and `to` has room for one. The copy has no claim on what the value refers to.
 #[inline(always)]
 pub(super) unsafe fn copy_words(from: *const Any, to: *mut Any) {
-    let (from, to) = (from.cast::<u64>(), to.cast::<u64>());
+    // Pointers, since an integer would not be one to what the value refers to.
+    let (from, to) = (from.cast::<*const ()>(), to.cast::<*const ()>());
+    const { assert!(size_of::<Any>() == 2 * size_of::<*const ()>()) };
     // SAFETY: as the caller promises; values are two words. Volatile reads are not merged into one.
     unsafe {
         to.write(from.read_volatile());
