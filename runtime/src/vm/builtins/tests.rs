@@ -90,13 +90,14 @@ fn nothing_panics() {
         Module::host([("f", Function::new(|_| Ok(Any::NONE)))]).into(),
         Error::value("no").into(),
     ];
+    let (some, lists) = if cfg!(miri) { (&samples[6..8], 5) } else { (&samples[..], 2000) };
     // Not those that print, and not the one that takes from other tests what they put into the cache.
     for builtin in all().filter(|builtin| !builtin.name.ends_with("print") && !builtin.name.ends_with("cache.clear")) {
-        for first in &samples {
+        for first in some {
             let _ = builtin.call(std::slice::from_ref(first));
-            for second in &samples {
+            for second in some {
                 let _ = builtin.call(&[first.clone(), second.clone()]);
-                for third in &samples {
+                for third in some {
                     let _ = builtin.call(&[first.clone(), second.clone(), third.clone()]);
                     let _ = builtin.call(&[first, second, third, third, third].map(Any::clone));
                 }
@@ -104,7 +105,7 @@ fn nothing_panics() {
         }
         // Longer lists, and those that begin right: of as many arguments as there are parameters, and some more.
         let mut random = 0x2545_F491_4F6C_DD1Du64;
-        for length in (0..2000).map(|i| i % 12) {
+        for length in (0..lists).map(|i| i % 12) {
             let list: Vec<_> = (0..length).map(|_| samples[next(&mut random) % samples.len()].clone()).collect();
             let _ = builtin.call(&list);
             let fitting = builtin.params.iter().map(|param| {
