@@ -14,13 +14,7 @@ const BORROWED: i64 = (index::OBJECT_RVALUE_REF - index::DL_TENSOR_PTR + 1) as i
 impl Emitter<'_> {
     /// A call whose result nobody wants.
     pub(super) fn call_void(&mut self, at: u32, callee: u32, args: Slots) {
-        self.poll(at);
-        if !self.check_arguments(at, callee, args) {
-            return;
-        }
-        let (values, result) = (self.arguments(args), self.result());
-        let status = self.call_native(callee, values, args.count, result);
-        let tag = self.context_field(I32, RESULT + layout::TAG);
+        let Some((status, tag)) = self.call_aside(at, callee, args) else { return };
         let first = i64::from(index::DL_TENSOR_PTR);
         let needs_care = self.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, first);
         self.look_at_result(at, status, needs_care);
@@ -44,13 +38,7 @@ impl Emitter<'_> {
 
     /// A call whose result replaces one of its arguments.
     pub(super) fn call_over(&mut self, at: u32, callee: u32, dst: Slot, args: Slots) {
-        self.poll(at);
-        if !self.check_arguments(at, callee, args) {
-            return;
-        }
-        let (values, result) = (self.arguments(args), self.result());
-        let status = self.call_native(callee, values, args.count, result);
-        let tag = self.context_field(I32, RESULT + layout::TAG);
+        let Some((status, tag)) = self.call_aside(at, callee, args) else { return };
         let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
         self.look_at_result(at, status, needs_care);
         let words = self.words(self.context, RESULT);
@@ -59,10 +47,17 @@ impl Emitter<'_> {
         self.kill(args);
     }
 
-    /// Where results go that replace arguments, or that nobody wants.
-    fn result(&mut self) -> Value {
-        let context = self.context;
-        self.ins().iadd_imm_s(context, RESULT as i64)
+    /// Calls a function with the result put aside; returns the status and the tag of the result, unless the call is
+    /// left to the interpreter.
+    fn call_aside(&mut self, at: u32, callee: u32, args: Slots) -> Option<(Value, Value)> {
+        self.poll(at);
+        if !self.check_arguments(at, callee, args) {
+            return None;
+        }
+        let (values, context) = (self.arguments(args), self.context);
+        let result = self.ins().iadd_imm_s(context, RESULT as i64);
+        let status = self.call_native(callee, values, args.count, result);
+        Some((status, self.context_field(I32, RESULT + layout::TAG)))
     }
 
     /// Leaves unless the call went well and its result can stay as it is.
