@@ -155,7 +155,8 @@ fn users_types_declare_their_fields() {
 
 #[test]
 fn damaged_graphs_are_refused() {
-    let json = save(&Tuple::new(samples().into_iter()).into()).unwrap();
+    let samples = samples().into_iter().step_by(if cfg!(miri) { 5 } else { 1 });
+    let json = save(&Tuple::new(samples.collect::<Vec<_>>().into_iter()).into()).unwrap();
     for end in (0..json.len()).step_by(if cfg!(miri) { 499 } else { 11 }).filter(|end| json.is_char_boundary(*end)) {
         assert!(load(&json[..end]).is_err());
     }
