@@ -1,17 +1,7 @@
 use super::*;
-use crate::executable::{Code, Constant, FunctionKind, Instruction, Register};
+use crate::executable::build::{VM, VOID, branch, goto, int, reg, ret};
+use crate::executable::{Constant, Instruction};
 use crate::value::{DType, Device, Shape, Str};
-
-const VM: Arg = Arg::Register(Register::VM);
-const VOID: i64 = Register::VOID.0;
-
-fn reg(number: i64) -> Arg {
-    Arg::Register(Register(number))
-}
-
-fn int(value: i64) -> Arg {
-    Arg::Immediate(value)
-}
 
 #[derive(Default)]
 struct Function {
@@ -21,35 +11,23 @@ struct Function {
 
 impl Function {
     fn call(&mut self, dst: i64, name: &str, args: &[Arg]) {
-        let functions = &mut self.executable.functions;
-        let known = functions.iter().position(|function| function.name == name);
-        let function = known.unwrap_or_else(|| {
-            functions.push(FunctionInfo::packed(name));
-            functions.len() - 1
-        });
-        self.code.push(Instruction::Call { dst: Register(dst), function: function as i64, args: args.to_vec() });
+        let call = self.executable.call(dst, name, args);
+        self.code.push(call);
     }
 
     fn ret(&mut self, value: i64) {
-        self.code.push(Instruction::Ret { value: Register(value) });
+        self.code.push(ret(value));
     }
 
     fn constant(&mut self, constant: Constant) -> Arg {
-        self.executable.constants.push(constant);
-        Arg::Constant(self.executable.constants.len() as i64 - 1)
+        self.executable.constant(constant)
     }
 
-    fn fold(&mut self, num_args: i64, register_count: usize, folding: Folding) -> Compact {
-        let mut code = Code::default();
-        for instruction in &self.code {
-            code.push(instruction);
-        }
-        let (end, kind, name) = (code.len(), FunctionKind::Bytecode, "main".to_owned());
-        let info = FunctionInfo { kind, name, start: 0, end, num_args, register_count, param_names: Vec::new() };
-        self.executable.code = code;
-        self.executable.functions.push(info.clone());
+    fn fold(&mut self, num_args: usize, register_count: usize, folding: Folding) -> Compact {
+        self.executable.define("main", num_args, register_count, &self.code);
         crate::executable::verify::verify(&self.executable).unwrap();
-        compact(&self.executable, &info, folding)
+        let info = self.executable.functions.iter().find(|function| function.name == "main").unwrap();
+        compact(&self.executable, info, folding)
     }
 }
 
@@ -200,8 +178,8 @@ fn row(length: usize, is_loop: bool) -> Compact {
         f.call(VOID, "kernel", &[reg(0), reg(3)]);
     }
     if is_loop {
-        f.code.push(Instruction::If { condition: Register(1), false_offset: 2 });
-        f.code.push(Instruction::Goto { offset: -(f.code.len() as i64) });
+        f.code.push(branch(1, 2));
+        f.code.push(goto(-(f.code.len() as i64)));
     }
     f.ret(0);
     f.fold(2, 4, Folding::Full)
@@ -223,9 +201,9 @@ fn machine_code_is_left_for_long_rows() {
 fn conditions_and_last_copies_become_steps_of_their_own() {
     let mut f = Function::default();
     f.call(2, "vm.builtin.read_if_cond", &[reg(0)]);
-    f.code.push(Instruction::If { condition: Register(2), false_offset: 3 });
+    f.code.push(branch(2, 3));
     f.call(3, "vm.builtin.copy", &[int(7)]);
-    f.code.push(Instruction::Goto { offset: 2 });
+    f.code.push(goto(2));
     f.call(3, "vm.builtin.copy", &[reg(1)]);
     f.ret(3);
     let folded = f.fold(2, 4, Folding::Full);
