@@ -230,6 +230,7 @@ impl Machine {
         if status == 0 { Ok(()) } else { Err(ffi::take_raised()) }
     }
 
+    /// Calls a kernel if its arguments are what it takes.
     #[inline]
     fn checked_call(
         &mut self,
