@@ -198,10 +198,11 @@ fn native_recursion_is_an_error() {
 #[test]
 fn threads_share_a_program() {
     let vm = factorial().vm();
+    let rounds = if cfg!(miri) { 3 } else { 500 };
     std::thread::scope(|scope| {
         for _ in 0..4 {
             let vm = vm.clone();
-            scope.spawn(move || (0..500).for_each(|_| assert_eq!(call(&vm, "factorial", &[12]), Ok(479_001_600))));
+            scope.spawn(move || (0..rounds).for_each(|_| assert_eq!(call(&vm, "factorial", &[12]), Ok(479_001_600))));
         }
     });
 }
@@ -344,7 +345,8 @@ fn long_chains_of_values_are_dropped_safely() {
         ret(1),
     ];
     a.define("nest", 2, 3, &body);
-    drop(a.vm().call("nest", &[60_000i64.into(), Any::NONE]).unwrap());
+    let depth: i64 = if cfg!(miri) { 300 } else { 60_000 };
+    drop(a.vm().call("nest", &[depth.into(), Any::NONE]).unwrap());
 }
 
 #[test]
