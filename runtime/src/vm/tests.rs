@@ -184,6 +184,7 @@ fn closures_bind_their_last_arguments() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes many minutes: hundreds of calls deep")]
 fn native_recursion_is_an_error() {
     let mut a = Assembler::default();
     let body = [a.call(1, "vm.builtin.invoke_closure", &[VM, reg(0), reg(0)]), ret(1)];
