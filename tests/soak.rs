@@ -78,7 +78,7 @@ fn threads_share_a_model() {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "for release builds"]
 fn a_million_calls() {
     check("bytecode", 1_000_000);
     check("compiled", 1_000_000);
