@@ -156,11 +156,12 @@ mod tests {
     }
 
     /// A function with two registers and `pool` behind them.
-    fn steps() -> Compact {
+    fn steps() -> (Executable, Compact) {
         let mut executable = Executable::default();
         executable.code.push(&Instruction::Ret { value: Register(0) });
         let info = FunctionInfo { register_count: 2, end: 1, ..FunctionInfo::packed("f") };
-        compact(&executable, &info, Folding::None)
+        let steps = compact(&executable, &info, Folding::None);
+        (executable, steps)
     }
 
     proptest! {
@@ -168,9 +169,9 @@ mod tests {
 
         #[test]
         fn what_is_said_is_true(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
-            let steps = steps();
+            let (executable, steps) = steps();
             let first = steps.registers as Slot;
-            let facts = Facts::new(&Executable::default(), &steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
+            let facts = Facts::new(&executable, &steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
             match signature.fit(&facts, &[first, first + 1]) {
                 Fit::Never => prop_assert!(signature.check(&args).is_err()),
                 Fit::Perhaps => (),
@@ -183,8 +184,8 @@ mod tests {
             signatures in prop::collection::vec(signature(), 3),
             args in prop::collection::vec(select(values()), 2),
         ) {
-            let steps = steps();
-            let mut facts = Facts::new(&Executable::default(), &steps, Vec::new(), &[Device::CPU]);
+            let (executable, steps) = steps();
+            let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);
             for signature in &signatures {
                 let (fit, outcome) = (signature.fit(&facts, &[0, 1]), signature.check(&args));
                 prop_assert!(fit != Fit::Surely || outcome.is_ok());
@@ -201,8 +202,8 @@ mod tests {
         let tensor = |alignment| ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(3)], alignment };
         let params = [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment) }).to_vec();
         let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
-        let steps = steps();
-        let mut facts = Facts::new(&Executable::default(), &steps, Vec::new(), &[Device::CPU]);
+        let (executable, steps) = steps();
+        let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);
         assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
         signature.learn(&mut facts, &[0, 1]);
         assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Surely);

@@ -8,7 +8,7 @@ use hammock_runtime::memory::ALIGNMENT;
 const DEVICES: &[Device] = &[Device::CPU];
 
 /// What is known where a function begins.
-pub(super) fn facts<'a>(executable: &Executable, steps: &'a Compact) -> Facts<'a> {
+pub(super) fn facts<'a>(executable: &'a Executable, steps: &'a Compact) -> Facts<'a> {
     let pool = steps.pool.iter().map(|arg| pooled(executable, *arg)).collect();
     Facts::new(executable, steps, pool, DEVICES)
 }

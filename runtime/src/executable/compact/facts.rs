@@ -120,22 +120,18 @@ impl TensorFacts {
 
 /// Facts about all slots of a function.
 pub struct Facts<'a> {
+    executable: &'a Executable,
     steps: &'a Compact,
     /// The program's devices, the last being the host.
     devices: &'a [Device],
-    /// Its builtin that makes storages, if it calls that.
-    alloc_storage: Option<u32>,
     registers: Vec<Content>,
     pool: Vec<Content>,
 }
 
 impl<'a> Facts<'a> {
     /// What is known where a function begins: its pool. The last of the program's devices is the host.
-    pub fn new(executable: &Executable, steps: &'a Compact, pool: Vec<Content>, devices: &'a [Device]) -> Facts<'a> {
-        let alloc_storage = executable.functions.iter().position(|function| function.name == ALLOC_STORAGE);
-        let (alloc_storage, registers) =
-            (alloc_storage.map(|index| index as u32), vec![Content::Unknown; steps.registers]);
-        Facts { steps, devices, alloc_storage, registers, pool }
+    pub fn new(executable: &'a Executable, steps: &'a Compact, pool: Vec<Content>, devices: &'a [Device]) -> Facts<'a> {
+        Facts { executable, steps, devices, registers: vec![Content::Unknown; steps.registers], pool }
     }
 
     /// Keeps only what always holds.
@@ -176,8 +172,8 @@ impl<'a> Facts<'a> {
         match *op {
             Op::CallVoid { args, .. } => self.kill(args),
             Op::Call { callee, dst, args } | Op::CallOver { callee, dst, args } => {
-                let result = if self.alloc_storage == Some(callee) { self.storage(args) } else { Content::Unknown };
-                self.set(dst, result);
+                let makes_storage = self.executable.functions[callee as usize].name == ALLOC_STORAGE;
+                self.set(dst, if makes_storage { self.storage(args) } else { Content::Unknown });
                 self.kill(args);
             }
             Op::Invoke { dst, args, .. } => {
