@@ -9,8 +9,8 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What precedes a kernel's name in its symbol.
 pub const KERNEL_PREFIX: &str = "__tvm_ffi_";
@@ -21,22 +21,15 @@ pub const RUNTIME_SYMBOL: &str = "__hammock_runtime";
 /// Loaded code; it stays mapped while any of its kernels lives.
 pub(super) struct Code {
     library: Library,
-    /// The file in memory that was loaded, if it was not one on disk.
-    _memory: Option<File>,
 }
 
 impl Code {
-    /// Maps a library that was checked: from `path`, or else from its bytes, `data` left out.
-    pub(super) fn load(bytes: &[u8], data: &Range<usize>, path: Option<&Path>) -> Result<Code, String> {
-        let memory = match path {
-            Some(_) => None,
-            None => Some(file_in_memory(bytes, data).map_err(|error| error.to_string())?),
-        };
-        let in_memory = memory.as_ref().map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())));
-        let path = in_memory.as_deref().or(path).unwrap_or(Path::new(""));
+    /// Maps a library from its bytes, which were checked, `data` left out: from a copy that nobody else can write to.
+    pub(super) fn load(bytes: &[u8], data: &Range<usize>) -> Result<Code, String> {
+        let file = file_in_memory(bytes, data).map_err(|error| error.to_string())?;
         // SAFETY: our linker writes no initializers, and the seal says that the file is as our linker wrote it.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| error.to_string())?;
-        let code = Code { library, _memory: memory };
+        let library = unsafe { Library::open(Some(unique_path(&file)), RTLD_NOW | RTLD_LOCAL) };
+        let code = Code { library: library.map_err(|error| error.to_string())? };
         code.lend_runtime();
         Ok(code)
     }
@@ -71,6 +64,16 @@ impl Code {
             Some(Function::from_c(call, self.clone()))
         }
     }
+}
+
+/// A path that leads to an open file, and has never been given before: the system's loader takes a library by the path
+/// of one that is loaded for that one, and descriptors are used again.
+fn unique_path(file: &File) -> String {
+    static LOADED: AtomicU64 = AtomicU64::new(0);
+    let number = LOADED.fetch_add(1, Ordering::Relaxed);
+    let digits = u64::BITS - number.leading_zeros();
+    let detours: String = (0..digits).map(|digit| if number >> digit & 1 == 0 { "/" } else { "./" }).collect();
+    format!("/proc/self/fd/{detours}{}", file.as_raw_fd())
 }
 
 /// A nameless file with the given bytes, with a hole in place of `data`.

@@ -2,7 +2,8 @@
 //! memory, or appended to the running program.
 //!
 //! Nothing of a file is trusted before its [`seal`] has been checked. The image is found and read without running
-//! anything; kernels are mapped for execution when the first is asked for.
+//! anything; kernels are mapped for execution when the first is asked for, from the bytes that were checked: a file is
+//! opened once, and what happens to its path or to itself afterwards changes nothing ([`snapshot`]).
 //!
 //! What a linker must provide, by symbol:
 //!
@@ -17,6 +18,7 @@
 mod code;
 mod elf;
 pub mod seal;
+mod snapshot;
 pub mod tvm;
 
 pub use code::KERNEL_PREFIX;
@@ -31,6 +33,7 @@ use crate::value::{Function, SharedBytes};
 use crate::vm::native::{self, MachineCode};
 use code::Code;
 use memmap2::Mmap;
+use snapshot::Snapshot;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -48,6 +51,9 @@ pub enum LibraryError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The file was written to while it was open.
+    #[error("the file was changed while it was being read: open it again once it is complete")]
+    Changed,
     /// The file is damaged.
     #[error(transparent)]
     Seal(#[from] SealError),
@@ -87,13 +93,14 @@ pub struct Library {
     code: OnceLock<Result<Arc<Code>, String>>,
 }
 
-/// The library's bytes, and the file that is just these bytes, if there is one.
+/// The library's bytes.
 struct Contents {
     owner: SharedBytes,
     range: Range<usize>,
     /// Bytes that kernels never read: the constants' data, which is used where it is.
     data: Range<usize>,
-    path: Option<PathBuf>,
+    /// The file that the bytes are of, if there is one.
+    file: Option<Arc<Snapshot>>,
 }
 
 impl Contents {
@@ -105,11 +112,12 @@ impl Contents {
 /// The image in a file of any form: of a linked model, of a library that TVM exported, or of bytecode alone. The last
 /// two say nothing of sources and kernels.
 pub fn image_of(path: &Path) -> Result<Arc<Image>, LibraryError> {
-    let file = map(path)?;
-    let executable = match tvm_modules(&file)? {
-        Some(modules) => tvm::executable(&file[modules])?,
-        None if is_executable(&file) => &file,
-        None => return Library::from_bytes(Arc::new(file), Integrity::Check).map(|library| library.image().clone()),
+    let file = Arc::new(Snapshot::open(path)?);
+    let bytes = (*file).as_ref();
+    let executable = match tvm_modules(bytes)? {
+        Some(modules) => tvm::executable(&bytes[modules])?,
+        None if is_executable(bytes) => bytes,
+        None => return Library::of_file(file).map(|library| library.image().clone()),
     };
     let executable = Executable::load(executable).map_err(ImageError::from)?;
     Ok(Arc::new(Image { executable, ..Image::default() }))
@@ -127,11 +135,12 @@ fn tvm_modules(bytes: &[u8]) -> Result<Option<Range<usize>>, ElfError> {
 impl Library {
     /// Opens a file that a linker wrote and sealed.
     pub fn open(path: &Path) -> Result<Library, LibraryError> {
-        let owner: SharedBytes = Arc::new(map(path)?);
-        let range = 0..(*owner).as_ref().len();
-        // An absolute path keeps the system's loader from searching its own places.
-        let path = path.canonicalize().map_err(|cause| LibraryError::Read { path: path.to_owned(), cause })?;
-        Library::load(owner, range, Some(path), Integrity::Check)
+        Library::of_file(Arc::new(Snapshot::open(path)?))
+    }
+
+    fn of_file(file: Arc<Snapshot>) -> Result<Library, LibraryError> {
+        let range = 0..(*file).as_ref().len();
+        Library::load(file.clone(), range, Some(file), Integrity::Check)
     }
 
     /// Loads a library from memory. With [`Integrity::Trust`], its bytes need no seal: the caller has just made them.
@@ -143,7 +152,7 @@ impl Library {
     /// Loads the library appended to the running program ([`seal::append`]); `None` if there is none.
     pub fn appended() -> Result<Option<Library>, LibraryError> {
         // A program that cannot read itself has nothing to find in itself.
-        let Ok(program) = map(Path::new("/proc/self/exe")) else { return Ok(None) };
+        let Ok(program) = map_program() else { return Ok(None) };
         let owner: SharedBytes = Arc::new(program);
         match seal::appended((*owner).as_ref()) {
             Some(range) => Library::load(owner, range, None, Integrity::Check).map(Some),
@@ -154,7 +163,7 @@ impl Library {
     fn load(
         owner: SharedBytes,
         range: Range<usize>,
-        path: Option<PathBuf>,
+        file: Option<Arc<Snapshot>>,
         integrity: Integrity,
     ) -> Result<Library, LibraryError> {
         let bytes = &(*owner).as_ref()[range.clone()];
@@ -168,11 +177,13 @@ impl Library {
             (None, None) => return Err(LibraryError::NoImage),
         };
         let kernels = elf.names().filter_map(|name| name.strip_prefix(KERNEL_PREFIX)).map(str::to_owned).collect();
-        let constants = image::constants_range(&bytes[image_range.clone()]).unwrap_or(0..0);
-        let data = image_range.start + constants.start..image_range.start + constants.end;
+        let data = constants_in(bytes, &image_range).unwrap_or(0..0);
+        if file.as_ref().is_some_and(|file| !file.is_current(&data)) {
+            return Err(LibraryError::Changed);
+        }
         let in_owner = range.start + image_range.start..range.start + image_range.end;
         let image = Arc::new(Image::load(owner.clone(), in_owner, Integrity::Trust)?);
-        let contents = Contents { owner, range, data, path };
+        let contents = Contents { owner, range, data, file };
         Ok(Library { image, kernels, contents, code: OnceLock::new() })
     }
 
@@ -206,10 +217,25 @@ impl Library {
     }
 
     fn code(&self) -> Result<&Arc<Code>, LibraryError> {
-        let load =
-            || Code::load(self.contents.bytes(), &self.contents.data, self.contents.path.as_deref()).map(Arc::new);
+        let Contents { data, file, .. } = &self.contents;
+        if self.code.get().is_none() && file.as_ref().is_some_and(|file| !file.is_current(data)) {
+            return Err(LibraryError::Changed);
+        }
+        let load = || Code::load(self.contents.bytes(), data).map(Arc::new);
         self.code.get_or_init(load).as_ref().map_err(|reason| LibraryError::Load(reason.clone()))
     }
+}
+
+/// Where in a library's bytes the data of its constants lies, as far as can be told without having checked them.
+fn constants_of(bytes: &[u8]) -> Option<Range<usize>> {
+    let image = elf::Elf::read(bytes).ok()?.find(image::SYMBOL)?;
+    constants_in(bytes, &image)
+}
+
+/// The same, for a library whose image is at hand.
+fn constants_in(bytes: &[u8], image: &Range<usize>) -> Option<Range<usize>> {
+    let constants = image::constants_range(&bytes[image.clone()])?;
+    Some(image.start + constants.start..image.start + constants.end)
 }
 
 /// Why a library whose seal is wrong is refused.
@@ -220,16 +246,11 @@ fn refusal(error: SealError, bytes: &[u8]) -> LibraryError {
     }
 }
 
-/// Maps a file for reading.
-fn map(path: &Path) -> Result<Mmap, LibraryError> {
-    let read = |cause| LibraryError::Read { path: path.to_owned(), cause };
-    let file = File::open(path).map_err(read)?;
-    if !file.metadata().map_err(read)?.is_file() {
-        return Err(read(io::Error::new(io::ErrorKind::InvalidInput, "not a file")));
-    }
-    // SAFETY: the mapping is private and read-only. Another process that shortens the file while it is mapped can
-    // stop this one, as it can with any shared library.
-    unsafe { Mmap::map(&file) }.map_err(read)
+/// Maps the running program's file, which nobody can write to.
+fn map_program() -> io::Result<Mmap> {
+    let file = File::open("/proc/self/exe")?;
+    // SAFETY: the mapping is private and read-only, and the system lets nobody write to a program that runs.
+    unsafe { Mmap::map(&file) }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -7,9 +7,14 @@ use crate::vm::{Options, Vm};
 /// A shared library as a linker would write it: one segment with an image, the kernel `answer` and the runtime's
 /// pointer, which the kernel `runtime` returns.
 fn library(image: &[u8]) -> Vec<u8> {
+    answering(42, image)
+}
+
+/// The same, where the kernel returns another number.
+fn answering(number: u8, image: &[u8]) -> Vec<u8> {
     let runtime_pointer = 0x200u64;
     // Writes an integer (tag 1) to `*result` and returns 0; `result` is the fourth argument, in rcx.
-    let answer: &[u8] = &[0xC7, 0x01, 1, 0, 0, 0, 0x48, 0xC7, 0x41, 0x08, 42, 0, 0, 0, 0x31, 0xC0, 0xC3];
+    let answer: &[u8] = &[0xC7, 0x01, 1, 0, 0, 0, 0x48, 0xC7, 0x41, 0x08, number, 0, 0, 0, 0x31, 0xC0, 0xC3];
     let mut runtime = vec![0xC7, 0x01, 1, 0, 0, 0, 0x48, 0x8B, 0x05];
     let after_load = 0x120 + runtime.len() as i32 + 4;
     runtime.put_i32(runtime_pointer as i32 - after_load);
@@ -172,4 +177,62 @@ fn appended_libraries_run() {
     let range = seal::appended(&program).unwrap();
     let loaded = Library::load(Arc::new(program), range, None, Integrity::Check).unwrap();
     assert_eq!(loaded.kernel("answer").unwrap().unwrap().call(&[]).unwrap().type_index(), Any::from(0i64).type_index());
+}
+
+/// A library whose `main` returns `value` and whose kernel answers with it.
+fn numbered(value: u8) -> Vec<u8> {
+    let mut executable = Executable::default();
+    let constant = Tensor::from_slice(&[4096], &[i32::from(value); 4096]).unwrap();
+    let constant = executable.constant(Constant::Tensor(constant));
+    let body = [executable.call(0, "vm.builtin.copy", &[constant]), ret(0)];
+    executable.define("main", 0, 1, &body);
+    answering(value, &Image { executable, ..Image::default() }.save())
+}
+
+fn constant(library: Library) -> i32 {
+    let vm = Vm::from_library(&Arc::new(library), Options::default()).unwrap();
+    vm.call("main", &[]).unwrap().get::<Tensor>().unwrap().as_slice::<i32>().unwrap()[4000]
+}
+
+/// Between the check and the first use of a kernel the path may come to mean another file.
+#[test]
+#[cfg_attr(miri, ignore = "maps a file")]
+fn what_was_checked_runs_after_the_file_was_replaced() {
+    let path = std::env::temp_dir().join(format!("hammock-replaced-{}.so", std::process::id()));
+    let other = path.with_extension("other");
+    for most_read in [0, 1 << 20] {
+        std::fs::write(&path, numbered(1)).unwrap();
+        let library = Library::of_file(Arc::new(Snapshot::open_with(&path, most_read).unwrap())).unwrap();
+        std::fs::write(&other, numbered(2)).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert_eq!((call(&library, "answer"), constant(library)), (1, 1));
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// What was read stays; constants that were not, because there are too many, are not taken for those that were checked.
+#[test]
+#[cfg_attr(miri, ignore = "maps a file")]
+fn files_written_to_after_the_check_change_nothing_unnoticed() {
+    let path = std::env::temp_dir().join(format!("hammock-rewritten-{}.so", std::process::id()));
+    for len in [0, numbered(2).len()] {
+        std::fs::write(&path, numbered(1)).unwrap();
+        let read = Library::open(&path).unwrap();
+        let mapped = Library::of_file(Arc::new(Snapshot::open_with(&path, 0).unwrap())).unwrap();
+        std::fs::write(&path, &numbered(2)[..len]).unwrap();
+        assert_eq!((call(&read, "answer"), constant(read)), (1, 1));
+        assert!(matches!(mapped.kernel("answer"), Err(LibraryError::Changed)), "{len}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// The system's loader takes a path that it has seen for what it has loaded from there; descriptors are used again.
+#[test]
+#[cfg_attr(miri, ignore = "runs machine code")]
+fn libraries_are_not_taken_for_each_other() {
+    let load = |number| Library::from_bytes(Arc::new(numbered(number)), Integrity::Check).unwrap();
+    let libraries: Vec<Library> = (1..20).map(load).collect();
+    for (library, number) in libraries.iter().zip(1..) {
+        assert_eq!(call(library, "answer"), number);
+    }
 }

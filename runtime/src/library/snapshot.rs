@@ -1,0 +1,100 @@
+//! A file as it is when it is opened: what is checked is what runs, whatever becomes of the file afterwards.
+//!
+//! Small files are read. Of a large one the constants are used where the system's cache has them, through a private
+//! mapping of the file opened at the beginning, and everything else is copied. Replacing the file, as `rename` does,
+//! changes nothing for those who have it open. Writing into it changes constants that were not copied, and shortening
+//! it takes them away, which stops the process with SIGBUS at the next look at them; so a model in use is replaced, not
+//! overwritten. What was changed before its kernels are first asked for is refused ([`Snapshot::is_current`]).
+use super::{LibraryError, constants_of};
+use memmap2::{Mmap, MmapMut, MmapOptions};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Files up to this size are read as a whole.
+const MOST_READ: u64 = 64 << 20;
+const PAGE: usize = 4096;
+
+/// The bytes of a file.
+pub(super) struct Snapshot {
+    bytes: Mmap,
+    /// Bytes that are not copied, and the file that they lie in.
+    in_place: Option<(Range<usize>, File, Stamp)>,
+}
+
+/// What changes when a file is written to.
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
+        Stamp { len: metadata.len(), modified: (metadata.mtime(), metadata.mtime_nsec()) }
+    }
+}
+
+impl AsRef<[u8]> for Snapshot {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Snapshot {
+    /// Opens a regular file.
+    pub(super) fn open(path: &Path) -> Result<Snapshot, LibraryError> {
+        Snapshot::open_with(path, MOST_READ)
+    }
+
+    /// The same, with another size up to which files are read.
+    pub(super) fn open_with(path: &Path, most_read: u64) -> Result<Snapshot, LibraryError> {
+        let take = || {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            if !metadata.is_file() {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
+            }
+            if metadata.len() <= most_read { read(file, metadata.len()) } else { map(file, &metadata) }
+        };
+        take().map_err(|cause| LibraryError::Read { path: path.to_owned(), cause })
+    }
+
+    /// Where constants of this library would lie, is everything else a copy, and has nobody written to the file?
+    pub(super) fn is_current(&self, constants: &Range<usize>) -> bool {
+        let Some((in_place, file, stamp)) = &self.in_place else { return true };
+        let unwritten = file.metadata().is_ok_and(|now| Stamp::of(&now) == *stamp);
+        unwritten && (in_place.is_empty() || (constants.start <= in_place.start && in_place.end <= constants.end))
+    }
+}
+
+/// Reads a file into memory of its own.
+fn read(mut file: File, len: u64) -> io::Result<Snapshot> {
+    let len = usize::try_from(len).map_err(io::Error::other)?;
+    if len == 0 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty"));
+    }
+    let mut bytes = MmapMut::map_anon(len)?;
+    file.read_exact(&mut bytes)?;
+    Ok(Snapshot { bytes: bytes.make_read_only()?, in_place: None })
+}
+
+/// Maps a file and copies all of it but the pages that hold nothing but constants.
+fn map(file: File, metadata: &Metadata) -> io::Result<Snapshot> {
+    // SAFETY: the mapping is private. Another process that shortens the file while it is mapped can stop this one, as
+    // the module's documentation says.
+    let mut bytes = unsafe { MmapOptions::new().map_copy(&file) }?;
+    let constants = constants_of(&bytes).unwrap_or(0..0);
+    let in_place = constants.start.next_multiple_of(PAGE)..constants.end / PAGE * PAGE;
+    let in_place = if in_place.is_empty() { 0..0 } else { in_place };
+    let (before, after) = (0..in_place.start, in_place.end..bytes.len());
+    for position in before.step_by(PAGE).chain(after.step_by(PAGE)) {
+        let byte = &raw mut bytes[position];
+        // SAFETY: the byte lies in the mapping, which is ours. Writing a page of a private mapping copies it; the
+        // write must not be left out although it changes nothing.
+        unsafe { byte.write_volatile(byte.read_volatile()) };
+    }
+    Ok(Snapshot { bytes: bytes.make_read_only()?, in_place: Some((in_place, file, Stamp::of(metadata))) })
+}
