@@ -36,7 +36,7 @@ impl Asm {
         let executable =
             hammock_asm::assemble(&source, &find).map_err(|errors| Failure::from(errors).within(&source))?;
         write_whole(&self.output, 0o644, |file| {
-            std::fs::write(file, executable.save()).map_err(|e| cannot(&self.output, &e))
+            std::fs::write(file, executable.save_checked()).map_err(|e| cannot(&self.output, &e))
         })
     }
 }

@@ -18,6 +18,7 @@ mod tables;
 
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;
+use hammock_runtime::tools::at_timeout;
 use std::{
     io::{IsTerminal, Write},
     process::ExitCode,
@@ -59,14 +60,19 @@ const STACK_BYTES: usize = 512 << 20;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    at_timeout(|error| report(&run::tool_failure(error.into())));
     match stacker::grow(STACK_BYTES, || cli.command.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            let _ = writeln!(std::io::stderr(), "{}", failure.render(color).trim_end());
+            report(&failure);
             ExitCode::FAILURE
         }
     }
+}
+
+fn report(failure: &Failure) {
+    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let _ = writeln!(std::io::stderr(), "{}", failure.render(color).trim_end());
 }
 
 impl Command {

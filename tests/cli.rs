@@ -374,7 +374,52 @@ fn limits_stop_a_model() {
     let refused = |limit: [&str; 2]| refusal(&[&args[..], &limit].concat());
     assert!(refused(["--max-memory", "1"]).contains("limit of 1 "));
     assert!(refused(["--max-depth", "1"]).contains("RecursionError"));
+    assert!(refused(["--timeout", "0.0001"]).contains("TimeoutError"));
     assert_eq!(hammock(&[&args[..], &["--timeout", "never"]].concat()).status.code(), Some(2));
+}
+
+/// A kernel that never ends, and one that wants two billion bytes for itself.
+const GREEDY: &str = r#"
+from tvm.script import ir as I, tir as T, relax as R
+@I.ir_module
+class Module:
+    @T.prim_func
+    def spin(A: T.Buffer((1,), "int32"), B: T.Buffer((1,), "int32")):
+        B[0] = 0
+        while A[0] > 0:
+            B[0] = B[0] + A[0]
+    @T.prim_func
+    def fill(A: T.Buffer((1,), "int32"), B: T.Buffer((1,), "int32")):
+        C = T.alloc_buffer((500000000,), "int32")
+        for i in T.serial(500000000):
+            C[i] = A[0]
+        B[0] = C[7]
+    @R.function
+    def spinning(x: R.Tensor((1,), "int32")) -> R.Tensor((1,), "int32"):
+        cls = Module
+        y = R.call_tir(cls.spin, (x,), out_sinfo=R.Tensor((1,), "int32"))
+        return y
+    @R.function
+    def filling(x: R.Tensor((1,), "int32")) -> R.Tensor((1,), "int32"):
+        cls = Module
+        y = R.call_tir(cls.fill, (x,), out_sinfo=R.Tensor((1,), "int32"))
+        return y
+"#;
+
+#[test]
+fn limits_stop_kernels_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (module, out) = (folder.path().join("greedy.py"), folder.path().join("out.npz"));
+    std::fs::write(&module, GREEDY).unwrap();
+    let (module, out) = (module.to_str().unwrap(), out.to_str().unwrap());
+    for mode in ["bytecode", "reference"] {
+        let args = ["run", module, "--arg", "[1]:int32", "--exec-mode", mode, "--output", out, "--func"];
+        let stopped = refusal(&[&args[..], &["spinning", "--timeout", "0.3"]].concat());
+        assert!(stopped.starts_with("error[E0502]: TimeoutError: "), "{stopped}");
+        let refused = refusal(&[&args[..], &["filling", "--max-memory", "64M"]].concat());
+        assert!(refused.starts_with("error[E0502]: MemoryError: "), "{refused}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
 #[test]

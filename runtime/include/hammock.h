@@ -273,7 +273,8 @@ typedef struct hammock_options {
     size_t device_count;
     int32_t allocator;         /* what happens to memory given back: it is kept for reuse, or freed */
     int32_t unchecked_kernels; /* do not check kernels' arguments */
-    uint64_t memory_limit;     /* the most bytes its tensors may take on each device */
+    uint64_t memory_limit;     /* the most bytes it may take on each device, the model itself included; by default
+                                * 7/8 of the machine's memory, or of what its control group may take */
     uint64_t max_depth;        /* the most calls that may be nested */
     uint64_t max_stack;        /* the most bytes the frames of those may take */
     uint64_t timeout_ms;       /* the longest a call may take */
@@ -298,7 +299,8 @@ int hammock_vm_parameters(const hammock_vm *vm, const char *function, hammock_an
 int hammock_vm_call(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     hammock_any *result);
 /* The same, but it fails with a CancelledError once `interrupt` (or null) is cancelled, which any thread may do, or with a
- * TimeoutError after `timeout_ms` (or 0). A kernel under way runs to its end. */
+ * TimeoutError after `timeout_ms` (or 0). A kernel under way runs to its end: one that may
+ * never end belongs into a process of its own. */
 int hammock_vm_call_with(const hammock_vm *vm, const hammock_interrupt *interrupt, uint64_t timeout_ms,
                          const char *function, const hammock_any *args, size_t count, hammock_any *result);
 int hammock_interrupt_new(hammock_interrupt **interrupt);

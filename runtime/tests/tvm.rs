@@ -35,6 +35,20 @@ fn executables_of_every_constant_come_back_byte_for_byte() {
     assert_eq!((fields.len(), fields[10].get::<i64>(), fields[11].get::<i64>()), (13, Some(3), Some(-5)));
 }
 
+/// Files of ours tell when they are damaged; TVM's, which have no checksum, are read all the same.
+#[test]
+fn damaged_bytecode_is_refused() {
+    let bytes = std::fs::read(file("constants.bin")).unwrap();
+    let checked = Executable::load(&bytes).unwrap().save_checked();
+    assert!(checked.starts_with(&bytes) && checked.len() == bytes.len() + 16);
+    assert_eq!(Executable::load(&checked).unwrap().save(), bytes);
+    for position in 0..checked.len() {
+        let mut damaged = checked.clone();
+        damaged[position] ^= 1 << (position % 8);
+        assert!(Executable::load(&damaged).is_err(), "byte {position}");
+    }
+}
+
 #[test]
 fn executables_without_memory_scopes_are_read() {
     let empty = Executable::default().save();

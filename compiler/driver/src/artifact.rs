@@ -86,7 +86,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let at = |message, span| not_lowerable(message, span, source);
     let mut image = image(module, source, options.bytecode.as_deref())?;
     if emit == Emit::Bytecode {
-        return Ok(Artifact { bytes: image.executable.save(), kernels: 0 });
+        return Ok(Artifact { bytes: image.executable.save_checked(), kernels: 0 });
     }
     if emit == Emit::Tvm {
         tvm::check_callees(&image, module, source)?;

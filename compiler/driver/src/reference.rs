@@ -7,7 +7,7 @@ use crate::{
     artifact::{image, not_lowerable},
 };
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
-use hammock_kernels::interp::{self, Arg};
+use hammock_kernels::interp::{self, Arg, Fault};
 use hammock_runtime::{
     Any, Error, Function, Image, Tensor,
     vm::{Options, Vm},
@@ -43,7 +43,10 @@ fn kernel((name, function): (&Name, &Global)) -> Option<(Name, Function)> {
 fn interpret(func: &PrimFunc, args: &[Any]) -> Result<(Any, Vec<(usize, Tensor)>), Error> {
     let mut values = args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
     let before = values.clone();
-    let result = interp::run(func, &mut values).map_err(|e| Error::runtime(e.to_string()))?;
+    let result = interp::run(func, &mut values).map_err(|e| match e.fault {
+        Fault::Stopped { kind, message } => Error::new(kind, message),
+        _ => Error::runtime(e.to_string()),
+    })?;
     let written = before.iter().zip(values).enumerate().filter_map(|(i, pair)| match pair {
         (Arg::Tensor(old), Arg::Tensor(new)) if !old.ptr_eq(&new) => Some((i, new)),
         _ => None,

@@ -15,6 +15,9 @@ pub enum ExecutableError {
     /// There are bytes after the end.
     #[error("the executable is damaged: {0} bytes follow its end")]
     Trailing(usize),
+    /// The bytes have changed since they were written.
+    #[error("the executable is damaged: its checksum does not match")]
+    Checksum,
     /// Something read is none of the values it may be.
     #[error("the executable is damaged: {0}")]
     Malformed(String),

@@ -4,6 +4,7 @@
 //! nothing through that the machine could stumble over; see [`verify`] for the rules. [`crate::image`] wraps an
 //! executable together with what TVM's format has no room for.
 pub mod build;
+mod checksum;
 pub mod compact;
 mod error;
 mod flow;
@@ -117,9 +118,16 @@ impl Executable {
         encode(self, &mut Constants::Inline)
     }
 
-    /// Reads and verifies what [`Executable::save`] or TVM wrote.
+    /// The same with a checksum behind it, as a file of its own has it; TVM reads that as well.
+    pub fn save_checked(&self) -> Vec<u8> {
+        let mut bytes = self.save();
+        checksum::append(&mut bytes);
+        bytes
+    }
+
+    /// Reads and verifies what [`Executable::save`], [`Executable::save_checked`] or TVM wrote.
     pub fn load(bytes: &[u8]) -> Result<Executable, ExecutableError> {
-        let executable = decode(bytes, &Constants::Inline)?;
+        let executable = decode(checksum::check(bytes)?, &Constants::Inline)?;
         verify::verify(&executable)?;
         Ok(executable)
     }

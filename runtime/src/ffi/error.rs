@@ -175,7 +175,7 @@ impl std::error::Error for Error {
 impl From<TensorError> for Error {
     fn from(error: TensorError) -> Error {
         let kind = match error {
-            TensorError::OutOfMemory { .. } => kind::MEMORY,
+            TensorError::OutOfMemory { .. } | TensorError::OverLimit(_) => kind::MEMORY,
             TensorError::WrongDType { .. } => kind::TYPE,
             _ => kind::VALUE,
         };

@@ -1,7 +1,7 @@
 //! What compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
 //! the loader hands to a library, so that the library needs no undefined symbols.
 use super::{Error, answer, arguments, raise};
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Reservation, meter};
 use crate::parallel::{Body, hammock_parallel_for};
 use crate::registry;
 use crate::value::{Any, index};
@@ -62,18 +62,24 @@ pub unsafe extern "C" fn hammock_raise(kind: *const c_char, parts: *const *const
 
 thread_local! {
     /// Workspaces handed out, and those free for the next request.
-    static WORKSPACES: RefCell<(Vec<Buffer>, Vec<Buffer>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+    static WORKSPACES: RefCell<(Vec<Workspace>, Vec<Buffer>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
-/// Scratch memory for a kernel on the current thread, aligned to 64; null if there is none.
+/// Scratch memory in use, and its place in the count of the program that uses it.
+type Workspace = (Buffer, Option<Reservation>);
+
+/// Scratch memory for a kernel on the current thread, aligned to 64; null if there is none, or the program may not take
+/// so much.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let alloc = |(used, free): &mut (Vec<Buffer>, Vec<Buffer>)| {
+    let alloc = |(used, free): &mut (Vec<Workspace>, Vec<Buffer>)| {
+        let counted = meter::reserve(bytes).ok()?;
         let fitting = free.iter().position(|buffer| buffer.len() >= bytes);
         let buffer = fitting.map(|i| free.swap_remove(i)).or_else(|| Buffer::new(bytes))?;
-        used.push(buffer);
-        used.last().map(Buffer::as_ptr)
+        let data = buffer.as_ptr();
+        used.push((buffer, counted));
+        Some(data)
     };
     let workspace = WORKSPACES.try_with(|spaces| alloc(&mut spaces.borrow_mut())).ok().flatten();
     workspace.map_or(std::ptr::null_mut(), |data| data.cast())
@@ -87,9 +93,9 @@ pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
 pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
     let _ = WORKSPACES.try_with(|spaces| {
         let (used, free) = &mut *spaces.borrow_mut();
-        if let Some(position) = used.iter().rposition(|buffer| buffer.as_ptr().cast() == workspace) {
+        if let Some(position) = used.iter().rposition(|(buffer, _)| buffer.as_ptr().cast() == workspace) {
             // Keep what is asked for most: at most a few buffers, the newest.
-            free.push(used.swap_remove(position));
+            free.push(used.swap_remove(position).0);
             if free.len() > 8 {
                 free.remove(0);
             }
@@ -140,6 +146,24 @@ mod tests {
             hammock_workspace_free(second);
         }
         assert!(hammock_workspace_alloc(u64::MAX).is_null());
+    }
+
+    #[test]
+    fn workspaces_count_towards_the_programs_limit() {
+        use crate::memory::{Allocator, AllocatorKind, meter::Account};
+        let allocator = Allocator::new(crate::Device::CPU, AllocatorKind::Pooled, 10_000).unwrap();
+        let flag = std::sync::atomic::AtomicU8::new(0);
+        let kept = hammock_workspace_alloc(20_000);
+        // SAFETY: the workspace came from above.
+        unsafe { hammock_workspace_free(kept) };
+        // SAFETY: allocator and flag outlive what is entered.
+        let _call = unsafe { Account::new(&allocator, &flag).enter() };
+        assert!(hammock_workspace_alloc(20_000).is_null(), "also where one lies ready");
+        let first = hammock_workspace_alloc(6000);
+        assert!(!first.is_null() && hammock_workspace_alloc(6000).is_null());
+        // SAFETY: as above.
+        unsafe { hammock_workspace_free(first) };
+        assert!(allocator.alloc(6000).is_ok());
     }
 
     #[test]

@@ -54,8 +54,10 @@ struct Shared {
 
 struct State {
     stats: MemoryStats,
+    /// Bytes that are no blocks, but count towards the limit.
+    charged: usize,
     pool: Pool,
-    /// Blocks that are alive.
+    /// Blocks and reservations that are alive.
     blocks: usize,
     /// Is the allocator gone, so that blocks need not be kept?
     retired: bool,
@@ -83,7 +85,7 @@ impl Allocator {
     pub(super) fn on(api: &'static dyn DeviceApi, kind: AllocatorKind, limit: usize) -> Allocator {
         let stats = MemoryStats { used: 0, peak: 0, pooled: 0 };
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
-        let state = Lock::new(State { stats, pool, blocks: 0, retired: false });
+        let state = Lock::new(State { stats, charged: 0, pool, blocks: 0, retired: false });
         let shared = Box::new(Shared { api, device: api.device(), kind, limit, state });
         Allocator(NonNull::from(Box::leak(shared)))
     }
@@ -104,7 +106,7 @@ impl Allocator {
         let class = SizeClass::of(bytes).ok_or_else(|| shared.exhausted(bytes))?;
         let mut state = shared.state.lock();
         let used = state.stats.used.saturating_add(class.bytes);
-        if used > shared.limit {
+        if used.saturating_add(state.charged) > shared.limit {
             drop(state);
             return Err(self.over_limit(bytes));
         }
@@ -115,7 +117,7 @@ impl Allocator {
             state.stats.pooled -= class.bytes;
             return Ok(Block { data, class, shared: self.0 });
         }
-        let crowded = used.saturating_add(state.stats.pooled) > shared.limit;
+        let crowded = used.saturating_add(state.charged).saturating_add(state.stats.pooled) > shared.limit;
         drop(state);
         match self.alloc_fresh(class, crowded) {
             Some(data) => Ok(Block { data, class, shared: self.0 }),
@@ -167,9 +169,43 @@ impl Allocator {
         unsafe { free_all(self.shared().api, state.pool.drain()) };
     }
 
+    /// Counts so many bytes towards the limit, if they do not exceed it; what is kept for reuse is given up for them.
+    pub(super) fn charge(&self, bytes: usize) -> bool {
+        let shared = self.shared();
+        let mut state = shared.state.lock();
+        let used = state.stats.used.saturating_add(state.charged).saturating_add(bytes);
+        let fits = used <= shared.limit;
+        if fits {
+            state.charged += bytes;
+        }
+        let crowded = used.saturating_add(state.stats.pooled) > shared.limit;
+        drop(state);
+        if crowded {
+            self.clear();
+        }
+        fits
+    }
+
+    /// Takes back what [`Allocator::charge`] counted.
+    pub(super) fn discharge(&self, bytes: usize) {
+        self.shared().state.lock().charged -= bytes;
+    }
+
+    /// Counts memory that comes from elsewhere towards the limit, as long as the reservation lives.
+    pub fn reserve(&self, bytes: usize) -> Result<Reservation, Error> {
+        if !self.charge(bytes) {
+            return Err(self.over_limit(bytes));
+        }
+        self.shared().state.lock().blocks += 1;
+        Ok(Reservation { bytes, shared: self.0 })
+    }
+
     #[cold]
     fn over_limit(&self, bytes: usize) -> Error {
-        let (device, used, limit) = (self.device(), self.stats().used, self.limit());
+        let state = self.shared().state.lock();
+        let used = state.stats.used + state.charged;
+        drop(state);
+        let (device, limit) = (self.device(), self.limit());
         let message = format!("{bytes} bytes on {device} would exceed the limit of {limit} ({used} are in use)");
         Error::new(kind::MEMORY, message)
     }
@@ -258,6 +294,33 @@ impl Drop for Block {
     }
 }
 
+/// Memory that comes from elsewhere and counts towards an allocator's limit.
+#[derive(Debug)]
+pub struct Reservation {
+    bytes: usize,
+    shared: NonNull<Shared>,
+}
+
+// SAFETY: what is shared is behind a lock or never written.
+unsafe impl Send for Reservation {}
+// SAFETY: as above.
+unsafe impl Sync for Reservation {}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: what is shared lives as long as the reservation. Once the lock is given back, it may be gone.
+        let mut state = unsafe { self.shared.as_ref() }.state.lock();
+        state.charged -= self.bytes;
+        state.blocks -= 1;
+        let last = state.retired && state.blocks == 0;
+        drop(state);
+        if last {
+            // SAFETY: neither allocator nor blocks are left. It was boxed by `Allocator::new`.
+            drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,6 +368,24 @@ mod tests {
         drop(allocator.alloc(900).unwrap());
         let _other = allocator.alloc(500).unwrap();
         assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0 });
+    }
+
+    #[test]
+    fn reservations_count_and_may_outlive_their_allocator() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
+        drop(allocator.alloc(900).unwrap());
+        let held = allocator.reserve(700).unwrap();
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0 });
+        assert_eq!(
+            allocator.reserve(301).unwrap_err().message(),
+            "301 bytes on cpu:0 would exceed the limit of 1000 (700 are in use)"
+        );
+        assert!(allocator.alloc(400).is_err() && allocator.alloc(300).is_err() && allocator.alloc(200).is_ok());
+        drop(held);
+        assert!(allocator.alloc(400).is_ok());
+        let held = allocator.reserve(700).unwrap();
+        drop(allocator);
+        drop(held);
     }
 
     #[test]

@@ -2,9 +2,13 @@
 mod allocator;
 pub(crate) mod buffer;
 mod lock;
+mod machine;
+pub(crate) mod meter;
 #[cfg(loom)]
 mod models;
 mod pool;
 
-pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats};
+pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
+pub use machine::default_limit;
+pub use meter::reserve;

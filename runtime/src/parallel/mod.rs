@@ -12,6 +12,7 @@ mod models;
 mod pool;
 
 use crate::ffi::{self, Error, kind};
+use crate::memory::meter::Account;
 use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
 use crate::sync::{Mutex, thread_local};
 use pool::{POOL, Pool};
@@ -39,6 +40,8 @@ struct Region {
     next: AtomicI64,
     failed: AtomicBool,
     error: Mutex<Option<Error>>,
+    /// On whose behalf the work is done.
+    account: Account,
 }
 
 /// Threads a region may use; 0 stands for "as many as the machine has".
@@ -122,7 +125,8 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
         return if unsafe { body(context, 0, extent) } == 0 { Ok(()) } else { Err(ffi::take_raised()) };
     }
     let (next, failed, error) = (AtomicI64::new(0), AtomicBool::new(false), Mutex::new(None));
-    let region = Region { body, context, extent, chunk, next, failed, error };
+    let account = Account::current();
+    let region = Region { body, context, extent, chunk, next, failed, error, account };
     pool.fork_join(&region, threads as usize - 1, threads.min(chunks) as usize - 1);
     match region.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
@@ -133,6 +137,8 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
 impl Region {
     /// Takes chunks until none is left or one failed.
     fn work(&self) {
+        // SAFETY: who opened the region waits until it is empty, and works for the account meanwhile.
+        let _account = unsafe { self.account.enter() };
         INSIDE_REGION.with(|inside| inside.set(true));
         while !self.failed.load(Relaxed) {
             let begin = self.next.fetch_add(self.chunk, Relaxed);

@@ -32,7 +32,16 @@ fn region(pool: &'static Pool) {
 fn end(pool: &'static Pool, helpers: usize) {
     assert!(pool.claim());
     let (next, failed, error) = (AtomicI64::new(0), AtomicBool::new(false), Mutex::new(None));
-    let region = Region { body: note, context: std::ptr::null_mut(), extent: 0, chunk: 1, next, failed, error };
+    let region = Region {
+        body: note,
+        context: std::ptr::null_mut(),
+        extent: 0,
+        chunk: 1,
+        next,
+        failed,
+        error,
+        account: Account::current(),
+    };
     pool.fork_join(&region, usize::MAX, helpers);
 }
 

@@ -10,6 +10,7 @@ mod profiling;
 mod session;
 mod tensor_text;
 mod timing;
+mod watchdog;
 mod weights;
 
 pub use crate::show::{leaves, show};
@@ -20,6 +21,7 @@ pub use npy::{load_npy, load_npz, save_npz};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use session::{CallSpec, Session, ToolError, View, inspect};
 pub use timing::{Samples, sample};
+pub use watchdog::at_timeout;
 pub use weights::{Weights, save_safetensors};
 
 use std::fmt;

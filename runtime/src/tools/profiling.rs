@@ -64,7 +64,7 @@ impl ProfileFlags {
             return Ok(());
         }
         let args = session.arguments(spec)?;
-        let calls = || (0..REPEATS).try_for_each(|_| session.vm().call(spec.func, &args).map(drop));
+        let calls = || (0..REPEATS).try_for_each(|_| session.call(spec.func, &args).map(drop));
         self.watch(session, || Ok(calls()?))
     }
 

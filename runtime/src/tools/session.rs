@@ -1,15 +1,20 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
 use super::listing::{Listing, list};
-use super::{How, InputError, OutputFlags, Samples, Weights, leaves, parse_argument, sample, save_npz, show};
+use super::{How, InputError, OutputFlags, Samples, Weights, leaves, parse_argument, sample, save_npz, show, watchdog};
 use crate::{
     Any, Error, Library, Vm,
     image::Integrity,
     library::{LibraryError, image_of},
+    memory::Reservation,
     parallel, reflect,
     value::SharedBytes,
 };
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +44,10 @@ pub struct CallSpec<'a> {
 /// A model ready to run.
 pub struct Session {
     vm: Vm,
+    /// How long what it is asked to do may take.
+    timeout: Option<Duration>,
+    /// The weights among the arguments, in the count of what the program takes.
+    weights: Mutex<Option<Reservation>>,
 }
 
 impl Session {
@@ -67,12 +76,12 @@ impl Session {
         if let Some(threads) = how.threads {
             parallel::set_threads(threads);
         }
-        Ok(Session { vm: Vm::from_library(&Arc::new(library), how.options())? })
+        Ok(Session::from_vm(Vm::from_library(&Arc::new(library), how.options())?))
     }
 
     /// Takes a machine that is ready.
     pub fn from_vm(vm: Vm) -> Session {
-        Session { vm }
+        Session { timeout: vm.options().timeout, vm, weights: Mutex::default() }
     }
 
     /// The machine.
@@ -87,7 +96,7 @@ impl Session {
     /// When there is no such function, their number is wrong, or one cannot be read.
     pub fn arguments(&self, spec: &CallSpec) -> Result<Vec<Any>, InputError> {
         let names = self.parameters(spec.func)?;
-        let given = spec.args.iter().map(|a| parse_argument(a)).collect::<Result<Vec<_>, _>>()?;
+        let given = self.vm.counting(|| spec.args.iter().map(|a| parse_argument(a)).collect::<Result<Vec<_>, _>>())?;
         let every = given.len() >= names.len();
         let weight = |name: &String| spec.weights.and_then(|w| w.get(name)).filter(|_| !every);
         let open: Vec<&str> = names.iter().filter(|n| weight(n).is_none()).map(String::as_str).collect();
@@ -101,6 +110,9 @@ impl Session {
                 format!("one --arg each for: {}", open.join(", "))
             }));
         }
+        let weights: usize = names.iter().filter_map(weight).map(|tensor| tensor.nbytes()).sum();
+        let counted = self.vm.reserve(weights).map_err(|error| InputError::new(error.message()))?;
+        *self.weights.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
         let mut given = given.into_iter();
         Ok(names
             .iter()
@@ -123,16 +135,26 @@ impl Session {
     /// # Errors
     /// When the arguments do not fit, the model fails, or the file cannot be written.
     pub fn run(&self, spec: &CallSpec, output: &OutputFlags) -> Result<String, ToolError> {
-        let args = self.arguments(spec)?;
-        let result = self.vm.call(spec.func, &args)?;
-        match output.path() {
-            Some(path) => {
-                save_npz(path, &leaves(&result))?;
-                Ok(String::new())
+        watchdog::within(self.timeout, || {
+            let args = self.arguments(spec)?;
+            let result = self.vm.call(spec.func, &args)?;
+            match output.path() {
+                Some(path) => {
+                    save_npz(path, &leaves(&result))?;
+                    Ok(String::new())
+                }
+                None if output.json => Ok(reflect::save(&result)? + "\n"),
+                None => Ok(show(&result)),
             }
-            None if output.json => Ok(reflect::save(&result)? + "\n"),
-            None => Ok(show(&result)),
-        }
+        })?
+    }
+
+    /// Calls the function.
+    ///
+    /// # Errors
+    /// When the arguments do not fit or the model fails.
+    pub fn call(&self, func: &str, args: &[Any]) -> Result<Any, Error> {
+        watchdog::within(self.timeout, || self.vm.call(func, args))?
     }
 
     /// Calls the function again and again for at least that long, and gives the times as text or as JSON.
@@ -141,7 +163,7 @@ impl Session {
     /// When the arguments do not fit or the model fails.
     pub fn bench(&self, spec: &CallSpec, least: Duration, json: bool) -> Result<String, ToolError> {
         let args = self.arguments(spec)?;
-        let samples: Samples = sample(least, || self.vm.call(spec.func, &args).map(drop))?;
+        let samples: Samples = sample(least, || self.call(spec.func, &args).map(drop))?;
         let (threads, peak) = (parallel::threads(), self.vm.memory().peak);
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")

@@ -4,6 +4,7 @@
 //! thread keeps the blocks that were freed on it in lists by size, so that a program in its stride asks the system for
 //! none. A block may be freed on another thread than it was made on; it is then kept there. Lists are bounded. When a
 //! thread ends, its lists go back to the system, and so does what is freed on it later still.
+use crate::memory::meter;
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -66,21 +67,36 @@ fn layout_of(class: usize) -> Layout {
 #[inline]
 pub(super) fn allocate(layout: Layout) -> *mut u8 {
     let Some(class) = class_of(layout) else {
-        // SAFETY: the layout is not empty.
-        return unsafe { alloc(layout) };
+        return from_system(layout);
     };
     LISTS.with(|lists| {
         let list = &lists.classes[class];
         let first = list.first.get();
         if first.is_null() {
-            // SAFETY: no class is empty.
-            return unsafe { alloc(layout_of(class)) };
+            return from_system(layout_of(class));
         }
         // SAFETY: waiting blocks are the list's own and hold its links.
         list.first.set(unsafe { (*first).next });
         list.room.set(list.room.get() + 1);
         first.cast()
     })
+}
+
+/// A block of the system's, which is counted; null if it has none.
+fn from_system(layout: Layout) -> *mut u8 {
+    meter::take(layout.size());
+    // SAFETY: no object's layout is empty.
+    unsafe { alloc(layout) }
+}
+
+/// Gives a block back to the system.
+///
+/// # Safety
+/// The block came from the system with this layout, and nobody refers to it any more.
+unsafe fn to_system(block: *mut u8, layout: Layout) {
+    meter::give(layout.size());
+    // SAFETY: as the caller promises.
+    unsafe { dealloc(block, layout) }
 }
 
 /// Takes a block back.
@@ -91,7 +107,7 @@ pub(super) fn allocate(layout: Layout) -> *mut u8 {
 pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
     let Some(class) = class_of(layout) else {
         // SAFETY: a block of no class was allocated with its own layout.
-        return unsafe { dealloc(block, layout) };
+        return unsafe { to_system(block, layout) };
     };
     LISTS.with(|lists| match lists.classes[class].room.get() {
         // SAFETY: as the caller promises.
@@ -125,7 +141,7 @@ impl Lists {
     unsafe fn free_without_room(&self, class: usize, block: *mut u8) {
         if self.started.replace(true) || AT_EXIT.try_with(|_| ()).is_err() {
             // SAFETY: blocks of a class are allocated with its layout.
-            return unsafe { dealloc(block, layout_of(class)) };
+            return unsafe { to_system(block, layout_of(class)) };
         }
         self.classes.iter().for_each(|list| list.room.set(KEPT));
         // SAFETY: there is room now.
@@ -143,7 +159,7 @@ impl Drop for AtExit {
                     // SAFETY: waiting blocks hold links and were allocated with the layout of their class.
                     unsafe {
                         let next = (*block).next;
-                        dealloc(block.cast(), layout_of(class));
+                        to_system(block.cast(), layout_of(class));
                         block = next;
                     }
                 }

@@ -9,7 +9,7 @@ use super::shape::write_sizes;
 use super::tensor_error::TensorError;
 use super::tensor_lent::Lender;
 use super::{DType, Device, Storage, index};
-use crate::memory::{ALIGNMENT, Buffer};
+use crate::memory::{ALIGNMENT, Buffer, Reservation, meter};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +46,8 @@ pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 #[expect(dead_code, reason = "most are held for their drop")]
 pub(super) enum Owner {
     Buffer(Buffer),
+    /// The same, made while a program was at work, whose limit it counts towards.
+    Counted(Box<(Buffer, Reservation)>),
     Storage(Storage),
     /// A storage of its own, by a plan of a program.
     Planned(Storage, u64),
@@ -67,9 +69,13 @@ impl Tensor {
             return Err(TensorError::NotOnHost(device));
         }
         let bytes = byte_size(dtype, shape)?;
+        let counted = meter::reserve(bytes).map_err(|error| TensorError::OverLimit(error.message().to_owned()))?;
         let buffer = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device })?;
         let data = buffer.as_ptr();
-        Ok(Tensor::assemble(data, device, dtype, shape, None, || Owner::Buffer(buffer)))
+        Ok(Tensor::assemble(data, device, dtype, shape, None, || match counted {
+            Some(reservation) => Owner::Counted(Box::new((buffer, reservation))),
+            None => Owner::Buffer(buffer),
+        }))
     }
 
     /// A tensor on the host holding a copy of `bytes`.
@@ -245,7 +251,7 @@ impl Tensor {
     }
 
     fn check_owned(&self) -> Result<(), TensorError> {
-        let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_)));
+        let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_) | Owner::Counted(_)));
         if owns_memory && self.0.is_unique() { Ok(()) } else { Err(TensorError::Shared) }
     }
 

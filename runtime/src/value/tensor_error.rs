@@ -15,6 +15,9 @@ pub enum TensorError {
         /// Where.
         device: Device,
     },
+    /// The program that is at work may not take this much.
+    #[error("{0}")]
+    OverLimit(String),
     /// Elements are read as another type.
     #[error("the tensor's elements are {actual}, not {expected}")]
     WrongDType {

@@ -1,7 +1,8 @@
 //! The program that runs on this thread: what builtins need beyond their arguments.
-use super::interrupt::{Flag, NEVER};
+use super::interrupt::{self, Flag, NEVER};
 use super::program::Program;
 use crate::ffi::{Error, kind};
+use crate::memory::meter::Account;
 use crate::value::Any;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU8;
@@ -23,7 +24,7 @@ struct Current {
 }
 
 /// Runs `body` while `program` is the current one. It gets the flag that stops it: the one given, or that of the call
-/// around it.
+/// around it. What the thread takes meanwhile counts towards the program's limit.
 pub(super) fn within<R>(
     program: &Program,
     flag: Option<&AtomicU8>,
@@ -41,10 +42,18 @@ pub(super) fn within<R>(
         return Err(Error::new(kind::RECURSION, message));
     }
     let _restore = Restore(outer);
-    let flag = flag.map_or(outer.flag, |flag| flag);
+    let own = AtomicU8::default();
+    let flag: Flag = match flag {
+        Some(flag) => flag,
+        None if outer.program.is_null() => &own,
+        None => outer.flag,
+    };
     CURRENT.set(Current { program, nesting: outer.nesting + 1, flag });
-    // SAFETY: the flag given lives until this function returns, and so does that of the call around it.
-    body(unsafe { &*flag })
+    // SAFETY: the flag given lives until this function returns, and so do its own and that of the call around it.
+    let flag = unsafe { &*flag };
+    // SAFETY: so do the program's allocators.
+    let _account = unsafe { Account::new(program.host(), flag).enter() };
+    body(flag)
 }
 
 /// Gives `body` the current program.
@@ -55,6 +64,16 @@ pub(super) fn with<R>(body: impl FnOnce(&Program) -> Result<R, Error>) -> Result
         Some(program) => body(program),
         None => Err(Error::runtime("no program is running on this thread")),
     }
+}
+
+/// Fails once the call that this thread is at work on is to stop: for native functions that take long.
+///
+/// # Errors
+/// Why it is to stop.
+pub fn go_on() -> Result<(), Error> {
+    // SAFETY: `within` sets the address for the time it borrows the flag, and no longer.
+    let flag = unsafe { &*CURRENT.get().flag };
+    if interrupt::is_set(flag) { Err(interrupt::reason(flag)) } else { Ok(()) }
 }
 
 /// Calls a function, or a closure of the program that runs on this thread: for native functions that programs call

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 const GO_ON: u8 = 0;
 const CANCELLED: u8 = 1;
 const TIMED_OUT: u8 = 2;
+/// The objects that a call made take more memory than it may.
+pub(crate) const EXHAUSTED: u8 = 3;
 
 /// Stops the calls it was given to ([`super::Vm::call_with`]). Clones stop the same calls.
 ///
@@ -41,10 +43,6 @@ impl Interrupt {
         self.0.flag.load(Relaxed) == CANCELLED
     }
 
-    pub(super) fn flag(&self) -> &AtomicU8 {
-        &self.0.flag
-    }
-
     /// Stops a call that has a flag of its own as well.
     fn link(&self, flag: &Arc<AtomicU8>) {
         let mut timed = self.0.timed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,8 +70,13 @@ pub(super) fn is_set(flag: &AtomicU8) -> bool {
 pub(super) fn reason(flag: &AtomicU8) -> Error {
     match flag.load(Relaxed) {
         CANCELLED => Error::new(kind::CANCELLED, "the call was cancelled"),
-        _ => Error::new(kind::TIMEOUT, "the call took longer than it may"),
+        EXHAUSTED => Error::new(kind::MEMORY, "the values that the call made would exceed its memory limit"),
+        _ => timed_out(),
     }
+}
+
+fn timed_out() -> Error {
+    Error::new(kind::TIMEOUT, "the call took longer than it may")
 }
 
 /// Calls whose time is limited, by the end of it. One thread waits for the first of them.
@@ -97,7 +100,7 @@ impl Calls {
     }
 }
 
-/// A limit on the time of a call, as long as it exists.
+/// What ends one call early, its time or an interrupt, as long as it exists.
 pub(super) struct Deadline {
     flag: Arc<AtomicU8>,
     key: Option<(Instant, u64)>,
@@ -124,6 +127,14 @@ impl Deadline {
 
     pub(super) fn flag(&self) -> &AtomicU8 {
         &self.flag
+    }
+
+    /// Fails once the time is over, even if nobody noticed so far.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.key {
+            Some((end, _)) if Instant::now() >= end => Err(timed_out()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -33,20 +33,23 @@ mod test;
 mod watch;
 
 pub use builtin::{Builtin, Param};
-pub use current::invoke;
+pub use current::{go_on, invoke};
+pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
 
 use crate::executable::FunctionKind;
 use crate::ffi::Error;
 use crate::image::Image;
 use crate::library::{Library, LibraryError};
-use crate::memory::{Allocator, AllocatorKind, MemoryStats};
+use crate::memory::meter::Account;
+use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
 use crate::value::{Any, Device, Function};
 use instrument::Instrument;
 use interrupt::Deadline;
 use program::Program;
 use stateful::State;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
 /// How a program runs.
@@ -56,7 +59,8 @@ pub struct Options {
     pub devices: Vec<Device>,
     /// What its allocators do with memory given back.
     pub allocator: AllocatorKind,
-    /// The most memory its tensors may take on each device, in bytes.
+    /// The most memory it may take on each device, in bytes: tensors, kernels' scratch memory, values, frames, and on the
+    /// host the model itself. By default what [`crate::memory::default_limit`] says.
     pub memory_limit: usize,
     /// The most calls that may be under way within one call from outside.
     pub max_depth: usize,
@@ -73,7 +77,7 @@ impl Default for Options {
         Options {
             devices: vec![Device::CPU],
             allocator: AllocatorKind::Pooled,
-            memory_limit: usize::MAX,
+            memory_limit: default_limit(),
             max_depth: 1_000_000,
             max_stack: 1 << 30,
             timeout: None,
@@ -101,7 +105,8 @@ impl Vm {
         let failed = |error: LibraryError| Error::runtime(error.to_string());
         let kernel = |name: &str| library.kernel(name).map_err(failed);
         let machine_code = |name: &str| library.machine_code(name).map_err(failed);
-        Program::load(library.image().clone(), options, kernel, machine_code).map(Vm::from_program)
+        Program::load(library.image().clone(), library.bytes().len(), options, kernel, machine_code)
+            .map(Vm::from_program)
     }
 
     /// Prepares an image whose kernels `kernel` finds by name; its functions are of bytecode only.
@@ -110,7 +115,7 @@ impl Vm {
         options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
     ) -> Result<Vm, Error> {
-        Program::load(image, options, kernel, |_| Ok(None)).map(Vm::from_program)
+        Program::load(image, 0, options, kernel, |_| Ok(None)).map(Vm::from_program)
     }
 
     fn from_program(program: Program) -> Vm {
@@ -120,6 +125,11 @@ impl Vm {
     /// The image.
     pub fn image(&self) -> &Arc<Image> {
         &self.0.image
+    }
+
+    /// How it runs.
+    pub fn options(&self) -> &Options {
+        &self.0.options
     }
 
     /// Names of the functions that may be called, in the table's order.
@@ -144,15 +154,33 @@ impl Vm {
     pub fn call_with(&self, limits: &CallLimits, name: &str, args: &[Any]) -> Result<Any, Error> {
         let interrupt = limits.interrupt.as_ref();
         let timeout = limits.timeout.or(self.0.options.timeout);
-        let deadline = timeout.map(|timeout| Deadline::start(interrupt, timeout)).transpose()?;
-        let flag = deadline.as_ref().map(Deadline::flag).or(interrupt.map(Interrupt::flag));
-        match self.image().executable.function(name) {
+        let deadline = match (interrupt, timeout) {
+            (None, None) => None,
+            _ => Some(Deadline::start(interrupt, timeout.unwrap_or(Duration::MAX))?),
+        };
+        let flag = deadline.as_ref().map(Deadline::flag);
+        let result = match self.image().executable.function(name) {
             Some(function) => self.0.call(function, args, flag),
             None => {
                 let saved = self.1.saved(name).ok_or_else(|| self.unknown(name))?;
                 current::within(&self.0, flag, |_| saved.call(args))
             }
-        }
+        }?;
+        deadline.map_or(Ok(()), |deadline| deadline.check())?;
+        Ok(result)
+    }
+
+    /// Runs `body`; host memory that it takes for tensors counts towards the program's limit, as in a call.
+    pub fn counting<R>(&self, body: impl FnOnce() -> R) -> R {
+        let flag = AtomicU8::default();
+        // SAFETY: the program lives as long as this handle, and the flag until the body is done.
+        let _account = unsafe { Account::new(self.0.host(), &flag).enter() };
+        body()
+    }
+
+    /// Counts host memory that was taken elsewhere towards the program's limit, as long as the reservation lives.
+    pub fn reserve(&self, bytes: usize) -> Result<Reservation, Error> {
+        self.0.host().reserve(bytes)
     }
 
     /// Sets who looks on from the next call on; none: nobody. The machine is slower while somebody does.

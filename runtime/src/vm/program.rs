@@ -11,7 +11,7 @@ use crate::executable::compact::{AllocPlan, Folding};
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
 use crate::ffi::{Error, kind};
 use crate::image::Image;
-use crate::memory::{Allocator, MemoryStats};
+use crate::memory::{Allocator, MemoryStats, Reservation};
 use crate::registry;
 use crate::value::{Any, Closure, Device, Function, Tensor, device_kind};
 use std::collections::HashMap;
@@ -77,6 +77,8 @@ pub(super) struct Program {
     pub(super) allocators: Vec<Arc<Allocator>>,
     /// Machines at rest, for the next calls.
     machines: Mutex<Vec<Machine>>,
+    /// What the model itself takes of the host's memory.
+    _size: Reservation,
 }
 
 // SAFETY: raw pointers in a program are handles of native functions, which may be called from any thread, and
@@ -88,8 +90,10 @@ unsafe impl Sync for Program {}
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Program {
+    /// Makes an image ready; the file that it comes from has `size` bytes, if it comes from one.
     pub(super) fn load(
         image: Arc<Image>,
+        size: usize,
         mut options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
         machine_code: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
@@ -99,6 +103,9 @@ impl Program {
         }
         let allocator = |device: &Device| Allocator::new(*device, options.allocator, options.memory_limit);
         let allocators = options.devices.iter().map(allocator).collect::<Result<Vec<_>, _>>()?;
+        let size = size.max(constant_bytes(&image));
+        let size = allocators[allocators.len() - 1].reserve(size);
+        let size = size.map_err(|error| Error::new(kind::MEMORY, format!("the model: {}", error.message())))?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let table = &image.executable.functions;
         let natives = table.iter().map(|info| resolve(info, &image, &options, &kernel));
@@ -126,6 +133,7 @@ impl Program {
             machines,
             instrument,
             is_watched,
+            _size: size,
         };
         let mut plans = Plans::default();
         program.bodies = program.decode(Folding::Full, &mut plans);
@@ -189,6 +197,11 @@ impl Program {
         let index = if device == -1 { host } else { usize::try_from(device).unwrap_or(usize::MAX) };
         let allocator = self.allocators.get(index);
         allocator.ok_or_else(|| Error::value(format!("the program has no device {device}")))
+    }
+
+    /// The allocator of the host's memory.
+    pub(super) fn host(&self) -> &Allocator {
+        &self.allocators[self.allocators.len() - 1]
     }
 
     /// How tensors made by a plan of the program are marked.
@@ -337,6 +350,12 @@ fn load_machine_code(
         None => Ok(code),
         Some(index) => Err(Error::value(format!("constant {index} is not where compiled functions expect it"))),
     }
+}
+
+/// What the tensors of the constant pool take.
+fn constant_bytes(image: &Image) -> usize {
+    let bytes = |constant: &Constant| if let Constant::Tensor(tensor) = constant { tensor.nbytes() } else { 0 };
+    image.executable.constants.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
 /// The constant pool, its tensors on `device` unless their memory scope says otherwise.

@@ -8,6 +8,7 @@
 //! | pool | constants and immediates the function uses, so that every argument is a slot | borrowed |
 //! | scratch | the arguments of the call under way | borrowed |
 use crate::ffi::{Error, kind};
+use crate::memory::{Reservation, meter};
 use crate::value::Any;
 use std::mem::MaybeUninit;
 
@@ -21,9 +22,15 @@ pub(super) struct Mark {
     chunk: usize,
 }
 
+/// Slots, and their place in the program's count of its memory.
+struct Chunk {
+    slots: Box<[MaybeUninit<Any>]>,
+    _counted: Option<Reservation>,
+}
+
 /// A stack of slots.
 pub(super) struct Stack {
-    chunks: Vec<Box<[MaybeUninit<Any>]>>,
+    chunks: Vec<Chunk>,
     /// Where the next frame begins, and the end of its chunk.
     top: *mut Any,
     end: *mut Any,
@@ -72,7 +79,7 @@ impl Stack {
     #[cold]
     fn next_chunk(&mut self, size: usize, max_bytes: usize) -> Result<(), Error> {
         let first = if self.top.is_null() { 0 } else { self.chunk + 1 };
-        let fitting = (first..self.chunks.len()).find(|chunk| self.chunks[*chunk].len() >= size);
+        let fitting = (first..self.chunks.len()).find(|chunk| self.chunks[*chunk].slots.len() >= size);
         match fitting {
             Some(chunk) => self.enter_chunk(chunk),
             None => {
@@ -84,7 +91,7 @@ impl Stack {
     }
 
     fn enter_chunk(&mut self, chunk: usize) {
-        let slots = self.chunks[chunk].as_mut_ptr_range();
+        let slots = self.chunks[chunk].slots.as_mut_ptr_range();
         (self.top, self.end, self.chunk) = (slots.start.cast(), slots.end.cast(), chunk);
     }
 
@@ -95,12 +102,13 @@ impl Stack {
             let message = format!("the frames of the calls under way take more than {max_bytes} bytes");
             return Err(Error::new(kind::RECURSION, message));
         }
+        let counted = meter::reserve(len * size_of::<Any>())?;
         let mut chunk = Vec::new();
         if chunk.try_reserve_exact(len).is_err() {
             return Err(Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes of stack")));
         }
         chunk.resize_with(len, MaybeUninit::uninit);
-        self.chunks.push(chunk.into_boxed_slice());
+        self.chunks.push(Chunk { slots: chunk.into_boxed_slice(), _counted: counted });
         self.slots += len;
         Ok(())
     }

@@ -334,6 +334,73 @@ fn memory_limits_are_errors() {
     assert_eq!(vm.call("main", &[]).unwrap_err().kind(), kind::MEMORY);
 }
 
+/// What a program takes other than by its allocations counts as well.
+#[test]
+fn memory_limits_count_everything() {
+    const LIMIT: usize = 1 << 20;
+    let limited = |a: Assembler| a.vm_with(Options { memory_limit: LIMIT, ..Options::default() });
+    let refused = |vm: &Vm, args: &[i64]| {
+        let error = vm.call("main", &ints(args)).unwrap_err();
+        assert_eq!(error.kind(), kind::MEMORY, "{error}");
+    };
+    // Values: main(n) = if n { main(n - 1, (t, t)) } else { t }
+    let mut a = Assembler::default();
+    let body = [
+        branch(0, 4),
+        a.call(2, "sub", &[reg(0), int(1)]),
+        a.call(1, "vm.builtin.make_tuple", &[reg(1), reg(1)]),
+        a.call(1, "main", &[reg(2), reg(1)]),
+        ret(1),
+    ];
+    a.define("main", 2, 3, &body);
+    let vm = limited(a);
+    assert!(vm.call("main", &ints(&[100, 0])).is_ok());
+    refused(&vm, &[1_000_000, 0]);
+    assert!(vm.call("main", &ints(&[100, 0])).is_ok(), "the machine is as good as new");
+
+    // Frames: main(n) = if n { main(n - 1) + 1 } else { n }
+    let mut a = Assembler::default();
+    let body = [
+        branch(0, 4),
+        a.call(1, "sub", &[reg(0), int(1)]),
+        a.call(1, "main", &[reg(1)]),
+        a.call(0, "add", &[reg(1), int(1)]),
+        ret(0),
+    ];
+    a.define("main", 1, 2, &body);
+    refused(&limited(a), &[1_000_000]);
+
+    // Tensors of builtins: a cache for more rows than there is room for.
+    let mut a = Assembler::default();
+    let row = a.constant(Constant::Tensor(Tensor::from_slice(&[1, 4], &[0f32; 4]).unwrap()));
+    let room = a.constant(Constant::Shape(Shape::new(&[1 << 17, 4])));
+    let body = [a.call(0, "vm.builtin.attention_kv_cache_create", &[row, room, int(-1)]), ret(0)];
+    a.define("main", 0, 1, &body);
+    refused(&limited(a), &[]);
+
+    // The model itself.
+    let mut a = Assembler::default();
+    a.constant(Constant::Tensor(Tensor::empty(crate::DType::UINT8, &[LIMIT as i64 + 1], Device::CPU).unwrap()));
+    let options = Options { memory_limit: LIMIT, ..Options::default() };
+    let error = Vm::new(a.image(), options, |_| Ok(None)).err().unwrap();
+    assert_eq!(error.message(), "the model: 1048577 bytes on cpu:0 would exceed the limit of 1048576 (0 are in use)");
+}
+
+/// A call that is over before anybody looked at its time took too long all the same.
+#[test]
+fn the_shortest_times_count() {
+    let mut a = Assembler::default();
+    let body = [a.call(1, "add", &[reg(0), int(1)]), ret(1)];
+    a.define("main", 1, 2, &body);
+    let vm = a.vm();
+    let within = |nanos| {
+        let limits = CallLimits { interrupt: None, timeout: Some(Duration::from_nanos(nanos)) };
+        vm.call_with(&limits, "main", &ints(&[1]))
+    };
+    assert_eq!(within(1).unwrap_err().kind(), kind::TIMEOUT);
+    assert_eq!(within(3_600_000_000_000).unwrap().get::<i64>(), Some(2));
+}
+
 #[test]
 fn long_chains_of_values_are_dropped_safely() {
     // nest(n, t) = if n { nest(n - 1, (t,)) } else { t }

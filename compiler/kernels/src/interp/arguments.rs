@@ -63,7 +63,7 @@ impl Interpreter {
         let known = bound.0.iter().find(|b| b.tensor.ptr_eq(tensor)).map(|b| b.base);
         let base = match known {
             Some(base) => base,
-            None => self.heap.add(spread(tensor)?),
+            None => self.heap.add(&spread(tensor)?)?,
         };
         bound.0.push(BoundTensor { arg, tensor: tensor.clone(), base });
         self.vars.insert(param.var.clone(), Value::Pointer(base));

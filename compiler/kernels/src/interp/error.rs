@@ -1,7 +1,7 @@
 //! What can go wrong in a run.
 
 use hammock_ir::{DType, Name, Span};
-use hammock_runtime::TensorError;
+use hammock_runtime::{Error as CallError, TensorError};
 use thiserror::Error;
 
 /// A fault, and the function it happened in.
@@ -53,6 +53,15 @@ pub enum Fault {
     Mismatch { expected: &'static str, found: String },
     #[error("loop step is zero")]
     ZeroStep,
+    #[error("{kind}: {message}")]
+    Stopped { kind: String, message: String },
     #[error(transparent)]
     Tensor(#[from] TensorError),
+}
+
+/// The call that the run is part of is to stop, or may take no more memory.
+impl From<CallError> for Fault {
+    fn from(error: CallError) -> Self {
+        Fault::Stopped { kind: error.kind().to_owned(), message: error.message().to_owned() }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::{Fault, Value, number};
 use hammock_ir::{DType, Name};
+use hammock_runtime::memory::{self, Reservation};
 
 /// A place in the memory of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(super) struct Heap(Vec<Memory>);
 struct Memory {
     bytes: Vec<u8>,
     written: bool,
+    /// Its place in the count of the program that it is taken for.
+    _counted: Option<Reservation>,
 }
 
 /// Larger allocations are taken for mistakes.
@@ -38,16 +41,25 @@ const LIMIT: usize = 1 << 36;
 
 impl Heap {
     /// A new memory with these contents.
-    pub fn add(&mut self, bytes: Vec<u8>) -> Pointer {
-        self.0.push(Memory { bytes, written: false });
-        Pointer { memory: self.0.len() - 1, bits: 0 }
+    pub fn add(&mut self, contents: &[u8]) -> Result<Pointer, Fault> {
+        self.push(contents.len(), |bytes| bytes.extend_from_slice(contents))
+    }
+
+    fn push(&mut self, len: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Result<Pointer, Fault> {
+        let _counted = memory::reserve(len)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| Fault::AllocationSize(len as i64))?;
+        fill(&mut bytes);
+        self.0.push(Memory { bytes, written: false, _counted });
+        Ok(Pointer { memory: self.0.len() - 1, bits: 0 })
     }
 
     /// A new memory for `elements` of a dtype, filled with ones.
     pub fn allocate(&mut self, elements: i64, dtype: DType) -> Result<Pointer, Fault> {
         let count = usize::try_from(elements).ok();
         let bytes = count.and_then(|n| dtype.storage_bytes(n)).filter(|n| *n <= LIMIT);
-        Ok(self.add(vec![0xff; bytes.ok_or(Fault::AllocationSize(elements))?]))
+        let len = bytes.ok_or(Fault::AllocationSize(elements))?;
+        self.push(len, |bytes| bytes.resize(len, 0xff))
     }
 
     /// A mark to return to with [`Heap::release`].

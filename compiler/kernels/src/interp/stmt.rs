@@ -6,6 +6,7 @@ use hammock_ir::{
     prim::{IterKind, IterVar},
     tir::{AttrNode, Block, Buffer, Loop, Stmt, StmtKind},
 };
+use hammock_runtime::vm::go_on;
 use std::rc::Rc;
 
 /// How control goes on after a statement.
@@ -117,6 +118,7 @@ impl Interpreter {
         }
         let mut distance = 0i64;
         while if step > 0 { distance < extent } else { distance > extent } {
+            go_on()?;
             self.vars.insert(l.var.clone(), Value::Int(min.wrapping_add(distance)));
             match self.execute(&l.body)? {
                 Flow::Break => break,
@@ -131,6 +133,7 @@ impl Interpreter {
 
     fn while_loop(&mut self, condition: &PrimExpr, body: &Stmt) -> Result<Flow, Fault> {
         while self.eval(condition)?.truth()? {
+            go_on()?;
             match self.execute(body)? {
                 Flow::Break => break,
                 returned @ Flow::Return(_) => return Ok(returned),
@@ -143,6 +146,7 @@ impl Interpreter {
     /// `T.launch_thread`: all threads of the axis, one after the other.
     fn threads(&mut self, iter: &IterVar, extent: &PrimExpr, body: &Stmt) -> Result<Flow, Fault> {
         for thread in 0..self.int(extent)? {
+            go_on()?;
             self.vars.insert(iter.var.clone(), Value::Int(thread));
             if let returned @ Flow::Return(_) = self.execute(body)? {
                 return Ok(returned);

@@ -1,0 +1,195 @@
+//! What a call takes beside its allocators' blocks: tensors that builtins make, scratch memory of kernels, and objects.
+//! All of it counts towards the limit of the program's host memory.
+//!
+//! While a thread works for a program, its meter knows the allocator of that memory. Tensors and scratch memory are
+//! counted byte for byte, before they are taken ([`reserve`]). Objects are too many and too small for that: a thread
+//! counts what it takes from the system for them and gives back, gets more room from the allocator in steps, and tells
+//! the call to stop when there is none. What objects take counts until the call is over; from then on it is the
+//! caller's.
+use super::allocator::{Allocator, Reservation};
+use crate::ffi::Error;
+use crate::vm::EXHAUSTED;
+use std::cell::Cell;
+use std::ptr::null;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Bytes of objects that a thread takes before it asks, and gets when it asks.
+const STEP: isize = 256 << 10;
+
+/// On whose behalf a thread works. Valid while the work that it was started for goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct Account {
+    allocator: *const Allocator,
+    /// What stops the call.
+    flag: *const AtomicU8,
+}
+
+/// Nobody's.
+const NOBODY: Account = Account { allocator: null(), flag: null() };
+
+struct Meter {
+    account: Cell<Account>,
+    /// Bytes of objects that this thread took from the system and did not give back.
+    taken: Cell<isize>,
+    /// How many it may have taken before it asks.
+    allowed: Cell<isize>,
+    /// How many it was given for the call under way.
+    charged: Cell<usize>,
+}
+
+thread_local! {
+    static METER: Meter = const {
+        Meter {
+            account: Cell::new(NOBODY),
+            taken: Cell::new(0),
+            allowed: Cell::new(isize::MAX),
+            charged: Cell::new(0),
+        }
+    };
+}
+
+impl Account {
+    /// Of a call that `flag` stops and whose host memory comes from `allocator`.
+    pub(crate) fn new(allocator: &Allocator, flag: &AtomicU8) -> Account {
+        Account { allocator, flag }
+    }
+
+    /// The one that this thread works for, for threads that help it.
+    pub(crate) fn current() -> Account {
+        METER.with(|meter| meter.account.get())
+    }
+
+    /// Makes this thread work for the account until the result is dropped.
+    ///
+    /// # Safety
+    /// The allocator and the flag live until then, and the result is dropped on this thread before those made earlier.
+    #[must_use]
+    pub(crate) unsafe fn enter(self) -> Option<Outer> {
+        METER.with(|meter| {
+            if std::ptr::eq(meter.account.get().allocator, self.allocator) {
+                return None;
+            }
+            Some(Outer {
+                account: meter.account.replace(self),
+                allowed: meter.allowed.replace(meter.taken.get().saturating_add(STEP)),
+                charged: meter.charged.replace(0),
+            })
+        })
+    }
+}
+
+/// What the meter goes back to.
+pub(crate) struct Outer {
+    account: Account,
+    allowed: isize,
+    charged: usize,
+}
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        METER.with(|meter| {
+            let charged = meter.charged.replace(self.charged);
+            meter.allowed.set(self.allowed);
+            // SAFETY: the account is still that of `enter`.
+            if let Some(allocator) = unsafe { meter.account.replace(self.account).allocator.as_ref() } {
+                allocator.discharge(charged);
+            }
+        });
+    }
+}
+
+/// Counts memory that is about to be taken, as long as the reservation lives; nothing where no program is at work on
+/// this thread.
+///
+/// # Errors
+/// When the program may not take so much.
+pub fn reserve(bytes: usize) -> Result<Option<Reservation>, Error> {
+    let allocator = METER.with(|meter| meter.account.get().allocator);
+    // SAFETY: allocators live as long as the work for them.
+    unsafe { allocator.as_ref() }.map(|allocator| allocator.reserve(bytes)).transpose()
+}
+
+/// Counts memory that was taken for an object.
+#[inline]
+pub(crate) fn take(bytes: usize) {
+    METER.with(|meter| {
+        let taken = meter.taken.get() + bytes as isize;
+        meter.taken.set(taken);
+        if taken > meter.allowed.get() {
+            meter.ask(taken);
+        }
+    });
+}
+
+/// Counts memory of an object that was given back.
+#[inline]
+pub(crate) fn give(bytes: usize) {
+    METER.with(|meter| meter.taken.set(meter.taken.get() - bytes as isize));
+}
+
+impl Meter {
+    /// Asks for room for what was taken and one step more. Without, the call is told to stop, and may go on until then.
+    #[cold]
+    fn ask(&self, taken: isize) {
+        let Account { allocator, flag } = self.account.get();
+        let more = taken - self.allowed.get() + STEP;
+        // SAFETY: allocator and flag live as long as the work for them.
+        let Some((allocator, flag)) = (unsafe { allocator.as_ref().zip(flag.as_ref()) }) else { return };
+        if allocator.charge(more as usize) {
+            self.charged.set(self.charged.get() + more as usize);
+            self.allowed.set(self.allowed.get() + more);
+        } else {
+            flag.store(EXHAUSTED, Ordering::Relaxed);
+            self.allowed.set(isize::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::AllocatorKind;
+    use crate::value::{Any, Device, Tuple};
+
+    #[test]
+    fn objects_count_while_a_call_runs() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 4 << 20).unwrap();
+        let flag = AtomicU8::new(0);
+        let list = |count: usize| (0..count).fold(Any::NONE, |list, _| Tuple::new([list].into_iter()).into());
+        let account = Account::new(&allocator, &flag);
+        // SAFETY: allocator and flag outlive what is entered, one thing after the other.
+        let enter = || unsafe { account.enter() };
+        let call = enter();
+        let kept = list(20_000);
+        drop(call);
+        assert!(allocator.alloc((4 << 20) - 4096).is_ok(), "what the call returned is its caller's");
+        let call = enter();
+        let more = list(20_000);
+        assert!(allocator.alloc((4 << 20) - 4096).is_err(), "what it holds counts");
+        drop(call);
+        assert_eq!(flag.load(Ordering::Relaxed), 0);
+        let call = enter();
+        drop(list(200_000));
+        drop(call);
+        assert_eq!(flag.load(Ordering::Relaxed), EXHAUSTED);
+        drop((kept, more));
+    }
+
+    #[test]
+    fn memory_of_tensors_counts_as_long_as_they_live() {
+        use crate::value::{DType, Tensor};
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 10_000).unwrap();
+        let flag = AtomicU8::new(0);
+        let tensor = || Tensor::empty(DType::INT8, &[6000], Device::CPU);
+        // SAFETY: allocator and flag outlive what is entered.
+        let call = unsafe { Account::new(&allocator, &flag).enter() };
+        let (first, second) = (tensor(), tensor());
+        drop(call);
+        let error = second.unwrap_err().to_string();
+        assert_eq!(error, "6000 bytes on cpu:0 would exceed the limit of 10000 (6000 are in use)");
+        assert!(allocator.alloc(6000).is_err());
+        assert!(first.unwrap().as_bytes_mut().is_ok());
+        assert!(allocator.alloc(6000).is_ok());
+        assert!(tensor().is_ok(), "no program is at work");
+    }
+}
