@@ -19,10 +19,12 @@
 //!   `Select`, `and` and `or` may evaluate all.
 //! - Arithmetic is on bool, integers of 8 to 64 bits, float32 and float64. Float16 appears only where the target converts
 //!   it: in loads, stores and casts from and to float32. Integer `Div` and `Mod` are towards zero; `FloorDiv` and
-//!   `FloorMod` are gone. Casts from floats to integers are towards zero, unspecified where the value does not fit.
+//!   `FloorMod` are gone. Casts from floats to integers are towards zero; what does not fit becomes the nearest bound,
+//!   NaN zero.
 //! - Intrinsics left: `fma` (where the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (where the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
-//!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on), and
+//!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on),
+//!   `checked_divisor` and `checked_count` (their operand, or an error where a lane is zero, or no count of a shift), and
 //!   what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
 //!   `Let` binds values inside expressions.
 //! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.

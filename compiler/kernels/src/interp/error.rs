@@ -4,6 +4,14 @@ use hammock_ir::{DType, Name, Span};
 use hammock_runtime::{Error as CallError, TensorError};
 use thiserror::Error;
 
+/// What compiled kernels say of an integer divided by zero, too.
+pub const DIVISION_BY_ZERO: &str = "integers are divided by zero";
+
+/// What is said of a shift of integers of so many bits by a count that they do not have.
+pub fn shift_error(bits: u8) -> String {
+    format!("an integer of {bits} bits is shifted by a negative count or by {bits} or more")
+}
+
 /// A fault, and the function it happened in.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("in TIR function `{function}`: {fault}")]
@@ -39,8 +47,10 @@ pub enum Fault {
     AllocationSize(i64),
     #[error("variable `{0}` has no value")]
     Unbound(Name),
-    #[error("division by zero")]
+    #[error("{DIVISION_BY_ZERO}")]
     DivisionByZero,
+    #[error("{}", shift_error(*bits))]
+    Shift { bits: u8 },
     #[error("{kind}: {message}")]
     Assertion { kind: Name, message: String },
     #[error("the function `{0}` cannot be called by the interpreter")]

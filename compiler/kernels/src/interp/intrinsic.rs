@@ -29,9 +29,26 @@ impl Interpreter {
                 let lanes = (0..condition.lanes()).map(|i| condition.lane(i).truth());
                 Ok(lanes.collect::<Result<Vec<_>, _>>()?.contains(&true).into())
             }
+            // What lowering makes of operands that it has not proven harmless.
+            ("checked_divisor", [divisor]) => self.checked(divisor, |d| d != 0, Fault::DivisionByZero),
+            ("checked_count", [count, width]) => {
+                let bits = self.int(width)?;
+                self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
+            }
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
         }
+    }
+
+    /// The integers of an operand that all hold what they must.
+    fn checked(&mut self, e: &PrimExpr, holds: impl Fn(i64) -> bool, fault: Fault) -> Result<Value, Fault> {
+        let value = self.eval(e)?;
+        for lane in 0..value.lanes() {
+            if !holds(value.lane(lane).int()?) {
+                return Err(fault);
+            }
+        }
+        Ok(value)
     }
 
     fn if_then_else(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Result<Value, Fault> {
@@ -153,7 +170,7 @@ fn binary(name: &Name, a: &Value, b: &Value, from: DType, to: DType) -> Result<V
             Ok(Value::Float(number::round(f(*x, *y), to)))
         }
         (_, Value::Int(x), Value::Int(y)) => {
-            let value = int_binary(name, *x, *y, from).ok_or_else(|| Fault::Callee(name.clone()))?;
+            let value = int_binary(name, *x, *y, from)?.ok_or_else(|| Fault::Callee(name.clone()))?;
             Ok(Value::Int(number::wrap(value, to)))
         }
         _ => Err(Fault::IntrinsicArguments { name: name.clone(), expected: 1, actual: 2 }),
@@ -171,17 +188,14 @@ fn float_binary(name: &str) -> Option<fn(f64, f64) -> f64> {
     })
 }
 
-fn int_binary(name: &str, x: i64, y: i64, dtype: DType) -> Option<i64> {
-    // Shifts by the width or more (or a negative count) push all bits out.
-    let width = u32::from(dtype.bits);
-    let count = u32::try_from(y).unwrap_or(width).min(width);
-    Some(match name {
+fn int_binary(name: &str, x: i64, y: i64, dtype: DType) -> Result<Option<i64>, Fault> {
+    Ok(Some(match name {
         "bitwise_and" => x & y,
         "bitwise_or" => x | y,
         "bitwise_xor" => x ^ y,
-        "shift_left" => x.checked_shl(count).unwrap_or(0),
-        "shift_right" if dtype.is_uint() => (x as u64).checked_shr(count).unwrap_or(0) as i64,
-        "shift_right" => x >> count.min(63),
+        "shift_left" => x << shift_count(y, dtype)?,
+        "shift_right" if dtype.is_uint() => (x as u64 >> shift_count(y, dtype)?) as i64,
+        "shift_right" => x >> shift_count(y, dtype)?,
         "pow" if dtype.is_uint() => power(x, y as u64),
         "pow" if y < 0 => match x {
             // Powers of exact division, towards zero.
@@ -190,8 +204,14 @@ fn int_binary(name: &str, x: i64, y: i64, dtype: DType) -> Option<i64> {
             _ => 0,
         },
         "pow" => power(x, y as u64),
-        _ => return None,
-    })
+        _ => return Ok(None),
+    }))
+}
+
+/// A count that leaves something of an integer of the dtype.
+fn shift_count(count: i64, dtype: DType) -> Result<u32, Fault> {
+    let fits = u32::try_from(count).ok().filter(|count| *count < u32::from(dtype.bits));
+    fits.ok_or(Fault::Shift { bits: dtype.bits })
 }
 
 /// `x` to the power of `y`, wrapping.
@@ -238,7 +258,7 @@ fn next_after(x: f64, y: f64, dtype: DType) -> Result<Value, Fault> {
 
 /// The product of fixed-point numbers with `q` fraction bits, shifted left by `s` (right if negative), halves up.
 fn multiply_shift(x: i64, y: i64, q: i64, s: i64) -> i64 {
-    let product = (x << s.clamp(0, 62)).wrapping_mul(y);
+    let product = (x << s.clamp(0, 63)).wrapping_mul(y);
     match (q - s.min(0)).clamp(0, 63) {
         0 => product,
         right => product.wrapping_add(1 << (right - 1)) >> right,

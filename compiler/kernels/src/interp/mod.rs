@@ -1,7 +1,7 @@
 //! The reference interpreter: runs block, scheduled and flat TIR on host tensors, slowly and exactly.
 //!
 //! It is the meaning of TIR that every faster way to run it is tested against, and what folds constants. Nothing here
-//! is undefined: an index outside its buffer, a division by zero or an argument of the wrong shape is an
+//! is undefined: an index outside its buffer, a division by zero, a shift by a negative count or by the width or more, or an argument of the wrong shape is an
 //! [`InterpError`] that names the function.
 //!
 //! Semantics it fixes:
@@ -40,7 +40,7 @@ mod stmt;
 mod value;
 mod view;
 
-pub use error::{Fault, InterpError};
+pub use error::{DIVISION_BY_ZERO, Fault, InterpError, shift_error};
 pub use memory::Pointer;
 pub(crate) use number::round as round_to;
 pub use value::Value;

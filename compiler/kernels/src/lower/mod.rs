@@ -8,6 +8,7 @@ mod legalize;
 mod selects;
 mod threads;
 mod tidy;
+mod traps;
 mod unroll;
 mod vectorize;
 mod widen;
@@ -56,6 +57,7 @@ fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKern
 fn flat_blocks(func: &PrimFunc, interface: &Interface, target: &Target) -> Result<Stmt, Reason> {
     let mut body = func.body.clone();
     threads::serialize_threads(&mut body)?;
+    traps::check(func, &mut body);
     selects::guard(&mut body);
     widen::widen(&mut body);
     plan::schedule(&mut body, target);

@@ -1,9 +1,10 @@
 //! Choices whose operands must not be evaluated when they are not chosen become lazy.
 //!
 //! `T.Select` and `and` may evaluate all operands, yet programs guard accesses with them. Where an operand has an
-//! access that is not provably inside its buffer, or an integer division, the choice becomes `T.if_then_else`. This
+//! access that is not provably inside its buffer, an integer division or a checked operand, the choice becomes `T.if_then_else`. This
 //! runs before flattening, while indices and dimensions can be compared one by one.
 
+use super::traps;
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     DType, PrimExpr,
@@ -66,7 +67,9 @@ impl Guard {
             PrimKind::Binary(op, _, divisor) if divides(*op) && !x.dtype().is_floating() => {
                 divisor.as_int().is_none_or(|d| d == 0)
             }
-            PrimKind::Call(_) => x.as_intrin("call_extern").is_some() || x.as_intrin("call_packed").is_some(),
+            PrimKind::Call(_) => {
+                traps::is_check(x) || x.as_intrin("call_extern").is_some() || x.as_intrin("call_packed").is_some()
+            }
             _ => false,
         })
     }

@@ -115,10 +115,13 @@ pub fn multiply_shift(x: &PrimExpr, y: &PrimExpr, q: &PrimExpr, s: &PrimExpr) ->
     let [x, y, q, s] = [x, y, q, s].map(|e| e.clone().cast(wide));
     let zero = constant(0, &s);
     let shift = |name: &'static str, a: PrimExpr, b: PrimExpr| PrimExpr::intrin(name, vec![a, b], wide);
-    let product = shift("shift_left", x, s.clone().max(&zero)) * y;
-    let right = q - s.min(&zero);
+    let last = constant(63, &s);
+    let product = shift("shift_left", x, s.clone().max(&zero).min(&last)) * y;
+    let right = (q - s.min(&zero)).max(&zero).min(last);
     with("right", right, |right| {
-        let half = shift("shift_left", constant(1, &right), right.clone() - constant(1, &right));
+        let one = constant(1, &right);
+        let half = shift("shift_left", one.clone(), right.clone().max(&one) - one);
+        let half = right.clone().gt(&zero).select(half, zero);
         shift("shift_right", product + half, right).cast(to)
     })
 }

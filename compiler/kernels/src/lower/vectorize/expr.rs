@@ -1,7 +1,7 @@
 //! Expressions for all iterations at once.
 
 use super::Vectorizer;
-use crate::lower::selects::divides;
+use crate::lower::{selects::divides, traps};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind, binary},
@@ -87,7 +87,7 @@ impl Vectorizer {
             PrimKind::Binary(op, a, b) => {
                 let (a, mut b) = (self.vector(a)?, self.vector(b)?);
                 if divides(*op) && !e.dtype().is_floating() {
-                    b = self.divisor(b)?;
+                    b = self.elsewhere(b, 1)?;
                 }
                 Some(binary(*op, a, b))
             }
@@ -126,15 +126,15 @@ impl Vectorizer {
         Some(PrimExpr::ramp(base.to_expr(), stride.to_expr(), self.lanes))
     }
 
-    /// A divisor that is not zero in lanes that do not take part.
-    fn divisor(&mut self, divisor: PrimExpr) -> Option<PrimExpr> {
-        let constant = matches!(divisor.kind(), PrimKind::Broadcast(d) if d.as_int().is_some());
+    /// A vector that is a harmless number in lanes that do not take part.
+    fn elsewhere(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
+        let constant = matches!(vector.kind(), PrimKind::Broadcast(v) if v.as_int().is_some());
         match self.mask_vector()? {
-            Some(mask) if !constant => {
-                let one = PrimExpr::int(1, divisor.dtype().element()).broadcast(self.lanes);
-                Some(mask.select(divisor, one))
+            Some(mask) if !constant && !traps::is_check(&vector) => {
+                let harmless = PrimExpr::int(harmless, vector.dtype().element()).broadcast(self.lanes);
+                Some(mask.select(vector, harmless))
             }
-            _ => Some(divisor),
+            _ => Some(vector),
         }
     }
 
@@ -153,6 +153,14 @@ impl Vectorizer {
         match (name.as_str(), call.args.as_slice()) {
             ("if_then_else", [condition, a, b]) => self.choice(condition, a, b),
             ("likely", [value]) => self.expr(value),
+            (traps::DIVISOR, [d]) => {
+                let d = self.vector(d)?;
+                Some(PrimExpr::intrin(name.clone(), vec![self.elsewhere(d, 1)?], ty))
+            }
+            (traps::COUNT, [count, width]) => {
+                let count = self.vector(count)?;
+                Some(PrimExpr::intrin(name.clone(), vec![self.elsewhere(count, 0)?, width.clone()], ty))
+            }
             (known, args) if LANEWISE.contains(&known) => {
                 let args = args.iter().map(|a| self.vector(a)).collect::<Option<_>>()?;
                 Some(PrimExpr::intrin(name.clone(), args, ty))
@@ -211,10 +219,11 @@ fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
     }
 }
 
-/// Whether evaluating the expression where it was not meant to be could do harm: it loads or divides.
+/// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
 fn may_fail(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
+        PrimKind::Call(_) => traps::is_check(x),
         PrimKind::Binary(op, _, d) => divides(*op) && !x.dtype().is_floating() && d.as_int().is_none_or(|d| d == 0),
         _ => false,
     })

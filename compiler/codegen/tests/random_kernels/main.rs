@@ -1,0 +1,94 @@
+//! Random kernels, compiled and run, against the reference interpreter: where one gives an error so does the other,
+//! else both give the same numbers, and nothing crashes.
+//!
+//! Kernels follow from their numbers. They run in processes of their own, many a module, so that a crash is reported
+//! with the kernel it happened in. `KERNELS=100000` runs more of them, from `KERNELS_FROM` on; `KERNEL=17` one, with its
+//! text.
+#![cfg(feature = "native")]
+
+mod exprs;
+mod generate;
+mod rng;
+mod run;
+mod stmts;
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Kernels compiled together.
+const BATCH: u64 = 50;
+/// Kernels run by one process.
+const SHARE: u64 = 2500;
+/// Set for the processes that run kernels: the first, and the first that is not theirs.
+const RANGE: &str = "KERNELS_RANGE";
+/// How long one process may take for its share; a debug build is slow.
+const PATIENCE: Duration = Duration::from_secs(1200);
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn compiled_kernels_do_as_the_interpreter_says() {
+    if let Some(one) = number("KERNEL") {
+        let case = generate::case(one);
+        println!("{}", run::text(&case));
+        let reports = run::batch(&[case]);
+        assert!(reports.is_empty(), "{}", reports.join("\n"));
+        return;
+    }
+    let (from, count) = (number("KERNELS_FROM").unwrap_or(0), number("KERNELS").unwrap_or(400));
+    let place = tempfile::tempdir().unwrap();
+    let mut reports = Vec::new();
+    let mut at = from;
+    while at < from + count {
+        let end = (at + SHARE).min(from + count);
+        at = share(at, end, place.path(), &mut reports);
+    }
+    assert!(reports.is_empty(), "{} of {count} kernels differ:\n{}", reports.len(), reports.join("\n"));
+}
+
+/// Runs kernels in a process; gives where the next begins, which is behind the one that it crashed in.
+fn share(from: u64, to: u64, place: &Path, reports: &mut Vec<String>) -> u64 {
+    let (now, found) = (place.join("now"), place.join("found"));
+    let _ = (std::fs::remove_file(&now), std::fs::remove_file(&found));
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["run_of_kernels", "--exact", "--ignored", "--nocapture"]).stdout(Stdio::null());
+    process.env(RANGE, format!("{from} {to}")).env("KERNELS_PLACE", place);
+    // Kernels are trees, and a debug build's frames are large: as deep as the command line's own.
+    process.env("RUST_MIN_STACK", "67108864");
+    let mut process = process.spawn().unwrap();
+    let begun = Instant::now();
+    let status = loop {
+        match process.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if begun.elapsed() > PATIENCE => {
+                process.kill().unwrap();
+                process.wait().unwrap();
+                break None;
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    reports.extend(std::fs::read_to_string(&found).unwrap_or_default().lines().map(str::to_owned));
+    if status.is_some_and(|s| s.success()) {
+        return to;
+    }
+    let last: u64 = std::fs::read_to_string(&now).unwrap_or_default().trim().parse().unwrap_or(from);
+    let how = status.map_or("it does not end".to_owned(), |s| s.to_string());
+    reports.push(format!("kernel {last}: the process ends with {how}"));
+    last + 1
+}
+
+/// What the processes do: not a test by itself.
+#[test]
+#[ignore = "called by the test above, in a process of its own"]
+fn run_of_kernels() {
+    let (Ok(range), Ok(place)) = (std::env::var(RANGE), std::env::var("KERNELS_PLACE")) else { return };
+    let mut numbers = range.split(' ').map(|n| n.parse::<u64>().unwrap());
+    let (from, to) = (numbers.next().unwrap(), numbers.next().unwrap());
+    run::all(from, to, BATCH, Path::new(&place));
+}

@@ -1,0 +1,387 @@
+//! Integer operations without a result become checked: division by zero, and shifts by a negative count or by the width
+//! or more, stop the kernel with an error, as they do in the reference interpreter.
+//!
+//! A divisor or count that is not proven harmless becomes an intrinsic around it ([`DIVISOR`], [`COUNT`]), which gives
+//! the same number or fails. What is proven costs nothing: constants, what ranges of loops and sizes say, what the
+//! conditions around the operation say, and factors of the extent of a loop around it, which cannot be zero where the
+//! loop's body runs. This comes first, while loops and indices are still those of the text.
+
+use crate::index::same_expr;
+use hammock_ir::{
+    PrimExpr,
+    arith::{Analyzer, Interval},
+    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Substitution, Var, binary},
+    tir::{Buffer, PrimFunc, Stmt, StmtKind},
+};
+
+/// `checked_divisor(d)`: `d`, which is not zero.
+pub const DIVISOR: &str = "checked_divisor";
+/// `checked_count(c, width)`: `c`, which is not negative and less than `width`.
+pub const COUNT: &str = "checked_count";
+
+/// Whether the expression's node is a check, which must not be evaluated where the program does not.
+pub fn is_check(e: &PrimExpr) -> bool {
+    matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. })
+        if name == DIVISOR || name == COUNT)
+}
+
+/// Rewrites the body of a function.
+pub fn check(func: &PrimFunc, body: &mut Stmt) {
+    let mut found = false;
+    body.walk(&mut |s| s.each_expr(&mut |e| found |= e.any(&mut is_candidate)));
+    if !found {
+        return;
+    }
+    let mut facts = Facts::default();
+    for size in func.buffers().flat_map(|b| &b.shape) {
+        if let Some(var) = size.as_var() {
+            facts.known.bound(var, Interval::new(0, i64::MAX));
+        }
+    }
+    facts.stmt(body);
+}
+
+/// Whether the node divides or shifts by what is no harmless constant.
+fn is_candidate(e: &PrimExpr) -> bool {
+    match e.kind() {
+        PrimKind::Binary(op, _, d) => divides(*op, e) && !constant(d).is_some_and(|d| d != 0),
+        PrimKind::Call(call) => {
+            shift(call, e).is_some_and(|(_, count)| !constant(count).is_some_and(|c| in_width(c, e)))
+        }
+        _ => false,
+    }
+}
+
+fn divides(op: BinaryOp, e: &PrimExpr) -> bool {
+    super::selects::divides(op) && !e.dtype().is_floating()
+}
+
+/// What is shifted and by how much.
+fn shift<'e>(call: &'e PrimCall, e: &PrimExpr) -> Option<(&'e PrimExpr, &'e PrimExpr)> {
+    let PrimCallee::Intrin(name) = &call.callee else { return None };
+    match call.args.as_slice() {
+        [x, count] if matches!(name.as_str(), "shift_left" | "shift_right") && !e.dtype().is_floating() => {
+            Some((x, count))
+        }
+        _ => None,
+    }
+}
+
+fn in_width(count: i64, e: &PrimExpr) -> bool {
+    (0..i64::from(e.dtype().bits)).contains(&count)
+}
+
+/// The number that it is, in every lane.
+fn constant(e: &PrimExpr) -> Option<i64> {
+    match e.kind() {
+        PrimKind::Broadcast(inner) => constant(inner),
+        _ => e.as_int(),
+    }
+}
+
+/// What holds where a statement or expression stands.
+#[derive(Clone, Default)]
+struct Facts {
+    known: Analyzer,
+    /// Extents of the loops around, which are 1 or more.
+    extents: Vec<PrimExpr>,
+    /// Conditions that hold.
+    held: Vec<PrimExpr>,
+    /// What axes and named values stand for.
+    values: Substitution,
+}
+
+impl Facts {
+    fn stmt(&mut self, stmt: &mut Stmt) {
+        match &mut stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let mut inner = self.clone();
+                *stmts = std::mem::take(stmts).into_iter().flat_map(|s| inner.in_sequence(s)).collect();
+            }
+            StmtKind::For(l) => {
+                l.min = self.expr(&l.min);
+                l.extent = self.expr(&l.extent);
+                l.step = l.step.as_ref().map(|s| self.expr(s));
+                let mut inner = self.clone();
+                if l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0)) {
+                    inner.enter(&l.var, &l.min, &l.extent);
+                }
+                inner.stmt(&mut l.body);
+            }
+            StmtKind::While(condition, body) => {
+                *condition = self.expr(condition);
+                self.lasting(condition).stmt(body);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                *condition = self.expr(condition);
+                self.lasting(condition).stmt(then);
+                if let Some(otherwise) = otherwise {
+                    self.lasting(&negated(condition)).stmt(otherwise);
+                }
+            }
+            StmtKind::Block(block) => {
+                let mut inner = self.clone();
+                for axis in &mut block.axes {
+                    axis.binding = self.expr(&axis.binding);
+                    inner.name(&axis.var, &axis.binding);
+                }
+                block.predicate = block.predicate.as_ref().map(|p| self.expr(p));
+                if let Some(predicate) = &block.predicate {
+                    inner = inner.lasting(predicate);
+                }
+                block.init.iter_mut().for_each(|s| inner.stmt(s));
+                inner.stmt(&mut block.body);
+            }
+            StmtKind::Attr { value, body, .. } => {
+                *value = self.expr(value);
+                self.stmt(body);
+            }
+            _ => stmt.map_exprs(&mut |e| self.expr(e)),
+        }
+    }
+
+    /// A statement of a sequence, behind what its declaration evaluates.
+    fn in_sequence(&mut self, mut stmt: Stmt) -> Vec<Stmt> {
+        let mut stmts = Vec::new();
+        if let StmtKind::Alloc(buffer, _) | StmtKind::Decl(buffer) = &stmt.kind {
+            stmts = self.sizes(buffer).into_iter().map(|e| Stmt::new(StmtKind::Evaluate(e)).at(stmt.span)).collect();
+        }
+        self.stmt(&mut stmt);
+        if let StmtKind::Bind(var, value) = &stmt.kind {
+            let value = value.clone();
+            self.name(var, &value);
+        }
+        stmts.push(stmt);
+        stmts
+    }
+
+    /// The sizes, strides and offset of a buffer that could fail.
+    fn sizes(&self, buffer: &Buffer) -> Vec<PrimExpr> {
+        let mut checked = Vec::new();
+        buffer.each_expr(&mut |e| {
+            let size = self.expr(e);
+            if size.any(&mut is_check) {
+                checked.push(size);
+            }
+        });
+        checked
+    }
+
+    fn expr(&self, e: &PrimExpr) -> PrimExpr {
+        match e.kind() {
+            PrimKind::Binary(op, a, b) if divides(*op, e) => {
+                let (x, y) = (self.expr(a), self.expr(b));
+                let harmless = self.is_nonzero(b);
+                binary(*op, x, if harmless { y } else { PrimExpr::intrin(DIVISOR, vec![y], b.dtype()) })
+            }
+            PrimKind::Binary(BinaryOp::And, a, b) => self.expr(a).and(self.under(a).expr(b)),
+            PrimKind::Binary(BinaryOp::Or, a, b) => self.expr(a).or(self.under(&negated(a)).expr(b)),
+            PrimKind::Select(c, a, b) => self.expr(c).select(self.under(c).expr(a), self.under(&negated(c)).expr(b)),
+            PrimKind::Let(var, value, body) => {
+                let mut inner = self.clone();
+                inner.values.insert(var.clone(), value.substitute(&self.values));
+                PrimExpr::bind(var.clone(), self.expr(value), inner.expr(body))
+            }
+            PrimKind::Call(call) => match (e.as_intrin("if_then_else"), call.args.as_slice(), shift(call, e)) {
+                (Some(_), [c, a, b], _) => {
+                    self.expr(c).if_then_else(self.under(c).expr(a), self.under(&negated(c)).expr(b))
+                }
+                (_, _, Some((x, count))) if !self.is_count(count, i64::from(e.dtype().bits)) => {
+                    let width = PrimExpr::int64(e.dtype().bits.into());
+                    let checked = PrimExpr::intrin(COUNT, vec![self.expr(count), width], count.dtype());
+                    PrimExpr::call(call.callee.clone(), vec![self.expr(x), checked], call.attrs.clone(), e.ty().clone())
+                }
+                _ => e.map_children(&mut |c| self.expr(c)),
+            },
+            _ => e.map_children(&mut |c| self.expr(c)),
+        }
+    }
+
+    /// What holds in the body of a loop.
+    fn enter(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
+        let (min, extent) = (min.substitute(&self.values), extent.substitute(&self.values));
+        self.known.bind(var, &min, &extent);
+        self.known.assume(&extent.clone().gt(PrimExpr::int(0, extent.dtype())));
+        self.extents.push(extent);
+    }
+
+    /// Notes what a variable stands for, unless that can change.
+    fn name(&mut self, var: &Var, value: &PrimExpr) {
+        if !reads(value) {
+            self.values.insert(var.clone(), value.substitute(&self.values));
+        }
+    }
+
+    /// What holds in statements under a condition: memory may change before the next is reached.
+    fn lasting(&self, condition: &PrimExpr) -> Facts {
+        if reads(condition) { self.clone() } else { self.under(condition) }
+    }
+
+    /// What holds in an expression under a condition. That of a vector is evaluated for all lanes.
+    fn under(&self, condition: &PrimExpr) -> Facts {
+        let mut inner = self.clone();
+        if condition.dtype().is_scalar() {
+            inner.assume(&condition.substitute(&self.values));
+        }
+        inner
+    }
+
+    fn assume(&mut self, condition: &PrimExpr) {
+        match condition.kind() {
+            PrimKind::Binary(BinaryOp::And, a, b) => {
+                self.assume(a);
+                self.assume(b);
+            }
+            PrimKind::Binary(op, ..) if op.is_comparison() => {
+                self.known.assume(condition);
+                self.held.push(condition.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn is_nonzero(&self, divisor: &PrimExpr) -> bool {
+        self.proves_nonzero(&divisor.substitute(&self.values))
+    }
+
+    fn proves_nonzero(&self, d: &PrimExpr) -> bool {
+        let zero = || PrimExpr::int(0, d.dtype());
+        match d.kind() {
+            PrimKind::Int(v) => return *v != 0,
+            PrimKind::Broadcast(inner) => return self.proves_nonzero(inner),
+            PrimKind::Select(c, a, b) if c.dtype().is_scalar() => {
+                return self.under(c).proves_nonzero(a) && self.under(&negated(c)).proves_nonzero(b);
+            }
+            PrimKind::Cast(inner) if widens(inner, d) => return self.proves_nonzero(inner),
+            _ => {}
+        }
+        self.proves(d, BinaryOp::Ne, 0)
+            || self.fits(d) && !self.known.interval(d).contains(0)
+            || d.dtype().bits == 64 && self.known.prove_ne(d, &zero())
+            || self.divides_extent(d)
+    }
+
+    /// Whether each factor is a positive number or a factor of an extent.
+    fn divides_extent(&self, d: &PrimExpr) -> bool {
+        let extents: Vec<&PrimExpr> = self.extents.iter().flat_map(factors).collect();
+        factors(d).into_iter().all(|f| {
+            f.as_int().is_some_and(|v| v > 0)
+                || extents.iter().any(|e| same_expr(e, f))
+                || self.known.interval(f).min > 0
+        })
+    }
+
+    fn is_count(&self, count: &PrimExpr, width: i64) -> bool {
+        self.proves_count(&count.substitute(&self.values), width)
+    }
+
+    fn proves_count(&self, c: &PrimExpr, width: i64) -> bool {
+        match c.kind() {
+            PrimKind::Int(v) => return (0..width).contains(v),
+            PrimKind::Broadcast(inner) => return self.proves_count(inner, width),
+            PrimKind::Select(x, a, b) if x.dtype().is_scalar() => {
+                return self.under(x).proves_count(a, width) && self.under(&negated(x)).proves_count(b, width);
+            }
+            PrimKind::Cast(inner) if widens(inner, c) => return self.proves_count(inner, width),
+            _ => {}
+        }
+        self.fits(c) && self.known.interval(c).is_within(Interval::new(0, width - 1))
+            || (c.dtype().is_uint() || self.proves(c, BinaryOp::Ge, 0)) && self.proves(c, BinaryOp::Lt, width)
+    }
+
+    /// Whether a condition that holds says `x op value` of just this expression.
+    fn proves(&self, x: &PrimExpr, op: BinaryOp, value: i64) -> bool {
+        self.held.iter().any(|condition| {
+            let PrimKind::Binary(held, a, b) = condition.kind() else { return false };
+            *held == op && same_expr(a, x) && b.as_int() == Some(value)
+        })
+    }
+
+    /// Whether the expression cannot wrap, as far as its range says.
+    fn fits(&self, e: &PrimExpr) -> bool {
+        e.dtype().bits == 64 || self.known.interval(e).is_within(Interval::of_dtype(e.dtype()))
+    }
+}
+
+/// Whether a cast keeps the number.
+fn widens(from: &PrimExpr, to: &PrimExpr) -> bool {
+    let (from, to) = (from.dtype(), to.dtype());
+    from.is_integer() && to.is_integer() && (from.is_uint() == to.is_uint() && from.bits <= to.bits)
+}
+
+/// The factors of a product.
+fn factors(e: &PrimExpr) -> Vec<&PrimExpr> {
+    match e.kind() {
+        PrimKind::Binary(BinaryOp::Mul, a, b) => factors(a).into_iter().chain(factors(b)).collect(),
+        _ => vec![e],
+    }
+}
+
+/// A condition that holds where this one does not; `True` where there is none so simple.
+fn negated(condition: &PrimExpr) -> PrimExpr {
+    use BinaryOp::*;
+    match condition.kind() {
+        PrimKind::Not(inner) => inner.clone(),
+        PrimKind::Binary(Or, a, b) => negated(a).and(negated(b)),
+        PrimKind::Binary(op, a, b) => {
+            let opposite = match op {
+                Eq => Ne,
+                Ne => Eq,
+                Lt => Ge,
+                Ge => Lt,
+                Gt => Le,
+                Le => Gt,
+                _ => return PrimExpr::bool(true),
+            };
+            if a.dtype().is_floating() { PrimExpr::bool(true) } else { binary(opposite, a.clone(), b.clone()) }
+        }
+        _ => PrimExpr::bool(true),
+    }
+}
+
+fn reads(e: &PrimExpr) -> bool {
+    e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..) | PrimKind::Call(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{buffer, function};
+    use hammock_ir::DType;
+
+    /// How many checks are made of `B[i] = value(i, n, A[i])` for `i` below `n * 3`.
+    fn checks(value: impl FnOnce(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr) -> usize {
+        let n = Var::int64("n");
+        let (a, b) = (buffer("A", &[n.expr()], DType::INT64), buffer("B", &[n.expr() * 3i64], DType::INT64));
+        let i = Var::int64("i");
+        let stored = Stmt::store(&b, vec![i.expr()], value(i.expr(), n.expr(), PrimExpr::load(&a, vec![i.expr()])));
+        let mut func = function(&[&a, &b], &[], vec![Stmt::serial(i, n.expr() * 3i64, stored)]);
+        let mut body = std::mem::replace(&mut func.body, Stmt::nop());
+        check(&func, &mut body);
+        let mut count = 0;
+        body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |x| count += usize::from(is_check(x)))));
+        count
+    }
+
+    fn shift(a: PrimExpr, count: PrimExpr) -> PrimExpr {
+        PrimExpr::intrin("shift_left", vec![a, count], DType::INT64)
+    }
+
+    #[test]
+    fn only_what_is_not_proven_is_checked() {
+        let zero = || PrimExpr::int64(0);
+        assert_eq!(checks(|i, n, _| i.floordiv(n)), 0, "the loop runs only where n is 1 or more");
+        assert_eq!(checks(|i, n, _| (&n + 1i64).floormod(i + 1i64)), 0);
+        assert_eq!(checks(|i, _, a| a.floordiv(i)), 1);
+        assert_eq!(checks(|i, n, a| a.floordiv(n - i)), 1);
+        assert_eq!(checks(|i, _, a| i.floordiv(a)), 1);
+        assert_eq!(checks(|i, _, a| a.clone().ne(zero()).if_then_else(i.floordiv(a), zero())), 0);
+        assert_eq!(checks(|i, _, a| a.clone().eq(zero()).select(zero(), i.floordiv(a))), 0);
+        assert_eq!(checks(|i, _, a| i.floordiv(a.clone().eq(zero()).select(PrimExpr::int64(1), a))), 0);
+        assert_eq!(checks(|i, _, a| shift(i, a.floormod(64i64))), 0);
+        assert_eq!(checks(|i, _, a| shift(i, a.floormod(65i64))), 1);
+        assert_eq!(checks(|i, _, a| shift(a, i)), 1);
+        let in_width = |a: &PrimExpr| a.clone().ge(zero()).and(a.clone().lt(64i64));
+        assert_eq!(checks(|i, _, a| in_width(&a).if_then_else(shift(i, a), zero())), 0);
+    }
+}
