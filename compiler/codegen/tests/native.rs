@@ -99,11 +99,61 @@ fn integer_arithmetic_wraps_and_never_traps() {
     }
 }
 
+/// The error of `out[i] = f(in0[i], in1[i])`, in a serial loop and in vectors.
+fn errors(f: impl Fn(&PrimExpr, &PrimExpr) -> PrimExpr, left: &[i32], right: &[i32]) -> Vec<Option<String>> {
+    let size = PrimExpr::int64(left.len() as i64);
+    let kinds = [ForKind::Serial, ForKind::Vectorized];
+    let run = kinds.map(|kind| {
+        let buffers = ["a", "b", "out"].map(|name| Buffer::new(name, vec![size.clone()], DType::INT32));
+        let i = Var::int64("i");
+        let [a, b] = [0, 1].map(|k| PrimExpr::load(&buffers[k], vec![i.expr()]));
+        let store = Stmt::store(&buffers[2], vec![i.expr()], f(&a, &b));
+        let body = Stmt::for_kind(i, size.clone(), kind, store);
+        let kernel = Kernel::new(&func(buffers.map(Param::buffer).to_vec(), body));
+        let args: Vec<Any> = [left, right, left].map(|values| tensor(values).into()).to_vec();
+        kernel.call(&args).err().map(|e| e.to_string())
+    });
+    run.to_vec()
+}
+
 #[test]
-fn division_by_zero_is_zero() {
-    let f = elementwise(2, DType::INT32, |x| DIVISIONS.map(|op| binary(op, x[0].clone(), x[1].clone())).to_vec());
-    for out in Kernel::new(&f).run(&[tensor(&ints()).into(), tensor(&vec![0i32; ints().len()]).into()]) {
-        assert!(out.as_slice::<i32>().unwrap().iter().all(|v| *v == 0));
+fn division_by_zero_is_an_error_where_it_is_reached() {
+    let zero = || PrimExpr::int32(0);
+    for op in DIVISIONS {
+        let by_zero = errors(|a, b| binary(op, a.clone(), b.clone()), &[7, 8, 9, 10], &[1, 2, 0, 3]);
+        let expected = "ValueError: f: integers are divided by zero".to_owned();
+        assert_eq!(by_zero, vec![Some(expected); 2], "{op:?}");
+        let wraps = errors(|a, b| binary(op, a.clone(), b.clone()), &[i32::MIN, 8], &[-1, 2]);
+        assert_eq!(wraps, [None, None], "{op:?}: integers wrap");
+        // By a condition on the divisor itself, which is proof, and by others.
+        for other in [0i32, 1] {
+            let guards: [fn(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr; 2] = [PrimExpr::select, PrimExpr::if_then_else];
+            for choose in guards {
+                let guarded = |a: &PrimExpr, b: &PrimExpr| {
+                    let condition = if other == 0 { b.clone().ne(zero()) } else { a.clone().gt(PrimExpr::int32(0)) };
+                    choose(condition, binary(op, a.clone(), b.clone()), zero())
+                };
+                assert_eq!(errors(guarded, &[7, -1, 8, 9], &[1, 0, 2, 3]), [None, None], "{op:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shifts_past_the_width_are_errors() {
+    for name in ["shift_left", "shift_right"] {
+        let shift = |a: &PrimExpr, b: &PrimExpr| PrimExpr::intrin(name, vec![a.clone(), b.clone()], DType::INT32);
+        assert_eq!(errors(shift, &[1, -1, 5], &[0, 31, 4]), [None, None]);
+        let expected =
+            "ValueError: f: an integer of 32 bits is shifted by a negative count or by 32 or more".to_owned();
+        for wrong in [-1, 32, i32::MIN] {
+            assert_eq!(errors(shift, &[1, -1, 5], &[0, wrong, 4]), vec![Some(expected.clone()); 2], "{wrong}");
+        }
+        let constant = |a: &PrimExpr, b: &PrimExpr| {
+            let wrong = PrimExpr::intrin(name, vec![a.clone(), PrimExpr::int32(-128)], DType::INT32);
+            b.clone().gt(PrimExpr::int32(0)).select(wrong, b.clone())
+        };
+        assert_eq!(errors(constant, &[1, 2], &[0, -5]), [None, None], "a wrong count that is not reached");
     }
 }
 
@@ -125,7 +175,8 @@ fn bits_and_shifts() {
         let f = elementwise(2, DType::INT32, |x| {
             let args: Vec<PrimExpr> = x.iter().map(|e| e.clone().cast(dtype)).collect();
             let names = ["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"];
-            let two = names.map(|name| PrimExpr::intrin(name, args.clone(), dtype));
+            let count = PrimExpr::intrin("bitwise_and", vec![args[1].clone(), PrimExpr::int(7, dtype)], dtype);
+            let two = names.map(|name| PrimExpr::intrin(name, vec![args[0].clone(), count.clone()], dtype));
             let one = ["bitwise_not", "popcount", "clz", "abs"].map(|name| args[0].clone().unary(name));
             two.into_iter().chain(one).collect()
         });

@@ -50,6 +50,8 @@ pub struct Memory {
     pub buffer: Buffer,
     pub shape: Vec<i64>,
     pub writable: bool,
+    /// Which memory it lies in: buffers of one may overlap.
+    pub memory: usize,
     /// Whether its elements are small enough to be indices.
     pub indexes: bool,
 }
@@ -106,7 +108,7 @@ impl Generator {
             params.push(Param::buffer(buffer.clone()));
             args.push(Value::Tensor(self.tensor(buffer.dtype, &shape, indexes)));
             let writable = !indexes && buffer.name != "A";
-            self.memories.push(Memory { buffer, shape, writable, indexes });
+            self.memories.push(Memory { buffer, shape, writable, memory: self.memories.len(), indexes });
         }
         params.push(Param::scalar(s));
         args.push(Value::Int(scalar));

@@ -98,8 +98,7 @@ impl Generator {
         let size = memory.shape[0];
         let var = Var::int64(self.name("p"));
         let kind = self.rng.pick(&[ForKind::Parallel, ForKind::Vectorized, ForKind::Vectorized]).clone();
-        let others: Vec<Memory> =
-            self.memories.iter().filter(|m| m.buffer.data != memory.buffer.data).cloned().collect();
+        let others: Vec<Memory> = self.memories.iter().filter(|m| m.memory != memory.memory).cloned().collect();
         let all = std::mem::replace(&mut self.memories, others);
         let body = self.inside(|g| {
             g.ints.push(Int { expr: var.expr(), low: 0, high: (size - 1).max(0) });
@@ -152,7 +151,7 @@ impl Generator {
         let fill = vars.into_iter().zip(extents).rev().fold(fill, |body, (v, e)| Stmt::serial(v, e, body));
         to.push(Stmt::new(StmtKind::Alloc(buffer.clone(), Attrs::new())));
         to.push(fill);
-        self.memories.push(Memory { buffer, shape, writable: true, indexes: false });
+        self.memories.push(Memory { buffer, shape, writable: true, memory: 1000 + self.names, indexes: false });
     }
 
     fn constant_of(&mut self, dtype: DType) -> PrimExpr {
@@ -174,7 +173,7 @@ impl Generator {
             b.shape = vec![PrimExpr::int64(size)];
             b.elem_offset = (skip > 0).then(|| PrimExpr::int64(skip));
         });
-        self.memories.push(Memory { buffer: buffer.clone(), shape: vec![size], writable: true, indexes: false });
+        self.memories.push(Memory { buffer: buffer.clone(), shape: vec![size], ..memory });
         Some(Stmt::new(StmtKind::Decl(buffer)))
     }
 
@@ -203,9 +202,10 @@ impl Generator {
             b.offset_factor = 1;
         });
         let int = |v: i64| PrimExpr::int64(v);
-        let source = Region { buffer: memory.buffer, ranges: ranges.iter().map(|(a, n)| (int(*a), int(*n))).collect() };
+        let source =
+            Region { buffer: memory.buffer.clone(), ranges: ranges.iter().map(|(a, n)| (int(*a), int(*n))).collect() };
         let body = self.inside(|g| {
-            g.memories.push(Memory { buffer: buffer.clone(), shape, writable: true, indexes: false });
+            g.memories.push(Memory { buffer: buffer.clone(), shape, ..memory.clone() });
             g.stmts(2)
         });
         let block = Block {
@@ -245,8 +245,7 @@ impl Generator {
                 g.ints.push(Int { expr: var.expr(), low: 0, high: (size - 1).max(0) });
             }
             let dtype = memory.buffer.dtype;
-            let others: Vec<Memory> =
-                g.memories.iter().filter(|m| m.buffer.data != memory.buffer.data).cloned().collect();
+            let others: Vec<Memory> = g.memories.iter().filter(|m| m.memory != memory.memory).cloned().collect();
             let all = std::mem::replace(&mut g.memories, others);
             let value = g.value(dtype, 3);
             let init = reduces.then(|| g.constant_of(dtype));

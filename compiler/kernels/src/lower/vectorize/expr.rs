@@ -86,7 +86,8 @@ impl Vectorizer {
             PrimKind::Var(v) => self.vectors.get(v).cloned(),
             PrimKind::Binary(op, a, b) => {
                 let (a, mut b) = (self.vector(a)?, self.vector(b)?);
-                if divides(*op) && !e.dtype().is_floating() {
+                let by_constant = matches!(b.kind(), PrimKind::Broadcast(d) if d.as_int().is_some_and(|d| d != 0));
+                if divides(*op) && !e.dtype().is_floating() && !by_constant {
                     b = self.elsewhere(b, 1)?;
                 }
                 Some(binary(*op, a, b))
@@ -128,9 +129,8 @@ impl Vectorizer {
 
     /// A vector that is a harmless number in lanes that do not take part.
     fn elsewhere(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
-        let constant = matches!(vector.kind(), PrimKind::Broadcast(v) if v.as_int().is_some());
         match self.mask_vector()? {
-            Some(mask) if !constant && !traps::is_check(&vector) => {
+            Some(mask) if !traps::is_check(&vector) => {
                 let harmless = PrimExpr::int(harmless, vector.dtype().element()).broadcast(self.lanes);
                 Some(mask.select(vector, harmless))
             }
