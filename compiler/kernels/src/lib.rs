@@ -24,7 +24,8 @@
 //! - Intrinsics left: `fma` (where the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (where the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
 //!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on),
-//!   `checked_divisor` and `checked_count` (their operand, or an error where a lane is zero, or no count of a shift), and
+//!   `checked_divisor` and `checked_count` (their operand, or an error where a lane is zero, or no count of a shift),
+//!   `exact` (a value computed without wrapping, or an error), and
 //!   what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
 //!   `Let` binds values inside expressions.
 //! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.

@@ -68,7 +68,7 @@ fn returning(e: &PrimExpr) -> PrimFunc {
         params,
         ret_ty: Some(PrimType::Scalar(e.dtype())),
         body: Stmt::new(StmtKind::Return(e.substitute(&fresh))),
-        attrs: Attrs::new().with("tirx.is_host_func", true),
+        attrs: symbolic::size_function(),
         s_tir: true,
         span: Span::default(),
     }

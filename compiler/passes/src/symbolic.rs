@@ -1,15 +1,21 @@
 //! Symbolic expressions of a function: which it uses, and keys to tell them apart.
 
 use hammock_ir::{
-    PrimExpr, TensorShape, Type,
+    Attrs, PrimExpr, TensorShape, Type,
     prim::Var,
     relax::{Body, Operand, Value},
+    tir::EXACT,
     types::ShapeType,
 };
 
 /// A text that is equal for structurally equal expressions: variables appear by identity.
 pub fn key(expr: &PrimExpr) -> String {
     format!("{expr:?}")
+}
+
+/// The attributes of a TIR function that computes sizes: on the host, and without wrapping.
+pub fn size_function() -> Attrs {
+    Attrs::new().with("tirx.is_host_func", true).with(EXACT, true)
 }
 
 /// The symbolic variables of an expression, each once, in order of appearance.

@@ -24,7 +24,13 @@ pub struct RuntimeTable {
     pub workspace_free: unsafe extern "C" fn(workspace: *mut c_void),
     /// [`hammock_call_global`].
     pub call_global: unsafe extern "C" fn(*const c_char, args: *const Any, count: i32, result: *mut Any) -> i32,
+    /// [`hammock_raise_values`].
+    pub raise_values: RaiseValues,
 }
+
+/// The type of [`hammock_raise_values`].
+type RaiseValues =
+    unsafe extern "C" fn(kind: *const c_char, parts: *const *const c_char, values: *const i64, count: i32) -> i32;
 
 /// The table of this process.
 pub static RUNTIME: RuntimeTable = RuntimeTable {
@@ -34,16 +40,18 @@ pub static RUNTIME: RuntimeTable = RuntimeTable {
     workspace_alloc: hammock_workspace_alloc,
     workspace_free: hammock_workspace_free,
     call_global: hammock_call_global,
+    raise_values: hammock_raise_values,
 };
 
 /// The same functions by symbol name.
-pub fn symbols() -> [(&'static str, *const c_void); 5] {
+pub fn symbols() -> [(&'static str, *const c_void); 6] {
     [
         ("hammock_parallel_for", hammock_parallel_for as *const c_void),
         ("hammock_raise", hammock_raise as *const c_void),
         ("hammock_workspace_alloc", hammock_workspace_alloc as *const c_void),
         ("hammock_workspace_free", hammock_workspace_free as *const c_void),
         ("hammock_call_global", hammock_call_global as *const c_void),
+        ("hammock_raise_values", hammock_raise_values as *const c_void),
     ]
 }
 
@@ -57,6 +65,31 @@ pub unsafe extern "C" fn hammock_raise(kind: *const c_char, parts: *const *const
     let text = |part: *const c_char| unsafe { CStr::from_ptr(part) }.to_string_lossy();
     // SAFETY: the caller passes `count` parts.
     let message: String = (0..count.max(0) as usize).map(|i| text(unsafe { *parts.add(i) })).collect();
+    raise(Error::new(text(kind).into_owned(), message))
+}
+
+/// The same with numbers: each of the `count` values follows its part, and a last part follows them.
+///
+/// # Safety
+/// `kind` and the `count + 1` parts are C strings; there are `count` values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_raise_values(
+    kind: *const c_char,
+    parts: *const *const c_char,
+    values: *const i64,
+    count: i32,
+) -> i32 {
+    // SAFETY: the caller passes C strings.
+    let text = |part: *const c_char| unsafe { CStr::from_ptr(part) }.to_string_lossy();
+    let mut message = String::new();
+    for i in 0..count.max(0) as usize {
+        // SAFETY: the caller passes as many parts and values.
+        let (part, value) = unsafe { (*parts.add(i), *values.add(i)) };
+        message += &text(part);
+        message += &value.to_string();
+    }
+    // SAFETY: the last part.
+    message += &text(unsafe { *parts.add(count.max(0) as usize) });
     raise(Error::new(text(kind).into_owned(), message))
 }
 
@@ -185,5 +218,9 @@ mod tests {
         // SAFETY: C strings, as many as said.
         assert_eq!(unsafe { hammock_raise(c"ValueError".as_ptr(), parts.as_ptr(), 2) }, -1);
         assert_eq!(take_raised().to_string(), "ValueError: expected 4");
+        let (parts, values) = ([c"n = ".as_ptr(), c", m = ".as_ptr(), c"".as_ptr()], [4, i64::MIN]);
+        // SAFETY: C strings, one more than values.
+        assert_eq!(unsafe { hammock_raise_values(c"ValueError".as_ptr(), parts.as_ptr(), values.as_ptr(), 2) }, -1);
+        assert_eq!(take_raised().to_string(), "ValueError: n = 4, m = -9223372036854775808");
     }
 }

@@ -314,10 +314,10 @@ pub(super) fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
     if strides.is_empty() || shape.contains(&0) {
         return true;
     }
-    let mut expected = 1;
+    let mut expected = 1i64;
     shape.iter().zip(strides).rev().all(|(size, stride)| {
         let fits = *size == 1 || *stride == expected;
-        expected *= size;
+        expected = size.wrapping_mul(expected);
         fits
     })
 }

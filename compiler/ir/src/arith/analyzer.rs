@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// Simplifies, bounds and proves things about scalar expressions.
 ///
-/// Integers of 32 and 64 bits are taken as unbounded: what is computed with them is assumed not to overflow, and not to
-/// divide by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not proven".
+/// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), and nothing
+/// as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not proven".
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     ranges: FxHashMap<Var, Range>,

@@ -147,6 +147,9 @@ fn fold_logic(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
 fn fold_ints(op: BinaryOp, x: i64, y: i64, dtype: DType) -> Option<PrimExpr> {
     use BinaryOp::*;
     let value = match op {
+        Add if dtype.is_int() => exact(x.checked_add(y)?, dtype)?,
+        Sub if dtype.is_int() => exact(x.checked_sub(y)?, dtype)?,
+        Mul if dtype.is_int() => exact(x.checked_mul(y)?, dtype)?,
         Add => x.wrapping_add(y),
         Sub => x.wrapping_sub(y),
         Mul => x.wrapping_mul(y),
@@ -160,6 +163,11 @@ fn fold_ints(op: BinaryOp, x: i64, y: i64, dtype: DType) -> Option<PrimExpr> {
         _ => return Some(PrimExpr::bool(compare(op, x.cmp(&y)))),
     };
     Some(PrimExpr::int(wrap(value, dtype), dtype))
+}
+
+/// The value, if the dtype holds it: what would wrap stays as it is written, see [`prim`](crate::prim).
+fn exact(value: i64, dtype: DType) -> Option<i64> {
+    (wrap(value, dtype) == value).then_some(value)
 }
 
 fn fold_floats(op: BinaryOp, x: f64, y: f64, dtype: DType) -> Option<PrimExpr> {
@@ -262,10 +270,14 @@ mod tests {
         assert_eq!(binary(BinaryOp::FloorDiv, int(-7), int(2)).as_int(), Some(-4));
         assert_eq!(binary(BinaryOp::FloorMod, int(-7), int(2)).as_int(), Some(1));
         assert_eq!(binary(BinaryOp::Div, int(-7), int(2)).as_int(), Some(-3));
-        assert_eq!(
-            binary(BinaryOp::Add, PrimExpr::int32(i32::MAX), PrimExpr::int32(1)).as_int(),
-            Some(i64::from(i32::MIN))
-        );
+        for (a, b) in [(PrimExpr::int32(i32::MAX), PrimExpr::int32(1)), (int(i64::MAX), int(1))] {
+            assert_eq!(binary(BinaryOp::Add, a.clone(), b.clone()).as_int(), None, "what wraps stays");
+            assert_eq!(binary(BinaryOp::Mul, a.clone(), a).as_int(), None);
+            assert_eq!(
+                binary(BinaryOp::Add, PrimExpr::int(255, DType::UINT8), PrimExpr::int(1, DType::UINT8)).as_int(),
+                Some(0)
+            );
+        }
         assert!(fold(BinaryOp::FloorDiv, &int(1), &int(0)).is_none());
         assert!(fold(BinaryOp::FloorMod, &int(i64::MIN), &int(-1)).is_none());
     }

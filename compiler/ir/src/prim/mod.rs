@@ -2,6 +2,11 @@
 //!
 //! An expression is an immutable shared tree. Constructors here build exactly the node asked for and fold nothing;
 //! simplification is `arith`'s work. Operands of an arithmetic node have one dtype, checked by the verifier.
+//!
+//! Integers of a kernel wrap to the width of their dtype when it runs. Sizes do not: what shapes say is computed exactly,
+//! and what int64 cannot hold is an error that shows the expression. So nothing that is done before may count on
+//! wrapping: signed constants are folded only to what their dtype holds, and `arith` takes the indices and sizes that it
+//! reasons about as numbers without end.
 
 mod build;
 pub mod intrinsics;
@@ -128,7 +133,7 @@ pub struct IndexMap {
 /// Two-operand operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
-    /// Addition; integers wrap.
+    /// Addition.
     Add,
     /// Subtraction.
     Sub,

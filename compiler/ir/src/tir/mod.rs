@@ -11,5 +11,5 @@ mod stmt;
 mod visit;
 
 pub use buffer::{Buffer, BufferNode, DEFAULT_LAYOUT, Region};
-pub use func::{Param, PrimFunc};
+pub use func::{EXACT, Param, PrimFunc};
 pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, Stmt, StmtKind};

@@ -17,6 +17,20 @@ pub fn binary(op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Result<Value,
     }
 }
 
+/// The same where integers must not wrap.
+pub fn exact(op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Result<Value, Fault> {
+    let result = binary(op, a, b, dtype)?;
+    let (Value::Int(x), Value::Int(y), Value::Int(found)) = (a, b, &result) else { return Ok(result) };
+    let (x, y) = (i128::from(*x), i128::from(*y));
+    let wide = match op {
+        BinaryOp::Add => x + y,
+        BinaryOp::Sub => x - y,
+        BinaryOp::Mul => x * y,
+        _ => return Ok(result),
+    };
+    if dtype.is_int() && wide != i128::from(*found) { Err(Fault::Overflow(dtype)) } else { Ok(result) }
+}
+
 fn int_predicate(op: BinaryOp, a: i64, b: i64, dtype: DType) -> bool {
     match op {
         BinaryOp::And => a != 0 && b != 0,

@@ -49,6 +49,10 @@ pub enum Fault {
     Unbound(Name),
     #[error("{DIVISION_BY_ZERO}")]
     DivisionByZero,
+    #[error("an integer overflows {0}")]
+    Overflow(DType),
+    #[error("{text} {what}{values}")]
+    Size { text: String, what: String, values: String },
     #[error("{}", shift_error(*bits))]
     Shift { bits: u8 },
     #[error("{kind}: {message}")]

@@ -37,6 +37,20 @@ impl Interpreter {
         }
     }
 
+    /// The value of an expression that a statement uses. Where integers must not wrap, an error shows the expression.
+    pub fn value(&mut self, e: &PrimExpr) -> Result<Value, Fault> {
+        let result = self.eval(e);
+        let what = match &result {
+            Err(Fault::Overflow(dtype)) => format!("overflows {dtype}"),
+            Err(Fault::DivisionByZero) if self.exact => "divides by zero".to_owned(),
+            _ => return result,
+        };
+        let named = |v: &Var| Some(format!("{} = {}", v.name(), self.variable(v).ok()?.int().ok()?));
+        let values: Vec<String> = crate::lower::exact::variables(e).iter().filter_map(named).collect();
+        let values = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
+        Err(Fault::Size { text: hammock_ir::print::dim_text(e), what, values })
+    }
+
     /// The value of an integer expression.
     pub fn int(&mut self, e: &PrimExpr) -> Result<i64, Fault> {
         self.eval(e)?.int()
@@ -55,7 +69,11 @@ impl Interpreter {
             _ => {}
         }
         let right = self.eval(b)?;
-        Value::lanewise([&left, &right], |[a, b]| arith::binary(op, a, b, dtype))
+        let exact = self.exact;
+        Value::lanewise([&left, &right], |[a, b]| match exact {
+            true => arith::exact(op, a, b, dtype),
+            false => arith::binary(op, a, b, dtype),
+        })
     }
 
     fn select(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Result<Value, Fault> {
@@ -69,7 +87,12 @@ impl Interpreter {
 
     fn cast(&mut self, operand: &PrimExpr, e: &PrimExpr) -> Result<Value, Fault> {
         let (from, to) = (operand.dtype().element(), e.dtype().element());
-        Value::lanewise([&self.eval(operand)?], |[v]| number::cast(v, from, to))
+        let exact = self.exact;
+        Value::lanewise([&self.eval(operand)?], |[v]| {
+            let result = number::cast(v, from, to)?;
+            let narrows = exact && from.is_int() && to.is_int() && *v != result;
+            if narrows { Err(Fault::Overflow(to)) } else { Ok(result) }
+        })
     }
 
     fn ramp(&mut self, base: &PrimExpr, stride: &PrimExpr, e: &PrimExpr) -> Result<Value, Fault> {

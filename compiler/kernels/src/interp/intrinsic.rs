@@ -29,6 +29,12 @@ impl Interpreter {
                 let lanes = (0..condition.lanes()).map(|i| condition.lane(i).truth());
                 Ok(lanes.collect::<Result<Vec<_>, _>>()?.contains(&true).into())
             }
+            ("exact", [value, ..]) => {
+                let outer = std::mem::replace(&mut self.exact, true);
+                let result = self.eval(value);
+                self.exact = outer;
+                result
+            }
             // What lowering makes of operands that it has not proven harmless.
             ("checked_divisor", [divisor]) => self.checked(divisor, |d| d != 0, Fault::DivisionByZero),
             ("checked_count", [count, width]) => {

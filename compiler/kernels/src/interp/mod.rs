@@ -5,7 +5,7 @@
 //! [`InterpError`] that names the function.
 //!
 //! Semantics it fixes:
-//! - Integers wrap to the width of their dtype. Each float operation rounds once to the dtype of its node; functions
+//! - Integers wrap to the width of their dtype (in functions that compute sizes they must not, see [`EXACT`](hammock_ir::tir::EXACT)). Each float operation rounds once to the dtype of its node; functions
 //!   such as `exp` are computed in double precision first, so f32 results are the nearest value but for rare ties.
 //! - `min(a, b)` is `a < b ? a : b`, `max(a, b)` is `a > b ? a : b`: with a NaN operand the result is `b`.
 //! - `T.if_then_else`, `T.Select` with a scalar condition, `and` and `or` evaluate only the operands they need.
@@ -137,11 +137,14 @@ struct Interpreter {
     views: FxHashMap<Buffer, std::rc::Rc<View>>,
     /// Where the innermost statement begun last stands in the text.
     span: hammock_ir::Span,
+    /// Whether integers must not wrap.
+    exact: bool,
 }
 
 impl Interpreter {
     fn run(&mut self, func: &PrimFunc, args: &mut [Arg]) -> Result<Option<Value>, Fault> {
         self.span = func.span;
+        self.exact = func.attrs.is_true(hammock_ir::tir::EXACT);
         let bound = self.bind_arguments(func, args)?;
         let flow = self.execute(&func.body)?;
         bound.write_back(&self.heap, args)?;

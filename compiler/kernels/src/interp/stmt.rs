@@ -79,7 +79,7 @@ impl Interpreter {
             }
             StmtKind::Evaluate(e) => self.eval(e).map(|_| Flow::Next),
             StmtKind::Bind(var, value) => {
-                let value = self.eval(value)?;
+                let value = self.value(value)?;
                 self.vars.insert(var.clone(), value);
                 Ok(Flow::Next)
             }
@@ -91,7 +91,7 @@ impl Interpreter {
             StmtKind::Assert(condition, kind, message) => self.assert(condition, kind, message),
             StmtKind::Break => Ok(Flow::Break),
             StmtKind::Continue => Ok(Flow::Continue),
-            StmtKind::Return(e) => self.eval(e).map(Flow::Return),
+            StmtKind::Return(e) => self.value(e).map(Flow::Return),
         }
     }
 
@@ -201,7 +201,7 @@ impl Interpreter {
         value: &PrimExpr,
         mask: Option<&PrimExpr>,
     ) -> Result<Flow, Fault> {
-        let value = self.eval(value)?;
+        let value = self.value(value)?;
         let access = self.access(buffer, indices, mask)?;
         let width = usize::from(buffer.dtype.lanes);
         if matches!(&value, Value::Vector(l) if l.len() != access.lanes() * width) {

@@ -1,6 +1,7 @@
 //! From any valid TIR function to flat code.
 
 mod blocks;
+pub mod exact;
 mod flatten;
 mod free;
 mod fresh;
@@ -57,6 +58,7 @@ fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKern
 fn flat_blocks(func: &PrimFunc, interface: &Interface, target: &Target) -> Result<Stmt, Reason> {
     let mut body = func.body.clone();
     threads::serialize_threads(&mut body)?;
+    exact::mark(func, &mut body);
     traps::check(func, &mut body);
     selects::guard(&mut body);
     widen::widen(&mut body);

@@ -31,9 +31,11 @@ impl Lowering<'_> {
                 self.match_scalar(*param, context, out, *span);
             }
         }
-        self.compute(out, Span::default());
+        let computed = |ty: &Type| symbolic_dims(ty).iter().any(|d| d.as_var().is_none());
+        let span = params.iter().find(|(_, ty, ..)| computed(ty)).map_or(self.function.lambda.span, |(.., span)| *span);
+        self.compute(out, span);
         for (value, ty, context, span) in &params {
-            if symbolic_dims(ty).iter().any(|d| d.as_var().is_none()) {
+            if computed(ty) {
                 self.match_dims(value, ty, context, out, *span);
             }
         }

@@ -2,10 +2,10 @@
 
 use crate::symbolic;
 use hammock_ir::{
-    Attrs, DType, PrimExpr, Span, Type,
+    DType, PrimExpr, Span, Type,
     prim::{Substitution, Var},
     relax::Function,
-    tir::{Buffer, Param, PrimFunc, Stmt},
+    tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 use indexmap::IndexMap;
 
@@ -87,24 +87,39 @@ impl Heap {
     /// A TIR function that computes every expression whose variables are known; `None` when there is none. They count
     /// as known afterwards.
     pub fn shape_func(&mut self) -> Option<PrimFunc> {
-        let ready: Vec<PrimExpr> =
+        let mut ready: Vec<PrimExpr> =
             self.slots.values().filter(|s| !s.known && self.ready(&s.expr)).map(|s| s.expr.clone()).collect();
         if ready.is_empty() {
             return None;
         }
+        // Parts before the whole: an error should show no more than what is wrong.
+        ready.sort_by_key(|e| {
+            let mut nodes = 0;
+            e.walk(&mut |_| nodes += 1);
+            nodes
+        });
         let buffer = Buffer::new("H", vec![PrimExpr::int64(self.len() as i64)], DType::INT64);
+        let mut used: Vec<Var> = Vec::new();
+        ready.iter().flat_map(symbolic::vars).for_each(|v| {
+            if !used.contains(&v) {
+                used.push(v);
+            }
+        });
+        // Named as in the text, for errors.
+        let named: Vec<(Var, Var)> = used.into_iter().map(|v| (v.clone(), v.fresh())).collect();
+        let names = named.iter().map(|(v, name)| Stmt::new(StmtKind::Bind(name.clone(), self.load(&buffer, v))));
+        let values: Substitution = named.iter().map(|(v, name)| (v.clone(), name.expr())).collect();
         let stores = ready.iter().map(|e| {
-            let loads = symbolic::vars(e).into_iter().map(|v| (v.clone(), self.load(&buffer, &v)));
-            let value = e.substitute(&loads.collect::<Substitution>()).cast(DType::INT64);
+            let value = e.substitute(&values).cast(DType::INT64);
             Stmt::store(&buffer, vec![PrimExpr::int64(self.slot(e))], value)
         });
-        let body = Stmt::seq(stores.collect::<Vec<_>>());
+        let body = Stmt::seq(names.chain(stores).collect::<Vec<_>>());
         ready.iter().for_each(|e| self.learn(e));
         Some(PrimFunc {
             params: vec![Param::buffer(buffer)],
             ret_ty: None,
             body,
-            attrs: Attrs::new().with("tirx.is_host_func", true),
+            attrs: symbolic::size_function(),
             s_tir: true,
             span: Span::default(),
         })

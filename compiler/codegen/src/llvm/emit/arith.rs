@@ -18,7 +18,10 @@ impl Emitter<'_, '_> {
             BinaryOp::Or => Ok(self.f.binary("or", a, b)),
             _ if dtype.is_floating() => Ok(self.float_binary(op, a, b, dtype)),
             _ if dtype.is_handle() => Err(Unsupported::Form("arithmetic on handles")),
-            _ => Ok(self.int_binary(op, a, b, dtype.is_int())),
+            _ => match self.exact_binary(op, a, b, dtype) {
+                Some(exact) => Ok(exact),
+                None => Ok(self.int_binary(op, a, b, dtype.is_int())),
+            },
         }
     }
 

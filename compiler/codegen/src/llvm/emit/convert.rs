@@ -188,8 +188,12 @@ impl Emitter<'_, '_> {
         let is_signed = from.is_int();
         if !to.is_floating() {
             let extend = if is_signed { "sext" } else { "zext" };
-            let instruction = if target.bits() < value.ty.bits() { "trunc" } else { extend };
-            return Ok(self.f.convert(instruction, value, target));
+            let narrows = target.bits() < value.ty.bits();
+            let result = self.f.convert(if narrows { "trunc" } else { extend }, value, target);
+            if narrows && is_signed {
+                self.require_same(value, &result, to);
+            }
+            return Ok(result);
         }
         let wide = match () {
             () if is_narrow(to) && value.ty.bits() >= 32 => Ty::DOUBLE.with_lanes(lanes),

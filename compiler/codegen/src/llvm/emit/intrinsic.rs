@@ -45,17 +45,18 @@ impl Emitter<'_, '_> {
                 let condition = self.eval(condition)?;
                 Ok(self.any_lane(&condition))
             }
+            ("exact", [value, text, variables @ ..]) => self.exact(value, text, variables),
             ("checked_divisor", [divisor]) => {
                 let value = self.eval(divisor)?;
                 let wrong = self.f.compare("icmp eq", &value, &Value::int(0, value.ty));
-                self.refuse(&wrong, interp::DIVISION_BY_ZERO);
+                self.refuse(&wrong, "divides by zero", interp::DIVISION_BY_ZERO);
                 Ok(value)
             }
             ("checked_count", [count, width]) => {
                 let value = self.eval(count)?;
                 let bits = width.as_int().ok_or(Unsupported::Form("a width that is no constant"))?;
                 let wrong = self.f.compare("icmp uge", &value, &Value::int(bits, value.ty));
-                self.refuse(&wrong, &interp::shift_error(bits as u8));
+                self.refuse(&wrong, "shifts past the width", &interp::shift_error(bits as u8));
                 Ok(value)
             }
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
@@ -68,13 +69,6 @@ impl Emitter<'_, '_> {
                 value.ok_or_else(|| Unsupported::Intrinsic(name.into()))
             }
         }
-    }
-
-    /// Leaves the function with an error where a lane of a condition holds.
-    fn refuse(&mut self, wrong: &Value, message: &str) {
-        let wrong = self.any_lane(wrong);
-        let ok = self.not(&wrong);
-        self.require(&ok, "ValueError", message);
     }
 
     /// A function of each lane of its operands; `None` for one that is not known.

@@ -17,6 +17,7 @@ mod arith;
 mod check;
 mod control;
 mod convert;
+mod exact;
 mod expr;
 mod intrinsic;
 mod kernel;
@@ -63,6 +64,16 @@ struct Emitter<'e, 'k> {
     /// Workspaces to give back on the way out.
     workspaces: Vec<Value>,
     loops: Vec<LoopScope>,
+    /// The exact expression being evaluated.
+    exact: Option<Exact>,
+}
+
+/// An expression whose integers must not wrap: how errors call it, and the names and values of its variables.
+#[derive(Clone)]
+struct Exact {
+    text: String,
+    names: Vec<String>,
+    values: Vec<Value>,
 }
 
 /// A loop around the current statement.
@@ -85,6 +96,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
             wanted: None,
             workspaces: Vec::new(),
             loops: Vec::new(),
+            exact: None,
         }
     }
 

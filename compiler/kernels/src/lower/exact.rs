@@ -1,0 +1,48 @@
+//! Functions that compute sizes: none of their integers may wrap.
+//!
+//! What a function with the attribute [`EXACT`] stores, names or returns becomes `exact(value, text, name,
+//! variable, …)`, before anything else rewrites it: code generation checks each operation inside, and an error shows the
+//! text with the names and values of the variables.
+
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    print::dim_text,
+    tir::{EXACT, PrimFunc, Stmt, StmtKind},
+};
+
+/// Marks what must be exact in the body of a function.
+pub fn mark(func: &PrimFunc, body: &mut Stmt) {
+    if func.attrs.is_true(EXACT) {
+        mark_stmt(body);
+    }
+}
+
+fn mark_stmt(stmt: &mut Stmt) {
+    match &mut stmt.kind {
+        StmtKind::Store { value, .. } | StmtKind::Bind(_, value) | StmtKind::Return(value) => *value = exact(value),
+        _ => stmt.each_child_mut(&mut mark_stmt),
+    }
+}
+
+fn exact(value: &PrimExpr) -> PrimExpr {
+    if matches!(value.kind(), PrimKind::Load(..)) {
+        return value.clone();
+    }
+    let mut args = vec![value.clone(), PrimExpr::str(dim_text(value))];
+    for var in variables(value) {
+        args.extend([PrimExpr::str(var.name().clone()), var.expr()]);
+    }
+    PrimExpr::intrin("exact", args, value.ty().clone())
+}
+
+/// The integer variables of an expression, each once.
+pub fn variables(value: &PrimExpr) -> Vec<Var> {
+    let mut found = Vec::new();
+    value.each_var(&mut |v| {
+        if v.dtype().is_integer() && !found.contains(v) {
+            found.push(v.clone());
+        }
+    });
+    found
+}
