@@ -22,7 +22,7 @@ class Module:
     @R.function
     def cast(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
         n = T.int64()
-        y = R.match_cast(x, R.Tensor(("n - 9223372036854775807 - n * 2",), "float32"))
+        y = R.match_cast(x, R.Tensor(("n * n * 4611686018427387904",), "float32"))
         return y
     @R.function
     def scalar(x: R.Tensor(("n",), "float32")) -> R.Prim("bool"):
@@ -52,7 +52,7 @@ fn sizes_are_computed_exactly_or_not_at_all() {
     let wrong = [
         ("product", "4", ": n * 4611686018427387904 + 2 overflows int64 with n = 4", 6),
         ("quotient", "4,0", ": n // m divides by zero with n = 4, m = 0", 11),
-        ("cast", "4", ": n - 9223372036854775807 - n * 2 overflows int64 with n = 4", 19),
+        ("cast", "4", ": n * n * 4611686018427387904 overflows int64 with n = 4", 17),
         ("scalar", "4", ": n * 4611686018427387904 < 4 overflows int64 with n = 4", 24),
         ("negative", "4", "(-24,)", 29),
     ];
