@@ -25,12 +25,8 @@ pub struct RuntimeTable {
     /// [`hammock_call_global`].
     pub call_global: unsafe extern "C" fn(*const c_char, args: *const Any, count: i32, result: *mut Any) -> i32,
     /// [`hammock_raise_values`].
-    pub raise_values: RaiseValues,
+    pub raise_values: unsafe extern "C" fn(*const c_char, *const *const c_char, values: *const i64, count: i32) -> i32,
 }
-
-/// The type of [`hammock_raise_values`].
-type RaiseValues =
-    unsafe extern "C" fn(kind: *const c_char, parts: *const *const c_char, values: *const i64, count: i32) -> i32;
 
 /// The table of this process.
 pub static RUNTIME: RuntimeTable = RuntimeTable {
@@ -68,10 +64,10 @@ pub unsafe extern "C" fn hammock_raise(kind: *const c_char, parts: *const *const
     raise(Error::new(text(kind).into_owned(), message))
 }
 
-/// The same with numbers: each of the `count` values follows its part, and a last part follows them.
+/// Raises an error of `kind` with `count` values in its message, each behind a part; one more part ends it. Returns -1.
 ///
 /// # Safety
-/// `kind` and the `count + 1` parts are C strings; there are `count` values.
+/// `kind` and the parts are C strings, and there are as many parts and values as said.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_raise_values(
     kind: *const c_char,
@@ -83,12 +79,12 @@ pub unsafe extern "C" fn hammock_raise_values(
     let text = |part: *const c_char| unsafe { CStr::from_ptr(part) }.to_string_lossy();
     let mut message = String::new();
     for i in 0..count.max(0) as usize {
-        // SAFETY: the caller passes as many parts and values.
+        // SAFETY: the caller passes `count` values, and one part more.
         let (part, value) = unsafe { (*parts.add(i), *values.add(i)) };
         message += &text(part);
         message += &value.to_string();
     }
-    // SAFETY: the last part.
+    // SAFETY: as above.
     message += &text(unsafe { *parts.add(count.max(0) as usize) });
     raise(Error::new(text(kind).into_owned(), message))
 }
@@ -218,9 +214,13 @@ mod tests {
         // SAFETY: C strings, as many as said.
         assert_eq!(unsafe { hammock_raise(c"ValueError".as_ptr(), parts.as_ptr(), 2) }, -1);
         assert_eq!(take_raised().to_string(), "ValueError: expected 4");
-        let (parts, values) = ([c"n = ".as_ptr(), c", m = ".as_ptr(), c"".as_ptr()], [4, i64::MIN]);
-        // SAFETY: C strings, one more than values.
-        assert_eq!(unsafe { hammock_raise_values(c"ValueError".as_ptr(), parts.as_ptr(), values.as_ptr(), 2) }, -1);
-        assert_eq!(take_raised().to_string(), "ValueError: n = 4, m = -9223372036854775808");
+    }
+
+    #[test]
+    fn kernels_raise_messages_with_values() {
+        let parts = [c"index ".as_ptr(), c" of ".as_ptr(), c"!".as_ptr()];
+        // SAFETY: C strings, as many as said.
+        assert_eq!(unsafe { hammock_raise_values(c"IndexError".as_ptr(), parts.as_ptr(), [-1, 8].as_ptr(), 2) }, -1);
+        assert_eq!(take_raised().to_string(), "IndexError: index -1 of 8!");
     }
 }

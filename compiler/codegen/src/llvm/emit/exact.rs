@@ -65,14 +65,14 @@ impl Emitter<'_, '_> {
         match self.exact.clone() {
             None => self.raise("ValueError", otherwise),
             Some(Exact { text, names, values }) => {
-                let plain = format!("{text} {what}");
-                let mut parts = vec![format!("{plain}{}", if names.is_empty() { "" } else { " with " })];
+                let mut parts = vec![format!("{text} {what}{}", if names.is_empty() { "" } else { " with " })];
                 for (i, name) in names.iter().enumerate() {
                     parts[i] += &format!("{}{name} = ", if i == 0 { "" } else { ", " });
                     parts.push(String::new());
                 }
                 let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-                self.raise_values("ValueError", &parts, &values, &plain);
+                let values: Vec<&Value> = values.iter().collect();
+                self.raise_values("ValueError", &parts, &values);
             }
         }
         self.fail();

@@ -47,27 +47,26 @@ impl Emitter<'_, '_> {
         self.call_runtime(offset_of!(RuntimeTable, raise), Ty::I32, &[&kind, &parts, &count]);
     }
 
-    /// The same with numbers: each follows its part of the message, and a last part follows them. TVM's runtime, which
-    /// takes only whole messages, gets `plain`.
-    pub(super) fn raise_values(&mut self, kind: &str, parts: &[&str], values: &[Value], plain: &str) {
+    /// Leaves an error with the runtime whose message has values (of 64 bits) between texts, one more than values.
+    pub(super) fn raise_values(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
         if self.kernel.host == Host::Tvm {
-            return self.raise(kind, plain);
+            return self.raise(kind, &texts.join("…"));
         }
-        let kind = self.kernel.module.string(kind);
-        let (texts, numbers) = (self.f.slot(8 * parts.len() as u64, 8), self.f.slot(8 * parts.len() as u64, 8));
-        for (i, part) in parts.iter().enumerate() {
-            let part = if i == 0 { format!("{}: {part}", self.kernel.name) } else { (*part).to_owned() };
-            let part = self.kernel.module.string(&part);
-            let at = self.f.address(&texts, Ty::I8, &Value::i64(8 * i as i64));
-            self.f.store(&part, &at, 8);
+        let first = format!("{}: {}", self.kernel.name, texts.first().unwrap_or(&""));
+        let texts: Vec<&str> = std::iter::once(first.as_str()).chain(texts.iter().skip(1).copied()).collect();
+        let parts = self.f.slot(8 * texts.len() as u64, 8);
+        let numbers = self.f.slot(8 * values.len() as u64, 8);
+        for (i, text) in texts.iter().enumerate() {
+            let text = self.kernel.module.string(text);
+            let at = self.f.address(&parts, Ty::I8, &Value::i64(8 * i as i64));
+            self.f.store(&text, &at, 8);
         }
         for (i, value) in values.iter().enumerate() {
             let at = self.f.address(&numbers, Ty::I8, &Value::i64(8 * i as i64));
             self.f.store(value, &at, 8);
         }
-        let count = Value::int(values.len() as i64, Ty::I32);
-        let entry = offset_of!(RuntimeTable, raise_values);
-        self.call_runtime(entry, Ty::I32, &[&kind, &texts, &numbers, &count]);
+        let (kind, count) = (self.kernel.module.string(kind), Value::int(values.len() as i64, Ty::I32));
+        self.call_runtime(offset_of!(RuntimeTable, raise_values), Ty::I32, &[&kind, &parts, &numbers, &count]);
     }
 
     /// Runs `body(context, begin, end)` over parts of `0..extent`, on several threads when there is more than `grain`.
