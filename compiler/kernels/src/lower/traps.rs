@@ -44,9 +44,9 @@ pub fn check(func: &PrimFunc, body: &mut Stmt) {
 /// Whether the node divides or shifts by what is no harmless constant.
 fn is_candidate(e: &PrimExpr) -> bool {
     match e.kind() {
-        PrimKind::Binary(op, _, d) => divides(*op, e) && !constant(d).is_some_and(|d| d != 0),
+        PrimKind::Binary(op, _, d) => divides(*op, e) && constant(d).is_none_or(|d| d == 0),
         PrimKind::Call(call) => {
-            shift(call, e).is_some_and(|(_, count)| !constant(count).is_some_and(|c| in_width(c, e)))
+            shift(call, e).is_some_and(|(_, count)| constant(count).is_none_or(|c| !in_width(c, e)))
         }
         _ => false,
     }
