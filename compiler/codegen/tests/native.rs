@@ -7,7 +7,7 @@ use hammock_codegen::llvm::{self, Cpu, Emit, Host, OptLevel};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
-    tir::{Buffer, ForKind, Param, Stmt, StmtKind},
+    tir::{Buffer, ForKind, Loop, Param, Stmt, StmtKind},
 };
 use hammock_runtime::{Any, Error, Function, Str, Tensor, registry};
 use support::{Kernel, check, check_kernel, elementwise, func};
@@ -137,6 +137,20 @@ fn division_by_zero_is_an_error_where_it_is_reached() {
             }
         }
     }
+}
+
+#[test]
+fn long_steps_end_at_the_last_number() {
+    let (out, i) = (Buffer::new("out", vec![PrimExpr::int64(1)], DType::INT64), Var::int64("i"));
+    let count = PrimExpr::load(&out, vec![PrimExpr::int64(0)]) + 1i64;
+    let body = Stmt::store(&out, vec![PrimExpr::int64(0)], count);
+    let (min, extent) = (PrimExpr::int64(i64::MAX - 7), PrimExpr::int64(7));
+    let (step, annotations) = (Some(PrimExpr::int64(5)), Attrs::new());
+    let l = Loop { var: i, min, extent, step, kind: ForKind::Serial, annotations, body };
+    let f = func(vec![Param::buffer(out)], Stmt::new(StmtKind::For(Box::new(l))));
+    let result: Tensor = tensor(&[0i64]);
+    Kernel::new(&f).call(&[result.clone().into()]).unwrap();
+    assert_eq!(result.as_slice::<i64>().unwrap(), [2]);
 }
 
 #[test]

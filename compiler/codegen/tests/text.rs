@@ -50,3 +50,22 @@ fn parallel_loops_asserts_and_workspaces() {
     let alloc = Stmt::new(StmtKind::Alloc(work, Attrs::new()));
     snapshot("checked", vec![Param::buffer(x)], Stmt::seq([alloc, body]));
 }
+
+#[test]
+fn what_decides_is_one_value_even_of_unwritten_memory() {
+    let (work, out) = (
+        Buffer::scoped("work", vec![PrimExpr::int64(4)], DType::INT32, "local"),
+        Buffer::new("out", vec![PrimExpr::int64(4)], DType::INT32),
+    );
+    let unwritten = PrimExpr::load(&work, vec![PrimExpr::int64(1)]);
+    let quotient = PrimExpr::int32(7).floordiv(unwritten.clone());
+    let store = Stmt::store(&out, vec![PrimExpr::int64(0)], quotient);
+    let choice = Stmt::new(StmtKind::If(unwritten.gt(PrimExpr::int32(3)), Box::new(store), None));
+    let body = Stmt::seq([Stmt::new(StmtKind::Alloc(work, Attrs::new())), choice]);
+    let attrs = Attrs::new().with("global_symbol", "f");
+    let params = vec![Param::buffer(out)];
+    let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
+    let flat = lower(&func, &Target::avx512()).unwrap();
+    let text = ir_text(&[flat], &Cpu::named("x86-64-v4"), Host::Hammock).unwrap();
+    assert_eq!(text.matches("freeze").count(), 2, "the condition and the divisor\n{text}");
+}

@@ -9,7 +9,7 @@ use hammock_ir::{
 impl Emitter<'_, '_> {
     /// `T.if_then_else`: a jump for a scalar condition, masked loads for a vector one.
     pub(super) fn if_then_else(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
-        let condition = self.eval(condition)?;
+        let condition = self.decide(condition)?;
         if condition.ty.lanes > 1 {
             return self.choose_lanes(&condition, a, b);
         }
@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
 
     /// `and` and `or`; the right side is evaluated only when needed if that could matter.
     pub(super) fn logic(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
-        let left = self.eval(a)?;
+        let left = self.decide(a)?;
         if left.ty.lanes > 1 || is_harmless(b) {
             let right = self.eval(b)?;
             return self.binary(op, &left, &right, a.dtype());

@@ -47,13 +47,13 @@ impl Emitter<'_, '_> {
             }
             ("exact", [value, text, variables @ ..]) => self.exact(value, text, variables),
             ("checked_divisor", [divisor]) => {
-                let value = self.eval(divisor)?;
+                let value = self.decide(divisor)?;
                 let wrong = self.f.compare("icmp eq", &value, &Value::int(0, value.ty));
                 self.refuse(&wrong, "divides by zero", interp::DIVISION_BY_ZERO);
                 Ok(value)
             }
             ("checked_count", [count, width]) => {
-                let value = self.eval(count)?;
+                let value = self.decide(count)?;
                 let bits = width.as_int().ok_or(Unsupported::Form("a width that is no constant"))?;
                 let wrong = self.f.compare("icmp uge", &value, &Value::int(bits, value.ty));
                 self.refuse(&wrong, "shifts past the width", &interp::shift_error(bits as u8));

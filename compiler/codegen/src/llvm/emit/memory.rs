@@ -259,7 +259,10 @@ impl Emitter<'_, '_> {
             bytes = self.f.binary("mul", &bytes, &extent);
         }
         let memory = match bytes.as_int() {
-            Some(size) if size <= STACK_LIMIT => self.f.slot(size.max(1) as u64, 64),
+            Some(size) if size <= STACK_LIMIT => {
+                self.uses_stack = true;
+                self.f.slot(size.max(1) as u64, 64)
+            }
             _ => {
                 let workspace = self.alloc_workspace(&bytes);
                 self.workspaces.push(workspace.clone());

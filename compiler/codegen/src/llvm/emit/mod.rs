@@ -33,7 +33,10 @@ use super::{
     Cpu, Host, Unsupported,
     text::{Function, Label, Linkage, Module, Ty, Value},
 };
-use hammock_ir::{PrimExpr, prim::Var};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -63,6 +66,8 @@ struct Emitter<'e, 'k> {
     wanted: Option<Value>,
     /// Workspaces to give back on the way out.
     workspaces: Vec<Value>,
+    /// Whether memory is on the stack, which LLVM takes for anything until something is written there.
+    uses_stack: bool,
     loops: Vec<LoopScope>,
     /// The exact expression being evaluated.
     exact: Option<Exact>,
@@ -95,6 +100,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
             made: Vec::new(),
             wanted: None,
             workspaces: Vec::new(),
+            uses_stack: false,
             loops: Vec::new(),
             exact: None,
         }
@@ -113,6 +119,19 @@ impl<'e, 'k> Emitter<'e, 'k> {
             self.free_workspace(workspace);
         }
         self.f.ret(&Value::int(-1, Ty::I32));
+    }
+
+    /// A value that decides what is done next. One read from memory that was never written may be another each time that
+    /// LLVM looks at it, and then nothing holds that was checked: it is made to be one.
+    fn settled(&mut self, e: &PrimExpr, value: Value) -> Value {
+        let reads = || e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)));
+        if self.uses_stack && reads() { self.f.freeze(&value) } else { value }
+    }
+
+    /// The value of an expression that decides.
+    fn decide(&mut self, e: &PrimExpr) -> Result<Value> {
+        let value = self.eval(e)?;
+        Ok(self.settled(e, value))
     }
 
     /// Goes on where the condition holds; elsewhere leaves the function with an error.

@@ -56,7 +56,8 @@ impl Emitter<'_, '_> {
     }
 
     fn assert(&mut self, condition: &PrimExpr, kind: &str, message: &str) -> Result<()> {
-        let condition = self.value(condition)?;
+        self.forget();
+        let condition = self.decide(condition)?;
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(&condition, next, failed);
         self.f.start(failed);
@@ -67,7 +68,8 @@ impl Emitter<'_, '_> {
     }
 
     fn choice(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
-        let condition = self.value(condition)?;
+        self.forget();
+        let condition = self.decide(condition)?;
         if let Some(known) = condition.as_int() {
             return match (known != 0, otherwise) {
                 (true, _) => self.stmt(then),
@@ -94,7 +96,8 @@ impl Emitter<'_, '_> {
         let (head, inside, exit) = (self.f.label(), self.f.label(), self.f.label());
         self.f.jump(head);
         self.f.start(head);
-        let condition = self.value(condition)?;
+        self.forget();
+        let condition = self.decide(condition)?;
         self.f.branch(&condition, inside, exit);
         self.f.start(inside);
         self.loops.push(LoopScope { next: head, exit, workspaces: self.workspaces.len() });
@@ -172,8 +175,15 @@ impl Emitter<'_, '_> {
         self.loops.pop();
         self.f.jump(latch);
         self.f.start(latch);
-        self.f.assign_to(&next, format_args!("add nsw {} {var}, {step}", var.ty));
-        let again = self.f.compare(order, &next, end);
+        let again = if step.as_int() == Some(1) {
+            self.f.assign_to(&next, format_args!("add nsw {} {var}, {step}", var.ty));
+            self.f.compare(order, &next, end)
+        } else {
+            // A longer step may lead past the last number that there is: what is left is compared instead.
+            self.f.assign_to(&next, format_args!("add {} {var}, {step}", var.ty));
+            let left = self.f.binary("sub", end, &var);
+            self.f.compare(order, step, &left)
+        };
         self.f.branch(&again, body, exit);
         self.f.start(exit);
         Ok(())

@@ -174,6 +174,14 @@ impl Function {
         }
     }
 
+    /// The value, or if it could be several, one of them.
+    pub fn freeze(&mut self, value: &Value) -> Value {
+        match (value.as_int(), value.as_float()) {
+            (None, None) => self.assign(value.ty, format_args!("freeze {}", value.typed())),
+            _ => value.clone(),
+        }
+    }
+
     /// `condition ? a : b`, lane by lane for a vector condition.
     pub fn select(&mut self, condition: &Value, a: &Value, b: &Value) -> Value {
         match condition.as_int() {
