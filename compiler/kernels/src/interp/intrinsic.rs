@@ -265,7 +265,7 @@ fn next_after(x: f64, y: f64, dtype: DType) -> Result<Value, Fault> {
 /// The product of fixed-point numbers with `q` fraction bits, shifted left by `s` (right if negative), halves up.
 fn multiply_shift(x: i64, y: i64, q: i64, s: i64) -> i64 {
     let product = (x << s.clamp(0, 63)).wrapping_mul(y);
-    match (q - s.min(0)).clamp(0, 63) {
+    match q.saturating_sub(s.min(0)).clamp(0, 63) {
         0 => product,
         right => product.wrapping_add(1 << (right - 1)) >> right,
     }

@@ -112,7 +112,7 @@ impl Heap {
 
 impl Memory {
     fn read(&self, at: i64, width: u8) -> Option<u64> {
-        let (start, shift) = (usize::try_from(at / 8).ok()?, at % 8);
+        let (start, shift) = (usize::try_from(at.div_euclid(8)).ok()?, at.rem_euclid(8));
         if width < 8 {
             return Some(u64::from(*self.bytes.get(start)?) >> shift & ((1 << width) - 1));
         }
@@ -123,7 +123,7 @@ impl Memory {
     }
 
     fn write(&mut self, at: i64, width: u8, bits: u64) -> Option<()> {
-        let (start, shift) = (usize::try_from(at / 8).ok()?, at % 8);
+        let (start, shift) = (usize::try_from(at.div_euclid(8)).ok()?, at.rem_euclid(8));
         if width < 8 {
             let mask = ((1u8 << width) - 1) << shift;
             let byte = self.bytes.get_mut(start)?;
