@@ -25,7 +25,7 @@ impl Bench {
     pub fn run(self) -> Result<(), Failure> {
         let least = self.bench.least().map_err(input_failure)?;
         let session = self.program.open()?;
-        let weights = self.program.weights()?;
+        let weights = self.program.weights(&session)?;
         let spec = self.program.call.spec(weights.as_ref());
         crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?);
         self.profile.repeat(&session, &spec).map_err(tool_failure)

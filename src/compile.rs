@@ -7,7 +7,7 @@ use crate::{
     run::tool_failure,
 };
 use clap::{Args, ValueEnum};
-use hammock_compiler::{Artifact, Emit, Failure, Graphs, Options, bind, compile, lower};
+use hammock_compiler::{Artifact, Emit, Failure, Graphs, Options, Weights, bind, compile, lower, unused};
 use hammock_ir::Module;
 use hammock_runtime::{Image, library::image_of, tools::CallFlags};
 use hammock_syntax::{SourceFile, codes};
@@ -156,6 +156,9 @@ pub fn build(
 /// one call that gives every argument itself.
 pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Result<(Module, SourceFile), Failure> {
     let (mut module, source, weights) = args.read_text()?;
+    if let Some(weights) = &weights {
+        report_unused(&module, weights)?;
+    }
     let all_given = |c: &CallFlags| {
         module.relax(&c.func).is_some_and(|f| !c.args.is_empty() && c.args.len() >= f.lambda.params.len())
     };
@@ -168,4 +171,15 @@ pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Re
     lower(&mut module, &source, &mut dump)?;
     watch.report(&dump);
     Ok((module, source))
+}
+
+/// Says which tensors of `--params` belong to nothing in the module; it is an error when none does.
+pub fn report_unused(module: &Module, weights: &Weights) -> Result<(), Failure> {
+    let Some(diagnostic) = unused(module, weights) else { return Ok(()) };
+    let (fails, said) = (diagnostic.is_error(), Failure::from(diagnostic));
+    if fails {
+        return Err(said);
+    }
+    eprint!("{}", said.render(false));
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `hammock opt`: a module through passes, as text.
 
-use crate::{module::ModuleArgs, output::write_whole};
+use crate::{compile::report_unused, module::ModuleArgs, output::write_whole};
 use clap::Args;
 use hammock_compiler::{Dump, Failure, bind, write_weights};
 use hammock_ir::{
@@ -77,6 +77,9 @@ impl Opt {
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = Pipeline::parse(&self.passes)?;
         let (mut module, source, weights) = self.module.read_text()?;
+        if let Some(weights) = &weights {
+            report_unused(&module, weights)?;
+        }
         if !pipeline.steps.is_empty()
             && let Some(weights) = weights
         {

@@ -11,7 +11,7 @@ use hammock_runtime::{
     library::LibraryError,
     tools::{CallFlags, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
 };
-use hammock_syntax::codes;
+use hammock_syntax::{Diagnostic, codes};
 use std::path::Path;
 
 /// Runs a function of a module, compiling it first, or of a compiled executable
@@ -49,11 +49,19 @@ pub struct Program {
 
 impl Program {
     /// The tensors that `--params` gives to parameters of their names: none when it only stands in zeros for constants.
-    pub fn weights(&self) -> Result<Option<Weights>, Failure> {
+    /// Says which belong to none, unless that was said when text was compiled.
+    pub fn weights(&self, session: &Session) -> Result<Option<Weights>, Failure> {
         if is_zeros(self.call.params.as_deref()) {
             return Ok(None);
         }
-        self.call.weights().map_err(input_failure)
+        let weights = self.call.weights().map_err(input_failure)?;
+        let unused = weights.as_ref().filter(|_| is_executable(&self.file)).and_then(|w| session.unused(w));
+        if let Some(unused) = unused {
+            let warning = Diagnostic::warning(codes::UNUSED_WEIGHT, unused.error.message);
+            let warning = unused.error.help.into_iter().fold(warning, Diagnostic::help);
+            eprint!("{}", Failure::from(warning).render(false));
+        }
+        Ok(weights)
     }
 
     /// Opens the executable, or compiles the text in memory.
@@ -91,7 +99,7 @@ impl Run {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         let session = self.program.open()?;
-        let weights = self.program.weights()?;
+        let weights = self.program.weights(&session)?;
         let spec = self.program.call.spec(weights.as_ref());
         let run = || session.run(&spec, &self.output);
         crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?);

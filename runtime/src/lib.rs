@@ -14,6 +14,7 @@
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: where a program's time goes.
 //! - [`show`]: values as text; [`base64`]: bytes as text.
+//! - [`near`]: the name that was meant by a mistyped one.
 //! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
@@ -27,6 +28,7 @@ mod json;
 pub mod library;
 pub mod memory;
 pub mod module;
+pub mod near;
 pub mod parallel;
 pub mod profile;
 pub mod reflect;

@@ -3,10 +3,11 @@
 use crate::Failure;
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Tensor, Type,
-    prim::Substitution,
+    prim::{self, Substitution},
+    print::type_text,
     relax::{Binding, Body, Call, Callee, Constant, Function, Operand, Value, Var},
 };
-use hammock_runtime::tools::Weights;
+use hammock_runtime::{Shape, tools::Weights, value::DLTensor};
 use hammock_syntax::{Diagnostic, codes};
 use std::collections::{HashMap, HashSet};
 
@@ -38,36 +39,80 @@ pub fn bind(module: &mut Module, weights: &Weights) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The parameters of a function that weights of their names fit, by position.
-fn matching(function: &Function, weights: &Weights) -> Result<HashMap<usize, Tensor>, Failure> {
-    let mut bound = HashMap::new();
-    for (i, param) in function.lambda.params.iter().enumerate() {
-        let info = &function.vars[*param];
-        let Some(tensor) = weights.get(&info.name) else { continue };
-        check(&info.name, &info.ty, tensor).map_err(|why| Failure::from(why.label(info.span, "")))?;
-        bound.insert(i, tensor.clone());
-    }
-    Ok(bound)
+/// What is to be said of tensors that belong to no parameter of a function that others may call, and stand for no
+/// constant that the text left out: a warning, or an error when that is true of all.
+pub fn unused(module: &Module, weights: &Weights) -> Option<Diagnostic> {
+    let exported = module.relax_functions().filter(|(_, f)| !f.is_private());
+    let names = exported.flat_map(|(_, f)| f.lambda.params.iter().map(|p| &*f.vars[*p].name));
+    let names: Vec<&str> = names.collect();
+    let constants = constants(module);
+    let unused = weights.unused(&names, |tensor| constants.contains(&std::ptr::from_ref(tensor.as_dl())))?;
+    let say = if unused.all { Diagnostic::error } else { Diagnostic::warning };
+    let diagnostic = say(codes::UNUSED_WEIGHT, unused.error.message);
+    Some(match unused.error.help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    })
 }
 
-fn check(name: &str, ty: &Type, tensor: &Tensor) -> Result<(), Diagnostic> {
-    let fits = match ty {
-        Type::Tensor(t) => {
-            let fixed = |(d, n): (&PrimExpr, &i64)| d.as_int().is_none_or(|d| d == *n);
-            t.dtype.is_none_or(|d| d == tensor.dtype())
-                && t.ndim().is_none_or(|n| n == tensor.shape().len())
-                && t.dims().is_none_or(|dims| dims.iter().zip(tensor.shape()).all(fixed))
-        }
-        Type::Any => true,
-        _ => false,
+/// The tensors that are constants of graphs.
+fn constants(module: &Module) -> HashSet<*const DLTensor> {
+    let mut found = HashSet::new();
+    let mut note = |operand: &Operand| {
+        operand.walk(&mut |o| {
+            if let Operand::Const(constant) = o {
+                found.insert(std::ptr::from_ref(constant.tensor.as_dl()));
+            }
+        });
     };
-    if fits {
-        return Ok(());
+    for (_, function) in module.relax_functions() {
+        function.lambda.body.each_operand(&mut note);
     }
-    let expected = hammock_ir::print::type_text(ty);
-    let message =
-        format!("weight `{name}` is {} of shape {:?}, but the parameter is {expected}", tensor.dtype(), tensor.shape());
-    Err(Diagnostic::error(codes::WEIGHT_MISMATCH, message))
+    found
+}
+
+/// The parameters of a function that weights of their names fit, by position.
+fn matching(function: &Function, weights: &Weights) -> Result<HashMap<usize, Tensor>, Failure> {
+    let (mut bound, mut sizes, mut wrong) = (HashMap::new(), HashMap::new(), Vec::new());
+    for (i, param) in function.lambda.params.iter().enumerate() {
+        let info = &function.vars[*param];
+        let Some((name, tensor)) = weights.named(&info.name) else { continue };
+        match fit(&info.ty, tensor, &mut sizes) {
+            Ok(()) => drop(bound.insert(i, tensor.clone())),
+            Err(why) => {
+                let (dtype, shape, expected) = (tensor.dtype(), Shape::new(tensor.shape()), type_text(&info.ty));
+                let message =
+                    format!("weight `{name}` is {dtype} of shape {shape}, but the parameter is {expected}{why}");
+                wrong.push(Diagnostic::error(codes::WEIGHT_MISMATCH, message).label(info.span, ""));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(bound) } else { Err(wrong.into()) }
+}
+
+/// Whether a tensor can be the value of a parameter. `sizes` are those of symbolic dimensions, by the parameters before.
+fn fit(ty: &Type, tensor: &Tensor, sizes: &mut HashMap<prim::Var, i64>) -> Result<(), String> {
+    let t = match ty {
+        Type::Tensor(t) => t,
+        Type::Any => return Ok(()),
+        _ => return Err(String::new()),
+    };
+    let shape = tensor.shape();
+    if t.dtype.is_some_and(|d| d != tensor.dtype()) || t.ndim().is_some_and(|n| n != shape.len()) {
+        return Err(String::new());
+    }
+    for (dim, size) in t.dims().into_iter().flatten().zip(shape) {
+        if dim.as_int().is_some_and(|dim| dim != *size) {
+            return Err(String::new());
+        }
+        if let Some(var) = dim.as_var() {
+            let known = *sizes.entry(var.clone()).or_insert(*size);
+            if known != *size {
+                return Err(format!(", and `{}` is {known} by another weight", var.name()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The global functions that the module calls or refers to.

@@ -5,7 +5,8 @@
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
-    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, ToolError, inspect, save_safetensors,
+    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, ToolError, Weights, inspect,
+    save_safetensors,
 };
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -87,21 +88,30 @@ fn main() -> ExitCode {
 }
 
 fn run_own(library: Library, OwnModel { call, output, profile }: OwnModel) -> Result<String, ToolError> {
-    let weights = call.weights()?;
     let session = Session::from_library(library, &call.how())?;
+    let weights = weights(&call, &session)?;
     profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
+}
+
+/// The weights of `--params`, with a word about those that belong to no parameter.
+fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
+    let weights = call.weights()?;
+    if let Some(unused) = weights.as_ref().and_then(|weights| session.unused(weights)) {
+        eprintln!("warning: {}", unused.error);
+    }
+    Ok(weights)
 }
 
 fn run(command: Command) -> Result<String, ToolError> {
     match command {
         Command::Run { file, call, output, profile } => {
-            let weights = call.weights()?;
             let session = Session::open(&file, &call.how())?;
+            let weights = weights(&call, &session)?;
             profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
         }
         Command::Bench { file, call, bench, profile } => {
-            let weights = call.weights()?;
             let session = Session::open(&file, &call.how())?;
+            let weights = weights(&call, &session)?;
             let times = session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)?;
             profile.repeat(&session, &call.spec(weights.as_ref()))?;
             Ok(times)

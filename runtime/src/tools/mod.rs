@@ -6,6 +6,7 @@ mod flags;
 mod limits;
 pub mod listing;
 mod npy;
+mod npz;
 mod profiling;
 mod session;
 mod tensor_text;
@@ -17,14 +18,14 @@ pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
 pub use flags::{BenchFlags, CallFlags, How, InspectFlags, OutputFlags};
 pub use limits::LimitFlags;
-pub use npy::{load_npy, load_npz, save_npz};
+pub use npz::{load_npy, load_npz, save_npz};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use session::{CallSpec, Session, ToolError, View, inspect};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;
-pub use weights::{Weights, save_safetensors};
+pub use weights::{Unused, Weights, save_safetensors};
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// What is wrong with an argument or a file, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,3 +60,23 @@ impl fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// A text of a file for a message: its first words.
+fn brief(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 120;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+/// Names for a message: the first of many.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const MOST: usize = 24;
+    let names: Vec<&str> = names.collect();
+    let mut list = names.iter().take(MOST).map(|name| brief(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > MOST {
+        list += &format!(", and {} more", names.len() - MOST);
+    }
+    if names.is_empty() { "none".to_owned() } else { list }
+}

@@ -1,194 +1,326 @@
-//! Reading and writing `.npy` and `.npz` files.
+//! The `.npy` format: a header that is a Python dictionary, then the elements.
+//!
+//! What a header says is held against the number of bytes that follow before any memory is taken for them.
 
-use super::InputError;
-use crate::{DType, Element, Tensor};
-use npyz::{DType as NpyType, Deserialize, NpyFile, Order, TypeStr, WriterBuilder};
-use std::{
-    fs::File,
-    io::{BufReader, BufWriter, Read, Write},
-    path::Path,
-};
-use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
+use crate::{DType, Device, Tensor};
+use std::io::{Error, ErrorKind, Read, Write};
 
-/// Reads a `.npy` file.
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// The longest header that is read: as long as those of version 1.0 can be. Tensors' headers have 118 bytes.
+const MOST_HEADER: usize = 1 << 16;
+/// The most dimensions of an array, as in numpy.
+const MOST_DIMS: usize = 64;
+
+/// Element types: the name that headers have for one in the byte order of this machine, and ours.
+const DTYPES: [(&str, DType); 12] = [
+    ("<f4", DType::FLOAT32),
+    ("<f8", DType::FLOAT64),
+    ("<f2", DType::FLOAT16),
+    ("|i1", DType::INT8),
+    ("<i2", DType::INT16),
+    ("<i4", DType::INT32),
+    ("<i8", DType::INT64),
+    ("|u1", DType::UINT8),
+    ("<u2", DType::UINT16),
+    ("<u4", DType::UINT32),
+    ("<u8", DType::UINT64),
+    ("|b1", DType::BOOL),
+];
+
+/// Reads one array, which must be all that the source has; `size` is the number of bytes of the source, where it is
+/// known beforehand.
 ///
 /// # Errors
-/// When it cannot be read, is damaged, or holds elements that are no numbers.
-pub fn load_npy(path: &Path) -> Result<Tensor, InputError> {
-    let file = File::open(path).map_err(|e| failed(path, &e))?;
-    let npy = NpyFile::new(BufReader::new(file)).map_err(|e| failed(path, &e))?;
-    read(npy).map_err(|e| InputError::new(format!("cannot read {}: {e}", path.display())))
-}
-
-/// Reads one array of a `.npz` file.
-///
-/// # Errors
-/// When the file cannot be read or is damaged, or has no array of that name.
-pub fn load_npz(path: &Path, name: &str) -> Result<Tensor, InputError> {
-    let file = File::open(path).map_err(|e| failed(path, &e))?;
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|e| failed(path, &e))?;
-    let entry = format!("{name}.npy");
-    if archive.index_for_name(&entry).is_none() {
-        let names: Vec<&str> = archive.file_names().filter_map(|n| n.strip_suffix(".npy")).collect();
-        let error = InputError::new(format!("{} has no array `{name}`", path.display()));
-        return Err(error.help(format!("it has {}", names.join(", "))));
+/// Why the bytes are no array, or one that no tensor can hold.
+pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, String> {
+    let (header, begin) = Header::read(&mut source)?;
+    let bytes = crate::value::byte_size(header.dtype, &header.shape).map_err(|e| e.to_string())?;
+    if let Some(rest) = size.map(|size| size.saturating_sub(begin))
+        && rest != bytes as u64
+    {
+        let (dtype, shape) = (header.dtype, crate::Shape::new(&header.shape));
+        return Err(format!("shape {shape} of {dtype} takes {bytes} bytes, but {rest} follow its header"));
     }
-    let npy = archive.by_name(&entry).map_err(|e| failed(path, &e))?;
-    read(NpyFile::new(npy).map_err(|e| failed(path, &e))?)
-        .map_err(|e| InputError::new(format!("cannot read `{name}` of {}: {e}", path.display())))
-}
-
-/// Writes arrays to a `.npz` file. The file appears whole or not at all.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn save_npz(path: &Path, arrays: &[(String, Tensor)]) -> Result<(), InputError> {
-    let cannot = |e: &dyn std::fmt::Display| InputError::new(format!("cannot write {}: {e}", path.display()));
-    let temporary = path.with_extension(format!("npz.{}.part", std::process::id()));
-    let result = (|| -> Result<(), Box<dyn std::error::Error>> {
-        let mut npz = ZipWriter::new(BufWriter::new(File::create(&temporary)?));
-        for (name, tensor) in arrays {
-            let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
-            npz.start_file(format!("{name}.npy"), stored.large_file(tensor.nbytes() >= u32::MAX as usize))?;
-            write(&mut npz, tensor)?;
-        }
-        npz.finish()?.flush()?;
-        std::fs::rename(&temporary, path)?;
-        Ok(())
-    })();
-    result.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        cannot(&e)
-    })
-}
-
-fn failed(path: &Path, error: &dyn std::fmt::Display) -> InputError {
-    InputError::new(format!("cannot read {}: {error}", path.display()))
-}
-
-fn read<R: Read>(npy: NpyFile<R>) -> Result<Tensor, Box<dyn std::error::Error>> {
-    let NpyType::Plain(kind) = npy.dtype() else { return Err("records are not tensors".into()) };
-    let name = kind.to_string();
-    Ok(match name.trim_start_matches(['<', '>', '|', '=']) {
-        "f4" => tensor::<f32, R>(npy)?,
-        "f8" => tensor::<f64, R>(npy)?,
-        "f2" => tensor::<half::f16, R>(npy)?,
-        "i1" => tensor::<i8, R>(npy)?,
-        "i2" => tensor::<i16, R>(npy)?,
-        "i4" => tensor::<i32, R>(npy)?,
-        "i8" => tensor::<i64, R>(npy)?,
-        "u1" => tensor::<u8, R>(npy)?,
-        "u2" => tensor::<u16, R>(npy)?,
-        "u4" => tensor::<u32, R>(npy)?,
-        "u8" => tensor::<u64, R>(npy)?,
-        "b1" => tensor::<bool, R>(npy)?,
-        other => return Err(format!("elements of type `{other}` are not supported").into()),
-    })
-}
-
-fn tensor<T: Element + Deserialize, R: Read>(npy: NpyFile<R>) -> Result<Tensor, Box<dyn std::error::Error>> {
-    let shape = npy.shape().iter().map(|d| i64::try_from(*d)).collect::<Result<Vec<_>, _>>()?;
-    let fortran = npy.order() == Order::Fortran;
-    let values: Vec<T> = npy.into_vec()?;
-    if !fortran || shape.len() < 2 {
-        return Ok(Tensor::from_slice(&shape, &values)?);
+    let mut tensor = Tensor::empty(header.dtype, &header.shape, Device::CPU).map_err(|e| e.to_string())?;
+    let elements = tensor.as_bytes_mut().map_err(|e| e.to_string())?;
+    source.read_exact(elements).map_err(|e| ended(&e))?;
+    // Also a checksum is only looked at by a reader that meets the end.
+    if source.read(&mut [0]).map_err(|e| ended(&e))? > 0 {
+        return Err("there is more than the array in it".to_owned());
     }
-    // Column-major: the first dimension is contiguous.
-    let flat = Tensor::from_slice(&[values.len() as i64], &values)?;
-    let strides = shape.iter().scan(1, |step, d| Some(std::mem::replace(step, *step * d))).collect::<Vec<i64>>();
-    Ok(flat.strided(&shape, &strides, 0)?.to_contiguous()?)
+    if header.swapped {
+        elements.chunks_exact_mut(header.dtype.bytes()).for_each(<[u8]>::reverse);
+    }
+    if header.dtype == DType::BOOL {
+        tensor.as_slice::<bool>().map_err(|e| e.to_string())?;
+    }
+    if header.fortran { column_major(&tensor).map_err(|e| e.to_string()) } else { Ok(tensor) }
 }
 
-fn write<W: Write>(out: W, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
-    let tensor = tensor.to_contiguous()?;
-    match tensor.dtype() {
-        DType::FLOAT32 => array::<f32, W>(out, &tensor, "<f4"),
-        DType::FLOAT64 => array::<f64, W>(out, &tensor, "<f8"),
-        DType::FLOAT16 => array::<half::f16, W>(out, &tensor, "<f2"),
-        DType::INT8 => array::<i8, W>(out, &tensor, "|i1"),
-        DType::INT16 => array::<i16, W>(out, &tensor, "<i2"),
-        DType::INT32 => array::<i32, W>(out, &tensor, "<i4"),
-        DType::INT64 => array::<i64, W>(out, &tensor, "<i8"),
-        DType::UINT8 => array::<u8, W>(out, &tensor, "|u1"),
-        DType::UINT16 => array::<u16, W>(out, &tensor, "<u2"),
-        DType::UINT32 => array::<u32, W>(out, &tensor, "<u4"),
-        DType::UINT64 => array::<u64, W>(out, &tensor, "<u8"),
-        DType::BOOL => array::<bool, W>(out, &tensor, "|b1"),
-        DType::BFLOAT16 => {
-            // numpy has no bfloat16; every value is a float32.
-            let values: Vec<f32> = tensor.as_slice::<half::bf16>()?.iter().map(|v| v.to_f32()).collect();
-            array::<f32, W>(out, &Tensor::from_slice(tensor.shape(), &values)?, "<f4")
-        }
-        other => Err(format!("numpy has no element type for {other}").into()),
+/// The tensor whose elements lie with the first dimension contiguous, in our order.
+fn column_major(tensor: &Tensor) -> Result<Tensor, crate::TensorError> {
+    if tensor.element_count() == 0 {
+        return Ok(tensor.clone());
+    }
+    let mut strides = vec![1i64];
+    tensor.shape().iter().for_each(|dim| strides.push(strides[strides.len() - 1] * dim));
+    tensor.strided(tensor.shape(), &strides[..tensor.shape().len()], 0)?.to_contiguous()
+}
+
+fn ended(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => "it ends before its array does".to_owned(),
+        _ => error.to_string(),
     }
 }
 
-fn array<T: Element + npyz::Serialize + Copy, W: Write>(
-    out: W,
-    tensor: &Tensor,
-    kind: &str,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let shape = tensor.shape().iter().map(|d| u64::try_from(*d)).collect::<Result<Vec<_>, _>>()?;
-    let kind: TypeStr = kind.parse()?;
-    let mut writer = npyz::WriteOptions::new().dtype(NpyType::Plain(kind)).shape(&shape).writer(out).begin_nd()?;
-    writer.extend(tensor.as_slice::<T>()?.iter().copied())?;
-    writer.finish()?;
+/// Writes an array.
+///
+/// # Errors
+/// When its dtype has no counterpart, or it cannot be written.
+pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
+    let mut tensor = tensor.to_contiguous()?;
+    if tensor.dtype() == DType::BFLOAT16 {
+        // numpy has no bfloat16; every value is a float32.
+        let values: Vec<f32> = tensor.as_slice::<half::bf16>()?.iter().map(|v| v.to_f32()).collect();
+        tensor = Tensor::from_slice(tensor.shape(), &values)?;
+    }
+    let name = DTYPES.iter().find(|(_, dtype)| *dtype == tensor.dtype());
+    let (name, _) = name.ok_or_else(|| format!("numpy has no element type for {}", tensor.dtype()))?;
+    let mut shape: String = tensor.shape().iter().map(|d| format!("{d}, ")).collect();
+    shape.truncate(shape.len() - usize::from(tensor.shape().len() > 1) * 2 - usize::from(tensor.shape().len() == 1));
+    let text = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // The elements begin at a multiple of 64 bytes.
+    let len = (text.len() + 1 + 10).next_multiple_of(64) - 10;
+    out.write_all(MAGIC)?;
+    out.write_all(&[1, 0])?;
+    out.write_all(&u16::try_from(len)?.to_le_bytes())?;
+    out.write_all(format!("{text:<width$}\n", width = len - 1).as_bytes())?;
+    out.write_all(tensor.as_bytes()?)?;
     Ok(())
 }
 
+/// What a file says of its array.
+#[derive(Debug, PartialEq)]
+struct Header {
+    dtype: DType,
+    /// Are the bytes of an element in the other order?
+    swapped: bool,
+    /// Is the first dimension the contiguous one?
+    fortran: bool,
+    shape: Vec<i64>,
+}
+
+impl Header {
+    /// The header, and how many bytes it took.
+    fn read(source: &mut impl Read) -> Result<(Header, u64), String> {
+        let mut head = [0; 8];
+        source.read_exact(&mut head).map_err(|e| ended(&e))?;
+        if !head.starts_with(MAGIC) {
+            return Err("it does not begin as `.npy` files do".to_owned());
+        }
+        let mut len = [0; 4];
+        let len_bytes = match head[6] {
+            1 => 2,
+            2 | 3 => 4,
+            other => return Err(format!("its format has version {other}, which is not known")),
+        };
+        source.read_exact(&mut len[..len_bytes]).map_err(|e| ended(&e))?;
+        let len = u32::from_le_bytes(len) as usize;
+        if len > MOST_HEADER {
+            return Err(format!("its header claims to have {len} bytes"));
+        }
+        let mut text = vec![0; len];
+        source.read_exact(&mut text).map_err(|e| ended(&e))?;
+        let text = std::str::from_utf8(&text).map_err(|_| "its header is not text")?;
+        let header = Header::parse(text).map_err(|why| format!("its header is damaged: {why}"))?;
+        Ok((header, (8 + len_bytes + len) as u64))
+    }
+
+    /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, whose keys may come in any order.
+    fn parse(text: &str) -> Result<Header, String> {
+        let mut text = Cursor(text);
+        let (mut descr, mut fortran, mut shape) = (None, None, None);
+        text.expect("{")?;
+        while !text.eat("}") {
+            let key = text.quoted()?;
+            text.expect(":")?;
+            let again = match key {
+                "descr" => descr.replace(element_type(&mut text)?).is_some(),
+                "fortran_order" => fortran.replace(text.truth()?).is_some(),
+                "shape" => shape.replace(text.shape()?).is_some(),
+                other => return Err(format!("it has a key `{}`", super::brief(other))),
+            };
+            if again {
+                return Err(format!("it has `{key}` twice"));
+            }
+            if !text.eat(",") {
+                text.expect("}")?;
+                break;
+            }
+        }
+        if !text.0.trim().is_empty() {
+            return Err("something follows its `}`".to_owned());
+        }
+        let missing = |key: &str| format!("it has no `{key}`");
+        let (dtype, swapped) = descr.ok_or_else(|| missing("descr"))?;
+        let (fortran, shape) =
+            (fortran.ok_or_else(|| missing("fortran_order"))?, shape.ok_or_else(|| missing("shape"))?);
+        Ok(Header { dtype, swapped, fortran, shape })
+    }
+}
+
+/// The dtype, and whether its bytes lie in the other order.
+fn element_type(text: &mut Cursor) -> Result<(DType, bool), String> {
+    if text.0.trim_start().starts_with('[') {
+        return Err("records are not tensors".to_owned());
+    }
+    let descr = text.quoted()?;
+    let name = descr.trim_start_matches(['<', '>', '|', '=']);
+    let found = DTYPES.iter().find(|(known, _)| known[1..] == *name && descr.len() - name.len() <= 1);
+    let (_, dtype) = found.ok_or_else(|| format!("elements of type `{}` are not supported", super::brief(descr)))?;
+    Ok((*dtype, descr.starts_with('>')))
+}
+
+/// The rest of a header's text.
+struct Cursor<'a>(&'a str);
+
+impl<'a> Cursor<'a> {
+    fn eat(&mut self, mark: &str) -> bool {
+        let rest = self.0.trim_start().strip_prefix(mark);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn expect(&mut self, mark: &str) -> Result<(), String> {
+        if self.eat(mark) {
+            Ok(())
+        } else {
+            Err(format!("`{mark}` is expected, not `{}`", super::brief(self.0.trim())))
+        }
+    }
+
+    fn quoted(&mut self) -> Result<&'a str, String> {
+        let quote = if self.eat("'") { '\'' } else { self.expect("\"").map(|()| '"')? };
+        let (text, rest) = self.0.split_once(quote).ok_or("a quote is not closed")?;
+        self.0 = rest;
+        Ok(text)
+    }
+
+    fn truth(&mut self) -> Result<bool, String> {
+        if self.eat("True") { Ok(true) } else { self.expect("False").map(|()| false) }
+    }
+
+    fn shape(&mut self) -> Result<Vec<i64>, String> {
+        self.expect("(")?;
+        let mut shape = Vec::new();
+        while !self.eat(")") {
+            let text = self.0.trim_start();
+            let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+            let dim = digits.parse().map_err(|_| format!("`{}` is no size", super::brief(text.trim())))?;
+            // Python 2 wrote long integers with an L.
+            self.0 = rest.strip_prefix('L').unwrap_or(rest);
+            shape.push(dim);
+            if shape.len() > MOST_DIMS {
+                return Err(format!("it has more than {MOST_DIMS} dimensions"));
+            }
+            if !self.eat(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        Ok(shape)
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn folder() -> std::path::PathBuf {
-        let name = std::thread::current().name().unwrap_or("npy").replace("::", "_");
-        let folder = std::env::temp_dir().join(format!("hammock-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        folder
+    /// A file with that header and those elements.
+    pub fn file(header: &str, elements: &[u8]) -> Vec<u8> {
+        let text = format!("{header:<117}\n");
+        [MAGIC, &[1, 0][..], &(text.len() as u16).to_le_bytes(), text.as_bytes(), elements].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Result<Tensor, String> {
+        let known = read(bytes, Some(bytes.len() as u64));
+        let unknown = read(bytes, None);
+        assert_eq!(known.is_ok(), unknown.is_ok(), "{known:?} {unknown:?}");
+        known
     }
 
     #[test]
-    fn arrays_come_back() {
-        let path = folder().join("a.npz");
-        let arrays = vec![
-            ("0".to_owned(), Tensor::from_slice(&[2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap()),
-            ("1.0".to_owned(), Tensor::from_slice(&[2], &[true, false]).unwrap()),
-            ("1.1".to_owned(), Tensor::from_slice(&[], &[7i64]).unwrap()),
-            ("h".to_owned(), Tensor::from_slice(&[1], &[half::f16::from_f32(0.5)]).unwrap()),
-            ("none".to_owned(), Tensor::from_slice(&[0, 4], &[] as &[u8]).unwrap()),
-        ];
-        save_npz(&path, &arrays).unwrap();
-        for (name, tensor) in &arrays {
-            let back = load_npz(&path, name).unwrap();
-            assert_eq!((back.dtype(), back.shape()), (tensor.dtype(), tensor.shape()), "{name}");
-            assert_eq!(back.as_bytes().unwrap(), tensor.as_bytes().unwrap(), "{name}");
+    fn what_is_written_is_read() {
+        for shape in [&[][..], &[3], &[2, 3], &[0, 4]] {
+            let values: Vec<i16> = (0..shape.iter().product::<i64>() as i16).collect();
+            let tensor = Tensor::from_slice(shape, &values).unwrap();
+            let mut bytes = Vec::new();
+            write(&mut bytes, &tensor).unwrap();
+            let back = of(&bytes).unwrap();
+            assert_eq!((back.shape(), back.as_slice::<i16>().unwrap()), (shape, &*values));
+            assert!(bytes.starts_with(MAGIC) && (bytes.len() - tensor.nbytes()).is_multiple_of(64));
         }
-        let missing = load_npz(&path, "x").unwrap_err();
-        assert!(missing.help.unwrap().contains("1.0"));
     }
 
     #[test]
-    fn column_major_is_read_in_its_own_order() {
-        let path = folder().join("f.npy");
-        let header = "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }";
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        let padded = format!("{header:<117}\n");
-        bytes.extend((padded.len() as u16).to_le_bytes());
-        bytes.extend(padded.as_bytes());
-        bytes.extend([1i32, 4, 2, 5, 3, 6].iter().flat_map(|v| v.to_le_bytes()));
-        std::fs::write(&path, bytes).unwrap();
-        assert_eq!(load_npy(&path).unwrap().as_slice::<i32>().unwrap(), &[1, 2, 3, 4, 5, 6]);
+    fn other_orders_are_read_as_they_are_meant() {
+        let numbers = [1i32, 4, 2, 5, 3, 6];
+        let little: Vec<u8> = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let big: Vec<u8> = numbers.iter().flat_map(|v| v.to_be_bytes()).collect();
+        let fortran = of(&file("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }", &little)).unwrap();
+        assert_eq!(fortran.as_slice::<i32>().unwrap(), &[1, 2, 3, 4, 5, 6]);
+        let swapped = of(&file("{\"shape\":(6L,),\"descr\":\">i4\",\"fortran_order\":False}", &big)).unwrap();
+        assert_eq!(swapped.as_slice::<i32>().unwrap(), &numbers);
     }
 
     #[test]
-    fn damaged_files_are_refused() {
-        let path = folder().join("d.npz");
-        let tensor = Tensor::from_slice(&[64], &[1.5f64; 64]).unwrap();
-        save_npz(&path, &[("x".to_owned(), tensor)]).unwrap();
-        let bytes = std::fs::read(&path).unwrap();
-        for cut in (0..bytes.len()).step_by(7) {
-            std::fs::write(&path, &bytes[..cut]).unwrap();
-            assert!(load_npz(&path, "x").is_err(), "cut at {cut}");
+    fn headers_that_are_none() {
+        let good = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }";
+        assert!(of(&file(good, &[1, 2])).is_ok());
+        for (header, word) in [
+            ("", "expected"),
+            ("{'descr': '|u1', 'fortran_order': False}", "no `shape`"),
+            ("{'descr': '|u1', 'descr': '|u1', 'fortran_order': False, 'shape': (2,)}", "twice"),
+            ("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", "`|O`"),
+            ("{'descr': '<<u1', 'fortran_order': False, 'shape': (2,)}", "`<<u1`"),
+            ("{'descr': [('a', '|u1')], 'fortran_order': False, 'shape': (2,)}", "records"),
+            ("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "bool"),
+            ("{'descr': '|u1', 'fortran_order': 0, 'shape': (2,)}", "False"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", "no size"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,)}", "no size"),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "shape"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}", "3 bytes"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}", "1 bytes"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)} x", "follows"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (((((((((((((((((((((((((((((((((((2,)}", "no size"),
+            ("{'descr': '|u1, 'fortran_order': False, 'shape': (2,)}", "`|u1, `"),
+            ("{'x': 1}", "`x`"),
+        ] {
+            let error = of(&file(header, &[1, 2])).unwrap_err();
+            assert!(error.contains(word), "{header}: {error}");
         }
+        let dims = "1,".repeat(65);
+        let many = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({dims})}}");
+        assert!(of(&file(&many, &[1])).unwrap_err().contains("dimensions"));
+    }
+
+    #[test]
+    fn headers_are_not_longer_than_they_may_be() {
+        let claim = [MAGIC, &[2, 0][..], &u32::MAX.to_le_bytes(), b"{"].concat();
+        assert!(of(&claim).unwrap_err().contains("4294967295"));
+        let long = format!("{{'{}': 1}}", "x".repeat(60_000));
+        let error = of(&file(&long, &[])).unwrap_err();
+        assert!(error.len() < 400, "{}", error.len());
+    }
+
+    #[test]
+    fn every_cut_is_refused() {
+        let whole = file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}", &[0; 16]);
+        assert!(of(&whole).is_ok());
+        for end in 0..whole.len() {
+            assert!(of(&whole[..end]).is_err(), "{end}");
+        }
+        assert!(of(&[&*whole, &[0]].concat()).is_err());
     }
 }

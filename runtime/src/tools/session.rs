@@ -1,7 +1,9 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
 use super::listing::{Listing, list};
-use super::{How, InputError, OutputFlags, Samples, Weights, leaves, parse_argument, sample, save_npz, show, watchdog};
+use super::{
+    How, InputError, OutputFlags, Samples, Unused, Weights, leaves, parse_argument, sample, save_npz, show, watchdog,
+};
 use crate::{
     Any, Error, Library, Vm,
     image::Integrity,
@@ -104,10 +106,11 @@ impl Session {
             let many = |n: usize| format!("{n} argument{}", if n == 1 { "" } else { "s" });
             let message = format!("`{}` takes {}, {} given", spec.func, many(open.len()), given.len());
             let error = InputError::new(message);
+            let meant = spec.weights.and_then(|w| w.instead_of(&open)).map(|text| format!("; {text}"));
             return Err(error.help(if open.is_empty() {
                 "it takes none".to_owned()
             } else {
-                format!("one --arg each for: {}", open.join(", "))
+                format!("one --arg each for: {}{}", open.join(", "), meant.unwrap_or_default())
             }));
         }
         let weights: usize = names.iter().filter_map(weight).map(|tensor| tensor.nbytes()).sum();
@@ -118,6 +121,13 @@ impl Session {
             .iter()
             .map(|n| weight(n).map_or_else(|| given.next().unwrap_or_default(), |t| t.clone().into()))
             .collect())
+    }
+
+    /// What is to be said of tensors that no parameter of any function is named like.
+    pub fn unused(&self, weights: &Weights) -> Option<Unused> {
+        let functions = &self.vm.image().executable.functions;
+        let names: Vec<&str> = functions.iter().flat_map(|f| &f.param_names).map(String::as_str).collect();
+        weights.unused(&names, |_| false)
     }
 
     fn parameters(&self, func: &str) -> Result<&[String], InputError> {

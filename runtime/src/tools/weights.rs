@@ -1,48 +1,139 @@
 //! Weights by name: `.safetensors` files, used in place, and `.npz` files.
 
-use super::{InputError, load_npz};
-use crate::{DType, Tensor, value::SharedBytes};
+use super::{
+    InputError, brief, listed,
+    npz::{Archive, ZIP},
+};
+use crate::{DType, Tensor, near::nearest, value::SharedBytes};
 use memmap2::Mmap;
 use safetensors::{
     Dtype, SafeTensors,
     tensor::{TensorView, serialize_to_file},
 };
-use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Tensors by name, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
+    file: Option<PathBuf>,
     tensors: Vec<(String, Tensor)>,
     index: HashMap<String, usize>,
+    /// By names as parameters can have them, where only one tensor has such a name.
+    identifiers: HashMap<String, Option<usize>>,
 }
 
 impl Weights {
-    /// Reads a `.npz` file, or any other as safetensors. Tensors of a safetensors file stay in the file, mapped, as
-    /// long as they are aligned there.
+    /// Reads a `.npz` file, which it is by its first bytes or its name, or any other as safetensors. Tensors of a
+    /// safetensors file stay in the file, mapped, as long as they are aligned there.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged, or holds a dtype that tensors cannot have.
     pub fn open(path: &Path) -> Result<Weights, InputError> {
-        let tensors = if path.extension().is_some_and(|e| e == "npz") { npz(path)? } else { safetensors(path)? };
-        Ok(tensors.into_iter().collect())
+        let file = File::open(path).map_err(|e| failed(path, e))?;
+        // SAFETY: the mapping is read only; as with every mapped file, nobody may change it while it is used.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, e))?;
+        let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
+        let tensors = if is_npz { npz(path)? } else { safetensors(path, Arc::new(map))? };
+        let weights: Weights = tensors.into_iter().collect();
+        Ok(Weights { file: Some(path.to_owned()), ..weights })
     }
 
-    /// The tensor of that name.
-    pub fn get(&self, name: &str) -> Option<&Tensor> {
-        self.index.get(name).map(|i| &self.tensors[*i].1)
+    /// The tensor for a parameter: of its name, or of the only name that differs from it in marks alone, as `e.weight`
+    /// does from `e_weight`.
+    pub fn get(&self, parameter: &str) -> Option<&Tensor> {
+        self.named(parameter).map(|(_, tensor)| tensor)
+    }
+
+    /// That tensor with its name in the file.
+    pub fn named(&self, parameter: &str) -> Option<(&str, &Tensor)> {
+        let at = self.index.get(parameter).or_else(|| self.identifiers.get(&identifier(parameter))?.as_ref())?;
+        self.tensors.get(*at).map(|(name, tensor)| (name.as_str(), tensor))
     }
 
     /// Names and tensors in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         self.tensors.iter().map(|(n, t)| (n.as_str(), t))
     }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// What is to be said of tensors that no parameter is named like; `used` knows of those that have another use.
+    /// Which parameters have no tensor is said as well.
+    pub fn unused(&self, parameters: &[&str], used: impl Fn(&Tensor) -> bool) -> Option<Unused> {
+        let taken: Vec<&str> = parameters.iter().filter_map(|p| Some(self.named(p)?.0)).collect();
+        let taken: std::collections::HashSet<&str> = taken.into_iter().collect();
+        let spare = self.iter().filter(|(name, tensor)| !taken.contains(name) && !used(tensor));
+        let spare: Vec<&str> = spare.map(|(name, _)| name).collect();
+        if spare.is_empty() {
+            return None;
+        }
+        let mut open: Vec<&str> = parameters.iter().copied().filter(|p| self.named(p).is_none()).collect();
+        open.sort_unstable();
+        open.dedup();
+        let (all, file) = (spare.len() == self.tensors.len(), self.source());
+        let names = listed(spare.iter().copied());
+        let message = match all {
+            true => format!("none of the tensors of {file} belongs to a parameter: {names}"),
+            false => format!("{file} has tensors that belong to no parameter: {names}"),
+        };
+        let mut help: Vec<String> =
+            near(&spare, &open).map(|(t, p)| format!("`{t}` resembles the parameter `{p}`")).collect();
+        if !open.is_empty() {
+            help.push(format!("parameters without a tensor: {}", listed(open.into_iter())));
+        }
+        let error = InputError { message, help: (!help.is_empty()).then(|| help.join("; ")) };
+        Some(Unused { error, all })
+    }
+
+    /// What to say of parameters that have neither a tensor nor an argument: tensors whose names resemble theirs.
+    pub(super) fn instead_of(&self, parameters: &[&str]) -> Option<String> {
+        let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
+        let found: Vec<String> = near(parameters, &names).map(|(p, t)| format!("`{t}` for `{p}`")).collect();
+        (!found.is_empty()).then(|| format!("{} has {}", self.source(), found.join(", ")))
+    }
+
+    fn source(&self) -> String {
+        self.file.as_ref().map_or("the weight file".to_owned(), |file| file.display().to_string())
+    }
+}
+
+/// Tensors that no parameter is named like.
+pub struct Unused {
+    /// Their names, and what may have been meant.
+    pub error: InputError,
+    /// Whether they are all that there are, as in the weights of another model.
+    pub all: bool,
+}
+
+/// A name as parameters can have it: letters, digits and `_`.
+fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
+}
+
+/// Names, the first of many, with those among others that they resemble.
+fn near<'a>(names: &'a [&str], others: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    const MOST: usize = 8;
+    let pair = |name: &&'a str| nearest(&identifier(name), others.iter().copied()).map(|other| (*name, other));
+    names.iter().filter(|name| name.len() < 1000).take(4 * MOST).filter_map(pair).take(MOST)
 }
 
 impl FromIterator<(String, Tensor)> for Weights {
     fn from_iter<I: IntoIterator<Item = (String, Tensor)>>(tensors: I) -> Weights {
         let tensors: Vec<_> = tensors.into_iter().collect();
         let index = tensors.iter().enumerate().map(|(i, (n, _))| (n.clone(), i)).collect();
-        Weights { tensors, index }
+        let mut identifiers = HashMap::new();
+        for (i, (name, _)) in tensors.iter().enumerate() {
+            identifiers.entry(identifier(name)).and_modify(|one| *one = None).or_insert(Some(i));
+        }
+        Weights { file: None, tensors, index, identifiers }
     }
 }
 
@@ -67,29 +158,29 @@ pub fn save_safetensors(path: &Path, tensors: &[(String, Tensor)]) -> Result<(),
 }
 
 fn failed(path: &Path, error: impl std::fmt::Display) -> InputError {
-    InputError::new(format!("cannot read {}: {error}", path.display()))
+    InputError::new(format!("cannot read {}: {}", path.display(), brief(&error.to_string())))
 }
 
 fn npz(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
-    let file = File::open(path).map_err(|e| failed(path, e))?;
-    let archive = zip::ZipArchive::new(file).map_err(|e| failed(path, e))?;
-    let names: Vec<String> = archive.file_names().filter_map(|n| n.strip_suffix(".npy")).map(str::to_owned).collect();
-    names.into_iter().map(|n| load_npz(path, &n).map(|t| (n, t))).collect()
+    let mut archive = Archive::open(path)?;
+    let names: Vec<String> = archive.names().map(str::to_owned).collect();
+    names.into_iter().map(|n| archive.array(&n).map(|t| (n, t))).collect()
 }
 
-fn safetensors(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
-    let file = File::open(path).map_err(|e| failed(path, e))?;
-    // SAFETY: the mapping is read only; as with every mapped file, nobody may change it while it is used.
-    let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, e))?;
-    let bytes: SharedBytes = Arc::new(map);
+fn safetensors(path: &Path, bytes: SharedBytes) -> Result<Vec<(String, Tensor)>, InputError> {
     let whole = (*bytes).as_ref();
-    let file = SafeTensors::deserialize(whole)
-        .map_err(|e| failed(path, format!("it is not a safetensors file, or damaged: {e}")))?;
+    let damaged =
+        |why: &dyn std::fmt::Display| failed(path, format!("it is not a safetensors file, or damaged: {why}"));
+    let file = SafeTensors::deserialize(whole).map_err(|e| damaged(&e))?;
+    let header = whole.get(8..).and_then(|rest| rest.get(..SafeTensors::read_metadata(whole).ok()?.0)).unwrap_or(&[]);
+    if entries(header) > file.len() {
+        return Err(damaged(&"a name stands in it twice"));
+    }
     let mut found = Vec::new();
     for (name, view) in file.tensors() {
-        let (_, dtype) = *DTYPES.iter().find(|(theirs, _)| *theirs == view.dtype()).ok_or_else(|| {
-            failed(path, format!("tensor `{name}` has dtype {:?}, which is not supported", view.dtype()))
-        })?;
+        let of_tensor = |why: &dyn std::fmt::Display| failed(path, format!("tensor `{}`: {why}", brief(&name)));
+        let dtype = DTYPES.iter().find(|(theirs, _)| *theirs == view.dtype()).map(|(_, dtype)| *dtype);
+        let dtype = dtype.ok_or_else(|| of_tensor(&format_args!("dtype {:?} is not supported", view.dtype())))?;
         let shape = view.shape().iter().map(|d| *d as i64).collect::<Vec<_>>();
         let data = view.data();
         let start = data.as_ptr() as usize - whole.as_ptr() as usize;
@@ -98,10 +189,40 @@ fn safetensors(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
         } else {
             Tensor::from_bytes(dtype, &shape, data)
         };
-        found.push((start, name, tensor.map_err(|e| failed(path, e))?));
+        let tensor = tensor.map_err(|e| of_tensor(&e))?;
+        if dtype == DType::BOOL {
+            tensor.as_slice::<bool>().map_err(|e| of_tensor(&e))?;
+        }
+        found.push((start, name, tensor));
     }
-    found.sort_by_key(|(start, ..)| *start);
+    // Tensors without elements share their place with others.
+    found.sort_by(|(a, n, _), (b, m, _)| (a, n).cmp(&(b, m)));
     Ok(found.into_iter().map(|(_, name, tensor)| (name, tensor)).collect())
+}
+
+/// How many tensors a safetensors header names, each as often as it does: `__metadata__` aside, the keys of an object
+/// that is known to be well formed.
+fn entries(header: &[u8]) -> usize {
+    let (mut depth, mut quoted, mut escaped, mut count, mut start) = (0, false, false, 0, 0);
+    for (at, byte) in header.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => {
+                quoted = !quoted;
+                if quoted {
+                    start = at + 1;
+                } else if depth == 1 && &header[start..at] != b"__metadata__" {
+                    count += 1;
+                }
+            }
+            _ if quoted => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The dtypes of safetensors files.
@@ -146,6 +267,48 @@ mod tests {
         assert_eq!(weights.get("a").unwrap().as_slice::<f32>().unwrap(), &[1.0, 2.0, 3.0]);
         assert_eq!(weights.get("b").unwrap().shape(), &[2, 0]);
         assert!(weights.get("c").is_none());
+    }
+
+    #[test]
+    fn names_differ_in_marks_only() {
+        let one = || Tensor::from_slice(&[1], &[1f32]).unwrap();
+        let named = |names: &[&str]| names.iter().map(|n| ((*n).to_owned(), one())).collect::<Weights>();
+        let weights = named(&["layers.0.weight", "b", "a.c", "a/c", "a_d", "a.d"]);
+        assert_eq!(weights.named("layers_0_weight").unwrap().0, "layers.0.weight");
+        assert_eq!(weights.named("a_d").unwrap().0, "a_d");
+        assert!(weights.get("a_c").is_none(), "two tensors have that name");
+        assert!(weights.unused(&["layers_0_weight", "b", "a_d"], |_| false).is_some_and(|u| !u.all));
+
+        let unused = named(&["fc1.wieght", "fc1.bias"]).unused(&["x", "fc1_weight", "fc1_bias"], |_| false).unwrap();
+        assert_eq!(unused.error.message, "the weight file has tensors that belong to no parameter: fc1.wieght");
+        let help = "`fc1.wieght` resembles the parameter `fc1_weight`; parameters without a tensor: fc1_weight, x";
+        assert_eq!(unused.error.help.as_deref(), Some(help));
+        let other = named(&["p", "q"]).unused(&["x"], |_| false).unwrap();
+        assert!(other.all && other.error.message.starts_with("none of the tensors of the weight file"));
+        assert!(named(&["p"]).unused(&["x"], |_| true).is_none());
+    }
+
+    #[test]
+    fn names_that_stand_twice_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.safetensors");
+        let write = |header: &str, data: &[u8]| {
+            let len = (header.len() as u64).to_le_bytes();
+            std::fs::write(&path, [&len[..], header.as_bytes(), data].concat()).unwrap();
+            Weights::open(&path)
+        };
+        let entry = r#""a\"{": {"dtype": "I32", "shape": [1], "data_offsets": [0, 4]}"#;
+        let metadata = r#""__metadata__": {"a": "b", "c": "d"}"#;
+        assert!(write(&format!("{{{metadata}, {entry}}}"), &[0; 4]).is_ok());
+        let again = entry.replace("I32", "F32");
+        let twice = write(&format!("{{{entry}, {again}}}"), &[0; 4]).unwrap_err();
+        assert!(twice.message.contains("twice"), "{twice}");
+        let bools = r#"{"a": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}"#;
+        assert!(write(bools, &[0, 1]).is_ok());
+        assert!(write(bools, &[0, 2]).unwrap_err().message.contains("bool"));
+        let unknown =
+            format!(r#"{{"a": {{"dtype": "{}", "shape": [], "data_offsets": [0, 0]}}}}"#, "x".repeat(100_000));
+        assert!(write(&unknown, &[]).unwrap_err().message.len() < 400);
     }
 
     #[test]

@@ -1,23 +1,6 @@
 //! "Did you mean …?"
 
-/// The candidate nearest to a mistyped name, when one is near enough to be meant. Names of one or two letters resemble
-/// too many others: they are only taken for the same letters in another case, or two for three of which one is missing.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let len = name.chars().count();
-    let limit = if len == 2 { 1 } else { len / 3 };
-    let edits = |c: &str| match c.eq_ignore_ascii_case(name) {
-        true => 0,
-        false if len == 2 && c.chars().count() <= 2 => limit + 1,
-        false => distance(name, c, limit),
-    };
-    candidates
-        .into_iter()
-        .filter(|c| *c != name)
-        .map(|c| (edits(c), c))
-        .filter(|(d, _)| *d <= limit)
-        .min_by_key(|(d, c)| (*d, c.len()))
-        .map(|(_, c)| c)
-}
+pub(crate) use hammock_runtime::near::nearest;
 
 /// What operators are called elsewhere, and here.
 const SYNONYMS: [(&str, &str); 34] = [
@@ -73,29 +56,6 @@ pub(crate) fn nearest_path<'a>(name: &str, known: &[&'a str]) -> Option<&'a str>
         .or_else(|| in_family(nearest(wanted, known.iter().map(|k| last(k)))?))
 }
 
-/// Edits that turn `a` into `b`: insertions, deletions, replacements, swapped neighbours (optimal string alignment).
-/// Anything above `limit` is only known to be above.
-fn distance(a: &str, b: &str, limit: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > limit {
-        return limit + 1;
-    }
-    let mut before: Vec<usize> = Vec::new();
-    let mut previous: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, cb) in b.iter().enumerate() {
-            let mut cost = (previous[j] + usize::from(ca != cb)).min(previous[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *ca == b[j - 1] && a[i - 1] == *cb {
-                cost = cost.min(before[j - 1] + 1);
-            }
-            row.push(cost);
-        }
-        before = std::mem::replace(&mut previous, row);
-    }
-    previous[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,19 +74,5 @@ mod tests {
             assert_eq!(nearest_path(wrong, &names), Some(right), "{wrong}");
         }
         assert_eq!(nearest_path("quantum", &names), None);
-    }
-
-    #[test]
-    fn near_names_are_found() {
-        let names = ["add", "matmul", "nn.conv2d", "nn.conv1d", "permute_dims"];
-        assert_eq!(nearest("matmull", names), Some("matmul"));
-        assert_eq!(nearest("nn.covn2d", names), Some("nn.conv2d"));
-        assert_eq!(nearest("permute_dim", names), Some("permute_dims"));
-        assert_eq!(nearest("softmax", names), None);
-        assert_eq!(nearest("", names), None);
-        assert_eq!(nearest("r", ["I", "R"]), Some("R"));
-        assert_eq!(nearest("vk", ["vi", "vj"]), None);
-        assert_eq!(nearest("ad", ["add", "or"]), Some("add"));
-        assert_eq!(distance("ca", "ac", 2), 1);
     }
 }

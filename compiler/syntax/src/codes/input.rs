@@ -57,4 +57,11 @@ file given with `--params` need none.";
 and of attributes.
 
 The message has the way to the first difference, from the outside in, and what each module has there.";
+
+    UNUSED_WEIGHT = "E0411", "weight without a parameter", "\
+Tensors of the file given with `--params` have names that no parameter has, and are left out. When that is true of all, the
+file belongs to another model, which is an error.
+
+A tensor belongs to the parameter of its name; dots and other marks in it stand for `_`: `fc1.weight` is the tensor of
+`fc1_weight`. The message lists the tensors, the parameters that have none, and names that resemble each other.";
 }

@@ -1,106 +1,255 @@
 //! The object graph of `tvm.ir.load_json`: nodes by number, each with a type key and data.
+//!
+//! Any node may refer to any other, also to itself, and many may refer to one: every node is converted once, and shared.
 
-use super::{Entry, tensor};
+use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
 use hammock_ir::{AttrValue, DType, PrimExpr};
-use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
-
-type Section = IndexMap<String, Vec<Entry>>;
+use std::{collections::HashMap, sync::Arc};
 
 /// The section's entries.
 ///
 /// # Errors
 /// Why the document is no such graph.
-pub(super) fn section(document: &Json) -> Result<Section, String> {
-    let graph = Graph { nodes: document["nodes"].as_array().ok_or("it has no `nodes`")? };
-    let root = document["root_index"].as_u64().ok_or("it has no `root_index`")?;
-    let map = graph.node(root, "ffi.Map")?.as_array().ok_or("its root is no map")?;
+pub(super) fn section(document: &Json) -> Result<Section, Damage> {
+    let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
+    let mut graph = Graph { nodes, entries: vec![None; nodes.len()], opaque_bytes: 0 };
+    let root = graph.index(document.get("root_index").ok_or("it has no `root_index`")?)?;
+    if nodes[root]["type"] != "ffi.Map" {
+        return Err(Damage::at(root, "it is the root, and no map"));
+    }
+    let map = nodes[root]["data"].as_array().ok_or_else(|| Damage::at(root, "it is a map without data"))?;
+    let mut arrays: HashMap<usize, Arc<[Entry]>> = HashMap::new();
     let mut section = Section::new();
-    for pair in map.chunks_exact(2) {
-        let key = graph.data(&pair[0])?.as_str().ok_or("a key of its root is no string")?.to_owned();
-        let items = graph.data(&pair[1])?.as_array().ok_or("a value of its root is no array")?;
-        let entries = items.iter().map(|item| graph.entry(item)).collect::<Result<Vec<_>, _>>()?;
-        section.insert(key, entries);
+    for pair in map.chunks(2) {
+        let [key, value] = pair else { return Err(Damage::at(root, "it is a map with a key that has no value")) };
+        let (key, value) = (graph.index(key)?, graph.index(value)?);
+        let name =
+            nodes[key]["data"].as_str().ok_or_else(|| Damage::at(key, "it is a key of the root, and no string"))?;
+        let entries = match arrays.get(&value) {
+            Some(entries) => entries.clone(),
+            None => arrays.entry(value).or_insert(graph.array(value)?).clone(),
+        };
+        section.insert(name.to_owned(), entries);
     }
     Ok(section)
 }
 
+/// The nodes, and what those became that were converted.
 struct Graph<'a> {
     nodes: &'a [Json],
+    entries: Vec<Option<Entry>>,
+    /// Of objects that are kept as JSON, so far.
+    opaque_bytes: usize,
+}
+
+/// What a node is: an entry, or one that another node holds.
+enum Node {
+    Is(Entry),
+    Holds(usize),
 }
 
 impl<'a> Graph<'a> {
-    /// The node that a reference means.
-    fn get(&self, reference: &Json) -> Result<&'a Json, String> {
+    /// The number of the node that a reference means.
+    fn index(&self, reference: &Json) -> Result<usize, Damage> {
         let at = reference.as_u64().and_then(|at| usize::try_from(at).ok());
-        at.and_then(|at| self.nodes.get(at)).ok_or_else(|| format!("there is no node {reference}"))
+        at.filter(|at| *at < self.nodes.len()).ok_or_else(|| match reference {
+            Json::Number(number) => Damage::from(format!("there is no node {number}")),
+            _ => Damage::from("a reference to a node is no number"),
+        })
     }
 
-    fn data(&self, reference: &Json) -> Result<&'a Json, String> {
-        self.get(reference).map(|node| &node["data"])
+    fn array(&mut self, at: usize) -> Result<Arc<[Entry]>, Damage> {
+        let data: &'a Json = &self.nodes[at]["data"];
+        let items = data.as_array().ok_or_else(|| Damage::at(at, "it is a value of the root, and no array"))?;
+        items.iter().map(|item| self.index(item).map_err(|e| e.or_at(at)).and_then(|item| self.entry(item))).collect()
     }
 
-    /// The data of a node that must have that type.
-    fn node(&self, at: u64, ty: &str) -> Result<&'a Json, String> {
-        let node = self.get(&json!(at))?;
-        if node["type"] == ty { Ok(&node["data"]) } else { Err(format!("node {at} is no {ty}")) }
-    }
-
-    fn entry(&self, reference: &Json) -> Result<Entry, String> {
-        let node = self.get(reference)?;
-        let (ty, data) = (node["type"].as_str().unwrap_or_default(), &node["data"]);
-        match ty {
-            "ir.GenericConst" => self.entry(&data["value"]),
-            "relax.expr.Constant" => self.entry(&data["data"]),
-            "ffi.Tensor" | "runtime.NDArray" => {
-                tensor::decode(data.as_str().ok_or("a tensor has no data")?).map(Entry::Tensor)
+    /// What a node stands for, in the end.
+    fn entry(&mut self, first: usize) -> Result<Entry, Damage> {
+        let mut passed = Vec::new();
+        let mut at = first;
+        let entry = loop {
+            if let Some(entry) = &self.entries[at] {
+                break entry.clone();
             }
-            "ffi.String" | "ffi.SmallStr" | "runtime.String" => text(data),
+            // Whoever passes more nodes than there are goes in a circle.
+            if passed.len() == self.nodes.len() {
+                return Err(Damage::at(first, "it refers to itself"));
+            }
+            passed.push(at);
+            match self.node(at).map_err(|damage| damage.or_at(at))? {
+                Node::Is(entry) => break entry,
+                Node::Holds(next) => at = next,
+            }
+        };
+        passed.into_iter().for_each(|at| self.entries[at] = Some(entry.clone()));
+        Ok(entry)
+    }
+
+    fn node(&mut self, at: usize) -> Result<Node, Damage> {
+        let nodes = self.nodes;
+        let (ty, data) = (nodes[at]["type"].as_str().unwrap_or_default(), &nodes[at]["data"]);
+        let value = match ty {
+            "ir.GenericConst" => return self.index(&data["value"]).map(Node::Holds),
+            "relax.expr.Constant" => return self.index(&data["data"]).map(Node::Holds),
             "ir.StringImm" | "tirx.StringImm" | "tir.StringImm" => match data["value"].as_str() {
-                Some(value) => Ok(Entry::Str(value.into())),
-                None => self.entry(&data["value"]),
+                Some(value) => return Ok(Node::Is(Entry::Str(value.into()))),
+                None => return self.index(&data["value"]).map(Node::Holds),
             },
-            "dtype" | "DataType" => dtype(data).map(Entry::DType),
+            "ffi.Tensor" | "runtime.NDArray" => {
+                return Ok(Node::Is(Entry::Tensor(tensor::decode(
+                    data.as_str().ok_or("it is a tensor without data")?,
+                )?)));
+            }
+            "ffi.String" | "ffi.SmallStr" | "runtime.String" => {
+                let text = data.as_str().ok_or("it is a string without text")?;
+                return Ok(Node::Is(Entry::Str(text.into())));
+            }
+            "dtype" | "DataType" => return Ok(Node::Is(Entry::DType(dtype(data)?))),
             "ir.IntImm" => {
-                let value = data["value"].as_i64().ok_or("an integer has no value")?;
-                let dtype = dtype(self.dtype_of(data)?)?;
-                Ok(Entry::Other(AttrValue::Expr(PrimExpr::int(value, dtype))))
+                let value = data["value"].as_i64().ok_or("it is an integer without a value")?;
+                AttrValue::Expr(PrimExpr::int(value, self.integer_dtype(data)?))
             }
-            "int" => {
-                data.as_i64().map(|v| Entry::Other(AttrValue::Int(v))).ok_or_else(|| "an integer has no value".into())
-            }
-            "float" => {
-                data.as_f64().map(|v| Entry::Other(AttrValue::Float(v))).ok_or_else(|| "a float has no value".into())
-            }
-            "bool" => {
-                data.as_bool().map(|v| Entry::Other(AttrValue::Bool(v))).ok_or_else(|| "a truth value is none".into())
-            }
-            "" => Err(format!("node {reference} has no type")),
-            _ => Ok(self.opaque(ty, reference)),
-        }
+            "int" => AttrValue::Int(data.as_i64().ok_or("it is an integer without a value")?),
+            "float" => AttrValue::Float(data.as_f64().ok_or("it is a float without a value")?),
+            "bool" => AttrValue::Bool(data.as_bool().ok_or("it is a truth value without a value")?),
+            "" => return Err("it has no type".into()),
+            _ => AttrValue::Opaque(ty.into(), self.opaque(at)?),
+        };
+        Ok(Node::Is(Entry::Other(value)))
     }
 
     /// The dtype of a scalar: of its type node, or its own field in older texts.
-    fn dtype_of(&self, data: &'a Json) -> Result<&'a Json, String> {
-        match data.get("dtype") {
-            Some(dtype) => Ok(dtype),
-            None => Ok(&self.data(&data["ty"])?["dtype"]),
+    fn integer_dtype(&self, data: &Json) -> Result<DType, Damage> {
+        let dtype = match data.get("dtype") {
+            Some(text) => dtype(text)?,
+            None => dtype(&self.nodes[self.index(&data["ty"])?]["data"]["dtype"])?,
+        };
+        let is_whole = (dtype.is_integer() || dtype.is_bool()) && dtype.is_scalar();
+        if is_whole { Ok(dtype) } else { Err(format!("it is an integer of dtype `{dtype}`").into()) }
+    }
+
+    /// Any other object: a graph of its own, in which the nodes that it may mention keep their numbers. Read from what
+    /// was printed, that graph is the object's data already.
+    fn opaque(&mut self, at: usize) -> Result<Arc<str>, Damage> {
+        let data = &self.nodes[at]["data"];
+        let text = match data.get("root_index").and(data.get("nodes")) {
+            Some(_) => data.to_string(),
+            None => {
+                let mentioned = self.mentioned(at);
+                let nodes = self.nodes[..mentioned.len()].iter().zip(mentioned);
+                let nodes: Vec<&Json> = nodes.map(|(node, kept)| if kept { node } else { &Json::Null }).collect();
+                json!({ "root_index": at, "nodes": nodes }).to_string()
+            }
+        };
+        self.opaque_bytes += text.len();
+        if self.opaque_bytes > MOST_OPAQUE_BYTES {
+            let most = MOST_OPAQUE_BYTES >> 20;
+            return Err(
+                format!("the objects up to it that are of no known type take more than {most} MiB as text").into()
+            );
         }
+        Ok(text.into())
     }
 
-    /// Any other object: the nodes up to it, which hold all that it mentions.
-    fn opaque(&self, ty: &str, reference: &Json) -> Entry {
-        let at = reference.as_u64().unwrap_or(0) as usize;
-        let graph = json!({ "root_index": at, "nodes": &self.nodes[..=at] });
-        Entry::Other(AttrValue::Opaque(ty.into(), graph.to_string().into()))
+    /// Which nodes an object may mention. What an object's numbers mean is not known: each may be that of a node.
+    fn mentioned(&self, root: usize) -> Vec<bool> {
+        let mut kept = vec![false; self.nodes.len()];
+        let mut open: Vec<&Json> = vec![&self.nodes[root]];
+        kept[root] = true;
+        while let Some(json) = open.pop() {
+            match json {
+                Json::Array(items) => open.extend(items),
+                Json::Object(fields) => open.extend(fields.values()),
+                Json::Number(_) => {
+                    if let Ok(at) = self.index(json)
+                        && !std::mem::replace(&mut kept[at], true)
+                    {
+                        open.push(&self.nodes[at]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let end = kept.iter().rposition(|kept| *kept).map_or(0, |last| last + 1);
+        kept.truncate(end);
+        kept
     }
 }
 
-fn text(data: &Json) -> Result<Entry, String> {
-    data.as_str().map(|s| Entry::Str(s.into())).ok_or_else(|| "a string has no text".into())
+fn dtype(data: &Json) -> Result<DType, Damage> {
+    let text = data.as_str().ok_or("it has a dtype without a name")?;
+    text.parse().map_err(|_| format!("`{}` is no dtype", super::brief(text)).into())
 }
 
-fn dtype(data: &Json) -> Result<DType, String> {
-    let text = data.as_str().ok_or("a dtype has no name")?;
-    text.parse().map_err(|_| format!("`{text}` is no dtype"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(nodes: &str) -> Result<Section, Damage> {
+        section(&serde_json::from_str(&format!(r#"{{"root_index": 0, "nodes": [{nodes}]}}"#)).unwrap())
+    }
+
+    #[test]
+    fn circles_are_refused_at_their_node() {
+        let root = r#"{"type": "ffi.Map", "data": [1, 2]}, {"type": "ffi.String", "data": "ir.GenericConst"},
+            {"type": "ffi.Array", "data": [3]}"#;
+        for circle in [
+            r#"{"type": "ir.GenericConst", "data": {"value": 3}}"#,
+            r#"{"type": "ir.GenericConst", "data": {"value": 4}}, {"type": "relax.expr.Constant", "data": {"data": 3}}"#,
+            r#"{"type": "ir.GenericConst", "data": {"value": 4}}, {"type": "ir.StringImm", "data": {"value": 4}}"#,
+        ] {
+            let damage = read(&format!("{root}, {circle}")).err().unwrap();
+            assert_eq!((damage.node, &*damage.why), (Some(3), "it refers to itself"), "{circle}");
+        }
+        let long: String =
+            (4..2000).map(|n| format!(r#"{{"type": "ir.GenericConst", "data": {{"value": {n}}}}},"#)).collect();
+        let section = read(&format!(r#"{root}, {long} {{"type": "ffi.String", "data": "the end"}}"#)).unwrap();
+        assert!(matches!(&section["ir.GenericConst"][0], Entry::Str(text) if &**text == "the end"));
+    }
+
+    #[test]
+    fn what_many_refer_to_is_there_once() {
+        let items = vec!["3"; 20_000].join(",");
+        let keys: String = (0..500).map(|n| format!(r#", {{"type": "ffi.String", "data": "k{n}"}}"#)).collect();
+        let map: String = (0..500).map(|n| format!("{},2", n + 5)).collect::<Vec<_>>().join(",");
+        let text = crate::script::metadata::tensor::tests::QUARTER;
+        let nodes = format!(
+            r#"{{"type": "ffi.Map", "data": [{map}]}}, 1, {{"type": "ffi.Array", "data": [{items}]}},
+               {{"type": "ir.GenericConst", "data": {{"value": 4}}}}, {{"type": "ffi.Tensor", "data": "{text}"}}{keys}"#
+        );
+        let section = read(&nodes).unwrap();
+        assert_eq!(section.len(), 500);
+        let Entry::Tensor(first) = &section["k0"][0] else { panic!() };
+        let same = |e: &Entry| matches!(e, Entry::Tensor(t) if t.ptr_eq(first));
+        assert!(section.values().all(|entries| Arc::ptr_eq(entries, &section["k0"])));
+        assert!(section["k0"].iter().all(same) && section["k0"].len() == 20_000);
+    }
+
+    #[test]
+    fn objects_of_no_known_type_stay_as_they_are_and_small() {
+        let root = r#"{"type": "ffi.Map", "data": [1, 2]}, {"type": "ffi.String", "data": "target"},
+            {"type": "ffi.Array", "data": [3]}"#;
+        let own =
+            r#"{"type": "target.Tag", "data": {"kind": 4}}, {"type": "None"}, {"type": "ffi.String", "data": "big"}"#;
+        let first = read(&format!("{root}, {own}")).unwrap();
+        let Entry::Other(AttrValue::Opaque(_, graph)) = &first["target"][0] else { panic!() };
+        assert!(graph.contains("None") && !graph.contains("big"), "{graph}");
+        let printed = format!(r#"{root}, {{"type": "target.Tag", "data": {graph}}}"#);
+        let second = read(&printed).unwrap();
+        assert!(matches!(&second["target"][0], Entry::Other(AttrValue::Opaque(_, again)) if again == graph));
+    }
+
+    #[test]
+    fn objects_that_repeat_each_other_are_bounded() {
+        let many: Vec<String> = (0..20_000).map(|n| format!(r#"{{"type": "x", "data": [{}]}}"#, n + 3)).collect();
+        let items: Vec<String> = (0..20_000).map(|n| (n + 3).to_string()).collect();
+        let root = format!(
+            r#"{{"type": "ffi.Map", "data": [1, 2]}}, {{"type": "ffi.String", "data": "x"}}, {{"type": "ffi.Array", "data": [{}]}}"#,
+            items.join(",")
+        );
+        let damage = read(&format!("{root}, {}", many.join(","))).err().unwrap();
+        assert!(damage.why.contains("MiB"), "{}", damage.why);
+    }
 }

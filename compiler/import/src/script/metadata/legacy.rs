@@ -1,11 +1,9 @@
 //! The object graph as versions before 0.21 wrote it: attributes are strings, tensors stand in a list of their own.
 
-use super::{Entry, tensor};
-use hammock_ir::AttrValue;
-use indexmap::IndexMap;
-use serde_json::{Value as Json, json};
-
-type Section = IndexMap<String, Vec<Entry>>;
+use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
+use hammock_ir::{AttrValue, Tensor};
+use serde_json::Value as Json;
+use std::{collections::HashMap, sync::Arc};
 
 /// Whether a document has the older form.
 pub(super) fn is_legacy(document: &Json) -> bool {
@@ -16,19 +14,88 @@ pub(super) fn is_legacy(document: &Json) -> bool {
 ///
 /// # Errors
 /// Why the document is no such graph.
-pub(super) fn section(document: &Json) -> Result<Section, String> {
+pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
-    let node = |at: &Json| number(at).and_then(|at| nodes.get(at)).ok_or_else(|| format!("there is no node {at}"));
-    let root = node(&document["root"])?;
+    let mut graph = Graph { document, nodes, arrays: HashMap::new(), tensors: HashMap::new(), opaque_bytes: 0 };
+    let root = &nodes[graph.index(&document["root"])?];
     let keys = root["keys"].as_array().ok_or("its root is no map")?;
     let values = root["data"].as_array().ok_or("its root is no map")?;
+    if keys.len() != values.len() {
+        return Err("its root has keys without values".into());
+    }
     let mut section = Section::new();
     for (key, value) in keys.iter().zip(values) {
-        let items = node(value)?["data"].as_array().ok_or("a value of its root is no array")?;
-        let entries = items.iter().map(|at| entry(document, node(at)?)).collect::<Result<Vec<_>, _>>()?;
+        let entries = graph.array(value)?;
         section.insert(key.as_str().ok_or("a key of its root is no string")?.to_owned(), entries);
     }
     Ok(section)
+}
+
+/// The nodes, and the arrays and tensors among them that were converted: many may refer to one.
+struct Graph<'a> {
+    document: &'a Json,
+    nodes: &'a [Json],
+    arrays: HashMap<usize, Arc<[Entry]>>,
+    tensors: HashMap<usize, Tensor>,
+    /// Of objects that are kept as JSON, so far.
+    opaque_bytes: usize,
+}
+
+impl Graph<'_> {
+    fn index(&self, reference: &Json) -> Result<usize, Damage> {
+        let at = number(reference).filter(|at| *at < self.nodes.len());
+        at.ok_or_else(|| format!("there is no node {}", super::brief(&reference.to_string())).into())
+    }
+
+    fn array(&mut self, value: &Json) -> Result<Arc<[Entry]>, Damage> {
+        let at = self.index(value)?;
+        if let Some(known) = self.arrays.get(&at) {
+            return Ok(known.clone());
+        }
+        let nodes = self.nodes;
+        let items =
+            nodes[at]["data"].as_array().ok_or_else(|| Damage::at(at, "it is a value of the root, and no array"))?;
+        let mut entries = Vec::with_capacity(items.len());
+        for item in items {
+            let item = self.index(item).map_err(|damage| damage.or_at(at))?;
+            entries.push(self.entry(&nodes[item]).map_err(|damage| damage.or_at(item))?);
+        }
+        let entries: Arc<[Entry]> = entries.into();
+        self.arrays.insert(at, entries.clone());
+        Ok(entries)
+    }
+
+    fn entry(&mut self, node: &Json) -> Result<Entry, Damage> {
+        let ty = node["type_key"].as_str().unwrap_or_default();
+        let text = match ty {
+            "relax.expr.Constant" | "relay.Constant" | "Constant" => return self.constant(node).map(Entry::Tensor),
+            "runtime.String" | "ffi.String" => &node["repr_str"],
+            "tir.StringImm" | "StringImm" => &node["attrs"]["value"],
+            _ => return self.opaque(ty, node).map(Entry::Other),
+        };
+        Ok(Entry::Str(text.as_str().ok_or("it is a string without text")?.into()))
+    }
+
+    fn constant(&mut self, node: &Json) -> Result<Tensor, Damage> {
+        let at = number(&node["attrs"]["data"]).ok_or("it is a constant without data")?;
+        if let Some(tensor) = self.tensors.get(&at) {
+            return Ok(tensor.clone());
+        }
+        let tensors = self.document["b64ndarrays"].as_array().ok_or("there are no `b64ndarrays`")?;
+        let data = tensors.get(at).and_then(Json::as_str).ok_or("it is a constant without data")?;
+        let tensor = tensor::decode(data)?;
+        self.tensors.insert(at, tensor.clone());
+        Ok(tensor)
+    }
+
+    fn opaque(&mut self, ty: &str, node: &Json) -> Result<AttrValue, Damage> {
+        let text = node.to_string();
+        self.opaque_bytes += text.len();
+        if self.opaque_bytes > MOST_OPAQUE_BYTES {
+            return Err("the objects up to it that are of no known type are too large".into());
+        }
+        Ok(AttrValue::Opaque(ty.into(), text.into()))
+    }
 }
 
 /// Numbers are written plain or as strings.
@@ -36,22 +103,23 @@ fn number(json: &Json) -> Option<usize> {
     json.as_u64().and_then(|n| usize::try_from(n).ok()).or_else(|| json.as_str()?.parse().ok())
 }
 
-fn entry(document: &Json, node: &Json) -> Result<Entry, String> {
-    let ty = node["type_key"].as_str().unwrap_or_default();
-    match ty {
-        "relax.expr.Constant" | "relay.Constant" | "Constant" => {
-            let at = number(&node["attrs"]["data"]).ok_or("a constant has no data")?;
-            let tensors = document["b64ndarrays"].as_array().ok_or("it has no `b64ndarrays`")?;
-            let data = tensors.get(at).and_then(Json::as_str).ok_or("a constant has no data")?;
-            tensor::decode(data).map(Entry::Tensor)
-        }
-        "runtime.String" | "ffi.String" => {
-            node["repr_str"].as_str().map(|s| Entry::Str(s.into())).ok_or_else(|| "a string has no text".into())
-        }
-        "tir.StringImm" | "StringImm" => {
-            let value = node["attrs"]["value"].as_str();
-            value.map(|s| Entry::Str(s.into())).ok_or_else(|| "a string has no text".into())
-        }
-        _ => Ok(Entry::Other(AttrValue::Opaque(ty.into(), json!(node).to_string().into()))),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_many_refer_to_is_there_once() {
+        let text = crate::script::metadata::tensor::tests::QUARTER;
+        let constant = r#"{"type_key": "relax.expr.Constant", "attrs": {"data": "0"}}"#;
+        let nodes = format!(
+            r#"{{"type_key": "Map", "keys": ["a", "b"], "data": [1, "1"]}}, {{"type_key": "Array", "data": [2, 3]}}, {constant}, {constant}"#
+        );
+        let document = format!(r#"{{"root": 0, "nodes": [{nodes}], "b64ndarrays": ["{text}"]}}"#);
+        let section = section(&serde_json::from_str(&document).unwrap()).unwrap();
+        let tensor = |key: &str, at: usize| match &section[key][at] {
+            Entry::Tensor(tensor) => tensor.clone(),
+            _ => panic!(),
+        };
+        assert!(tensor("a", 0).ptr_eq(&tensor("a", 1)) && tensor("a", 0).ptr_eq(&tensor("b", 1)));
     }
 }

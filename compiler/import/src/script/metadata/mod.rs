@@ -4,6 +4,7 @@
 //! `metadata["ir.GenericConst"][0]` is one of them. Texts printed without the section get their constants from
 //! [`Constants`].
 
+mod damage;
 mod graph;
 mod legacy;
 mod tensor;
@@ -13,20 +14,29 @@ use super::{
     value::Value,
 };
 use crate::Constants;
+use damage::{Damage, brief};
 use hammock_ir::{
     AttrValue, DType, Name, Tensor,
     relax::{Constant, Operand},
 };
 use hammock_syntax::{Diagnostic, Span, codes};
 use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// Arrays of objects, by type key.
+type Section = IndexMap<String, Arc<[Entry]>>;
+
+/// The most bytes of all objects together that are kept as JSON: each has a graph of its own.
+const MOST_OPAQUE_BYTES: usize = 16 << 20;
 
 /// The entries of the section, by type key.
 #[derive(Default)]
 pub(crate) struct Metadata {
-    section: Option<IndexMap<String, Vec<Entry>>>,
+    section: Option<Section>,
 }
 
 /// One object.
+#[derive(Clone)]
 pub(crate) enum Entry {
     Tensor(Tensor),
     Str(Name),
@@ -40,7 +50,7 @@ const CONSTANTS: [&str; 2] = ["ir.GenericConst", "relax.expr.Constant"];
 impl Context<'_> {
     /// Reads the section.
     pub fn load_metadata(&mut self, json: &str, span: Span) -> Read<()> {
-        let section = serde_json::from_str(json).map_err(|e| e.to_string()).and_then(|document| {
+        let section = serde_json::from_str(json).map_err(|e| Damage::of_json(&e)).and_then(|document| {
             if legacy::is_legacy(&document) { legacy::section(&document) } else { graph::section(&document) }
         });
         match section {
@@ -48,9 +58,10 @@ impl Context<'_> {
                 self.metadata.section = Some(section);
                 Ok(())
             }
-            Err(why) => {
-                let message = format!("the metadata section cannot be read: {why}");
-                Err(self.error(codes::BAD_METADATA, span, message, ""))
+            Err(damage) => {
+                let message = format!("the metadata section cannot be read: {damage}");
+                let place = damage.place(json, span, self.source).unwrap_or(span);
+                Err(self.error(codes::BAD_METADATA, place, message, ""))
             }
         }
     }

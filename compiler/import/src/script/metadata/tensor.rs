@@ -3,6 +3,7 @@
 //! Little-endian: u64 magic, u64 zero, i32 device kind, i32 device number, i32 ndim, u8 code, u8 bits, u16 lanes,
 //! ndim × i64 sizes, i64 bytes, then the bytes.
 
+use super::Damage;
 use hammock_ir::{DType, Tensor};
 
 const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
@@ -11,11 +12,12 @@ const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 ///
 /// # Errors
 /// Why the text is none.
-pub(super) fn decode(base64: &str) -> Result<Tensor, String> {
-    let bytes = from_base64(base64).ok_or("a tensor's base64 is damaged")?;
-    read(&bytes).ok_or_else(|| "a tensor's data is damaged".into())
+pub(super) fn decode(base64: &str) -> Result<Tensor, Damage> {
+    let bytes = from_base64(base64).ok_or("it is a tensor whose base64 is damaged")?;
+    read(&bytes).ok_or_else(|| "it is a tensor whose data is damaged".into())
 }
 
+/// The tensor, whose data is all that follows the header.
 fn read(bytes: &[u8]) -> Option<Tensor> {
     let mut rest = bytes;
     if u64::from_le_bytes(take(&mut rest)?) != MAGIC {
@@ -31,13 +33,18 @@ fn read(bytes: &[u8]) -> Option<Tensor> {
         shape.push(i64::from_le_bytes(take(&mut rest)?));
     }
     let len = usize::try_from(i64::from_le_bytes(take(&mut rest)?)).ok()?;
-    Tensor::from_bytes(dtype(code, bits, lanes), &shape, rest.get(..len)?).ok()
+    let dtype = dtype(code, bits, lanes)?;
+    let tensor = Tensor::from_bytes(dtype, &shape, rest).ok()?;
+    let valid = dtype != DType::BOOL || tensor.as_slice::<bool>().is_ok();
+    (valid && rest.len() == len).then_some(tensor)
 }
 
-/// Before `bool` had a code of its own it was written as one-bit unsigned.
-fn dtype(code: u8, bits: u8, lanes: u16) -> DType {
+/// A dtype that has a name and a size. Before `bool` had a code of its own it was written as one-bit unsigned.
+fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
     let dtype = DType::new(code, bits, lanes);
-    if dtype == DType::UINT1 { DType::BOOL } else { dtype }
+    let named = dtype.to_string().parse() == Ok(dtype);
+    let sized = bits > 0 && !dtype.is_void() && !dtype.is_handle() && !dtype.is_scalable();
+    (named && sized).then_some(if dtype == DType::UINT1 { DType::BOOL } else { dtype })
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
@@ -46,18 +53,22 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Standard base64; line breaks are skipped.
+/// Standard base64; line breaks are skipped, and nothing follows the padding.
 fn from_base64(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0u32, 0u32);
-    for byte in text.bytes().filter(|b| !b.is_ascii_whitespace()) {
+    let text = text.trim_ascii_end();
+    let digits = text.trim_end_matches('=');
+    if text.len() - digits.len() > 2 {
+        return None;
+    }
+    for byte in digits.bytes().filter(|b| !b.is_ascii_whitespace()) {
         let digit = match byte {
             b'A'..=b'Z' => byte - b'A',
             b'a'..=b'z' => byte - b'a' + 26,
             b'0'..=b'9' => byte - b'0' + 52,
             b'+' => 62,
             b'/' => 63,
-            b'=' => break,
             _ => return None,
         };
         bits = bits << 6 | u32::from(digit);
@@ -71,23 +82,35 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// 0.25, a float32 of shape (1,).
+    pub const QUARTER: &str = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAACAPg==";
 
     #[test]
     fn reads_what_the_text_holds() {
-        let text = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAACAPg==";
-        let tensor = decode(text).unwrap();
+        let tensor = decode(QUARTER).unwrap();
         assert_eq!((tensor.dtype(), tensor.shape()), (DType::FLOAT32, &[1][..]));
         assert_eq!(tensor.as_slice::<f32>().unwrap(), [0.25]);
     }
 
     #[test]
     fn damage_is_refused() {
-        let text = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAACAPg==";
-        for end in 0..text.len() - 4 {
-            assert!(decode(&text[..end]).is_err(), "{end}");
+        for end in 0..QUARTER.len() - 4 {
+            assert!(decode(&QUARTER[..end]).is_err(), "{end}");
         }
-        assert!(decode("P6G0*").is_err());
+        for wrong in ["P6G0*", "P6G0==P6G0"] {
+            assert!(decode(wrong).is_err(), "{wrong}");
+        }
+        let bytes = from_base64(QUARTER).unwrap();
+        assert!(read(&bytes).is_some());
+        assert!(read(&[&*bytes, &[0]].concat()).is_none(), "more than the header says");
+        // Code, bits and lanes of the dtype.
+        for (at, value) in [(28, 99), (29, 0), (30, 0), (28, 3), (28, 6)] {
+            let mut damaged = bytes.clone();
+            damaged[at] = value;
+            assert!(read(&damaged).is_none(), "byte {at} is {value}");
+        }
     }
 }

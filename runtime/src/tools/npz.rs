@@ -1,0 +1,207 @@
+//! Files of arrays: `.npy` with one, `.npz` with several by name.
+
+use super::{InputError, brief, listed, npy};
+use crate::Tensor;
+use std::{
+    fmt::Display,
+    fs::File,
+    io::{BufReader, BufWriter, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
+
+/// What zip files begin with, such as `.npz` files.
+pub(super) const ZIP: &[u8] = b"PK\x03\x04";
+
+/// No byte of deflated data becomes more than so many.
+const MOST_INFLATION: u64 = 1032;
+
+/// Reads a `.npy` file.
+///
+/// # Errors
+/// When it cannot be read, is damaged, or holds elements that are no numbers.
+pub fn load_npy(path: &Path) -> Result<Tensor, InputError> {
+    let file = File::open(path).map_err(|e| failed(path, &e))?;
+    let about = file.metadata().map_err(|e| failed(path, &e))?;
+    let size = about.is_file().then_some(about.len());
+    let mut start = [0; ZIP.len()];
+    let mut file = BufReader::new(file);
+    if size.is_some() && file.read_exact(&mut start).and_then(|()| file.rewind()).is_ok() && start == *ZIP {
+        return Err(unnamed(path));
+    }
+    npy::read(file, size).map_err(|why| failed(path, &why))
+}
+
+/// An archive in the place of an array.
+fn unnamed(path: &Path) -> InputError {
+    let error = InputError::new(format!("{} holds arrays by name: say which one", path.display()));
+    match Archive::open(path) {
+        Ok(archive) => error.help(format!("write @{}#NAME; it has {}", path.display(), listed(archive.names()))),
+        Err(error) => error,
+    }
+}
+
+/// Reads one array of a `.npz` file.
+///
+/// # Errors
+/// When the file cannot be read or is damaged, or has no array of that name.
+pub fn load_npz(path: &Path, name: &str) -> Result<Tensor, InputError> {
+    Archive::open(path)?.array(name)
+}
+
+/// An open `.npz` file.
+pub(super) struct Archive {
+    path: PathBuf,
+    zip: ZipArchive<BufReader<File>>,
+    /// Bytes that members may still take of the file: none lies in two of them.
+    room: u64,
+}
+
+impl Archive {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or its directory is damaged.
+    pub fn open(path: &Path) -> Result<Archive, InputError> {
+        let file = File::open(path).map_err(|e| failed(path, &e))?;
+        let room = file.metadata().map_err(|e| failed(path, &e))?.len();
+        let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| failed(path, &e))?;
+        Ok(Archive { path: path.to_owned(), zip, room })
+    }
+
+    /// The arrays' names, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.zip.file_names().filter_map(|name| name.strip_suffix(".npy"))
+    }
+
+    /// Reads an array; each once at most.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is damaged.
+    pub fn array(&mut self, name: &str) -> Result<Tensor, InputError> {
+        let entry = format!("{name}.npy");
+        if self.zip.index_for_name(&entry).is_none() {
+            let error = InputError::new(format!("{} has no array `{}`", self.path.display(), brief(name)));
+            let near = crate::near::nearest(name, self.names()).map(|near| format!("did you mean `{}`? ", brief(near)));
+            return Err(error.help(format!("{}it has {}", near.unwrap_or_default(), listed(self.names()))));
+        }
+        self.member(&entry).map_err(|why| {
+            let (name, path) = (brief(name), self.path.display());
+            InputError::new(format!("cannot read `{name}` of {path}: {why}"))
+        })
+    }
+
+    fn member(&mut self, entry: &str) -> Result<Tensor, String> {
+        let member = self.zip.by_name(entry).map_err(|e| e.to_string())?;
+        let (size, packed) = (member.size(), member.compressed_size());
+        if size > packed.saturating_mul(MOST_INFLATION).saturating_add(MOST_INFLATION) {
+            return Err(format!("{packed} bytes of the archive cannot hold {size}"));
+        }
+        self.room = self.room.checked_sub(packed).ok_or("the archive's members overlap")?;
+        npy::read(member, Some(size))
+    }
+}
+
+/// Writes arrays to a `.npz` file. The file appears whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn save_npz(path: &Path, arrays: &[(String, Tensor)]) -> Result<(), InputError> {
+    let cannot = |e: &dyn Display| InputError::new(format!("cannot write {}: {e}", path.display()));
+    let temporary = path.with_extension(format!("npz.{}.part", std::process::id()));
+    let result = (|| -> Result<(), Box<dyn std::error::Error>> {
+        let mut npz = ZipWriter::new(BufWriter::new(File::create(&temporary)?));
+        for (name, tensor) in arrays {
+            let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+            npz.start_file(format!("{name}.npy"), stored.large_file(tensor.nbytes() >= u32::MAX as usize))?;
+            npy::write(&mut npz, tensor)?;
+        }
+        npz.finish()?.flush()?;
+        std::fs::rename(&temporary, path)?;
+        Ok(())
+    })();
+    result.map_err(|e| {
+        let _ = std::fs::remove_file(&temporary);
+        cannot(&e)
+    })
+}
+
+fn failed(path: &Path, error: &dyn Display) -> InputError {
+    InputError::new(format!("cannot read {}: {}", path.display(), brief(&error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::npy::tests::file, *};
+
+    /// An archive of one member with these bytes.
+    fn archive(path: &Path, members: &[(&str, &[u8])]) {
+        let mut zip = ZipWriter::new(File::create(path).unwrap());
+        for (name, bytes) in members {
+            let deflated = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+            zip.start_file(format!("{name}.npy"), deflated).unwrap();
+            zip.write_all(bytes).unwrap();
+        }
+        zip.finish().unwrap();
+    }
+
+    #[test]
+    fn arrays_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let arrays = vec![
+            ("0".to_owned(), Tensor::from_slice(&[2, 3], &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap()),
+            ("1.0".to_owned(), Tensor::from_slice(&[2], &[true, false]).unwrap()),
+            ("1.1".to_owned(), Tensor::from_slice(&[], &[7i64]).unwrap()),
+            ("h".to_owned(), Tensor::from_slice(&[1], &[half::f16::from_f32(0.5)]).unwrap()),
+            ("none".to_owned(), Tensor::from_slice(&[0, 4], &[] as &[u8]).unwrap()),
+        ];
+        save_npz(&path, &arrays).unwrap();
+        for (name, tensor) in &arrays {
+            let back = load_npz(&path, name).unwrap();
+            assert_eq!((back.dtype(), back.shape()), (tensor.dtype(), tensor.shape()), "{name}");
+            assert_eq!(back.as_bytes().unwrap(), tensor.as_bytes().unwrap(), "{name}");
+        }
+        let missing = load_npz(&path, "nome").unwrap_err().help.unwrap();
+        assert!(missing.contains("did you mean `none`") && missing.contains("1.0"), "{missing}");
+        assert!(load_npy(&path).unwrap_err().help.unwrap().contains("1.0"));
+    }
+
+    #[test]
+    fn no_changed_byte_gives_other_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d.npz");
+        let values: Vec<f64> = (0..64).map(f64::from).collect();
+        let tensor = Tensor::from_slice(&[64], &values).unwrap();
+        save_npz(&path, &[("x".to_owned(), tensor)]).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let damaged = folder.path().join("e.npz");
+        for at in 0..bytes.len() {
+            std::fs::write(&damaged, &bytes[..at]).unwrap();
+            assert!(load_npz(&damaged, "x").is_err(), "cut at {at}");
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            std::fs::write(&damaged, changed).unwrap();
+            if let Ok(read) = load_npz(&damaged, "x") {
+                assert_eq!(read.as_slice::<f64>().unwrap(), values, "byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn members_that_inflate_to_more_than_they_say_are_refused_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb.npz");
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}";
+        archive(&path, &[("x", &file(header, &vec![0; 64 << 20]))]);
+        assert!(load_npz(&path, "x").unwrap_err().message.contains("2 bytes, but 67108864 follow"));
+        // The directory says less than there is.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let real = ((64 << 20) + 128u32).to_le_bytes();
+        while let Some(at) = bytes.windows(4).position(|window| window == real) {
+            bytes[at..at + 4].copy_from_slice(&130u32.to_le_bytes());
+        }
+        std::fs::write(&path, bytes).unwrap();
+        assert!(load_npz(&path, "x").is_err());
+    }
+}
