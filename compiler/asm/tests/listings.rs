@@ -1,5 +1,7 @@
 //! Listings assemble back to the same bytes, and damaged ones to diagnostics.
 
+mod survive;
+
 use hammock_asm::assemble;
 use hammock_runtime::{
     DType, Image, Shape, Str, Tensor,
@@ -189,10 +191,6 @@ proptest! {
             let at = at.index(text.len() + 1);
             text.splice(at..(at + len).min(text.len()), put.chars());
         }
-        let text = source(&text.into_iter().collect::<String>());
-        match assemble(&text, &|_| None) {
-            Ok(executable) => drop(list(&image(executable), 8)),
-            Err(errors) => errors.iter().for_each(|e| drop(render_text(e, Some(&text), false))),
-        }
+        survive::survive(&text.into_iter().collect::<String>());
     }
 }

@@ -2,26 +2,37 @@
 //! `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`, `random(…)`.
 
 use super::{
-    InputError, load_npy, load_npz,
-    tensor_text::{self, fill},
+    InputError, brief, load_npy, load_npz,
+    tensor_text::{self, fill, zeros},
 };
 use crate::{Any, DType, Shape, Tuple};
 use std::path::Path;
 
 const FORMS: &str = "write @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
 
+/// The most tuples inside each other.
+const MOST_NESTED: usize = 100;
+
 /// Reads one argument.
 ///
 /// # Errors
 /// When the text is none of the forms, or a file that it names cannot be read.
 pub fn parse_argument(text: &str) -> Result<Any, InputError> {
+    nested(text, 0)
+}
+
+/// Reads an argument, or a member of so many tuples inside each other.
+fn nested(text: &str, depth: usize) -> Result<Any, InputError> {
     let text = text.trim();
-    let bad = || InputError::new(format!("`{text}` is not an argument")).help(FORMS);
+    if depth > MOST_NESTED {
+        return Err(InputError::new(format!("an argument has more than {MOST_NESTED} tuples inside each other")));
+    }
+    let bad = || InputError::new(format!("`{}` is not an argument", brief(text))).help(FORMS);
     if let Some(file) = text.strip_prefix('@') {
         return load(file);
     }
     if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
-        let fields = split_top(inner).into_iter().map(parse_argument).collect::<Result<Vec<_>, _>>()?;
+        let fields = split_top(inner).into_iter().map(|t| nested(t, depth + 1)).collect::<Result<Vec<_>, _>>()?;
         return Ok(Tuple::new(fields.into_iter()).into());
     }
     if let Some(inner) = text.strip_prefix("shape(").and_then(|t| t.strip_suffix(')')) {
@@ -119,7 +130,7 @@ fn generated(text: &str) -> Option<Result<Any, InputError>> {
     };
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let result = match kind {
-        "zeros" => fill(dtype, &dims, |_| 0.0),
+        "zeros" => zeros(dtype, &dims),
         "ones" => fill(dtype, &dims, |_| 1.0),
         _ => {
             // Whole numbers below 10 for integers, [0, 1) for floats.
@@ -186,5 +197,26 @@ mod tests {
         {
             assert!(parse_argument(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn no_argument_is_too_deep_or_too_large() {
+        let deep = |open: &str, close: &str, end: &str| [&open.repeat(60_000), &*close.repeat(60_000), end].concat();
+        for text in [
+            deep("(", ")", ""),
+            deep("[", "]", ":int8"),
+            deep("(", "", ""),
+            deep("[", "", ":int8"),
+            deep("[[[(", ")]]]", ":float32"),
+            "x".repeat(100_000),
+            "zeros(1000000000000,1000000):float32".to_owned(),
+            "ones(100000000000000):float64".to_owned(),
+            "random(4611686018427387904,4):int8".to_owned(),
+            "zeros(9223372036854775807):bool".to_owned(),
+        ] {
+            let error = parse_argument(&text).unwrap_err();
+            assert!(error.message.len() < 500, "{}", error.message.len());
+        }
+        assert!(parse_argument(&format!("{}1{}", "(".repeat(100), ")".repeat(100))).is_ok());
     }
 }

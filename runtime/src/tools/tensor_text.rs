@@ -1,7 +1,10 @@
 //! Tensors written out: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
 
-use super::{InputError, argument::split_top};
-use crate::{DType, Device, Tensor};
+use super::{InputError, argument::split_top, brief};
+use crate::{DType, Device, Shape, Tensor};
+
+/// The most lists inside each other: as many dimensions as numpy has.
+const MOST_DIMS: usize = 64;
 
 /// Reads a tensor; `None` when the text has another form.
 pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
@@ -10,7 +13,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
     let (mut dims, mut numbers) = (Vec::new(), Vec::new());
     Some(match flatten(values.trim(), 0, &mut dims, &mut numbers) {
         Ok(()) => numbers.iter().try_for_each(|v| check(*v, dtype)).and_then(|()| fill(dtype, &dims, |i| numbers[i])),
-        Err(why) => Err(InputError::new(format!("`{text}` is not a tensor: {why}"))
+        Err(why) => Err(InputError::new(format!("`{}` is not a tensor: {why}", brief(text)))
             .help("write lists of equal lengths and the dtype of the numbers: [[1, 2], [3, 4]]:float32")),
     })
 }
@@ -19,11 +22,14 @@ pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
 fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<f64>) -> Result<(), String> {
     let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
         if depth != dims.len() {
-            return Err(format!("`{text}` stands where a list is expected"));
+            return Err(format!("`{}` stands where a list is expected", brief(text)));
         }
-        numbers.push(number(text).ok_or_else(|| format!("`{text}` is not a number"))?);
+        numbers.push(number(text).ok_or_else(|| format!("`{}` is not a number", brief(text)))?);
         return Ok(());
     };
+    if depth == MOST_DIMS {
+        return Err(format!("it has more than {MOST_DIMS} dimensions"));
+    }
     let items = split_top(inner);
     match dims.get(depth) {
         None if numbers.is_empty() => dims.push(items.len() as i64),
@@ -57,14 +63,21 @@ fn check(value: f64, dtype: DType) -> Result<(), InputError> {
     Err(InputError::new(format!("{value} is no value of dtype {dtype}")))
 }
 
+/// A tensor of zeros, whose memory is not touched.
+pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
+    let fail =
+        |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {}: {e}", Shape::new(dims)));
+    Tensor::empty(dtype, dims, Device::CPU).map_err(fail)
+}
+
 /// A tensor of the given values, converted to the dtype.
 pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f64) -> Result<Tensor, InputError> {
-    let fail = |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {dims:?}: {e}"));
-    let count = Tensor::empty(dtype, dims, Device::CPU).map_err(fail)?.element_count();
+    let mut tensor = zeros(dtype, dims)?;
     macro_rules! of {
-        ($t:ty, $convert:expr) => {
-            Tensor::from_slice(dims, &(0..count).map(|i| $convert(value(i))).collect::<Vec<$t>>()).map_err(fail)
-        };
+        ($t:ty, $convert:expr) => {{
+            let elements = tensor.as_mut_slice::<$t>().map_err(|e| InputError::new(e.to_string()))?;
+            elements.iter_mut().enumerate().for_each(|(i, element)| *element = $convert(value(i)));
+        }};
     }
     match dtype {
         DType::FLOAT32 => of!(f32, |v| v as f32),
@@ -80,8 +93,9 @@ pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f
         DType::UINT32 => of!(u32, |v| v as u32),
         DType::UINT64 => of!(u64, |v| v as u64),
         DType::BOOL => of!(bool, |v: f64| v as i64 % 2 == 1),
-        _ => Err(InputError::new(format!("tensors of {dtype} cannot be made this way"))),
+        _ => return Err(InputError::new(format!("tensors of {dtype} cannot be made this way"))),
     }
+    Ok(tensor)
 }
 
 #[cfg(test)]

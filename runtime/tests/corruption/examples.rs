@@ -5,7 +5,7 @@ use hammock_runtime::{
     library::image_of,
     vm::{Options, Vm},
 };
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{io::Write, sync::Arc, time::Duration};
 
 /// An executable and calls that it answers.
 pub struct Example {
@@ -26,21 +26,18 @@ pub enum Outcome {
 }
 
 pub fn examples() -> Vec<Example> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let read = |name: &str| std::fs::read(folder.join("corruption").join(name)).unwrap();
     let floats = |shape: &[i64], values: &[f32]| Any::from(Tensor::from_slice(shape, values).unwrap());
-    let of_tvm = image_of(&folder.join("tvm/control_flow.so")).unwrap().executable.save();
     let ints = Tensor::from_slice(&[4], &[0i64, 5, 0, 7]).unwrap();
     vec![
-        Example { name: "control_flow", bytes: of_tvm, calls: vec![("main", vec![floats(&[], &[20.0])])] },
+        Example { name: "control_flow", bytes: of_tvm(), calls: vec![("main", vec![floats(&[], &[20.0])])] },
         Example {
             name: "symbolic_shapes",
-            bytes: read("symbolic_shapes.bin"),
+            bytes: include_bytes!("symbolic_shapes.bin").to_vec(),
             calls: vec![("main", vec![floats(&[2, 2], &[1.0, 2.0, 3.0, 4.0])]), ("count", vec![ints.into()])],
         },
         Example {
             name: "functions",
-            bytes: read("functions.bin"),
+            bytes: include_bytes!("functions.bin").to_vec(),
             calls: vec![("main", vec![floats(&[2], &[1.0; 2])])],
         },
     ]
@@ -66,6 +63,13 @@ impl Example {
         let ran = self.calls.iter().all(|(function, args)| vm.call(function, args).is_ok());
         if ran { Outcome::Ran } else { Outcome::Failed }
     }
+}
+
+/// The bytecode of a library that TVM exported.
+fn of_tvm() -> Vec<u8> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(include_bytes!("../tvm/control_flow.so")).unwrap();
+    image_of(file.path()).unwrap().executable.save()
 }
 
 /// The kernels of the examples.

@@ -22,7 +22,11 @@ impl Corpus {
         }
         files.sort();
         let texts: Vec<String> = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
-        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty() && text.len() <= LONGEST).collect();
+        Corpus::of(texts.into_iter().filter(|text| !text.is_empty() && text.len() <= LONGEST).collect())
+    }
+
+    /// These texts.
+    pub fn of(texts: Vec<String>) -> Self {
         let pieces = texts.iter().map(|text| pieces(text)).collect();
         Corpus { texts, pieces }
     }

@@ -5,6 +5,7 @@
 //! shows its text; `MUTATIONS=1000000` runs that many.
 
 mod damage;
+mod sections;
 mod survive;
 
 use damage::Corpus;
@@ -17,10 +18,12 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use survive::survive;
+use survive::{survive, survive_metadata};
 
 /// Cases of one run.
 const CASES: u64 = 100_000;
+/// Cases of one run of metadata sections, which are few and short.
+const SECTIONS: u64 = 20_000;
 /// No case takes so long, be the machine as busy as it may.
 const LIMIT: Duration = Duration::from_secs(30);
 /// As much as the command line has: trees are as deep as the parser lets them be.
@@ -28,16 +31,26 @@ const STACK: usize = 512 << 20;
 
 #[test]
 fn damaged_texts_are_refused_or_read() {
-    let corpus = Corpus::load();
+    run(Corpus::load(), CASES, survive);
+}
+
+#[test]
+fn damaged_metadata_is_refused_or_read() {
+    let body = |bytes: Vec<u8>| survive_metadata(&String::from_utf8_lossy(&bytes));
+    sections::all().into_iter().for_each(|section| body(section.into_bytes()));
+    run(Corpus::of(sections::all()), SECTIONS, body);
+}
+
+fn run(corpus: Corpus, cases: u64, body: fn(Vec<u8>)) {
     if let Ok(number) = std::env::var("MUTATION") {
         let bytes = corpus.damaged(number.parse().unwrap());
         eprintln!("{}", String::from_utf8_lossy(&bytes));
-        thread::scope(|s| thread::Builder::new().stack_size(STACK).spawn_scoped(s, || survive(bytes)).unwrap().join())
+        thread::scope(|s| thread::Builder::new().stack_size(STACK).spawn_scoped(s, || body(bytes)).unwrap().join())
             .unwrap();
         return;
     }
-    let cases = std::env::var("MUTATIONS").map_or(CASES, |n| n.parse().unwrap());
-    let run = Run { corpus, cases, next: AtomicU64::new(0), failures: Mutex::default() };
+    let cases = std::env::var("MUTATIONS").map_or(cases, |n| n.parse().unwrap());
+    let run = Run { corpus, cases, body, next: AtomicU64::new(0), failures: Mutex::default() };
     let workers = thread::available_parallelism().map_or(2, |n| n.get());
     let running: Vec<Mutex<Option<(u64, Instant)>>> = (0..workers).map(|_| Mutex::default()).collect();
     thread::scope(|scope| {
@@ -67,6 +80,7 @@ fn watch(slot: &Mutex<Option<(u64, Instant)>>) {
 struct Run {
     corpus: Corpus,
     cases: u64,
+    body: fn(Vec<u8>),
     next: AtomicU64,
     failures: Mutex<Vec<String>>,
 }
@@ -81,7 +95,7 @@ impl Run {
             }
             *slot.lock().unwrap() = Some((number, Instant::now()));
             let bytes = self.corpus.damaged(number);
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| survive(bytes))) {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.body)(bytes))) {
                 let what = panic.downcast_ref::<String>().map(String::as_str);
                 let what = what.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
                 self.failures.lock().unwrap().push(format!("MUTATION={number}: {what}"));

@@ -26,6 +26,18 @@ pub fn survive(bytes: Vec<u8>) {
     }
 }
 
+/// Does the same with a module that takes entries from a metadata section of that text.
+pub fn survive_metadata(section: &str) {
+    let section = section.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+    let module = format!(
+        "metadata = tvm.ir.load_json(\"\"\"{section}\"\"\")\n\n@I.ir_module\nclass Module:\n    \
+         I.module_attrs({{\"a\": metadata[\"target\"][0]}})\n    @R.function\n    \
+         def main(x: R.Tensor((1,), \"float32\")):\n        y = R.add(x, metadata[\"ir.GenericConst\"][0])\n        \
+         return (y, metadata[\"relax.expr.Constant\"][1], metadata[\"ir.StringImm\"][0])\n"
+    );
+    survive(module.into_bytes());
+}
+
 /// Diagnostics point into the file and can be shown.
 fn said(found: &[Diagnostic], source: &SourceFile) {
     for diagnostic in found {

@@ -44,6 +44,7 @@ fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
     let dtype = DType::new(code, bits, lanes);
     let named = dtype.to_string().parse() == Ok(dtype);
     let sized = bits > 0 && !dtype.is_void() && !dtype.is_handle() && !dtype.is_scalable();
+    let sized = sized && (bits == 8 || code != DType::BOOL.code);
     (named && sized).then_some(if dtype == DType::UINT1 { DType::BOOL } else { dtype })
 }
 

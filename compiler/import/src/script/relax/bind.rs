@@ -4,15 +4,13 @@ use super::RelaxEval;
 use crate::script::{
     args::Arg,
     context::{Read, Reported},
-    metadata,
     value::{Pending, Value},
 };
 use hammock_ir::{
-    Name, Tensor, TensorShape, Type,
+    Name, Type,
     relax::{Binding, Block, InferError, OpTable, Operand, Value as IrValue, Var},
 };
 use hammock_ops::{CallContext, Op, Table};
-use hammock_runtime::Device;
 use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
@@ -54,9 +52,6 @@ impl RelaxEval<'_, '_> {
 
     /// What a variable of that type is bound to; plain numbers become constants unless the type is a scalar's.
     fn bound_operand(&mut self, value: &Arg, ty: Option<&Type>) -> Read<Operand> {
-        if let Value::Omitted(index) = value.value {
-            return Self::zeros(ty).ok_or_else(|| self.no_zeros(index, value.span));
-        }
         if value.value.number().is_none() {
             return self.to_operand(value);
         }
@@ -67,22 +62,10 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Zeros in the place of a constant that the text leaves out, when the type says how many.
-    fn zeros(ty: Option<&Type>) -> Option<Operand> {
-        let Some(Type::Tensor(t)) = ty else { return None };
-        let TensorShape::Known(dims) = &t.shape else { return None };
-        let sizes: Vec<i64> = dims.iter().map(|d| d.as_int()).collect::<Option<_>>()?;
-        Tensor::empty(t.dtype?, &sizes, Device::CPU).ok().map(metadata::constant_operand)
-    }
-
-    fn no_zeros(&mut self, index: i64, span: Span) -> Reported {
-        let message = format!("the text does not say what shape constant {index} has");
-        let help = "bind it to a variable with a type, or give its value: `--params weights.safetensors`";
-        self.cx.report(Diagnostic::error(codes::MISSING_METADATA, message).label(span, "").help(help))
-    }
-
     /// Binds a value to a new variable of that name.
     pub(super) fn emit(&mut self, name: &str, ty: Option<Type>, pending: Pending, span: Span) -> Read<Var> {
+        let mut pending = pending;
+        self.fill_in(&mut pending.value, ty.as_ref())?;
         let ty = match ty {
             Some(ty) => ty,
             None => self.infer(&pending)?,

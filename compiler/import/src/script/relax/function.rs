@@ -190,6 +190,10 @@ impl RelaxEval<'_, '_> {
                 return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`"));
             }
         };
+        let mut filled = IrValue::Operand(result.clone());
+        self.fill_in(&mut filled, signature.ret.as_ref())?;
+        self.none_left(errors)?;
+        let result = if let IrValue::Operand(filled) = filled { filled } else { result };
         let ret_ty = match signature.ret {
             Some(ty) => ty,
             None => self.result_type(&result, &signature.params),

@@ -9,6 +9,7 @@ mod calls;
 mod control;
 mod function;
 mod literals;
+mod omitted;
 mod operands;
 mod ops;
 mod stmts;
@@ -49,6 +50,8 @@ pub(crate) struct Relax {
     type_parts: usize,
     /// Attributes of the function being read.
     attrs: Attrs,
+    /// Constants inside values that are not bound yet, which the text leaves out.
+    omitted: Vec<omitted::Omitted>,
     /// Numbers of the next fresh names, outside of dataflow blocks and in them.
     fresh: [usize; 2],
 }
@@ -67,6 +70,7 @@ impl Relax {
             result: None,
             type_parts: 0,
             attrs: Attrs::new(),
+            omitted: Vec::new(),
             fresh: [0, 0],
         }
     }

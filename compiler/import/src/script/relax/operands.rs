@@ -19,6 +19,7 @@ impl RelaxEval<'_, '_> {
             }
             Value::Global(name) => Ok(Operand::Global(name.clone())),
             Value::Attr(value) => Ok(Operand::Opaque(Box::new(value.clone()))),
+            Value::Omitted(index) => Ok(self.omitted(*index, arg.span)),
             Value::None => Ok(Operand::Opaque(Box::new(AttrValue::None))),
             _ => Err(self.expected(arg, "a value")),
         }

@@ -1,0 +1,176 @@
+//! `--params` from outside: names that match and that do not, zeros, and files that are wrong.
+
+use hammock_runtime::{
+    Tensor,
+    tools::{save_npz, save_safetensors},
+};
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+fn hammock(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/cli"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+const MODEL: &str = r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), fc1_weight: R.Tensor((3, 4), "float32"), fc1_bias: R.Tensor((4,), "float32")) -> R.Tensor((2, 4), "float32"):
+        y: R.Tensor((2, 4), "float32") = R.matmul(x, fc1_weight)
+        z: R.Tensor((2, 4), "float32") = R.add(y, fc1_bias)
+        return z
+
+    @R.function
+    def other(e_weight: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return e_weight
+"#;
+
+/// A folder with the model, and weight files of these names.
+fn folder(files: &[(&str, &[(&str, &[i64])])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.py"), MODEL).unwrap();
+    for (file, tensors) in files {
+        let one = |(name, shape): &(&str, &[i64])| {
+            let values = vec![1f32; shape.iter().product::<i64>() as usize];
+            ((*name).to_owned(), Tensor::from_slice(shape, &values).unwrap())
+        };
+        let tensors: Vec<_> = tensors.iter().map(one).collect();
+        let path = folder.path().join(file);
+        if file.ends_with("npz") { save_npz(&path, &tensors) } else { save_safetensors(&path, &tensors) }.unwrap();
+    }
+    folder
+}
+
+/// What a command says, with its status.
+fn said(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("status {}\n{err}{out}\n", output.status.code().unwrap())
+}
+
+const GOOD: &[(&str, &[i64])] = &[("fc1.weight", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])];
+
+#[test]
+fn names_match_but_for_marks() {
+    let folder = folder(&[("good.safetensors", GOOD), ("good.npz", GOOD)]);
+    for file in ["good.safetensors", "good.npz"] {
+        let run = |args: &[&str]| hammock(folder.path(), args);
+        let result = run(&["run", "model.py", "--params", file, "--arg", "ones(2,3):float32"]);
+        assert_eq!(said(&result), "status 0\nfloat32[2, 4]\n[[4.0 4.0 4.0 4.0]\n [4.0 4.0 4.0 4.0]]\n\n");
+        let other = run(&["run", "model.py", "--func", "other", "--params", file]);
+        assert_eq!(said(&other), "status 0\nfloat32[2]\n[1.0 1.0]\n\n");
+        assert_eq!(said(&run(&["compile", "model.py", "-o", "model.so"])), "status 0\n\n");
+        let late = run(&["run", "model.so", "--params", file, "--arg", "ones(2,3):float32"]);
+        assert_eq!(said(&late), said(&result));
+        assert_eq!(said(&run(&["compile", "model.py", "--params", file, "-o", "model.so"])), "status 0\n\n");
+        assert_eq!(said(&run(&["run", "model.so", "--arg", "ones(2,3):float32"])), said(&result));
+    }
+}
+
+#[test]
+fn names_that_match_nothing_are_listed() {
+    let folder = folder(&[
+        ("misspelt.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])]),
+        ("another.npz", &[("conv.weight", &[1]), ("conv.bias", &[1])]),
+        ("wrong.safetensors", &[("fc1.weight", &[4, 3]), ("fc1.bias", &[5]), ("e.weight", &[2])]),
+    ]);
+    let run = |args: &[&str]| said(&hammock(folder.path(), args));
+    let mut all = String::new();
+    for file in ["misspelt.safetensors", "another.npz", "wrong.safetensors"] {
+        all += &run(&["run", "model.py", "--params", file, "--arg", "ones(2,3):float32"]);
+        all += &run(&["compile", "model.py", "--params", file, "-o", "model.so"]);
+        let opt = run(&["opt", "model.py", "--params", file, "--passes", "Normalize"]);
+        assert!(opt.contains("E0411") || opt.contains("E0406"), "{opt}");
+    }
+    run(&["compile", "model.py", "-o", "late.so"]);
+    for file in ["misspelt.safetensors", "another.npz", "wrong.safetensors"] {
+        all += &run(&["run", "late.so", "--params", file, "--arg", "ones(2,3):float32"]);
+    }
+    snapshot("weights_that_match_nothing", &all);
+}
+
+#[test]
+fn sizes_by_several_weights_agree() {
+    let folder = folder(&[("w.safetensors", &[("a", &[3]), ("b", &[4])])]);
+    let model = r#"
+@R.function
+def main(a: R.Tensor(("n",), "float32"), b: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+    return a
+"#;
+    std::fs::write(folder.path().join("model.py"), model).unwrap();
+    let text = said(&hammock(folder.path(), &["run", "model.py", "--params", "w.safetensors"]));
+    assert!(text.contains("E0406") && text.contains("`n` is 3 by another weight"), "{text}");
+}
+
+#[test]
+fn zeros_take_the_shapes_of_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def scale(a: T.handle, b: T.Buffer((4,), "float32"), c: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 4), "float32")
+        C = T.match_buffer(c, (n, 4), "float32")
+        for i, j in T.grid(n, 4):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + b[vj]
+
+    @R.function(private=True)
+    def helper(w: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return w
+
+    @R.function
+    def main(x: R.Tensor((1, 2, 8, 8), "float32")):
+        cls = Module
+        c: R.Tensor((1, 3, 6, 6), "float32") = R.nn.conv2d(x, metadata["relax.expr.Constant"][0])
+        r: R.Tensor((9, 12), "float32") = R.reshape(c, (9, 12))
+        m: R.Tensor((9, 4), "float32") = R.matmul(r, metadata["relax.expr.Constant"][1])
+        b: R.Tensor((9, 4), "float32") = R.add(m, metadata["relax.expr.Constant"][2])
+        l: R.Tensor((9, 4), "float32") = R.nn.layer_norm(b, metadata["relax.expr.Constant"][3], metadata["relax.expr.Constant"][4], axes=[-1])
+        s = R.call_tir(cls.scale, (l, metadata["relax.expr.Constant"][5]), out_sinfo=R.Tensor((9, 4), "float32"))
+        h: R.Tensor((4,), "float32") = cls.helper(metadata["relax.expr.Constant"][6])
+        t: R.Tensor((9, 4), "float32") = R.add(s, h)
+        u: R.Tuple(R.Tensor((9, 4), "float32"), R.Tensor((2,), "int64")) = (t, metadata["relax.expr.Constant"][7])
+        return u
+"#;
+    std::fs::write(folder.path().join("model.py"), model).unwrap();
+    let run = |args: &[&str]| said(&hammock(folder.path(), args));
+    let text = run(&["run", "model.py", "--params", "zeros", "--arg", "ones(1,2,8,8):float32"]);
+    assert!(text.starts_with("status 0\n") && text.contains("int64[2]"), "{text}");
+    let unknown = model
+        .replace("b: R.Tensor((9, 4), \"float32\") = R.add", "b = R.add")
+        .replace("l: R.Tensor((9, 4), \"float32\") = ", "l = ");
+    std::fs::write(folder.path().join("model.py"), unknown).unwrap();
+    let text = run(&["check", "model.py", "--params", "zeros"]);
+    assert!(text.contains("E0212") && text.contains("constant 2"), "{text}");
+}
+
+#[test]
+fn metadata_that_goes_in_circles_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = r#"{"root_index": 0, "nodes": [
+  {"type": "ffi.Map", "data": [1, 2]},
+  {"type": "ffi.String", "data": "ir.GenericConst"},
+  {"type": "ffi.Array", "data": [3]},
+  {"type": "ir.GenericConst", "data": {"value": 3}}
+]}"#;
+    let model = format!(
+        "metadata = tvm.ir.load_json(\"\"\"{nodes}\"\"\")\n@R.function\ndef main(x: R.Tensor((1,), \"float32\")):\n    \
+         return R.add(x, metadata[\"ir.GenericConst\"][0])\n"
+    );
+    std::fs::write(folder.path().join("model.py"), model).unwrap();
+    let text = said(&hammock(folder.path(), &["check", "model.py"]));
+    assert!(text.contains("node 3: it refers to itself") && text.contains("model.py:5:3"), "{text}");
+}
