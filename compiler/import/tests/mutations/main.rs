@@ -23,7 +23,7 @@ use survive::{survive, survive_metadata};
 /// Cases of one run.
 const CASES: u64 = 100_000;
 /// Cases of one run of metadata sections, which are few and short.
-const SECTIONS: u64 = 20_000;
+const SECTIONS: u64 = 4_000;
 /// No case takes so long, be the machine as busy as it may.
 const LIMIT: Duration = Duration::from_secs(30);
 /// As much as the command line has: trees are as deep as the parser lets them be.

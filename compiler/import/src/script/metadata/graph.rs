@@ -7,6 +7,27 @@ use hammock_ir::{AttrValue, DType, PrimExpr};
 use serde_json::{Value as Json, json};
 use std::{collections::HashMap, sync::Arc};
 
+/// Types whose nodes are understood; those of others are kept as they are.
+pub(super) const KNOWN: [&str; 17] = [
+    "ir.GenericConst",
+    "relax.expr.Constant",
+    "ir.StringImm",
+    "tirx.StringImm",
+    "tir.StringImm",
+    "ffi.Tensor",
+    "runtime.NDArray",
+    "ffi.String",
+    "ffi.SmallStr",
+    "runtime.String",
+    "dtype",
+    "DataType",
+    "ir.IntImm",
+    "int",
+    "float",
+    "bool",
+    "",
+];
+
 /// The section's entries.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
 use hammock_ir::{AttrValue, Tensor};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::{collections::HashMap, sync::Arc};
 
 /// Whether a document has the older form.
@@ -70,7 +70,9 @@ impl Graph<'_> {
         let text = match ty {
             "relax.expr.Constant" | "relay.Constant" | "Constant" => return self.constant(node).map(Entry::Tensor),
             "runtime.String" | "ffi.String" => &node["repr_str"],
-            "tir.StringImm" | "StringImm" => &node["attrs"]["value"],
+            "tir.StringImm" | "ir.StringImm" | "StringImm" => &node["attrs"]["value"],
+            "" => return Err("it has no type".into()),
+            _ if super::graph::KNOWN.contains(&ty) => return Err("its type is younger than the section".into()),
             _ => return self.opaque(ty, node).map(Entry::Other),
         };
         Ok(Entry::Str(text.as_str().ok_or("it is a string without text")?.into()))
@@ -89,7 +91,8 @@ impl Graph<'_> {
     }
 
     fn opaque(&mut self, ty: &str, node: &Json) -> Result<AttrValue, Damage> {
-        let text = node.to_string();
+        // A graph of its own, as objects of today's form are kept.
+        let text = json!({ "root_index": 0, "nodes": [node] }).to_string();
         self.opaque_bytes += text.len();
         if self.opaque_bytes > MOST_OPAQUE_BYTES {
             return Err("the objects up to it that are of no known type are too large".into());

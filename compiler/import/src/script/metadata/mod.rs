@@ -122,6 +122,10 @@ impl Entry {
             Entry::Tensor(tensor) => constant(tensor.clone()),
             Entry::Str(text) => Value::Str(text.clone()),
             Entry::DType(dtype) => Value::Operand(Operand::DType(*dtype)),
+            Entry::Other(AttrValue::Int(value)) => Value::Int(i128::from(*value)),
+            Entry::Other(AttrValue::Float(value)) => Value::Float(*value),
+            Entry::Other(AttrValue::Bool(value)) => Value::Bool(*value),
+            Entry::Other(AttrValue::Expr(value)) => Value::Scalar(value.clone()),
             Entry::Other(value) => Value::Attr(value.clone()),
         }
     }
