@@ -1,6 +1,7 @@
 //! Any text as a metadata section: refused with diagnostics, or read, and printed to what reads the same.
 #![no_main]
 
+#[allow(dead_code)]
 #[path = "../../compiler/import/tests/mutations/survive.rs"]
 mod survive;
 

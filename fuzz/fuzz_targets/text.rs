@@ -1,6 +1,7 @@
 //! Any bytes as a text module: refused with diagnostics, or read, verified, printed, and read back the same.
 #![no_main]
 
+#[allow(dead_code)]
 #[path = "../../compiler/import/tests/mutations/survive.rs"]
 mod survive;
 

@@ -41,6 +41,9 @@ pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, S
         let (dtype, shape) = (header.dtype, crate::Shape::new(&header.shape));
         return Err(format!("shape {shape} of {dtype} takes {bytes} bytes, but {rest} follow its header"));
     }
+    if bytes > crate::memory::default_limit() {
+        return Err(format!("its {bytes} bytes are more than the machine's memory has room for"));
+    }
     let mut tensor = Tensor::empty(header.dtype, &header.shape, Device::CPU).map_err(|e| e.to_string())?;
     let elements = tensor.as_bytes_mut().map_err(|e| e.to_string())?;
     source.read_exact(elements).map_err(|e| ended(&e))?;

@@ -63,10 +63,14 @@ fn check(value: f64, dtype: DType) -> Result<(), InputError> {
     Err(InputError::new(format!("{value} is no value of dtype {dtype}")))
 }
 
-/// A tensor of zeros, whose memory is not touched.
+/// A tensor of zeros, whose memory is not touched; not one that the machine has no room for.
 pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
     let fail =
         |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {}: {e}", Shape::new(dims)));
+    let bytes = crate::value::byte_size(dtype, dims).map_err(fail)?;
+    if bytes > crate::memory::default_limit() {
+        return Err(fail(crate::TensorError::OutOfMemory { bytes, device: Device::CPU }));
+    }
     Tensor::empty(dtype, dims, Device::CPU).map_err(fail)
 }
 
