@@ -4,7 +4,7 @@
 
 use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
 use hammock_ir::{AttrValue, DType, PrimExpr};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::{collections::HashMap, sync::Arc};
 
 /// Types whose nodes are understood; those of others are kept as they are.
@@ -154,24 +154,29 @@ impl<'a> Graph<'a> {
     /// Any other object: a graph of its own, in which the nodes that it may mention keep their numbers. Read from what
     /// was printed, that graph is the object's data already.
     fn opaque(&mut self, at: usize) -> Result<Arc<str>, Damage> {
+        let too_large = || {
+            let most = MOST_OPAQUE_BYTES >> 20;
+            format!("the objects up to it that are of no known type take more than {most} MiB as text")
+        };
+        let room = MOST_OPAQUE_BYTES - self.opaque_bytes;
         let data = &self.nodes[at]["data"];
         let text = match data.get("root_index").and(data.get("nodes")) {
             Some(_) => data.to_string(),
             None => {
-                let mentioned = self.mentioned(at);
-                let nodes = self.nodes[..mentioned.len()].iter().zip(mentioned);
-                let nodes: Vec<&Json> = nodes.map(|(node, kept)| if kept { node } else { &Json::Null }).collect();
-                json!({ "root_index": at, "nodes": nodes }).to_string()
+                // As JSON is written whose keys are in order.
+                let mut text = String::from("{\"nodes\":[");
+                for (node, kept) in self.nodes.iter().zip(self.mentioned(at)) {
+                    text.push_str(if text.ends_with('[') { "" } else { "," });
+                    text.push_str(&if kept { node.to_string() } else { "null".to_owned() });
+                    if text.len() > room {
+                        return Err(too_large().into());
+                    }
+                }
+                format!("{text}],\"root_index\":{at}}}")
             }
         };
         self.opaque_bytes += text.len();
-        if self.opaque_bytes > MOST_OPAQUE_BYTES {
-            let most = MOST_OPAQUE_BYTES >> 20;
-            return Err(
-                format!("the objects up to it that are of no known type take more than {most} MiB as text").into()
-            );
-        }
-        Ok(text.into())
+        if text.len() > room { Err(too_large().into()) } else { Ok(text.into()) }
     }
 
     /// Which nodes an object may mention. What an object's numbers mean is not known: each may be that of a node.
