@@ -118,7 +118,7 @@ impl<'p> Registers<'p> {
             return Err(ffi::take_raised());
         }
         if self.get(dst).is_borrowed() {
-            self.fill(dst, self.get(dst).clone());
+            self.fill(dst, self.get(dst).owned()?);
         }
         Ok(())
     }
