@@ -158,10 +158,7 @@ impl Program {
     /// Calls function number `function` from outside. A flag stops it, that of the call around it if it is given none.
     pub(super) fn call(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
         match (&self.bodies[function], &self.natives[function]) {
-            (Some(_), _) if args.iter().any(Any::is_borrowed) => {
-                let args = args.iter().map(Any::owned).collect::<Result<Vec<_>, _>>()?;
-                self.call(function, &args, flag)
-            }
+            (Some(_), _) if args.iter().any(Any::is_borrowed) => self.call_with_copies(function, args, flag),
             (Some(body), _) => {
                 self.check_arity(function, body, args.len())?;
                 current::within(self, flag, |flag| self.run(function, args, flag))
@@ -169,6 +166,13 @@ impl Program {
             (None, Some(native)) => native.value.call(args),
             (None, None) => Err(Error::new(kind::INTERNAL, "a function is neither native nor bytecode")),
         }
+    }
+
+    /// The same with what the caller only lends copied, if it can be.
+    #[cold]
+    fn call_with_copies(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
+        let args = args.iter().map(Any::owned).collect::<Result<Vec<_>, _>>()?;
+        self.call(function, &args, flag)
     }
 
     fn run(&self, function: usize, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
