@@ -27,7 +27,12 @@ impl Explain {
             Failure::new(codes::UNKNOWN_NAME, format!("there is no diagnostic `{code}`"))
                 .help("`hammock explain` lists them")
         })?;
-        crate::print(&format!("{}: {}\n\n{}\n", entry.code, entry.name, entry.page));
+        let shown = |title: &str, text: &str| match text {
+            "" => String::new(),
+            text => format!("\n{title}:\n\n{}", text.lines().map(|l| format!("    {l}\n")).collect::<String>()),
+        };
+        let examples = shown("Wrong", entry.wrong) + &shown("Right", entry.right);
+        crate::print(&format!("{}: {}\n\n{}\n{examples}", entry.code, entry.name, entry.page));
         Ok(())
     }
 }

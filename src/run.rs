@@ -21,6 +21,8 @@ Examples:
   hammock run model.py --params weights.safetensors --arg @images.npy
   hammock run model.so --func classify --arg @test.npz#images --output out.npz
   hammock run kernels.py --bytecode tvm.so --arg @x.npy
+  hammock run kernel.py --arg 'random(8):float32' --arg 'zeros(8):float32'   a lone T.prim_func: all its arguments in
+                                          order, outputs too; the result is the buffers that it writes
   hammock run model.py --arg 'random(2,64):float32' --arg 'shape(2,3)' --arg '(1, true, \"text\")'")]
 pub struct Run {
     #[command(flatten)]
@@ -77,13 +79,15 @@ impl Program {
         }
         let module =
             ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
+        // With bytecode, the module has kernels only, and the functions are the bytecode's.
+        let call = Some(&self.call).filter(|_| self.code.bytecode.is_none());
         if self.code.exec_mode()? == ExecMode::Reference {
-            let (module, source) = lowered(&module, &self.watch, Some(&self.call))?;
+            let (module, source) = lowered(&module, &self.watch, call)?;
             return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
         let options = self.code.options()?;
         let options = Options { threads: how.threads.unwrap_or(options.threads), ..options };
-        let artifact = build(&module, &options, Emit::Lib, &self.watch, Some(&self.call))?;
+        let artifact = build(&module, &options, Emit::Lib, &self.watch, call)?;
         Session::from_bytes(artifact.bytes, &how).map_err(tool_failure)
     }
 }

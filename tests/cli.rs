@@ -448,3 +448,83 @@ fn listings_show_sources_and_assemble_to_the_same_bytes() {
     let args = ["run", &library, "--func", "accuracy", "--arg", IMAGES, "--arg", LABELS];
     assert!(accuracy(&stdout(&hammock(&args))) >= 0.96);
 }
+
+/// What is wrong with names and options, with compiling and with damaged files.
+#[test]
+fn other_mistakes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, text: &str| {
+        std::fs::write(file(name), text).unwrap();
+        file(name)
+    };
+    let model = "ir-examples/custom_kernel.py";
+    let example = |code: &str| write(&format!("{code}.py"), hammock_syntax::codes::explain(code).unwrap().wrong);
+    let library = file("model.so");
+    stdout(&hammock(&["compile", model, "-o", &library]));
+    let cut = std::fs::read(&library).unwrap()[..4000].to_vec();
+    std::fs::write(file("cut.so"), cut).unwrap();
+    let header = br#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+    let weights = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 8]].concat();
+    std::fs::write(file("w.safetensors"), weights).unwrap();
+    let add = "@R.function\ndef main(x: R.Tensor((3,), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
+    let add = write("add.py", add);
+    let of_add = file("add.so");
+    stdout(&hammock(&["compile", &add, "-o", &of_add]));
+    let other = KERNELS.replace("double(", "add(C: T.Buffer((4,), \"float32\"), ");
+    let other = write("other.py", &other);
+    let errors = "x = = 1\n".repeat(150);
+    for (name, args) in [
+        ("pass_unknown", vec!["opt", model, "--passes", "LegalizeOperators"]),
+        ("pass_options", vec!["opt", model, "--passes", "LegalizeOps{speed"]),
+        ("not_lowerable", vec!["compile", &example("E0303"), "-o", &file("x.so")]),
+        ("not_linked", vec!["compile", &example("E0304"), "-o", &file("x.so")]),
+        ("no_such_code", vec!["explain", "E9999"]),
+        ("weight_of_other_shape", vec!["run", &add, "--params", &file("w.safetensors")]),
+        ("damaged_library", vec!["inspect", &file("cut.so")]),
+        ("bytecode_of_another_module", vec!["run", &other, "--bytecode", &of_add]),
+        ("too_many_errors", vec!["check", &write("errors.py", &errors)]),
+    ] {
+        snapshot(name, &refusal(&args));
+    }
+}
+
+const KERNELS: &str = "
+@I.ir_module
+class Module:
+    @T.prim_func
+    def double(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):
+        for i in range(4):
+            B[i] = A[i] * T.float32(2)
+";
+
+#[test]
+fn a_kernel_runs_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kernel.py");
+    std::fs::write(&file, KERNELS).unwrap();
+    let text = file.to_str().unwrap();
+    let args = ["--arg", "ones(4):float32", "--arg", "zeros(4):float32"];
+    let doubled = "float32[4]\n[2.0 2.0 2.0 2.0]\n";
+    for more in [&[][..], &["--func", "double"], &["--exec-mode", "reference"]] {
+        assert_eq!(stdout(&hammock(&[&["run", text], &args[..], more].concat())), doubled);
+    }
+    assert!(stdout(&hammock(&[&["bench", text, "--min-time", "0.01"], &args[..]].concat())).contains("median"));
+    let second = KERNELS.replace("double", "twice");
+    std::fs::write(&file, KERNELS.to_owned() + second.split_once("class Module:\n").unwrap().1).unwrap();
+    assert_eq!(stdout(&hammock(&[&["run", text, "--func", "twice"], &args[..]].concat())), doubled);
+    let several = refusal(&[&["run", text], &args[..]].concat());
+    snapshot("several_kernels", &[several, refusal(&["run", text, "--func", "twice"])].join("\n"));
+}
+
+#[test]
+fn what_the_compiler_made_is_not_listed() {
+    let args = ["run", "ir-examples/digits/model.py", "--params", WEIGHTS, "--func", "nosuch"];
+    let said = refusal(&args);
+    assert!(!said.contains("unbound") && said.contains("classify, main"), "{said}");
+    // What stands before the first line of a function is not of the file's first line.
+    let profile = ["run", DIGITS, "--func", "main", "--params", WEIGHTS, "--arg", IMAGES, "--profile"];
+    let output = hammock(&profile);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("model.py:") && !said.contains("model.py:1\n"), "{said}");
+}

@@ -2,16 +2,19 @@
 
 use crate::{Dump, Failure, Graphs, graphs, kernels, tvm};
 use hammock_codegen::{llvm, vm};
-use hammock_ir::Module;
+use hammock_ir::{Module, tir::PrimFunc};
 use hammock_passes::Pipeline;
 use hammock_runtime::{
     builtins,
-    executable::FunctionKind,
+    executable::{FunctionKind, Instruction},
     image::{self, Image, SourceMap},
     library::tvm::modules,
 };
 use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -95,7 +98,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let planned = if emit == Emit::Tvm { 1 } else { options.threads };
     let flat = kernels::lower_all(module, options, planned).map_err(|e| at(e.message, e.span))?;
     let count = flat.len();
-    let outputs = kernels::compile_all(&flat, options, emit).map_err(|e| at(e.message, e.span))?;
+    let outputs = kernels::compile_all(module, &flat, options, emit).map_err(|e| at(e.message, e.span))?;
     let mut objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let linked = match emit {
         Emit::Lib => {
@@ -107,7 +110,14 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         Emit::Tvm => hammock_link::link_for_tvm(&objects, &modules(&image.executable.save())),
         _ => Ok(outputs.concat()),
     };
-    let bytes = linked.map_err(|e| Failure::new(codes::LINK_FAILED, format!("cannot link the kernels: {e}")))?;
+    let bytes = linked.map_err(|error| {
+        let d = Diagnostic::error(codes::LINK_FAILED, format!("cannot link the kernels: {error}"));
+        let place = match &error {
+            hammock_link::LinkError::Undefined { symbol, .. } => kernels::caller_of(module, symbol),
+            _ => Span::NONE,
+        };
+        Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
+    })?;
     Ok(Artifact { bytes, kernels: count })
 }
 
@@ -133,12 +143,36 @@ fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<
     let is_there = |name: &str| kernels.contains(name) || builtins().any(|b| b.name == name);
     let missing: Vec<String> = called.filter(|f| !is_there(&f.name)).map(|f| format!("`{}`", f.name)).collect();
     if missing.is_empty() {
-        return Ok(());
+        return check_arities(image, module, source);
     }
     let (names, file) = (missing.join(", "), source.name());
     let message = format!("the bytecode calls what is neither a kernel of {file} nor a builtin: {names}");
     Err(Failure::new(codes::MISSING_KERNELS, message)
         .help("give the module as it was when the bytecode was generated: after the passes, with its TIR functions"))
+}
+
+/// Does the bytecode give every kernel as many arguments as it takes?
+fn check_arities(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
+    let kernels: HashMap<&str, &PrimFunc> = kernels::functions(module).collect();
+    let code = &image.executable.code;
+    for instruction in (0..code.len()).filter_map(|index| code.get(index)) {
+        let Instruction::Call { function, args, .. } = instruction else { continue };
+        let callee = usize::try_from(function).ok().and_then(|at| image.executable.functions.get(at));
+        let Some((name, kernel)) = callee.and_then(|f| Some((&f.name, kernels.get(f.name.as_str())?))) else {
+            continue;
+        };
+        if kernel.params.len() != args.len() {
+            let (takes, gives) = (kernel.params.len(), args.len());
+            let message = format!(
+                "the bytecode calls `{name}` with {gives} arguments, but the kernel in {} takes {takes}",
+                source.name()
+            );
+            let d = Diagnostic::error(codes::MISSING_KERNELS, message);
+            let d = if kernel.span.is_none() { d } else { d.label(kernel.span, "") };
+            return Err(Failure::from(d).within(source).help("the bytecode was generated from another module"));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {

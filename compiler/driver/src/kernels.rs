@@ -4,7 +4,12 @@ use crate::{Emit, Options};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_codegen::llvm::Cpu;
-use hammock_ir::{Function, Module, Span, tir::PrimFunc};
+use hammock_ir::{
+    Function, Module, Span,
+    prim::PrimKind,
+    relax::{Call, Callee, Operand, Value},
+    tir::PrimFunc,
+};
 use hammock_kernels::{FlatKernel, Target};
 use std::sync::Mutex;
 
@@ -23,8 +28,48 @@ pub fn lower_all(module: &Module, options: &Options, threads: usize) -> Result<V
     in_parallel(&functions, options.threads, |(name, func)| {
         hammock_kernels::lower(func, &target)
             .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
-            .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: func.span })
+            .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: span_of(module, name) })
     })
+}
+
+/// Where a kernel stands in the text; one that a pass made, where it is first called.
+fn span_of(module: &Module, symbol: &str) -> Span {
+    let own = functions(module).find(|(name, _)| *name == symbol).map(|(_, func)| func.span);
+    if let Some(span) = own.filter(|span| !span.is_none()) {
+        return span;
+    }
+    let mut found = Span::NONE;
+    for (_, function) in module.relax_functions() {
+        function.lambda.body.walk(&mut |binding| {
+            let mut calls = matches!(&binding.value, Value::Call(Call { callee: Callee::Global(name) | Callee::Extern(name), .. }) if &**name == symbol);
+            binding.value.each_operand(&mut |operand| {
+                calls |= matches!(operand, Operand::Global(name) | Operand::Extern(name) if &**name == symbol);
+            });
+            if calls && found.is_none() {
+                found = binding.span;
+            }
+        });
+    }
+    found
+}
+
+/// Where a kernel calls an external function of that name.
+pub fn caller_of(module: &Module, symbol: &str) -> Span {
+    let mut found = Span::NONE;
+    for (name, func) in functions(module) {
+        func.body.walk(&mut |stmt| {
+            let mut calls = false;
+            stmt.each_expr(&mut |e| {
+                e.walk(&mut |e| {
+                    calls |= matches!(e.kind(), PrimKind::Call(call) if matches!(call.args.first().map(|a| a.kind()), Some(PrimKind::Str(s)) if **s == *symbol));
+                })
+            });
+            if calls && found.is_none() {
+                found = if stmt.span.is_none() { span_of(module, name) } else { stmt.span };
+            }
+        });
+    }
+    found
 }
 
 /// A module's TIR functions by their symbols.
@@ -37,7 +82,12 @@ pub fn functions(module: &Module) -> impl Iterator<Item = (&str, &PrimFunc)> {
 
 /// Compiles kernels in as many modules as there are threads.
 #[cfg(feature = "native")]
-pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
+pub fn compile_all(
+    module: &Module,
+    kernels: &[FlatKernel],
+    options: &Options,
+    emit: Emit,
+) -> Result<Vec<Vec<u8>>, KernelFailure> {
     let cpu = cpu(options);
     let level = match options.level {
         0 => llvm::OptLevel::None,
@@ -53,15 +103,26 @@ pub fn compile_all(kernels: &[FlatKernel], options: &Options, emit: Emit) -> Res
     };
     let share = if emit == llvm::Emit::Object { kernels.len().div_ceil(options.threads.max(1)) } else { kernels.len() };
     let groups: Vec<&[FlatKernel]> = kernels.chunks(share.max(1)).collect();
+    let compile = |group: &[FlatKernel]| llvm::compile(group, &cpu, host, level, emit);
     in_parallel(&groups, options.threads, |group| {
-        llvm::compile(group, &cpu, host, level, emit)
-            .map_err(|e| KernelFailure { message: e.to_string(), span: Span::NONE })
+        // Which of several it is, each shows by itself.
+        compile(group).map_err(|error| {
+            let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
+            match group.iter().find_map(alone) {
+                Some((kernel, error)) => {
+                    let named = matches!(error, llvm::LlvmError::Kernel { .. });
+                    let message = if named { error.to_string() } else { format!("kernel `{}`: {error}", kernel.name) };
+                    KernelFailure { message, span: span_of(module, &kernel.name) }
+                }
+                None => KernelFailure { message: error.to_string(), span: Span::NONE },
+            }
+        })
     })
 }
 
 /// Says that this build cannot compile kernels.
 #[cfg(not(feature = "native"))]
-pub fn compile_all(_: &[FlatKernel], _: &Options, _: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
+pub fn compile_all(_: &Module, _: &[FlatKernel], _: &Options, _: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
     let message = "this build of Hammock cannot compile kernels: it was made without the feature `llvm`".into();
     Err(KernelFailure { message, span: Span::NONE })
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod artifact;
+mod entry;
 mod failure;
 mod graphs;
 mod input;
@@ -16,6 +17,7 @@ mod reference;
 mod tvm;
 
 pub use artifact::{Artifact, Emit, Options, compile, lower};
+pub use entry::add_entry;
 pub use failure::Failure;
 pub use graphs::Graphs;
 pub use hammock_runtime::tools::Weights;
@@ -23,5 +25,5 @@ pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, write_weights,
 };
 pub use observe::{Dump, Timing};
-pub use params::{bind, missing, unused};
+pub use params::{bind, unused};
 pub use reference::reference;

@@ -19,7 +19,7 @@ impl Type {
                 c.params.iter().flatten().for_each(|t| t.each_expr(f));
                 c.ret.each_expr(f);
             }
-            Type::Any | Type::Prim(_) | Type::String | Type::Shape(_) => {}
+            Type::Any | Type::Error | Type::Prim(_) | Type::String | Type::Shape(_) => {}
         }
     }
 
@@ -35,7 +35,7 @@ impl Type {
                 ret: c.ret.map_exprs(f),
                 ..(**c).clone()
             })),
-            Type::Any | Type::Prim(_) | Type::String | Type::Shape(_) => self.clone(),
+            Type::Any | Type::Error | Type::Prim(_) | Type::String | Type::Shape(_) => self.clone(),
         }
     }
 

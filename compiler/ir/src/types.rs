@@ -22,6 +22,9 @@ pub enum Type {
     Callable(Arc<CallableType>),
     /// A tensor spread over a device mesh.
     DTensor(Arc<DTensorType>),
+    /// Of something with an error that is reported already: it contradicts nothing, so that the rest of a text can be
+    /// examined. No module that is given to passes has it.
+    Error,
 }
 
 /// A shape: `R.Shape([n, 4])`, `R.Shape(ndim=2)`, `R.Shape`.
@@ -138,6 +141,16 @@ impl Type {
             Type::Tuple(_) => "a tuple",
             Type::Callable(_) => "a function",
             Type::DTensor(_) => "a distributed tensor",
+            Type::Error => "something with an error",
+        }
+    }
+
+    /// Whether it is, or has a member that is, of something with an error.
+    pub fn is_erroneous(&self) -> bool {
+        match self {
+            Type::Error => true,
+            Type::Tuple(members) => members.iter().any(Type::is_erroneous),
+            _ => false,
         }
     }
 

@@ -40,15 +40,16 @@ impl CallContext<'_> {
 
     /// An error about the call as a whole: "`R.sum`: …".
     pub fn error(&self, message: impl Display) -> InferError {
-        InferError::new(format!("`R.{}`: {message}", self.op.name))
+        let error = InferError::new(format!("`R.{}`: {message}", self.op.name));
+        InferError { names_operator: true, ..error }
     }
 
-    /// An error about one parameter; when that is an operand, the diagnostic points at it.
+    /// An error about one parameter, operand or attribute: the diagnostic points at it.
     pub fn error_at(&self, param: &str, message: impl Display) -> InferError {
         let error = self.error(message);
         match self.operand_index(param) {
             Some(index) => error.at(index),
-            None => error,
+            None => error.of_attr(param),
         }
     }
 }

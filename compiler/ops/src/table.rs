@@ -60,6 +60,9 @@ impl OpTable for Table {
     }
 
     fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError> {
+        if function.is_erroneous(call) {
+            return Ok(call.ty_args.first().cloned().unwrap_or(Type::Error));
+        }
         let Callee::Op(name) = &call.callee else { return infer_call(module, function, call) };
         match lookup(name) {
             Some(op) => CallContext { module, function, op, call }.result_ty(),

@@ -5,7 +5,7 @@ use hammock_ir::{PrimExpr, TensorShape, TensorType, Type, print};
 /// What kind of thing a type is: `a tensor`, `a tuple`.
 pub fn kind_text(ty: &Type) -> &'static str {
     match ty {
-        Type::Any => "an object of unknown type",
+        Type::Any | Type::Error => "an object of unknown type",
         Type::Prim(_) => "a scalar",
         Type::String => "a string",
         Type::Shape(_) => "a shape",

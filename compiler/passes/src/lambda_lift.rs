@@ -27,7 +27,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
                 let mut lambda = *lambda;
                 rewrite::substitute(&mut lambda.body, &lifted);
                 let captured = Captured::of(function, binding.var, &lambda);
-                let wanted = format!("lifted_{}_{name}", function.vars[binding.var].name);
+                let wanted = format!("_lifted_{}_{name}", function.vars[binding.var].name);
                 let global = lift(module, function, binding.var, lambda, &captured, &wanted);
                 if captured.is_empty() {
                     lifted.insert(binding.var, Operand::Global(global));

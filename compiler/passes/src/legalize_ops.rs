@@ -199,14 +199,15 @@ impl Emit for Legalizer<'_> {
     fn emit(&mut self, value: Value) -> Result<Operand, InferError> {
         let ty = self.type_of(&value)?;
         let var = self.function.new_var("lv", ty, self.out.dataflow, self.span);
-        self.binding(Binding { var, value, span: self.span }).map_err(|d| InferError::new(d.message))?;
+        let bound = self.binding(Binding { var, value, span: self.span });
+        bound.map_err(|d| InferError { names_operator: true, ..InferError::new(d.message) })?;
         Ok(var.into())
     }
 }
 
 fn cannot(op: &str, error: InferError, span: Span) -> Diagnostic {
-    let named = error.message.starts_with("`R.");
-    let message = if named { error.message } else { format!("`R.{op}` cannot be lowered: {}", error.message) };
+    let message =
+        if error.names_operator { error.message } else { format!("`R.{op}` cannot be lowered: {}", error.message) };
     let diagnostic = Diagnostic::error(codes::NOT_LOWERABLE, message);
     let diagnostic = diagnostic.label(span, "");
     match error.help {

@@ -22,15 +22,25 @@ pub struct Code {
     pub name: &'static str,
     /// What it means and what to do, a few paragraphs of Markdown.
     pub page: &'static str,
+    /// Something that it is said about: a text, or a command after `$ `. Empty where none is short enough to show.
+    pub wrong: &'static str,
+    /// The same, done right.
+    pub right: &'static str,
 }
 
 /// Declares constants and the table of one range of codes:
-/// `CONSTANT = "E0123", "short name", "page";`
+/// `CONSTANT = "E0123", "short name", "page", wrong "a text", right "a text";`
 macro_rules! codes {
-    ($($constant:ident = $code:literal, $name:literal, $page:literal;)*) => {
+    ($($constant:ident = $code:literal, $name:literal, $page:literal $(, wrong $wrong:literal, right $right:literal)?;)*) => {
         $(#[doc = concat!($code, ": ", $name, ".")] pub const $constant: &str = $code;)*
         pub(super) const TABLE: &[super::Code] =
-            &[$(super::Code { code: $code, name: $name, page: $page }),*];
+            &[$(super::Code {
+                code: $code,
+                name: $name,
+                page: $page,
+                wrong: concat!("" $(, $wrong)?),
+                right: concat!("" $(, $right)?),
+            }),*];
     };
 }
 use codes;

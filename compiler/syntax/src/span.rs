@@ -1,12 +1,18 @@
 //! Byte ranges of a source file.
 
 /// A half-open range of byte offsets into one [`SourceFile`](crate::SourceFile).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: u32,
     /// Offset after the last byte.
     pub end: u32,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Span::NONE
+    }
 }
 
 impl Span {

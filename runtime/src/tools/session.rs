@@ -135,7 +135,10 @@ impl Session {
         let index = executable.function(func).ok_or_else(|| {
             let known: Vec<&str> = self.vm.functions().collect();
             let error = InputError::new(format!("there is no function `{func}`"));
-            error.help(format!("the program has {}; choose one with --func", known.join(", ")))
+            error.help(match known.as_slice() {
+                [] => "the program has kernels only: run its text".to_owned(),
+                known => format!("the program has {}; choose one with --func", known.join(", ")),
+            })
         })?;
         Ok(&executable.functions[index].param_names)
     }
@@ -150,7 +153,7 @@ impl Session {
             let result = self.vm.call(spec.func, &args)?;
             match output.path() {
                 Some(path) => {
-                    save_npz(path, &leaves(&result)?)?;
+                    save_npz(path, &leaves(&result))?;
                     Ok(String::new())
                 }
                 None if output.json => Ok(reflect::save(&result)? + "\n"),

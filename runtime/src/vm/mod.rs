@@ -132,10 +132,11 @@ impl Vm {
         &self.0.options
     }
 
-    /// Names of the functions that may be called, in the table's order.
+    /// Names of the functions that are there to be called, in the table's order: not those that the compiler made for
+    /// others, whose names begin with `_`.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
-        let functions = &self.0.image.executable.functions;
-        functions.iter().filter(|f| f.kind != FunctionKind::Packed).map(|f| f.name.as_str())
+        let functions = self.0.image.executable.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
+        functions.map(|f| f.name.as_str()).filter(|name| !name.starts_with('_'))
     }
 
     /// Names of a function's parameters.
@@ -223,7 +224,8 @@ impl Vm {
 
     fn unknown(&self, name: &str) -> Error {
         let known: Vec<_> = self.functions().map(|name| format!("`{name}`")).collect();
-        Error::value(format!("there is no function `{name}`; the program has {}", known.join(", ")))
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Error::value(format!("there is no function `{name}`; the program has {known}"))
     }
 }
 

@@ -118,15 +118,8 @@ impl<'p> Registers<'p> {
             return Err(ffi::take_raised());
         }
         if self.get(dst).is_borrowed() {
-            return self.own(dst);
+            self.fill(dst, self.get(dst).clone());
         }
-        Ok(())
-    }
-
-    /// Makes a result that other code left borrowed the register's own.
-    #[cold]
-    fn own(&self, dst: Slot) -> Result<(), Error> {
-        self.fill(dst, self.get(dst).owned()?);
         Ok(())
     }
 

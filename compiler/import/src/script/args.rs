@@ -68,6 +68,9 @@ impl Args {
     /// The same, where it must be given.
     pub fn need(&mut self, cx: &mut Context, name: &'static str) -> Read<Arg> {
         self.take(name).ok_or_else(|| {
+            if let Some(keyword) = self.keywords.iter().find(|k| suggest::nearest(&k.name, [name]).is_some()) {
+                return self.unknown(cx, keyword);
+            }
             let message = format!("`{}` needs an argument `{name}`", self.callee);
             cx.error(codes::WRONG_ARGUMENTS, self.span, message, "")
         })

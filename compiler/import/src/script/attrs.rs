@@ -154,10 +154,11 @@ impl<D: Dialect> Eval<'_, '_, D> {
         for param in &params {
             self.scope.define(param.name().clone(), Value::Scalar(param.expr()));
         }
-        let results = self.arg(&lambda.body).and_then(|body| match &body.value {
+        let body = self.arg(&lambda.body);
+        let results = match &body.value {
             Value::Tuple(_) | Value::List(_) => self.to_scalars(&body),
-            _ => Ok(vec![self.to_scalar(&body)?]),
-        });
+            _ => self.to_scalar(&body).map(|e| vec![e]),
+        };
         self.scope.pop(Gone::Function);
         Ok((params, results?))
     }

@@ -68,6 +68,10 @@ pub(crate) fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, span: S
         diagnostic = diagnostic.did_you_mean(span, other);
     } else if let Some(help) = help {
         diagnostic = diagnostic.help(help);
+    } else if path.space == Space::Relax && known.is_empty() {
+        diagnostic = diagnostic.help(
+            "operators of `R` compute whole tensors in an `@R.function`; a kernel computes elements, one after the other",
+        );
     }
     ev.cx.report(diagnostic)
 }

@@ -26,7 +26,7 @@ pub(crate) struct Context<'a> {
     pub metadata: Metadata,
     /// Functions so far: with bodies, or only declared.
     pub module: Module,
-    /// Functions whose headers could not be read: mentioning them is no further mistake.
+    /// Functions that could not be read at all: mentioning them is no further mistake.
     pub broken: FxHashSet<Name>,
     /// Functions called with `tir_vars=`, and after how many inputs their scalars belong.
     pub trailing_scalars: FxHashMap<Name, TrailingScalars>,
@@ -53,9 +53,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Records a diagnostic.
+    /// Records a diagnostic, once: expressions that are read twice are wrong twice.
     pub fn report(&mut self, diagnostic: Diagnostic) -> Reported {
-        if self.diagnostics.len() < MAX_ERRORS {
+        let same = |d: &Diagnostic| d.span() == diagnostic.span() && d.message == diagnostic.message;
+        if self.diagnostics.len() < MAX_ERRORS && !self.diagnostics.iter().any(same) {
             self.diagnostics.push(diagnostic);
         }
         Reported(())
@@ -81,9 +82,9 @@ impl<'a> Context<'a> {
     }
 
     /// Says of which argument the diagnostics are, those after the first `said`, where they say nothing else.
-    pub fn name_argument(&mut self, said: usize, param: &str, callee: &str) {
+    pub fn name_argument(&mut self, said: usize, param: &str, callee: &str, argument: Span) {
         let labels = self.diagnostics.iter_mut().skip(said).flat_map(|d| &mut d.labels);
-        for label in labels.filter(|label| label.primary && label.message.is_empty()) {
+        for label in labels.filter(|label| label.primary && label.message.is_empty() && label.span == argument) {
             label.message = format!("`{param}` of `{callee}`");
         }
     }

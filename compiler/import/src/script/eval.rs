@@ -1,7 +1,7 @@
 //! Evaluating expressions: what both dialects share.
 
 use super::{
-    args::{Arg, Args, Keyword},
+    args::{Arg, Args, Keyword, list},
     builtins,
     context::{Context, Read, Reported},
     namespace::{Path, Space},
@@ -127,16 +127,31 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 
     /// Evaluates an expression that should be a type.
-    pub fn type_arg(&mut self, e: &Expr) -> Read<Arg> {
+    pub fn type_arg(&mut self, e: &Expr) -> Arg {
         self.in_type = true;
         let read = self.arg(e);
         self.in_type = false;
         read
     }
 
-    /// Evaluates to an argument: the value with its place.
-    pub fn arg(&mut self, e: &Expr) -> Read<Arg> {
-        Ok(Arg { value: self.eval(e)?, span: e.span })
+    /// Evaluates to an argument: the value with its place. One with an error is broken, so that what it is part of is
+    /// examined all the same.
+    pub fn arg(&mut self, e: &Expr) -> Arg {
+        Arg { value: self.eval(e).unwrap_or(Value::Broken), span: e.span }
+    }
+
+    /// Reads indices of something with an error, for the errors in themselves.
+    pub fn examine(&mut self, indices: &[ast::Index]) {
+        for index in indices {
+            match index {
+                ast::Index::Expr(e) => drop(self.arg(e)),
+                ast::Index::Slice(slice) => {
+                    for e in [&slice.start, &slice.end, &slice.step].into_iter().flatten() {
+                        self.arg(e);
+                    }
+                }
+            }
+        }
     }
 
     /// Refuses `x == value` as a statement, which was meant as an assignment.
@@ -199,19 +214,30 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let diagnostic = match (self.advice(name), self.similar(name)) {
             (Some(help), _) => diagnostic.help(help),
             (None, Some(meant)) => diagnostic.did_you_mean(span, meant),
-            (None, None) if self.in_type => diagnostic
-                .help(format!("a symbolic dimension is declared above the module: `{name} = TypeVar(\"{name}\")`")),
             (None, None) if PYTHON.contains(&name) => {
                 diagnostic.help("the text is read, not run: Python's functions and packages mean nothing in it")
             }
-            (None, None) => diagnostic,
+            (None, None) if self.in_type => diagnostic
+                .help(format!("a symbolic dimension is declared above the module: `{name} = TypeVar(\"{name}\")`")),
+            (None, None) => match self.in_sight() {
+                names if names.is_empty() => diagnostic,
+                names => diagnostic.help(format!("what is defined here is {names}")),
+            },
         };
         self.cx.report(diagnostic)
+    }
+
+    /// The names of the function that are in sight, as far as they are few.
+    fn in_sight(&self) -> String {
+        let mut names: Vec<&str> = self.scope.names().map(|n| &**n).filter(|n| *n != "_").collect();
+        names.sort_unstable();
+        if names.len() > 8 { String::new() } else { list(&names) }
     }
 
     /// The name that was meant by one that nothing defines here.
     fn similar(&self, name: &str) -> Option<String> {
         let mut names: Vec<&str> = self.scope.names().chain(self.cx.names.names()).map(|n| &**n).collect();
+        names.push("metadata");
         names.sort_unstable();
         suggest::nearest(name, names).map(str::to_owned).or_else(|| D::namesake(name))
     }
@@ -229,6 +255,9 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         if let Some(module) = module.filter(|_| name == "cls") {
             return Some(format!("the module has this name after `cls = {module}`; or write `{module}` itself"));
         }
+        if let Some(module) = module.filter(|_| name == "self") {
+            return Some(format!("functions of a module have no `self`; they are named through it: `{module}.…`"));
+        }
         let constants = [("true", "True"), ("false", "False"), ("null", "None"), ("none", "None"), ("nullptr", "None")];
         if let Some((_, meant)) = constants.iter().find(|(foreign, _)| *foreign == name) {
             return Some(format!("write `{meant}`"));
@@ -242,24 +271,25 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         for item in items {
             match &item.kind {
                 ExprKind::Starred(inner) => {
-                    let spread = self.arg(inner)?;
+                    let spread = self.arg(inner);
                     values.extend(self.elements(&spread)?);
                 }
-                _ => values.push(self.eval(item)?),
+                _ => values.push(self.arg(item).value),
             }
         }
         Ok(values)
     }
 
     fn dict(&mut self, items: &[(Expr, Expr)]) -> Read<Value> {
-        let pairs = items.iter().map(|(k, v)| Ok((self.eval(k)?, self.eval(v)?)));
-        pairs.collect::<Read<Vec<_>>>().map(Value::Dict)
+        let pairs = items.iter().map(|(k, v)| (self.arg(k).value, self.arg(v).value));
+        Ok(Value::Dict(pairs.collect()))
     }
 
     fn attribute(&mut self, a: &ast::Attribute) -> Read<Value> {
         match self.eval(&a.value)? {
             Value::Path(path) => Ok(Value::Path(path.member(a.name.as_str()))),
             Value::Module => self.global(&a.name),
+            Value::Broken => Ok(Value::Broken),
             on => D::attribute(self, Arg { value: on, span: a.value.span }, &a.name),
         }
     }
@@ -283,23 +313,29 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
 
     fn call(&mut self, call: &ast::Call, span: Span) -> Read<Value> {
         if let ExprKind::Attribute(a) = &call.func.kind {
-            return match self.eval(&a.value)? {
+            return match self.arg(&a.value).value {
                 Value::Path(path) => self.call_path(&path.member(a.name.as_str()), call, span),
                 Value::Module => {
-                    let callee = self.global(&a.name)?;
+                    let callee = self.global(&a.name);
                     let args = self.args(call, format!("cls.{}", a.name.as_str()), span)?;
-                    D::apply(self, callee, args)
+                    D::apply(self, callee?, args)
                 }
                 on => {
                     let args = self.args(call, a.name.as_str().to_owned(), span)?;
+                    if matches!(on, Value::Broken) {
+                        return Ok(Value::Broken);
+                    }
                     D::method(self, Arg { value: on, span: a.value.span }, &a.name, args)
                 }
             };
         }
-        match self.eval(&call.func)? {
+        match self.arg(&call.func).value {
             Value::Path(path) => self.call_path(&path, call, span),
             callee => {
                 let args = self.args(call, self.cx.source.slice(call.func.span).to_owned(), span)?;
+                if matches!(callee, Value::Broken) {
+                    return Ok(Value::Broken);
+                }
                 D::apply(self, callee, args)
             }
         }
@@ -319,7 +355,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, arg.value.span, message, "write the arguments out"));
         }
         for arg in &call.args {
-            let value = self.arg(&arg.value)?;
+            let value = self.arg(&arg.value);
             match (&arg.name, arg.star) {
                 (Some(name), _) => args.keywords.push(Keyword {
                     name: Name::from(name.name.clone()),
@@ -337,16 +373,20 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 
     fn subscript(&mut self, s: &ast::Subscript, span: Span) -> Read<Value> {
-        let on = self.arg(&s.value)?;
+        let on = self.arg(&s.value);
         match (&on.value, s.indices.as_slice()) {
+            (Value::Broken, indices) => {
+                self.examine(indices);
+                Ok(Value::Broken)
+            }
             (Value::Tuple(items) | Value::List(items), [ast::Index::Expr(index)]) if !items.iter().any(is_computed) => {
                 let items = items.clone();
-                let at = self.arg(index)?;
+                let at = self.arg(index);
                 let at = self.to_index(&at, items.len())?;
                 Ok(items[at].clone())
             }
             (Value::Metadata | Value::MetadataOf(_), [ast::Index::Expr(index)]) => {
-                let index = self.arg(index)?;
+                let index = self.arg(index);
                 builtins::metadata_entry(self, &on.value, index, span)
             }
             _ => D::subscript(self, on, &s.indices, span),
@@ -410,5 +450,5 @@ const PYTHON: [&str; 21] = [
 
 /// Whether a value is computed when the model runs, so that a tuple of it is one too.
 fn is_computed(value: &Value) -> bool {
-    matches!(value, Value::Operand(_) | Value::Unbound(_))
+    matches!(value, Value::Operand(_) | Value::Unbound(_) | Value::Broken)
 }

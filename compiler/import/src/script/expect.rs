@@ -16,8 +16,17 @@ use hammock_syntax::{Diagnostic, Span, codes, parse_expression};
 impl<D: Dialect> Eval<'_, '_, D> {
     /// Records that a value is not of the kind that is wanted, as in `a string`.
     pub fn expected(&mut self, arg: &Arg, wanted: &str) -> Reported {
+        if matches!(arg.value, Value::Broken) {
+            return self.cx.reported_before();
+        }
         let message = format!("expected {wanted}, found {}", self.describe(&arg.value));
-        self.cx.error(codes::WRONG_VALUE, arg.span, message, "")
+        let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(arg.span, "");
+        self.cx.report(match &arg.value {
+            Value::Path(path) if wanted == "a value" && matches!(path.space, Space::Relax | Space::Tir) => {
+                diagnostic.help(format!("call it: `{path}(…)`"))
+            }
+            _ => diagnostic,
+        })
     }
 
     /// What kind of thing a value is, for messages: `a tensor`.
@@ -41,6 +50,9 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 
     fn no_scalar(&mut self, arg: &Arg) -> Reported {
+        if matches!(arg.value, Value::Broken) {
+            return self.cx.reported_before();
+        }
         let message = format!("expected a scalar, found {}", self.describe(&arg.value));
         let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(arg.span, "");
         self.cx.report(match &arg.value {
@@ -224,7 +236,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         let outer = self.define_missing.replace(dtype);
         let value = self.arg(&expr);
         self.define_missing = outer;
-        self.to_scalar(&value?)
+        self.to_scalar(&value)
     }
 
     /// A buffer.

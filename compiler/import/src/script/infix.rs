@@ -16,7 +16,10 @@ use hammock_syntax::{
 
 impl<D: Dialect> Eval<'_, '_, D> {
     pub fn unary(&mut self, op: UnaryOp, operand: &Expr, span: Span) -> Read<Value> {
-        let operand = self.arg(operand)?;
+        let operand = self.arg(operand);
+        if matches!(operand.value, Value::Broken) {
+            return Ok(Value::Broken);
+        }
         if let Some(n) = operand.value.number() {
             return Ok(match (op, n) {
                 (UnaryOp::Not, n) => Value::Bool(n.as_f64() == 0.0),
@@ -49,11 +52,11 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 
     pub fn binary(&mut self, chain: &ast::Binary, span: Span) -> Read<Value> {
-        let mut left = self.arg(&chain.first)?;
+        let mut left = self.arg(&chain.first);
         for (op, operand) in &chain.rest {
-            let right = self.arg(operand)?;
+            let right = self.arg(operand);
             let span = left.span.join(right.span);
-            left = Arg { value: self.binary_values(*op, left, right, span)?, span };
+            left = Arg { value: self.binary_values(*op, left, right, span).unwrap_or(Value::Broken), span };
         }
         debug_assert!(span.is_none() || !chain.rest.is_empty());
         Ok(left.value)
@@ -61,6 +64,9 @@ impl<D: Dialect> Eval<'_, '_, D> {
 
     /// `a op b`
     pub fn binary_values(&mut self, op: BinaryOp, a: Arg, b: Arg, span: Span) -> Read<Value> {
+        if is_broken(&a, &b) {
+            return Ok(Value::Broken);
+        }
         if let (Some(x), Some(y)) = (a.value.number(), b.value.number()) {
             return numbers::arithmetic(op, x, y).map(Value::from).map_err(|why| self.bad_operand(span, why));
         }
@@ -106,10 +112,10 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 
     pub fn compare(&mut self, chain: &ast::Compare, span: Span) -> Read<Value> {
-        let mut left = self.arg(&chain.first)?;
+        let mut left = self.arg(&chain.first);
         let mut result: Option<Value> = None;
         for (op, operand) in &chain.rest {
-            let right = self.arg(operand)?;
+            let right = self.arg(operand);
             let one = self.compare_values(*op, left, right.clone(), span)?;
             result = Some(match result {
                 Some(so_far) => self.join(BoolOp::And, Arg { value: so_far, span }, Arg { value: one, span })?,
@@ -121,6 +127,9 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 
     fn compare_values(&mut self, op: CompareOp, a: Arg, b: Arg, span: Span) -> Read<Value> {
+        if is_broken(&a, &b) {
+            return Ok(Value::Broken);
+        }
         if let (Some(x), Some(y)) = (a.value.number(), b.value.number())
             && let Some(holds) = numbers::comparison(op, x, y)
         {
@@ -146,7 +155,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     pub fn logic(&mut self, op: BoolOp, operands: &[Expr]) -> Read<Value> {
         let mut result: Option<Arg> = None;
         for operand in operands {
-            let right = self.arg(operand)?;
+            let right = self.arg(operand);
             result = Some(match result {
                 None => right,
                 Some(left) => {
@@ -160,6 +169,9 @@ impl<D: Dialect> Eval<'_, '_, D> {
 
     /// `a and b`, `a or b`
     fn join(&mut self, op: BoolOp, a: Arg, b: Arg) -> Read<Value> {
+        if is_broken(&a, &b) {
+            return Ok(Value::Broken);
+        }
         if let Value::Bool(left) = a.value {
             return Ok(if left == (op == BoolOp::And) { b.value } else { a.value });
         }
@@ -169,14 +181,22 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 
     pub fn choice(&mut self, choice: &ast::IfExpr, span: Span) -> Read<Value> {
-        let cond = self.arg(&choice.cond)?;
+        let cond = self.arg(&choice.cond);
         if let Value::Bool(holds) = cond.value {
             return self.eval(if holds { &choice.then } else { &choice.orelse });
         }
+        let (then, orelse) = (self.arg(&choice.then), self.arg(&choice.orelse));
         let cond = self.to_condition(&cond)?;
-        let (then, orelse) = (self.arg(&choice.then)?, self.arg(&choice.orelse)?);
+        if is_broken(&then, &orelse) {
+            return Ok(Value::Broken);
+        }
         let (x, y) = self.scalar_pair(&then, &orelse)?;
         let (x, y) = operators::same_type(x, y).map_err(|why| self.bad_operand(span, why))?;
         Ok(Value::Scalar(cond.if_then_else(x, y)))
     }
+}
+
+/// Whether one of two operands has an error, and so has what is made of them.
+fn is_broken(a: &Arg, b: &Arg) -> bool {
+    matches!(a.value, Value::Broken) || matches!(b.value, Value::Broken)
 }

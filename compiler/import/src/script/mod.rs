@@ -11,6 +11,7 @@ mod context;
 mod dtypes;
 mod eval;
 mod expect;
+mod file;
 mod infix;
 mod intrinsics;
 mod linear;
@@ -35,8 +36,8 @@ use hammock_syntax::{Diagnostic, SourceFile, codes};
 /// What reading a text gives.
 struct Reading {
     module: Module,
-    /// Functions that were read to their ends without errors.
-    complete: Vec<Name>,
+    /// Functions that were read, and whether to their ends and without errors.
+    functions: Vec<(Name, bool)>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -53,26 +54,37 @@ pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module,
     Ok(module)
 }
 
-/// All that is to be said about a text module, in its order: what reading and verifying it finds. Functions are
-/// verified even when others could not be read.
+/// All that is to be said about a text module, in its order: what reading and verifying it finds. What could be read of
+/// a function with errors is verified too.
 pub fn check_module(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnostic> {
-    let Reading { module, complete, mut diagnostics } = read(source, options);
-    // Functions may be missing only because they could not be read.
+    let Reading { module, functions, mut diagnostics } = read(source, options);
+    // Functions may be missing only because they could not be read, and so may definitions of symbolic dimensions.
     let broken = diagnostics.iter().any(Diagnostic::is_error);
-    let echo = |d: &Diagnostic| broken && d.code == codes::UNDEFINED_NAME;
-    let found = complete.iter().flat_map(|name| hammock_ir::verify::function(&module, name, &Table));
-    diagnostics.extend(found.filter(|d| !echo(d)));
+    let missing = |d: &Diagnostic, complete: bool| {
+        broken && d.code == codes::UNDEFINED_NAME || !complete && d.code == codes::UNDEFINED_SYMBOL
+    };
+    for (name, complete) in functions {
+        let found = hammock_ir::verify::function(&module, &name, &Table).into_iter();
+        diagnostics.extend(found.filter(|d| !missing(d, complete)));
+    }
     diagnostics.sort_by_key(|d| d.span().start);
     diagnostics
 }
 
 fn read(source: &SourceFile, options: &ReadOptions) -> Reading {
     let (tree, mut diagnostics) = hammock_syntax::parse(source);
+    if let Some(foreign) = file::foreign(source, &tree) {
+        return Reading { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
+    }
+    // Any Python may follow a module; what is indented wrongly may be a part of it.
+    if let Some(rest) = file::end(source, &tree) {
+        diagnostics.retain(|d| d.span().start < rest || d.code == codes::BAD_INDENTATION);
+    }
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return Reading { module: Module::new(), complete: Vec::new(), diagnostics };
+        return Reading { module: Module::new(), functions: Vec::new(), diagnostics };
     }
     let mut cx = Context::new(source, options);
-    let complete = module::read(&mut cx, &tree);
+    let functions = module::read(&mut cx, &tree);
     diagnostics.append(&mut cx.diagnostics);
-    Reading { module: cx.module, complete, diagnostics }
+    Reading { module: cx.module, functions, diagnostics }
 }

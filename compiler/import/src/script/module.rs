@@ -5,7 +5,8 @@ use super::{
     builtins,
     context::{Context, Read, TrailingScalars},
     eval::{Dialect, Eval, Operator},
-    namespace::{self, Path, Space},
+    file::{self, Skipped},
+    namespace::{Path, Space},
     relax, suggest, tir,
     value::Value,
 };
@@ -33,19 +34,47 @@ impl Candidate<'_> {
             Candidate::Function(def) => &def.name,
         }
     }
+
+    /// Whether its decorator says that it is a module, or a part of one.
+    fn is_module(&self, cx: &mut Context) -> bool {
+        let mut is = |e: &Expr, space, name| Eval::new(cx, File).is_path(e, space, name);
+        match self {
+            Candidate::Class(class) => class.decorators.iter().any(|d| is(d, Space::Ir, "ir_module")),
+            Candidate::Function(def) => {
+                def.decorators.iter().any(|d| is(d, Space::Relax, "function") || is(d, Space::Tir, "prim_func"))
+            }
+        }
+    }
 }
 
-/// Reads the file's module into the context; gives the functions that have no errors.
-pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<Name> {
+/// Reads the file's module into the context; gives the functions that were read, and whether without errors.
+pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
     let mut candidates = Vec::new();
+    let mut skipped = Skipped::default();
+    let rest = file::end(cx.source, tree);
     for stmt in &tree.body {
         match &stmt.kind {
             StmtKind::ClassDef(class) => candidates.push(Candidate::Class(class)),
             StmtKind::FunctionDef(def) => candidates.push(Candidate::Function(def)),
-            _ => drop(file_statement(cx, stmt)),
+            _ => file::statement(cx, stmt, rest.is_some_and(|rest| stmt.span.start >= rest), &mut skipped),
         }
     }
-    match choose(cx, &candidates) {
+    // Classes and functions of Python may stand beside a module.
+    let modules: Vec<_> = candidates.iter().copied().filter(|c| c.is_module(cx)).collect();
+    let others = if modules.is_empty() { &candidates } else { &modules };
+    let chosen = choose(cx, others);
+    if let Ok(chosen) = &chosen {
+        let asked = cx.options.module.is_some();
+        for candidate in candidates.iter().filter(|c| c.name().span != chosen.name().span) {
+            match candidate.is_module(cx) {
+                true if asked => {}
+                true => file::outside(cx, candidate.name(), chosen.name()),
+                false => skipped.add(candidate.name().span),
+            }
+        }
+        skipped.report(cx);
+    }
+    match chosen {
         Ok(Candidate::Class(class)) => read_class(cx, class),
         Ok(Candidate::Function(def)) => {
             cx.module.bare = true;
@@ -74,9 +103,7 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
         ([], [function]) => Ok(*function),
         ([], []) => {
             let diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds no module");
-            let help =
-                "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
-            Err(cx.report(diagnostic.help(help)))
+            Err(cx.report(diagnostic.help(file::A_MODULE_IS)))
         }
         _ => {
             let mut diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds several modules");
@@ -89,51 +116,7 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
     }
 }
 
-/// A statement beside the module: an import, a symbolic dimension, the metadata section, a name for a plain value.
-fn file_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
-    match &stmt.kind {
-        StmtKind::Import(imports) => namespace::import(cx, imports),
-        StmtKind::FromImport(import) => namespace::import_from(cx, import),
-        StmtKind::Pass => {}
-        StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => {}
-        StmtKind::Assign(assign) => return file_assign(cx, assign, stmt.span),
-        _ => {
-            let message = "this cannot stand beside a module";
-            return Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, message, "the text is read, not run"));
-        }
-    }
-    Ok(())
-}
-
-fn file_assign(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
-    let value = Eval::new(cx, File).eval(&assign.value);
-    let name = match assign.targets.as_slice() {
-        [Expr { kind: ExprKind::Name(name), .. }] => name,
-        // A symbolic dimension that a framework named after its size is that size.
-        [Expr { kind: ExprKind::Int(size), .. }] if matches!(&value, Ok(Value::TypeVar(n)) if **n == size.to_string()) =>
-        {
-            return Ok(());
-        }
-        _ => return Err(cx.error(codes::MEANINGLESS_SYNTAX, span, "one assignment has one name here", "")),
-    };
-    let value = match value {
-        Ok(Value::TypeVar(declared)) if declared != **name => {
-            let message = format!("the symbolic dimension `{declared}` is assigned to another name");
-            let label = format!("write `{name} = TypeVar(\"{name}\")`");
-            cx.names.define(name.clone(), Value::Broken);
-            return Err(cx.error(codes::BAD_BINDING, span, message, label));
-        }
-        Ok(value) => value,
-        Err(reported) => {
-            cx.names.define(name.clone(), Value::Broken);
-            return Err(reported);
-        }
-    };
-    cx.names.define(name.clone(), value);
-    Ok(())
-}
-
-fn read_class(cx: &mut Context, class: &ast::ClassDef) -> Vec<Name> {
+fn read_class(cx: &mut Context, class: &ast::ClassDef) -> Vec<(Name, bool)> {
     let is_module = class.decorators.iter().any(|d| Eval::new(cx, File).is_path(d, Space::Ir, "ir_module"));
     if !is_module {
         let message = format!("the class `{}` is no module", class.name.name);
@@ -162,7 +145,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
         StmtKind::Pass => Ok(()),
         StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => Ok(()),
         StmtKind::Expr(e) => match Eval::new(cx, File).eval(e)? {
-            Value::None => Ok(()),
+            Value::None | Value::Broken => Ok(()),
             other => {
                 let message = format!("{} cannot stand in a module by itself", other.describe());
                 Err(cx.error(codes::MEANINGLESS_SYNTAX, e.span, message, ""))
@@ -178,7 +161,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
 
 fn class_assign(cx: &mut Context, name: &str, span: Span, value: &Expr) -> Read<()> {
     let mut ev = Eval::new(cx, File);
-    match ev.arg(value)? {
+    match ev.arg(value) {
         Arg { value: Value::Operand(Operand::Extern(symbol)), .. } => {
             let ty = extern_type(&mut ev, value)?;
             declare(cx, name, span, Function::Extern(ExternFunc { symbol, ty, span }))
@@ -219,16 +202,18 @@ enum Header {
     Tir(tir::Header),
 }
 
-/// Reads functions: all headers first, for bodies mention functions that come later. Gives those without errors.
-fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<Name> {
-    let (mut headers, mut complete) = (Vec::new(), Vec::new());
+/// Reads functions: all headers first, for bodies mention functions that come later. Gives those that were read, and
+/// whether without errors.
+fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<(Name, bool)> {
+    let (mut headers, mut read) = (Vec::new(), Vec::new());
     for def in defs {
+        let errors = cx.diagnostics.len();
         match read_header(cx, def) {
-            Ok(header) => headers.push((*def, header)),
+            Ok(header) => headers.push((*def, header, cx.diagnostics.len() == errors)),
             Err(_) => cx.broken.extend([Name::from(def.name.name.clone())]),
         }
     }
-    for (def, header) in headers {
+    for (def, header, whole) in headers {
         let name = Name::from(def.name.name.clone());
         let errors = cx.diagnostics.len();
         let function = match header {
@@ -236,12 +221,12 @@ fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<Name> {
             Header::Tir(header) => Ok(Function::Tir(tir::body(cx, header, def))),
         };
         if let Ok(function) = function {
-            complete.extend((cx.diagnostics.len() == errors).then(|| name.clone()));
+            read.push((name.clone(), whole && cx.diagnostics.len() == errors));
             cx.module.functions.insert(name, function);
         }
     }
     move_trailing_scalars(cx);
-    complete
+    read
 }
 
 fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
@@ -370,7 +355,7 @@ fn move_trailing_scalars(cx: &mut Context) {
 }
 
 /// Expressions outside of functions.
-struct File;
+pub(super) struct File;
 
 impl Dialect for File {
     const INT: hammock_ir::DType = hammock_ir::DType::INT64;

@@ -53,6 +53,9 @@ impl<D: Dialect> Eval<'_, '_, D> {
         };
         let found = found.or_else(|| self.as_prim_type(&arg.value).map(|ty| Type::Prim(ty.dtype())));
         found.ok_or_else(|| {
+            if matches!(arg.value, Value::Broken) {
+                return self.cx.reported_before();
+            }
             let message = format!("expected a type, found {}", arg.value.describe());
             let diagnostic = Diagnostic::error(codes::BAD_TYPE, message).label(arg.span, "");
             self.cx.report(

@@ -171,6 +171,7 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
     pub fn ty(&mut self, ty: &'a Type) {
         match ty {
             Type::Any => self.kind("Any"),
+            Type::Error => self.kind("error"),
             Type::Prim(dtype) => {
                 self.kind("scalar");
                 self.dtype(*dtype);

@@ -18,7 +18,8 @@ impl Printer<'_> {
     /// Appends a type.
     pub fn ty(&mut self, ty: &Type) {
         match ty {
-            Type::Any => self.relax("Any"),
+            // What has an error is never printed as a module; in messages nothing is known of it.
+            Type::Any | Type::Error => self.relax("Any"),
             Type::Prim(dtype) => self.tir(&dtype.to_string()),
             Type::String => self.ir("StringType()"),
             Type::Shape(shape) => self.shape_type(shape),

@@ -1,6 +1,6 @@
 //! Functions, bodies, blocks and bindings.
 
-use super::{Operand, Value, Var};
+use super::{Call, Callee, Operand, Value, Var};
 use crate::{Attrs, Name, Type, prim};
 use cranelift_entity::PrimaryMap;
 use hammock_syntax::Span;
@@ -114,6 +114,14 @@ impl Function {
     /// The type of a variable.
     pub fn ty(&self, var: Var) -> &Type {
         &self.vars[var].ty
+    }
+
+    /// Whether the callee, an operand or a named type of a call has an error that is reported already.
+    pub fn is_erroneous(&self, call: &Call) -> bool {
+        let var = |v: Var| self.vars.get(v).is_some_and(|info| info.ty.is_erroneous());
+        let mut found = matches!(call.callee, Callee::Var(v) if var(v)) || call.ty_args.iter().any(Type::is_erroneous);
+        call.args.iter().for_each(|operand| operand.each_var(&mut |v| found |= var(v)));
+        found
     }
 
     /// Whether the function is private: not callable from outside its module.

@@ -23,6 +23,10 @@ pub struct InferError {
     pub message: String,
     /// The index of the argument at fault, when it is one.
     pub arg: Option<usize>,
+    /// The name of the attribute at fault, when it is one.
+    pub attr: Option<String>,
+    /// Whether the message begins with the operator.
+    pub names_operator: bool,
     /// What to do about it.
     pub help: Option<String>,
 }
@@ -30,12 +34,18 @@ pub struct InferError {
 impl InferError {
     /// An error about the call as a whole.
     pub fn new(message: impl Into<String>) -> Self {
-        InferError { message: message.into(), arg: None, help: None }
+        InferError { message: message.into(), arg: None, attr: None, names_operator: false, help: None }
     }
 
     /// Names the argument at fault.
     pub fn at(mut self, arg: usize) -> Self {
         self.arg = Some(arg);
+        self
+    }
+
+    /// Names the attribute at fault.
+    pub fn of_attr(mut self, name: impl Into<String>) -> Self {
+        self.attr = Some(name.into());
         self
     }
 

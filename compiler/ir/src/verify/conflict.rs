@@ -15,7 +15,7 @@ pub(super) enum Symbols {
 /// contradicts nothing.
 pub(super) fn conflict(found: &Type, expected: &Type, symbols: Symbols) -> Option<String> {
     match (found, expected) {
-        (Type::Any, _) | (_, Type::Any) | (Type::DTensor(_), _) | (_, Type::DTensor(_)) => None,
+        (Type::Any | Type::DTensor(_) | Type::Error, _) | (_, Type::Any | Type::DTensor(_) | Type::Error) => None,
         (Type::Prim(a), Type::Prim(b)) => (a != b).then(|| format!("{a} is not {b}")),
         (Type::String, Type::String) | (Type::Callable(_), Type::Callable(_)) => None,
         (Type::Shape(a), Type::Shape(b)) => shapes(a, b, symbols),

@@ -39,6 +39,7 @@ impl Kernel<'_> {
                 {
                     self.error(codes::UNDEFINED_NAME, format!("the module has no function `{name}`"));
                 }
+                self.intrinsic(call);
                 match &call.args[..] {
                     [c, a, b] if e.as_intrin("if_then_else").is_some() => self.choice(c, a, b),
                     args => args.iter().for_each(|a| self.expr(a)),

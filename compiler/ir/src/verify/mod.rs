@@ -24,8 +24,9 @@
 //!
 //! Kernels
 //! - `E0250`, `E0251` Variables and buffers are defined where they are used, none inside a scope that has it already.
-//! - `E0259` Operands of an operation have one dtype, conditions are bools, indices integers; a stored value is of its
-//!   buffer's dtype, a returned one of the declared type.
+//! - `E0259` Operands of an operation have one dtype, conditions are bools, indices integers; mathematical functions are
+//!   of floats, functions of bits of integers; a stored value is of its buffer's dtype, a returned one of the declared
+//!   type.
 //! - `E0260` Loads, stores and regions have one index for each dimension.
 //! - `E0263` An index that is a number is less than its dimension; a warning, for it may never be reached.
 //! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
@@ -35,6 +36,7 @@ mod arguments;
 mod conflict;
 mod expr;
 mod graph;
+mod intrinsics;
 mod kernel;
 mod scope;
 #[cfg(test)]

@@ -24,7 +24,7 @@ impl Graph<'_> {
     pub fn condition(&mut self, cond: &Operand, span: Span) {
         let ty = self.f.operand_ty(self.module, cond);
         let fits = match &ty {
-            Type::Any => true,
+            Type::Any | Type::Error => true,
             Type::Prim(dtype) => dtype.is_bool(),
             Type::Tensor(t) => t.dtype.is_none_or(|d| d == DType::BOOL) && t.ndim().is_none_or(|n| n == 0),
             _ => false,
@@ -38,7 +38,7 @@ impl Graph<'_> {
 
     fn member_type(&mut self, tuple: &Operand, index: usize, span: Span) -> Option<Type> {
         match self.f.operand_ty(self.module, tuple) {
-            Type::Any => Some(Type::Any),
+            ty @ (Type::Any | Type::Error) => Some(ty),
             Type::Tuple(mut members) if index < members.len() => Some(members.swap_remove(index)),
             Type::Tuple(members) => {
                 let message = format!("member {index} is taken of a tuple of {}", members.len());
@@ -107,7 +107,7 @@ impl Graph<'_> {
     }
 
     fn is_pure(&self, call: &Call) -> bool {
-        let of_type = |ty: &Type| matches!(ty, Type::Callable(c) if c.pure);
+        let of_type = |ty: &Type| matches!(ty, Type::Callable(c) if c.pure) || matches!(ty, Type::Error);
         match &call.callee {
             // An unknown operator breaks its type rule; one complaint is enough.
             Callee::Op(op) => self.ops.is_pure(op).unwrap_or(true),

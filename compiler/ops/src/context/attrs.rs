@@ -34,7 +34,7 @@ impl<'a> CallContext<'a> {
     fn limited(&self, name: &str, value: i64) -> Result<i64, InferError> {
         match value.unsigned_abs() <= LARGEST {
             true => Ok(value),
-            false => Err(self.error(format_args!("`{name}` is {value}, beyond the size of any tensor"))),
+            false => Err(self.error_at(name, format_args!("`{name}` is {value}, beyond the size of any tensor"))),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> CallContext<'a> {
         let given = self.str(name)?;
         allowed.iter().copied().find(|a| *a == given).ok_or_else(|| {
             let list: Vec<String> = allowed.iter().map(|a| format!("\"{a}\"")).collect();
-            self.error(format_args!("`{name}` must be one of {}, not \"{given}\"", list.join(", ")))
+            self.error_at(name, format_args!("`{name}` must be one of {}, not \"{given}\"", list.join(", ")))
         })
     }
 
@@ -158,7 +158,7 @@ impl<'a> CallContext<'a> {
         for axis in self.ints(name)? {
             let axis = self.normalize_axis(name, axis, ndim)?;
             if axes.contains(&axis) {
-                return Err(self.error(format_args!("`{name}` names axis {axis} twice")));
+                return Err(self.error_at(name, format_args!("`{name}` names axis {axis} twice")));
             }
             axes.push(axis);
         }
@@ -181,12 +181,12 @@ impl<'a> CallContext<'a> {
         let count = ndim as i64;
         if axis < -count || axis >= count {
             let rule = format_args!("must be at least {} and less than {count}", -count);
-            return Err(self.error(format_args!("`{name}` is {axis}, but for {ndim} dimensions it {rule}")));
+            return Err(self.error_at(name, format_args!("`{name}` is {axis}, but for {ndim} dimensions it {rule}")));
         }
         Ok(if axis < 0 { axis + count } else { axis } as usize)
     }
 
     fn bad_attr(&self, name: &str, expected: &str) -> InferError {
-        self.error(format_args!("`{name}` must be {expected}"))
+        self.error_at(name, format_args!("`{name}` must be {expected}"))
     }
 }

@@ -171,7 +171,9 @@ fn expect_tensors(cx: &CallContext, ty: &Type) -> Result<(), InferError> {
     match ty {
         Type::Tensor(_) | Type::DTensor(_) => Ok(()),
         Type::Tuple(members) => members.iter().try_for_each(|m| expect_tensors(cx, m)),
-        other => Err(cx.error(format_args!("`out_ty` must be a tensor or several, not {}", type_text(other)))),
+        other => {
+            Err(cx.error_at("out_ty", format_args!("`out_ty` must be a tensor or several, not {}", type_text(other))))
+        }
     }
 }
 
@@ -181,19 +183,23 @@ fn infer_inplace(cx: &CallContext) -> Inferred {
     let indices = cx.ints("inplace_indices")?;
     if indices.len() != results {
         let count = indices.len();
-        return Err(
-            cx.error(format_args!("`inplace_indices` must have one entry for each of {results} results, not {count}"))
-        );
+        return Err(cx.error_at(
+            "inplace_indices",
+            format_args!("`inplace_indices` must have one entry for each of {results} results, not {count}"),
+        ));
     }
     let args = cx.ty("args")?.as_tuple().map_or(1, <[Type]>::len) as i64;
     for (i, index) in indices.iter().enumerate() {
         if *index < -1 || *index >= args {
-            return Err(
-                cx.error(format_args!("`inplace_indices` must name one of {args} arguments or -1, not {index}"))
-            );
+            return Err(cx.error_at(
+                "inplace_indices",
+                format_args!("`inplace_indices` must name one of {args} arguments or -1, not {index}"),
+            ));
         }
         if *index >= 0 && indices[..i].contains(index) {
-            return Err(cx.error(format_args!("`inplace_indices` writes over argument {index} twice")));
+            return Err(
+                cx.error_at("inplace_indices", format_args!("`inplace_indices` writes over argument {index} twice"))
+            );
         }
     }
     Ok(ty)

@@ -86,7 +86,7 @@ fn scatter() -> Op {
 pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
     match cx.int("num_workers")? {
         n if n > 0 => Ok(n),
-        other => Err(cx.error(format_args!("`num_workers` must be greater than 0, not {other}"))),
+        other => Err(cx.error_at("num_workers", format_args!("`num_workers` must be greater than 0, not {other}"))),
     }
 }
 

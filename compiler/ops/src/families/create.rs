@@ -269,7 +269,7 @@ fn one_hot_type(cx: &CallContext) -> Inferred {
     }
     let depth = cx.int("depth")?;
     if depth <= 0 {
-        return Err(cx.error(format_args!("`depth` must be positive, not {depth}")));
+        return Err(cx.error_at("depth", format_args!("`depth` must be positive, not {depth}")));
     }
     let Some(ndim) = indices.ndim() else {
         return Ok(TensorType { shape: TensorShape::Unknown, dtype: Some(on), ..indices }.into());

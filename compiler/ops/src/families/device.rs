@@ -32,6 +32,6 @@ fn infer_to_vdevice(cx: &CallContext) -> Inferred {
     let data = cx.tensor("data")?;
     match cx.attr("dst_vdevice")? {
         AttrValue::VDevice(device) => Ok(TensorType { vdevice: Some(device.clone()), ..data }.into()),
-        _ => Err(cx.error("`dst_vdevice` must be a device of the module, such as \"llvm:0\"")),
+        _ => Err(cx.error_at("dst_vdevice", "`dst_vdevice` must be a device of the module, such as \"llvm:0\"")),
     }
 }

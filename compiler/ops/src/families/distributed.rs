@@ -58,7 +58,7 @@ fn placed(name: &'static str, doc: &'static str) -> Op {
 
 fn infer_placed(cx: &CallContext) -> Inferred {
     let tensor = cx.tensor("input")?;
-    let wrong = |name: &str, what: &str| -> InferError { cx.error(format_args!("`{name}` must be {what}")) };
+    let wrong = |name: &str, what: &str| -> InferError { cx.error_at(name, format_args!("`{name}` must be {what}")) };
     let mesh = match cx.attr("device_mesh")? {
         AttrValue::DeviceMesh(mesh) => mesh.clone(),
         _ => return Err(wrong("device_mesh", "a mesh of the module, such as \"mesh[0]\"")),

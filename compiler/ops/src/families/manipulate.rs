@@ -65,7 +65,7 @@ fn permutation(cx: &CallContext, ndim: usize) -> Result<Vec<usize>, InferError> 
     let axes = cx.axes("axes", ndim)?;
     if axes.len() != ndim {
         let given = axes.len();
-        return Err(cx.error(format_args!("`axes` must name all {ndim} axes of `x`, but it names {given}")));
+        return Err(cx.error_at("axes", format_args!("`axes` must name all {ndim} axes of `x`, but it names {given}")));
     }
     Ok(axes)
 }

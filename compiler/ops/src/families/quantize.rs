@@ -53,9 +53,9 @@ fn is_small_or_float(t: DType) -> bool {
 
 fn infer(cx: &CallContext, takes: fn(DType) -> bool, gives: fn(DType) -> bool) -> Inferred {
     let data = cx.tensor("data")?;
-    let out = cx.dtype("out_dtype")?.ok_or_else(|| cx.error("`out_dtype` must be given"))?;
+    let out = cx.dtype("out_dtype")?.ok_or_else(|| cx.error_at("out_dtype", "`out_dtype` must be given"))?;
     if !gives(out) {
-        return Err(cx.error(format_args!("`out_dtype` must not be {out}")));
+        return Err(cx.error_at("out_dtype", format_args!("`out_dtype` must not be {out}")));
     }
     if let Some(t) = data.dtype.filter(|t| !takes(*t)) {
         return Err(cx.error_at("data", format_args!("`data` must not hold {t}")));

@@ -68,7 +68,7 @@ impl Lowering<'_> {
             Type::Tuple(fields) => ("vm.builtin.check_tuple_info", vec![Operand::int(fields.len() as i64)]),
             Type::Callable(_) => ("vm.builtin.check_func_info", vec![]),
             Type::String => ("vm.builtin.check_string_info", vec![]),
-            Type::Any | Type::DTensor(_) => return,
+            Type::Any | Type::DTensor(_) | Type::Error => return,
         };
         let mut args = vec![value.clone()];
         args.extend(extra);

@@ -6,79 +6,204 @@ A name is used that nothing defines at this place.
 
 Names are the parameters and earlier bindings of the function, the module's functions (through `cls` or the module's
 name), symbolic dimensions declared with `TypeVar`, and the namespaces `R`, `T` and `I`. A binding made in one branch
-of an `if` is visible after it only when both branches make it.";
+of an `if` is visible after it only when both branches make it.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.add(x, z)"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    z = R.add(x, x)
+    return R.add(x, z)"#;
 
     UNKNOWN_FUNCTION = "E0202", "unknown function or attribute", "\
 A namespace or a value has nothing of that name.
 
 `hammock ops` lists the operators of `R`. Names that a file imports from other Python packages mean nothing here: the
-text is read, not run.";
+text is read, not run.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.ad(x, x)"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.add(x, x)"#;
 
     WRONG_ARGUMENTS = "E0203", "wrong arguments", "\
 A call has too many arguments, too few, or one that what is called does not know.
 
-`hammock ops NAME` shows an operator's arguments, in the order in which they may be given without their names.";
+`hammock ops NAME` shows an operator's arguments, in the order in which they may be given without their names.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.sum(x, dim=1)"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.sum(x, axis=1)"#;
 
     MEANINGLESS_SYNTAX = "E0204", "syntax without meaning here", "\
 A construct is Python, but says nothing in a model's text.
 
 Models are read, not run: there are no comprehensions, macros, classes with methods or calls of Python functions. Write
-out what they would produce; Apache TVM does so with `mod.show()`.";
+out what they would produce; Apache TVM does so with `mod.show()`.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    for i in range(4):
+        x = R.add(x, x)
+    return x"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    y = R.add(x, x)
+    z = R.add(y, y)
+    return z"#;
 
     WRONG_VALUE = "E0205", "wrong kind of value", "\
 Something else is expected at this place: a number where a name of a dtype should stand, a list where one value should.
 
-The message says what was expected and what was found.";
+The message says what was expected and what was found.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.sum(x, keepdims="yes")"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.sum(x, keepdims=True)"#;
 
     BAD_TYPE = "E0206", "malformed type", "\
 A type annotation cannot be understood.
 
 Types are `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n, 4])`, `R.Tuple(…)`, `R.Callable((…,), …)`, `R.Any`, scalar
-types such as `T.int64`, and in a `T.prim_func` also `T.Buffer((n, 4), \"float32\")` and `T.handle`.";
+types such as `T.int64`, and in a `T.prim_func` also `T.Buffer((n, 4), \"float32\")` and `T.handle`.",
+    wrong r#"@R.function
+def main(x: R.Tensor(("?", 3), "float32")):
+    return x"#,
+    right r#"n = TypeVar("n")
+
+@R.function
+def main(x: R.Tensor((n, 3), "float32")):
+    return x"#;
 
     SCALAR_MISMATCH = "E0207", "scalars of types that do not go together", "\
 A scalar operation has operands that have no common type, or a value is kept where its type does not fit.
 
 Integers and floats of different widths are converted to the wider one by themselves; pointers, strings and vectors of
-different lengths are not. `/` on integers is refused because it could round either way: write `//`, or `T.Div(a, b)`.";
+different lengths are not. `/` on integers is refused because it could round either way: write `//`, or `T.Div(a, b)`.",
+    wrong r#"@T.prim_func
+def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        B[i] = A[i] / 2"#,
+    right r#"@T.prim_func
+def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        B[i] = A[i] // 2"#;
 
     BAD_BINDING = "E0208", "binding that cannot be made", "\
 An assignment does not fit its value, or a value has no name where it needs one.
 
 Unpacking needs as many names as there are members. Both branches of an `if` end with an assignment to the same name.
-Only calls without a result may stand as statements.";
+Only calls without a result may stand as statements.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    a, b, c = R.split(x, 2, axis=0)
+    return a"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    a, b = R.split(x, 2, axis=0)
+    return a"#;
 
     BAD_FUNCTION = "E0209", "malformed function", "\
 A function's header or structure is wrong.
 
 Functions are decorated with `@R.function` or `@T.prim_func`, every parameter has a type, and a Relax function ends with
-`return`.";
+`return`.",
+    wrong r#"@R.function
+def main(x):
+    return x"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return x"#;
 
     BAD_BLOCK = "E0210", "misplaced part of a block", "\
 A statement stands where it has no meaning: an axis outside a block, `T.init()` twice, `R.output` outside a dataflow
-block.";
+block.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    y = R.add(x, x)
+    R.output(y)
+    return y"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    with R.dataflow():
+        y = R.add(x, x)
+        R.output(y)
+    return y"#;
 
     BAD_METADATA = "E0211", "damaged metadata section", "\
 The `metadata = tvm.ir.load_json(…)` section at the head of the file cannot be read, or does not hold what the text takes
-from it.";
+from it.",
+    wrong r#"metadata = tvm.ir.load_json("{")
+
+@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return x"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return x"#;
 
     MISSING_METADATA = "E0212", "constant left out of the text", "\
 The text uses a constant, `metadata[\"…\"][i]`, but has no metadata section: it was printed without its constants.
 
 Print it with them, `mod.show(show_meta=True)`, or give them as a file: `--params weights.safetensors`, whose tensors are
-named by their numbers or stand in their order.";
+named by their numbers or stand in their order.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    y = R.add(x, metadata["ir.GenericConst"][0])
+    return y"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    y = R.add(x, R.const([1.0, 2.0, 3.0], "float32"))
+    return y"#;
 
     NO_MODULE = "E0213", "no module to read", "\
 The file holds no module, several of which none was chosen, or none of the name that was asked for.
 
-A module is a class decorated with `@I.ir_module`, or one function decorated with `@R.function` or `@T.prim_func`.";
+A module is a class decorated with `@I.ir_module`, or one function decorated with `@R.function` or `@T.prim_func`.",
+    wrong r#"class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return x"#,
+    right r#"@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return x"#;
 
     TYPE_RULE = "E0214", "operands that the operator does not take", "\
 An operator's type rule refuses a call: shapes do not broadcast, a dtype does not fit, an axis does not exist.
 
-The message names the operator and the argument. `hammock ops NAME` documents it.";
+The message names the operator and the argument. `hammock ops NAME` documents it.",
+    wrong r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.matmul(x, x)"#,
+    right r#"@R.function
+def main(x: R.Tensor((2, 3), "float32")):
+    return R.matmul(x, R.permute_dims(x))"#;
 
     DUPLICATE_NAME = "E0215", "name defined twice", "\
 Two functions of a module have the same name, so that a call could mean either. Give one of them another name; a later
-definition does not replace an earlier one.";
+definition does not replace an earlier one.",
+    wrong r#"@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        return x"#,
+    right r#"@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return x
+
+    @R.function
+    def other(x: R.Tensor((4,), "float32")):
+        return x"#;
 }

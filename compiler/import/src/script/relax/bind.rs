@@ -40,14 +40,30 @@ impl RelaxEval<'_, '_> {
                 return Ok(());
             }
             Value::Unbound(pending) => *pending,
+            Value::Broken if ty.is_none() => {
+                self.scope.define(name, Value::Broken);
+                return Ok(());
+            }
             _ => {
                 let operand = self.bound_operand(&value, ty.as_ref())?;
                 Pending { value: IrValue::Operand(operand), args: Vec::new(), attrs: Vec::new(), span }
             }
         };
         let var = self.emit(name, ty, pending, span)?;
-        self.scope.define(name, Value::Operand(Operand::Var(var)));
+        self.define_var(name, var);
         Ok(())
+    }
+
+    /// Defines the name of a variable; one whose value has an error is broken wherever it is used.
+    pub(super) fn define_var(&mut self, name: impl Into<Name>, var: Var) {
+        let broken = matches!(self.dialect.function.ty(var), Type::Error);
+        self.scope.define(name, if broken { Value::Broken } else { Value::Operand(Operand::Var(var)) });
+    }
+
+    /// A variable that stands for something with an error.
+    pub(super) fn erroneous(&mut self, span: Span) -> Read<Var> {
+        let value = IrValue::Operand(Operand::Tuple(Vec::new()));
+        self.emit("_", Some(Type::Error), Pending { value, args: Vec::new(), attrs: Vec::new(), span }, span)
     }
 
     /// What a variable of that type is bound to; plain numbers become constants unless the type is a scalar's.
@@ -79,8 +95,9 @@ impl RelaxEval<'_, '_> {
 
     /// Refuses types that grow without bound, as in `b = (a, a)`, `c = (b, b)`, and so on.
     fn count_types(&mut self, ty: &Type, span: Span) -> Read<()> {
-        self.dialect.type_parts += ty.size();
-        if self.dialect.type_parts <= MAX_TYPE_PARTS {
+        let parts = self.dialect.type_parts + ty.size();
+        if parts <= MAX_TYPE_PARTS {
+            self.dialect.type_parts = parts;
             return Ok(());
         }
         let message = format!("the types of the function's variables have more than {MAX_TYPE_PARTS} parts");
@@ -101,7 +118,7 @@ impl RelaxEval<'_, '_> {
         let name = self.fresh_name();
         let span = pending.span;
         let var = self.emit(&name, None, pending, span)?;
-        self.scope.define(name, Value::Operand(Operand::Var(var)));
+        self.define_var(name, var);
         Ok(Operand::Var(var))
     }
 
@@ -137,7 +154,11 @@ impl RelaxEval<'_, '_> {
     }
 
     fn member_type(&mut self, operand: &Operand, index: usize, span: Span) -> Read<Type> {
-        let Type::Tuple(members) = self.type_of(operand) else { return Ok(Type::Any) };
+        let members = match self.type_of(operand) {
+            Type::Tuple(members) => members,
+            Type::Error => return Ok(Type::Error),
+            _ => return Ok(Type::Any),
+        };
         members.get(index).cloned().ok_or_else(|| {
             let message = format!("a tuple of {} members has no member {index}", members.len());
             self.cx.error(codes::TYPE_RULE, span, message, "")
@@ -146,7 +167,9 @@ impl RelaxEval<'_, '_> {
 
     /// A call with what its text leaves open filled in from the types of its operands, such as -1 in a shape.
     pub(super) fn resolved(&mut self, op: &Op, mut pending: Pending) -> Read<Pending> {
-        if let (Some(resolve), IrValue::Call(call)) = (op.resolve, &pending.value) {
+        if let (Some(resolve), IrValue::Call(call)) = (op.resolve, &pending.value)
+            && !self.dialect.function.is_erroneous(call)
+        {
             let (module, function) = (&self.cx.module, &self.dialect.function);
             match resolve(&CallContext { module, function, op, call }) {
                 Ok(call) => pending.value = IrValue::Call(call),
@@ -156,12 +179,10 @@ impl RelaxEval<'_, '_> {
         Ok(pending)
     }
 
-    /// Reports that a type rule refuses a call, at the argument at fault: an operand, or the attribute that the message
-    /// names.
+    /// Reports that a type rule refuses a call, at the argument at fault: an operand or an attribute.
     fn type_rule(&mut self, error: InferError, pending: &Pending) -> Reported {
         let operand = error.arg.and_then(|n| pending.args.get(n)).copied();
-        let named = |name: &str| error.message.contains(&format!("`{name}`"));
-        let attr = || pending.attrs.iter().find(|(name, _)| named(name)).map(|(_, span)| *span);
+        let attr = || pending.attrs.iter().find(|(name, _)| error.attr.as_deref() == Some(name)).map(|(_, span)| *span);
         let at = operand.or_else(attr).unwrap_or(pending.span);
         let mut diagnostic = Diagnostic::error(codes::TYPE_RULE, error.message).label(at, "");
         if let Some(help) = error.help {

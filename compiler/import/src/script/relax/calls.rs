@@ -141,22 +141,28 @@ impl RelaxEval<'_, '_> {
         let out = args.any_keyword(&OUT_TYPES);
         let given = args.any_keyword(&TYPE_ARGS);
         let mut types = Vec::new();
+        let mut places = Vec::new();
         if let Some(arg) = out {
-            types.push(self.out_type(&arg)?);
+            places.push(arg.span);
+            types.push(self.out_type(&arg).unwrap_or(Type::Error));
         }
         if let Some(arg) = given.filter(|arg| !matches!(arg.value, Value::None)) {
-            types.extend(self.to_types(&arg)?);
+            types.extend(self.to_types(&arg).unwrap_or_else(|_| vec![Type::Error]));
         }
         let mut kept = std::collections::VecDeque::new();
         while let Some(arg) = args.positional.pop_front() {
             if is_type(&arg.value) {
-                types.push(self.out_type(&arg)?);
+                places.push(arg.span);
+                types.push(self.out_type(&arg).unwrap_or(Type::Error));
             } else {
                 kept.push_back(arg);
             }
         }
         args.positional = kept;
-        Ok(types)
+        let [_, second, ..] = places.as_slice() else { return Ok(types) };
+        let message = format!("`{}` takes one type", args.callee);
+        let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(*second, "one too many");
+        Err(self.cx.report(diagnostic.help("those of several results are a list: `out_ty=[R.Tensor(…), R.Tensor(…)]`")))
     }
 
     /// The type of a result; of several, the tuple of them.
@@ -195,6 +201,7 @@ impl RelaxEval<'_, '_> {
         let mut items = match inputs.value.elements() {
             Some(items) => items.to_vec(),
             None => match &inputs.value {
+                Value::Broken => return Ok(()),
                 Value::Operand(operand) if matches!(self.type_of(operand), Type::Tuple(_)) => {
                     args.positional.truncate(1);
                     args.positional.push_back(inputs);
@@ -270,7 +277,11 @@ impl RelaxEval<'_, '_> {
             },
             other => {
                 let message = format!("{} cannot be called", other.describe());
-                return Err(self.cx.error(codes::WRONG_VALUE, span, message, ""));
+                let label = match other {
+                    Value::Lambda(_) => "write a function with `@R.function` above it, here or in the module",
+                    _ => "",
+                };
+                return Err(self.cx.error(codes::WRONG_VALUE, span, message, label));
             }
         };
         let ty_args = self.call_types(&mut args)?;
@@ -333,6 +344,7 @@ impl RelaxEval<'_, '_> {
         while let Some(arg) = args.positional.pop_front() {
             let var = match &arg.value {
                 Value::Operand(Operand::Var(var)) => Some(*var),
+                Value::Broken => continue,
                 _ => None,
             };
             match var.filter(|var| self.dialect.function.vars[*var].dataflow) {

@@ -29,16 +29,20 @@ impl RelaxEval<'_, '_> {
             let span = with.items.first().map_or(Span::NONE, |(e, _)| e.span);
             return Err(self.unsupported(span, "only one thing stands after `with`"));
         };
+        let mut wrong = Ok(());
         let called = matches!(context.kind, ast::ExprKind::Call(_));
         if !called || !self.is_path(context, Space::Relax, "dataflow") || target.is_some() {
             let message = "only `R.dataflow()` stands after `with` in Relax";
             let label = "write `with R.dataflow():`";
-            return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, label));
+            // Its statements are examined as those of a block.
+            wrong = Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, label));
         }
         if self.dialect.dataflow {
             let message = "dataflow blocks do not nest";
             let label = "the block around goes on; drop this line, or end that block first";
-            return Err(self.cx.error(codes::BAD_BLOCK, context.span, message, label));
+            wrong = wrong.and(Err(self.cx.error(codes::BAD_BLOCK, context.span, message, label)));
+            self.statements(&with.body);
+            return wrong;
         }
         self.dialect.dataflow = true;
         self.dialect.blocks.push(Block { dataflow: true, bindings: Vec::new() });
@@ -62,7 +66,7 @@ impl RelaxEval<'_, '_> {
         }
         self.close_block();
         // What an error kept from being given out is no further mistake.
-        if broken { Err(self.cx.reported_before()) } else { Ok(()) }
+        if broken { Err(self.cx.reported_before()) } else { wrong }
     }
 
     fn is_output(&self, stmt: &Stmt) -> bool {
@@ -83,19 +87,17 @@ impl RelaxEval<'_, '_> {
             let message = "a dataflow block has no branches";
             return Err(self.cx.error(codes::BAD_BLOCK, header, message, "close the block before the `if`"));
         }
-        let cond = self.arg(&choice.cond)?;
-        let cond = self.to_operand(&cond)?;
+        let cond = self.arg(&choice.cond);
+        let cond = self.to_operand(&cond);
         if choice.orelse.is_empty() {
-            return Err(self.cx.error(
-                codes::BAD_BINDING,
-                header,
-                "an `if` of Relax needs an `else`",
-                "both branches give the same variable a value",
-            ));
+            let label = "both branches give the same variable a value";
+            let reported = self.cx.error(codes::BAD_BINDING, header, "an `if` of Relax needs an `else`", label);
+            drop(self.branch(&choice.then, "_then", header));
+            return Err(reported);
         }
         let then = self.branch(&choice.then, "_then", header);
         let otherwise = self.branch(&choice.orelse, "_else", header);
-        let (then, otherwise) = (then?, otherwise?);
+        let (cond, then, otherwise) = (cond?, then?, otherwise?);
         if then.name != otherwise.name {
             let message = format!("one branch assigns `{}` last, the other `{}`", then.name, otherwise.name);
             return Err(self.cx.error(
@@ -109,7 +111,7 @@ impl RelaxEval<'_, '_> {
         let value = IrValue::If { cond, then: then.body, otherwise: otherwise.body };
         let pending = crate::script::value::Pending { value, args: Vec::new(), attrs: Vec::new(), span: header };
         let var = self.emit(&then.name, Some(ty), pending, header)?;
-        self.scope.define(then.name, Value::Operand(Operand::Var(var)));
+        self.define_var(then.name, var);
         Ok(())
     }
 
@@ -161,6 +163,7 @@ pub(super) fn join(a: &Type, b: &Type) -> Type {
     match (a, b) {
         (Type::Prim(x), Type::Prim(y)) if x == y => a.clone(),
         (Type::String, Type::String) => Type::String,
+        (Type::Error, _) | (_, Type::Error) => Type::Error,
         (Type::Tuple(x), Type::Tuple(y)) if x.len() == y.len() => {
             Type::Tuple(x.iter().zip(y).map(|(x, y)| join(x, y)).collect())
         }

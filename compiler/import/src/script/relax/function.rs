@@ -88,22 +88,9 @@ impl RelaxEval<'_, '_> {
         self.type_params(&def.type_params)?;
         self.declare_prelude(&def.body);
         self.declare_scalars(&def.params);
-        let mut params = Vec::new();
-        let mut failed = None;
-        for param in &def.params {
-            match self.param(param) {
-                Ok(var) => params.push(var),
-                Err(reported) => failed = Some(reported),
-            }
-        }
-        let ret = match &def.returns {
-            Some(e) => Some(self.type_expr(e)?),
-            None => None,
-        };
-        match failed {
-            Some(reported) => Err(reported),
-            None => Ok(Signature { params, ret }),
-        }
+        let params = def.params.iter().map(|param| self.param(param)).collect();
+        let ret = def.returns.as_ref().map(|e| self.type_expr(e).unwrap_or(Type::Error));
+        Ok(Signature { params, ret })
     }
 
     /// `n = T.int64()` at the head of a body, as older texts declare the dimensions of their signatures.
@@ -134,24 +121,11 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    fn param(&mut self, param: &ast::Param) -> Read<Var> {
+    fn param(&mut self, param: &ast::Param) -> Var {
         let name = Name::from(param.name.name.clone());
-        let Some(annotation) = &param.annotation else {
+        let Ok((ty, annotation)) = self.param_type(param, &name) else {
             self.scope.define(name.clone(), Value::Broken);
-            let message = format!("the parameter `{name}` needs a type");
-            let help = match &*name {
-                "self" => "functions of a module take no `self`",
-                _ => "such as `R.Tensor((n, 4), dtype=\"float32\")`",
-            };
-            return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
-        };
-        let read = self.type_arg(annotation).and_then(|ty| Ok((self.to_type(&ty)?, ty)));
-        let (ty, annotation) = match read {
-            Ok(read) => read,
-            Err(reported) => {
-                self.scope.define(name, Value::Broken);
-                return Err(reported);
-            }
+            return self.dialect.function.new_var(name, Type::Error, false, param.name.span);
         };
         let var = self.dialect.function.new_var(name.clone(), ty.clone(), false, param.name.span);
         if let Type::Prim(dtype) = ty {
@@ -166,12 +140,26 @@ impl RelaxEval<'_, '_> {
             }
         }
         self.scope.define(name, Value::Operand(Operand::Var(var)));
-        Ok(var)
+        var
+    }
+
+    /// The type of a parameter, and the annotation that says it.
+    fn param_type(&mut self, param: &ast::Param, name: &Name) -> Read<(Type, Arg)> {
+        let Some(annotation) = &param.annotation else {
+            let message = format!("the parameter `{name}` needs a type");
+            let help = match &**name {
+                "self" => "functions of a module take no `self`",
+                _ => "such as `R.Tensor((n, 4), dtype=\"float32\")`",
+            };
+            return Err(self.cx.error(codes::BAD_FUNCTION, param.name.span, message, help));
+        };
+        let annotation = self.type_arg(annotation);
+        Ok((self.to_type(&annotation)?, annotation))
     }
 
     /// A type annotation.
     pub(super) fn type_expr(&mut self, e: &Expr) -> Read<Type> {
-        let arg: Arg = self.type_arg(e)?;
+        let arg = self.type_arg(e);
         self.to_type(&arg)
     }
 
@@ -181,13 +169,14 @@ impl RelaxEval<'_, '_> {
         self.scope.push();
         self.statements(&def.body);
         self.scope.pop(Gone::Function);
-        let blocks = std::mem::take(&mut self.dialect.blocks);
         let result = match self.dialect.result.take() {
             Some(result) => result,
-            None if self.cx.diagnostics.len() > errors || returns(&def.body) => return Err(self.cx.reported_before()),
             None => {
-                let message = format!("the function `{}` returns nothing", def.name.name);
-                return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`"));
+                if self.cx.diagnostics.len() == errors && !returns(&def.body) {
+                    let message = format!("the function `{}` returns nothing", def.name.name);
+                    self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`");
+                }
+                Operand::Var(self.erroneous(span)?)
             }
         };
         let mut filled = IrValue::Operand(result.clone());
@@ -199,7 +188,7 @@ impl RelaxEval<'_, '_> {
             None => self.result_type(&result, &signature.params),
         };
         let attrs = std::mem::take(&mut self.dialect.attrs);
-        let body = Body { blocks, result };
+        let body = Body { blocks: std::mem::take(&mut self.dialect.blocks), result };
         Ok(Lambda { params: signature.params, ret_ty, pure: flags.pure, attrs, body, span })
     }
 

@@ -20,6 +20,7 @@ use super::{
     builtins,
     context::Read,
     eval::{Dialect, Eval, Operator},
+    intrinsics,
     namespace::{Path, Space},
     value::Value,
 };
@@ -82,6 +83,11 @@ impl Dialect for Relax {
     fn call(ev: &mut RelaxEval, path: &Path, args: Args) -> Read<Value> {
         match path.space {
             Space::Relax => ev.relax_call(path, args),
+            Space::Tir
+                if intrinsics::is_known(&path.name) && args.positional.iter().any(|arg| ev.is_tensor(&arg.value)) =>
+            {
+                Err(ev.of_scalars(path, &args))
+            }
             _ => builtins::call(ev, path, args),
         }
     }

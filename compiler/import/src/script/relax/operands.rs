@@ -10,6 +10,7 @@ impl RelaxEval<'_, '_> {
         match &arg.value {
             Value::Operand(operand) => Ok(operand.clone()),
             Value::Unbound(pending) => self.bind_fresh((**pending).clone()),
+            Value::Broken => self.erroneous(arg.span).map(Operand::Var),
             Value::Scalar(e) => Ok(Operand::Prim(e.clone())),
             Value::Bool(_) | Value::Int(_) | Value::Float(_) => self.to_scalar(arg).map(Operand::Prim),
             Value::Str(text) => Ok(Operand::Str(text.clone())),

@@ -3,15 +3,16 @@
 use super::RelaxEval;
 use crate::script::{
     args::{Arg, Args},
-    context::Read,
+    context::{Read, Reported},
+    namespace::Path,
     value::{Pending, Value},
 };
 use hammock_ir::{
     AttrValue, DType, PrimExpr, Type,
-    relax::{Operand, Value as IrValue},
+    relax::{OpTable, Operand, Value as IrValue},
 };
-use hammock_ops::{AttrKind, Op, OperandKind, Param, ParamKind};
-use hammock_syntax::Span;
+use hammock_ops::{AttrKind, Op, OperandKind, Param, ParamKind, Table};
+use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 /// Operands so far, each with its place.
@@ -43,8 +44,9 @@ impl RelaxEval<'_, '_> {
         let mut operands = Operands::default();
         let mut attrs: Vec<(&'static str, AttrValue)> = Vec::new();
         let mut attr_spans = Vec::new();
+        let mut failed = Ok(());
         let variadic = op.params.iter().any(|p| p.kind == ParamKind::Operand(OperandKind::Variadic));
-        for param in &op.params {
+        for (n, param) in op.params.iter().enumerate() {
             // Beside a list of any length, what may be left out has to be named, and so has every attribute.
             let named = variadic && (param.default.is_some() || matches!(param.kind, ParamKind::Attr(_)));
             if param.kind == ParamKind::Operand(OperandKind::Variadic) {
@@ -58,28 +60,98 @@ impl RelaxEval<'_, '_> {
                 }
                 arg => arg,
             };
+            if let Some(arg) = &arg {
+                self.one_tuple(param, op.params.get(n + 1), arg, &args)?;
+            }
             match (param.kind, arg) {
                 (ParamKind::Operand(kind), arg) => {
                     let said = self.cx.diagnostics.len();
+                    let place = arg.as_ref().map_or(span, |arg| arg.span);
                     let read = self.operand_param(param, kind, arg, span, &mut operands);
-                    read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee))?;
+                    let read = read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee, place));
+                    failed = failed.and(read);
                 }
                 (ParamKind::Attr(kind), Some(arg)) => {
                     let said = self.cx.diagnostics.len();
                     let value = self.attr_of(kind, &arg);
-                    let value = value.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee))?;
-                    attrs.push((param.name, value));
-                    attr_spans.push((param.name, arg.span));
+                    match value.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee, arg.span)) {
+                        Ok(value) => {
+                            attrs.push((param.name, value));
+                            attr_spans.push((param.name, arg.span));
+                        }
+                        Err(reported) => failed = Err(reported),
+                    }
                 }
                 (ParamKind::Attr(_), None) => {}
             }
         }
-        args.finish(self.cx)?;
+        args.finish(self.cx).and(failed)?;
         self.number_constants(&mut operands)?;
         let mut call = op.call(operands.values, attrs);
         call.ty_args = ty_args;
         let pending = Pending { value: IrValue::Call(call), args: operands.spans, attrs: attr_spans, span };
         Ok(Value::Unbound(Box::new(self.resolved(op, pending)?)))
+    }
+
+    /// Refuses members of a tuple that are given one by one: `R.concat(x, y)`, `R.reshape(x, 2, 3)`.
+    fn one_tuple(&mut self, param: &Param, next: Option<&Param>, first: &Arg, args: &Args) -> Read<()> {
+        let numbers = |kind| {
+            matches!(
+                kind,
+                ParamKind::Operand(OperandKind::Shape | OperandKind::Prims)
+                    | ParamKind::Attr(AttrKind::Ints | AttrKind::OptionalInts)
+            )
+        };
+        let takes_number = |param: &Param| {
+            !matches!(
+                param.kind,
+                ParamKind::Operand(OperandKind::DType | OperandKind::Str | OperandKind::Function)
+                    | ParamKind::Attr(AttrKind::DType | AttrKind::Str | AttrKind::OptionalStr | AttrKind::VDevice)
+            )
+        };
+        let is_number = |arg: &Arg| matches!(arg.value, Value::Int(_) | Value::Scalar(_));
+        let what = match param.kind {
+            ParamKind::Operand(OperandKind::Tensors) if self.is_tensor(&first.value) => "tensors",
+            kind if numbers(kind) && is_number(first) && next.is_none_or(|next| !takes_number(next)) => "numbers",
+            _ => return Ok(()),
+        };
+        let same = |arg: &&Arg| if what == "tensors" { self.is_tensor(&arg.value) } else { is_number(arg) };
+        let rest: Vec<Span> = args.positional.iter().take_while(same).map(|arg| arg.span).collect();
+        if what == "numbers" && rest.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<&str> =
+            std::iter::once(&first.span).chain(&rest).map(|span| self.cx.source.slice(*span)).collect();
+        let comma = if all.len() == 1 { "," } else { "" };
+        let message = format!("`{}` takes `{}` as one tuple", args.callee, param.name);
+        let place = rest.iter().fold(first.span, |all, span| all.join(*span));
+        let help = format!("put the {what} in a tuple: `({}{comma})`", all.join(", "));
+        Err(self.cx.report(Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(place, "").help(help)))
+    }
+
+    /// Reports that a function of scalars is given a tensor.
+    pub(super) fn of_scalars(&mut self, path: &Path, args: &Args) -> Reported {
+        let message = format!("`{path}` is a function of scalars in kernels, not of tensors");
+        let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(args.callee_span, "");
+        self.cx.report(match hammock_ops::lookup(&path.name) {
+            Some(op) => diagnostic.did_you_mean(args.callee_span, format!("R.{}", op.name)),
+            None => diagnostic.help("operators on tensors are those of `R`: `hammock ops` lists them"),
+        })
+    }
+
+    /// Whether a value is surely a tensor.
+    pub(super) fn is_tensor(&self, value: &Value) -> bool {
+        match value {
+            Value::Operand(operand) => matches!(self.type_of(operand), Type::Tensor(_)),
+            Value::Unbound(pending) => match &pending.value {
+                IrValue::Call(call) => {
+                    let ty = Table.infer(&self.cx.module, &self.dialect.function, call);
+                    matches!(ty, Ok(Type::Tensor(_)))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     fn operand_param(

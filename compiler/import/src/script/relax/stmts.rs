@@ -24,6 +24,8 @@ impl RelaxEval<'_, '_> {
             let said = self.cx.diagnostics.len();
             if self.statement(stmt).is_err() {
                 self.define_broken(stmt);
+            }
+            if self.cx.diagnostics.len() > said {
                 self.point_ahead(said, &body[n + 1..]);
             }
         }
@@ -99,10 +101,10 @@ impl RelaxEval<'_, '_> {
     /// A call for its effect.
     fn expression(&mut self, e: &Expr) -> Read<()> {
         self.no_comparison(e)?;
-        let arg = self.arg(e)?;
+        let arg = self.arg(e);
         let pending = match arg.value {
             // A docstring, or something like `R.func_attr` that has done its work.
-            Value::Str(_) | Value::None => return Ok(()),
+            Value::Str(_) | Value::None | Value::Broken => return Ok(()),
             Value::Unbound(pending) => *pending,
             Value::Operand(operand) => {
                 Pending { value: IrValue::Operand(operand), args: Vec::new(), attrs: Vec::new(), span: arg.span }
@@ -112,7 +114,7 @@ impl RelaxEval<'_, '_> {
         let var = self.emit("_", None, pending, arg.span)?;
         match self.dialect.function.ty(var) {
             ty if ty.is_void() => Ok(()),
-            Type::Any => Ok(()),
+            Type::Any | Type::Error => Ok(()),
             _ => {
                 let message = "the result of this call has no name";
                 let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(arg.span, "");
@@ -127,8 +129,14 @@ impl RelaxEval<'_, '_> {
             let message = format!("the variable `{name}` needs a value");
             return Err(self.cx.error(codes::BAD_BINDING, span, message, format!("write `{name}: {ty} = …`")));
         };
-        let ty = self.type_expr(&assign.annotation)?;
-        self.assign(&assign.target, Some(ty), value, span)
+        // Of a value with an error, the name has the type that is declared; of such a type, that of its value.
+        let ty = self.type_expr(&assign.annotation);
+        let declared = ty.as_ref().ok().cloned();
+        let assigned = self.assign(&assign.target, declared.clone(), value, span);
+        if let (Err(_), Some(ty), ExprKind::Name(name)) = (&assigned, declared, &assign.target.kind) {
+            self.bind(name, Some(ty), Arg { value: Value::Broken, span }, span)?;
+        }
+        ty.and(assigned)
     }
 
     /// `target = value`
@@ -140,7 +148,7 @@ impl RelaxEval<'_, '_> {
                     self.scope.define(name.clone(), Value::Scalar(var.expr()));
                     return Ok(());
                 }
-                let value = self.arg(value)?;
+                let value = self.arg(value);
                 self.bind(name, ty, value, span)
             }
             ExprKind::Tuple(targets) | ExprKind::List(targets) => match &value.kind {
@@ -152,7 +160,7 @@ impl RelaxEval<'_, '_> {
                     Ok(())
                 }
                 _ => {
-                    let value = self.arg(value)?;
+                    let value = self.arg(value);
                     self.unpack(targets, ty, value, span)
                 }
             },
@@ -164,6 +172,7 @@ impl RelaxEval<'_, '_> {
     fn unpack(&mut self, targets: &[Expr], ty: Option<Type>, value: Arg, span: Span) -> Read<()> {
         let operand = self.to_operand(&value)?;
         match self.type_of(&operand) {
+            Type::Error => return Err(self.cx.reported_before()),
             Type::Tuple(members) if members.len() != targets.len() => {
                 let names = count(targets.len(), "name", "names");
                 let message =
@@ -196,7 +205,7 @@ impl RelaxEval<'_, '_> {
             let message = "`return` stands at the end of a function only";
             return Err(self.cx.error(codes::BAD_FUNCTION, span, message, "assign to a variable and return that"));
         }
-        let value = self.arg(value)?;
+        let value = self.arg(value);
         self.dialect.result = Some(self.to_operand(&value)?);
         Ok(())
     }
@@ -216,6 +225,8 @@ pub(super) fn assigned_names(stmt: &Stmt, names: &mut Vec<Name>) {
         StmtKind::Assign(a) => a.targets.iter().for_each(|t| target_names(t, names)),
         StmtKind::AnnAssign(a) => target_names(&a.target, names),
         StmtKind::FunctionDef(def) => names.push(Name::from(def.name.name.clone())),
+        StmtKind::For(each) => each.body.iter().for_each(|s| assigned_names(s, names)),
+        StmtKind::While(repeat) => repeat.body.iter().for_each(|s| assigned_names(s, names)),
         StmtKind::With(with) => with.body.iter().for_each(|s| assigned_names(s, names)),
         StmtKind::If(choice) => choice.then.iter().chain(&choice.orelse).for_each(|s| assigned_names(s, names)),
         _ => {}

@@ -110,7 +110,7 @@ impl RelaxEval<'_, '_> {
             let mut args = Args::new(path.to_string(), span);
             for index in indices {
                 match index {
-                    ast::Index::Expr(e) => args.positional.push_back(self.arg(e)?),
+                    ast::Index::Expr(e) => args.positional.push_back(self.arg(e)),
                     ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
                 }
             }
@@ -120,7 +120,7 @@ impl RelaxEval<'_, '_> {
             let message = "tensors are not indexed in Relax";
             return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, "use `R.strided_slice` or `R.take`"));
         };
-        let index = self.arg(index)?;
+        let index = self.arg(index);
         if !matches!(on.value, Value::Operand(_) | Value::Unbound(_) | Value::Tuple(_) | Value::List(_)) {
             return Err(self.expected(&on, "a tuple to take a member of"));
         }
@@ -140,6 +140,7 @@ impl RelaxEval<'_, '_> {
                 }
                 self.to_index(index, members.len())?
             }
+            Type::Error => return Ok(Value::Broken),
             Type::Any => match usize::try_from(self.to_int(index)?) {
                 Ok(at) => at,
                 Err(_) => return Err(self.expected(index, "an index from 0 on")),

@@ -80,7 +80,7 @@ impl TirEval<'_, '_> {
         let mut args = Args::new(path.to_string(), span);
         for index in indices {
             match index {
-                ast::Index::Expr(e) => args.positional.push_back(self.arg(e)?),
+                ast::Index::Expr(e) => args.positional.push_back(self.arg(e)),
                 ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
             }
         }
@@ -110,11 +110,11 @@ impl TirEval<'_, '_> {
                     // `A[()]`: the element of a buffer without dimensions.
                     ast::ExprKind::Tuple(items) if items.is_empty() && indices.len() == 1 => {}
                     ast::ExprKind::Starred(inner) => {
-                        let spread = self.arg(inner)?;
+                        let spread = self.arg(inner);
                         found.extend(self.to_scalars(&spread)?.into_iter().map(Index::At));
                     }
                     _ => {
-                        let index = self.arg(e)?;
+                        let index = self.arg(e);
                         found.push(match &index.value {
                             Value::Tuple(_) | Value::List(_) => {
                                 found.extend(self.to_scalars(&index)?.into_iter().map(Index::At));
@@ -160,7 +160,7 @@ impl TirEval<'_, '_> {
         let size = buffer.shape.get(axis).cloned().unwrap_or_else(|| PrimExpr::int32(0));
         let mut side = |e: &Option<ast::Expr>, otherwise: PrimExpr| match e {
             Some(e) => {
-                let arg = self.arg(e)?;
+                let arg = self.arg(e);
                 let plain = arg.value.number().is_some();
                 Ok((self.to_scalar(&arg)?, plain))
             }
@@ -175,7 +175,7 @@ impl TirEval<'_, '_> {
         };
         let step = match &slice.step {
             Some(e) => {
-                let arg = self.arg(e)?;
+                let arg = self.arg(e);
                 Some(self.to_scalar_like(&arg, begin.dtype())?)
             }
             None => None,

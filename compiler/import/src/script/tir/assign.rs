@@ -45,14 +45,14 @@ impl TirEval<'_, '_> {
                     return self.declare_symbol(name, ty, value.span);
                 }
                 self.dialect.hints = vec![Name::from(name.clone())];
-                let value = self.arg(value)?;
+                let value = self.arg(value);
                 self.assign_name(name, value, span)
             }
             (ExprKind::Tuple(targets) | ExprKind::List(targets), _) => {
                 let mut names = Vec::new();
                 target_names(target, &mut names);
                 self.dialect.hints = names;
-                let value = self.arg(value)?;
+                let value = self.arg(value);
                 let values = self.elements(&value)?;
                 self.unpack(targets, values, target.span)
             }
@@ -70,7 +70,7 @@ impl TirEval<'_, '_> {
         if path.space != Space::Tir || !declares {
             return Ok(None);
         }
-        let ty = self.arg(value)?;
+        let ty = self.arg(value);
         Ok(self.as_prim_type(&ty.value))
     }
 
@@ -96,10 +96,10 @@ impl TirEval<'_, '_> {
 
     /// `A[i, j] = value`
     fn assign_element(&mut self, s: &ast::Subscript, value: &Expr, span: Span) -> Read<()> {
-        let on = self.arg(&s.value)?;
-        let buffer = self.to_buffer(&on)?;
+        let on = self.arg(&s.value);
+        let value = self.arg(value);
+        let buffer = self.to_buffer(&on).inspect_err(|_| self.examine(&s.indices))?;
         let indices = self.indices(&buffer, &s.indices, span)?;
-        let value = self.arg(value)?;
         self.store(&buffer, &indices, &value, None, span)
     }
 
@@ -135,6 +135,9 @@ impl TirEval<'_, '_> {
             Some(Value::Buffer(buffer)) if is_single(buffer) => Some(buffer.clone()),
             _ => None,
         };
+        if matches!(value.value, Value::Broken) {
+            return Err(self.cx.reported_before());
+        }
         let computed = matches!(value.value, Value::Scalar(_) | Value::Slice(..)) || value.value.number().is_some();
         match (&value.value, existing) {
             (_, Some(buffer)) if computed || matches!(&value.value, Value::Buffer(b) if b.is_local_scalar()) => {
@@ -179,8 +182,11 @@ impl TirEval<'_, '_> {
         let ExprKind::Name(name) = &assign.target.kind else {
             return Err(self.unsupported(assign.target.span, "only a name can have a type"));
         };
-        let annotation = self.arg(&assign.annotation)?;
+        let annotation = self.arg(&assign.annotation);
         let value = assign.value.as_ref();
+        if let (Value::Broken, Some(value)) = (&annotation.value, value) {
+            self.arg(value);
+        }
         match &annotation.value {
             Value::Path(path) if path.is(Space::Tir, "let") => self.let_value(name, None, value, span),
             Value::Let(ty) => self.let_value(name, ty.clone(), value, span),
@@ -211,7 +217,7 @@ impl TirEval<'_, '_> {
         let Some(value) = value else {
             return Err(self.cx.error(codes::BAD_BINDING, span, format!("`{name}` needs a value"), ""));
         };
-        let value = self.arg(value)?;
+        let value = self.arg(value);
         let e = match (&value.value, &ty) {
             (Value::Str(text), _) => PrimExpr::str(text.clone()),
             (_, Some(PrimType::Scalar(t))) if !t.is_handle() => self.value_of(&value, *t)?,
@@ -226,7 +232,7 @@ impl TirEval<'_, '_> {
         let buffer = Buffer::local_scalar(name, ty.dtype());
         let initial = match value {
             Some(value) => {
-                let value = self.arg(value)?;
+                let value = self.arg(value);
                 Some(self.value_of(&value, ty.dtype())?)
             }
             None => None,
@@ -241,13 +247,16 @@ impl TirEval<'_, '_> {
 
     /// `target += value`
     pub(super) fn augmented(&mut self, assign: &ast::AugAssign, span: Span) -> Read<()> {
-        let left = self.arg(&assign.target)?;
-        let right = self.arg(&assign.value)?;
+        let left = self.arg(&assign.target);
+        let right = self.arg(&assign.value);
         let value = self.binary_values(assign.op, left, right, span)?;
+        if matches!(value, Value::Broken) {
+            return Err(self.cx.reported_before());
+        }
         let value = Arg { value, span };
         match &assign.target.kind {
             ExprKind::Subscript(s) => {
-                let on = self.arg(&s.value)?;
+                let on = self.arg(&s.value);
                 let buffer = self.to_buffer(&on)?;
                 let indices = self.indices(&buffer, &s.indices, span)?;
                 self.store(&buffer, &indices, &value, None, span)

@@ -29,23 +29,22 @@ pub(super) fn axis_kind(name: &str) -> Option<IterKind> {
 impl TirEval<'_, '_> {
     /// `with T.sblock("name"):`
     pub(super) fn block(&mut self, mut args: Args, body: &[ast::Stmt], span: Span) -> Read<()> {
-        let name = args.take("name");
-        let no_realize = args.take("no_realize");
+        let name = args.take("name").map_or(Ok("".into()), |arg| self.to_str(&arg));
+        let no_realize = args.take("no_realize").map_or(Ok(false), |arg| self.to_bool(&arg));
         args.take("exec_scope");
-        args.finish(self.cx)?;
-        let name = name.map_or(Ok("".into()), |arg| self.to_str(&arg))?;
-        let no_realize = no_realize.map_or(Ok(false), |arg| self.to_bool(&arg))?;
+        let rest = args.finish(self.cx);
         self.dialect.blocks.push(Parts::default());
         let body = self.block_of(body);
         let Some(parts) = self.dialect.blocks.pop() else { return Ok(()) };
-        self.emit(StmtKind::Block(Box::new(parts.finish(&name, no_realize, body))), span);
-        Ok(())
+        self.emit(StmtKind::Block(Box::new(parts.finish(&name?, no_realize?, body))), span);
+        rest
     }
 
     /// `with T.init():`
     pub(super) fn init(&mut self, args: Args, body: &[ast::Stmt], span: Span) -> Read<()> {
-        args.finish(self.cx)?;
+        let rest = args.finish(self.cx);
         let init = self.block_of(body).at(span);
+        rest?;
         let block = self.parts("T.init", span)?;
         if block.init.is_none() {
             block.init = Some(init);

@@ -68,6 +68,9 @@ impl TirEval<'_, '_> {
             let message = format!("`{}` needs a shape", args_callee);
             return Err(self.cx.error(codes::WRONG_ARGUMENTS, span, message, "such as `(16, 4)`"));
         };
+        if matches!(&shape.value, Value::Str(text) if text.parse::<DType>().is_ok()) {
+            return Err(self.expected(&shape, "a shape, such as `(16,)`"));
+        }
         let shape = self.sizes(&shape, DType::INT32)?;
         let index = shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;

@@ -11,7 +11,7 @@ use crate::script::{
     value::Value,
 };
 use hammock_ir::{
-    Name,
+    DType, Name,
     prim::{self, PrimType},
     tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
@@ -44,14 +44,10 @@ pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> 
     let mut ev = Eval::new(cx, state);
     ev.type_params(&def.type_params)?;
     ev.declare_scalars(&def.params);
-    let mut params = Ok(());
-    for param in &def.params {
-        params = ev.param(param).and(params);
-    }
-    params?;
+    def.params.iter().for_each(|param| ev.param(param));
     if let Some(returns) = def.returns.as_ref().filter(|e| !matches!(e.kind, ExprKind::None)) {
-        let ty = ev.arg(returns)?;
-        ev.dialect.ret_ty = Some(ev.to_prim_type(&ty)?);
+        let ty = ev.arg(returns);
+        ev.dialect.ret_ty = ev.to_prim_type(&ty).ok();
     }
     if !flags.private {
         ev.dialect.attrs.set("global_symbol", Name::from(def.name.name.clone()));
@@ -147,13 +143,13 @@ impl TirEval<'_, '_> {
         }
     }
 
-    fn param(&mut self, param: &ast::Param) -> Read<()> {
+    /// Reads a parameter. One with an error is broken, and anything may be given for it.
+    fn param(&mut self, param: &ast::Param) {
         let name = Name::from(param.name.name.clone());
-        let read = self.typed_param(param, &name);
-        if read.is_err() {
-            self.scope.define(name, Value::Broken);
+        if self.typed_param(param, &name).is_err() {
+            self.scope.define(name.clone(), Value::Broken);
+            self.dialect.params.push(Param::scalar(prim::Var::new(name, DType::HANDLE)));
         }
-        read
     }
 
     fn typed_param(&mut self, param: &ast::Param, name: &Name) -> Read<()> {
@@ -165,7 +161,7 @@ impl TirEval<'_, '_> {
         self.dialect.hints = vec![name.clone()];
         let ty = self.type_arg(annotation);
         self.dialect.hints.clear();
-        let (param, value) = match ty? {
+        let (param, value) = match ty {
             Arg { value: Value::Buffer(buffer), .. } => (Param::buffer(buffer.clone()), Value::Buffer(buffer)),
             ty => {
                 if matches!(ty.value, Value::Type(_)) {

@@ -1,6 +1,6 @@
 //! Loops: `for i in range(n)`, `T.grid(…)`, `T.parallel(…)`, `T.thread_binding(…)`.
 
-use super::TirEval;
+use super::{TirEval, stmts::target_names};
 use crate::script::{
     args::{Arg, Args, count, list},
     context::Read,
@@ -36,8 +36,13 @@ struct Bounds {
 impl TirEval<'_, '_> {
     /// `for targets in iter: body`
     pub(super) fn for_loop(&mut self, each: &ast::For, span: Span) -> Read<()> {
-        let bounds = self.bounds(&each.iter)?;
-        let targets = self.loop_targets(&each.target, bounds.len())?;
+        let read = self.bounds(&each.iter);
+        let read = read.and_then(|bounds| Ok((self.loop_targets(&each.target, bounds.len())?, bounds)));
+        let (targets, bounds) = read.inspect_err(|_| {
+            let mut names = Vec::new();
+            target_names(&each.target, &mut names);
+            self.examine_body(&names, &each.body);
+        })?;
         self.scope.push();
         let mut vars = Vec::new();
         for (target, bounds) in targets.iter().zip(&bounds) {

@@ -1,10 +1,11 @@
 //! Statements.
 
-use super::TirEval;
+use super::{TirEval, scope::Parts};
 use crate::script::{
     args::{Arg, Args, list},
     context::{Read, Reported},
     namespace::{Path, Space},
+    scope::Gone,
     suggest,
     value::Value,
 };
@@ -58,10 +59,10 @@ impl TirEval<'_, '_> {
             ast::StmtKind::With(with) => self.with(&with.items, &with.body, span),
             ast::StmtKind::For(each) => self.for_loop(each, header(span, &each.iter)),
             ast::StmtKind::While(repeat) => {
-                let cond = self.arg(&repeat.cond)?;
-                let cond = self.to_choice(&cond)?;
+                let cond = self.arg(&repeat.cond);
+                let cond = self.to_choice(&cond);
                 let body = self.block_of(&repeat.body);
-                self.emit(StmtKind::While(cond, Box::new(body)), header(span, &repeat.cond));
+                self.emit(StmtKind::While(cond?, Box::new(body)), header(span, &repeat.cond));
                 Ok(())
             }
             ast::StmtKind::If(choice) => self.if_else(choice, header(span, &choice.cond)),
@@ -88,7 +89,7 @@ impl TirEval<'_, '_> {
 
     fn expression(&mut self, e: &Expr) -> Read<()> {
         self.no_comparison(e)?;
-        let arg = self.arg(e)?;
+        let arg = self.arg(e);
         match &arg.value {
             // A docstring, or a declaration that is a statement by itself.
             Value::Str(_) | Value::None | Value::Buffer(_) | Value::IterVar(_) | Value::Attr(_) => Ok(()),
@@ -115,13 +116,15 @@ impl TirEval<'_, '_> {
             return Ok(());
         };
         let span = header(span, context);
-        let Some((path, call)) = self.callee_of(context) else { return Err(self.no_context(context)) };
-        if path.space != Space::Tir {
-            return Err(self.no_context(context));
-        }
-        let args = self.args(call, path.to_string(), context.span)?;
+        let Some((path, call)) = self.callee_of(context).filter(|(path, _)| path.space == Space::Tir) else {
+            let reported = self.no_context(context);
+            self.abandoned(items, body);
+            return Err(reported);
+        };
+        let args = self.args(call, path.to_string(), context.span).inspect_err(|_| self.abandoned(items, body))?;
         match &*path.name {
             "sblock" | "block" | "init" if !rest.is_empty() || target.is_some() => {
+                self.abandoned(items, body);
                 Err(self.cx.error(codes::BAD_BLOCK, span, format!("`{path}` stands alone after `with`"), ""))
             }
             "sblock" | "block" => self.block(args, body, span),
@@ -129,20 +132,46 @@ impl TirEval<'_, '_> {
             "attr" | "launch_thread" | "hint" | "allocate" | "Allocate" | "decl_buffer" | "alloc_buffer" | "let"
             | "LetStmt" | "Let" => {
                 let stmt = self.scoped(|ev| {
-                    ev.enter(&path, args, target.as_ref())?;
+                    let entered = ev.enter(&path, args, target.as_ref());
+                    entered.inspect_err(|_| ev.abandoned(items, body))?;
                     ev.with(rest, body, span)
                 })?;
                 self.dialect.out.push(stmt);
                 Ok(())
             }
-            _ => Err(self.no_context(context)),
+            _ => {
+                let reported = self.no_context(context);
+                self.abandoned(items, body);
+                Err(reported)
+            }
         }
+    }
+
+    /// Examines the statements under a line with an error, and drops them.
+    fn abandoned(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt]) {
+        let mut names = Vec::new();
+        items.iter().filter_map(|(_, target)| target.as_ref()).for_each(|target| target_names(target, &mut names));
+        // What stands there may belong into a block.
+        self.dialect.blocks.push(Parts::default());
+        self.examine_body(&names, body);
+        self.dialect.blocks.pop();
+    }
+
+    /// Examines statements that use broken names, and drops them.
+    pub(super) fn examine_body(&mut self, names: &[Name], body: &[ast::Stmt]) {
+        self.scope.push();
+        names.iter().for_each(|name| self.scope.define(name.clone(), Value::Broken));
+        self.block_of(body);
+        self.scope.pop(Gone::Kernel);
     }
 
     fn no_context(&mut self, context: &Expr) -> Reported {
         let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this cannot stand after `with`");
         let called = self.callee_of(context).map(|(path, call)| (path, call.func.span));
-        let near = called.as_ref().and_then(|(path, _)| suggest::nearest(&path.name, CONTEXTS));
+        // Texts before 0.24 call blocks `T.block`.
+        let known = CONTEXTS.into_iter().chain(["block"]);
+        let near = called.as_ref().and_then(|(path, _)| suggest::nearest(&path.name, known));
+        let near = near.map(|near| if near == "block" { "sblock" } else { near });
         let diagnostic = diagnostic.label(called.as_ref().map_or(context.span, |(_, span)| *span), "");
         self.cx.report(match near {
             Some(near) => diagnostic.did_you_mean(called.map_or(Span::NONE, |(_, span)| span), format!("T.{near}")),
@@ -195,15 +224,15 @@ impl TirEval<'_, '_> {
     }
 
     fn if_else(&mut self, choice: &ast::If, span: Span) -> Read<()> {
-        let cond = self.arg(&choice.cond)?;
+        let cond = self.arg(&choice.cond);
         if let Value::Bool(holds) = cond.value {
             self.statements(if holds { &choice.then } else { &choice.orelse });
             return Ok(());
         }
-        let cond = self.to_choice(&cond)?;
+        let cond = self.to_choice(&cond);
         let then = self.block_of(&choice.then);
         let otherwise = (!choice.orelse.is_empty()).then(|| Box::new(self.block_of(&choice.orelse)));
-        self.emit(StmtKind::If(cond, Box::new(then), otherwise), span);
+        self.emit(StmtKind::If(cond?, Box::new(then), otherwise), span);
         Ok(())
     }
 
@@ -211,7 +240,7 @@ impl TirEval<'_, '_> {
         let Some(value) = value else {
             return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, "`return` needs a value", ""));
         };
-        let value = self.arg(value)?;
+        let value = self.arg(value);
         let value = match self.dialect.ret_ty.as_ref().map(|ty| ty.dtype()) {
             Some(dtype) if !dtype.is_handle() && !dtype.is_void() => self.value_of(&value, dtype)?,
             _ => self.to_scalar(&value)?,
@@ -222,11 +251,11 @@ impl TirEval<'_, '_> {
 
     /// `assert cond, "message"`, `assert cond, ("ValueError", ["parts", "of it"])`
     fn assert(&mut self, assert: &ast::Assert, span: Span) -> Read<()> {
-        let cond = self.arg(&assert.cond)?;
+        let cond = self.arg(&assert.cond);
         let cond = self.to_condition(&cond)?;
         let (mut kind, mut parts) = (Name::from("RuntimeError"), Vec::new());
         if let Some(msg) = &assert.msg {
-            let msg = self.arg(msg)?;
+            let msg = self.arg(msg);
             let part = |value: &Value| Arg { value: value.clone(), span: msg.span };
             match &msg.value {
                 Value::Tuple(items) if items.len() == 2 => {

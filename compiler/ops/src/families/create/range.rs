@@ -105,7 +105,7 @@ fn hamming_window() -> Op {
             }
             let dtype = cx.dtype("dtype")?;
             if dtype.is_some_and(|t| !t.is_floating()) {
-                return Err(cx.error("`dtype` must be a float"));
+                return Err(cx.error_at("dtype", "`dtype` must be a float"));
             }
             Ok(TensorType { dtype, ..TensorType::new([size], DType::FLOAT32) }.into())
         })

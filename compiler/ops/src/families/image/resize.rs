@@ -86,7 +86,9 @@ fn expect_attributes(cx: &CallContext, rank: usize) -> Result<(), InferError> {
     cx.one_of("rounding_method", ROUNDINGS)?;
     match cx.floats("roi")?.len() {
         n if n == 2 * rank => Ok(()),
-        n => Err(cx.error(format_args!("`roi` must hold {} bounds, the lower ones first, not {n}", 2 * rank))),
+        n => {
+            Err(cx.error_at("roi", format_args!("`roi` must hold {} bounds, the lower ones first, not {n}", 2 * rank)))
+        }
     }
 }
 

@@ -92,7 +92,8 @@ fn gather_nd() -> Op {
 
 /// How many axes are shared, and how many an index names.
 fn gather_nd_axes(cx: &CallContext, data: usize, rows: &PrimExpr) -> Result<Option<(usize, usize)>, InferError> {
-    let batch = usize::try_from(cx.int("batch_dims")?).map_err(|_| cx.error("`batch_dims` must not be negative"))?;
+    let batch = usize::try_from(cx.int("batch_dims")?)
+        .map_err(|_| cx.error_at("batch_dims", "`batch_dims` must not be negative"))?;
     let Some(count) = rows.as_int() else { return Ok(None) };
     let count = count.max(0) as usize;
     if batch + count > data {

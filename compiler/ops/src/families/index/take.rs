@@ -32,7 +32,7 @@ fn axis_of(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     match cx.optional_int("axis")? {
         Some(axis) => cx.normalize_axis("axis", axis, ndim),
         None if ndim == 1 => Ok(0),
-        None => Err(cx.error(format_args!("`axis` must be given, as `x` has {ndim} dimensions"))),
+        None => Err(cx.error_at("axis", format_args!("`axis` must be given, as `x` has {ndim} dimensions"))),
     }
 }
 
@@ -40,7 +40,7 @@ fn take_type(cx: &CallContext) -> Inferred {
     let (x, indices) = (cx.tensor("x")?, cx.tensor_or_scalar("indices")?);
     expect_integers(cx, "indices", &indices)?;
     if cx.one_of("mode", &MODES)? == "nan" && x.dtype.is_some_and(|t| !t.is_floating()) {
-        return Err(cx.error("`mode=\"nan\"` needs floats in `x`"));
+        return Err(cx.error_at("mode", "`mode=\"nan\"` needs floats in `x`"));
     }
     if cx.attr("axis")?.is_none() {
         expect_ndim(cx, "x", &x, 1)?;

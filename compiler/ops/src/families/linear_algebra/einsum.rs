@@ -50,7 +50,10 @@ impl Subscripts {
         let terms: Vec<&str> = inputs.split(',').collect();
         if terms.len() != ranks.len() {
             let (terms, operands) = (terms.len(), ranks.len());
-            return Err(cx.error(format_args!("`subscripts` names {terms} operands, but {operands} are given")));
+            return Err(cx.error_at(
+                "subscripts",
+                format_args!("`subscripts` names {terms} operands, but {operands} are given"),
+            ));
         }
         let labels = |(term, rank): (&&str, &usize)| labels(cx, term, Some(*rank));
         let operands: Vec<Vec<Label>> = terms.iter().zip(ranks).map(labels).collect::<Result<_, _>>()?;
@@ -95,14 +98,17 @@ fn labels(cx: &CallContext, term: &str, rank: Option<usize>) -> Result<Vec<Label
     let (before, after) = term.split_once("...").unwrap_or((term, ""));
     let letters = before.chars().count() + after.chars().count();
     if let Some(bad) = before.chars().chain(after.chars()).find(|c| !c.is_ascii_alphabetic()) {
-        return Err(cx.error(format_args!("`subscripts` holds `{bad}`; axes are named by letters")));
+        return Err(cx.error_at("subscripts", format_args!("`subscripts` holds `{bad}`; axes are named by letters")));
     }
     let dots = match (rank, term.contains("...")) {
         (Some(rank), true) if rank >= letters => rank - letters,
         (Some(rank), false) if rank == letters => 0,
         (None, _) => 0,
         (Some(rank), _) => {
-            return Err(cx.error(format_args!("`{term}` names {letters} axes of an operand of {rank} dimensions")));
+            return Err(cx.error_at(
+                "subscripts",
+                format_args!("`{term}` names {letters} axes of an operand of {rank} dimensions"),
+            ));
         }
     };
     let dots = (0..dots).rev().map(Label::Dots);
@@ -124,7 +130,10 @@ fn explicit_output(cx: &CallContext, term: &str, operands: &[Vec<Label>]) -> Res
             output.extend(dots(operands));
         }
         if output.contains(label) || !operands.iter().flatten().any(|l| l == label) {
-            return Err(cx.error(format_args!("the output `{term}` must name axes of the operands, each once")));
+            return Err(cx.error_at(
+                "subscripts",
+                format_args!("the output `{term}` must name axes of the operands, each once"),
+            ));
         }
         output.push(*label);
     }

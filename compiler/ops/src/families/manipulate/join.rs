@@ -83,7 +83,7 @@ fn join_axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     match cx.optional_int("axis")? {
         Some(axis) => cx.normalize_axis("axis", axis, ndim),
         None if ndim == 1 => Ok(0),
-        None => Err(cx.error(format_args!("`axis` must be given for tensors of {ndim} dimensions"))),
+        None => Err(cx.error_at("axis", format_args!("`axis` must be given for tensors of {ndim} dimensions"))),
     }
 }
 
@@ -237,10 +237,16 @@ fn sections(cx: &CallContext, extent: &PrimExpr) -> Result<Vec<(Option<PrimExpr>
         _ => {
             let count = cx.int("indices_or_sections")?;
             if count <= 0 {
-                return Err(cx.error(format_args!("`indices_or_sections` must be positive, not {count}")));
+                return Err(cx.error_at(
+                    "indices_or_sections",
+                    format_args!("`indices_or_sections` must be positive, not {count}"),
+                ));
             }
             if count > MOST_PARTS {
-                return Err(cx.error(format_args!("`indices_or_sections` asks for {count} parts; {MOST_PARTS} may be")));
+                return Err(cx.error_at(
+                    "indices_or_sections",
+                    format_args!("`indices_or_sections` asks for {count} parts; {MOST_PARTS} may be"),
+                ));
             }
             let size = dims::ceildiv(extent, &count.into());
             let before = dims::mul(&size, &PrimExpr::int64(count - 1));

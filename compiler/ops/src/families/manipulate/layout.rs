@@ -30,11 +30,13 @@ pub fn layout_transform() -> Op {
 
 fn index_map<'a>(cx: &CallContext<'a>, ndim: usize) -> Result<&'a IndexMap, InferError> {
     let AttrValue::IndexMap(map) = cx.attr("index_map")? else {
-        return Err(cx.error("`index_map` must be an index map"));
+        return Err(cx.error_at("index_map", "`index_map` must be an index map"));
     };
     let takes = map.params.len();
     if ndim != takes {
-        return Err(cx.error(format_args!("`index_map` takes {takes} indices, but `x` has {ndim} dimensions")));
+        return Err(
+            cx.error_at("index_map", format_args!("`index_map` takes {takes} indices, but `x` has {ndim} dimensions"))
+        );
     }
     Ok(map)
 }
@@ -91,7 +93,8 @@ fn layout_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         Some(v) => PrimExpr::constant(v, out.dtype),
         None => PrimExpr::constant(0.0, out.dtype),
     };
-    let unsupported = || cx.error("`index_map` can be compiled only where it splits, joins or reorders axes");
+    let unsupported =
+        || cx.error_at("index_map", "`index_map` can be compiled only where it splits, joins or reorders axes");
     let exact = dims::equal(&dims::product(x.shape()), &dims::product(&out.shape)) == Some(true);
     let mut inverse = None;
     b.compute(&out, |i| {

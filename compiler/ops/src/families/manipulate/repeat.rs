@@ -63,7 +63,7 @@ fn repeat_type(cx: &CallContext) -> Inferred {
 
 fn positive(cx: &CallContext, name: &str, value: i64) -> Result<PrimExpr, InferError> {
     if value <= 0 {
-        return Err(cx.error(format_args!("`{name}` must be positive, not {value}")));
+        return Err(cx.error_at(name, format_args!("`{name}` must be positive, not {value}")));
     }
     Ok(value.into())
 }
@@ -78,7 +78,7 @@ fn tile() -> Op {
             let x = cx.tensor("data")?;
             let times = cx.ints("repeats")?;
             if let Some(bad) = times.iter().find(|t| **t < 0) {
-                return Err(cx.error(format_args!("`repeats` must not hold {bad}")));
+                return Err(cx.error_at("repeats", format_args!("`repeats` must not hold {bad}")));
             }
             let Some(ndim) = x.ndim() else { return Ok(TensorType { shape: TensorShape::Unknown, ..x }.into()) };
             let rank = ndim.max(times.len());

@@ -57,7 +57,10 @@ fn repeated(given: &[i64], rank: usize) -> Option<Vec<i64>> {
 fn output_size(cx: &CallContext, rank: usize) -> Result<Option<Vec<i64>>, InferError> {
     let Some(given) = cx.optional_ints("output_size")? else { return Ok(None) };
     repeated(&given, rank).filter(|s| s.iter().all(|n| *n > 0)).map(Some).ok_or_else(|| {
-        cx.error(format_args!("`output_size` must be 1 or {rank} numbers greater than 0, not {given:?}"))
+        cx.error_at(
+            "output_size",
+            format_args!("`output_size` must be 1 or {rank} numbers greater than 0, not {given:?}"),
+        )
     })
 }
 

@@ -110,7 +110,7 @@ pub fn layout(cx: &CallContext, name: &str, primal: &str) -> Result<Layout, Infe
     let text = cx.str(name)?;
     let blocks_spatial = text.chars().any(|c| c.is_ascii_lowercase() && primal[2..].contains(c.to_ascii_uppercase()));
     Layout::parse(text).filter(|l| l.holds(primal) && !blocks_spatial).ok_or_else(|| {
-        cx.error(format_args!("`{name}` must be {primal} in some order, not \"{text}\""))
+        cx.error_at(name, format_args!("`{name}` must be {primal} in some order, not \"{text}\""))
             .help("blocks of channels are written after their axis, as in \"NCHW16c\"")
     })
 }
@@ -157,7 +157,7 @@ pub fn out_dtype(cx: &CallContext) -> Result<Option<DType>, InferError> {
 pub fn groups(cx: &CallContext) -> Result<i64, InferError> {
     match cx.int("groups")? {
         groups if groups > 0 => Ok(groups),
-        other => Err(cx.error(format_args!("`groups` must be greater than 0, not {other}"))),
+        other => Err(cx.error_at("groups", format_args!("`groups` must be greater than 0, not {other}"))),
     }
 }
 

@@ -50,7 +50,10 @@ fn output_padding(cx: &CallContext, window: &Window) -> Result<Vec<i64>, InferEr
     let fits = given.len() == rank && given.iter().zip(&window.strides).all(|(p, s)| (0..*s).contains(p));
     let strides = &window.strides;
     fits.then_some(given.clone()).ok_or_else(|| {
-        cx.error(format_args!("`output_padding` must be less than the strides {strides:?} on each axis, not {given:?}"))
+        cx.error_at(
+            "output_padding",
+            format_args!("`output_padding` must be less than the strides {strides:?} on each axis, not {given:?}"),
+        )
     })
 }
 

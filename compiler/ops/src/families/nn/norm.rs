@@ -139,7 +139,7 @@ fn group_norm() -> Op {
 fn num_groups(cx: &CallContext) -> Result<i64, InferError> {
     match cx.int("num_groups")? {
         groups if groups > 0 => Ok(groups),
-        other => Err(cx.error(format_args!("`num_groups` must be greater than 0, not {other}"))),
+        other => Err(cx.error_at("num_groups", format_args!("`num_groups` must be greater than 0, not {other}"))),
     }
 }
 
@@ -149,7 +149,7 @@ fn infer_group_norm(cx: &CallContext) -> Inferred {
     if let Some(ndim) = data.ndim() {
         let channel = cx.axis("channel_axis", ndim)?;
         if cx.axes("axes", ndim)?.contains(&channel) {
-            return Err(cx.error(format_args!("`axes` must not hold the channel axis {channel}")));
+            return Err(cx.error_at("axes", format_args!("`axes` must not hold the channel axis {channel}")));
         }
         if let Some(size) = data.dims().map(|d| &d[channel])
             && size.as_int().is_some_and(|c| c % groups != 0)

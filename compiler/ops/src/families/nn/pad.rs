@@ -35,7 +35,9 @@ fn pad() -> Op {
 fn widths(cx: &CallContext) -> Result<Vec<(i64, i64)>, InferError> {
     let given = cx.ints("pad_width")?;
     if given.len() % 2 != 0 {
-        return Err(cx.error(format_args!("`pad_width` must hold two numbers for each axis, not {given:?}")));
+        return Err(
+            cx.error_at("pad_width", format_args!("`pad_width` must hold two numbers for each axis, not {given:?}"))
+        );
     }
     Ok(given.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
 }
@@ -46,7 +48,7 @@ fn infer_pad(cx: &CallContext) -> Inferred {
     let mode = cx.one_of("pad_mode", MODES)?;
     if let Some(n) = data.ndim().filter(|n| *n != widths.len()) {
         let count = widths.len();
-        return Err(cx.error(format_args!("`pad_width` is for {count} axes, but `data` has {n}")));
+        return Err(cx.error_at("pad_width", format_args!("`pad_width` is for {count} axes, but `data` has {n}")));
     }
     let Some(sizes) = data.dims() else {
         return Ok(TensorType { shape: TensorShape::Rank(widths.len()), ..data }.into());
@@ -58,9 +60,10 @@ fn infer_pad(cx: &CallContext) -> Inferred {
             );
         }
         if size.as_int().is_some_and(|s| s + before + after < 0) {
-            return Err(
-                cx.error(format_args!("`pad_width` takes more than the {} elements of axis {axis}", dim_text(size)))
-            );
+            return Err(cx.error_at(
+                "pad_width",
+                format_args!("`pad_width` takes more than the {} elements of axis {axis}", dim_text(size)),
+            ));
         }
     }
     let dims = sizes.iter().zip(&widths).map(|(s, (before, after))| dims::offset(s, before + after));
@@ -121,7 +124,9 @@ fn pixel_shuffle() -> Op {
 fn upscale_factor(cx: &CallContext) -> Result<i64, InferError> {
     match cx.int("upscale_factor")? {
         factor if (1..1 << 20).contains(&factor) => Ok(factor),
-        other => Err(cx.error(format_args!("`upscale_factor` must be greater than 0, not {other}"))),
+        other => {
+            Err(cx.error_at("upscale_factor", format_args!("`upscale_factor` must be greater than 0, not {other}")))
+        }
     }
 }
 

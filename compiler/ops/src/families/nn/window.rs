@@ -29,7 +29,10 @@ impl Window {
         let padding = cx.ints("padding")?;
         let full = full_padding(&padding, rank).filter(|p| p.iter().all(|v| *v >= 0)).ok_or_else(|| {
             let lengths = if rank == 1 { "1 or 2".to_owned() } else { format!("1, {rank} or {}", 2 * rank) };
-            cx.error(format_args!("`padding` must be {lengths} numbers that are not negative, not {padding:?}"))
+            cx.error_at(
+                "padding",
+                format_args!("`padding` must be {lengths} numbers that are not negative, not {padding:?}"),
+            )
         })?;
         Ok(Window { strides, dilation, before: full[..rank].to_vec(), after: full[rank..].to_vec() })
     }
@@ -104,7 +107,7 @@ pub fn steps(cx: &CallContext, name: &str, rank: usize) -> Result<Vec<i64>, Infe
     let given = cx.ints(name)?;
     full_steps(&given, rank).filter(|s| s.iter().all(|v| *v > 0)).ok_or_else(|| {
         let count = if rank == 1 { "1 number".to_owned() } else { format!("1 or {rank} numbers") };
-        cx.error(format_args!("`{name}` must be {count} greater than 0, not {given:?}"))
+        cx.error_at(name, format_args!("`{name}` must be {count} greater than 0, not {given:?}"))
     })
 }
 

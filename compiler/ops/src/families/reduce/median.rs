@@ -34,7 +34,7 @@ fn axis_of(cx: &CallContext, ndim: usize) -> Result<Option<usize>, InferError> {
     match cx.optional_ints("axis")?.unwrap_or_default().as_slice() {
         [] => Ok(None),
         [axis] => cx.normalize_axis("axis", *axis, ndim).map(Some),
-        _ => Err(cx.error("`axis` must be one axis, or none for all elements")),
+        _ => Err(cx.error_at("axis", "`axis` must be one axis, or none for all elements")),
     }
 }
 

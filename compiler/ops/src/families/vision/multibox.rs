@@ -39,7 +39,7 @@ fn infer(cx: &CallContext) -> Inferred {
         }
     }
     if cx.floats("variances")?.len() != 4 {
-        return Err(cx.error("`variances` must be 4 numbers, for x, y, width and height"));
+        return Err(cx.error_at("variances", "`variances` must be 4 numbers, for x, y, width and height"));
     }
     let Some(s) = scores.dims() else {
         let of = |ty: &TensorType| Type::from(TensorType { shape: TensorShape::Rank(3), ..ty.clone() });

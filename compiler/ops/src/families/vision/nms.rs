@@ -40,7 +40,7 @@ fn expect_element(cx: &CallContext, name: &str, data: &TensorType, least: i64) -
     let length = data.dims().and_then(|d| d[2].as_int());
     if index < least || length.is_some_and(|n| index >= n) {
         let length = length.map_or("…".to_owned(), |n| n.to_string());
-        return Err(cx.error(format_args!("`{name}` is {index}, but a box has {length} elements")));
+        return Err(cx.error_at(name, format_args!("`{name}` is {index}, but a box has {length} elements")));
     }
     Ok(())
 }
@@ -152,7 +152,10 @@ fn infer_suppression(cx: &CallContext) -> Inferred {
     if let Some(n) = data.dims().and_then(|d| d[2].as_int())
         && cx.int("coord_start")? + 4 > n
     {
-        return Err(cx.error(format_args!("`coord_start` must leave four of a box's {n} elements for its corners")));
+        return Err(cx.error_at(
+            "coord_start",
+            format_args!("`coord_start` must leave four of a box's {n} elements for its corners"),
+        ));
     }
     let boxes = Type::from(with_rank(data.clone(), 3));
     if !cx.bool("return_indices")? {

@@ -67,7 +67,10 @@ fn pooled_size(cx: &CallContext) -> Result<[i64; 2], InferError> {
     match cx.ints("pooled_size")?.as_slice() {
         [one] if *one > 0 => Ok([*one, *one]),
         [h, w] if *h > 0 && *w > 0 => Ok([*h, *w]),
-        other => Err(cx.error(format_args!("`pooled_size` must be 1 or 2 numbers greater than 0, not {other:?}"))),
+        other => Err(cx.error_at(
+            "pooled_size",
+            format_args!("`pooled_size` must be 1 or 2 numbers greater than 0, not {other:?}"),
+        )),
     }
 }
 

@@ -1,0 +1,92 @@
+//! Kernels that are run by themselves: a graph function around one takes its arguments and gives what it writes.
+
+use crate::Failure;
+use hammock_ir::{
+    Attrs, Function as Global, Module, Name, Span, TensorType, Type,
+    prim::{PrimType, Var as PrimVar},
+    relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
+    tir::{PrimFunc, Stmt, StmtKind},
+};
+use hammock_syntax::codes;
+
+/// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.
+/// Its parameters are the kernel's, outputs included; its result is the buffers that the kernel writes, a tuple when
+/// they are several. Modules that have graphs stay as they are.
+///
+/// # Errors
+/// When there are several kernels, and none of that name.
+pub fn add_entry(module: &mut Module, wanted: &str) -> Result<(), Failure> {
+    let kernels: Vec<Name> = module.functions.keys().filter(|name| module.tir(name).is_some()).cloned().collect();
+    if kernels.is_empty() || module.relax_functions().next().is_some() {
+        return Ok(());
+    }
+    let kernel = match kernels.as_slice() {
+        [only] if wanted == "main" => only.clone(),
+        _ => match kernels.iter().find(|name| ***name == *wanted) {
+            Some(kernel) => kernel.clone(),
+            None => {
+                let message = format!("there is no function `{wanted}`");
+                let help = format!("the module has the kernels {}; choose one with --func", kernels.join(", "));
+                return Err(Failure::new(codes::BAD_ARGUMENT, message).help(help));
+            }
+        },
+    };
+    let kernel = if *kernel == *wanted { step_aside(module, &kernel) } else { kernel };
+    let Some(func) = module.tir(&kernel) else { return Ok(()) };
+    let entry = entry(&kernel, func, wanted);
+    module.functions.insert(wanted.into(), Global::Relax(entry));
+    Ok(())
+}
+
+/// Leaves a kernel's name to its entry; gives the kernel's new one.
+fn step_aside(module: &mut Module, name: &Name) -> Name {
+    let Some(Global::Tir(mut func)) = module.functions.shift_remove(name) else { return name.clone() };
+    func.attrs.remove("global_symbol");
+    module.add_unique(&format!("{name}_kernel"), Global::Tir(func))
+}
+
+/// `def name(A, B): cls.kernel(A, B); return B`
+fn entry(kernel: &Name, func: &PrimFunc, name: &str) -> Function {
+    let mut function = Function::empty();
+    let mut params = Vec::new();
+    for param in &func.params {
+        let (name, ty) = match &param.buffer {
+            Some(buffer) => (&buffer.name, TensorType::with_rank(Some(buffer.ndim()), Some(buffer.dtype)).into()),
+            None => match param.var.ty() {
+                PrimType::Scalar(dtype) if !dtype.is_handle() => (param.var.name(), Type::Prim(*dtype)),
+                _ => (param.var.name(), Type::Any),
+            },
+        };
+        params.push(function.new_var(name.clone(), ty, false, Span::NONE));
+    }
+    let written = written(func);
+    let mut results: Vec<Operand> = params.iter().zip(written).filter(|(_, w)| *w).map(|(p, _)| (*p).into()).collect();
+    let result = if results.len() == 1 { results.remove(0) } else { Operand::Tuple(results) };
+    let args = params.iter().map(|p: &Var| (*p).into()).collect();
+    let call = Call { callee: Callee::Global(kernel.clone()), args, attrs: Attrs::new(), ty_args: Vec::new() };
+    let var = function.new_var("_", Type::void(), false, func.span);
+    let bindings = vec![Binding { var, value: Value::Call(call), span: func.span }];
+    function.lambda = Lambda {
+        params,
+        ret_ty: Type::Any,
+        pure: false,
+        attrs: Attrs::new().with("global_symbol", name),
+        body: Body { blocks: vec![Block { dataflow: false, bindings }], result },
+        span: func.span,
+    };
+    function
+}
+
+/// Which parameters are buffers that the kernel writes; all of them, when it writes through pointers only.
+fn written(func: &PrimFunc) -> Vec<bool> {
+    let mut stored: Vec<PrimVar> = Vec::new();
+    func.body.walk(&mut |stmt: &Stmt| match &stmt.kind {
+        StmtKind::Store { buffer, .. } => stored.push(buffer.data.clone()),
+        // What stands for a region of another buffer writes that.
+        StmtKind::Block(block) => stored.extend(block.writes.iter().flatten().map(|region| region.buffer.data.clone())),
+        _ => {}
+    });
+    let data = |param: &hammock_ir::tir::Param| param.buffer.as_ref().map(|buffer| buffer.data.clone());
+    let writes: Vec<bool> = func.params.iter().map(|p| data(p).is_some_and(|data| stored.contains(&data))).collect();
+    if writes.contains(&true) { writes } else { func.params.iter().map(|p| p.buffer.is_some()).collect() }
+}

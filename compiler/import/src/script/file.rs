@@ -1,0 +1,199 @@
+//! What stands beside a module in its file: imports, symbolic dimensions, the metadata section, names for plain values.
+//! The rest of a Python file, such as the lines that build and run the module, is skipped with a note.
+
+use super::{
+    context::{Context, Read},
+    eval::Eval,
+    module::File,
+    namespace::{self, Space},
+    value::Value,
+};
+use hammock_syntax::{
+    Diagnostic, SourceFile, Span,
+    ast::{self, Expr, ExprKind, Stmt, StmtKind},
+    codes,
+};
+
+/// What a module is, for advice.
+pub(crate) const A_MODULE_IS: &str =
+    "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
+
+/// Lines that are not read.
+#[derive(Default)]
+pub(crate) struct Skipped(Vec<Span>);
+
+impl Skipped {
+    pub fn add(&mut self, span: Span) {
+        self.0.push(span);
+    }
+
+    /// Says so, once.
+    pub fn report(mut self, cx: &mut Context) {
+        self.0.sort_by_key(|span| span.start);
+        let Some(first) = self.0.first() else { return };
+        let line = cx.source.line_span(cx.source.line_index(first.start));
+        let more = if self.0.len() > 1 { ", like what follows it outside of the module" } else { "" };
+        let message = "this stands beside the module and is skipped: the text is read, not run";
+        let at = Span::new(first.start, first.end.min(line.end).max(first.start));
+        cx.report(Diagnostic::note(codes::MEANINGLESS_SYNTAX, message).label(at, format!("skipped{more}")));
+    }
+}
+
+/// Where a function of a module stands outside of its class.
+pub(crate) fn outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
+    let message = format!("`{}` is no function of the module `{}`, and is skipped", function.name, class.name);
+    let help = "indent it like the functions of the module to make it one";
+    cx.report(Diagnostic::warning(codes::NO_MODULE, message).label(function.span, "").help(help));
+}
+
+/// Where the rest of a file begins: at the first line after its last module that is not indented.
+pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
+    let decorated = |stmt: &&Stmt| {
+        let decorators = match &stmt.kind {
+            StmtKind::ClassDef(class) => &class.decorators,
+            StmtKind::FunctionDef(def) => &def.decorators,
+            _ => return false,
+        };
+        decorators.iter().any(|d| says_module(source.slice(d.span)))
+    };
+    let last = tree.body.iter().rev().find(decorated)?.span.end;
+    let text = source.text();
+    let mut at = last as usize + text[last as usize..].find('\n')? + 1;
+    for line in text[at..].split_inclusive('\n') {
+        if line.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '#' | ')' | ']' | '}')) {
+            // What is no beginning of a statement, such as the mark of a merge, is a mistake in the module.
+            let statement = line.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '@' | '"' | '\''));
+            return statement.then_some(at as u32);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Whether a decorator, as the text has it, is one of a module's.
+fn says_module(decorator: &str) -> bool {
+    ["ir_module", "R.function", "relax.function", "prim_func"].iter().any(|name| decorator.contains(name))
+}
+
+/// The frameworks whose programs are taken for modules.
+const FRAMEWORKS: [(&str, &str); 6] = [
+    ("torch", "PyTorch"),
+    ("tensorflow", "TensorFlow"),
+    ("keras", "Keras"),
+    ("jax", "JAX"),
+    ("flax", "JAX"),
+    ("onnx", "ONNX"),
+];
+
+/// What a file is that holds no module, but a model of a framework.
+pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnostic> {
+    let classes = || {
+        tree.body.iter().filter_map(|stmt| match &stmt.kind {
+            StmtKind::ClassDef(class) => Some(&**class),
+            _ => None,
+        })
+    };
+    let decorators = tree.body.iter().flat_map(|stmt| match &stmt.kind {
+        StmtKind::ClassDef(class) => class.decorators.as_slice(),
+        StmtKind::FunctionDef(def) => def.decorators.as_slice(),
+        _ => &[],
+    });
+    if decorators.map(|d| source.slice(d.span)).any(says_module) {
+        return None;
+    }
+    let imports = |name: &str| {
+        tree.body.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Import(imports) => imports.iter().any(|i| i.path.split('.').next() == Some(name)),
+            StmtKind::FromImport(import) => import.path.split('.').next() == Some(name),
+            _ => false,
+        })
+    };
+    let base =
+        |class: &&ast::ClassDef| class.args.iter().any(|arg| source.slice(arg.value.span).ends_with("nn.Module"));
+    let model = classes().find(base);
+    let of_tvm = source.text().contains("relax.frontend");
+    let framework = FRAMEWORKS.iter().find(|(package, _)| imports(package)).map(|(_, name)| *name);
+    let framework = match (model, framework) {
+        (Some(_), _) if of_tvm => "TVM's `nn`",
+        (_, Some(framework)) => framework,
+        (Some(_), None) => "PyTorch",
+        (None, None) => return None,
+    };
+    let diagnostic = match model {
+        Some(class) => {
+            let message = format!("`{}` is a model of {framework}, not a text module", class.name.name);
+            Diagnostic::error(codes::NO_MODULE, message).label(class.name.span, "Python that would have to be run")
+        }
+        None => {
+            Diagnostic::error(codes::NO_MODULE, format!("the file is Python that uses {framework}, not a text module"))
+        }
+    };
+    Some(diagnostic.help(match framework {
+        "TVM's `nn`" => {
+            "in Python, `mod, params = Model().export_tvm(spec)` makes a module; save `mod.script(show_meta=True)`"
+        }
+        "PyTorch" => {
+            "in Python: `program = torch.export.export(Model().eval(), (example_input,))`, then \
+             `mod = tvm.relax.frontend.torch.from_exported_program(program)`; save `mod.script(show_meta=True)`"
+        }
+        _ => {
+            "in Python, import the model with TVM (`tvm.relax.frontend`, of ONNX files `onnx.from_onnx`); save \
+             `mod.script(show_meta=True)`"
+        }
+    }))
+}
+
+/// A statement beside the module; `after` it, only what declares something is read.
+pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut Skipped) {
+    match &stmt.kind {
+        StmtKind::Import(_) | StmtKind::FromImport(_) if after => skipped.add(stmt.span),
+        StmtKind::Import(imports) => namespace::import(cx, imports),
+        StmtKind::FromImport(import) => namespace::import_from(cx, import),
+        StmtKind::Pass => {}
+        StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => {}
+        StmtKind::Assign(assign) if !after || declares(cx, &assign.value) => {
+            // Whatever is wrong with it is reported.
+            let _ = assignment(cx, assign, stmt.span);
+        }
+        StmtKind::Return(_) => {
+            let message = "`return` stands outside of any function";
+            cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, message, "indent it like the lines of its function");
+        }
+        _ => skipped.add(stmt.span),
+    }
+}
+
+/// Whether a value is a symbolic dimension or the metadata section.
+fn declares(cx: &mut Context, value: &Expr) -> bool {
+    let ev = Eval::new(cx, File);
+    ev.is_path(value, Space::Python, "TypeVar") || ev.is_path(value, Space::Ir, "load_json")
+}
+
+/// `name = value`
+fn assignment(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
+    let value = Eval::new(cx, File).eval(&assign.value);
+    let name = match assign.targets.as_slice() {
+        [Expr { kind: ExprKind::Name(name), .. }] => name,
+        // A symbolic dimension that a framework named after its size is that size.
+        [Expr { kind: ExprKind::Int(size), .. }] if matches!(&value, Ok(Value::TypeVar(n)) if **n == size.to_string()) =>
+        {
+            return Ok(());
+        }
+        _ => return Err(cx.error(codes::MEANINGLESS_SYNTAX, span, "one assignment has one name here", "")),
+    };
+    let value = match value {
+        Ok(Value::TypeVar(declared)) if declared != **name => {
+            let message = format!("the symbolic dimension `{declared}` is assigned to another name");
+            let label = format!("write `{name} = TypeVar(\"{name}\")`");
+            cx.names.define(name.clone(), Value::Broken);
+            return Err(cx.error(codes::BAD_BINDING, span, message, label));
+        }
+        Ok(value) => value,
+        Err(reported) => {
+            cx.names.define(name.clone(), Value::Broken);
+            return Err(reported);
+        }
+    };
+    cx.names.define(name.clone(), value);
+    Ok(())
+}

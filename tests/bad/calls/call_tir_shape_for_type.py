@@ -1,0 +1,16 @@
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def double(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            B[i] = A[i] + A[i]
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32")):
+        y = R.call_tir(Module.double, (x,), out_ty=(8,))
+        return y

@@ -1,0 +1,15 @@
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 3), "float32"), w: R.Tensor((3, 4), "float32")):
+        if c:
+            y = R.matmul(w, x)
+            z = R.sum(y, dims=1)
+        else:
+            z = R.exp(u)
+        return R.add(z, x)

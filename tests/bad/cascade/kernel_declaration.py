@@ -1,0 +1,13 @@
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def kernel(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        C = T.alloc_buffer((8,), "flot32")
+        for i in range(8):
+            C[i] = A[i, 0]
+            B[i, 0] = C[i] + T.nope(C[i])

@@ -1,0 +1,4 @@
+import onnx
+
+model = onnx.load("model.onnx")
+print(model.graph)

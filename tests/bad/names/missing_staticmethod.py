@@ -1,0 +1,14 @@
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @staticmethod
+    def helper(x: R.Tensor((2, 3), "float32")):
+        return x
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return Module.helper(x)

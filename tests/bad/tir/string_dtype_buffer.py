@@ -1,0 +1,11 @@
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def kernel(B: T.Buffer((8,), float32)):
+        for i in range(8):
+            B[i] = T.float32(0)

@@ -1,0 +1,10 @@
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(*xs: R.Tensor((2, 3), "float32")):
+        return xs
