@@ -142,6 +142,12 @@ mod tests {
     }
 
     #[test]
+    fn texts_beyond_the_limit_are_refused_by_their_length() {
+        let error = too_long("a.py", SourceFile::MAX_LEN + 1);
+        assert_eq!((error.code, &*error.message), ("E0402", "`a.py` is too long: 4294967295 bytes"));
+    }
+
+    #[test]
     fn bytes_that_are_not_utf8_are_located() {
         let error = SourceFile::from_bytes("a.py", b"x = 1\ny\xC3\xA9\xFF".to_vec()).unwrap_err();
         assert!(error.message.contains("0xFF at 2:3 (offset 9)"), "{}", error.message);

@@ -126,6 +126,15 @@ fn scopes() {
 }
 
 #[test]
+fn variables_of_dataflow_blocks_are_bound_in_them() {
+    let mut t = Test::new();
+    let x = t.param("x", floats(&[]));
+    let y = t.same("y", x);
+    t.f.vars[y].dataflow = true;
+    expect(&t.check(y), &[("E0252", "`y` is confined to a dataflow block, but bound outside of one")]);
+}
+
+#[test]
 fn variables_are_bound_once() {
     let mut t = Test::new();
     let x = t.param("x", floats(&[]));
