@@ -7,7 +7,9 @@ use crate::{
     run::tool_failure,
 };
 use clap::{Args, ValueEnum};
-use hammock_compiler::{Artifact, Emit, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower, unused};
+use hammock_compiler::{
+    Artifact, Emit, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower, missing, unused,
+};
 use hammock_ir::Module;
 use hammock_runtime::{Image, library::image_of, tools::CallFlags};
 use hammock_syntax::{SourceFile, codes};
@@ -158,6 +160,10 @@ pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Re
     let (mut module, source, weights) = args.read_text()?;
     if let Some(weights) = &weights {
         report_unused(&module, weights)?;
+        // A call says itself what it lacks.
+        if call.is_none() {
+            missing(&module, weights).into_iter().for_each(|said| eprint!("{}", Failure::from(said).render(false)));
+        }
     }
     let all_given = |c: &CallFlags| {
         module.relax(&c.func).is_some_and(|f| !c.args.is_empty() && c.args.len() >= f.lambda.params.len())

@@ -1,6 +1,6 @@
-//! Data flows one way: a crate depends only on crates above it in this list.
+//! Data flows one way: a crate depends only on crates above it in this list. And `unsafe` is where it is said to be.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The crates, in the order in which a model passes through them. `runtime` comes first: the compiler uses its types.
 const ORDER: &[&str] = &[
@@ -71,4 +71,81 @@ fn read_manifest(text: &str) -> (String, Vec<String>) {
         }
     }
     (name, dependencies)
+}
+
+/// Where `unsafe` is, and what for. Everything else is safe Rust; crates without any forbid it.
+const UNSAFE: &[(&str, &str)] = &[
+    ("runtime/capi/src/", "pointers that C passes"),
+    ("runtime/src/device/", "copies between the memories of devices"),
+    ("runtime/src/ffi/", "functions and tensors of other code"),
+    ("runtime/src/image/argument_check.rs", "descriptions compared word by word"),
+    ("runtime/src/image/checked.rs", "the mark of a kind of functions"),
+    ("runtime/src/image/mod.rs", "an aligned copy"),
+    ("runtime/src/library/", "mapped files, and the code in them"),
+    ("runtime/src/memory/", "blocks of memory"),
+    ("runtime/src/module/mod.rs", "the layout of a kind of objects"),
+    ("runtime/src/parallel/", "a loop's body lent to other threads"),
+    ("runtime/src/tools/watchdog.rs", "the end of the process"),
+    ("runtime/src/tools/weights.rs", "a mapped file"),
+    ("runtime/src/value/", "objects in tvm-ffi's layout"),
+    ("runtime/src/vm/builtin.rs", "builtins in the form of C functions"),
+    ("runtime/src/vm/builtins/control.rs", "the mark of a kind of functions"),
+    ("runtime/src/vm/builtins/sampling.rs", "logits changed in place"),
+    ("runtime/src/vm/builtins/shape.rs", "a call's own heap of sizes"),
+    ("runtime/src/vm/builtins/sort.rs", "tensors that kernels describe"),
+    ("runtime/src/vm/check.rs", "a call's own heap of sizes"),
+    ("runtime/src/vm/current.rs", "the program under way on a thread"),
+    ("runtime/src/vm/folding_tests.rs", "a kernel of a test"),
+    ("runtime/src/vm/machine.rs", "frames on a stack of the machine's own"),
+    ("runtime/src/vm/mod.rs", "the account that a call's memory is counted to"),
+    ("runtime/src/vm/native.rs", "machine code"),
+    ("runtime/src/vm/program.rs", "a program shared by threads"),
+    ("runtime/src/vm/registers.rs", "registers of a frame"),
+    ("runtime/src/vm/test.rs", "a condition's byte"),
+];
+
+#[test]
+fn unsafe_code_is_where_it_is_said_to_be() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["src", "runtime/src", "runtime/capi/src", "compiler"] {
+        collect(&root.join(folder), &mut files);
+    }
+    let mut met = vec![false; UNSAFE.len()];
+    for file in files.iter().filter(|file| !file.components().any(|part| part.as_os_str() == "tests")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        if !text.lines().any(is_unsafe) {
+            continue;
+        }
+        let path = file.strip_prefix(root).unwrap().to_str().unwrap();
+        let place = UNSAFE.iter().position(|(place, _)| path.starts_with(place));
+        met[place.unwrap_or_else(|| panic!("{path} has unsafe code that this test's list does not know of"))] = true;
+    }
+    let stale: Vec<_> = UNSAFE.iter().zip(&met).filter(|(_, met)| !**met).map(|((place, _), _)| place).collect();
+    assert!(stale.is_empty(), "there is no unsafe code any more in {stale:?}");
+    for manifest in files.iter().filter(|file| file.ends_with("src/lib.rs") || file.ends_with("src/main.rs")) {
+        let text = std::fs::read_to_string(manifest).unwrap();
+        let is_of_runtime = manifest.starts_with(root.join("runtime"));
+        assert!(is_of_runtime || text.contains("#![forbid(unsafe_code)]"), "{} allows unsafe code", manifest.display());
+    }
+}
+
+/// Does a line of code, comments aside, begin something unsafe?
+fn is_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern", "#[unsafe("]
+        .iter()
+        .any(|form| code.contains(form))
+}
+
+/// The Rust files in a folder and in those within it.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
 }

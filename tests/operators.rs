@@ -51,7 +51,7 @@ fn compare(name: &str, compiled: &Result<Any, String>, interpreted: &Result<Any,
     let (Ok(compiled), Ok(interpreted)) = (compiled, interpreted) else {
         panic!("R.{name}: compiled {compiled:?}, interpreted {interpreted:?}");
     };
-    let (compiled, interpreted) = (leaves(compiled), leaves(interpreted));
+    let (compiled, interpreted) = (leaves(compiled).unwrap(), leaves(interpreted).unwrap());
     assert_eq!(compiled.len(), interpreted.len(), "R.{name}: how many tensors");
     for ((path, a), (_, b)) in compiled.iter().zip(&interpreted) {
         assert_eq!((a.dtype(), a.shape()), (b.dtype(), b.shape()), "R.{name}, result {path}");

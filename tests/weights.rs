@@ -99,6 +99,17 @@ fn names_that_match_nothing_are_listed() {
 }
 
 #[test]
+fn weights_that_a_function_declares_are_missed() {
+    let folder = folder(&[("part.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])])]);
+    let declared =
+        MODEL.replacen("        y: R.Tensor", "        R.func_attr({\"num_input\": 1})\n        y: R.Tensor", 1);
+    std::fs::write(folder.path().join("model.py"), declared).unwrap();
+    let text = said(&hammock(folder.path(), &["compile", "model.py", "--params", "part.safetensors", "-o", "m.so"]));
+    assert!(text.contains("weights of `main` have no tensor: fc1_weight"), "{text}");
+    assert!(text.contains("has `fc1.wieght` for `fc1_weight`"), "{text}");
+}
+
+#[test]
 fn sizes_by_several_weights_agree() {
     let folder = folder(&[("w.safetensors", &[("a", &[3]), ("b", &[4])])]);
     let model = r#"

@@ -66,6 +66,7 @@ impl Program {
         let param = |name: &str| KernelParam {
             name: name.to_owned(),
             kind: ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(4)], alignment: 4 },
+            is_written: name == "b",
         };
         let (name, params) = (name.to_owned(), vec![param("a"), param("b")]);
         self.kernels.push(KernelSignature { name, device: Device::CPU, symbol_count: 0, params });

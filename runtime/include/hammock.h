@@ -232,6 +232,8 @@ int hammock_tensor_new(hammock_dtype dtype, const int64_t *shape, size_t ndim, h
 /* A tensor with a copy of `size` bytes. */
 int hammock_tensor_copy(hammock_dtype dtype, const int64_t *shape, size_t ndim, const void *data, size_t size,
                         hammock_any *tensor);
+/* Wherever a description of a tensor comes in, it is checked: at most 64 dimensions, no null address, no offset or stride
+ * that leads nowhere. */
 /* A tensor over the caller's memory, which is not copied. `deleter`, which may be null, is called with `context` when
  * the last value that uses the memory is gone. After an error it is not called. */
 int hammock_tensor_borrow(const hammock_tensor *memory, hammock_deleter deleter, void *context, hammock_any *tensor);

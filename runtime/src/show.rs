@@ -1,163 +1,147 @@
 //! Values as text, and their tensors.
+//!
+//! What is written is bounded by the size of the value in memory, however often its parts are shared, and nothing here
+//! recurses over values.
+mod elements;
 
-use crate::{Any, DType, Shape, Tensor, Tuple, reflect};
+use crate::ffi::Error;
+use crate::reflect;
+use crate::value::{Any, Shape, Tensor, Tuple};
+use elements::elements;
+use std::collections::HashMap;
 use std::fmt::Write;
+
+/// How deeply tuples may nest before `…` stands for the rest.
+const MAX_DEPTH: usize = 64;
+/// How deeply they may nest for their members to have names.
+const MAX_NAMED_DEPTH: usize = 1000;
+/// The most parts of a value that are named, or written one by one.
+pub(crate) const MAX_PARTS: usize = 1 << 20;
+
+/// A part of a value, and the way to it.
+struct Part {
+    value: Any,
+    /// Positions in tuples with dots between them; nothing for the value itself.
+    path: String,
+    depth: usize,
+}
+
+impl Part {
+    fn root(value: &Any) -> Part {
+        Part { value: value.clone(), path: String::new(), depth: 0 }
+    }
+
+    /// The fields of a tuple, last first.
+    fn fields(&self, tuple: &Tuple) -> impl Iterator<Item = Part> {
+        let path = |i: usize| if self.path.is_empty() { i.to_string() } else { format!("{}.{i}", self.path) };
+        let field =
+            move |(i, field): (usize, &Any)| Part { value: field.clone(), path: path(i), depth: self.depth + 1 };
+        tuple.iter().enumerate().rev().map(field)
+    }
+}
 
 /// The numbers in a value with their paths: `0` for a lone one; `0`, `1`, `1.0` for members of tuples. A shape is an
 /// int64 vector, a number a tensor of rank 0; strings, functions and null have none.
-pub fn leaves(value: &Any) -> Vec<(String, Tensor)> {
-    let mut found = Vec::new();
-    collect(value, "", &mut found);
-    found
-}
-
-fn collect(value: &Any, path: &str, found: &mut Vec<(String, Tensor)>) {
-    if let Some(tuple) = value.get::<Tuple>() {
-        for (i, field) in tuple.as_slice().iter().enumerate() {
-            let path = if path.is_empty() { i.to_string() } else { format!("{path}.{i}") };
-            collect(field, &path, found);
+///
+/// # Errors
+/// When the value has more parts, or nests deeper, than can be named, or a tensor cannot be read.
+pub fn leaves(value: &Any) -> Result<Vec<(String, Tensor)>, Error> {
+    let (mut found, mut count) = (Vec::new(), 0);
+    let mut rest = vec![Part::root(value)];
+    while let Some(part) = rest.pop() {
+        count += 1;
+        let Some(tuple) = part.value.get::<&Tuple>() else {
+            let path = if part.path.is_empty() { "0".to_owned() } else { part.path };
+            found.extend(as_tensor(&part.value)?.map(|tensor| (path, tensor)));
+            continue;
+        };
+        if part.depth == MAX_NAMED_DEPTH {
+            return Err(Error::value(format!("values nested more than {MAX_NAMED_DEPTH} deep have no names")));
         }
-        return;
+        if count + rest.len() + tuple.len() > MAX_PARTS {
+            return Err(Error::value(format!("the value has more than {MAX_PARTS} parts")));
+        }
+        rest.extend(part.fields(tuple));
     }
-    let path = if path.is_empty() { "0" } else { path };
-    found.extend(as_tensor(value).map(|t| (path.to_owned(), t)));
+    Ok(found)
 }
 
-fn as_tensor(value: &Any) -> Option<Tensor> {
-    if let Some(tensor) = value.get::<Tensor>() {
-        return tensor.to_contiguous().ok();
+fn as_tensor(value: &Any) -> Result<Option<Tensor>, Error> {
+    if let Some(tensor) = value.get::<&Tensor>() {
+        let dense = tensor.to_contiguous()?;
+        // Views may begin anywhere; whoever takes the elements as numbers expects them where numbers lie.
+        let is_aligned = dense.data_ptr().addr().is_multiple_of(dense.dtype().bytes().next_power_of_two());
+        return Ok(Some(if is_aligned {
+            dense
+        } else {
+            Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)?
+        }));
     }
-    if let Some(shape) = value.get::<Shape>() {
-        return Tensor::from_slice(&[shape.as_slice().len() as i64], shape.as_slice()).ok();
+    if let Some(shape) = value.get::<&Shape>() {
+        return Ok(Some(Tensor::from_slice(&[shape.len() as i64], shape.as_slice())?));
+    }
+    Ok(match value.type_name() {
+        "bool" => Some(Tensor::scalar(value.get::<bool>().unwrap_or_default())?),
+        "int" => Some(Tensor::scalar(value.get::<i64>().unwrap_or_default())?),
+        "float" => Some(Tensor::scalar(value.get::<f64>().unwrap_or_default())?),
+        _ => None,
+    })
+}
+
+/// A value for people: a number alone; tensors with dtype and shape, long ones shortened; tuples that occur again by the
+/// path of the first one.
+pub fn show(value: &Any) -> String {
+    let (mut out, mut seen) = (String::new(), HashMap::new());
+    let mut rest = vec![Part::root(value)];
+    while let Some(part) = rest.pop() {
+        let label = if part.path.is_empty() { String::new() } else { format!("{}: ", part.path) };
+        let Some(tuple) = part.value.get::<&Tuple>() else {
+            let _ = writeln!(out, "{label}{}", show_leaf(&part.value));
+            continue;
+        };
+        let first = part.value.address().and_then(|address| seen.get(&address));
+        if tuple.is_empty() {
+            let _ = writeln!(out, "{label}()");
+        } else if let Some(first) = first {
+            let _ = writeln!(out, "{label}as {first}");
+        } else if part.depth == MAX_DEPTH {
+            let _ = writeln!(out, "{label}…");
+        } else {
+            rest.extend(part.fields(tuple));
+            part.value.address().map(|address| seen.insert(address, part.path));
+        }
+    }
+    out
+}
+
+fn show_leaf(value: &Any) -> String {
+    if let Some(tensor) = value.get::<&Tensor>() {
+        return match tensor.shape() {
+            [] => format!("{} ({})", elements(tensor), tensor.dtype()),
+            shape => format!("{}{shape:?}\n{}", tensor.dtype(), elements(tensor)),
+        };
+    }
+    if let Some(text) = value.as_str() {
+        return format!("{text:?}");
+    }
+    if let Some(shape) = value.get::<&Shape>() {
+        return format!("shape{:?}", shape.as_slice());
     }
     match value.type_name() {
-        "bool" => Tensor::scalar(value.get::<bool>()?).ok(),
-        "int" => Tensor::scalar(value.get::<i64>()?).ok(),
-        "float" => Tensor::scalar(value.get::<f64>()?).ok(),
-        _ => None,
+        "None" => "null".to_owned(),
+        "bool" | "int" | "float" => as_tensor(value).ok().flatten().map_or_else(String::new, |t| elements(&t)),
+        name => reflect::described(value).unwrap_or_else(|| format!("<{name}>")),
     }
-}
-
-/// A value for people: a number alone; tensors with dtype and shape, long ones shortened.
-pub fn show(value: &Any) -> String {
-    let mut out = String::new();
-    write_value(&mut out, value, "");
-    out
 }
 
 /// A value within a line of text: as [`show`], without dtypes, tuples in parentheses.
 pub fn plain(value: &Any) -> String {
-    if let Some(tuple) = value.get::<Tuple>() {
-        let fields: Vec<_> = tuple.as_slice().iter().map(plain).collect();
-        return format!("({})", fields.join(", "));
-    }
-    match (value.get::<Tensor>(), value.as_str()) {
-        (Some(tensor), _) => show_elements(&tensor),
+    match (value.get::<&Tensor>(), value.as_str()) {
+        _ if value.get::<&Tuple>().is_some() => reflect::text_of(value, plain),
+        (Some(tensor), _) => elements(tensor),
         (_, Some(text)) => text.to_owned(),
         _ => value.to_string(),
     }
-}
-
-fn write_value(out: &mut String, value: &Any, path: &str) {
-    let label = if path.is_empty() { String::new() } else { format!("{path}: ") };
-    if let Some(tuple) = value.get::<Tuple>() {
-        if tuple.as_slice().is_empty() {
-            let _ = writeln!(out, "{label}()");
-        }
-        for (i, field) in tuple.as_slice().iter().enumerate() {
-            let path = if path.is_empty() { i.to_string() } else { format!("{path}.{i}") };
-            write_value(out, field, &path);
-        }
-    } else if let Some(tensor) = value.get::<Tensor>() {
-        let _ = writeln!(out, "{label}{}", show_tensor(&tensor));
-    } else if let Some(text) = value.as_str() {
-        let _ = writeln!(out, "{label}{text:?}");
-    } else if let Some(shape) = value.get::<Shape>() {
-        let _ = writeln!(out, "{label}shape{:?}", shape.as_slice());
-    } else if value.is_none() {
-        let _ = writeln!(out, "{label}null");
-    } else {
-        let number = as_tensor(value).map(|t| elements(&t).concat());
-        let object = || reflect::described(value).unwrap_or_else(|| format!("<{}>", value.type_name()));
-        let _ = writeln!(out, "{label}{}", number.unwrap_or_else(object));
-    }
-}
-
-/// How many elements are printed at most at each end of a dimension.
-const EDGE: usize = 3;
-/// Tensors of up to this many elements are printed whole.
-const WHOLE: usize = 200;
-
-fn show_tensor(tensor: &Tensor) -> String {
-    match tensor.shape() {
-        [] => format!("{} ({})", show_elements(tensor), tensor.dtype()),
-        shape => format!("{}{shape:?}\n{}", tensor.dtype(), show_elements(tensor)),
-    }
-}
-
-/// The elements in brackets, one pair for each dimension.
-fn show_elements(tensor: &Tensor) -> String {
-    let Ok(tensor) = tensor.to_contiguous() else { return format!("<{} tensor>", tensor.dtype()) };
-    let texts = elements(&tensor);
-    if tensor.shape().is_empty() {
-        return texts.concat();
-    }
-    let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let mut out = String::new();
-    write_rows(&mut out, tensor.shape(), &texts, width, texts.len() <= WHOLE, 0);
-    out
-}
-
-fn write_rows(out: &mut String, shape: &[i64], texts: &[String], width: usize, whole: bool, depth: usize) {
-    let Some((&n, inner)) = shape.split_first() else { return };
-    let n = n as usize;
-    let step = texts.len().checked_div(n).unwrap_or(0);
-    let shown = |i: usize| whole || n <= 2 * EDGE || i < EDGE || i >= n - EDGE;
-    out.push('[');
-    for i in (0..n).filter(|i| shown(*i) || *i == EDGE) {
-        if i > 0 {
-            out.push_str(if inner.is_empty() { " " } else { "\n" });
-            out.push_str(&" ".repeat(if inner.is_empty() { 0 } else { depth + 1 }));
-        }
-        if !shown(i) {
-            out.push('…');
-        } else if inner.is_empty() {
-            let _ = write!(out, "{:>width$}", texts[i]);
-        } else {
-            write_rows(out, inner, &texts[i * step..(i + 1) * step], width, whole, depth + 1);
-        }
-    }
-    out.push(']');
-}
-
-/// The elements of a contiguous tensor as text.
-fn elements(tensor: &Tensor) -> Vec<String> {
-    macro_rules! of {
-        ($t:ty, $f:expr) => {
-            tensor.as_slice::<$t>().map(|s| s.iter().map($f).collect()).unwrap_or_default()
-        };
-    }
-    match tensor.dtype() {
-        DType::FLOAT32 => of!(f32, |v| float(f64::from(*v), format!("{v:?}"))),
-        DType::FLOAT64 => of!(f64, |v| float(*v, format!("{v:?}"))),
-        DType::FLOAT16 => of!(half::f16, |v| float(v.to_f64(), format!("{:?}", v.to_f32()))),
-        DType::BFLOAT16 => of!(half::bf16, |v| float(v.to_f64(), format!("{:?}", v.to_f32()))),
-        DType::INT8 => of!(i8, i8::to_string),
-        DType::INT16 => of!(i16, i16::to_string),
-        DType::INT32 => of!(i32, i32::to_string),
-        DType::INT64 => of!(i64, i64::to_string),
-        DType::UINT8 => of!(u8, u8::to_string),
-        DType::UINT16 => of!(u16, u16::to_string),
-        DType::UINT32 => of!(u32, u32::to_string),
-        DType::UINT64 => of!(u64, u64::to_string),
-        DType::BOOL => of!(bool, bool::to_string),
-        _ => vec!["?".to_owned(); tensor.element_count()],
-    }
-}
-
-/// A float's shortest text, lower-case for what is no number.
-fn float(value: f64, text: String) -> String {
-    if value.is_finite() { text } else { text.to_lowercase() }
 }
 
 #[cfg(test)]
@@ -182,10 +166,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shared_is_shown_once() {
+        let leaf = Any::from(Tuple::from_iter([1i64.into()]));
+        let value = (0..40).fold(leaf, |value, _| Tuple::from_iter([value.clone(), value]).into());
+        let text = show(&value);
+        assert!(text.lines().count() == 41 && text.ends_with("\n0.1: as 0.0\n1: as 0\n"), "{text}");
+        assert!(plain(&value).len() < 1_000_000);
+        assert!(leaves(&value).unwrap_err().message().contains("parts"));
+        let nothing = (0..40).fold(Any::from(Tuple::from_iter([])), |v, _| Tuple::from_iter([v.clone(), v]).into());
+        assert!(leaves(&nothing).is_err() && show(&nothing).lines().count() < 100);
+    }
+
+    #[test]
+    fn deep_values_are_shown_as_far_as_is_useful() {
+        let deep = (0..if cfg!(miri) { 2000 } else { 1_000_000i64 })
+            .fold(Any::NONE, |rest, i| Tuple::from_iter([i.into(), rest]).into());
+        let text = show(&deep);
+        assert!(text.lines().count() == MAX_DEPTH + 1 && text.ends_with("1.1.1: …\n"), "{text}");
+        assert!(plain(&deep).contains('…'));
+        assert!(leaves(&deep).unwrap_err().message().contains("nested more than 1000 deep"));
+    }
+
+    #[test]
     fn leaves_have_paths() {
         let inner = Tuple::new([1.5f64.into(), true.into()].into_iter());
         let value: Any = Tuple::new([Shape::new(&[2, 3]).into(), inner.into(), Any::default()].into_iter()).into();
-        let names: Vec<String> = leaves(&value).into_iter().map(|(n, _)| n).collect();
+        let names: Vec<String> = leaves(&value).unwrap().into_iter().map(|(n, _)| n).collect();
         assert_eq!(names, ["0", "1.0", "1.1"]);
     }
 }

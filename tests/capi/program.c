@@ -177,8 +177,11 @@ static void limits(const hammock_library *library, const hammock_any *args) {
     hammock_vm *vm;
     options.memory_limit = 16;
     options.allocator = HAMMOCK_ALLOCATOR_NAIVE;
+    CHECK(fails(hammock_vm_new(library, &options, &vm), "MemoryError", "limit of 16"));
+    /* Room for the model itself ("the model: 1234 bytes would exceed…"), but not for its results. */
+    options.memory_limit = strtoull(strchr(hammock_error_message(), ':') + 1, NULL, 10) + 16;
     CHECK(hammock_vm_new(library, &options, &vm) == 0);
-    CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "MemoryError", "limit of 16"));
+    CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "MemoryError", "would exceed the limit"));
     CHECK(hammock_vm_memory(vm, 0, &memory) == 0 && memory.used == 0);
     CHECK(fails(hammock_vm_memory(vm, 9, &memory), "IndexError", "none is number 9"));
     CHECK(hammock_vm_trim(vm) == 0 && hammock_vm_devices(vm, &devices) == 0);
@@ -271,6 +274,53 @@ static void watch(const hammock_vm *vm, const hammock_any *args) {
     hammock_profiler_free(profiler);
 }
 
+/* Descriptions of tensors that cannot be, in every way that a tensor comes in; and one that can. */
+static void lend_wrongly(hammock_vm *vm, const hammock_tensor *good, const hammock_any *other) {
+    int64_t shape[2] = {2, 3}, strides[2] = {3, 1}, much[2] = {2, INT64_MAX}, none[2] = {2, -3};
+    const struct {
+        hammock_tensor tensor;
+        const char *why;
+    } wrong[] = {
+        {{NULL, good->device, 2, good->dtype, shape, NULL, 0}, "null address"},
+        {{ones, good->device, 2, good->dtype, shape, NULL, UINT64_MAX}, "offset"},
+        {{ones, good->device, 2, good->dtype, shape, much, 0}, "strides"},
+        {{ones, good->device, 100000, good->dtype, shape, NULL, 0}, "100000 dimensions"},
+        {{ones, good->device, -1, good->dtype, shape, NULL, 0}, "-1 dimensions"},
+        {{ones, good->device, 2, good->dtype, none, NULL, 0}, "shape"},
+        {{ones, good->device, 2, good->dtype, NULL, NULL, 0}, "no shape"},
+        {{ones, good->device, 2, {HAMMOCK_CODE_FLOAT, 0, 1}, shape, NULL, 0}, "elements"},
+    };
+    hammock_any function, result, taken;
+    hammock_any args[2] = {{.type_index = HAMMOCK_TENSOR_VIEW}, *other};
+    CHECK(hammock_vm_function(vm, "main", &function) == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct {
+            hammock_tensor tensor;
+            void *context;
+            void (*deleter)(void *);
+        } loan = {wrong[i].tensor, NULL, NULL};
+        args[0].as.pointer = (void *)&wrong[i].tensor;
+        CHECK(fails(hammock_vm_call(vm, "main", args, 2, &result), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_call(&function, args, 2, &result), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_vm_set_inputs(vm, "main", args, 2), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_tuple(args, 2, &taken), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_any_copy(args, &taken), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_any_show(args, &taken), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_tensor_borrow(&wrong[i].tensor, NULL, NULL, &taken), "ValueError", wrong[i].why));
+        CHECK(fails(hammock_from_dlpack((void *)&loan, &taken), "ValueError", wrong[i].why));
+    }
+    args[0].as.pointer = NULL;
+    CHECK(fails(hammock_vm_call(vm, "main", args, 2, &result), "ValueError", "null"));
+    CHECK(fails(hammock_tensor_new(good->dtype, shape, 100000, &taken), "ValueError", "100000 dimensions"));
+    hammock_tensor view = {ones, good->device, 2, good->dtype, shape, strides, 0};
+    args[0].as.pointer = &view;
+    CHECK(hammock_vm_call(vm, "main", args, 2, &result) == 0 && hammock_any_copy(args, &taken) == 0);
+    CHECK(elements(&taken)[5] == 1);
+    hammock_any_free(&taken);
+    hammock_any_free(&result);
+    hammock_any_free(&function);
+}
+
 int main(int count, char **args) {
     int freed = 0;
     hammock_library *library;
@@ -290,6 +340,7 @@ int main(int count, char **args) {
     CHECK(elements(&inputs[1]) == ones);
 
     tag_data();
+    lend_wrongly(vm, &memory, &inputs[1]);
     run(vm, inputs);
     run_in_steps(vm, inputs);
     stop(vm, inputs);

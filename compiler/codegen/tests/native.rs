@@ -140,6 +140,19 @@ fn division_by_zero_is_an_error_where_it_is_reached() {
 }
 
 #[test]
+fn unsigned_constants_keep_their_value() {
+    let f = elementwise(1, DType::INT64, |x| {
+        let constant = |v: i64, dtype: DType| PrimExpr::int(v, dtype);
+        let wrapped = constant(-1, DType::INT64).cast(DType::UINT8).eq(constant(255, DType::UINT8));
+        let signed = constant(65535, DType::UINT16).cast(DType::INT16).cast(DType::INT64);
+        let unsigned = constant(65535, DType::UINT16).cast(DType::INT64);
+        let quotient = constant(200, DType::UINT8).floordiv(constant(7, DType::UINT8)).cast(DType::INT64);
+        [wrapped.cast(DType::INT64), signed, unsigned, quotient].map(|v| &x[0] + v).to_vec()
+    });
+    check(&f, &[tensor(&[0i64, 3]).into()]);
+}
+
+#[test]
 fn long_steps_end_at_the_last_number() {
     let (out, i) = (Buffer::new("out", vec![PrimExpr::int64(1)], DType::INT64), Var::int64("i"));
     let count = PrimExpr::load(&out, vec![PrimExpr::int64(0)]) + 1i64;

@@ -25,5 +25,5 @@ pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, write_weights,
 };
 pub use observe::{Dump, Timing};
-pub use params::{bind, unused};
+pub use params::{bind, missing, unused};
 pub use reference::reference;

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use hammock_ir::{
-    Function as Global, Module, Name, PrimExpr, Tensor, Type,
+    AttrValue, Function as Global, Module, Name, PrimExpr, Tensor, Type,
     prim::{self, Substitution},
     print::type_text,
     relax::{Binding, Body, Call, Callee, Constant, Function, Operand, Value, Var},
@@ -53,6 +53,30 @@ pub fn unused(module: &Module, weights: &Weights) -> Option<Diagnostic> {
         Some(help) => diagnostic.help(help),
         None => diagnostic,
     })
+}
+
+/// What is to be said of parameters that a function calls weights, those behind its first `num_input`, when they have no
+/// tensor and others of it do.
+pub fn missing(module: &Module, weights: &Weights) -> Vec<Diagnostic> {
+    let mut said = Vec::new();
+    for (name, function) in module.relax_functions().filter(|(_, f)| !f.is_private()) {
+        let inputs = match function.lambda.attrs.get("num_input") {
+            Some(AttrValue::Int(inputs)) => Some(*inputs),
+            Some(AttrValue::Expr(inputs)) => inputs.as_int(),
+            _ => None,
+        };
+        let Some(inputs) = inputs.and_then(|n| usize::try_from(n).ok()) else { continue };
+        let names = function.lambda.params.iter().skip(inputs).map(|p| &*function.vars[*p].name);
+        let (given, open): (Vec<&str>, Vec<&str>) = names.partition(|name| weights.get(name).is_some());
+        if given.is_empty() || open.is_empty() {
+            continue;
+        }
+        let message = format!("weights of `{name}` have no tensor: {}", open.join(", "));
+        let near = weights.instead_of(&open);
+        let help = near.unwrap_or_else(|| "whoever runs it has to give them as arguments".to_owned());
+        said.push(Diagnostic::warning(codes::UNUSED_WEIGHT, message).help(help));
+    }
+    said
 }
 
 /// The tensors that are constants of graphs.

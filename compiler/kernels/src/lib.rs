@@ -44,6 +44,7 @@ mod samples;
 mod signature;
 mod small_float;
 mod target;
+mod written;
 
 pub use error::{KernelError, Reason};
 pub use lower::lower;

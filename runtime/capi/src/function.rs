@@ -24,15 +24,15 @@ impl Callback {
         let mut result = Any::NONE;
         // SAFETY: whoever made the callback promises that it follows the convention.
         match unsafe { (self.call)(self.context, args.as_ptr(), args.len() as i32, &mut result) } {
-            0 => Ok(own(result)),
+            0 => own(result),
             _ => Err(failed()),
         }
     }
 }
 
 /// What a C function wrote. A result that is only lent becomes the runtime's own.
-pub(crate) fn own(result: Any) -> Any {
-    if result.is_borrowed() { result.clone() } else { result }
+pub(crate) fn own(result: Any) -> Result<Any, Error> {
+    if result.is_borrowed() { result.owned() } else { Ok(result) }
 }
 
 /// The error that a C function left behind.

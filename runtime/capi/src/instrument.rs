@@ -64,7 +64,7 @@ impl Instrument for Watcher {
         // SAFETY: whoever set the instrument promises that it follows the convention.
         match described(call, |event| unsafe { before(self.0.context, event, &mut instead) }) {
             0 => Ok(Action::Run),
-            1 => Ok(Action::Skip(own(instead))),
+            1 => own(instead).map(Action::Skip),
             _ => Err(failed()),
         }
     }

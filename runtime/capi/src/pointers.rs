@@ -81,12 +81,6 @@ pub(crate) unsafe fn values<'a>(pointer: *const Any, count: usize, name: &str) -
     Ok(values)
 }
 
-/// Objects are never null.
 fn check(value: &Any, name: &str) -> Result<(), Error> {
-    // SAFETY: a value is two words, the second what it refers to.
-    let payload = unsafe { (&raw const *value).cast::<u64>().add(1).read() };
-    match value.is_object() && payload == 0 {
-        true => Err(Error::value(format!("`{name}` has a value that says it is an object but is null"))),
-        false => Ok(()),
-    }
+    value.check().map_err(|error| Error::new(error.kind().to_owned(), format!("`{name}`: {}", error.message())))
 }

@@ -2,7 +2,7 @@
 use crate::error::status;
 use crate::pointers::{array, reference, value, write};
 use hammock_runtime::ffi::dlpack::{ManagedTensor, ManagedTensorVersioned};
-use hammock_runtime::value::DLTensor;
+use hammock_runtime::value::{DLTensor, MAX_NDIM};
 use hammock_runtime::{Any, DType, Device, Error, Tensor};
 use std::ffi::{c_int, c_void};
 
@@ -21,7 +21,7 @@ fn tensor_of(value: &Any) -> Result<&Tensor, Error> {
 pub unsafe extern "C" fn hammock_tensor_new(dtype: DType, shape: *const i64, ndim: usize, tensor: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let empty = Tensor::empty(check(dtype)?, array(shape, ndim, "shape")?, Device::CPU)?;
+        let empty = Tensor::empty(check(dtype)?, sizes(shape, ndim)?, Device::CPU)?;
         write(tensor, "tensor", empty.into())
     })
 }
@@ -41,17 +41,27 @@ pub unsafe extern "C" fn hammock_tensor_copy(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (shape, bytes) = (array(shape, ndim, "shape")?, array(data.cast::<u8>(), size, "data")?);
+        let (shape, bytes) = (sizes(shape, ndim)?, array(data.cast::<u8>(), size, "data")?);
         write(tensor, "tensor", Tensor::from_bytes(check(dtype)?, shape, bytes)?.into())
     })
 }
 
+/// The sizes of a tensor.
+///
+/// # Safety
+/// `shape` is null or leads to `ndim` integers.
+unsafe fn sizes<'a>(shape: *const i64, ndim: usize) -> Result<&'a [i64], Error> {
+    if ndim > MAX_NDIM {
+        return Err(Error::value(format!("a tensor cannot have {ndim} dimensions")));
+    }
+    // SAFETY: as the caller promises.
+    unsafe { array(shape, ndim, "shape") }
+}
+
 /// A type that memory can hold.
 fn check(dtype: DType) -> Result<DType, Error> {
-    match dtype.bits == 0 || dtype.lanes == 0 {
-        true => Err(Error::type_error(format!("a tensor cannot have elements of {dtype}"))),
-        false => Ok(dtype),
-    }
+    let wrong = || Error::type_error(format!("a tensor cannot have elements of {dtype}"));
+    dtype.is_storable().then_some(dtype).ok_or_else(wrong)
 }
 
 /// A tensor over memory that the caller lends, without a copy. Its description is copied.

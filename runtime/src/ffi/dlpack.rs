@@ -7,7 +7,7 @@
 //! Exported tensors share the runtime's reference count; imported ones are views of the other side's memory that end
 //! the loan when the last reference to them is dropped.
 use super::Error;
-use crate::value::{DLTensor, Lender, Tensor};
+use crate::value::{DLTensor, Lender, Nested, Tensor};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -171,7 +171,8 @@ unsafe extern "C" fn end_loan<M: Managed>(managed: *mut M) {
     // SAFETY: only `lend` pairs this function with a tensor, so that both were boxed there; it is called once.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context().cast::<Tensor>()));
+        // The tensor may be one that was lent itself, and so on.
+        drop(Nested::new(*Box::from_raw(managed.context().cast::<Tensor>())));
     }
 }
 

@@ -26,14 +26,11 @@ pub unsafe fn invoke(call: SafeCall, handle: *mut c_void, args: &[Any]) -> Resul
     let mut result = Any::NONE;
     // SAFETY: as the caller promises.
     match unsafe { call(handle, args.as_ptr(), args.len() as i32, &mut result) } {
-        0 => Ok(owned(result)),
+        // A result that other code left borrowed becomes its own.
+        0 if result.is_borrowed() => result.owned(),
+        0 => Ok(result),
         _ => Err(take_raised()),
     }
-}
-
-/// A result that other code left borrowed becomes its own.
-fn owned(result: Any) -> Any {
-    if result.is_borrowed() { result.clone() } else { result }
 }
 
 /// Runs `body` and answers a call of the packed convention: writes the result, or raises the error.

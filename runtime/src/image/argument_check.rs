@@ -1,7 +1,9 @@
 //! Looking at a kernel's arguments quickly, before every call: this says that they fit, not why they do not.
+use super::kernels::int_range;
 use super::{Dim, KernelSignature, ParamKind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor};
 use std::mem::offset_of;
+use std::ops::RangeInclusive;
 
 /// A kernel's signature, laid out for comparing.
 pub struct ArgumentCheck {
@@ -16,14 +18,17 @@ enum Param {
         head: Head,
         alignment_mask: usize,
         sizes: Box<[(i64, i64)]>,
+        is_written: bool,
     },
     /// A tensor.
     Symbolic {
         head: Head,
         alignment_mask: usize,
         sizes: Box<[Dim]>,
+        is_written: bool,
     },
     Int {
+        range: RangeInclusive<i64>,
         symbol: Option<u32>,
     },
     Float,
@@ -47,15 +52,16 @@ fn head(tensor: &DLTensor) -> Head {
 const QUICK_SYMBOLS: usize = 8;
 
 impl ArgumentCheck {
-    /// The quick form of a signature.
-    pub fn new(signature: &KernelSignature) -> ArgumentCheck {
-        let params = signature.params.iter().map(|param| match &param.kind {
+    /// The quick form of a signature, for arguments of which some, by number, may surely be written.
+    pub fn new(signature: &KernelSignature, is_writable: impl Fn(usize) -> bool) -> ArgumentCheck {
+        let params = signature.params.iter().enumerate().map(|(number, param)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } if alignment.max(&1).is_power_of_two() => {
-                Param::tensor(signature.device, *dtype, shape, *alignment)
+                let is_written = param.is_written && !is_writable(number);
+                Param::tensor(signature.device, *dtype, shape, *alignment, is_written)
             }
             ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => Param::Float,
             ParamKind::Scalar { dtype, symbol } if !dtype.is_floating() && !dtype.is_handle() => {
-                Param::Int { symbol: *symbol }
+                Param::Int { range: int_range(*dtype), symbol: *symbol }
             }
             _ => Param::Other,
         });
@@ -90,17 +96,17 @@ impl ArgumentCheck {
     #[inline(always)]
     fn accept(&self, args: &[Any], mut bind: impl FnMut(u32, i64) -> bool) -> bool {
         self.params.iter().zip(args).all(|(param, arg)| match param {
-            Param::Static { head, alignment_mask, sizes } => {
-                let dims = arg.get::<&Tensor>().and_then(|tensor| dims(tensor.as_dl(), head, *alignment_mask));
+            Param::Static { head, alignment_mask, sizes, is_written } => {
+                let dims = dims(arg, head, *alignment_mask, *is_written);
                 dims.is_some_and(|dims| (0..sizes.len()).all(|axis| dims.get(axis) == sizes[axis]))
             }
-            Param::Symbolic { head, alignment_mask, sizes } => {
-                let dims = arg.get::<&Tensor>().and_then(|tensor| dims(tensor.as_dl(), head, *alignment_mask));
+            Param::Symbolic { head, alignment_mask, sizes, is_written } => {
+                let dims = dims(arg, head, *alignment_mask, *is_written);
                 dims.is_some_and(|dims| dims.match_symbols(sizes, &mut bind))
             }
-            Param::Int { symbol } => {
-                arg.get::<i64>().is_some_and(|value| symbol.is_none_or(|symbol| bind(symbol, value)))
-            }
+            Param::Int { range, symbol } => arg
+                .get::<i64>()
+                .is_some_and(|value| range.contains(&value) && symbol.is_none_or(|symbol| bind(symbol, value))),
             Param::Float => arg.get::<f64>().is_some(),
             Param::Other => false,
         })
@@ -108,7 +114,7 @@ impl ArgumentCheck {
 }
 
 impl Param {
-    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32) -> Param {
+    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32, is_written: bool) -> Param {
         let alignment_mask = alignment.max(1) as usize - 1;
         let known = shape.iter().map(|dim| match dim {
             Dim::Static(size) => Some(*size),
@@ -121,9 +127,9 @@ impl Param {
         match known {
             Some(sizes) => {
                 let sizes = sizes.iter().copied().zip(model.strides().iter().copied()).collect();
-                Param::Static { head, alignment_mask, sizes }
+                Param::Static { head, alignment_mask, sizes, is_written }
             }
-            None => Param::Symbolic { head, alignment_mask, sizes: shape.into() },
+            None => Param::Symbolic { head, alignment_mask, sizes: shape.into(), is_written },
         }
     }
 }
@@ -136,7 +142,9 @@ struct Dims {
 
 /// Where a tensor's sizes and strides are, if the rest of it is as expected; as many as expected.
 #[inline(always)]
-fn dims(tensor: &DLTensor, expected: &Head, alignment_mask: usize) -> Option<Dims> {
+fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> Option<Dims> {
+    let object = arg.get::<&Tensor>().filter(|tensor| !is_written || !tensor.is_read_only())?;
+    let tensor = object.as_dl();
     let address = tensor.data.addr().wrapping_add(tensor.byte_offset as usize);
     let fits = head(tensor) == *expected && address & alignment_mask == 0 && !tensor.strides.is_null();
     fits.then_some(Dims { sizes: tensor.shape, strides: tensor.strides })
@@ -174,8 +182,13 @@ mod tests {
         let tensor = |name: &str, shape: &[Dim]| KernelParam {
             name: name.into(),
             kind: ParamKind::Tensor { dtype: DType::FLOAT32, shape: shape.to_vec(), alignment: 64 },
+            is_written: name == "b",
         };
-        let scalar = |dtype, symbol| KernelParam { name: "s".into(), kind: ParamKind::Scalar { dtype, symbol } };
+        let scalar = |dtype, symbol| KernelParam {
+            name: "s".into(),
+            kind: ParamKind::Scalar { dtype, symbol },
+            is_written: false,
+        };
         let params = vec![
             tensor("a", &[Dim::Symbol(0), Dim::Static(3)]),
             tensor("b", &[Dim::Static(3), Dim::Symbol(0)]),
@@ -190,7 +203,7 @@ mod tests {
     fn agrees_with_the_signature() {
         let (signature, tensor) =
             (signature(), |shape: &[i64], dtype| Any::from(Tensor::empty(dtype, shape, Device::CPU).unwrap()));
-        let check = ArgumentCheck::new(&signature);
+        let check = ArgumentCheck::new(&signature, |_| false);
         let float = |shape: &[i64]| tensor(shape, DType::FLOAT32);
         let good = [float(&[5, 3]), float(&[3, 5]), Any::from(5i64), Any::from(0.5f64)];
         assert!(check.accepts(&good) && signature.check(&good).is_ok());
@@ -207,12 +220,38 @@ mod tests {
             shifted,
             Any::NONE,
             Any::from(5i64),
+            Any::from(wide.view(DType::FLOAT32, &[3, 5], 0).unwrap().constant()),
         ];
         for (position, value) in wrong.iter().enumerate().flat_map(|(i, value)| [(0, value), (i % 4, value)]) {
             let mut args = good.clone();
             args[position] = value.clone();
             assert!(!check.accepts(&args) || signature.check(&args).is_ok(), "{value} for argument {position}");
             assert!(position > 0 || !check.accepts(&args), "{value}");
+        }
+        // What is surely writable need not be looked at for that.
+        let mut args = good;
+        args[1] = Tensor::empty(DType::FLOAT32, &[3, 5], Device::CPU).unwrap().constant().into();
+        assert!(signature.check(&args).unwrap_err().message().contains("writes parameter `b`"));
+        assert!(!check.accepts(&args) && ArgumentCheck::new(&signature, |number| number == 1).accepts(&args));
+    }
+
+    #[test]
+    fn integers_fit_their_parameters() {
+        for (dtype, value, fits) in [
+            (DType::INT32, 1 << 31, false),
+            (DType::INT32, -1 << 31, true),
+            (DType::UINT8, 255, true),
+            (DType::UINT8, -1, false),
+            (DType::BOOL, 2, false),
+            (DType::INT64, i64::MIN, true),
+            (DType::UINT64, -1, true),
+        ] {
+            let kind = ParamKind::Scalar { dtype, symbol: None };
+            let params = vec![KernelParam { name: "s".into(), kind, is_written: false }];
+            let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
+            let args = [Any::from(value)];
+            assert_eq!(signature.check(&args).is_ok(), fits, "{value} as {dtype}");
+            assert_eq!(ArgumentCheck::new(&signature, |_| false).accepts(&args), fits, "{value} as {dtype}");
         }
     }
 }

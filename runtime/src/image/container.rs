@@ -5,7 +5,7 @@
 //! | bytes | contents |
 //! |---|---|
 //! | 0..8 | magic `hammock\0` |
-//! | 8..12 | version of the container, 1 |
+//! | 8..12 | version of the container, 2 |
 //! | 12..16 | number of sections |
 //! | 16..24 | length of the whole |
 //! | 24..28 | CRC-32 of header and section table, these four bytes taken as zero |
@@ -18,7 +18,7 @@ use crate::bytes::{Put, Reader, pad_to};
 use std::ops::Range;
 
 const MAGIC: &[u8; 8] = b"hammock\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_SIZE: usize = 32;
 const ENTRY_SIZE: usize = 32;
 const CHECKSUM: Range<usize> = 24..28;
@@ -51,7 +51,7 @@ pub enum ContainerError {
     #[error("not a Hammock image")]
     NotAnImage,
     /// They are of a version this runtime does not know.
-    #[error("the image is of version {0}; this runtime reads version 1")]
+    #[error("the image is of version {0}; this runtime reads version 2")]
     BadVersion(u32),
     /// They end too early.
     #[error("the image is truncated")]

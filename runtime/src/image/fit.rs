@@ -1,5 +1,6 @@
 //! Do arguments fit a kernel, as far as is known before the call?
-use super::{Dim, KernelSignature, ParamKind};
+use super::kernels::int_range;
+use super::{Dim, KernelParam, KernelSignature, ParamKind};
 use crate::executable::compact::{Content, Facts, Slot, TensorFacts};
 use crate::value::Device;
 
@@ -34,7 +35,7 @@ impl KernelSignature {
             return Fit::Never;
         }
         let mut symbols = Symbols(vec![None; self.symbol_count as usize]);
-        let fit = |(param, slot): (&ParamKind, &Slot)| match (param, facts.get(*slot)) {
+        let fit = |(param, slot): (&KernelParam, &Slot)| match (&param.kind, facts.get(*slot)) {
             (_, Content::Unknown) => Fit::Perhaps,
             (ParamKind::Tensor { .. }, Content::Tensor(tensor)) => fit_tensor(param, self.device, tensor, &mut symbols),
             (ParamKind::Tensor { .. }, _) => Fit::Never,
@@ -42,25 +43,26 @@ impl KernelSignature {
             (ParamKind::Scalar { .. }, Content::Tensor(_) | Content::Storage(_) | Content::Nothing) => Fit::Never,
             (ParamKind::Scalar { dtype, .. }, Content::Float) => dtype.is_floating().into(),
             (ParamKind::Scalar { dtype, symbol }, Content::Int(value)) if !dtype.is_floating() => {
-                symbol.map_or(Fit::Surely, |symbol| symbols.bind(symbol, Some(*value)))
+                let fits = Fit::from(int_range(*dtype).contains(value));
+                fits.min(symbol.map_or(Fit::Surely, |symbol| symbols.bind(symbol, Some(*value))))
             }
             (ParamKind::Scalar { .. }, _) => Fit::Perhaps,
         };
-        self.params.iter().map(|param| &param.kind).zip(args).map(fit).min().unwrap_or(Fit::Surely)
+        self.params.iter().zip(args).map(fit).min().unwrap_or(Fit::Surely)
     }
 
     /// What arguments that were accepted are.
     pub fn learn(&self, facts: &mut Facts<'_>, args: &[Slot]) {
         for (param, slot) in self.params.iter().zip(args) {
-            param.kind.tensor(self.device).iter().for_each(|tensor| facts.learn(*slot, tensor));
+            param.tensor(self.device).iter().for_each(|tensor| facts.learn(*slot, tensor));
         }
     }
 }
 
-impl ParamKind {
+impl KernelParam {
     /// What is known of a tensor that was accepted for the parameter, if it takes one.
     pub fn tensor(&self, device: Device) -> Option<TensorFacts> {
-        let ParamKind::Tensor { dtype, shape, alignment } = self else { return None };
+        let ParamKind::Tensor { dtype, shape, alignment } = &self.kind else { return None };
         let size = |dim: &Dim| match dim {
             Dim::Static(size) => Some(*size),
             Dim::Symbol(_) => None,
@@ -71,12 +73,13 @@ impl ParamKind {
             device: Some(device),
             is_dense: true,
             alignment: *alignment as usize,
+            is_writable: self.is_written,
         })
     }
 }
 
-fn fit_tensor(param: &ParamKind, device: Device, tensor: &TensorFacts, symbols: &mut Symbols) -> Fit {
-    let ParamKind::Tensor { dtype, shape, alignment } = param else { return Fit::Never };
+fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols: &mut Symbols) -> Fit {
+    let ParamKind::Tensor { dtype, shape, alignment } = &param.kind else { return Fit::Never };
     let known = |fits: bool| if fits { Fit::Surely } else { Fit::Perhaps };
     let is_aligned = tensor.alignment.max(1).is_multiple_of(*alignment.max(&1) as usize);
     let description = [
@@ -84,6 +87,7 @@ fn fit_tensor(param: &ParamKind, device: Device, tensor: &TensorFacts, symbols: 
         Fit::of(tensor.device.map(|_| tensor.is_on(device))),
         known(tensor.is_dense),
         known(is_aligned),
+        known(tensor.is_writable || !param.is_written),
     ];
     let description = description.into_iter().min().unwrap_or(Fit::Surely);
     let Some(dims) = &tensor.dims else { return description.min(Fit::Perhaps) };
@@ -130,6 +134,8 @@ mod tests {
         values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { id: 1, ..Device::CPU }).into());
         values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { kind: 2, id: 0 }).into());
         values.extend([Any::NONE, true.into(), 2i64.into(), 3i64.into(), 0.5f64.into()]);
+        values.push(dense(DType::FLOAT32, &[2, 3]).constant().into());
+        values.push(dense(DType::FLOAT32, &[2, 3]).constant().reshape(&[3, 2]).unwrap().into());
         values.push(Any::opaque(std::ptr::null_mut()));
         values.push(crate::value::Str::new("2").into());
         values
@@ -143,7 +149,13 @@ mod tests {
         let scalar = select(vec![DType::FLOAT32, DType::INT64, DType::BOOL, DType::HANDLE]);
         let scalar =
             (scalar, proptest::option::of(0..2u32)).prop_map(|(dtype, symbol)| ParamKind::Scalar { dtype, symbol });
-        prop_oneof![3 => tensor, 1 => scalar].prop_map(|kind| KernelParam { name: "p".into(), kind })
+        let tensor = (tensor, any::<bool>());
+        let scalar = (scalar, Just(false));
+        prop_oneof![3 => tensor, 1 => scalar].prop_map(|(kind, is_written)| KernelParam {
+            name: "p".into(),
+            kind,
+            is_written,
+        })
     }
 
     fn signature() -> impl Strategy<Value = KernelSignature> {
@@ -200,7 +212,9 @@ mod tests {
     #[test]
     fn what_was_accepted_is_not_looked_at_again() {
         let tensor = |alignment| ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(3)], alignment };
-        let params = [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment) }).to_vec();
+        let params =
+            [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment), is_written: true });
+        let params = params.to_vec();
         let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
         let (executable, steps) = steps();
         let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);

@@ -4,7 +4,8 @@
 //! against its signature first.
 use crate::bytes::{Put, Reader, Truncated};
 use crate::ffi::{Error, kind};
-use crate::value::{Any, DType, Device, Tensor};
+use crate::value::{Any, DLTensor, DType, Device, Tensor, is_dense};
+use std::ops::RangeInclusive;
 
 /// A size of a tensor parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct KernelParam {
     pub name: String,
     /// What it is.
     pub kind: ParamKind,
+    /// Does the kernel write the tensor? Then it must not be a constant.
+    pub is_written: bool,
 }
 
 /// A kernel's parameters.
@@ -73,43 +76,53 @@ impl KernelSignature {
         };
         self.params.iter().zip(args).try_for_each(|(param, arg)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } => {
-                let tensor = arg.get::<&Tensor>().ok_or_else(|| self.mismatch(param, "a Tensor", arg))?;
+                let tensor = arg.as_dl_tensor().ok_or_else(|| self.mismatch(param, "a Tensor", arg))?;
+                // The machine's own are as they must be; those of other callers may be anything.
+                arg.check()?;
                 self.check_tensor(param, tensor, *dtype, *alignment)?;
-                self.check_shape(param, tensor, shape, &mut bind)
+                if param.is_written && arg.get::<&Tensor>().is_some_and(Tensor::is_read_only) {
+                    return Err(self.unwritable(param));
+                }
+                self.check_shape(param, tensor.sizes(), shape, &mut bind)
             }
             ParamKind::Scalar { dtype, symbol } => self.check_scalar(param, arg, *dtype, *symbol, &mut bind),
         })
     }
 
-    fn check_tensor(&self, param: &KernelParam, tensor: &Tensor, dtype: DType, alignment: u32) -> Result<(), Error> {
-        if tensor.dtype() != dtype {
-            return Err(self.mismatch(param, format!("elements of {dtype}"), tensor.dtype()));
+    fn check_tensor(&self, param: &KernelParam, tensor: &DLTensor, dtype: DType, alignment: u32) -> Result<(), Error> {
+        if tensor.dtype != dtype {
+            return Err(self.mismatch(param, format!("elements of {dtype}"), tensor.dtype));
         }
         // Whatever number it has, the host's memory is the host's.
-        if tensor.device() != self.device && !(tensor.device().is_host() && self.device.is_host()) {
-            return Err(self.mismatch(param, format!("a Tensor on {}", self.device), tensor.device()));
+        if tensor.device != self.device && !(tensor.device.is_host() && self.device.is_host()) {
+            return Err(self.mismatch(param, format!("a Tensor on {}", self.device), tensor.device));
         }
-        if !tensor.is_contiguous() {
-            return Err(self.mismatch(param, "a contiguous Tensor", format!("strides {:?}", tensor.strides())));
+        if !is_dense(tensor.sizes(), tensor.steps()) {
+            return Err(self.mismatch(param, "a contiguous Tensor", format!("strides {:?}", tensor.steps())));
         }
-        if !tensor.data_ptr().addr().is_multiple_of(alignment.max(1) as usize) {
-            let address = format!("{:p}", tensor.data_ptr());
-            return Err(self.mismatch(param, format!("data aligned to {alignment} bytes"), address));
+        let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
+        if !data.addr().is_multiple_of(alignment.max(1) as usize) {
+            return Err(self.mismatch(param, format!("data aligned to {alignment} bytes"), format!("{data:p}")));
         }
         Ok(())
+    }
+
+    fn unwritable(&self, param: &KernelParam) -> Error {
+        let why = "which must not change: it is a constant, or was lent for reading only";
+        self.error(kind::VALUE, format!("writes parameter `{}`, {why}; give it a copy", param.name))
     }
 
     fn check_shape(
         &self,
         param: &KernelParam,
-        tensor: &Tensor,
+        sizes: &[i64],
         shape: &[Dim],
         bind: &mut impl FnMut(u32, i64) -> i64,
     ) -> Result<(), Error> {
-        if tensor.shape().len() != shape.len() {
-            return Err(self.mismatch(param, format!("{} dimensions", shape.len()), tensor.shape().len()));
+        if sizes.len() != shape.len() {
+            return Err(self.mismatch(param, format!("{} dimensions", shape.len()), sizes.len()));
         }
-        for (axis, (size, dim)) in tensor.shape().iter().zip(shape).enumerate() {
+        for (axis, (size, dim)) in sizes.iter().zip(shape).enumerate() {
             let expected = match dim {
                 Dim::Static(size) => *size,
                 Dim::Symbol(symbol) => bind(*symbol, *size),
@@ -132,7 +145,7 @@ impl KernelSignature {
         let fits = match dtype {
             _ if dtype.is_floating() => arg.get::<f64>().is_some(),
             _ if dtype.is_handle() => arg.as_opaque().is_some() || arg.is_none(),
-            _ => arg.get::<i64>().is_some(),
+            _ => arg.get::<i64>().is_some_and(|value| int_range(dtype).contains(&value)),
         };
         if !fits {
             return Err(self.mismatch(param, dtype, arg));
@@ -156,8 +169,20 @@ impl KernelSignature {
     }
 }
 
+/// The integers that a scalar parameter can hold; those of 64 bits without a sign travel as their bits.
+pub(super) fn int_range(dtype: DType) -> RangeInclusive<i64> {
+    match dtype.bits {
+        _ if dtype.is_bool() => 0..=1,
+        bits @ 1..=63 if dtype.is_uint() => 0..=(1 << bits) - 1,
+        bits @ 1..=63 => -1 << (bits - 1)..=(1 << (bits - 1)) - 1,
+        _ => i64::MIN..=i64::MAX,
+    }
+}
+
 const TENSOR: u8 = 0;
 const SCALAR: u8 = 1;
+/// A tensor that the kernel writes.
+const WRITTEN: u8 = 2;
 /// Stands for "no symbol".
 const NO_SYMBOL: u32 = u32::MAX;
 
@@ -171,14 +196,14 @@ pub(super) fn encode(signatures: &[KernelSignature], out: &mut Vec<u8>) {
         out.put_u64(signature.params.len() as u64);
         for param in &signature.params {
             out.put_blob(param.name.as_bytes());
-            encode_kind(&param.kind, out);
+            encode_kind(param, out);
         }
     }
 }
 
-fn encode_kind(kind: &ParamKind, out: &mut Vec<u8>) {
+fn encode_kind(KernelParam { kind, is_written, .. }: &KernelParam, out: &mut Vec<u8>) {
     let (tag, dtype) = match kind {
-        ParamKind::Tensor { dtype, .. } => (TENSOR, dtype),
+        ParamKind::Tensor { dtype, .. } => (if *is_written { WRITTEN } else { TENSOR }, dtype),
         ParamKind::Scalar { dtype, .. } => (SCALAR, dtype),
     };
     out.put(&[tag, dtype.code, dtype.bits]);
@@ -220,7 +245,7 @@ fn decode_signature(reader: &mut Reader<'_>) -> Result<KernelSignature, Truncate
         let tag = reader.u8()?;
         let dtype = DType::new(reader.u8()?, reader.u8()?, reader.u16()?);
         let kind = match tag {
-            TENSOR => {
+            TENSOR | WRITTEN => {
                 let alignment = reader.u32()?;
                 let shape = reader.list(12, |reader| {
                     let (symbol, size) = (symbol(reader)?, reader.i64()?);
@@ -231,7 +256,7 @@ fn decode_signature(reader: &mut Reader<'_>) -> Result<KernelSignature, Truncate
             SCALAR => ParamKind::Scalar { dtype, symbol: symbol(reader)? },
             _ => return Err(Truncated),
         };
-        Ok::<_, Truncated>(KernelParam { name, kind })
+        Ok::<_, Truncated>(KernelParam { name, kind, is_written: tag == WRITTEN })
     })?;
     // Every symbol is bound by a dimension or a scalar; more would only be a way to ask for memory.
     let dims: usize = params.iter().map(|param| param.kind.symbol_places()).sum();

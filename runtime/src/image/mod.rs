@@ -8,10 +8,11 @@
 //! | 1 executable | TVM's format, tensors of the constant pool described only |
 //! | 2 constants | the tensors' data, each at a multiple of 64 |
 //! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
-//! | 4 kernels | what arguments each kernel takes ([`KernelSignature`]) |
+//! | 4 kernels | what arguments each kernel takes and which it writes ([`KernelSignature`]) |
 //!
 //! A linked library holds its image as the symbol [`SYMBOL`].
 mod argument_check;
+mod checked;
 pub mod container;
 mod fit;
 mod kernels;
@@ -64,6 +65,11 @@ pub enum ImageError {
 }
 
 impl Image {
+    /// What the kernel called `name` expects, if that is known.
+    pub fn kernel(&self, name: &str) -> Option<&KernelSignature> {
+        self.kernels.iter().find(|signature| signature.name == name)
+    }
+
     /// The image as bytes. The same image gives the same bytes.
     pub fn save(&self) -> Vec<u8> {
         let mut constants = Vec::new();

@@ -37,8 +37,10 @@ fn add_signature() -> KernelSignature {
     let tensor = |name: &str, shape: &[Dim]| KernelParam {
         name: name.into(),
         kind: ParamKind::Tensor { dtype: DType::FLOAT32, shape: shape.to_vec(), alignment: 64 },
+        is_written: name == "b",
     };
-    let n = KernelParam { name: "n".into(), kind: ParamKind::Scalar { dtype: DType::INT64, symbol: Some(0) } };
+    let kind = ParamKind::Scalar { dtype: DType::INT64, symbol: Some(0) };
+    let n = KernelParam { name: "n".into(), kind, is_written: false };
     let params = vec![tensor("a", &[Dim::Symbol(0), Dim::Static(4)]), tensor("b", &[Dim::Symbol(0)]), n];
     KernelSignature { name: "add".into(), device: Device::CPU, symbol_count: 1, params }
 }

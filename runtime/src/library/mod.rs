@@ -202,12 +202,16 @@ impl Library {
         self.contents.bytes()
     }
 
-    /// The kernel called `name`. The first call maps the code.
+    /// The kernel called `name`, which looks at its arguments when it is called. The first call maps the code.
     pub fn kernel(&self, name: &str) -> Result<Option<Function>, LibraryError> {
         if !self.kernels.iter().any(|kernel| kernel == name) {
             return Ok(None);
         }
-        Ok(self.code()?.kernel(name))
+        let kernel = self.code()?.kernel(name);
+        Ok(kernel.map(|kernel| match self.image.kernel(name) {
+            Some(signature) => signature.guard(kernel),
+            None => kernel,
+        }))
     }
 
     /// The machine code of a function of the image, if the library has it.

@@ -58,7 +58,7 @@ fn save_leaf(value: &Any) -> Result<Json, Error> {
         return Ok(node("ffi.Shape", shape.iter().map(|size| Json::Int(*size)).collect()));
     }
     if let Some(tensor) = value.get::<&Tensor>() {
-        let host = tensor.to_device(Device::CPU)?;
+        let host = tensor.to_device(Device::CPU)?.to_contiguous()?;
         return Ok(node("ffi.Tensor", Json::Str(base64::encode(&tensor_to_bytes(&host)))));
     }
     Ok(match value.type_name() {

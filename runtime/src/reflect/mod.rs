@@ -15,8 +15,8 @@ mod types;
 
 pub use compare::{equal, hash};
 pub use json::{load, save};
-pub(crate) use text::described;
 pub use text::text;
+pub(crate) use text::{described, text_of};
 pub use types::{Fields, Reflect, register};
 
 #[cfg(test)]

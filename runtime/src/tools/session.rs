@@ -153,7 +153,7 @@ impl Session {
             let result = self.vm.call(spec.func, &args)?;
             match output.path() {
                 Some(path) => {
-                    save_npz(path, &leaves(&result))?;
+                    save_npz(path, &leaves(&result)?)?;
                     Ok(String::new())
                 }
                 None if output.json => Ok(reflect::save(&result)? + "\n"),

@@ -35,6 +35,10 @@ impl Weights {
     /// When the file cannot be read or is damaged, or holds a dtype that tensors cannot have.
     pub fn open(path: &Path) -> Result<Weights, InputError> {
         let file = File::open(path).map_err(|e| failed(path, e))?;
+        let about = file.metadata().map_err(|e| failed(path, e))?;
+        if !about.is_file() || about.len() == 0 {
+            return Err(failed(path, if about.is_file() { "it is empty" } else { "it is no regular file" }));
+        }
         // SAFETY: the mapping is read only; as with every mapped file, nobody may change it while it is used.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, e))?;
         let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
@@ -94,7 +98,7 @@ impl Weights {
     }
 
     /// What to say of parameters that have neither a tensor nor an argument: tensors whose names resemble theirs.
-    pub(super) fn instead_of(&self, parameters: &[&str]) -> Option<String> {
+    pub fn instead_of(&self, parameters: &[&str]) -> Option<String> {
         let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
         let found: Vec<String> = near(parameters, &names).map(|(p, t)| format!("`{t}` for `{p}`")).collect();
         (!found.is_empty()).then(|| format!("{} has {}", self.source(), found.join(", ")))
@@ -335,6 +339,9 @@ mod tests {
     fn damaged_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.safetensors");
+        assert!(Weights::open(folder.path()).unwrap_err().message.contains("no regular file"));
+        std::fs::write(&path, []).unwrap();
+        assert!(Weights::open(&path).unwrap_err().message.contains("it is empty"));
         let bytes = example();
         for cut in 0..bytes.len() {
             std::fs::write(&path, &bytes[..cut]).unwrap();

@@ -6,6 +6,7 @@
 use super::object::{Cell, Header, Ref, release, retain};
 use super::string::valid_prefix;
 use super::{ByteArray, Bytes, DLTensor, DType, Device, Str, Tensor, index};
+use crate::ffi::Error;
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -172,6 +173,47 @@ impl Any {
         ManuallyDrop::new(Any { type_index: self.type_index, small_len: self.small_len, payload: self.payload })
     }
 
+    /// Checks what can be checked of a value that other code made: what it lends is there, and tensors are such as there
+    /// can be.
+    pub fn check(&self) -> Result<(), Error> {
+        let missing = || Error::value("the value says that it refers to something, but is null");
+        // SAFETY: the tag says that the payload is an address; what other code says of its tensors and strings is true,
+        // as far as it is checked here.
+        unsafe {
+            match self.type_index {
+                index::DL_TENSOR_PTR => {
+                    self.payload.ptr.cast::<DLTensor>().as_ref().ok_or_else(missing)?.check()?;
+                }
+                index::BYTE_ARRAY_PTR => {
+                    let bytes = self.payload.ptr.cast::<ByteArray>().as_ref().ok_or_else(missing)?;
+                    if bytes.data.is_null() && bytes.len > 0 || isize::try_from(bytes.len).is_err() {
+                        return Err(Error::value(format!("{} bytes are not there", bytes.len)));
+                    }
+                }
+                index::RAW_STR | index::OBJECT_RVALUE_REF | index::OBJECT_BEGIN.. if self.payload.ptr.is_null() => {
+                    return Err(missing());
+                }
+                index::TENSOR => {
+                    let tensor = self.get::<&Tensor>().filter(|tensor| !tensor.0.is_ours());
+                    tensor.map(|tensor| tensor.as_dl().check()).transpose()?;
+                }
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
+    /// A value of its own: what other code lends is copied, if it can be.
+    #[cold]
+    pub fn owned(&self) -> Result<Any, Error> {
+        self.check()?;
+        match self.type_index {
+            // SAFETY: the tag says what the address points to, which is not null, and whoever made the value keeps it.
+            index::DL_TENSOR_PTR => Ok(unsafe { Tensor::copy_of(&*self.payload.ptr.cast::<DLTensor>()) }?.into()),
+            _ => Ok(self.clone()),
+        }
+    }
+
     fn clone_borrowed(&self) -> Any {
         // SAFETY: the tag says what the address points to, and the caller of the call that brought it keeps it alive.
         unsafe {
@@ -238,5 +280,53 @@ impl Default for Any {
 impl fmt::Debug for Any {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::MAX_NDIM;
+
+    /// What comes of a false description of two floats.
+    fn refused(change: impl FnOnce(&mut DLTensor)) -> String {
+        let (mut data, mut shape, mut strides) = ([1f32, 2.0], [2i64], [1i64]);
+        let (data, shape, strides) = (data.as_mut_ptr().cast(), shape.as_mut_ptr(), strides.as_mut_ptr());
+        let mut tensor =
+            DLTensor { data, device: Device::CPU, ndim: 1, dtype: DType::FLOAT32, shape, strides, byte_offset: 0 };
+        change(&mut tensor);
+        let value = Any::plain(index::DL_TENSOR_PTR, Payload { ptr: (&raw mut tensor).cast() });
+        let error = value.check().unwrap_err();
+        assert_eq!(value.owned().unwrap_err().message(), error.message());
+        error.message().to_owned()
+    }
+
+    #[test]
+    fn views_by_other_code_are_looked_at() {
+        assert!(refused(|tensor| tensor.data = std::ptr::null_mut()).contains("null address"));
+        assert!(refused(|tensor| tensor.byte_offset = u64::MAX).contains("offset"));
+        // SAFETY: the stride is the test's.
+        assert!(refused(|tensor| unsafe { *tensor.strides = i64::MAX }).contains("strides"));
+        assert!(refused(|tensor| tensor.ndim = 100_000).contains("100000 dimensions"));
+        assert!(refused(|tensor| tensor.ndim = MAX_NDIM as i32 + 1).contains("dimensions"));
+        assert!(refused(|tensor| tensor.ndim = -1).contains("-1 dimensions"));
+        assert!(refused(|tensor| tensor.shape = std::ptr::null_mut()).contains("no shape"));
+        assert!(refused(|tensor| tensor.dtype = DType::VOID).contains("elements of void"));
+        assert!(refused(|tensor| tensor.dtype.lanes = 0xFFFE).contains("elements of"));
+        // SAFETY: the size is the test's.
+        assert!(refused(|tensor| unsafe { *tensor.shape = -3 }).contains("shape"));
+    }
+
+    #[test]
+    fn values_that_refer_to_nothing_are_refused() {
+        for kind in
+            [index::DL_TENSOR_PTR, index::RAW_STR, index::BYTE_ARRAY_PTR, index::OBJECT_RVALUE_REF, index::TENSOR]
+        {
+            let value = ManuallyDrop::new(Any::plain(kind, Payload { ptr: std::ptr::null_mut() }));
+            assert!(value.check().unwrap_err().message().contains("null"), "{kind}");
+        }
+        assert!(
+            [Any::NONE, 1i64.into(), "text".into(), "a longer text".into()].iter().all(|value| value.check().is_ok())
+        );
     }
 }

@@ -1,7 +1,6 @@
 //! Closures: a function of a program and its last arguments.
 use super::object::{Cell, Ref};
-use super::tuple::drop_nested;
-use super::{Any, index};
+use super::{Any, drop_nested, index};
 use std::fmt;
 
 /// The cell of a closure: which program, which of its functions, the arguments bound to its last parameters.

@@ -176,6 +176,11 @@ impl DType {
         (self.lanes as i16) < -1
     }
 
+    /// Can memory hold values of it? Nothing and vectors of unknown length cannot be stored.
+    pub const fn is_storable(self) -> bool {
+        self.bits > 0 && self.lanes > 0 && self.lanes <= i16::MAX as u16
+    }
+
     /// The multiple of the machine's vector length, for scalable vectors.
     pub const fn vscale_factor(self) -> Option<u16> {
         if self.is_scalable() { Some((self.lanes as i16).unsigned_abs()) } else { None }

@@ -1,8 +1,7 @@
 //! Errors as values, as they travel through the C ABI.
 use super::object::{Cell, Ref};
 use super::string::valid_prefix;
-use super::tuple::drop_nested;
-use super::{Any, ByteArray, index};
+use super::{Any, ByteArray, drop_nested, index};
 use crate::ffi::{Error, TraceEntry};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;

@@ -1,6 +1,6 @@
 //! Function objects: Rust closures and C functions called by the packed convention.
 use super::object::{Cell, Header, Ref};
-use super::{Any, Tensor, index};
+use super::{Any, Nested, Tensor, index};
 use crate::ffi::{self, Error, SafeCall};
 use std::ffi::c_void;
 use std::fmt;
@@ -37,6 +37,17 @@ impl Function {
         Function::allocate(call_body::<F>, body)
     }
 
+    /// A function that the runtime tells from others.
+    pub(crate) fn known<K: Known>(known: K) -> Function {
+        Function::marked(K::MARK, call_known::<K>, known)
+    }
+
+    /// What the function was made of, if that is a `K`.
+    pub(crate) fn as_known<K: Known>(&self) -> Option<&K> {
+        // SAFETY: the mark says that `known` made the function of a `K`.
+        self.0.is_marked(K::MARK).then(|| unsafe { &**self.0.extra::<Nested<K>>() })
+    }
+
     /// A kernel that `body` computes: it gives the result, and new contents for arguments that are tensors, by position.
     pub fn kernel<F>(body: F) -> Function
     where
@@ -69,9 +80,13 @@ impl Function {
         Function::allocate(call_with_handle, Foreign { call, handle, deleter })
     }
 
-    fn allocate<E>(safe_call: SafeCall, extra: E) -> Function {
+    fn allocate<E: 'static>(safe_call: SafeCall, extra: E) -> Function {
+        Function::marked(0, safe_call, extra)
+    }
+
+    fn marked<E: 'static>(mark: u8, safe_call: SafeCall, extra: E) -> Function {
         let cell = FunctionCell { safe_call, cpp_call: std::ptr::null_mut() };
-        Function(Ref::allocate::<E, u8>(0, |_| (cell, extra)))
+        Function(Ref::allocate_marked::<Nested<E>, u8>(mark, 0, |_| (cell, Nested::new(extra))))
     }
 
     /// Calls the function.
@@ -89,6 +104,18 @@ impl Function {
     pub fn handle(&self) -> *mut c_void {
         self.0.as_header().as_ptr().cast()
     }
+}
+
+/// What the runtime calls as a function, and finds again in the function.
+///
+/// # Safety
+/// No two types have the same mark, and none has 0.
+pub(crate) unsafe trait Known: Send + Sync + 'static {
+    /// Tells functions made of this type.
+    const MARK: u8;
+
+    /// Calls the function.
+    fn call(&self, args: &[Any]) -> Result<Any, Error>;
 }
 
 /// A C function and its handle.
@@ -113,7 +140,7 @@ unsafe extern "C" fn call_with_handle(function: *mut c_void, args: *const Any, c
     unsafe {
         let header = NonNull::new_unchecked(function.cast::<Header>());
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
-        let foreign = function.extra::<Foreign>();
+        let foreign = function.extra::<Nested<Foreign>>();
         (foreign.call)(foreign.handle, args, count, result)
     }
 }
@@ -127,7 +154,17 @@ where
     unsafe {
         let header = NonNull::new_unchecked(handle.cast::<Header>());
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
-        ffi::answer(result, || function.extra::<F>()(ffi::arguments(args, count)))
+        ffi::answer(result, || function.extra::<Nested<F>>()(ffi::arguments(args, count)))
+    }
+}
+
+unsafe extern "C" fn call_known<K: Known>(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
+    // SAFETY: the handle is the function object that `Function::known` made of a `K`; the caller keeps it alive and
+    // passes `count` arguments and room for a result.
+    unsafe {
+        let header = NonNull::new_unchecked(handle.cast::<Header>());
+        let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
+        ffi::answer(result, || function.extra::<Nested<K>>().call(ffi::arguments(args, count)))
     }
 }
 

@@ -25,8 +25,9 @@ const DELETE_STRONG: i32 = 1;
 /// Asks a deleter to free the block.
 const DELETE_WEAK: i32 = 2;
 
-/// Stands in the header's padding of objects that this crate made; other makers leave zero there.
-const OURS: u32 = 0x6D68_616D;
+/// Stands in the header's padding of objects that this crate made, but for the lowest byte, which tells apart what they
+/// hold behind their cells; other makers leave zero there.
+const OURS: u32 = 0x6D68_6100;
 
 /// Destroys an object's contents, frees its block, or both, by its flags.
 pub type Deleter = unsafe extern "C" fn(object: *mut c_void, flags: i32);
@@ -175,6 +176,12 @@ impl<C: Cell> Ref<C> {
     /// `init` gets the address of the tail and writes it; whatever the tail's values need on drop is `extra`'s to do.
     #[inline(always)]
     pub(crate) fn allocate<E, T>(tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
+        Ref::allocate_marked(0, tail_len, init)
+    }
+
+    /// The same with a mark that says what the `extra` value is.
+    #[inline(always)]
+    pub(crate) fn allocate_marked<E, T>(mark: u8, tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
         let layout = block_layout::<C, E, T>(tail_len).expect("an object fits the address space");
         let Some(block) = NonNull::new(recycle::allocate(layout)) else { handle_alloc_error(layout) };
         // SAFETY: `tail` lies within the block.
@@ -182,7 +189,7 @@ impl<C: Cell> Ref<C> {
         let header = Header {
             counts: AtomicU64::new(BOTH_ONE),
             type_index: C::TYPE_INDEX,
-            padding: OURS,
+            padding: OURS | u32::from(mark),
             deleter: Some(delete::<C, E, T>),
         };
         let block = block.cast::<Block<C, E>>();
@@ -225,7 +232,13 @@ impl<C: Cell> Ref<C> {
     /// Was the object made by this crate?
     pub(crate) fn is_ours(&self) -> bool {
         // SAFETY: we hold a reference, so the header is live.
-        unsafe { self.as_header().as_ref() }.padding == OURS
+        unsafe { self.as_header().as_ref() }.padding & !0xFF == OURS
+    }
+
+    /// Was the object made by this crate with this mark?
+    pub(crate) fn is_marked(&self, mark: u8) -> bool {
+        // SAFETY: as above.
+        unsafe { self.as_header().as_ref() }.padding == OURS | u32::from(mark)
     }
 
     /// The `extra` value.

@@ -1,11 +1,11 @@
 //! Objects that only the code that made them understands, such as a builtin's state kept between calls.
-use super::index;
 use super::object::{Cell, Ref};
+use super::{Nested, index};
 use std::any::{Any as RustAny, TypeId};
 use std::fmt;
 
 /// The cell of an opaque object.
-pub struct OpaqueCell(Box<dyn RustAny + Send + Sync>);
+pub struct OpaqueCell(Nested<Box<dyn RustAny + Send + Sync>>);
 
 // SAFETY: the index is Hammock's own, and only `Opaque::new` makes such objects.
 unsafe impl Cell for OpaqueCell {
@@ -20,12 +20,12 @@ pub struct Opaque(pub(super) Ref<OpaqueCell>);
 impl Opaque {
     /// Wraps a value.
     pub fn new<T: RustAny + Send + Sync>(value: T) -> Opaque {
-        Opaque(Ref::allocate::<(), u8>(0, |_| (OpaqueCell(Box::new(value)), ())))
+        Opaque(Ref::allocate::<(), u8>(0, |_| (OpaqueCell(Nested::new(Box::new(value))), ())))
     }
 
     /// What type the value is of.
     pub fn type_id(&self) -> TypeId {
-        (*self.0.0).type_id()
+        (**self.0.0).type_id()
     }
 
     /// The value, if it is a `T`.

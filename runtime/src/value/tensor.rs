@@ -34,6 +34,20 @@ pub struct DLTensor {
     pub byte_offset: u64,
 }
 
+impl DLTensor {
+    /// Its sizes, as many as it has dimensions.
+    pub(crate) fn sizes(&self) -> &[i64] {
+        // SAFETY: a description points to as many sizes as it has dimensions.
+        unsafe { counted(self.shape, self.ndim) }
+    }
+
+    /// Its strides in elements; none for a dense tensor that states none.
+    pub(crate) fn steps(&self) -> &[i64] {
+        // SAFETY: as above.
+        unsafe { counted(self.strides, self.ndim) }
+    }
+}
+
 // SAFETY: tvm-ffi fixes this layout for index 70; the description is never written after construction.
 unsafe impl Cell for DLTensor {
     const TYPE_INDEX: i32 = index::TENSOR;
@@ -51,7 +65,10 @@ pub(super) enum Owner {
     Storage(Storage),
     /// A storage of its own, by a plan of a program.
     Planned(Storage, u64),
+    /// A tensor that owns the memory itself, and is no view.
     Tensor(Tensor),
+    /// The same, but the memory must not be written.
+    Constant(Tensor),
     Shared(SharedBytes),
     Lent(Box<dyn Lender>),
     Nobody,
@@ -147,17 +164,12 @@ impl Tensor {
 
     /// The sizes.
     pub fn shape(&self) -> &[i64] {
-        // SAFETY: the description holds `ndim` sizes while the object lives.
-        unsafe { counted(self.0.shape, self.0.ndim) }
+        self.0.sizes()
     }
 
     /// Strides in elements; empty for a dense tensor of other code that states none.
     pub fn strides(&self) -> &[i64] {
-        if self.0.strides.is_null() {
-            return &[];
-        }
-        // SAFETY: the description holds `ndim` strides while the object lives.
-        unsafe { counted(self.0.strides, self.0.ndim) }
+        self.0.steps()
     }
 
     /// Where the data is.
@@ -243,7 +255,7 @@ impl Tensor {
     /// Must its memory not be written, because it is a constant's or was lent on that condition?
     pub fn is_read_only(&self) -> bool {
         match self.owner() {
-            Some(Owner::Shared(_)) => true,
+            Some(Owner::Shared(_) | Owner::Constant(_)) => true,
             Some(Owner::Lent(lender)) => lender.is_read_only(),
             Some(Owner::Tensor(tensor)) => tensor.is_read_only(),
             _ => false,
@@ -310,7 +322,7 @@ pub(super) fn fill_dense_strides(shape: &[i64], strides: &mut [i64]) {
     }
 }
 
-pub(super) fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
+pub(crate) fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
     if strides.is_empty() || shape.contains(&0) {
         return true;
     }

@@ -1,5 +1,5 @@
 //! Tensors over memory that other code describes: copied out of it, or borrowed.
-use super::tensor::{Owner, byte_size, counted, is_dense};
+use super::tensor::{Owner, byte_size, is_dense};
 use super::{DLTensor, DType, Shape, Tensor, TensorError};
 
 /// What keeps alive memory that other code lent; dropped when nobody needs it any more.
@@ -8,17 +8,45 @@ pub(crate) trait Lender: Send + Sync {
     fn is_read_only(&self) -> bool;
 }
 
+/// The most dimensions that a tensor of other code may have; numpy has the same limit. What claims more is taken for a
+/// damaged description, whose sizes nobody should follow.
+pub const MAX_NDIM: usize = 64;
+
+/// A tensor that other code describes, after a look at whether one can be like that.
+pub(crate) struct Description<'a> {
+    pub(crate) shape: &'a [i64],
+    /// None for a dense tensor.
+    pub(crate) strides: Option<&'a [i64]>,
+    /// The first element.
+    pub(crate) data: *mut u8,
+}
+
+impl DLTensor {
+    /// Checks everything in the description that can be checked.
+    /// Shape and strides must be there, unless they are null or say that they are more than [`MAX_NDIM`].
+    pub(crate) fn check(&self) -> Result<Description<'_>, TensorError> {
+        check_plain(self)?;
+        let (shape, strides) = (self.sizes(), self.steps());
+        let bytes = byte_size(self.dtype, shape)?;
+        if bytes > 0 && self.data.is_null() {
+            return Err(bad("a null address"));
+        }
+        if bytes > 0 && !is_dense(shape, strides) && !steps_fit(self.dtype, shape, strides) {
+            let (shape, strides) = (Shape::new(shape), Shape::new(strides));
+            return Err(bad(format!("strides {strides} for shape {shape} of {}", self.dtype)));
+        }
+        let data = self.data.wrapping_add(self.byte_offset as usize);
+        Ok(Description { shape, strides: (!strides.is_empty()).then_some(strides), data })
+    }
+}
+
 impl Tensor {
     /// A dense copy, on the host, of a tensor that other code describes.
     ///
     /// # Safety
     /// The description is true.
     pub(super) unsafe fn copy_of(tensor: &DLTensor) -> Result<Tensor, TensorError> {
-        // SAFETY: the caller promises as many sizes and strides as dimensions.
-        let (shape, strides) = unsafe { (counted(tensor.shape, tensor.ndim), counted(tensor.strides, tensor.ndim)) };
-        byte_size(tensor.dtype, shape)?;
-        let strides = (!tensor.strides.is_null()).then_some(strides);
-        let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
+        let Description { shape, strides, data } = tensor.check()?;
         // The alias does not outlive this function.
         let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Nobody);
         let dense = alias.to_contiguous()?;
@@ -33,19 +61,7 @@ impl Tensor {
         tensor: &DLTensor,
         lender: impl FnOnce() -> Box<dyn Lender>,
     ) -> Result<Tensor, TensorError> {
-        check_plain(tensor)?;
-        // SAFETY: the caller promises as many sizes and strides as dimensions.
-        let (shape, strides) = unsafe { (counted(tensor.shape, tensor.ndim), counted(tensor.strides, tensor.ndim)) };
-        let bytes = byte_size(tensor.dtype, shape)?;
-        if bytes > 0 && tensor.data.is_null() {
-            return Err(bad("a null address"));
-        }
-        if bytes > 0 && !is_dense(shape, strides) && !steps_fit(tensor.dtype, shape, strides) {
-            let (shape, strides) = (Shape::new(shape), Shape::new(strides));
-            return Err(bad(format!("strides {strides} for shape {shape} of {}", tensor.dtype)));
-        }
-        let strides = (!strides.is_empty()).then_some(strides);
-        let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
+        let Description { shape, strides, data } = tensor.check()?;
         Ok(Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Lent(lender())))
     }
 }
@@ -56,10 +72,10 @@ fn bad(what: impl Into<String>) -> TensorError {
 
 /// Checks the fields that need no look at shape and strides.
 fn check_plain(tensor: &DLTensor) -> Result<(), TensorError> {
-    if tensor.ndim < 0 {
+    if usize::try_from(tensor.ndim).is_ok_and(|ndim| ndim > MAX_NDIM) || tensor.ndim < 0 {
         return Err(bad(format!("{} dimensions", tensor.ndim)));
     }
-    if tensor.dtype.bits == 0 || tensor.dtype.lanes == 0 {
+    if !tensor.dtype.is_storable() {
         return Err(bad(format!("elements of {}", tensor.dtype)));
     }
     if tensor.shape.is_null() && tensor.ndim > 0 {

@@ -21,7 +21,7 @@ impl Tensor {
         }
         check_bounds(byte_offset, byte_size(dtype, shape)?, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, self.device(), dtype, shape, None, || Owner::Tensor(self.clone())))
+        Ok(Tensor::assemble(data, self.device(), dtype, shape, None, || self.share()))
     }
 
     /// A tensor that steps through this one's memory by `strides` (in elements, not negative), `byte_offset` bytes in.
@@ -38,7 +38,33 @@ impl Tensor {
         let bytes = self.dtype().storage_bytes(elements).ok_or_else(bad)?;
         check_bounds(byte_offset, bytes, self.nbytes())?;
         let data = self.data_ptr().wrapping_add(byte_offset);
-        Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), || Owner::Tensor(self.clone())))
+        Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), || self.share()))
+    }
+
+    /// The same tensor, which must not be written.
+    pub(crate) fn constant(&self) -> Tensor {
+        if self.is_read_only() {
+            return self.clone();
+        }
+        let owner = match self.share() {
+            Owner::Tensor(tensor) => tensor,
+            _ => self.clone(),
+        };
+        let strides = (!self.strides().is_empty()).then_some(self.strides());
+        Tensor::assemble(self.data_ptr(), self.device(), self.dtype(), self.shape(), strides, || Owner::Constant(owner))
+    }
+
+    /// What a view of the tensor belongs to: what owns the memory, not the views on the way to it, of which there may
+    /// be any number.
+    fn share(&self) -> Owner {
+        match self.owner() {
+            Some(Owner::Tensor(owner)) => Owner::Tensor(owner.clone()),
+            Some(Owner::Constant(owner)) => Owner::Constant(owner.clone()),
+            Some(Owner::Shared(owner)) => Owner::Shared(owner.clone()),
+            Some(Owner::Storage(storage)) => Owner::Storage(storage.clone()),
+            // Its memory is lent, or used again when the tensor goes: the tensor itself must stay.
+            _ => Owner::Tensor(self.clone()),
+        }
     }
 
     /// This tensor if it is dense, else a dense copy. Types below a byte are always dense.
@@ -59,6 +85,34 @@ impl Tensor {
             }
         }
         Ok(copy)
+    }
+
+    /// The bytes of the element at an index, its first bit first; none if there is no such element on the host.
+    pub(crate) fn element(&self, index: &[i64]) -> Option<Vec<u8>> {
+        let (dtype, shape, strides) = (self.dtype(), self.shape(), self.strides());
+        let is_there = index.len() == shape.len() && index.iter().zip(shape).all(|(at, size)| (0..*size).contains(at));
+        if !is_there || !self.device().is_host() || !dtype.is_storable() {
+            return None;
+        }
+        let steps = index.iter().zip(shape).enumerate();
+        let position = match self.is_contiguous() {
+            true => steps.fold(0, |position, (_, (at, size))| position * size + at),
+            false => steps.map(|(axis, (at, _))| at * strides[axis]).sum(),
+        };
+        let width = usize::from(dtype.bits) * usize::from(dtype.lanes);
+        let (first, shift) = match width % 8 {
+            0 => (position as isize * (width / 8) as isize, 0),
+            // Only dense tensors have elements that begin within a byte.
+            _ => (position as isize * width as isize / 8, position as usize * width % 8),
+        };
+        let mut bytes = vec![0; (shift + width).div_ceil(8)];
+        // SAFETY: the element lies in the tensor's memory, which may be read while the tensor lives.
+        unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(self.data_ptr().offset(first), bytes.len()) };
+        if shift > 0 {
+            let next = |i: usize| bytes.get(i + 1).map_or(0, |next| next << (8 - shift));
+            bytes = (0..width.div_ceil(8)).map(|i| bytes[i] >> shift | next(i)).collect();
+        }
+        Some(bytes)
     }
 
     /// This tensor if it lives on `device`, else a dense copy there.
@@ -151,6 +205,44 @@ mod tests {
         };
         assert_eq!(view.as_slice::<i32>().unwrap(), [3, 4, 5, 6, 7, 8]);
         assert_eq!(view.reshape(&[6]).unwrap().shape(), [6]);
+    }
+
+    #[test]
+    fn views_of_views_hold_the_memory_alone() {
+        let rounds = if cfg!(miri) { 300 } else { 1_000_000 };
+        let chain = |first: Tensor| (0..rounds).fold(first, |view, _| view.view(DType::INT32, &[2], 0).unwrap());
+        let own = iota(&[2]);
+        let last = chain(own.clone());
+        // SAFETY: the tensor is alive.
+        let count = unsafe { own.0.as_header().as_ref() }.strong_count();
+        assert_eq!((count, last.as_slice::<i32>().unwrap()), (2, &[0, 1][..]));
+        drop(last);
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, 64).unwrap();
+        let storage = Storage::new(allocator.alloc(8).unwrap());
+        let last = chain(storage.tensor(DType::INT32, &[2], 0).unwrap());
+        drop(storage);
+        assert_eq!(allocator.stats().used, 64);
+        drop(last);
+        assert_eq!(allocator.stats().used, 0);
+    }
+
+    #[test]
+    fn memory_of_planned_tensors_is_not_used_again_under_a_view() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, 64).unwrap();
+        let planned = Storage::new(allocator.alloc(8).unwrap()).planned(DType::INT32, &[2], 0, 7).unwrap();
+        let view = planned.reshape(&[1, 2]).unwrap().reshape(&[2]).unwrap();
+        assert_eq!(planned.sole_plan(), None);
+        drop(view);
+        assert_eq!(planned.sole_plan(), Some(7));
+    }
+
+    #[test]
+    fn constants_and_views_of_them_are_not_written() {
+        let constant = iota(&[4]).constant();
+        let view = constant.reshape(&[2, 2]).unwrap().view(DType::INT32, &[2], 4).unwrap();
+        assert!(constant.is_read_only() && view.is_read_only() && view.constant().is_read_only());
+        assert!(view.overwrite(&iota(&[2])).is_err());
+        assert_eq!(view.as_slice::<i32>().unwrap(), [1, 2]);
     }
 
     #[test]

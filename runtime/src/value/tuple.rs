@@ -1,7 +1,6 @@
 //! Tuples: immutable sequences of values, tvm-ffi's `Array`.
 use super::object::{Cell, Ref};
-use super::{Any, index};
-use std::cell::{Cell as Slot, RefCell};
+use super::{Any, drop_nested, index};
 use std::ffi::c_void;
 use std::fmt;
 use std::ops::Deref;
@@ -48,38 +47,6 @@ impl Drop for Items {
     fn drop(&mut self) {
         // SAFETY: the items were written on construction and are moved out here, once each.
         drop_nested((0..self.len).map(|i| unsafe { self.data.add(i).read() }));
-    }
-}
-
-/// How deeply values may nest before the rest of them is dropped one after the other instead of recursively.
-const MAX_DROP_DEPTH: u32 = 64;
-
-thread_local! {
-    static DEPTH: Slot<u32> = const { Slot::new(0) };
-    static PENDING: RefCell<Vec<Any>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Drops the contents of a value, or, when that is itself part of a deep chain of drops, sets them aside for later.
-///
-/// Chains of values (a closure that holds a closure, …) can be as long as memory is big; the native stack is not.
-pub(crate) fn drop_nested(values: impl Iterator<Item = Any>) {
-    let depth = DEPTH.get();
-    if depth >= MAX_DROP_DEPTH {
-        // Without the list, at a thread's end, leaking the rest of a deep chain is the safe choice.
-        let _ = PENDING.try_with(|pending| pending.borrow_mut().extend(values.filter(Any::is_object)));
-        return;
-    }
-    DEPTH.set(depth + 1);
-    values.for_each(drop);
-    if depth == 0 {
-        drop_pending();
-    }
-    DEPTH.set(depth);
-}
-
-fn drop_pending() {
-    while let Ok(Some(value)) = PENDING.try_with(|pending| pending.borrow_mut().pop()) {
-        drop(value);
     }
 }
 

@@ -138,8 +138,10 @@ impl Linker<'_> {
         if signature.fit(&self.facts, slots) == Fit::Surely {
             return None;
         }
+        let is_writable = |arg: usize| self.facts.tensor(slots[arg]).is_some_and(|tensor| tensor.is_writable);
+        let check = ArgumentCheck::new(signature, is_writable);
         signature.learn(&mut self.facts, slots);
-        self.kernels.push(CheckedKernel { check: ArgumentCheck::new(signature), signature: number, call });
+        self.kernels.push(CheckedKernel { check, signature: number, call });
         Some(Op::CheckedCall { kernel: self.kernels.len() as u32 - 1, args })
     }
 }

@@ -34,7 +34,7 @@ pub const PREFIX: &str = "__vmtir__";
 pub const VERSION_SYMBOL: &str = "__hammock_vmtir_version";
 
 /// Changes with everything that machine code and runtime must agree about: how bytecode folds, and this file.
-pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 2;
+pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 3;
 
 /// Where the parts of values and objects lie, in bytes.
 pub mod layout {
@@ -189,15 +189,16 @@ impl Machine {
 
     /// Takes care of the result of a call.
     #[cold]
-    fn finish_call(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32, result: Any) {
+    fn finish_call(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32, result: Any) -> Result<(), Error> {
         let op = original(frame, at);
         let result = match run::called_op(frame, op) {
             Op::Call { dst, .. } => frame.take(*dst),
             _ => result,
         };
         // What other code left borrowed becomes the register's own.
-        let result = if result.is_borrowed() { result.clone() } else { result };
+        let result = if result.is_borrowed() { result.owned()? } else { result };
         self.called(run.program, frame, op, result);
+        Ok(())
     }
 }
 
@@ -307,8 +308,13 @@ unsafe extern "C" fn after(context: *mut NativeContext, at: u32, status: i32) ->
     unsafe {
         with(context, |machine, run, frame, result| {
             let result = std::mem::take(result);
-            machine.finish_call(run, frame, at, result);
-        });
+            match machine.finish_call(run, frame, at, result) {
+                Ok(()) => at as i32 + 1,
+                Err(error) => {
+                    ffi::raise(error);
+                    !(at as i32)
+                }
+            }
+        })
     }
-    at as i32 + 1
 }

@@ -158,6 +158,7 @@ impl Program {
     /// Calls function number `function` from outside. A flag stops it, that of the call around it if it is given none.
     pub(super) fn call(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
         match (&self.bodies[function], &self.natives[function]) {
+            (Some(_), _) if args.iter().any(Any::is_borrowed) => self.call_with_copies(function, args, flag),
             (Some(body), _) => {
                 self.check_arity(function, body, args.len())?;
                 current::within(self, flag, |flag| self.run(function, args, flag))
@@ -165,6 +166,13 @@ impl Program {
             (None, Some(native)) => native.value.call(args),
             (None, None) => Err(Error::new(kind::INTERNAL, "a function is neither native nor bytecode")),
         }
+    }
+
+    /// The same with what the caller only lends copied, if it can be.
+    #[cold]
+    fn call_with_copies(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
+        let args = args.iter().map(Any::owned).collect::<Result<Vec<_>, _>>()?;
+        self.call(function, &args, flag)
     }
 
     fn run(&self, function: usize, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
@@ -290,10 +298,21 @@ fn resolve(
         }
         FunctionKind::Packed => (),
     }
-    if let Some(value) = kernel(&info.name)? {
-        let position = image.kernels.iter().position(|signature| signature.name == info.name);
-        let signature = position.filter(|_| options.check_kernels).map(|position| position as u32);
-        return Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Kernel, signature, value }));
+    if let Some(found) = kernel(&info.name)? {
+        let number = image.kernels.iter().position(|signature| signature.name == info.name);
+        let Some(number) = number.filter(|_| options.check_kernels) else {
+            return Ok(Some(Native {
+                callee: callee(&found),
+                kind: CalleeKind::Kernel,
+                signature: None,
+                value: found,
+            }));
+        };
+        // Calls by bytecode are checked by the machine, or known to fit; all others by the value.
+        let signature = &image.kernels[number];
+        let callee = callee(signature.guarded(&found).unwrap_or(&found));
+        let (value, signature) = (signature.guard(found), Some(number as u32));
+        return Ok(Some(Native { callee, kind: CalleeKind::Kernel, signature, value }));
     }
     if let Some(builtin) = builtins::find(&info.name) {
         let (call, handle) = builtin.safe_call();
@@ -361,7 +380,7 @@ fn constant_bytes(image: &Image) -> usize {
 /// The constant pool, its tensors on `device` unless their memory scope says otherwise.
 fn load_constants(image: &Image, device: Device) -> Result<Vec<Any>, Error> {
     let load = |constant: &Constant| match constant {
-        Constant::Tensor(tensor) => Ok(Tensor::to_device(tensor, device)?.into()),
+        Constant::Tensor(tensor) => Ok(Tensor::to_device(tensor, device)?.constant().into()),
         other => Ok(Any::from(other)),
     };
     image.executable.constants.iter().map(load).collect()

@@ -118,8 +118,15 @@ impl<'p> Registers<'p> {
             return Err(ffi::take_raised());
         }
         if self.get(dst).is_borrowed() {
-            self.fill(dst, self.get(dst).clone());
+            return self.own(dst);
         }
+        Ok(())
+    }
+
+    /// Makes a result that other code left borrowed the register's own.
+    #[cold]
+    fn own(&self, dst: Slot) -> Result<(), Error> {
+        self.fill(dst, self.get(dst).owned()?);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! atomic each; for calls that do not know of each other, [`Vm::call`] is the better way.
 use super::Vm;
 use crate::ffi::{Error, kind};
+use crate::show::MAX_PARTS;
 use crate::value::{Any, Device, Function, Tensor, Tuple};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -147,16 +148,26 @@ fn no_output(function: &str, path: &[usize]) -> Error {
 
 /// Writes the tensors of a value into the first of `outputs`, and leaves the others.
 fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
-    if let Some(tuple) = value.get::<&Tuple>() {
-        return tuple.as_slice().iter().try_for_each(|field| fill(field, outputs));
+    let (mut values, mut looked_at) = (vec![value], 0);
+    while let Some(value) = values.pop() {
+        if let Some(tuple) = value.get::<&Tuple>() {
+            // Tuples may be shared, so that a small value has no end of parts.
+            looked_at += 1 + tuple.len();
+            if looked_at > MAX_PARTS {
+                return Err(Error::type_error(format!("the result has more than {MAX_PARTS} parts")));
+            }
+            values.extend(tuple.iter().rev());
+            continue;
+        }
+        let Some(tensor) = value.get::<&Tensor>() else {
+            return Err(Error::type_error(format!("the result holds {value}, which no tensor can take")));
+        };
+        let (first, rest) =
+            outputs.split_first().ok_or_else(|| Error::type_error("the result has more tensors than outputs"))?;
+        *outputs = rest;
+        first.overwrite(&tensor.to_device(Device::CPU)?.to_contiguous()?)?;
     }
-    let Some(tensor) = value.get::<&Tensor>() else {
-        return Err(Error::type_error(format!("the result holds {value}, which no tensor can take")));
-    };
-    let (first, rest) =
-        outputs.split_first().ok_or_else(|| Error::type_error("the result has more tensors than outputs"))?;
-    *outputs = rest;
-    first.overwrite(&tensor.to_device(Device::CPU)?.to_contiguous()?)
+    Ok(())
 }
 
 #[cfg(test)]

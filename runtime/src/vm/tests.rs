@@ -2,7 +2,7 @@ use super::*;
 use crate::executable::build::{VM, VOID, branch, goto, int, reg, ret};
 use crate::executable::{Arg, Constant, Executable};
 use crate::ffi::{Args, kind};
-use crate::image::{SourceMap, Span};
+use crate::image::{Dim, KernelParam, KernelSignature, ParamKind, SourceMap, Span};
 use crate::value::{Shape, Str, Tensor, Tuple};
 use std::ops::{Deref, DerefMut};
 
@@ -11,6 +11,7 @@ use std::ops::{Deref, DerefMut};
 pub(super) struct Assembler {
     executable: Executable,
     sources: SourceMap,
+    kernels: Vec<KernelSignature>,
 }
 
 impl Deref for Assembler {
@@ -29,7 +30,7 @@ impl DerefMut for Assembler {
 
 impl Assembler {
     pub(super) fn image(self) -> Arc<Image> {
-        let image = Image { executable: self.executable, sources: self.sources, kernels: Vec::new() };
+        let image = Image { executable: self.executable, sources: self.sources, kernels: self.kernels };
         Arc::new(Image::from_bytes(image.save()).unwrap())
     }
 
@@ -500,4 +501,83 @@ fn instruments_see_every_call() {
     vm.set_instrument(None);
     assert_eq!(call(&vm, "factorial", &[3]), Ok(6));
     assert!(notes.0.lock().unwrap().is_empty());
+}
+
+/// A program whose kernel `k` writes its first argument, two floats; that kernel.
+fn with_kernel(mut a: Assembler) -> (Assembler, Function) {
+    let kind = ParamKind::Tensor { dtype: crate::DType::FLOAT32, shape: vec![Dim::Static(2)], alignment: 4 };
+    let params = vec![KernelParam { name: "x".to_owned(), kind, is_written: true }];
+    a.kernels.push(KernelSignature { name: "k".to_owned(), device: Device::CPU, symbol_count: 0, params });
+    (a, Function::new(|args| Ok(args[0].get::<&Tensor>().map_or(-1, |tensor| tensor.nbytes() as i64).into())))
+}
+
+/// However a kernel is called, its arguments are looked at.
+#[test]
+fn kernels_as_values_check_their_arguments() {
+    let (mut a, kernel) = with_kernel(Assembler::default());
+    let k = Arg::Function(a.declare("k"));
+    let empty = a.constant(Constant::Shape(Shape::new(&[])));
+    let dynamic = [a.call(1, "vm.builtin.call_tir_dyn", &[k, reg(0), empty]), ret(1)];
+    a.define("dynamic", 1, 2, &dynamic);
+    let bound = [a.call(1, "vm.builtin.make_closure", &[k, reg(0)]), ret(1)];
+    a.define("bound", 1, 2, &bound);
+    let invoked = [
+        a.call(1, "vm.builtin.make_closure", &[k]),
+        a.call(1, "vm.builtin.invoke_closure", &[VM, reg(1), reg(0)]),
+        ret(1),
+    ];
+    a.define("invoked", 1, 2, &invoked);
+    let direct = [a.call(1, "k", &[reg(0)]), ret(1)];
+    a.define("direct", 1, 2, &direct);
+    let value = [a.call(1, "vm.builtin.copy", &[k]), ret(1)];
+    a.define("value", 0, 2, &value);
+    let vm = Vm::new(a.image(), Options::default(), |name| Ok((name == "k").then(|| kernel.clone()))).unwrap();
+    let two = || Any::from(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap());
+    let three = Any::from(Tensor::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap());
+    let constant = Any::from(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap().constant());
+    let function = vm.call("value", &[]).unwrap();
+    let calls: [(&str, &dyn Fn(&Any) -> Result<Any, Error>); 5] = [
+        ("dynamic", &|x| vm.call("dynamic", &[x.clone()])),
+        ("bound", &|x| vm.invoke(&vm.call("bound", &[x.clone()])?, &[])),
+        ("invoked", &|x| vm.call("invoked", &[x.clone()])),
+        ("direct", &|x| vm.call("direct", &[x.clone()])),
+        ("function value", &|x| function.get::<&Function>().unwrap().call(&[x.clone()])),
+    ];
+    for (how, call) in calls {
+        assert_eq!(call(&two()).unwrap().get(), Some(8i64), "{how}");
+        for (wrong, why) in
+            [(&three, "shape[0] to be 2"), (&7i64.into(), "a Tensor"), (&constant, "writes parameter `x`")]
+        {
+            let error = call(wrong).unwrap_err();
+            assert!(error.message().contains(why), "{how}: {error}");
+        }
+    }
+}
+
+#[test]
+fn kernels_do_not_write_constants_of_the_program() {
+    let (mut a, kernel) = with_kernel(Assembler::default());
+    let constant = a.constant(Constant::Tensor(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap()));
+    let shape = a.constant(Constant::Shape(Shape::new(&[2])));
+    let body = [a.call(0, "k", &[constant]), ret(0)];
+    a.define("main", 0, 1, &body);
+    let view = [a.call(0, "vm.builtin.reshape", &[constant, shape]), a.call(0, "k", &[reg(0)]), ret(0)];
+    a.define("view", 0, 1, &view);
+    let vm = Vm::new(a.image(), Options::default(), |name| Ok((name == "k").then(|| kernel.clone()))).unwrap();
+    for function in ["main", "view"] {
+        let error = vm.call(function, &[]).unwrap_err();
+        assert!(error.message().contains("writes parameter `x`, which must not change"), "{function}: {error}");
+    }
+}
+
+/// Binding arguments again and again makes no chain of functions that call each other.
+#[test]
+fn functions_bound_over_and_over_are_called_without_native_stack() {
+    let make = builtins::find("vm.builtin.make_closure").unwrap();
+    let list = Function::new(|args| Ok(args.iter().filter_map(|arg| arg.get()).fold(0, |n, i: i64| n * 10 + i).into()));
+    let rounds = if cfg!(miri) { 100 } else { 100_000 };
+    let bound = make.call(&[list.into(), 3i64.into()]).unwrap();
+    let bound = (0..rounds).fold(bound, |function, _| make.call(&[function]).unwrap());
+    let bound = make.call(&[bound, 2i64.into()]).unwrap();
+    assert_eq!(bound.get::<&Function>().unwrap().call(&ints(&[1])).unwrap().get(), Some(123i64));
 }

@@ -16,7 +16,12 @@ pub fn signature(kernel: &FlatKernel) -> KernelSignature {
     let sizes =
         args.iter().filter_map(|arg| if let ArgDesc::Tensor(tensor) = arg { Some(&tensor.shape) } else { None });
     sizes.flatten().for_each(|size| _ = symbols.dim(size));
-    let params = args.iter().map(|arg| param(arg, &mut symbols)).collect();
+    let written = kernel.written();
+    let params = args.iter().zip(written).map(|(arg, is_written)| {
+        let (name, kind) = param(arg, &mut symbols);
+        KernelParam { name, kind, is_written }
+    });
+    let params = params.collect();
     let symbol_count = symbols.0.len() as u32;
     KernelSignature { name: kernel.name.to_string(), device: Device::CPU, symbol_count, params }
 }
@@ -42,25 +47,22 @@ impl Symbols {
     }
 }
 
-fn param(arg: &ArgDesc, symbols: &mut Symbols) -> KernelParam {
+/// A parameter's name, and what it is.
+fn param(arg: &ArgDesc, symbols: &mut Symbols) -> (String, ParamKind) {
     match arg {
-        ArgDesc::Tensor(tensor) => tensor_param(tensor, symbols),
+        ArgDesc::Tensor(tensor) => (tensor.name.to_string(), tensor_param(tensor, symbols)),
         ArgDesc::Scalar(var) => {
             let kind = ParamKind::Scalar { dtype: var.dtype(), symbol: symbols.find(&var.expr()) };
-            KernelParam { name: var.name().to_string(), kind }
+            (var.name().to_string(), kind)
         }
-        ArgDesc::Handle { name } => {
-            let kind = ParamKind::Scalar { dtype: DType::HANDLE, symbol: None };
-            KernelParam { name: name.to_string(), kind }
-        }
+        ArgDesc::Handle { name } => (name.to_string(), ParamKind::Scalar { dtype: DType::HANDLE, symbol: None }),
     }
 }
 
-fn tensor_param(tensor: &TensorDesc, symbols: &mut Symbols) -> KernelParam {
+fn tensor_param(tensor: &TensorDesc, symbols: &mut Symbols) -> ParamKind {
     let shape = tensor.shape.iter().map(|size| symbols.dim(size)).collect();
     let alignment = tensor.dtype.element().bytes().next_power_of_two() as u32;
-    let kind = ParamKind::Tensor { dtype: tensor.dtype, shape, alignment };
-    KernelParam { name: tensor.name.to_string(), kind }
+    ParamKind::Tensor { dtype: tensor.dtype, shape, alignment }
 }
 
 #[cfg(test)]
@@ -100,6 +102,12 @@ mod tests {
         let expected = ["Some(0)", &format!("{n} {n_1}"), &format!("{n_1} {m_1}"), "Static(2)", "None", "None"];
         assert_eq!(told.collect::<Vec<_>>(), expected);
         assert_eq!(symbol_count, 3);
+    }
+
+    #[test]
+    fn what_a_kernel_writes_is_known() {
+        let written = sample().params.into_iter().filter(|param| param.is_written).map(|param| param.name);
+        assert_eq!(written.collect::<Vec<_>>(), ["x"]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Emitter<'_> {
         let slots = &self.steps.slots[args.range()];
         match kernel.fit(&self.facts, slots) {
             Fit::Surely => return true,
-            Fit::Perhaps if is_comparable(kernel) => (),
+            Fit::Perhaps if is_comparable(kernel) && self.writes_its_own(kernel, slots) => (),
             _ => {
                 self.leave_to_interpreter(at);
                 return false;
@@ -62,6 +62,12 @@ impl Emitter<'_> {
         }
         self.leave_if_different(at, difference);
         true
+    }
+
+    /// Are the tensors that a kernel writes surely no constants? Others are rare enough to be the interpreter's.
+    fn writes_its_own(&self, kernel: &KernelSignature, slots: &[Slot]) -> bool {
+        let is_writable = |slot: &Slot| self.facts.tensor(*slot).is_some_and(|tensor| tensor.is_writable);
+        kernel.params.iter().zip(slots).all(|(param, slot)| !param.is_written || is_writable(slot))
     }
 
     fn compare_scalar(
@@ -318,7 +324,9 @@ fn is_comparable(kernel: &KernelSignature) -> bool {
     let is_usual = |kind: &ParamKind| match kind {
         ParamKind::Tensor { alignment, .. } => alignment.max(&1).is_power_of_two(),
         ParamKind::Scalar { dtype, .. } if dtype.is_handle() => false,
-        ParamKind::Scalar { dtype, symbol } => symbol.is_none() || !dtype.is_floating(),
+        ParamKind::Scalar { dtype, symbol } if dtype.is_floating() => symbol.is_none(),
+        // Narrow integers have a range.
+        ParamKind::Scalar { dtype, .. } => dtype.bits == 64,
     };
     kernel.device == Device::CPU && kernel.params.iter().all(|param| is_usual(&param.kind))
 }

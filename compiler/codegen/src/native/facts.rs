@@ -23,6 +23,7 @@ fn pooled(executable: &Executable, arg: Arg) -> Content {
                 device: Some(tensor.device()),
                 is_dense: true,
                 alignment: ALIGNMENT,
+                is_writable: false,
             }),
             Constant::Int(value) => Content::Int(*value),
             Constant::Float(_) => Content::Float,

@@ -22,7 +22,7 @@ fn floats(values: &[f32]) -> Any {
 /// `increment` takes two vectors of this size.
 fn vectors(size: Dim) -> Vec<KernelSignature> {
     let kind = ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![size], alignment: 4 };
-    let param = |name: &str| KernelParam { name: name.to_owned(), kind: kind.clone() };
+    let param = |name: &str| KernelParam { name: name.to_owned(), kind: kind.clone(), is_written: name == "b" };
     let (name, device) = ("increment".to_owned(), hammock_runtime::Device::CPU);
     let symbol_count = u32::from(matches!(size, Dim::Symbol(_)));
     vec![KernelSignature { name, device, symbol_count, params: vec![param("a"), param("b")] }]

@@ -8,7 +8,7 @@ use std::path::Path;
 #[test]
 fn a_small_function() {
     let kind = ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(4)], alignment: 4 };
-    let param = KernelParam { name: "a".to_owned(), kind };
+    let param = KernelParam { name: "a".to_owned(), kind, is_written: false };
     let (name, device) = ("increment".to_owned(), Device::CPU);
     let kernel = KernelSignature { name, device, symbol_count: 0, params: vec![param] };
     let mut p = Program { kernels: vec![kernel], ..Program::default() };

@@ -42,6 +42,7 @@ impl Content {
                 device: Some(tensor.device()),
                 is_dense: tensor.is_contiguous(),
                 alignment: if tensor.is_aligned() { ALIGNMENT } else { 1 },
+                is_writable: !tensor.is_read_only(),
             });
         }
         match value.type_index() {
@@ -66,6 +67,8 @@ pub struct TensorFacts {
     pub is_dense: bool,
     /// What its address is a multiple of; 0 as good as 1.
     pub alignment: usize,
+    /// May it surely be written?
+    pub is_writable: bool,
 }
 
 impl TensorFacts {
@@ -90,7 +93,7 @@ impl TensorFacts {
     fn made(dtype: DType, dims: Vec<Option<i64>>, device: Option<Device>, offset: usize) -> TensorFacts {
         let is_aligned = device.is_some() && offset.is_multiple_of(ALIGNMENT);
         let alignment = if is_aligned { ALIGNMENT } else { 1 };
-        TensorFacts { dtype: Some(dtype), dims: Some(dims), device, is_dense: true, alignment }
+        TensorFacts { dtype: Some(dtype), dims: Some(dims), device, is_dense: true, alignment, is_writable: true }
     }
 
     /// A tensor of which both hold.
@@ -109,6 +112,7 @@ impl TensorFacts {
             device: self.device.or(other.device),
             is_dense: self.is_dense || other.is_dense,
             alignment: self.alignment.max(other.alignment),
+            is_writable: self.is_writable || other.is_writable,
         }
     }
 

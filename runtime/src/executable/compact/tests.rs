@@ -62,6 +62,7 @@ fn planned(executable: &Executable, folded: &Compact, at: u32) -> Vec<Slot> {
         device: Some(Device::CPU),
         is_dense: true,
         alignment: crate::memory::ALIGNMENT,
+        is_writable: true,
     };
     (0..folded.registers as Slot).filter(|slot| facts.tensor(*slot) == Some(&expected)).collect()
 }

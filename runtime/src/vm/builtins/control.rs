@@ -1,6 +1,6 @@
 //! Conditions, closures, calls.
 use crate::ffi::{Args, Error};
-use crate::value::{Any, Closure, Device, Function, Shape, Tensor};
+use crate::value::{Any, Closure, Device, Function, Known, Shape, Tensor};
 use crate::vm::current;
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -34,9 +34,26 @@ fn make_closure(args: Args<'_>) -> Result<Any, Error> {
     if let Some(closure) = callee.get::<&Closure>() {
         return Ok(closure.bind(last).into());
     }
-    let (function, last) = (args.get::<Function>(0)?, last.to_vec());
-    let bound = Function::new(move |first| function.call(&first.iter().chain(&last).cloned().collect::<Vec<_>>()));
-    Ok(bound.into())
+    let function = args.get::<&Function>(0)?;
+    // One that is bound already gets more arguments: calls do not go through a chain of functions.
+    let (function, bound) = function.as_known().map_or((function, &[][..]), |b: &Bound| (&b.function, &b.last));
+    let last = last.iter().chain(bound).cloned().collect();
+    Ok(Function::known(Bound { function: function.clone(), last }).into())
+}
+
+/// A native function with its last arguments.
+struct Bound {
+    function: Function,
+    last: Vec<Any>,
+}
+
+// SAFETY: see `Known`'s implementors for the other marks.
+unsafe impl Known for Bound {
+    const MARK: u8 = 2;
+
+    fn call(&self, args: &[Any]) -> Result<Any, Error> {
+        self.function.call(&args.iter().chain(&self.last).cloned().collect::<Vec<_>>())
+    }
 }
 
 /// Programs' own invocations are done by the machine; this is for those that come another way.

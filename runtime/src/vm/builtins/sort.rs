@@ -116,6 +116,10 @@ impl Target {
         let wrong = || args.error(format!("argument #{position} must be a dense tensor on the host"));
         let value = args.values().get(position).ok_or_else(wrong)?;
         let tensor = value.as_dl_tensor().ok_or_else(wrong)?;
+        value.check()?;
+        if value.get::<&Tensor>().is_some_and(Tensor::is_read_only) {
+            return Err(args.error(format!("argument #{position} must not be written: it is a constant")));
+        }
         let dense = value.get::<&Tensor>().map_or(tensor.strides.is_null(), Tensor::is_contiguous);
         if !dense || !tensor.device.is_host() {
             return Err(wrong());
@@ -179,6 +183,9 @@ mod tests {
         let wrong = call(sort, &[data.clone().into(), places.into(), 2i64.into(), true.into()]);
         assert!(wrong.unwrap_err().to_string().contains("no axis 2"));
         let small = Tensor::from_slice(&[2, 3], &[0i8; 6]).unwrap();
-        assert!(call(sort, &[data.into(), small.into(), 1i64.into(), true.into()]).is_err());
+        assert!(call(sort, &[data.clone().into(), small.into(), 1i64.into(), true.into()]).is_err());
+        let constant = data.constant().into();
+        let error = call(sort, &[data.into(), constant, 1i64.into(), true.into()]).unwrap_err();
+        assert!(error.message().contains("must not be written"), "{error}");
     }
 }

@@ -400,6 +400,9 @@ fn the_only_worker_gets_what_it_gives() {
     let (value, result) = (tensor(&[2, 2], &[1i32, 2, 3, 4]), tensor(&[4], &[0i32; 4]));
     call("runtime.disco.allreduce", &[value.clone(), Shape::new(&[0]).into(), int(1), result.clone()]).unwrap();
     assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<i32>().unwrap(), [1, 2, 3, 4]);
+    let constant = result.get::<&Tensor>().unwrap().constant().into();
+    let unwritable = message("runtime.disco.allgather", &[value.clone(), int(1), constant]);
+    assert!(unwritable.contains("must not be written"), "{unwritable}");
     let more = message("runtime.disco.allgather", &[value, int(1), tensor(&[4, 2], &[0i32; 8])]);
     assert!(more.contains("only one worker"), "{more}");
 }

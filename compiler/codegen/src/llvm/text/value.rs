@@ -135,8 +135,11 @@ impl Value {
         Value { ty, repr: Repr::Register(number) }
     }
 
-    /// An integer constant.
+    /// An integer constant: the number that its bits are as a signed one, so that equal constants are equal. Truth
+    /// values are 0 and 1.
     pub fn int(value: i64, ty: Ty) -> Value {
+        let unused = 64 - u32::from(ty.bits().clamp(2, 64));
+        let value = if ty.bits() == 1 { value } else { value << unused >> unused };
         Value { ty, repr: Repr::Int(value) }
     }
 
@@ -250,6 +253,7 @@ mod tests {
         assert_eq!(Value::float(0.1, v16).typed().to_string(), "<16 x float> splat (float 0x3FB99999A0000000)");
         assert_eq!(Value::float(1.0, Ty::HALF).typed().to_string(), "half 0xH3C00");
         assert_eq!(Value::bool(true).typed().to_string(), "i1 true");
+        assert_eq!(Value::int(255, Ty::I8), Value::int(-1, Ty::I8));
         assert_eq!(Value::vector(0..3, Ty::I32).typed().to_string(), "<3 x i32> <i32 0, i32 1, i32 2>");
         assert_eq!(v16.suffix(), "v16f32");
     }

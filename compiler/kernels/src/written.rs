@@ -1,0 +1,82 @@
+//! Which of its arguments a kernel writes.
+
+use crate::{ArgDesc, FlatKernel, RawParam};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    tir::{Stmt, StmtKind},
+};
+use std::collections::{BTreeSet, HashMap};
+
+/// The bit of the mask of `T.tvm_access_ptr` that says that the memory is written.
+const WRITES: i64 = 2;
+
+impl FlatKernel {
+    /// For each packed argument: is it a tensor that the kernel stores to? What functions do that the kernel calls with
+    /// addresses is not known here, unless the address says so.
+    pub fn written(&self) -> Vec<bool> {
+        let mut pointers = Pointers::default();
+        for (raw, param) in self.signature.raw.iter().zip(&self.func.params) {
+            if let RawParam::Data(arg) = raw {
+                pointers.origins.insert(param.var.clone(), BTreeSet::from([*arg]));
+            }
+        }
+        self.func.body.walk(&mut |stmt| pointers.statement(stmt));
+        let is_tensor = |arg: &ArgDesc| matches!(arg, ArgDesc::Tensor(_));
+        let args = self.signature.args.iter().enumerate();
+        args.map(|(number, arg)| is_tensor(arg) && pointers.written.contains(&number)).collect()
+    }
+}
+
+#[derive(Default)]
+struct Pointers {
+    /// The arguments that a pointer may lead into.
+    origins: HashMap<Var, BTreeSet<usize>>,
+    written: BTreeSet<usize>,
+}
+
+impl Pointers {
+    fn statement(&mut self, stmt: &Stmt) {
+        stmt.each_expr(&mut |expr| self.expression(expr));
+        match &stmt.kind {
+            StmtKind::Bind(var, value) => self.bind(var, value),
+            StmtKind::Store { buffer, .. } => self.written.extend(self.origins.get(&buffer.data).into_iter().flatten()),
+            _ => {}
+        }
+    }
+
+    fn expression(&mut self, expr: &PrimExpr) {
+        expr.walk(&mut |expr| match expr.kind() {
+            PrimKind::Let(var, value, _) => self.bind(var, value),
+            _ => {
+                let Some(call) = expr.as_intrin("tvm_access_ptr") else { return };
+                let mask = call.args.last().and_then(PrimExpr::as_int).unwrap_or(WRITES);
+                if mask & WRITES != 0 {
+                    let into = call.args.get(1).map(|data| self.leads_into(data)).unwrap_or_default();
+                    self.written.extend(into);
+                }
+            }
+        });
+    }
+
+    fn bind(&mut self, var: &Var, value: &PrimExpr) {
+        let origins = self.leads_into(value);
+        if var.dtype().is_handle() && !origins.is_empty() {
+            self.origins.entry(var.clone()).or_default().extend(origins);
+        }
+    }
+
+    /// The arguments that the pointers in an expression lead into.
+    fn leads_into(&self, expr: &PrimExpr) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        expr.walk(&mut |expr| {
+            let pointer = match expr.kind() {
+                PrimKind::Var(var) => Some(var),
+                PrimKind::Load(buffer, ..) => Some(&buffer.data),
+                _ => None,
+            };
+            found.extend(pointer.and_then(|pointer| self.origins.get(pointer)).into_iter().flatten());
+        });
+        found
+    }
+}

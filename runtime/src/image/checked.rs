@@ -1,0 +1,74 @@
+//! Kernels as function values.
+//!
+//! A machine looks at the arguments of the calls it makes itself. Whoever gets a kernel as a value may call it with
+//! anything, so that such a value looks at its arguments too, by the same table.
+use super::{ArgumentCheck, KernelSignature};
+use crate::ffi::Error;
+use crate::value::{Any, Function, Known};
+
+/// A kernel and what it takes.
+struct CheckedKernel {
+    kernel: Function,
+    signature: KernelSignature,
+    check: ArgumentCheck,
+}
+
+// SAFETY: see `Known`'s implementors for the other marks.
+unsafe impl Known for CheckedKernel {
+    const MARK: u8 = 1;
+
+    fn call(&self, args: &[Any]) -> Result<Any, Error> {
+        if !self.check.accepts(args) {
+            self.signature.check(args)?;
+        }
+        self.kernel.call(args)
+    }
+}
+
+impl KernelSignature {
+    /// The kernel as a function that may be called with anything.
+    pub fn guard(&self, kernel: Function) -> Function {
+        if self.guarded(&kernel).is_some() {
+            return kernel;
+        }
+        let check = ArgumentCheck::new(self, |_| false);
+        Function::known(CheckedKernel { kernel, signature: self.clone(), check })
+    }
+
+    /// The kernel itself, of one that is guarded by the same signature: for those who look at arguments themselves.
+    pub fn guarded<'a>(&self, function: &'a Function) -> Option<&'a Function> {
+        function.as_known().filter(|known: &&CheckedKernel| known.signature == *self).map(|known| &known.kernel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::{Dim, KernelParam, ParamKind};
+    use crate::value::{DType, Device, Tensor};
+
+    #[test]
+    fn function_values_look_at_their_arguments() {
+        let kind =
+            ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Symbol(0), Dim::Static(5)], alignment: 4 };
+        let param = |name: &str, is_written| KernelParam { name: name.into(), kind: kind.clone(), is_written };
+        let params = vec![param("a", false), param("b", true)];
+        let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 1, params };
+        let kernel = signature.guard(Function::new(|_| Ok(1i64.into())));
+        let tensor = |rows| Tensor::empty(DType::FLOAT32, &[rows, 5], Device::CPU).unwrap();
+        let call = |a: Any, b: Any| kernel.call(&[a, b]).map_err(|error| error.message().to_owned());
+        assert!(call(tensor(3).into(), tensor(3).into()).is_ok());
+        let error = |a: Any, b: Any| call(a, b).unwrap_err();
+        assert!(error(tensor(300).into(), tensor(1).into()).contains("shape[0] to be 300 for parameter `b`, got 1"));
+        assert!(error(7i64.into(), tensor(1).into()).contains("a Tensor for parameter `a`, got 7"));
+        assert!(error(tensor(3).into(), tensor(3).constant().into()).contains("writes parameter `b`"));
+        assert!(call(tensor(3).constant().into(), tensor(3).into()).is_ok());
+        let view = tensor(3).constant().reshape(&[3, 5]).unwrap();
+        assert!(error(tensor(3).into(), view.into()).contains("writes parameter `b`"));
+        assert!(kernel.call(&[]).is_err());
+        // The machine unwraps what it checks itself, and nothing else.
+        assert!(signature.guarded(&kernel).is_some() && signature.guarded(&Function::new(|_| Ok(Any::NONE))).is_none());
+        let other = KernelSignature { symbol_count: 2, ..signature.clone() };
+        assert!(other.guarded(&kernel).is_none() && other.guarded(&other.guard(kernel.clone())).is_some());
+    }
+}
