@@ -536,19 +536,20 @@ fn kernels_as_values_check_their_arguments() {
     let three = Any::from(Tensor::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap());
     let constant = Any::from(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap().constant());
     let function = vm.call("value", &[]).unwrap();
-    let calls: [(&str, &dyn Fn(&Any) -> Result<Any, Error>); 5] = [
-        ("dynamic", &|x| vm.call("dynamic", &[x.clone()])),
-        ("bound", &|x| vm.invoke(&vm.call("bound", &[x.clone()])?, &[])),
-        ("invoked", &|x| vm.call("invoked", &[x.clone()])),
-        ("direct", &|x| vm.call("direct", &[x.clone()])),
-        ("function value", &|x| function.get::<&Function>().unwrap().call(&[x.clone()])),
+    type Call<'a> = &'a dyn Fn(&[Any]) -> Result<Any, Error>;
+    let calls: [(&str, Call<'_>); 5] = [
+        ("dynamic", &|args| vm.call("dynamic", args)),
+        ("bound", &|args| vm.invoke(&vm.call("bound", args)?, &[])),
+        ("invoked", &|args| vm.call("invoked", args)),
+        ("direct", &|args| vm.call("direct", args)),
+        ("function value", &|args| function.get::<&Function>().unwrap().call(args)),
     ];
     for (how, call) in calls {
-        assert_eq!(call(&two()).unwrap().get(), Some(8i64), "{how}");
+        assert_eq!(call(&[two()]).unwrap().get(), Some(8i64), "{how}");
         for (wrong, why) in
             [(&three, "shape[0] to be 2"), (&7i64.into(), "a Tensor"), (&constant, "writes parameter `x`")]
         {
-            let error = call(wrong).unwrap_err();
+            let error = call(std::slice::from_ref(wrong)).unwrap_err();
             assert!(error.message().contains(why), "{how}: {error}");
         }
     }
