@@ -321,6 +321,28 @@ fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
 }
 
 #[test]
+fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (text, code, library) = (file("m.py"), file("code.bin"), file("m.so"));
+    let head = "from tvm.script import ir as I\nfrom tvm.script import relax as R\n\n@I.ir_module\nclass Module:\n";
+    let main = "    @R.function(pure=False)\n    def main(x: R.Any):\n";
+    for (own, call) in [
+        ("", r#"R.call_packed("app.f", x, ty_args=(R.Any,))"#),
+        ("    f = R.ExternFunc(\"app.f\")\n\n", r#"R.call_packed("app.f", x, ty_args=(R.Any,))"#),
+    ] {
+        std::fs::write(&text, format!("{head}{own}{main}        y = {call}\n        return y\n")).unwrap();
+        stdout(&hammock(&["compile", &text, "--emit", "bytecode", "-o", &code]));
+        stdout(&hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
+        let run = refusal(&["run", &text, "--bytecode", &code, "--arg", "1"]);
+        assert!(run.contains("`app.f`") && run.contains("nobody registered it"), "{run}");
+    }
+    // A module that does not call it itself, but declares it, will do.
+    std::fs::write(&text, format!("{head}    f = R.ExternFunc(\"app.f\")\n")).unwrap();
+    stdout(&hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
+}
+
+#[test]
 fn bytecode_without_its_kernels_is_refused() {
     let custom = "ir-examples/custom_kernel.py";
     let missing = refusal(&["compile", custom, "--bytecode", OF_TVM, "-o", "/dev/null"]);

@@ -75,12 +75,14 @@ enum {
     HAMMOCK_SMALL_STRING = 11,
     HAMMOCK_OBJECT = 64,     /* from here on: reference-counted objects */
     HAMMOCK_STRING = 65,
+    HAMMOCK_BYTES = 66,
     HAMMOCK_FUNCTION = 68,
     HAMMOCK_SHAPE = 69,
     HAMMOCK_TENSOR = 70,
     HAMMOCK_TUPLE = 71,
     HAMMOCK_CLOSURE = 0x48414D01,
-    HAMMOCK_ADT = 0x48414D03 /* tagged data */
+    HAMMOCK_ADT = 0x48414D03, /* tagged data */
+    HAMMOCK_MODULE = 0x48414D04
 };
 
 /* A value of any kind. The layout is that of tvm-ffi's TVMFFIAny. */
@@ -212,15 +214,29 @@ int hammock_tuple(const hammock_any *fields, size_t count, hammock_any *tuple);
 int hammock_adt(int64_t tag, const hammock_any *fields, size_t count, hammock_any *adt);
 
 /* Reading. What pointers lead to lives as long as the value, and is not to be freed. A short string lies in the value
- * itself and moves with it; a NUL follows every string. */
+ * itself and moves with it; a NUL follows every string. A model that empties fields of a tuple it is given
+ * (vm.builtin.tuple_reset_item) frees what they held: let nobody look at them meanwhile. */
 int hammock_as_int(const hammock_any *from, int64_t *number);
 int hammock_as_float(const hammock_any *from, double *number);
 int hammock_as_string(const hammock_any *from, const char **bytes, size_t *size);
+int hammock_as_bytes(const hammock_any *from, const void **bytes, size_t *size);
 int hammock_as_shape(const hammock_any *from, const int64_t **sizes, size_t *count);
 int hammock_as_tuple(const hammock_any *from, const hammock_any **fields, size_t *count);
 int hammock_as_adt(const hammock_any *from, int64_t *tag, const hammock_any **fields, size_t *count);
 int hammock_tuple_field(const hammock_any *from, size_t index, const hammock_any **field);
 int hammock_as_tensor(const hammock_any *from, hammock_tensor *tensor);
+
+/* What values consist of. (Not in the smallest build of the library.) Objects such as tagged data and errors have fields: a tuple of their names, which is empty for
+ * other values, and one by its name. */
+int hammock_fields(const hammock_any *from, hammock_any *names);
+int hammock_field(const hammock_any *from, const char *name, hammock_any *field);
+/* Have two values the same contents (1 or 0)? Values that have, also have one hash. Functions are equal to themselves
+ * only. */
+int hammock_equal(const hammock_any *left, const hammock_any *right, int *equal);
+int hammock_hash(const hammock_any *from, uint64_t *hash);
+/* A value as a JSON graph in tvm-ffi's form, a string, and back. Functions cannot be saved. */
+int hammock_to_json(const hammock_any *from, hammock_any *json);
+int hammock_from_json(const char *json, hammock_any *loaded);
 
 /* ---- Tensors ---- */
 
@@ -256,7 +272,33 @@ int hammock_call(const hammock_any *function, const hammock_any *args, size_t co
 /* Functions by name, which models made ready from now on find. */
 int hammock_register(const char *name, const hammock_any *function);
 int hammock_unregister(const char *name);
+/* A function that was registered, or one of the runtime's own (vm.builtin.reshape, ...), and the names of them all: a
+ * tuple of strings. */
 int hammock_registered(const char *name, hammock_any *function);
+int hammock_registered_names(hammock_any *names);
+
+/* ---- Modules: whatever holds functions (not in the smallest build of the library) ---- */
+
+enum {
+    HAMMOCK_MODULE_SERIALIZABLE = 1, /* it can be saved */
+    HAMMOCK_MODULE_RUNNABLE = 2      /* it has functions to call */
+};
+
+/* A module of `count` functions of the program's own, under a kind such as "app.tokenizer". */
+int hammock_module(const char *kind, const char *const *names, const hammock_any *functions, size_t count,
+                   hammock_any *module);
+/* Its kind, a string, and what can be done with it. */
+int hammock_module_kind(const hammock_any *module, hammock_any *kind);
+int hammock_module_properties(const hammock_any *module, int64_t *properties);
+/* Its own functions, a tuple of strings, and the function of a name, its own or else that of a module that it imports;
+ * none if there is no such function. */
+int hammock_module_functions(const hammock_any *module, hammock_any *names);
+int hammock_module_function(const hammock_any *module, const char *name, hammock_any *function);
+/* The modules that it imports: a tuple. */
+int hammock_module_imports(const hammock_any *module, hammock_any *imports);
+/* The module with all it imports as bytes, and back. */
+int hammock_module_save(const hammock_any *module, hammock_any *bytes);
+int hammock_module_load(const void *bytes, size_t size, hammock_any *module);
 
 /* ---- Models ---- */
 
@@ -265,6 +307,8 @@ int hammock_library_open(const char *path, hammock_library **library);
 int hammock_library_load(const void *bytes, size_t size, hammock_library **library);
 /* Null is allowed. Machines made of the library go on. */
 void hammock_library_free(hammock_library *library);
+/* The model as a module: an executable that imports its kernels. Its function `vm_load_executable` makes it ready. */
+int hammock_library_module(const hammock_library *library, hammock_any *module);
 
 enum { HAMMOCK_ALLOCATOR_POOLED = 0, HAMMOCK_ALLOCATOR_NAIVE = 1 };
 
@@ -296,6 +340,8 @@ void hammock_vm_free(hammock_vm *vm);
 /* Tuples of strings: the functions that may be called, and the parameters of one. */
 int hammock_vm_functions(const hammock_vm *vm, hammock_any *names);
 int hammock_vm_parameters(const hammock_vm *vm, const char *function, hammock_any *names);
+/* The same functions as a module, which goes on without the machine. */
+int hammock_vm_module(const hammock_vm *vm, hammock_any *module);
 
 /* Calls a function. `result` may be null. */
 int hammock_vm_call(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
@@ -367,9 +413,9 @@ int hammock_vm_memory(const hammock_vm *vm, size_t device, hammock_memory *memor
 /* Gives memory kept for reuse back to the devices. */
 int hammock_vm_trim(const hammock_vm *vm);
 
-/* Sets the function that sees every call that the model's functions make; null for none. It gets none, the callee's name,
- * whether the call comes or is over, the result (none before), and the arguments. If it returns 1 beforehand, the call
- * does not run, and none stands for its result. */
+/* Sets the function that sees every call that the model's functions make; null for none. It gets what is called (a
+ * function or closure), its name, whether the call comes or is over, the result (none before), and the arguments. If it
+ * returns 1 beforehand, the call does not run, and none stands for its result. */
 int hammock_vm_set_instrument(const hammock_vm *vm, const hammock_any *function);
 
 /* What is called. */
@@ -390,6 +436,7 @@ typedef struct hammock_event {
     uint64_t instruction;
     const hammock_any *args;
     size_t count;
+    const hammock_any *value; /* the callee: a function or closure */
 } hammock_event;
 
 /* Functions that see what a model does, on the threads that call it; each may be null. `before` returns 0 for the call

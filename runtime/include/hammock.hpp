@@ -5,10 +5,11 @@
 //     float first = output.data<float>()[0];
 //
 // What hammock.h says of lifetimes and threads holds here, too. hammock/error.hpp has errors, hammock/value.hpp values,
-// hammock/watch.hpp interrupts, instruments and the profiler; this includes them.
+// hammock/module.hpp modules, hammock/watch.hpp interrupts, instruments and the profiler; this includes them.
 #ifndef HAMMOCK_HPP
 #define HAMMOCK_HPP
 
+#include "hammock/module.hpp"
 #include "hammock/watch.hpp"
 
 namespace hammock {
@@ -33,6 +34,11 @@ public:
         hammock_library *library;
         check(hammock_library_load(bytes, size, &library));
         return Library(library);
+    }
+
+    /// The model as a module: an executable that imports its kernels.
+    Module module() const {
+        return Module(Value::made([&](hammock_any *module) { return hammock_library_module(c(), module); }));
     }
 
     const hammock_library *c() const { return library_.get(); }
@@ -97,13 +103,18 @@ public:
 
     /// The functions that may be called.
     std::vector<std::string> functions() const {
-        return strings(Value::made([&](hammock_any *names) { return hammock_vm_functions(c(), names); }));
+        return Value::made([&](hammock_any *names) { return hammock_vm_functions(c(), names); }).strings();
+    }
+
+    /// The same functions as a module, which goes on without the machine.
+    Module module() const {
+        return Module(Value::made([&](hammock_any *module) { return hammock_vm_module(c(), module); }));
     }
 
     /// The names of a function's parameters.
     std::vector<std::string> parameters(Name function) const {
         auto names = [&](hammock_any *names) { return hammock_vm_parameters(c(), function.c(), names); };
-        return strings(Value::made(names));
+        return Value::made(names).strings();
     }
 
     /// Calls a function by name.
@@ -213,7 +224,7 @@ public:
         held.release();
     }
 
-    /// The same with a function value that gets none, the callee's name, whether the call comes or is over, its result,
+    /// The same with a function value that gets what is called, its name, whether the call comes or is over, its result,
     /// and its arguments. If it returns 1 beforehand, the call does not run.
     void set_instrument(const Value &function) const { check(hammock_vm_set_instrument(c(), &function.c())); }
 
@@ -232,12 +243,6 @@ private:
             return hammock_vm_call_with(c(), interrupt, detail::milliseconds(limits.timeout), function.c(),
                                         Value::c(args), count, result);
         });
-    }
-
-    static std::vector<std::string> strings(const Value &tuple) {
-        std::vector<std::string> found;
-        for (const Value &name : tuple.fields()) found.push_back(name.string());
-        return found;
     }
 
     struct Free {

@@ -2,7 +2,10 @@
 
 use hammock_runtime::{
     Any, Executable, Image, Tensor, Tuple, Vm,
-    executable::{Constant, ExecutableError},
+    executable::{
+        Constant, ExecutableError, FunctionKind,
+        build::{reg, ret},
+    },
     library::{self, Library, LibraryError, TvmError, tvm},
     vm::Options,
 };
@@ -120,4 +123,24 @@ fn library_of(modules: &[u8]) -> Vec<u8> {
     let at = bytes.windows(old.len()).position(|window| window == old).unwrap();
     bytes[at..at + modules.len()].copy_from_slice(modules);
     bytes
+}
+
+/// What `exec_mode="compiled"` leaves of a function: its entry in the table.
+#[test]
+fn bytecode_runs_beside_functions_that_are_machine_code_only() {
+    let mut executable = Executable::default();
+    let copied = [executable.call(1, "vm.builtin.copy", &[reg(0)]), ret(1)];
+    executable.define("copied", 1, 2, &copied);
+    let called = [executable.call(1, "main", &[reg(0)]), ret(1)];
+    executable.define("calls", 1, 2, &called);
+    executable.declare("main");
+    let main = executable.functions.iter_mut().find(|function| function.name == "main").unwrap();
+    (main.kind, main.num_args, main.register_count) = (FunctionKind::Compiled, 1, 2);
+    let executable = Executable::load(&executable.save()).unwrap();
+    let vm = Vm::new(Arc::new(Image { executable, ..Image::default() }), Options::default(), |_| Ok(None)).unwrap();
+    assert_eq!(vm.call("copied", &[Any::from(3i64)]).unwrap().get::<i64>(), Some(3));
+    for name in ["main", "calls"] {
+        let error = vm.call(name, &[Any::from(3i64)]).unwrap_err();
+        assert!(error.message().contains("`main` has no bytecode, only machine code"), "{error}");
+    }
 }

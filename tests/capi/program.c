@@ -58,6 +58,137 @@ static void tag_data(void) {
     hammock_any_free(&adt);
 }
 
+static void reflect(const hammock_any *args) {
+    const hammock_any fields[2] = {hammock_int(5), args[0]};
+    const char *text;
+    hammock_any adt, same, names, field, json;
+    uint64_t hashes[2];
+    size_t count;
+    int equal;
+    const hammock_any *read;
+    CHECK(hammock_adt(3, fields, 2, &adt) == 0 && hammock_fields(&adt, &names) == 0);
+    CHECK(hammock_as_tuple(&names, &read, &count) == 0 && count == 2);
+    CHECK(hammock_as_string(&read[0], &text, NULL) == 0 && strcmp(text, "tag") == 0);
+    CHECK(hammock_field(&adt, "tag", &field) == 0 && field.as.integer == 3);
+    CHECK(fails(hammock_field(&adt, "tail", &field), "AttributeError", "no field `tail`"));
+    CHECK(fails(hammock_field(&fields[0], "tag", &field), "AttributeError", "no field `tag`"));
+    hammock_any_free(&names);
+
+    CHECK(hammock_to_json(&adt, &json) == 0 && hammock_as_string(&json, &text, NULL) == 0);
+    CHECK(hammock_from_json(text, &same) == 0 && hammock_equal(&adt, &same, &equal) == 0 && equal == 1);
+    CHECK(hammock_hash(&adt, &hashes[0]) == 0 && hammock_hash(&same, &hashes[1]) == 0 && hashes[0] == hashes[1]);
+    CHECK(hammock_equal(&adt, &fields[0], &equal) == 0 && equal == 0);
+    hammock_any_free(&json);
+    hammock_any_free(&same);
+    hammock_any_free(&adt);
+    CHECK(fails(hammock_from_json("{}", &same), "ValueError", "no graph"));
+    CHECK(fails(hammock_from_json("{\"nodes\"", &same), "ValueError", "byte"));
+    CHECK(fails(hammock_from_json(NULL, &same), "ValueError", "`json` is null"));
+    CHECK(fails(hammock_to_json(NULL, &json), "ValueError", "`from` is null"));
+    CHECK(fails(hammock_equal(&adt, NULL, &equal), "ValueError", "`right` is null"));
+    CHECK(fails(hammock_equal(&adt, &adt, NULL), "ValueError", "`equal` is null"));
+    CHECK(fails(hammock_hash(&adt, NULL), "ValueError", "`hash` is null"));
+    CHECK(fails(hammock_fields(&adt, NULL), "ValueError", "`names` is null"));
+    CHECK(fails(hammock_field(&adt, NULL, &field), "ValueError", "`name` is null"));
+}
+
+/* How many of a tuple's strings are `wanted`. */
+static int times(const hammock_any *names, const char *wanted) {
+    const hammock_any *name;
+    const char *text;
+    size_t count;
+    int found = 0;
+    CHECK(hammock_as_tuple(names, &name, &count) == 0);
+    for (size_t i = 0; i < count; i++) {
+        CHECK(hammock_as_string(&name[i], &text, NULL) == 0);
+        found += strcmp(text, wanted) == 0;
+    }
+    return found;
+}
+
+static void use_builtins(void) {
+    const hammock_any fields[2] = {hammock_int(5), hammock_text("a rather long text")};
+    hammock_any names, function, tuple, other;
+    const hammock_any *field;
+    CHECK(hammock_registered_names(&names) == 0 && times(&names, "vm.builtin.make_tuple") == 1);
+    CHECK(times(&names, "capi.nobody") == 0 && fails(hammock_registered_names(NULL), "ValueError", "`names` is null"));
+    hammock_any_free(&names);
+    CHECK(hammock_registered("vm.builtin.make_tuple", &function) == 0 && hammock_call(&function, fields, 2, &tuple) == 0);
+    hammock_any_free(&function);
+    CHECK(hammock_any_copy(&tuple, &other) == 0 && hammock_tuple_field(&other, 1, &field) == 0);
+    CHECK(field->type_index == HAMMOCK_STRING);
+    /* A tuple is emptied for all who have it. */
+    const hammock_any reset[2] = {tuple, hammock_int(1)};
+    CHECK(hammock_registered("vm.builtin.tuple_reset_item", &function) == 0);
+    CHECK(hammock_call(&function, reset, 2, NULL) == 0 && field->type_index == HAMMOCK_NONE);
+    const hammock_any beyond[2] = {tuple, hammock_int(2)};
+    CHECK(fails(hammock_call(&function, beyond, 2, NULL), "IndexError", "no field 2"));
+    hammock_any_free(&function);
+    hammock_any_free(&tuple);
+    hammock_any_free(&other);
+    CHECK(fails(hammock_registered("capi.nobody", &function), "ValueError", "nobody registered"));
+}
+
+static void use_modules(const hammock_library *library, const hammock_vm *vm, const hammock_any *args) {
+    const char *const names[1] = {"five"};
+    const char *text;
+    const void *bytes;
+    size_t size, count;
+    int64_t properties;
+    hammock_any module, kind, found, imports, saved, result;
+    const hammock_any *import;
+    CHECK(hammock_vm_module(vm, &module) == 0 && module.type_index == HAMMOCK_MODULE);
+    CHECK(hammock_module_kind(&module, &kind) == 0 && hammock_as_string(&kind, &text, NULL) == 0);
+    CHECK(strcmp(text, "relax.VirtualMachine") == 0);
+    hammock_any_free(&kind);
+    CHECK(hammock_module_properties(&module, &properties) == 0 && properties == HAMMOCK_MODULE_RUNNABLE);
+    CHECK(hammock_module_functions(&module, &found) == 0 && times(&found, "main") == 1);
+    hammock_any_free(&found);
+    CHECK(hammock_module_function(&module, "main", &found) == 0 && hammock_call(&found, args, 2, NULL) == 0);
+    CHECK(fails(hammock_module_save(&module, &saved), "TypeError", "cannot be saved"));
+    const hammock_any own[1] = {found};
+    hammock_any_free(&module);
+    CHECK(hammock_module("capi.own", names, own, 1, &module) == 0);
+    CHECK(hammock_module_function(&module, "five", &result) == 0 && result.type_index == found.type_index);
+    hammock_any_free(&result);
+    CHECK(hammock_module_function(&module, "six", &result) == 0 && result.type_index == HAMMOCK_NONE);
+    hammock_any_free(&module);
+    CHECK(fails(hammock_module("capi.own", names, args, 1, &module), "TypeError", "not a function"));
+    CHECK(fails(hammock_module(NULL, names, own, 1, &module), "ValueError", "`kind` is null"));
+    CHECK(fails(hammock_module("capi.own", NULL, own, 1, &module), "ValueError", "`names` is null"));
+    CHECK(fails(hammock_module("capi.own", names, NULL, 1, &module), "ValueError", "`functions` is null"));
+    hammock_any_free(&found);
+
+    CHECK(hammock_library_module(library, &module) == 0 && hammock_module_imports(&module, &imports) == 0);
+    CHECK(hammock_as_tuple(&imports, &import, &count) == 0 && count == 1);
+    CHECK(hammock_module_properties(import, &properties) == 0 && (properties & HAMMOCK_MODULE_SERIALIZABLE) != 0);
+    hammock_any_free(&imports);
+    CHECK(hammock_module_save(&module, &saved) == 0 && hammock_as_bytes(&saved, &bytes, &size) == 0);
+    hammock_any_free(&module);
+    CHECK(hammock_module_load(bytes, size - 1, &module) == -1 && hammock_module_load(bytes, size, &module) == 0);
+    hammock_any_free(&saved);
+    CHECK(hammock_module_function(&module, "vm_load_executable", &found) == 0);
+    CHECK(hammock_call(&found, NULL, 0, &result) == 0 && result.type_index == HAMMOCK_MODULE);
+    hammock_any_free(&found);
+    hammock_any_free(&module);
+    CHECK(hammock_module_function(&result, "main", &found) == 0 && hammock_call(&found, args, 2, NULL) == 0);
+    hammock_any_free(&found);
+    hammock_any_free(&result);
+
+    CHECK(fails(hammock_module_kind(&args[0], &kind), "TypeError", "not a module"));
+    CHECK(fails(hammock_module_kind(NULL, &kind), "ValueError", "`module` is null"));
+    CHECK(fails(hammock_module_properties(&args[0], &properties), "TypeError", "not a module"));
+    CHECK(fails(hammock_module_functions(&args[0], &found), "TypeError", "not a module"));
+    CHECK(fails(hammock_module_function(&args[0], "main", &found), "TypeError", "not a module"));
+    CHECK(fails(hammock_module_imports(&args[0], &imports), "TypeError", "not a module"));
+    CHECK(fails(hammock_module_save(&args[0], &saved), "TypeError", "not a module"));
+    CHECK(fails(hammock_module_load(NULL, 8, &module), "ValueError", "`bytes` is null"));
+    CHECK(fails(hammock_module_load("no module", 9, &module), "ValueError", "no modules"));
+    CHECK(fails(hammock_library_module(NULL, &module), "ValueError", "`library` is null"));
+    CHECK(fails(hammock_vm_module(NULL, &module), "ValueError", "`vm` is null"));
+    CHECK(fails(hammock_as_bytes(&args[0], &bytes, &size), "TypeError", "not bytes"));
+}
+
 static void run(const hammock_vm *vm, const hammock_any *args) {
     hammock_any result, field, names;
     const hammock_any *inner;
@@ -208,6 +339,7 @@ static int32_t look_on(void *context, const hammock_any *args, int32_t count, ha
     const char *name;
     int64_t before;
     CHECK(count >= 4 && hammock_as_string(&args[1], &name, NULL) == 0 && hammock_as_int(&args[2], &before) == 0);
+    CHECK(args[0].type_index == HAMMOCK_FUNCTION || args[0].type_index == HAMMOCK_CLOSURE);
     if (before && strncmp(name, "vm.builtin", 10) != 0) ++*(int *)context;
     *result = hammock_int(0);
     return 0;
@@ -222,6 +354,7 @@ static int32_t before_call(void *context, const hammock_event *call, hammock_any
     struct diary *diary = context;
     if (call->kind != HAMMOCK_CALLEE_KERNEL) return 0;
     if (strcmp(call->function, "main") != 0 || call->line == 0 || strstr(call->file, "model.py") == NULL) return -1;
+    if (call->value->type_index != HAMMOCK_FUNCTION) return -1;
     if (call->count < 3 || elements(&call->args[0])[5] != 5) return hammock_fail("ValueError", "not these");
     *instead = hammock_none();
     return ++diary->kernels == 4; /* The second of the second time. */
@@ -341,6 +474,9 @@ int main(int count, char **args) {
 
     tag_data();
     lend_wrongly(vm, &memory, &inputs[1]);
+    reflect(inputs);
+    use_builtins();
+    use_modules(library, vm, inputs);
     run(vm, inputs);
     run_in_steps(vm, inputs);
     stop(vm, inputs);

@@ -118,6 +118,46 @@ static void hold_functions() {
     FAILS("ValueError", "capi.add", hammock::unregister_function("capi.add"));
 }
 
+static void reflect_on_values() {
+    Value list = Value::adt(1, {5, Value::tensor<float>({2}, {1, 2})});
+    CHECK((list.field_names() == std::vector<std::string>{"tag", "fields"}) && list.field("tag").integer() == 1);
+    CHECK(Value(3).field_names().empty());
+    FAILS("AttributeError", "no field `tail`", list.field("tail"));
+    Value same = Value::from_json(list.json());
+    CHECK(same == list && same.hash() == list.hash() && same != Value(1) && Value(1.0) != Value(1));
+    FAILS("ValueError", "no graph", Value::from_json("{}"));
+    Value nothing = Value::function([](const Value *, size_t) { return Value(); });
+    FAILS("TypeError", "cannot be saved", nothing.json());
+    CHECK(nothing == Value(nothing) && nothing != Value::function([](const Value *, size_t) { return Value(); }));
+    FAILS("TypeError", "not bytes", list.bytes());
+
+    std::vector<std::string> names = hammock::registered_names();
+    CHECK(std::find(names.begin(), names.end(), "vm.builtin.make_tuple") != names.end());
+    CHECK(hammock::registered_function("vm.builtin.make_tuple")(1, "x")[1].string() == "x");
+}
+
+static void use_modules(const char *path) {
+    hammock::Library library = hammock::Library::open(path);
+    hammock::Module module = library.module();
+    CHECK(module.kind() == "relax.VMExecutable" && module.is_serializable() && !module.is_runnable());
+    CHECK(module.imports().size() == 1 && module.imports()[0].kind() == "library" && !module.find("nobody"));
+    CHECK(contains((*module.find("as_text"))().string(), "main"));
+    hammock::Module again = hammock::Module::load(module.save());
+    hammock::Module machine((*again.find("vm_load_executable"))());
+    Value x = Value::tensor<float>({2, 3}, {0, 1, 2, 3, 4, 5});
+    CHECK((*machine.find("main"))(x, x)[0].data<float>()[5] == 10 && machine.functions().size() == 3);
+    CHECK(hammock::Vm(library).module().functions() == machine.functions());
+    FAILS("TypeError", "cannot be saved", machine.save());
+    FAILS("TypeError", "not a module", hammock::Module(Value(3)));
+    FAILS("ValueError", "", hammock::Module::load("no module"));
+
+    Value five = Value::function([](const Value *, size_t) { return Value(5); });
+    hammock::Module own("capi.own", {{"five", five}, {"also", five}});
+    CHECK(own.kind() == "capi.own" && own.is_runnable() && !own.is_serializable() && own.imports().empty());
+    CHECK((*own.find("five"))().integer() == 5 && (own.functions() == std::vector<std::string>{"also", "five"}));
+    FAILS("TypeError", "not a function", hammock::Module("capi.own", {{"three", Value(3)}}));
+}
+
 static void load(const char *path) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -282,6 +322,7 @@ struct Diary : hammock::Instrument {
             kernels.emplace_back(call.callee());
             place = std::string(call.function()) + " " + std::string(call.file()) + ":" + std::to_string(call.line());
             arguments = call.size();
+            CHECK(call.value().kind() == HAMMOCK_FUNCTION);
             CHECK(call.args()[0].sizes()[1] == 3 && call.instruction() < 100);
         }
         if (call.callee() == refused) throw std::invalid_argument("not this one");
@@ -358,6 +399,8 @@ static void run(const char *path) {
     hold_values();
     hold_tensors();
     hold_functions();
+    reflect_on_values();
+    use_modules(path);
     hammock::register_function("capi.twice", Value::function([](const Value *args, size_t count) {
         if (count != 1) throw std::invalid_argument("twice takes one tensor");
         Floats doubled = args[0].elements<float>();

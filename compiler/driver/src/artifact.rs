@@ -1,20 +1,15 @@
 //! Modules to shared libraries.
 
-use crate::{Dump, Failure, Graphs, graphs, kernels, tvm};
+use crate::{Dump, Failure, Graphs, bytecode, graphs, kernels, tvm};
 use hammock_codegen::{llvm, vm};
-use hammock_ir::{Module, tir::PrimFunc};
+use hammock_ir::Module;
 use hammock_passes::Pipeline;
 use hammock_runtime::{
-    builtins,
-    executable::{FunctionKind, Instruction},
     image::{self, Image, SourceMap},
     library::tvm::modules,
 };
 use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -124,55 +119,11 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
 /// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.
 pub(crate) fn image(module: &Module, source: &SourceFile, given: Option<&Image>) -> Result<Image, Failure> {
     if let Some(given) = given {
-        check_callees(given, module, source)?;
-        let mut image = given.clone();
-        // Machine code that it may come with stays behind.
-        let graphs = image.executable.functions.iter_mut().filter(|f| f.kind == FunctionKind::Compiled);
-        graphs.for_each(|f| f.kind = FunctionKind::Bytecode);
-        return Ok(image);
+        return bytecode::adopt(given, module, source);
     }
     let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
     let sources = source_map(source, &bytecode.spans);
     Ok(Image { executable: bytecode.executable, sources, kernels: Vec::new() })
-}
-
-/// Has the module every kernel that the bytecode calls?
-fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
-    let kernels: HashSet<&str> = kernels::functions(module).map(|(name, _)| name).collect();
-    let called = image.executable.functions.iter().filter(|f| f.kind == FunctionKind::Packed);
-    let is_there = |name: &str| kernels.contains(name) || builtins().any(|b| b.name == name);
-    let missing: Vec<String> = called.filter(|f| !is_there(&f.name)).map(|f| format!("`{}`", f.name)).collect();
-    if missing.is_empty() {
-        return check_arities(image, module, source);
-    }
-    let (names, file) = (missing.join(", "), source.name());
-    let message = format!("the bytecode calls what is neither a kernel of {file} nor a builtin: {names}");
-    Err(Failure::new(codes::MISSING_KERNELS, message)
-        .help("give the module as it was when the bytecode was generated: after the passes, with its TIR functions"))
-}
-
-/// Does the bytecode give every kernel as many arguments as it takes?
-fn check_arities(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
-    let kernels: HashMap<&str, &PrimFunc> = kernels::functions(module).collect();
-    let code = &image.executable.code;
-    for instruction in (0..code.len()).filter_map(|index| code.get(index)) {
-        let Instruction::Call { function, args, .. } = instruction else { continue };
-        let callee = usize::try_from(function).ok().and_then(|at| image.executable.functions.get(at));
-        let Some((name, kernel)) = callee.and_then(|f| Some((&f.name, kernels.get(f.name.as_str())?))) else {
-            continue;
-        };
-        if kernel.params.len() != args.len() {
-            let (takes, gives) = (kernel.params.len(), args.len());
-            let message = format!(
-                "the bytecode calls `{name}` with {gives} arguments, but the kernel in {} takes {takes}",
-                source.name()
-            );
-            let d = Diagnostic::error(codes::MISSING_KERNELS, message);
-            let d = if kernel.span.is_none() { d } else { d.label(kernel.span, "") };
-            return Err(Failure::from(d).within(source).help("the bytecode was generated from another module"));
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {

@@ -1,7 +1,11 @@
 //! Relax functions to machine code.
 
 use crate::{Failure, Options};
-use hammock_runtime::{Executable, executable::FunctionKind, image::KernelSignature};
+use hammock_runtime::{
+    Executable,
+    executable::{FunctionInfo, FunctionKind},
+    image::KernelSignature,
+};
 use hammock_syntax::codes;
 
 /// How a module's graphs run.
@@ -34,7 +38,8 @@ pub fn compile(
 ) -> Result<Option<Vec<u8>>, Failure> {
     check_names(executable, options)?;
     let mut compiled = Vec::new();
-    for (index, info) in executable.functions.iter_mut().enumerate().filter(|(_, f)| f.kind != FunctionKind::Packed) {
+    let has_code = |info: &FunctionInfo| info.kind != FunctionKind::Packed && info.start < info.end;
+    for (index, info) in executable.functions.iter_mut().enumerate().filter(|(_, info)| has_code(info)) {
         let is_compiled = options.graphs.are_compiled(&info.name);
         info.kind = if is_compiled { FunctionKind::Compiled } else { FunctionKind::Bytecode };
         compiled.extend(is_compiled.then_some(index));

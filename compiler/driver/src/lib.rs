@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod artifact;
+mod bytecode;
 mod entry;
 mod failure;
 mod graphs;

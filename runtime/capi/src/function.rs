@@ -2,8 +2,11 @@
 use crate::error::{status, take};
 use crate::pointers::{text, value, values, write};
 use crate::tensor::hammock_deleter;
+use crate::value::strings;
 use hammock_runtime::ffi::{SafeCall, kind};
-use hammock_runtime::{Any, Error, Function, registry};
+use hammock_runtime::vm::Builtin;
+use hammock_runtime::{Any, Error, Function, builtins, registry};
+use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int, c_void};
 
 /// A C function with its context.
@@ -125,7 +128,7 @@ pub unsafe extern "C" fn hammock_unregister(name: *const c_char) -> c_int {
     })
 }
 
-/// A registered function.
+/// A registered function, or one of the runtime's own.
 ///
 /// # Safety
 /// `name` is null or a C string; `function` is null or has room for a value.
@@ -134,7 +137,22 @@ pub unsafe extern "C" fn hammock_registered(name: *const c_char, function: *mut 
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let name = text(name, "name")?;
-        write(function, "function", registry::get(name).ok_or_else(|| unknown(name))?.into())
+        let own = || builtins().find(|builtin| builtin.name == name).map(Builtin::function);
+        write(function, "function", registry::get(name).or_else(own).ok_or_else(|| unknown(name))?.into())
+    })
+}
+
+/// The names of all registered functions and of the runtime's own: a tuple of strings.
+///
+/// # Safety
+/// `names` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_registered_names(names: *mut Any) -> c_int {
+    status(|| {
+        let own = builtins().map(|builtin| builtin.name.to_owned());
+        let all: BTreeSet<String> = registry::names().into_iter().chain(own).collect();
+        // SAFETY: as the caller promises.
+        unsafe { write(names, "names", strings(&all.into_iter().collect::<Vec<_>>())) }
     })
 }
 

@@ -21,6 +21,7 @@ pub struct hammock_event {
     instruction: u64,
     args: *const Any,
     count: usize,
+    value: *const Any,
 }
 
 type Before = unsafe extern "C" fn(context: *mut c_void, call: *const hammock_event, instead: *mut Any) -> i32;
@@ -123,6 +124,7 @@ fn described(call: &Call<'_>, tell: impl FnOnce(&hammock_event) -> i32) -> i32 {
         instruction: call.instruction as u64,
         args: call.args.as_ptr(),
         count: call.args.len(),
+        value: call.value,
     })
 }
 

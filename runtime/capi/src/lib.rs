@@ -7,7 +7,8 @@
 //! - [`error`]: the error of a thread's last failed call.
 //! - [`pointers`]: what C passes, checked.
 //! - [`value`], [`tensor`], [`function`]: values.
-//! - [`library`], [`vm`], [`stateful`], [`instrument`]: models.
+//! - [`reflect`]: what values consist of.
+//! - [`library`], [`vm`], [`stateful`], [`instrument`], [`module`]: models.
 //!
 //! A test compares these functions with the header's, name by name and type by type.
 #![allow(non_camel_case_types, reason = "C's names")]
@@ -16,7 +17,11 @@ pub mod error;
 pub mod function;
 pub mod instrument;
 pub mod library;
+#[cfg(feature = "objects")]
+pub mod module;
 mod pointers;
+#[cfg(feature = "objects")]
+pub mod reflect;
 pub mod stateful;
 pub mod tensor;
 pub mod value;

@@ -2,7 +2,7 @@
 use crate::error::{quietly, status};
 use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::{Adt, Any, Error, Shape, Str, Tuple, show};
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 /// A second claim on what a value refers to. Of what another party only lends for a call, a value of one's own.
 ///
@@ -86,6 +86,11 @@ pub unsafe extern "C" fn hammock_adt(tag: i64, fields: *const Any, count: usize,
     })
 }
 
+/// Strings as a tuple.
+pub(crate) fn strings<S: AsRef<str>>(strings: &[S]) -> Any {
+    Tuple::new(strings.iter().map(|text| text.as_ref().into())).into()
+}
+
 fn wrong(value: &Any, expected: &str) -> Error {
     Error::type_error(format!("the value is {value}, not {expected}"))
 }
@@ -130,6 +135,21 @@ pub unsafe extern "C" fn hammock_as_string(from: *const Any, bytes: *mut *const 
             write(size, "size", text.len())?;
         }
         write(bytes, "bytes", text.as_ptr().cast())
+    })
+}
+
+/// The bytes of a byte string. They live in the value and no longer than it, and where it is.
+///
+/// # Safety
+/// `from` is null or a value; `bytes` and `size` are null or have room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_as_bytes(from: *const Any, bytes: *mut *const c_void, size: *mut usize) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let value = value(from, "from")?;
+        let found = value.as_bytes().ok_or_else(|| wrong(value, "bytes"))?;
+        write(size, "size", found.len())?;
+        write(bytes, "bytes", found.as_ptr().cast())
     })
 }
 

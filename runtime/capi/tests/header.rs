@@ -60,6 +60,9 @@ fn exported() -> Functions {
 
 /// A Rust type in C's words.
 fn c_type(ty: &str) -> String {
+    if ty == "*const *const c_char" {
+        return spaced("const char *const *");
+    }
     if let Some(pointee) = ty.strip_prefix("*mut ") {
         return spaced(&format!("{} *", c_type(pointee)));
     }
@@ -98,7 +101,7 @@ fn the_header_says_what_the_library_has() {
 
 #[test]
 fn the_header_for_cpp_has_all_of_it() {
-    let files = ["hammock.hpp", "hammock/error.hpp", "hammock/value.hpp", "hammock/watch.hpp"];
+    let files = ["hammock.hpp", "hammock/error.hpp", "hammock/value.hpp", "hammock/module.hpp", "hammock/watch.hpp"];
     let read = |file| fs::read_to_string(folder().join("../include").join(file)).unwrap();
     let code = files.map(read).concat();
     let words: BTreeSet<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();

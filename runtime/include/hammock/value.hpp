@@ -217,6 +217,55 @@ public:
         return {bytes, size};
     }
 
+    std::string bytes() const {
+        const void *bytes;
+        size_t size;
+        check(hammock_as_bytes(&any_, &bytes, &size));
+        return {static_cast<const char *>(bytes), size};
+    }
+
+    /// A tuple of strings.
+    std::vector<std::string> strings() const {
+        std::vector<std::string> found;
+        for (const Value &text : fields()) found.push_back(text.string());
+        return found;
+    }
+
+    /// The names of an object's fields; none for values that are no such objects.
+    std::vector<std::string> field_names() const {
+        return made([&](hammock_any *names) { return hammock_fields(&any_, names); }).strings();
+    }
+
+    /// An object's field by its name.
+    Value field(Name name) const {
+        return made([&](hammock_any *field) { return hammock_field(&any_, name.c(), field); });
+    }
+
+    /// Have the two values the same contents? Functions are equal to themselves only.
+    bool operator==(const Value &other) const {
+        int equal;
+        check(hammock_equal(&any_, &other.any_, &equal));
+        return equal == 1;
+    }
+    bool operator!=(const Value &other) const { return !(*this == other); }
+
+    /// A number that values of the same contents have in common.
+    uint64_t hash() const {
+        uint64_t hash;
+        check(hammock_hash(&any_, &hash));
+        return hash;
+    }
+
+    /// The value as a JSON graph in tvm-ffi's form.
+    std::string json() const {
+        return made([&](hammock_any *json) { return hammock_to_json(&any_, json); }).string();
+    }
+
+    /// The value that a JSON graph describes.
+    static Value from_json(Name json) {
+        return made([&](hammock_any *loaded) { return hammock_from_json(json.c(), loaded); });
+    }
+
     /// A device, or that of a tensor.
     hammock_device device() const {
         return any_.type_index == HAMMOCK_DEVICE ? any_.as.device : view().device;
@@ -359,10 +408,13 @@ inline void register_function(Name name, const Value &function) { check(hammock_
 
 inline void unregister_function(Name name) { check(hammock_unregister(name.c())); }
 
-/// The function known by a name.
+/// The function known by a name: one that was registered, or one of the runtime's own.
 inline Value registered_function(Name name) {
     return Value::made([&](hammock_any *function) { return hammock_registered(name.c(), function); });
 }
+
+/// The names of them all.
+inline std::vector<std::string> registered_names() { return Value::made(hammock_registered_names).strings(); }
 
 } // namespace hammock
 

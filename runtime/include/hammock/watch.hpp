@@ -75,6 +75,9 @@ public:
     /// Number of the instruction.
     uint64_t instruction() const { return event_.instruction; }
 
+    /// The callee: a function or closure.
+    const Value &value() const { return *Value::of_c(event_.value); }
+
     const Value *args() const { return Value::of_c(event_.args); }
     size_t size() const { return event_.count; }
 

@@ -2,6 +2,8 @@ use super::*;
 use crate::image::SourceMap;
 use std::thread;
 
+static NOTHING: Any = Any::NONE;
+
 /// Plays a program's part: `main` calls the function `helper` twice, which calls `add`, and `add` itself once.
 fn play(profiler: &Profiler, wait: Duration) {
     let (sources, tensor) = (SourceMap::default(), Any::from(Tensor::from_slice(&[4], &[0f32; 4]).unwrap()));
@@ -10,6 +12,7 @@ fn play(profiler: &Profiler, wait: Duration) {
         function: "",
         callee,
         kind,
+        value: &NOTHING,
         instruction,
         args: if kind == CalleeKind::Kernel { &args } else { &[] },
         sources: &sources,
@@ -85,6 +88,7 @@ fn calls_in_the_tail_and_deep_recursion_stay_small() {
         function: "loop",
         callee: "loop",
         kind: CalleeKind::Function,
+        value: &NOTHING,
         instruction: 3,
         args: &[],
         sources: &sources,

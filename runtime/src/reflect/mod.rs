@@ -4,6 +4,7 @@
 //! [`Reflect`] and [`register`]. Everything here works on those declarations, through the flat [`graph`] of a value:
 //! no depth of nesting is too much, and what is shared is looked at once.
 //!
+//! - [`fields`]: an object's, by name.
 //! - [`text`]: a value for people.
 //! - [`equal`] and [`hash`]: by contents. Functions, and objects that declare nothing, are equal only to themselves.
 //! - [`save`] and [`load`]: as a JSON graph in tvm-ffi's form.
@@ -17,7 +18,7 @@ pub use compare::{equal, hash};
 pub use json::{load, save};
 pub use text::text;
 pub(crate) use text::{described, text_of};
-pub use types::{Fields, Reflect, register};
+pub use types::{Fields, Reflect, fields, register};
 
 #[cfg(test)]
 mod tests;

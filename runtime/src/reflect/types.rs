@@ -93,6 +93,11 @@ pub(super) fn type_of(value: &Any) -> Option<&'static ObjectType> {
     }
 }
 
+/// The fields of an object that declares them, with their names; none of other values.
+pub fn fields(value: &Any) -> Vec<(&'static str, Any)> {
+    type_of(value).map(|ty| (ty.fields)(value)).unwrap_or_default()
+}
+
 /// The type that objects are saved under the name `key` of.
 pub(super) fn find(key: &str) -> Option<&'static ObjectType> {
     let own = [&ADT, &ERROR, &STORAGE, &CLOSURE].into_iter().find(|ty| ty.key == key);

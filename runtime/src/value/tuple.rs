@@ -1,4 +1,4 @@
-//! Tuples: immutable sequences of values, tvm-ffi's `Array`.
+//! Tuples: sequences of values, tvm-ffi's `Array`. They stay as they are made, but for fields that are emptied.
 use super::object::{Cell, Ref};
 use super::{Any, drop_nested, index};
 use std::ffi::c_void;
@@ -14,7 +14,8 @@ pub struct SeqCell {
     data_deleter: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: tvm-ffi fixes this layout for index 71; arrays are not written while shared.
+// SAFETY: tvm-ffi fixes this layout for index 71; `Tuple::take` alone writes to arrays that are shared, and leaves it to
+// its callers that nobody reads them meanwhile.
 unsafe impl Cell for SeqCell {
     const TYPE_INDEX: i32 = index::ARRAY;
 }
@@ -75,10 +76,13 @@ impl Tuple {
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.len as usize) }
     }
 
-    /// The same tuple with field `position` emptied.
-    pub fn without(&self, position: usize) -> Tuple {
-        let keep = |(i, field): (usize, &Any)| if i == position { Any::NONE } else { field.clone() };
-        Tuple::new(self.iter().enumerate().map(keep))
+    /// Empties field `position`, if there is one, for all who have the tuple; gives what it held.
+    ///
+    /// # Safety
+    /// Nobody has a reference to the field or looks at it meanwhile, on this thread or another.
+    pub unsafe fn take(&self, position: usize) -> Option<Any> {
+        // SAFETY: the field is one of those that the cell describes, and it is the caller's alone.
+        (position < self.len()).then(|| unsafe { self.0.data.add(position).replace(Any::NONE) })
     }
 }
 
@@ -110,11 +114,20 @@ mod tests {
     #[test]
     fn holds_fields_of_any_kind() {
         let tuple: Tuple = [Any::from(1i64), Any::from("a long enough string"), Any::NONE].into_iter().collect();
-        let copy = tuple.without(0);
+        let copy = tuple.clone();
         drop(tuple);
-        assert!(copy[0].is_none());
-        assert_eq!(copy[1].as_str(), Some("a long enough string"));
-        assert_eq!(copy.len(), 3);
+        assert_eq!((copy[0].get(), copy[1].as_str(), copy.len()), (Some(1i64), Some("a long enough string"), 3));
+    }
+
+    #[test]
+    fn a_field_is_emptied_for_all_who_have_the_tuple() {
+        let held: Any = Tuple::new([].into_iter()).into();
+        let tuple = Tuple::new([held.clone(), Any::from(2i64)].into_iter());
+        let other = tuple.clone();
+        // SAFETY: nobody else looks at the tuple.
+        let taken = unsafe { [tuple.take(0), tuple.take(0), tuple.take(2)] };
+        assert_eq!(taken.map(|field| field.map(|field| field.address())), [Some(held.address()), Some(None), None]);
+        assert!(other[0].is_none() && other[1].get() == Some(2i64));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub struct Call<'a> {
     pub callee: &'a str,
     /// What that is.
     pub kind: CalleeKind,
+    /// The same as a value: a function, or a closure of the program.
+    pub value: &'a Any,
     /// Number of the instruction in the executable.
     pub instruction: usize,
     /// The arguments.
@@ -101,7 +103,7 @@ pub trait Instrument: Send + Sync {
 }
 
 /// TVM's form of an instrument: a function of `(function, name, before_run, result, args…)`, called before and after
-/// every `Call`. If it returns 1 beforehand, the call does not run. We have no value to give for `function`; it is none.
+/// every `Call`. If it returns 1 beforehand, the call does not run.
 impl Instrument for Function {
     fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
         let answer = notify(self, call, true, &Any::NONE)?;
@@ -120,7 +122,7 @@ impl Instrument for Function {
 const SKIP_RUN: i64 = 1;
 
 fn notify(function: &Function, call: &Call<'_>, before: bool, result: &Any) -> Result<Any, Error> {
-    let head = [Any::NONE, call.callee.into(), before.into(), result.clone()];
+    let head = [call.value.clone(), call.callee.into(), before.into(), result.clone()];
     let args: Vec<Any> = head.into_iter().chain(call.args.iter().cloned()).collect();
     function.call(&args)
 }
@@ -129,18 +131,18 @@ fn notify(function: &Function, call: &Call<'_>, before: bool, result: &Any) -> R
 mod tests {
     use super::*;
 
-    fn call<'a>(args: &'a [Any], sources: &'a SourceMap) -> Call<'a> {
-        Call { function: "main", callee: "add", kind: CalleeKind::Kernel, instruction: 3, args, sources }
+    fn call<'a>(args: &'a [Any], value: &'a Any, sources: &'a SourceMap) -> Call<'a> {
+        Call { function: "main", callee: "add", kind: CalleeKind::Kernel, value, instruction: 3, args, sources }
     }
 
     #[test]
     fn functions_of_tvms_form_may_skip_calls() {
         let skip_add = Function::new(|args| {
-            assert_eq!(args.len(), 5);
+            assert!(args.len() == 5 && args[0].get() == Some(7i64));
             Ok(Any::from(i64::from(args[1].as_str() == Some("add") && args[2].get() == Some(true))))
         });
-        let (args, sources) = ([Any::from(1i64)], SourceMap::default());
-        let call = call(&args, &sources);
+        let (args, value, sources) = ([Any::from(1i64)], Any::from(7i64), SourceMap::default());
+        let call = call(&args, &value, &sources);
         assert!(matches!(skip_add.before(&call), Ok(Action::Skip(value)) if value.is_none()));
         assert!(matches!(skip_add.before(&Call { callee: "sub", ..call }), Ok(Action::Run)));
         assert!(skip_add.after(&call, Ok(&Any::NONE)).is_ok());
@@ -150,8 +152,8 @@ mod tests {
     #[test]
     fn errors_of_instruments_are_passed_on() {
         let failing = Function::new(|_| Err(Error::value("no")));
-        let (args, sources) = ([], SourceMap::default());
-        assert!(failing.before(&call(&args, &sources)).is_err());
-        assert!(failing.after(&call(&args, &sources), Ok(&Any::NONE)).is_err());
+        let (args, value, sources) = ([], Any::NONE, SourceMap::default());
+        let call = call(&args, &value, &sources);
+        assert!(failing.before(&call).is_err() && failing.after(&call, Ok(&Any::NONE)).is_err());
     }
 }

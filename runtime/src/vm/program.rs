@@ -294,7 +294,10 @@ fn resolve(
         FunctionKind::Bytecode => return Ok(None),
         FunctionKind::Compiled if info.start < info.end => return Ok(None),
         FunctionKind::Compiled => {
-            return Err(Error::value(format!("function `{}` has no bytecode, only machine code", info.name)));
+            let name = &info.name;
+            let value = refusing(format!("function `{name}` has no bytecode, only machine code for TVM's runtime"));
+            let callee = callee(&value);
+            return Ok(Some(Native { callee, kind: CalleeKind::Function, signature: None, value }));
         }
         FunctionKind::Packed => (),
     }
@@ -329,8 +332,11 @@ fn callee(value: &Function) -> Callee {
 
 /// Stands in for a function that nobody provides: programs may name functions they never call.
 fn missing(name: &str) -> Function {
-    let message =
-        format!("function `{name}` is neither a kernel of the program nor a builtin, and nobody registered it");
+    refusing(format!("function `{name}` is neither a kernel of the program nor a builtin, and nobody registered it"))
+}
+
+/// Stands in for a function that cannot be called.
+fn refusing(message: String) -> Function {
     Function::new(move |_| Err(Error::value(message.clone())))
 }
 
@@ -350,7 +356,7 @@ fn load_machine_code(
     find: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
 ) -> Result<Vec<Option<MachineCode>>, Error> {
     let of = |info: &FunctionInfo| match info.kind {
-        FunctionKind::Compiled => match find(&info.name)? {
+        FunctionKind::Compiled if info.start < info.end => match find(&info.name)? {
             None => Err(Error::value(format!("function `{}` is compiled, but its machine code is missing", info.name))),
             found => Ok(found),
         },

@@ -582,3 +582,24 @@ fn functions_bound_over_and_over_are_called_without_native_stack() {
     let bound = make.call(&[bound, 2i64.into()]).unwrap();
     assert_eq!(bound.get::<&Function>().unwrap().call(&ints(&[1])).unwrap().get(), Some(123i64));
 }
+
+#[test]
+fn functions_of_tvms_form_get_what_is_called() {
+    let vm = factorial().vm();
+    let kinds = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = kinds.clone();
+    vm.set_instrument(Some(Arc::new(Function::new(move |args| {
+        let before = args[2].get() == Some(true);
+        seen.lock().unwrap().push(format!("{} {} {before}", args[1].as_str().unwrap(), args[0].type_name()));
+        // The function that it gets can be called: what a kernel makes of the arguments comes out afterwards again.
+        if let (Some(function), false) = (args[0].get::<&Function>(), before) {
+            assert_eq!(function.call(&args[4..])?.get::<i64>(), args[3].get());
+        }
+        Ok(Any::NONE)
+    }))));
+    assert_eq!(call(&vm, "factorial", &[1]), Ok(1));
+    let calls = ["sub Function", "factorial Closure", "vm.builtin.copy Function"];
+    for said in calls.iter().flat_map(|said| [format!("{said} true"), format!("{said} false")]) {
+        assert!(kinds.lock().unwrap().contains(&said), "{said} is not in {kinds:?}");
+    }
+}

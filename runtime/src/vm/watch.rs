@@ -66,15 +66,16 @@ impl Run<'_> {
         pc: usize,
         tell: impl FnOnce(&Call<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let Program { image, natives, .. } = self.program;
+        let Program { image, natives, values, .. } = self.program;
         let instruction = frame.body.origins[pc] as usize;
         let Some(Instruction::Call { function: callee, .. }) = image.executable.code.get(instruction) else {
             return Err(Error::runtime("only calls are watched"));
         };
         let kind = natives[callee as usize].as_ref().map_or(CalleeKind::Function, |native| native.kind);
+        let value = &values[callee as usize];
         let (function, callee) = (self.program.name(frame.body.function), self.program.name(callee as u32));
         let args = frame.gather(arguments(frame.op(pc)));
-        tell(&Call { function, callee, kind, instruction, args, sources: &image.sources })
+        tell(&Call { function, callee, kind, value, instruction, args, sources: &image.sources })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Legalized, accumulator},
     op::{Op, OperandKind},
+    rules::{Inferred, expect_ndim},
 };
 use hammock_ir::{PrimExpr, relax::InferError};
 
@@ -38,7 +39,17 @@ fn nll_loss_backward() -> Op {
         .doc("The gradient of `R.nn.nll_loss` with respect to the predictions.")
         .example("g: float32[]; x: float32[2, 3]; t: int64[2]", "g, x, t")
         .tensor("output_grad");
-    negative_log_likelihood(op).infer(|cx| Ok(like_predictions(cx)?.into())).legalize(legalize_nll_loss)
+    negative_log_likelihood(op).infer(infer_nll_loss).legalize(legalize_nll_loss)
+}
+
+/// Of a loss that is not reduced, the gradient has an element for each target.
+fn infer_nll_loss(cx: &CallContext) -> Inferred {
+    let (grad, targets) = (cx.tensor("output_grad")?, cx.tensor("targets")?);
+    let expected = if Reduction::of(cx)? == Reduction::None { targets.ndim() } else { Some(0) };
+    if let Some(ndim) = expected {
+        expect_ndim(cx, "output_grad", &grad, ndim)?;
+    }
+    Ok(like_predictions(cx)?.into())
 }
 
 /// Each prediction of a target's class gets minus the target's weight times the gradient of its loss, others nothing.

@@ -137,3 +137,16 @@ fn layouts_split_join_and_pad() {
         if at < 6 { view(&z).at(&[i[0], at]) } else { -1.0 }
     });
 }
+
+/// Groups are whole, also where no element lands in the last ones of them.
+#[test]
+fn layouts_have_room_for_whole_groups() {
+    let x = noise(&[14], 14);
+    let split = map(1, |i| vec![i[0].clone().floordiv(16i64), i[0].clone().floormod(16i64)]);
+    let result = run_static("layout_transform", &[(&x).into()], &[("index_map", split)]).remove(0);
+    assert_exact(&result, &[1, 16], |i| if i[1] < 14 { view(&x).at(&[i[1]]) } else { 0.0 });
+    let y = noise(&[3, 5], 15);
+    let split = map(2, |i| vec![i[1].clone().floormod(8i64), i[0].clone()]);
+    let result = run_static("layout_transform", &[(&y).into()], &[("index_map", split)]).remove(0);
+    assert_exact(&result, &[8, 3], |i| if i[0] < 5 { view(&y).at(&[i[1], i[0]]) } else { 0.0 });
+}

@@ -48,7 +48,8 @@ def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
         B[i] = T.call_extern("float32", "sinf", A[i])"#;
 
     MISSING_KERNELS = "E0305", "bytecode calls what is not there", "\
-Bytecode that was given with `--bytecode` calls functions by names that no kernel of the module and no builtin has.
+Bytecode that was given with `--bytecode` calls functions by names that no kernel of the module and no builtin has, and
+that the module does not name as functions found at run time (`R.call_packed`, `R.ExternFunc`).
 
 The bytecode goes with one module: the one that it was generated from. Kernels are found by name, and take as many
 arguments as the bytecode gives. Look which names the bytecode calls with `hammock inspect FILE`, and which kernels the

@@ -7,8 +7,8 @@ pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.make_tuple", make_tuple(; "fields…") -> "Tuple", "Makes a tuple."),
     builtin!("vm.builtin.tuple_getitem", tuple_getitem(tuple: &Tuple, index: i64) -> "Any",
         "Returns a field of a tuple."),
-    builtin!("vm.builtin.tuple_reset_item", tuple_reset_item(tuple: &Tuple, index: i64) -> "Tuple",
-        "Returns the tuple with a field emptied."),
+    builtin!("vm.builtin.tuple_reset_item", tuple_reset_item(tuple: &Tuple, index: i64) -> "None",
+        "Empties a field of a tuple in place, for all who have the tuple."),
     builtin!("vm.builtin.alloc_adt", alloc_adt(tag: i64; "fields…") -> "Adt",
         "Makes tagged data: the number of a constructor, and what it is given."),
     builtin!("vm.builtin.get_tag", get_tag(value: &Adt) -> "int", "Returns the number of the constructor of tagged data."),
@@ -51,6 +51,11 @@ fn tuple_getitem(tuple: &Tuple, index: i64) -> Result<Any, Error> {
     Ok(tuple[position(tuple, index)?].clone())
 }
 
-fn tuple_reset_item(tuple: &Tuple, index: i64) -> Result<Tuple, Error> {
-    Ok(tuple.without(position(tuple, index)?))
+fn tuple_reset_item(tuple: &Tuple, index: i64) -> Result<(), Error> {
+    let position = position(tuple, index)?;
+    // SAFETY: machines and builtins hold fields of their own, never references to those of a tuple, while they run
+    // something. Whoever calls a model from outside while it looks at a tuple's fields, or gives one tuple to two calls
+    // at a time, has to know whether the model empties it, as with TVM's runtime.
+    drop(unsafe { tuple.take(position) });
+    Ok(())
 }

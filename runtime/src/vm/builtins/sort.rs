@@ -11,6 +11,9 @@ pub(super) const TABLE: &[Builtin] = &[
         "Writes the elements in order along an axis."),
     builtin!("tvm.contrib.sort.argsort", argsort(; "data, out: Tensor, axis: int, ascending: bool") -> "None",
         "Writes where along an axis the elements stand that would be in order."),
+    builtin!("tvm.contrib.sort.argsort_nms",
+        argsort_nms(; "data, counts, out: Tensor, axis: int, ascending: bool") -> "None",
+        "Does the same with the first elements of each line only, as many as `counts` says; the others stay in place."),
     builtin!("tvm.contrib.sort.topk",
         topk(; "data, outs…: Tensor, k: int, axis: int, returns: str, ascending: bool") -> "None",
         "Writes the first elements in order along an axis, where they stand, or both."),
@@ -26,6 +29,22 @@ fn argsort(args: Args<'_>) -> Result<(), Error> {
     let lines = Lines::of(&args, args.get(2)?)?;
     let out = Target::of(&args, 1)?;
     lines.write(args.get(3)?, None, Some(&out))
+}
+
+fn argsort_nms(args: Args<'_>) -> Result<(), Error> {
+    let mut lines = Lines::of(&args, args.get(3)?)?;
+    let out = Target::of(&args, 2)?;
+    lines.counts = counts(&args, 1, lines.outer * lines.inner)?;
+    lines.write(args.get(4)?, None, Some(&out))
+}
+
+/// As many int32 as there are lines.
+fn counts(args: &Args<'_>, position: usize, lines: usize) -> Result<Vec<usize>, Error> {
+    let tensor: Option<Tensor> = args.values().get(position).and_then(|value| value.clone().get());
+    let fits = |tensor: &Tensor| tensor.dtype() == DType::INT32 && tensor.element_count() == lines;
+    let wrong = || args.error(format!("argument #{position} must be {lines} int32, one for each line"));
+    let host = tensor.filter(fits).ok_or_else(wrong)?.to_device(Device::CPU)?.to_contiguous()?;
+    Ok(host.as_slice::<i32>()?.iter().map(|count| usize::try_from(*count).unwrap_or(0)).collect())
 }
 
 fn topk(args: Args<'_>) -> Result<(), Error> {
@@ -46,6 +65,8 @@ struct Lines {
     outer: usize,
     length: usize,
     inner: usize,
+    /// How many elements of each line are sorted; of none, all.
+    counts: Vec<usize>,
 }
 
 impl Lines {
@@ -62,7 +83,7 @@ impl Lines {
         }
         let count = |sizes: &[i64]| sizes.iter().map(|size| *size as usize).product();
         let (outer, inner) = (count(&data.shape()[..at]), count(&data.shape()[at + 1..]));
-        Ok(Lines { length: data.shape()[at] as usize, data, outer, inner })
+        Ok(Lines { length: data.shape()[at] as usize, data, outer, inner, counts: Vec::new() })
     }
 
     /// The element at a position of a line.
@@ -72,7 +93,10 @@ impl Lines {
 
     /// The positions of a line's elements in the order of their keys, and of their places where keys are equal.
     fn order(&self, keys: &[u64], line: usize) -> Vec<usize> {
-        sorted((0..self.length).map(|at| keys[self.element(line, at)]))
+        let count = self.counts.get(line).map_or(self.length, |count| self.length.min(*count));
+        let mut order = sorted((0..count).map(|at| keys[self.element(line, at)]));
+        order.extend(count..self.length);
+        order
     }
 
     /// Writes of each line the first elements in order, as many as the targets hold.
@@ -168,6 +192,18 @@ mod tests {
         let places = Tensor::from_slice(&[3, 2], &[0i32; 6]).unwrap();
         call(argsort, &[data.into(), places.clone().into(), 0i64.into(), true.into()]).unwrap();
         assert_eq!(places.as_slice::<i32>().unwrap(), [2, 1, 0, 2, 1, 0]);
+    }
+
+    #[test]
+    fn lines_may_be_sorted_in_part() {
+        let data = Tensor::from_slice(&[2, 2, 2], &[1f32, 5., 3., 4., 7., 6., 8., 9.]).unwrap();
+        let counts = |values: &[i32]| Any::from(Tensor::from_slice(&[2, values.len() as i64 / 2], values).unwrap());
+        let out = Tensor::from_slice(&[2, 2, 2], &[9i32; 8]).unwrap();
+        let how = |counts| [data.clone().into(), counts, out.clone().into(), 1i64.into(), false.into()];
+        call(argsort_nms, &how(counts(&[2, 1, -1, 7]))).unwrap();
+        assert_eq!(out.as_slice::<i32>().unwrap(), [1, 0, 0, 1, 0, 1, 1, 0]);
+        let wrong = call(argsort_nms, &how(counts(&[2, 1]))).unwrap_err();
+        assert!(wrong.to_string().contains("4 int32"), "{wrong}");
     }
 
     #[test]

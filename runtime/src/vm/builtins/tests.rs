@@ -209,7 +209,10 @@ fn conditions_are_read_from_numbers_and_tensors() {
 fn tuples_give_and_lose_fields() {
     let tuple = call("make_tuple", &[int(1), int(2)]).unwrap();
     assert_eq!(call("tuple_getitem", &[tuple.clone(), int(1)]).unwrap().get::<i64>(), Some(2));
-    assert!(call("tuple_reset_item", &[tuple.clone(), int(1)]).unwrap().get::<&Tuple>().unwrap()[1].is_none());
+    let (other, reset) = (tuple.clone(), |at| call("tuple_reset_item", &[tuple.clone(), int(at)]));
+    assert!(reset(1).unwrap().is_none() && reset(2).is_err() && reset(-1).is_err());
+    let left: Vec<_> = other.get::<&Tuple>().unwrap().iter().map(|field| field.get::<i64>()).collect();
+    assert_eq!(left, [Some(1), None]);
     assert_eq!(message("tuple_getitem", &[tuple, int(2)]), "IndexError: a tuple of 2 fields has no field 2");
 }
 

@@ -165,7 +165,7 @@ impl RelaxEval<'_, '_> {
         let optional = matches!(param.default, Some(AttrValue::None)) || kind == OperandKind::OptionalTensor;
         let tensor = matches!(kind, OperandKind::Tensor | OperandKind::OptionalTensor);
         match (arg, &param.default) {
-            (Some(arg), _) if optional && matches!(arg.value, Value::None) => operands.absent += 1,
+            (Some(arg), _) if optional && is_absent(&arg.value) => operands.absent += 1,
             (Some(arg), _) if tensor && arg.value.number().is_some() => {
                 operands.push(Operand::Tuple(Vec::new()), arg.span);
                 operands.numbers.push((operands.values.len() - 1, arg));
@@ -259,6 +259,15 @@ impl RelaxEval<'_, '_> {
         let items = self.elements(arg)?;
         let items = items.into_iter().map(|value| item(self, &Arg { value, span: arg.span }));
         Ok(AttrValue::List(items.collect::<Read<_>>()?))
+    }
+}
+
+/// Does it stand for an operand that is not given? `None`, or the empty tuple as which such an operand is printed.
+fn is_absent(value: &Value) -> bool {
+    match value {
+        Value::None => true,
+        Value::Operand(Operand::Tuple(fields)) => fields.is_empty(),
+        _ => false,
     }
 }
 

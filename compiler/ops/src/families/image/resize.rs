@@ -239,15 +239,16 @@ fn constant(value: f64) -> PrimExpr {
     PrimExpr::float(value, DType::FLOAT32)
 }
 
-/// Weights of the four elements around a place at part `t` between the second and the third (Keys, 1981).
+/// Weights of the four elements around a place at part `t` between the second and the third (Keys, 1981). The terms stand
+/// in the order in which TVM adds them: results are the same to the last bit.
 fn cubic_weights(t: &PrimExpr, a: f64) -> [PrimExpr; 4] {
     let (t2, t3) = (t * t, t * t * t);
     let c = constant;
     [
         c(a) * (&t3 - c(2.0) * &t2 + t),
         c(a + 2.0) * &t3 - c(a + 3.0) * &t2 + c(1.0),
-        c(2.0 * a + 3.0) * &t2 - c(a + 2.0) * &t3 - c(a) * t,
-        c(a) * (t2 - t3),
+        c(-(a + 2.0)) * &t3 + c(3.0 + 2.0 * a) * &t2 - c(a) * t,
+        c(-a) * t3 + c(a) * t2,
     ]
 }
 

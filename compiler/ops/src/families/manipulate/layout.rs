@@ -50,19 +50,33 @@ fn layout_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, ..x }.into())
 }
 
-/// The shape that just holds every mapped index.
+/// The shape that holds every mapped index, in whole groups: an axis of an index's remainder has room for all remainders,
+/// one of multiples for whole strides.
 fn mapped_shape(map: &IndexMap, shape: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     let extents: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
-    map.results.iter().map(|r| extent(r, &extents)).collect()
+    map.results.iter().map(|r| whole_extent(r, &extents)).collect()
 }
 
-/// One more than the largest value of an expression over indices that begin at zero.
+/// The extent of an axis.
+fn whole_extent(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<PrimExpr> {
+    match e.kind() {
+        PrimKind::Cast(e) => whole_extent(e, params),
+        PrimKind::Binary(BinaryOp::Mul, a, b) if part(a, params).is_some() => {
+            Some(dims::mul(&extent(a, params)?, &divisor(b)?))
+        }
+        _ => extent(e, params),
+    }
+}
+
+/// One more than the largest value of an expression over indices that begin at zero, which for a part of an index is
+/// taken to be one that ends with a whole group.
 fn extent(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<PrimExpr> {
     let one = PrimExpr::int64(1);
     match e.kind() {
         PrimKind::Int(v) => Some(PrimExpr::int64(v + 1)),
         PrimKind::Var(v) => params.iter().find(|(p, _)| *p == v).map(|(_, d)| (*d).clone()),
         PrimKind::Cast(e) => extent(e, params),
+        PrimKind::Binary(BinaryOp::FloorMod, a, b) if part(a, params).is_some() => divisor(b),
         PrimKind::Binary(op, a, b) => {
             let a = extent(a, params)?;
             match op {
@@ -114,6 +128,8 @@ struct Part {
     param: Var,
     over: i64,
     extent: PrimExpr,
+    /// Is nothing of the index left above it?
+    is_last: bool,
 }
 
 /// The indices that a map takes to `to`; `None` where the map is of another form than the parts of each index, joined.
@@ -152,7 +168,7 @@ fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<Part> {
     match e.kind() {
         PrimKind::Var(v) => {
             let extent = params.iter().find(|(p, _)| *p == v)?.1.clone();
-            Some(Part { param: v.clone(), over: 1, extent })
+            Some(Part { param: v.clone(), over: 1, extent, is_last: true })
         }
         PrimKind::Cast(e) => part(e, params),
         PrimKind::Binary(BinaryOp::FloorDiv, a, b) => {
@@ -160,7 +176,11 @@ fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<Part> {
             let over = inner.over.checked_mul(by.as_int()?)?;
             Some(Part { over, extent: dims::ceildiv(&inner.extent, &by), ..inner })
         }
-        PrimKind::Binary(BinaryOp::FloorMod, a, b) => Some(Part { extent: divisor(b)?, ..part(a, params)? }),
+        PrimKind::Binary(BinaryOp::FloorMod, a, b) => {
+            let (inner, by) = (part(a, params)?, divisor(b)?);
+            let is_whole = matches!((inner.extent.as_int(), by.as_int()), (Some(n), Some(by)) if n <= by);
+            Some(Part { extent: by, is_last: inner.is_last && is_whole, ..inner })
+        }
         _ => None,
     }
 }
@@ -181,18 +201,20 @@ fn separate(mut terms: Vec<(i64, Part)>, value: &PrimExpr) -> Option<Vec<(Part, 
     Some(terms.into_iter().map(part).collect())
 }
 
-/// An index from its parts: they must follow one another without gap or overlap.
+/// An index from its parts: they must follow one another without gap or overlap, up to the last.
 fn rebuild(param: &Var, known: &[(Part, PrimExpr)]) -> Option<PrimExpr> {
     let mut parts: Vec<_> = known.iter().filter(|(part, _)| part.param == *param).collect();
     parts.sort_by_key(|(part, _)| part.over);
     let mut expected = Some(1);
+    let mut is_whole = false;
     let mut index = PrimExpr::int64(0);
     for (part, value) in parts {
         if expected != Some(part.over) {
             return None;
         }
         expected = part.extent.as_int().map(|e| e * part.over);
+        is_whole |= part.is_last;
         index = dims::add(&index, &dims::mul(value, &part.over.into()));
     }
-    Some(index)
+    is_whole.then_some(index)
 }

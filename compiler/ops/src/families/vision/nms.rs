@@ -213,8 +213,8 @@ fn infer_all_class(cx: &CallContext) -> Inferred {
     let per_batch = sizes.map(|s| dims::mul(&s[1], &s[2]));
     let batch = sizes.map(|s| s[0].clone());
     if onnx {
-        let rows = sizes.map(|s| vec![dims::product(s), 3i64.into()]);
-        return Ok(Type::Tuple(vec![tensor(rows, 2, DType::INT64), tensor(Some(vec![1i64.into()]), 1, DType::INT64)]));
+        // How many rows there are depends on the data.
+        return Ok(Type::Tuple(vec![tensor(None, 2, DType::INT64), tensor(Some(vec![1i64.into()]), 1, DType::INT64)]));
     }
     let pair = batch.clone().zip(per_batch).map(|(n, k)| vec![n, k]);
     let indices = pair.clone().map(|p| [p, vec![2i64.into()]].concat());

@@ -1,5 +1,6 @@
 //! Every operator's example is a module that reads, is well formed, goes through the default pipeline, and computes the
 //! same with compiled graphs and kernels as with interpreted ones.
+mod types;
 
 use hammock_compiler::{Emit, Graphs, Options, ReadOptions, compile, read_text, reference};
 use hammock_ir::Module;

@@ -1,0 +1,104 @@
+//! Bytecode that is given in the place of a module's own.
+
+use crate::{Failure, kernels};
+use hammock_ir::{
+    Function, Module,
+    relax::{Callee, Operand, Value},
+    tir::PrimFunc,
+};
+use hammock_runtime::{
+    Image, builtins,
+    executable::{FunctionKind, Instruction},
+};
+use hammock_syntax::{Diagnostic, SourceFile, codes};
+use std::collections::{HashMap, HashSet};
+
+/// The bytecode as part of what is made of a module, whose kernels it calls.
+///
+/// # Errors
+/// When there is no bytecode in it, or the module has not what it calls.
+pub fn adopt(given: &Image, module: &Module, source: &SourceFile) -> Result<Image, Failure> {
+    check_callees(given, module, source)?;
+    let mut image = given.clone();
+    let graphs = || given.executable.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
+    if graphs().count() > 0 && graphs().all(|f| f.start == f.end) {
+        let names: Vec<String> = graphs().map(|f| format!("`{}`", f.name)).collect();
+        let message = format!("there is no bytecode, only machine code for TVM's runtime: {}", names.join(", "));
+        return Err(Failure::new(codes::UNSUPPORTED_FILE, message)
+            .help("leave out `--bytecode`, or export the library with TVM's `exec_mode=\"bytecode\"`"));
+    }
+    // Machine code that bytecode may come with stays behind.
+    let graphs = image.executable.functions.iter_mut().filter(|f| f.kind == FunctionKind::Compiled);
+    graphs.filter(|f| f.start < f.end).for_each(|f| f.kind = FunctionKind::Bytecode);
+    Ok(image)
+}
+
+/// Has the module every kernel that the bytecode calls?
+fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
+    let mut known: HashSet<&str> = kernels::functions(module).map(|(name, _)| name).collect();
+    known.extend(external(module));
+    let called = image.executable.functions.iter().filter(|f| f.kind == FunctionKind::Packed);
+    let is_there = |name: &str| known.contains(name) || builtins().any(|b| b.name == name);
+    let missing: Vec<String> = called.filter(|f| !is_there(&f.name)).map(|f| format!("`{}`", f.name)).collect();
+    if missing.is_empty() {
+        return check_arities(image, module, source);
+    }
+    let (names, file) = (missing.join(", "), source.name());
+    let message = format!("the bytecode calls what is neither a kernel of {file} nor a builtin: {names}");
+    Err(Failure::new(codes::MISSING_KERNELS, message)
+        .help("give the module as it was when the bytecode was generated: after the passes, with its TIR functions")
+        .help("a function that will be registered is declared in the module: `f = R.ExternFunc(\"symbol\")`"))
+}
+
+/// Does the bytecode give every kernel as many arguments as it takes?
+fn check_arities(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
+    let kernels: HashMap<&str, &PrimFunc> = kernels::functions(module).collect();
+    let code = &image.executable.code;
+    for instruction in (0..code.len()).filter_map(|index| code.get(index)) {
+        let Instruction::Call { function, args, .. } = instruction else { continue };
+        let callee = usize::try_from(function).ok().and_then(|at| image.executable.functions.get(at));
+        let Some((name, kernel)) = callee.and_then(|f| Some((&f.name, kernels.get(f.name.as_str())?))) else {
+            continue;
+        };
+        if kernel.params.len() != args.len() {
+            let (takes, gives) = (kernel.params.len(), args.len());
+            let message = format!(
+                "the bytecode calls `{name}` with {gives} arguments, but the kernel in {} takes {takes}",
+                source.name()
+            );
+            let d = Diagnostic::error(codes::MISSING_KERNELS, message);
+            let d = if kernel.span.is_none() { d } else { d.label(kernel.span, "") };
+            return Err(Failure::from(d).within(source).help("the bytecode was generated from another module"));
+        }
+    }
+    Ok(())
+}
+
+/// The functions that a module says are found by their names at run time.
+fn external(module: &Module) -> Vec<&str> {
+    let mut names = Vec::new();
+    for function in module.functions.values() {
+        match function {
+            Function::Tir(_) => {}
+            Function::Extern(f) => names.push(&*f.symbol),
+            Function::Relax(f) => {
+                let body = &f.lambda.body;
+                body.walk(&mut |binding| {
+                    if let Value::Call(call) = &binding.value
+                        && let Callee::Extern(name) = &call.callee
+                    {
+                        names.push(name);
+                    }
+                });
+                body.each_operand(&mut |operand| {
+                    operand.walk(&mut |part| {
+                        if let Operand::Extern(name) = part {
+                            names.push(name);
+                        }
+                    });
+                });
+            }
+        }
+    }
+    names
+}
