@@ -119,7 +119,8 @@ impl Folder<'_> {
         }
         let register = dst.index().map(|register| self.registers.slot(register));
         let result = register.unwrap_or(self.void);
-        if self.executable.functions[function].kind != FunctionKind::Packed {
+        let info = &self.executable.functions[function];
+        if info.kind != FunctionKind::Packed && info.start < info.end {
             let tail = full && self.is_tail_call(at, dst);
             let (function, args) = (function as u32, self.moved_args(at, args, tail));
             let op = if tail { Op::TailInvoke { function, args } } else { Op::Invoke { function, dst: result, args } };
