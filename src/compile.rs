@@ -8,7 +8,8 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Artifact, Emit, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower, missing, unused,
+    Accesses, Artifact, Bounds, Emit, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower, missing,
+    unused,
 };
 use hammock_ir::Module;
 use hammock_runtime::{Image, library::image_of, tools::CallFlags};
@@ -59,6 +60,20 @@ pub struct CodeArgs {
     /// exported, what `hammock asm` wrote, or a compiled model
     #[arg(long, value_name = "FILE")]
     pub bytecode: Option<PathBuf>,
+    /// What keeps kernels inside of their buffers where that is not proved
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
+    pub bounds: BoundsMode,
+}
+
+/// What keeps kernels inside of their buffers.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BoundsMode {
+    /// Checks at run time: what lies outside is an error
+    Checked,
+    /// Nothing: whoever calls the kernels vouches for what they are given
+    Unchecked,
+    /// Checks, and tells on standard error how many accesses of each kernel are proved and how many checked
+    Report,
 }
 
 impl CodeArgs {
@@ -83,7 +98,17 @@ impl CodeArgs {
     pub fn options(&self) -> Result<Options, Failure> {
         let ExecMode::Native(graphs) = self.exec_mode()? else { return Err(no_files_for_reference()) };
         let bytecode = self.bytecode()?;
-        Ok(Options { target: self.target.clone(), level: self.level, bytecode, graphs, ..Options::default() })
+        let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
+        Ok(Options { target: self.target.clone(), level: self.level, bytecode, graphs, bounds, ..Options::default() })
+    }
+
+    /// Tells how kernels stay inside of their buffers, if asked to.
+    pub fn report(&self, artifact: &Artifact) {
+        for (kernel, Accesses { proved, checked }) in
+            artifact.accesses.iter().filter(|_| self.bounds == BoundsMode::Report)
+        {
+            eprintln!("{kernel}: {proved} accesses proved to be inside, {checked} checked");
+        }
     }
 
     /// The bytecode of `--bytecode`.
@@ -136,6 +161,7 @@ impl Compile {
             Kind::Tvm => Emit::Tvm,
         };
         let artifact = build(&self.module, &options, emit, &self.watch, None)?;
+        self.code.report(&artifact);
         write_whole(&self.output, 0o755, |file| {
             std::fs::write(file, &artifact.bytes).map_err(|e| cannot(&self.output, &e))
         })

@@ -3,6 +3,7 @@
 use crate::{Dump, Failure, Graphs, bytecode, graphs, kernels, tvm};
 use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
+use hammock_kernels::Accesses;
 use hammock_passes::Pipeline;
 use hammock_runtime::{
     image::{self, Image, SourceMap},
@@ -24,12 +25,31 @@ pub struct Options {
     pub bytecode: Option<Arc<Image>>,
     /// How graphs run.
     pub graphs: Graphs,
+    /// What keeps kernels inside of their buffers.
+    pub bounds: Bounds,
+}
+
+/// What keeps kernels inside of their buffers, where that is not proved when they are compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bounds {
+    /// Checks when they run: what lies outside is an error.
+    #[default]
+    Checked,
+    /// Nothing: what lies outside is read and overwritten.
+    Unchecked,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Options { target: "native".into(), level: 2, threads, bytecode: None, graphs: Graphs::default() }
+        Options {
+            target: "native".into(),
+            level: 2,
+            threads,
+            bytecode: None,
+            graphs: Graphs::default(),
+            bounds: Bounds::default(),
+        }
     }
 }
 
@@ -56,6 +76,8 @@ pub struct Artifact {
     pub bytes: Vec<u8>,
     /// How many kernels were compiled.
     pub kernels: usize,
+    /// The accesses of each kernel: how many were proved to be inside of their buffers, how many are checked.
+    pub accesses: Vec<(String, Accesses)>,
 }
 
 /// Runs the default pipeline on a module: afterwards it is at the VM's level.
@@ -84,14 +106,14 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let at = |message, span| not_lowerable(message, span, source);
     let mut image = image(module, source, options.bytecode.as_deref())?;
     if emit == Emit::Bytecode {
-        return Ok(Artifact { bytes: image.executable.save_checked(), kernels: 0 });
+        return Ok(Artifact { bytes: image.executable.save_checked(), kernels: 0, accesses: Vec::new() });
     }
     if emit == Emit::Tvm {
         tvm::check_callees(&image, module, source)?;
     }
     // Kernels that TVM loads run on one thread.
     let planned = if emit == Emit::Tvm { 1 } else { options.threads };
-    let flat = kernels::lower_all(module, options, planned).map_err(|e| at(e.message, e.span))?;
+    let flat = kernels::lower_all(module, source, options, planned).map_err(|e| at(e.message, e.span))?;
     let count = flat.len();
     let outputs = kernels::compile_all(module, &flat, options, emit).map_err(|e| at(e.message, e.span))?;
     let mut objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
@@ -113,7 +135,8 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         };
         Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
     })?;
-    Ok(Artifact { bytes, kernels: count })
+    let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
+    Ok(Artifact { bytes, kernels: count, accesses })
 }
 
 /// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.

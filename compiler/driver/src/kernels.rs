@@ -1,6 +1,6 @@
 //! TIR functions to object code, several at a time.
 
-use crate::{Emit, Options};
+use crate::{Bounds, Emit, Options};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_codegen::llvm::Cpu;
@@ -11,6 +11,7 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 use hammock_kernels::{FlatKernel, Target};
+use hammock_syntax::SourceFile;
 use std::sync::Mutex;
 
 /// Why a kernel could not be made.
@@ -22,11 +23,19 @@ pub struct KernelFailure {
 }
 
 /// Lowers every TIR function of a module to flat TIR, planned for so many threads, in the module's order.
-pub fn lower_all(module: &Module, options: &Options, threads: usize) -> Result<Vec<FlatKernel>, KernelFailure> {
+pub fn lower_all(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    threads: usize,
+) -> Result<Vec<FlatKernel>, KernelFailure> {
     let target = target(options, threads);
+    let place =
+        |span: Span| (!span.is_none()).then(|| format!("{}:{}", source.name(), source.position(span.start).line));
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
-        hammock_kernels::lower(func, &target)
+        let checked = options.bounds == Bounds::Checked;
+        hammock_kernels::lower_with(func, hammock_kernels::Options { target: &target, checked, place: &place })
             .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
             .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: span_of(module, name) })
     })

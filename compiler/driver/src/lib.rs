@@ -17,10 +17,11 @@ mod params;
 mod reference;
 mod tvm;
 
-pub use artifact::{Artifact, Emit, Options, compile, lower};
+pub use artifact::{Artifact, Bounds, Emit, Options, compile, lower};
 pub use entry::add_entry;
 pub use failure::Failure;
 pub use graphs::Graphs;
+pub use hammock_kernels::Accesses;
 pub use hammock_runtime::tools::Weights;
 pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, write_weights,

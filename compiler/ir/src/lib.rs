@@ -18,6 +18,7 @@
 
 pub mod arith;
 pub mod attrs;
+pub mod bounds;
 pub mod equal;
 pub mod hash;
 pub mod module;

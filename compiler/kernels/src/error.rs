@@ -32,6 +32,10 @@ pub enum Reason {
     IndexCount { buffer: Name, expected: usize, actual: usize },
     #[error("`{0}` works on threads of a GPU only")]
     GpuOnly(Name),
+    #[error("{0}")]
+    Memory(String),
+    #[error("`{0}` is no region of its buffer: it has more dimensions, or another dtype")]
+    Region(Name),
     #[error("`T.reduce` outside of a compute definition")]
     Reduce,
 }

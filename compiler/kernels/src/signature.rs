@@ -1,9 +1,10 @@
 //! A kernel's raw parameters, and the table by which packed arguments are checked and turned into them.
 
+use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     DType, Name, PrimExpr,
     prim::{PrimType, Substitution, Var},
-    tir::{Buffer, Param, PrimFunc},
+    tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 
 /// What a packed argument must be.
@@ -69,6 +70,17 @@ pub struct Interface {
     pub values: Substitution,
     /// Where a returned value goes.
     pub result: Option<Buffer>,
+    /// Sizes and strides that are told in terms of others: what they must be.
+    derived: Vec<Derived>,
+}
+
+/// A size or stride of an argument that the kernel knows by an expression.
+struct Derived {
+    actual: Var,
+    expected: PrimExpr,
+    /// Where it matters: a stride in a dimension of several elements.
+    matters: Option<PrimExpr>,
+    what: String,
 }
 
 /// Works out the interface of a function.
@@ -78,9 +90,11 @@ pub fn interface(func: &PrimFunc) -> Interface {
         signature: Signature { args: Vec::new(), raw: Vec::new() },
         values: Substitution::default(),
         result: None,
+        derived: Vec::new(),
     };
     i.add_pointers(func);
     i.add_sizes(func);
+    i.add_derived(func);
     i.add_scalars(func);
     i.add_result(func);
     let args = func.params.iter().map(|p| i.describe(p)).collect();
@@ -93,6 +107,20 @@ impl Interface {
     pub fn sizes(&self) -> impl Iterator<Item = Var> + '_ {
         let is_size = |raw: &RawParam| matches!(raw, RawParam::Size(..));
         self.params.iter().zip(&self.signature.raw).filter(move |(_, raw)| is_size(raw)).map(|(p, _)| p.var.clone())
+    }
+
+    /// Statements that compare the arguments' sizes and strides with what the kernel takes them for, where the table
+    /// that its callers check arguments by cannot say it.
+    pub fn checks(&self) -> Vec<Stmt> {
+        let check = |d: &Derived| {
+            let equal = d.actual.expr().eq(d.expected.clone().cast(DType::INT64));
+            let condition = match &d.matters {
+                Some(size) => size.clone().cast(DType::INT64).le(PrimExpr::int64(1)).or(equal),
+                None => equal,
+            };
+            Stmt::new(StmtKind::Assert(condition, "ValueError".into(), vec![d.what.as_str().into()]))
+        };
+        self.derived.iter().map(check).collect()
     }
 
     fn push(&mut self, var: Var, raw: RawParam) {
@@ -139,6 +167,42 @@ impl Interface {
             self.values.insert(var.clone(), wide.expr().cast(var.dtype()));
         }
         self.push(wide, raw);
+    }
+
+    /// One raw parameter for each size that is an expression, and each stride that is not what follows from the sizes.
+    fn add_derived(&mut self, func: &PrimFunc) {
+        for (i, buffer) in func.params.iter().enumerate().filter_map(|(i, p)| Some((i, p.buffer.as_ref()?))) {
+            for (axis, size) in buffer.shape.iter().enumerate() {
+                // The table compares those that are written alike.
+                let known = self.derived.iter().any(|d| d.matters.is_none() && same_expr(&d.expected, size));
+                if size.as_var().is_none() && size.as_int().is_none() && !known {
+                    let what = format!("dimension {axis} of argument `{}` must be {size}", buffer.name);
+                    self.derive(size, RawParam::Size(i, axis), None, what);
+                }
+            }
+            let mut compact = Poly::constant(1);
+            for (axis, stride) in buffer.strides.iter().enumerate().rev() {
+                let is_compact = (&Simplifier::default().poly(stride) - &compact).is_zero();
+                if stride.as_var().is_none() && !is_compact {
+                    let what = format!("the stride of dimension {axis} of argument `{}` must be {stride}", buffer.name);
+                    self.derive(stride, RawParam::Stride(i, axis), buffer.shape.get(axis), what);
+                }
+                if let Some(size) = buffer.shape.get(axis) {
+                    compact = &compact * &Simplifier::default().poly(size);
+                }
+            }
+        }
+    }
+
+    fn derive(&mut self, expected: &PrimExpr, raw: RawParam, matters: Option<&PrimExpr>, what: String) {
+        let actual = Var::int64("actual");
+        self.derived.push(Derived {
+            actual: actual.clone(),
+            expected: expected.clone(),
+            matters: matters.cloned(),
+            what,
+        });
+        self.push(actual, raw);
     }
 
     fn add_scalars(&mut self, func: &PrimFunc) {

@@ -150,17 +150,40 @@ impl Session<'_> {
                 let mut poly = |e: Option<PrimExpr>| e.map(|e| self.poly(&e));
                 Bounds { min: poly(known.min).or(min), max: poly(known.max).or(max) }
             }
-            PrimKind::Binary(BinaryOp::FloorMod, _, n) if max.is_none() => {
+            PrimKind::Binary(BinaryOp::FloorMod, _, n) if max.is_none() || n.as_int().is_none() => {
                 let n = self.poly(n);
                 let last = n.sub(&Poly::constant(1)).filter(|_| self.interval(&n).min >= 1);
-                Bounds { min, max: last }
+                Bounds { min, max: last.or(max) }
             }
-            PrimKind::Binary(BinaryOp::FloorDiv, x, n) if max.is_none() && range.min >= 0 => {
+            PrimKind::Binary(BinaryOp::FloorDiv, x, n) => {
+                let dtype = x.dtype();
                 let (x, n) = (self.poly(x), self.poly(n));
-                let x = Some(x).filter(|_| self.interval(&n).min >= 1);
-                Bounds { min, max: x }
+                if self.interval(&n).min < 1 {
+                    return Bounds { min, max };
+                }
+                let quotient = self.greatest(&x).and_then(|x| self.floor_div(x, n, dtype));
+                let x = Some(x).filter(|_| range.min >= 0);
+                Bounds { min, max: quotient.or(max).or(x) }
             }
             _ => Bounds { min, max },
         }
+    }
+
+    /// The polynomial with variables at the bounds, if these are no numbers, where it is greatest; `None` without such.
+    fn greatest(&mut self, poly: &Poly) -> Option<Poly> {
+        let (mut greatest, mut found) = (poly.clone(), false);
+        for atom in poly.atoms().into_iter().rev() {
+            let PrimKind::Var(v) = self.atom(atom).kind() else { continue };
+            let known = self.analyzer.range(v);
+            let Some((factor, rest)) = greatest.linear_in(atom) else { continue };
+            let sign = self.interval(&factor);
+            let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0) };
+            if let Some(bound) = bound {
+                let bound = self.poly(&bound);
+                greatest = rest.add(&factor.mul(&bound)?)?;
+                found = true;
+            }
+        }
+        found.then_some(greatest)
     }
 }

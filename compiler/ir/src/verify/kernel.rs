@@ -23,6 +23,10 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagn
     };
     kernel.signature();
     kernel.stmt(&func.body);
+    // Where something else is wrong, indices mean nothing.
+    if !kernel.found.iter().any(Diagnostic::is_error) {
+        kernel.bounds();
+    }
     kernel.found
 }
 
@@ -47,7 +51,7 @@ impl Touched {
 pub(super) struct Kernel<'a> {
     pub module: &'a Module,
     name: &'a Name,
-    func: &'a PrimFunc,
+    pub func: &'a PrimFunc,
     pub vars: Scopes<Var>,
     buffers: Scopes<Buffer>,
     /// What the blocks around say they touch, innermost last.
@@ -55,7 +59,7 @@ pub(super) struct Kernel<'a> {
     /// How many loops are around.
     loops: usize,
     /// Where the innermost statement stands that has a place.
-    span: Span,
+    pub span: Span,
     found: Vec<Diagnostic>,
 }
 
@@ -259,15 +263,6 @@ impl Kernel<'_> {
             let (dims, given) = (count(dims, "dimension"), indices.len());
             let message = format!("`{}` has {dims}, but {given} indices are given", buffer.name);
             self.error(codes::WRONG_INDEX_COUNT, message);
-        }
-        for (index, size) in indices.iter().zip(&buffer.shape) {
-            if let (Some(at), Some(size)) = (index.as_int(), size.as_int())
-                && size > 0
-                && !(0..size).contains(&at)
-            {
-                let message = format!("`{}` has no element {at} in a dimension of {size}", buffer.name);
-                self.warn(codes::OUT_OF_BOUNDS, message).help("indices count from 0");
-            }
         }
         for index in indices {
             self.expr(index);

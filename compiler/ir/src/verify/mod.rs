@@ -28,11 +28,12 @@
 //!   of floats, functions of bits of integers; a stored value is of its buffer's dtype, a returned one of the declared
 //!   type.
 //! - `E0260` Loads, stores and regions have one index for each dimension.
-//! - `E0263` An index that is a number is less than its dimension; a warning, for it may never be reached.
+//! - `E0263` No index certainly leaves its buffer: one that does in some iteration of loops that run to their end.
 //! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
 //!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype. A block that touches memory
 //!   which its regions leave out is warned about.
 mod arguments;
+mod bounds;
 mod conflict;
 mod expr;
 mod graph;

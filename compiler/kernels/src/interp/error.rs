@@ -37,6 +37,14 @@ pub enum Fault {
     ArgumentShape { param: Name, what: String, expected: i64, actual: i64 },
     #[error("index {index} is outside of dimension {axis} of buffer `{buffer}`, whose size is {extent}")]
     OutOfBounds { buffer: Name, axis: usize, index: i64, extent: i64 },
+    #[error(
+        "axis `{axis}` of block `{block}` gets value {value}, outside of its domain of {extent} values from {min} on"
+    )]
+    OutsideDomain { block: Name, axis: Name, value: i64, min: i64, extent: i64 },
+    #[error("buffer `{0}` reaches beyond the memory that it is declared over")]
+    BeyondMemory(Name),
+    #[error("the region `{region}` is not inside of dimension {axis} of buffer `{buffer}`, whose size is {extent}")]
+    OutsideRegion { region: Name, buffer: Name, axis: usize, extent: i64 },
     #[error("element {element} of buffer `{buffer}` lies outside of its memory of {bytes} bytes")]
     OutsideMemory { buffer: Name, element: i64, bytes: usize },
     #[error("buffer `{buffer}` has {expected} dimensions, {actual} indices were given")]

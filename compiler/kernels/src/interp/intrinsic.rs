@@ -41,6 +41,7 @@ impl Interpreter {
                 let bits = self.int(width)?;
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
+            (crate::CHECK_INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
         }
@@ -55,6 +56,23 @@ impl Interpreter {
             }
         }
         Ok(value)
+    }
+
+    fn check_index(&mut self, index: &PrimExpr, extent: &PrimExpr, rest: &[PrimExpr]) -> Result<Value, Fault> {
+        let (values, extents) = (self.eval(index)?, self.eval(extent)?);
+        let (texts, mask) = rest.split_at(rest.len().min(3));
+        let mask = mask.first().map(|m| self.eval(m)).transpose()?;
+        for lane in 0..values.lanes() {
+            let (at, extent) = (values.lane(lane).int()?, extents.lane(lane).int()?);
+            let wanted = mask.as_ref().map_or(Ok(true), |m| m.lane(lane).truth())?;
+            if wanted && !(0..extent).contains(&at) {
+                let text =
+                    |i: usize| if let Some(PrimKind::Str(text)) = texts.get(i).map(PrimExpr::kind) { text } else { "" };
+                let message = format!("{}{at}{}{extent}{}", text(0), text(1), text(2));
+                return Err(Fault::Assertion { kind: "IndexError".into(), message });
+            }
+        }
+        Ok(values)
     }
 
     fn if_then_else(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Result<Value, Fault> {

@@ -72,6 +72,12 @@ impl Heap {
         self.0.truncate(mark);
     }
 
+    /// How many bits a memory has from a pointer on; `None` if it has ended.
+    pub fn bits_behind(&self, pointer: Pointer) -> Option<i64> {
+        let memory = self.0.get(pointer.memory)?;
+        Some((memory.bytes.len() as i64).saturating_mul(8).saturating_sub(pointer.bits))
+    }
+
     /// The bytes behind a pointer to the start of a memory, if anything was written there.
     pub fn written(&self, pointer: Pointer) -> Option<&[u8]> {
         self.0.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())

@@ -84,7 +84,9 @@ impl Interpreter {
                 Ok(Flow::Next)
             }
             StmtKind::Alloc(buffer, _) => self.allocate(buffer).map(|()| Flow::Next),
-            StmtKind::Decl(buffer) if self.vars.contains_key(&buffer.data) => self.declare(buffer).map(|()| Flow::Next),
+            StmtKind::Decl(buffer) if self.vars.contains_key(&buffer.data) => {
+                self.declare_inside(buffer).map(|()| Flow::Next)
+            }
             StmtKind::Decl(buffer) => self.allocate(buffer).map(|()| Flow::Next),
             StmtKind::Attr { node: AttrNode::Thread(iter), value, body, .. } => self.threads(iter, value, body),
             StmtKind::Attr { body, .. } => self.execute(body),
@@ -164,9 +166,12 @@ impl Interpreter {
         let mut first = true;
         for axis in &block.axes {
             let value = self.eval(&axis.binding)?;
-            if axis.kind == IterKind::Reduce {
-                first &= value.int()? == self.int(&axis.dom.0)?;
+            let (at, min, extent) = (value.int()?, self.int(&axis.dom.0)?, self.int(&axis.dom.1)?);
+            if at < min || at.saturating_sub(min) >= extent {
+                let (block, axis) = (block.name.clone(), axis.var.name().clone());
+                return Err(Fault::OutsideDomain { block, axis, value: at, min, extent });
             }
+            first &= axis.kind != IterKind::Reduce || at == min;
             self.vars.insert(axis.var.clone(), value);
         }
         let mark = self.heap.mark();

@@ -73,6 +73,19 @@ impl Interpreter {
         Ok(())
     }
 
+    /// Declares a buffer over memory that is there, inside of which it must lie.
+    pub fn declare_inside(&mut self, buffer: &Buffer) -> Result<(), Fault> {
+        let (shape, strides, offset) = self.sizes(buffer)?;
+        let start = self.variable(&buffer.data)?.pointer()?;
+        let natural = shape.iter().chain(&strides).all(|n| *n >= 0) && offset >= 0;
+        let elements = span(&shape, &strides).saturating_add(offset);
+        let bits = elements.saturating_mul(i64::from(buffer.dtype.bits) * i64::from(buffer.dtype.lanes));
+        if !natural || self.heap.bits_behind(start).is_some_and(|rest| bits > rest) {
+            return Err(Fault::BeyondMemory(buffer.name.clone()));
+        }
+        self.declare(buffer)
+    }
+
     /// Allocates memory for a buffer and declares it.
     pub fn allocate(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         let (shape, strides, offset) = self.sizes(buffer)?;
@@ -86,9 +99,14 @@ impl Interpreter {
         let (buffer, source) = (&matched.buffer, self.view(&matched.source.buffer)?);
         let mut corner = 0i64;
         let mut extents = Vec::new();
-        for ((min, extent), stride) in matched.source.ranges.iter().zip(&source.strides) {
-            corner = corner.wrapping_add(self.int(min)?.wrapping_mul(*stride));
-            extents.push(self.int(extent)?);
+        for (axis, ((min, extent), stride)) in matched.source.ranges.iter().zip(&source.strides).enumerate() {
+            let (min, extent) = (self.int(min)?, self.int(extent)?);
+            if min < 0 || extent < 0 || min.saturating_add(extent) > source.shape[axis] {
+                let (region, buffer, extent) = (buffer.name.clone(), source.name.clone(), source.shape[axis]);
+                return Err(Fault::OutsideRegion { region, buffer, axis, extent });
+            }
+            corner = corner.wrapping_add(min.wrapping_mul(*stride));
+            extents.push(extent);
         }
         let skip = extents.len().saturating_sub(buffer.ndim());
         for (dim, extent) in buffer.shape.iter().zip(extents.iter().skip(skip)) {
@@ -101,6 +119,12 @@ impl Interpreter {
             self.bind_if_free(offset, corner);
         }
         let shape = buffer.shape.iter().map(|e| self.int(e)).collect::<Result<Vec<_>, _>>()?;
+        for (axis, (size, extent)) in shape.iter().zip(extents.iter().skip(skip)).enumerate() {
+            if size > extent {
+                let (region, buffer) = (buffer.name.clone(), source.name.clone());
+                return Err(Fault::OutsideRegion { region, buffer, axis: axis + skip, extent: *extent });
+            }
+        }
         let strides = match source.strides.get(skip..) {
             Some(tail) if tail.len() == shape.len() => tail.to_vec(),
             _ => compact_strides(&shape),

@@ -1,6 +1,7 @@
 //! From any valid TIR function to flat code.
 
 mod blocks;
+mod bounds;
 pub mod exact;
 mod flatten;
 mod free;
@@ -21,27 +22,56 @@ use crate::{
     signature::{self, Interface},
 };
 use hammock_ir::{
-    Name, PrimExpr,
+    Name, PrimExpr, Span,
     prim::Var,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
+
+pub use bounds::{Accesses, CHECK_INDEX};
+
+/// What kernels are lowered for, and how.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// The machine.
+    pub target: &'a Target,
+    /// Whether accesses that are not proved to be inside of their buffers are checked. Without that, whoever gives a
+    /// kernel its arguments vouches for it.
+    pub checked: bool,
+    /// Says where a span lies (`model.py:12`), for messages at run time.
+    pub place: &'a dyn Fn(Span) -> Option<String>,
+}
+
+impl<'a> Options<'a> {
+    /// Checked kernels for a machine, whose messages name no lines.
+    pub fn new(target: &'a Target) -> Self {
+        Options { target, checked: true, place: &|_| None }
+    }
+}
 
 /// Lowers a function to a kernel: flat code with explicit vectors.
 ///
 /// # Errors
 /// When the function is not valid TIR, or works on GPU threads that work together.
 pub fn lower(func: &PrimFunc, target: &Target) -> Result<FlatKernel, KernelError> {
-    let name: Name = func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into();
-    flat_kernel(func, &name, target).map_err(|reason| KernelError { function: name, span: func.span, reason })
+    lower_with(func, Options::new(target))
 }
 
-fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKernel, Reason> {
+/// The same with options.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_with(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, KernelError> {
+    let name: Name = func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into();
+    flat_kernel(func, &name, options).map_err(|reason| KernelError { function: name, span: func.span, reason })
+}
+
+fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<FlatKernel, Reason> {
     let mut interface = signature::interface(func);
-    let body = flat_blocks(func, &interface, target)?;
+    let (body, accesses) = flat_blocks(func, &interface, options)?;
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
     let body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
-    let body = legalize::legalize(body, &mut interface.params, &sizes, target)?;
+    let body = legalize::legalize(body, &mut interface.params, &sizes, options.target)?;
     let func = PrimFunc {
         params: interface.params,
         ret_ty: None,
@@ -51,23 +81,32 @@ fn flat_kernel(func: &PrimFunc, name: &Name, target: &Target) -> Result<FlatKern
         span: func.span,
     };
     free::check_variables(&func)?;
-    Ok(FlatKernel { name: name.clone(), func, signature: interface.signature })
+    Ok(FlatKernel { name: name.clone(), func, signature: interface.signature, accesses })
 }
 
 /// The body with its blocks, all buffers flat.
-fn flat_blocks(func: &PrimFunc, interface: &Interface, target: &Target) -> Result<Stmt, Reason> {
+fn flat_blocks(
+    func: &PrimFunc,
+    interface: &Interface,
+    options: Options<'_>,
+) -> Result<(Stmt, bounds::Accesses), Reason> {
     let mut body = func.body.clone();
     threads::serialize_threads(&mut body)?;
+    let checked =
+        if options.checked { bounds::check(&mut body, func, options.place)? } else { bounds::Checked::default() };
     exact::mark(func, &mut body);
     traps::check(func, &mut body);
     selects::guard(&mut body);
     widen::widen(&mut body);
-    plan::schedule(&mut body, target);
+    plan::schedule(&mut body, options.target);
+    let first = if options.checked { interface.checks() } else { Vec::new() };
+    let mut body = Stmt::seq(first.into_iter().chain(checked.prologue).chain([body]));
     store_result(&mut body, interface.result.as_ref());
     let buffers: Vec<Buffer> = func.buffers().chain(&interface.result).cloned().collect();
     let handles = func.params.iter().filter(|p| p.buffer.is_none() && p.var.dtype().is_handle());
     let handles: Vec<Var> = handles.map(|p| p.var.clone()).collect();
-    flatten::flatten(body, &buffers, &handles, interface.values.clone())
+    let body = flatten::flatten(body, &buffers, &handles, interface.values.clone())?;
+    Ok((body, checked.accesses))
 }
 
 /// A kernel returns a status; what the function returns goes where the caller wants it.

@@ -68,7 +68,8 @@ impl Guard {
                 divisor.as_int().is_none_or(|d| d == 0)
             }
             PrimKind::Call(_) => {
-                traps::is_check(x) || x.as_intrin("call_extern").is_some() || x.as_intrin("call_packed").is_some()
+                let fails = ["call_extern", "call_packed", super::CHECK_INDEX];
+                traps::is_check(x) || fails.iter().any(|name| x.as_intrin(name).is_some())
             }
             _ => false,
         })

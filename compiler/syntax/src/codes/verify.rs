@@ -190,8 +190,11 @@ def main(x: R.Tensor((2, 3), "float32")):
     return x"#;
 
     OUT_OF_BOUNDS = "E0263", "index out of bounds", "\
-A kernel accesses an element that its buffer does not have: the index is a number that is negative, or not less than the
-size of the dimension. Indices count from 0, and negative ones do not count from the end.",
+A kernel accesses an element that its buffer does not have: in some iteration of the loops around it, the index is
+negative, or not less than the size of the dimension. Indices count from 0, and negative ones do not count from the end.
+
+This is said of what certainly happens. Accesses that may be outside, because they depend on data, on sizes or on
+conditions, are checked when the kernel runs, and are errors (`IndexError`) then.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     B[8] = A[0]"#,

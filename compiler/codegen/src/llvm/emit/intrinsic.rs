@@ -41,6 +41,7 @@ impl Emitter<'_, '_> {
             }
             ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, e.dtype()),
             ("call_packed" | "call_cpacked", [function, args @ ..]) => self.call_packed(function, args, e.dtype()),
+            (hammock_kernels::CHECK_INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
             ("vector_any", [condition]) => {
                 let condition = self.eval(condition)?;
                 Ok(self.any_lane(&condition))

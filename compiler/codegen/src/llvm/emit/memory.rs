@@ -105,6 +105,43 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
+    /// An index, once it is certain that it is zero or more and less than an extent, in all lanes that are wanted.
+    pub(super) fn check_index(&mut self, index: &PrimExpr, extent: &PrimExpr, rest: &[PrimExpr]) -> Result<Value> {
+        let (texts, mask) = rest.split_at(rest.len().min(3));
+        let lanes = index.dtype().lanes;
+        let (index, extent) = (self.index(index)?, self.index(extent)?);
+        let mask = self.mask(mask.first(), lanes)?;
+        let mut fails = self.f.compare("icmp uge", &index, &extent);
+        // An extent below zero has no elements, but compares as a large number.
+        if extent.as_int().is_none() {
+            let nothing = self.f.compare("icmp slt", &extent, &Value::zero(extent.ty));
+            fails = self.f.binary("or", &fails, &nothing);
+        }
+        if let Some(mask) = mask {
+            fails = self.f.binary("and", &fails, &mask);
+        }
+        let (failed, next) = (self.f.label(), self.f.label());
+        let any = self.any_lane(&fails);
+        self.f.branch(&any, failed, next);
+        self.f.start(failed);
+        let (mut at, mut size) = (index.clone(), extent.clone());
+        if lanes > 1 {
+            // The first lane that fails.
+            (at, size) = (self.f.extract(&index, 0), self.f.extract(&extent, 0));
+            for lane in (0..usize::from(lanes)).rev() {
+                let lane_fails = self.f.extract(&fails, lane);
+                let lane = self.f.extract(&index, lane);
+                at = self.f.select(&lane_fails, &lane, &at);
+            }
+        }
+        let texts: Vec<&str> =
+            texts.iter().map(|text| if let PrimKind::Str(text) = text.kind() { text.as_str() } else { "" }).collect();
+        self.raise_values("IndexError", &texts, &[&at, &size]);
+        self.fail();
+        self.f.start(next);
+        Ok(index)
+    }
+
     /// The access's own mask and that of the choice around it, together; `None` when all lanes are wanted.
     fn mask(&mut self, own: Option<&PrimExpr>, lanes: u16) -> Result<Option<Value>> {
         let own = match own {

@@ -222,6 +222,7 @@ fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
 /// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
 fn may_fail(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
+        PrimKind::Call(_) if x.as_intrin(crate::CHECK_INDEX).is_some() => true,
         PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
         PrimKind::Call(_) => traps::is_check(x),
         PrimKind::Binary(op, _, d) => divides(*op) && !x.dtype().is_floating() && d.as_int().is_none_or(|d| d == 0),

@@ -1,0 +1,118 @@
+//! Index arithmetic as native code computes it, and whether that is what it is worth over unbounded integers.
+
+use super::{Scope, WIDE};
+use crate::{
+    DType, PrimExpr,
+    arith::{self, Interval},
+    prim::{BinaryOp, PrimKind},
+};
+
+impl Scope {
+    /// An integer expression in 64 bits, over what stands for variables. Casts between widths of indices vanish, as
+    /// they do in native code.
+    pub(super) fn wide(&self, e: &PrimExpr) -> PrimExpr {
+        match e.kind() {
+            PrimKind::Int(v) => PrimExpr::int64(*v),
+            PrimKind::Var(v) if self.values.contains_key(v) => self.values[v].clone(),
+            PrimKind::Cast(a) if is_index(a.dtype()) && is_index(e.dtype()) => self.wide(a),
+            PrimKind::Binary(op, a, b) if is_index(e.dtype()) && is_index(a.dtype()) => {
+                arith::binary(*op, self.wide(a), self.wide(b))
+            }
+            PrimKind::Select(c, a, b) if is_index(e.dtype()) && c.dtype().is_scalar() => {
+                c.clone().select(self.wide(a), self.wide(b))
+            }
+            PrimKind::Call(call) if is_index(e.dtype()) => match &call.args[..] {
+                [c, a, b] if e.as_intrin("if_then_else").is_some() => {
+                    c.clone().if_then_else(self.wide(a), self.wide(b))
+                }
+                [a] if e.as_intrin("likely").is_some() => self.wide(a),
+                [a, b] if MODELLED.iter().any(|name| e.as_intrin(name).is_some()) => PrimExpr::call(
+                    call.callee.clone(),
+                    vec![self.wide(a), self.wide(b)],
+                    call.attrs.clone(),
+                    DType::INT64,
+                ),
+                _ => e.clone().cast(DType::INT64),
+            },
+            _ => e.clone().cast(DType::INT64),
+        }
+    }
+
+    /// Whether computing the expression in 64 bits certainly gives what it is worth.
+    pub(super) fn exact(&self, e: &PrimExpr) -> bool {
+        self.exact_within(e, WIDE)
+    }
+
+    /// The same when everything on the way must lie within a limit.
+    pub(super) fn exact_within(&self, e: &PrimExpr, limit: Interval) -> bool {
+        // Only sums and products grow beyond their operands.
+        let grows =
+            matches!(e.kind(), PrimKind::Int(_) | PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..))
+                || e.as_intrin("shift_left").is_some();
+        self.computes(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
+    }
+
+    /// Whether the expression is worth what it should be but for multiples of 2^64.
+    pub(super) fn computes(&self, e: &PrimExpr, limit: Interval) -> bool {
+        let exact = |e: &PrimExpr| self.exact_within(e, limit);
+        match e.kind() {
+            PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b) => {
+                self.computes(a, limit) && self.computes(b, limit)
+            }
+            PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
+                let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
+                exact(a) && exact(b) && (!divides || self.is_divisor(b))
+            }
+            PrimKind::Select(_, a, b) => self.computes(a, limit) && self.computes(b, limit),
+            // Unsigned numbers of 64 bits become negative ones.
+            PrimKind::Cast(a) => !(a.dtype().is_uint() && a.dtype().bits == 64),
+            PrimKind::Call(call) => match &call.args[..] {
+                [_, a, b] if e.as_intrin("if_then_else").is_some() => {
+                    self.computes(a, limit) && self.computes(b, limit)
+                }
+                [a, b] if MODELLED.iter().any(|name| e.as_intrin(name).is_some()) => exact(a) && exact(b),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
+    fn is_divisor(&self, e: &PrimExpr) -> bool {
+        let range = self.analyzer.interval(e);
+        range.min > 0 || range.max < 0
+    }
+
+    /// Whether the value lies within a limit: by its interval, or because it counts elements of a buffer that exists.
+    fn fits(&self, e: &PrimExpr, limit: Interval) -> bool {
+        let range = self.analyzer.interval(e);
+        let mut sized = false;
+        e.each_var(&mut |v| sized |= self.sizes.contains(v));
+        if range.is_within(limit) && !sized {
+            return true;
+        }
+        let counts = |n: &PrimExpr| self.analyzer.prove_le(e, n);
+        if limit == WIDE && range.min >= 0 && self.elements.iter().any(counts) {
+            return true;
+        }
+        let fits = range.is_within(limit);
+        self.relies.set(self.relies.get() || fits);
+        fits
+    }
+}
+
+/// Functions that the analyzer knows something of.
+const MODELLED: &[&str] = &["bitwise_and", "shift_left", "shift_right"];
+
+/// Whether values of the dtype are indices: what native code widens to 64 bits.
+pub(super) fn is_index(dtype: DType) -> bool {
+    matches!(dtype, DType::INT32 | DType::INT64)
+}
+
+/// Whether the expression reads memory, which may change, or calls what does.
+pub(super) fn reads(e: &PrimExpr) -> bool {
+    e.any(&mut |x| match x.kind() {
+        PrimKind::Load(..) => true,
+        PrimKind::Call(_) => MODELLED.iter().chain(&["if_then_else", "likely"]).all(|name| x.as_intrin(name).is_none()),
+        _ => false,
+    })
+}

@@ -1,0 +1,383 @@
+//! Where kernels' accesses lie: what is known at a statement of a kernel, and whether an index is inside of its buffer.
+//!
+//! A [`Scope`] is carried through a kernel by whoever walks it. It reads index arithmetic as native code computes it: in
+//! 64 bits, whatever the width that the text gives it. Sums, differences and products may wrap on the way, since a
+//! result that lies inside of a buffer is right modulo 2^64 and so right; what compares, divides or chooses must be
+//! certain not to ([`Scope::exact`]), else nothing follows from it.
+
+mod arithmetic;
+
+use crate::{
+    DType, PrimExpr,
+    arith::{self, Analyzer, Interval},
+    prim::{BinaryOp, PrimKind, Substitution, Var},
+    tir::{BlockAxis, Buffer, Loop, PrimFunc},
+};
+use arithmetic::{is_index, reads};
+use rustc_hash::FxHashSet;
+use std::{cell::Cell, rc::Rc};
+
+/// No dimension of a tensor that holds anything is larger: what proofs assume that intermediate results are made of.
+pub const LARGEST_SIZE: i64 = 1 << 40;
+
+/// Numbers of this size are far from where 64 bits end.
+const WIDE: Interval = Interval { min: -(1 << 62), max: 1 << 62 };
+
+/// What is known at a place in a kernel.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    analyzer: Analyzer,
+    /// What stands for variables, in 64 bits.
+    values: Substitution,
+    /// The variables that stand for block axes, and what those are bound to.
+    axes: Substitution,
+    /// The kernel's own variables behind those that stand for them.
+    originals: Substitution,
+    /// How many elements buffers have that exist.
+    elements: Vec<PrimExpr>,
+    sizes: FxHashSet<Var>,
+    relies: Rc<Cell<bool>>,
+    loops: Vec<Range>,
+}
+
+/// The values of a loop variable; nothing where they are not known when the loop begins.
+#[derive(Clone, Debug)]
+struct Range {
+    var: Var,
+    bounds: Option<(PrimExpr, PrimExpr)>,
+}
+
+impl Scope {
+    /// What a kernel's signature says: sizes of its arguments are not negative, and those arguments exist.
+    pub fn of(func: &PrimFunc) -> Self {
+        let mut scope = Scope {
+            analyzer: Analyzer::new(),
+            values: Substitution::default(),
+            axes: Substitution::default(),
+            originals: Substitution::default(),
+            elements: Vec::new(),
+            sizes: FxHashSet::default(),
+            relies: Rc::default(),
+            loops: Vec::new(),
+        };
+        for var in func.buffers().flat_map(|b| &b.shape).filter_map(PrimExpr::as_var) {
+            if !scope.values.contains_key(var) {
+                let size = scope.define(var);
+                scope.analyzer.bound(&size, Interval::new(0, LARGEST_SIZE));
+                scope.sizes.insert(size);
+            }
+        }
+        for buffer in func.buffers() {
+            for size in buffer.shape.iter().filter(|e| e.as_var().is_none() && e.as_int().is_none()) {
+                let size = scope.wide(size);
+                scope.analyzer.assume(&size.ge(PrimExpr::int64(0)));
+            }
+            scope.add_memory(buffer);
+        }
+        scope
+    }
+
+    /// A buffer that exists: the number of its elements is no more than a machine can hold.
+    pub fn add_memory(&mut self, buffer: &Buffer) {
+        if buffer.shape.iter().any(|e| e.as_int().is_none()) {
+            let product = |n: PrimExpr, e: &PrimExpr| arith::binary(BinaryOp::Mul, n, self.wide(e));
+            let count = buffer.shape.iter().fold(PrimExpr::int64(1), product);
+            self.elements.push(count);
+        }
+    }
+
+    /// Variables of the kernel that hold sizes that some answer relied on to be at most [`LARGEST_SIZE`].
+    pub fn relied_on(&self) -> Vec<PrimExpr> {
+        let sizes = self.sizes.iter().filter(|_| self.relies.get());
+        let mut sizes: Vec<PrimExpr> = sizes.map(|v| self.original(&v.expr())).collect();
+        sizes.sort_by_key(|e| format!("{e}"));
+        sizes
+    }
+
+    /// Enters a loop; its body is what follows, until [`Scope::leave_loop`] or another scope.
+    pub fn enter_loop(&mut self, l: &Loop) {
+        let (min, extent) = (self.wide(&l.min), self.wide(&l.extent));
+        let var = self.define(&l.var);
+        let end = arith::binary(BinaryOp::Add, min.clone(), extent.clone());
+        let forward = l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0));
+        let known = forward && [&min, &extent, &end].into_iter().all(|e| self.exact(e));
+        if known {
+            self.enter_range(&var, &min, &extent);
+        } else if forward && self.exact(&min) {
+            self.analyzer.bound(&var, Interval::new(self.analyzer.interval(&min).min, i64::MAX));
+        }
+        let plain = known && l.step.is_none() && !reads(&min) && !reads(&extent);
+        self.loops.push(Range { var, bounds: plain.then_some((min, extent)) });
+    }
+
+    /// Leaves the loop entered last. What is known of its variable stays, and means nothing.
+    pub fn leave_loop(&mut self) {
+        self.loops.pop();
+    }
+
+    /// The variable counts from `min`, and there is a value of it.
+    fn enter_range(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
+        if reads(min) || reads(extent) {
+            // Memory may change: only what holds of any value is kept.
+            let (min, extent) = (self.analyzer.interval(min), self.analyzer.interval(extent));
+            let last = min + extent + Interval::point(-1);
+            self.analyzer.bound(var, Interval::new(min.min, last.max.max(min.min)));
+        } else {
+            self.assume_positive(extent);
+            self.analyzer.bind(var, min, extent);
+        }
+    }
+
+    /// The number is at least 1, and so are the sizes that it is a product of.
+    fn assume_positive(&mut self, number: &PrimExpr) {
+        self.analyzer.assume(&number.clone().ge(PrimExpr::int64(1)));
+        if let PrimKind::Binary(BinaryOp::Mul, a, b) = number.kind()
+            && [a, b].into_iter().all(|e| self.analyzer.interval(e).min >= 0)
+        {
+            self.assume_positive(a);
+            self.assume_positive(b);
+        }
+    }
+
+    /// Enters a block's axis: its value is in its domain from here on. Says whether that follows from its binding.
+    pub fn enter_axis(&mut self, axis: &BlockAxis) -> bool {
+        let inside = self.axis_is_inside(axis);
+        let binding = self.wide(&axis.binding);
+        let (min, extent) = (self.wide(&axis.dom.0), self.wide(&axis.dom.1));
+        let var = self.define(&axis.var);
+        if !reads(&binding) {
+            let binding = self.resolve(&binding);
+            self.axes.insert(var.clone(), binding);
+        }
+        if self.exact(&min) && self.exact(&extent) {
+            self.enter_range(&var, &min, &extent);
+        }
+        inside
+    }
+
+    /// Whether an axis is bound to a value of its domain.
+    fn axis_is_inside(&self, axis: &BlockAxis) -> bool {
+        let offset = axis.binding.clone() - &axis.dom.0;
+        match axis.dom.0.as_int() {
+            Some(0) => self.is_inside(&axis.binding, &axis.dom.1),
+            _ => self.is_inside(&offset, &axis.dom.1),
+        }
+    }
+
+    /// Names a value.
+    pub fn bind(&mut self, var: &Var, value: &PrimExpr) {
+        if !is_index(var.dtype()) || !is_index(value.dtype()) {
+            return;
+        }
+        let of_dtype = Interval::of_dtype(var.dtype()).intersect(WIDE);
+        let wide = self.wide(value);
+        let range = self.analyzer.interval(&wide);
+        let known = self.exact_within(&wide, of_dtype);
+        if known && !reads(&wide) {
+            self.values.insert(var.clone(), wide);
+            return;
+        }
+        let named = self.define(var);
+        let range = if known { range } else { Interval::of_dtype(var.dtype()) };
+        self.analyzer.bound(&named, range);
+    }
+
+    /// The condition holds from here on, and nothing it reads has changed.
+    pub fn assume(&mut self, condition: &PrimExpr) {
+        match condition.kind() {
+            PrimKind::Binary(BinaryOp::And, a, b) => {
+                self.assume(a);
+                self.assume(b);
+            }
+            PrimKind::Not(a) => self.assume_not(a),
+            PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) => self.compare(*op, a, b),
+            PrimKind::Call(call) if condition.as_intrin("likely").is_some() => {
+                call.args.iter().for_each(|a| self.assume(a))
+            }
+            _ => {}
+        }
+    }
+
+    /// The condition does not hold.
+    pub fn assume_not(&mut self, condition: &PrimExpr) {
+        match condition.kind() {
+            PrimKind::Binary(BinaryOp::Or, a, b) => {
+                self.assume_not(a);
+                self.assume_not(b);
+            }
+            PrimKind::Not(a) => self.assume(a),
+            PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) => {
+                self.compare(opposite(*op), a, b);
+            }
+            PrimKind::Call(call) if condition.as_intrin("likely").is_some() => {
+                call.args.iter().for_each(|a| self.assume_not(a));
+            }
+            _ => {}
+        }
+    }
+
+    fn compare(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) {
+        // What is read is computed with in its own width.
+        let limit = if reads(a) || reads(b) { Interval::of_dtype(a.dtype()).intersect(WIDE) } else { WIDE };
+        let (a, b) = (self.wide(a), self.wide(b));
+        if self.exact_within(&a, limit) && self.exact_within(&b, limit) {
+            self.analyzer.assume(&crate::prim::compare(op, a.clone(), b.clone()));
+            self.analyzer.assume(&crate::prim::compare(op, self.resolve(&a), self.resolve(&b)));
+        }
+    }
+
+    /// Whether `0 <= index < extent` always, as native code computes them.
+    pub fn is_inside(&self, index: &PrimExpr, extent: &PrimExpr) -> bool {
+        if !index.dtype().is_scalar() || !extent.dtype().is_scalar() {
+            return false;
+        }
+        let (index, extent) = (self.wide(index), self.wide(extent));
+        if extent.as_int().is_none() && !self.exact(&extent) {
+            return false;
+        }
+        let inside = |index: &PrimExpr| {
+            let below = || self.analyzer.prove_lt(index, &extent);
+            self.computes(index, WIDE) && self.analyzer.prove_le(&PrimExpr::int64(0), index) && below()
+        };
+        inside(&index) || {
+            let resolved = self.resolve(&index);
+            !resolved.same_node(&index) && inside(&resolved)
+        }
+    }
+
+    /// Whether `a <= b` always, as native code computes them.
+    pub fn proves_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
+        let (a, b) = (self.wide(a), self.wide(b));
+        self.exact(&a) && self.exact(&b) && self.analyzer.prove_le(&a, &b)
+    }
+
+    /// Whether an index that is computed in every iteration of the loops around it certainly leaves its buffer, if they
+    /// run: an index that does, at its least or its greatest.
+    pub fn leaves(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
+        self.runs(0)?;
+        let (least, greatest) = self.extremes(index, 0)?;
+        let extent = self.wide(extent);
+        if !self.exact(&least) || !self.exact(&greatest) || !self.exact(&extent) {
+            return None;
+        }
+        let zero = PrimExpr::int64(0);
+        if self.analyzer.prove_lt(&least, &zero) {
+            return Some(self.original(&self.analyzer.simplify(&least)));
+        }
+        let beyond = self.analyzer.prove_le(&extent, &greatest);
+        beyond.then(|| self.original(&self.analyzer.simplify(&greatest)))
+    }
+
+    /// The least and the greatest value that an index has in the loops from number `from` on, in terms of what is known
+    /// before those; `None` where that cannot be said in a few operations. Both occur, if all these loops run.
+    pub fn extremes(&self, index: &PrimExpr, from: usize) -> Option<(PrimExpr, PrimExpr)> {
+        let index = self.resolve(&self.wide(index));
+        if reads(&index) || !self.computes(&index, WIDE) {
+            return None;
+        }
+        let inner = self.loops.get(from..)?;
+        let (mut least, mut greatest) = (index.clone(), index.clone());
+        for range in inner.iter().rev().filter(|r| index.uses(&r.var)) {
+            let (min, extent) = range.bounds.as_ref()?;
+            let slope = self.slope(&index, &range.var)?;
+            if inner.iter().any(|r| [min, extent, &slope].into_iter().any(|e| e.uses(&r.var))) {
+                return None;
+            }
+            let last = arith::binary(BinaryOp::Add, min.clone(), extent.clone());
+            let last = arith::binary(BinaryOp::Sub, last, PrimExpr::int64(1));
+            let steps = self.analyzer.interval(&slope);
+            let (low, high) = match () {
+                _ if steps.min >= 0 => (min.clone(), last),
+                _ if steps.max <= 0 => (last, min.clone()),
+                _ => return None,
+            };
+            least = least.substitute(&[(range.var.clone(), low)].into_iter().collect());
+            greatest = greatest.substitute(&[(range.var.clone(), high)].into_iter().collect());
+        }
+        Some((self.analyzer.simplify(&least), self.analyzer.simplify(&greatest)))
+    }
+
+    /// Conditions under which all loops from number `from` on run; `None` where that depends on these loops.
+    pub fn runs(&self, from: usize) -> Option<Vec<PrimExpr>> {
+        let inner = self.loops.get(from..)?;
+        let mut conditions = Vec::new();
+        for range in inner {
+            let (_, extent) = range.bounds.as_ref()?;
+            if inner.iter().any(|r| extent.uses(&r.var)) {
+                return None;
+            }
+            if extent.as_int().is_none_or(|n| n < 1) {
+                conditions.push(self.original(&extent.clone().gt(PrimExpr::int64(0))));
+            }
+        }
+        Some(conditions)
+    }
+
+    /// How much the expression grows when the variable grows by one, if that is the same everywhere.
+    fn slope(&self, e: &PrimExpr, var: &Var) -> Option<PrimExpr> {
+        let next = e.substitute(&[(var.clone(), var.expr() + PrimExpr::int64(1))].into_iter().collect());
+        let slope = self.analyzer.simplify(&arith::binary(BinaryOp::Sub, next, e.clone()));
+        (!slope.uses(var)).then_some(slope)
+    }
+
+    /// Whether computing an expression that [`Scope::extremes`] gave certainly gives what it is worth.
+    pub fn is_exact(&self, e: &PrimExpr) -> bool {
+        self.exact(e)
+    }
+
+    /// An expression over what stands for the kernel's variables, over these themselves; in 64 bits.
+    pub fn original(&self, e: &PrimExpr) -> PrimExpr {
+        e.substitute(&self.originals)
+    }
+
+    /// Whether a loop of so many iterations never runs.
+    pub fn never(&self, extent: &PrimExpr) -> bool {
+        self.constant(extent).is_some_and(|n| n < 1)
+    }
+
+    /// Whether the variable has been met.
+    pub fn knows(&self, var: &Var) -> bool {
+        self.values.contains_key(var)
+    }
+
+    /// The number that an expression is worth.
+    pub fn constant(&self, e: &PrimExpr) -> Option<i64> {
+        let e = self.wide(e);
+        let value = self.analyzer.as_constant(&e)?;
+        self.exact(&e).then_some(value)
+    }
+
+    /// The expression with axes of blocks replaced by what they are bound to.
+    fn resolve(&self, e: &PrimExpr) -> PrimExpr {
+        e.substitute(&self.axes)
+    }
+
+    /// A variable of 64 bits that stands for one of the kernel's.
+    fn define(&mut self, var: &Var) -> Var {
+        let wide = Var::int64(var.name().clone());
+        self.values.insert(var.clone(), wide.expr());
+        let original = if var.dtype() == DType::INT64 { var.expr() } else { var.expr().cast(DType::INT64) };
+        self.originals.insert(wide.clone(), original);
+        wide
+    }
+}
+
+fn opposite(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Lt => BinaryOp::Ge,
+        BinaryOp::Le => BinaryOp::Gt,
+        BinaryOp::Gt => BinaryOp::Le,
+        BinaryOp::Ge => BinaryOp::Lt,
+        BinaryOp::Eq => BinaryOp::Ne,
+        other => {
+            if other == BinaryOp::Ne {
+                BinaryOp::Eq
+            } else {
+                other
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

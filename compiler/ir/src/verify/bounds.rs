@@ -1,0 +1,148 @@
+//! Kernels: indices that certainly leave their buffers.
+//!
+//! Only what happens in every run of a loop is looked at: not what stands under conditions, nor what loops do that may
+//! end early. Whether the rest stays inside is found out when kernels are lowered, or when they run.
+
+use super::kernel::Kernel;
+use crate::{
+    PrimExpr,
+    bounds::Scope,
+    prim::{BinaryOp, PrimKind},
+    tir::{Block, Buffer, Stmt, StmtKind},
+};
+use hammock_syntax::{Span, codes};
+
+/// An index that leaves its buffer.
+struct Outside {
+    span: Span,
+    message: String,
+}
+
+impl Kernel<'_> {
+    /// Reports the indices of the kernel that certainly leave their buffers.
+    pub(super) fn bounds(&mut self) {
+        let mut search = Search { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
+        search.stmt(&self.func.body);
+        for Outside { span, message } in search.found {
+            self.span = span;
+            self.error(codes::OUT_OF_BOUNDS, message).help("indices count from 0");
+        }
+    }
+}
+
+struct Search {
+    scope: Scope,
+    span: Span,
+    found: Vec<Outside>,
+}
+
+impl Search {
+    fn stmt(&mut self, stmt: &Stmt) {
+        let outside = self.span;
+        if !stmt.span.is_none() {
+            self.span = stmt.span;
+        }
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let open = stmts.iter().take_while(|s| !may_leave(s)).count();
+                stmts[..open].iter().for_each(|s| self.stmt(s));
+            }
+            StmtKind::For(l) if !may_leave(&l.body) => {
+                self.expr(&l.min);
+                self.expr(&l.extent);
+                if self.scope.never(&l.extent) {
+                    return;
+                }
+                let around = self.scope.clone();
+                self.scope.enter_loop(l);
+                self.stmt(&l.body);
+                self.scope = around;
+            }
+            StmtKind::Block(block) if block.predicate.is_none() => self.block(block),
+            StmtKind::Store { buffer, indices, value, predicate } => {
+                self.expr(value);
+                indices.iter().for_each(|i| self.expr(i));
+                if predicate.is_none() {
+                    self.access(buffer, indices);
+                }
+            }
+            StmtKind::Bind(var, value) => {
+                self.expr(value);
+                self.scope.bind(var, value);
+            }
+            StmtKind::Evaluate(e) | StmtKind::Return(e) | StmtKind::If(e, ..) => self.expr(e),
+            _ => {}
+        }
+        self.span = outside;
+    }
+
+    fn block(&mut self, block: &Block) {
+        let around = self.scope.clone();
+        let mut inside = true;
+        for axis in &block.axes {
+            inside &= self.scope.enter_axis(axis);
+        }
+        // Axes outside of their domains are another mistake.
+        if inside {
+            block.init.iter().chain([&block.body]).for_each(|s| self.stmt(s));
+        }
+        self.scope = around;
+    }
+
+    /// Looks at what is evaluated whenever the expression is.
+    fn expr(&mut self, e: &PrimExpr) {
+        match e.kind() {
+            PrimKind::Load(buffer, indices, mask) => {
+                indices.iter().for_each(|i| self.expr(i));
+                if mask.is_none() {
+                    self.access(buffer, indices);
+                }
+            }
+            PrimKind::Select(c, ..) => self.expr(c),
+            PrimKind::Binary(BinaryOp::And | BinaryOp::Or, a, _) => self.expr(a),
+            PrimKind::Call(call) if e.as_intrin("if_then_else").is_some() => {
+                call.args.iter().take(1).for_each(|c| self.expr(c))
+            }
+            PrimKind::Let(..) | PrimKind::Reduce(_) => {}
+            _ => e.each_child(&mut |c| self.expr(c)),
+        }
+    }
+
+    fn access(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
+        for (axis, (index, extent)) in indices.iter().zip(&buffer.shape).enumerate() {
+            let ends = ends(index);
+            let Some(at) = ends.iter().find_map(|end| self.scope.leaves(end, extent)) else { continue };
+            let name = &buffer.name;
+            let plain = |e: &PrimExpr| e.as_int().map_or_else(|| e.to_string(), |v| v.to_string());
+            let (at, extent) = (plain(&at), plain(extent));
+            let message =
+                format!("dimension {axis} of `{name}` has {extent} elements, and there is none at index {at}");
+            self.found.push(Outside { span: self.span, message });
+        }
+    }
+}
+
+/// The scalar indices that an index is made of, first and last: of vectors, those that are evenly spaced.
+fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
+    match index.kind() {
+        PrimKind::Ramp(base, stride) if base.dtype().is_scalar() => {
+            let reach = stride * PrimExpr::int(i64::from(index.dtype().lanes) - 1, stride.dtype());
+            vec![base.clone(), base + reach]
+        }
+        PrimKind::Broadcast(one) if one.dtype().is_scalar() => vec![one.clone()],
+        _ if index.dtype().is_scalar() => vec![index.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether what follows the statement, or the next iteration, may not happen.
+fn may_leave(stmt: &Stmt) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |s| {
+        found |= matches!(
+            s.kind,
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Assert(..) | StmtKind::While(..)
+        );
+    });
+    found
+}

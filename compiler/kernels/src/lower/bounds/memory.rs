@@ -1,0 +1,179 @@
+//! Memory that a kernel allocates or looks at through other buffers: measured where it is declared.
+
+use super::{Checker, check_stmt};
+use crate::error::Reason;
+use hammock_ir::{
+    DType, PrimExpr,
+    tir::{Buffer, MatchBuffer, Stmt, StmtKind},
+};
+
+/// No machine has more bytes for one buffer.
+const LARGEST_MEMORY: i64 = 1 << 47;
+
+impl Checker<'_> {
+    /// Memory that the caller gives.
+    pub fn add_argument(&mut self, buffer: &Buffer) {
+        let bytes = bytes(buffer);
+        self.memory.insert(buffer.data.clone(), bytes);
+    }
+
+    /// New memory: of a size that exists, and that can be computed.
+    pub fn allocate(&mut self, buffer: &Buffer) {
+        let what = format!("buffer `{}` cannot be allocated with these sizes", buffer.name);
+        self.measure(buffer, &PrimExpr::int64(LARGEST_MEMORY), "MemoryError", what);
+        self.memory.insert(buffer.data.clone(), bytes(buffer));
+        self.depths.insert(buffer.data.clone(), self.frames.len());
+        self.scope.add_memory(buffer);
+    }
+
+    /// A buffer over memory that is there; or memory of its own, if its pointer is new.
+    pub fn declare(&mut self, buffer: &Buffer) {
+        match self.memory.get(&buffer.data).cloned() {
+            Some(memory) => {
+                let what = format!("buffer `{}` reaches beyond the memory that it is declared over", buffer.name);
+                self.measure(buffer, &memory, "IndexError", what);
+            }
+            None if self.depths.contains_key(&buffer.data) || self.is_parameter(buffer) => {}
+            None => self.allocate(buffer),
+        }
+    }
+
+    /// Checks that a buffer fits into so many bytes.
+    fn measure(&mut self, buffer: &Buffer, memory: &PrimExpr, kind: &str, what: String) {
+        let zero = PrimExpr::int64(0);
+        let (need, parts) = (bytes(buffer), buffer.shape.iter().chain(&buffer.strides).chain(&buffer.elem_offset));
+        let natural = |e: &&PrimExpr| !self.scope.proves_le(&zero, e);
+        let open: Vec<PrimExpr> =
+            parts.filter(natural).map(|e| e.clone().cast(DType::INT64).ge(zero.clone())).collect();
+        if open.is_empty() && self.scope.proves_le(&need, memory) {
+            return;
+        }
+        if buffer_is_constant(buffer) && memory.as_int().is_some_and(|m| f64_bytes(buffer) > m as f64) {
+            self.failed.get_or_insert(Reason::Memory(what.clone()));
+        }
+        // Floats do not overflow, and are exact up to more than any memory.
+        let fits = in_floats(&need).le(in_floats(memory));
+        let condition = open.into_iter().chain([fits]).reduce(PrimExpr::and);
+        let message = format!("{what}{}", self.line());
+        let assert = condition.map(|c| Stmt::new(StmtKind::Assert(c, kind.into(), vec![message.into()])));
+        self.before.extend(assert.map(|a| a.at(self.span)));
+    }
+
+    /// Checks for a block's name for a region: the region is inside of its buffer, the name is not larger.
+    pub fn match_region(&mut self, matched: &MatchBuffer) -> Vec<Stmt> {
+        let (buffer, source) = (&matched.buffer, &matched.source);
+        if buffer.ndim() > source.ranges.len() || buffer.dtype != source.buffer.dtype {
+            self.failed.get_or_insert(Reason::Region(buffer.name.clone()));
+            return Vec::new();
+        }
+        let mut checks = Vec::new();
+        for (axis, ((min, extent), size)) in source.ranges.iter().zip(&source.buffer.shape).enumerate() {
+            let texts = |what: &str| {
+                let (name, of) = (&buffer.name, &source.buffer.name);
+                let between = format!(" outside of dimension {axis} of buffer `{of}`, which ends at ");
+                [format!("the region `{name}` {what} "), between, self.line()]
+            };
+            let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
+            let (min, extent, size) = (wide(min), wide(extent), wide(size));
+            let limit = &size + PrimExpr::int64(1);
+            let end = &min + &extent;
+            for (value, what) in [(&min, "begins at"), (&extent, "has a length of"), (&end, "ends at")] {
+                if !self.scope.is_inside(value, &limit) {
+                    checks.push(check_stmt(value.clone(), limit.clone(), &texts(what)));
+                }
+            }
+        }
+        let skip = source.ranges.len() - buffer.ndim();
+        for (axis, (size, (_, extent))) in buffer.shape.iter().zip(&source.ranges[skip..]).enumerate() {
+            let own = size.as_var().filter(|v| !self.scope.knows(v) && !self.depths.contains_key(*v));
+            match own {
+                Some(var) => {
+                    self.depths.insert(var.clone(), self.frames.len());
+                    self.scope.bind(var, extent);
+                }
+                None if self.scope.proves_le(size, extent) => {}
+                None => {
+                    let texts = [
+                        format!("dimension {axis} of the region `{}` is ", buffer.name),
+                        " long, but there are fewer elements than ".to_owned(),
+                        self.line(),
+                    ];
+                    let limit = extent.clone().cast(DType::INT64) + PrimExpr::int64(1);
+                    checks.push(check_stmt(size.clone(), limit, &texts));
+                }
+            }
+        }
+        for var in buffer.strides.iter().chain(&buffer.elem_offset).filter_map(PrimExpr::as_var) {
+            self.depths.entry(var.clone()).or_insert(self.frames.len());
+        }
+        self.depths.insert(buffer.data.clone(), self.frames.len());
+        if let Some(memory) = self.memory.get(&source.buffer.data).cloned() {
+            self.memory.insert(buffer.data.clone(), memory);
+        }
+        checks
+    }
+
+    fn is_parameter(&self, buffer: &Buffer) -> bool {
+        self.handles.contains(&buffer.data)
+    }
+}
+
+/// How many bytes a buffer reaches over, from its pointer on. For sizes that are not negative.
+pub fn bytes(buffer: &Buffer) -> PrimExpr {
+    let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
+    let one = PrimExpr::int64(1);
+    let mut elements = match buffer.strides.as_slice() {
+        [] => buffer.shape.iter().fold(one, |n, e| times(n, wide(e))),
+        strides => {
+            let steps = buffer.shape.iter().zip(strides);
+            steps.fold(one.clone(), |sum, (n, s)| plus(sum, times(plus(wide(n), PrimExpr::int64(-1)), wide(s))))
+        }
+    };
+    if let Some(offset) = &buffer.elem_offset {
+        elements = plus(elements, wide(offset));
+    }
+    times(elements, PrimExpr::int64(buffer.dtype.bytes() as i64))
+}
+
+fn plus(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    hammock_ir::arith::binary(hammock_ir::prim::BinaryOp::Add, a, b)
+}
+
+/// A product, as a node where constants overflow.
+fn times(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) if x.checked_mul(y).is_none() => a * b,
+        _ => hammock_ir::arith::binary(hammock_ir::prim::BinaryOp::Mul, a, b),
+    }
+}
+
+/// The same sums and products of floats.
+fn in_floats(e: &PrimExpr) -> PrimExpr {
+    use hammock_ir::prim::{BinaryOp, PrimKind, binary};
+    match e.kind() {
+        PrimKind::Int(v) => PrimExpr::float(*v as f64, DType::FLOAT64),
+        PrimKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
+            binary(*op, in_floats(a), in_floats(b))
+        }
+        _ => e.clone().cast(DType::FLOAT64),
+    }
+}
+
+fn buffer_is_constant(buffer: &Buffer) -> bool {
+    let mut constant = true;
+    buffer.each_expr(&mut |e| constant &= e.as_int().is_some());
+    constant
+}
+
+/// The bytes of a buffer of constant sizes.
+fn f64_bytes(buffer: &Buffer) -> f64 {
+    fn value(e: &PrimExpr) -> f64 {
+        use hammock_ir::prim::{BinaryOp, PrimKind};
+        match e.kind() {
+            PrimKind::Binary(BinaryOp::Mul, a, b) => value(a) * value(b),
+            PrimKind::Binary(_, a, b) => value(a) + value(b),
+            _ => e.as_int().unwrap_or(0) as f64,
+        }
+    }
+    value(&bytes(buffer))
+}

@@ -1,0 +1,348 @@
+//! Accesses stay inside of their buffers: what is not proved is checked when the kernel runs.
+//!
+//! Runs on block TIR, where indices still go by axis. An index that [`Scope`] proves to be inside is left as it is. Of
+//! the others, those that are linear in the loops around them are checked ahead of the outermost loop, at their least
+//! and their greatest value; the rest is checked where it is used, as the value `check_index(index, extent, …)`, so that
+//! choices that guard an access guard its check, and what was checked is what is used. The same goes for the values of
+//! blocks' axes and for regions that blocks name; memory that is allocated or looked at through another buffer is
+//! measured once, where that is declared.
+
+mod access;
+mod hoist;
+mod memory;
+mod pointer;
+
+use crate::error::Reason;
+use hammock_ir::{
+    DType, PrimExpr, Span,
+    bounds::{LARGEST_SIZE, Scope},
+    prim::{PrimKind, Var},
+    tir::{Block, Buffer, Loop, PrimFunc, Stmt, StmtKind},
+};
+use hoist::Frame;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The check of an index: `check_index(index, extent, before, between, after)` is the index, or ends the kernel with an
+/// error whose message is the three texts around the index and the extent. A mask may follow: lanes to check.
+pub const CHECK_INDEX: &str = "check_index";
+
+/// How many accesses of a kernel were proved to be inside of their buffers, and how many are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Cost nothing.
+    pub proved: usize,
+    /// Are checked when the kernel runs, each by itself or before the loops around it.
+    pub checked: usize,
+}
+
+/// What a checked kernel begins with, and what was found.
+#[derive(Default)]
+pub struct Checked {
+    /// Checks of what arguments bring with them, for the kernel's beginning.
+    pub prologue: Vec<Stmt>,
+    /// How many accesses need checks.
+    pub accesses: Accesses,
+}
+
+/// Adds checks to a body. `place` says where in a text a span lies, for messages.
+///
+/// # Errors
+/// When a buffer can never be what it is declared to be.
+pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<String>) -> Result<Checked, Reason> {
+    let mut checker = Checker {
+        scope: Scope::of(func),
+        frames: Vec::new(),
+        barrier: 0,
+        conditional: false,
+        depths: FxHashMap::default(),
+        memory: FxHashMap::default(),
+        handles: func.params.iter().filter(|p| p.buffer.is_none()).map(|p| p.var.clone()).collect(),
+        before: Vec::new(),
+        prologue: Vec::new(),
+        place,
+        span: func.span,
+        accesses: Accesses::default(),
+        failed: None,
+    };
+    func.buffers().for_each(|b| checker.add_argument(b));
+    checker.root(body);
+    if let Some(reason) = checker.failed {
+        return Err(reason);
+    }
+    let sizes = checker.scope.relied_on();
+    let limits: Vec<Stmt> = sizes.iter().map(|size| checker.limit(size)).collect();
+    let prologue = limits.into_iter().chain(checker.prologue).collect();
+    Ok(Checked { prologue, accesses: checker.accesses })
+}
+
+struct Checker<'a> {
+    scope: Scope,
+    /// The loops around, outermost first.
+    frames: Vec<Frame>,
+    /// How many of these have a condition, or a way out, inside of them: nothing moves out of those.
+    barrier: usize,
+    /// Whether the expression at hand is evaluated only in some cases.
+    conditional: bool,
+    /// In how many loops variables are bound that are not bound outside of all.
+    depths: FxHashMap<Var, usize>,
+    /// Bytes behind pointers.
+    memory: FxHashMap<Var, PrimExpr>,
+    /// Pointers that the caller gives, of which nothing is known.
+    handles: FxHashSet<Var>,
+    /// What must stand before the statement at hand.
+    before: Vec<Stmt>,
+    prologue: Vec<Stmt>,
+    place: &'a dyn Fn(Span) -> Option<String>,
+    span: Span,
+    accesses: Accesses,
+    failed: Option<Reason>,
+}
+
+impl Checker<'_> {
+    /// The root block's own buffers are measured first of all, so that the block stays what schedules know.
+    fn root(&mut self, body: &mut Stmt) {
+        self.stmt(body);
+        let before = std::mem::take(&mut self.before);
+        self.prologue.extend(before);
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt) {
+        let outside = self.span;
+        if !stmt.span.is_none() {
+            self.span = stmt.span;
+        }
+        self.statement(stmt);
+        self.span = outside;
+    }
+
+    fn statement(&mut self, stmt: &mut Stmt) {
+        match &mut stmt.kind {
+            StmtKind::Seq(stmts) => self.sequence(stmts),
+            StmtKind::For(_) => self.for_loop(stmt),
+            StmtKind::While(condition, body) => {
+                *condition = self.in_barrier(|s| s.expr(condition));
+                self.in_barrier(|s| s.nested(body));
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                *condition = self.expr(condition);
+                let condition = condition.clone();
+                let outside = self.scope.clone();
+                self.assume(&condition, true);
+                self.in_barrier(|s| s.nested(then));
+                self.scope = outside.clone();
+                if let Some(otherwise) = otherwise {
+                    self.assume(&condition, false);
+                    self.in_barrier(|s| s.nested(otherwise));
+                    self.scope = outside;
+                }
+            }
+            StmtKind::Block(block) => {
+                let checks = self.block(block);
+                if !checks.is_empty() {
+                    let block = std::mem::replace(stmt, Stmt::nop());
+                    *stmt = Stmt::seq(checks.into_iter().chain([block]));
+                }
+            }
+            StmtKind::Store { buffer, indices, value, predicate } => {
+                *value = self.expr(value);
+                *predicate = predicate.as_ref().map(|p| self.expr(p));
+                let given: Vec<PrimExpr> = indices.iter().map(|i| self.expr(i)).collect();
+                *indices = self.access(buffer, given, predicate.as_ref());
+            }
+            StmtKind::Evaluate(e) | StmtKind::Return(e) => *e = self.expr(e),
+            StmtKind::Bind(var, value) => {
+                *value = self.expr(value);
+                let (var, value) = (var.clone(), value.clone());
+                self.bind(&var, &value);
+            }
+            StmtKind::Assert(condition, ..) => {
+                *condition = self.expr(condition);
+                let condition = condition.clone();
+                self.assume(&condition, true);
+            }
+            StmtKind::Alloc(buffer, _) => {
+                let buffer = buffer.clone();
+                self.allocate(&buffer);
+            }
+            StmtKind::Decl(buffer) => {
+                let buffer = buffer.clone();
+                self.declare(&buffer);
+            }
+            StmtKind::Attr { value, body, .. } => {
+                *value = self.expr(value);
+                self.nested(body);
+            }
+            StmtKind::Break | StmtKind::Continue => {}
+        }
+    }
+
+    /// Each statement, after what must stand before it.
+    fn sequence(&mut self, stmts: &mut Vec<Stmt>) {
+        let outer = std::mem::take(&mut self.before);
+        let mut all = Vec::with_capacity(stmts.len());
+        for mut stmt in std::mem::take(stmts) {
+            self.stmt(&mut stmt);
+            all.append(&mut self.before);
+            match stmt.kind {
+                StmtKind::Seq(inner) if !inner.iter().any(Stmt::declares) => all.extend(inner),
+                _ => all.push(stmt),
+            }
+        }
+        *stmts = all;
+        self.before = outer;
+    }
+
+    /// A statement inside of another, with what must stand before it.
+    fn nested(&mut self, stmt: &mut Stmt) {
+        let outer = std::mem::take(&mut self.before);
+        self.stmt(stmt);
+        let before = std::mem::replace(&mut self.before, outer);
+        if !before.is_empty() {
+            let inner = std::mem::replace(stmt, Stmt::nop());
+            *stmt = Stmt::seq(before.into_iter().chain([inner]));
+        }
+    }
+
+    fn for_loop(&mut self, stmt: &mut Stmt) {
+        let StmtKind::For(l) = &mut stmt.kind else { return };
+        l.min = self.expr(&l.min);
+        l.extent = self.expr(&l.extent);
+        let outside = self.scope.clone();
+        self.scope.enter_loop(l);
+        let hoisted = self.loop_body(l);
+        self.scope = outside;
+        if !hoisted.is_empty() {
+            let nest = std::mem::replace(stmt, Stmt::nop());
+            *stmt = Stmt::seq(hoisted.into_iter().chain([nest]));
+        }
+    }
+
+    /// The loop's body; gives what was moved out of it.
+    fn loop_body(&mut self, l: &mut Loop) -> Vec<Stmt> {
+        let barrier = self.barrier;
+        self.frames.push(Frame::default());
+        if hoist::may_leave(&l.body) {
+            self.barrier = self.frames.len();
+        }
+        self.nested(&mut l.body);
+        self.barrier = barrier;
+        self.frames.pop().map(|frame| frame.hoisted).unwrap_or_default()
+    }
+
+    /// What must stand before a block. Its init comes last: it mostly writes where the body does.
+    fn block(&mut self, block: &mut Block) -> Vec<Stmt> {
+        let outside = self.scope.clone();
+        let mut checks = Vec::new();
+        for axis in &mut block.axes {
+            axis.binding = self.expr(&axis.binding);
+        }
+        block.predicate = block.predicate.as_ref().map(|p| self.expr(p));
+        let predicate = block.predicate.clone();
+        predicate.iter().for_each(|p| self.assume(p, true));
+        for axis in &block.axes {
+            let inside = self.scope.enter_axis(axis);
+            if !inside {
+                checks.push(self.axis_check(block, axis));
+            }
+        }
+        let checks = match &predicate {
+            Some(predicate) if !checks.is_empty() => {
+                vec![Stmt::new(StmtKind::If(predicate.clone(), Box::new(Stmt::seq(checks)), None))]
+            }
+            _ => checks,
+        };
+        let barrier = self.barrier;
+        if predicate.is_some() {
+            self.barrier = self.frames.len();
+        }
+        block.alloc_buffers.iter().for_each(|b| self.allocate(b));
+        let matched: Vec<Stmt> = block.match_buffers.iter().flat_map(|m| self.match_region(m)).collect();
+        self.nested(&mut block.body);
+        if let Some(init) = &mut block.init {
+            self.in_barrier(|s| s.nested(init));
+        }
+        for part in block.init.iter_mut().chain([&mut block.body]).filter(|_| !matched.is_empty()) {
+            let inner = std::mem::replace(part, Stmt::nop());
+            *part = Stmt::seq(matched.iter().cloned().chain([inner]));
+        }
+        self.barrier = barrier;
+        self.scope = outside;
+        checks
+    }
+
+    /// Runs `f` where nothing may move out of the loops around.
+    fn in_barrier<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let barrier = std::mem::replace(&mut self.barrier, self.frames.len());
+        let result = f(self);
+        self.barrier = barrier;
+        result
+    }
+
+    /// Learns from a statement's condition, which reads nothing that may change.
+    fn assume(&mut self, condition: &PrimExpr, holds: bool) {
+        let reads = condition.any(&mut |e| matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_)) && !is_pure(e));
+        match (reads, holds) {
+            (true, _) => {}
+            (false, true) => self.scope.assume(condition),
+            (false, false) => self.scope.assume_not(condition),
+        }
+    }
+
+    fn bind(&mut self, var: &Var, value: &PrimExpr) {
+        self.depths.insert(var.clone(), self.frames.len());
+        if var.dtype().is_handle() {
+            return self.bind_pointer(var, value);
+        }
+        self.scope.bind(var, value);
+    }
+
+    /// A check of a size that proofs relied on.
+    fn limit(&self, size: &PrimExpr) -> Stmt {
+        let name = size.to_string();
+        let texts = [format!("a dimension has {name} = "), " elements, which is more than ".into(), String::new()];
+        check_stmt(size.clone(), PrimExpr::int64(LARGEST_SIZE + 1), &texts)
+    }
+
+    /// Where the statement at hand stands, to end a message with.
+    fn line(&self) -> String {
+        (self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})"))
+    }
+}
+
+/// Whether a node reads no memory and calls nothing.
+fn is_pure(e: &PrimExpr) -> bool {
+    ["if_then_else", "likely", "bitwise_and", "bitwise_or", "shift_left", "shift_right"]
+        .iter()
+        .any(|name| e.as_intrin(name).is_some())
+}
+
+/// An index that is checked where it is evaluated.
+fn checked(index: PrimExpr, extent: PrimExpr, texts: &[String; 3], mask: Option<&PrimExpr>) -> PrimExpr {
+    let lanes = index.dtype().lanes;
+    let wide = DType::INT64.with_lanes(lanes);
+    let extent = extent.cast(DType::INT64);
+    let extent = if lanes == 1 { extent } else { extent.broadcast(lanes) };
+    let texts = texts.iter().map(|text| PrimExpr::str(text.as_str()));
+    let args = [index.cast(wide), extent].into_iter().chain(texts).chain(mask.cloned()).collect();
+    PrimExpr::intrin(CHECK_INDEX, args, wide)
+}
+
+/// A statement that checks an index.
+fn check_stmt(index: PrimExpr, extent: PrimExpr, texts: &[String; 3]) -> Stmt {
+    Stmt::new(StmtKind::Evaluate(checked(index, extent, texts, None)))
+}
+
+/// The texts of an error about an index of a buffer.
+fn outside_of(buffer: &Buffer, axis: usize, line: &str) -> [String; 3] {
+    let name = &buffer.name;
+    ["index ".into(), format!(" is outside of dimension {axis} of buffer `{name}`, whose size is "), line.to_owned()]
+}
+
+/// The variables of an expression, but not those that it binds itself.
+fn each_free_var(e: &PrimExpr, f: &mut dyn FnMut(&Var)) {
+    e.walk(&mut |e| match e.kind() {
+        PrimKind::Var(v) => f(v),
+        PrimKind::Load(buffer, ..) => f(&buffer.data),
+        _ => {}
+    });
+}

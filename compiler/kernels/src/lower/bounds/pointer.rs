@@ -1,0 +1,98 @@
+//! Pointers into buffers: how much memory is left behind them.
+
+use super::{Checker, checked};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{PrimCall, PrimKind, Var},
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+impl Checker<'_> {
+    /// A pointer gets a name: what is left behind it is worked out here, while what it was made of is what it is.
+    pub fn bind_pointer(&mut self, var: &Var, value: &PrimExpr) {
+        let Some(rest) = self.rest(value) else { return };
+        let bytes = Var::int64(format!("{}_bytes", var.name()));
+        self.depths.insert(bytes.clone(), self.frames.len());
+        self.memory.insert(var.clone(), bytes.expr());
+        self.scope.bind(&bytes, &rest);
+        self.before.push(Stmt::new(StmtKind::Bind(bytes, rest)).at(self.span));
+    }
+
+    /// The bytes behind a pointer, where they are known: not behind those that come from outside.
+    fn rest(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
+        match pointer.kind() {
+            PrimKind::Var(v) => self.memory.get(v).cloned(),
+            PrimKind::Cast(inner) => self.rest(inner),
+            PrimKind::Call(call) => match &call.args[..] {
+                [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
+                    PrimKind::Load(buffer, indices, _) => {
+                        let all = self.memory.get(&buffer.data)?;
+                        Some(all - bytes_of(position(buffer, indices), buffer.dtype))
+                    }
+                    _ => None,
+                },
+                [of, data, offset, ..] if pointer.as_intrin("tvm_access_ptr").is_some() => {
+                    Some(self.rest(data)? - bytes_of(offset.clone().cast(DType::INT64), of.dtype()))
+                }
+                [data, bytes] if pointer.as_intrin("handle_add_byte_offset").is_some() => {
+                    Some(self.rest(data)? - bytes.clone().cast(DType::INT64))
+                }
+                [inner] if pointer.as_intrin("reinterpret").is_some() => self.rest(inner),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// `tvm_access_ptr(type, data, offset, extent, mode)`: the offset and what follows are inside of the memory.
+    pub fn access_ptr(&mut self, e: &PrimExpr, call: &PrimCall) -> PrimExpr {
+        let e = e.map_children(&mut |c| self.expr(c));
+        let [of, data, offset, extent, ..] = &call.args[..] else { return e };
+        let Some(memory) = self.rest(data) else { return e };
+        let size = PrimExpr::int64(of.dtype().bytes().max(1) as i64);
+        let limit = memory.floordiv(size) + PrimExpr::int64(1);
+        let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
+        let end = wide(offset) + wide(extent);
+        let inside = |e: &PrimExpr| self.scope.is_inside(e, &limit);
+        if inside(&wide(offset)) && inside(&end) {
+            return e;
+        }
+        let texts =
+            |what: &str| [format!("a pointer {what} element "), " of memory that ends before ".into(), self.line()];
+        let end = checked(end, limit.clone(), &texts("reaches to"), None);
+        let offset = checked(end - wide(extent), limit, &texts("begins at"), None);
+        let mut call = call.clone();
+        call.args[2] = offset;
+        PrimExpr::call(call.callee, call.args, call.attrs, e.ty().clone())
+    }
+
+    /// `handle_add_byte_offset(data, bytes)`.
+    pub fn byte_offset(&mut self, e: &PrimExpr, data: &PrimExpr, bytes: &PrimExpr) -> PrimExpr {
+        let (pointer, bytes) = (self.expr(data), self.expr(bytes));
+        let limit = self.rest(data).map(|memory| memory + PrimExpr::int64(1));
+        let bytes = match limit {
+            Some(limit) if !self.scope.is_inside(&bytes, &limit) => {
+                let texts =
+                    ["a pointer moves by ".to_owned(), " bytes in memory that ends before ".into(), self.line()];
+                checked(bytes, limit, &texts, None)
+            }
+            _ => bytes,
+        };
+        PrimExpr::intrin("handle_add_byte_offset", vec![pointer, bytes], e.ty().clone())
+    }
+}
+
+/// The distance of an element from the memory's beginning, in elements.
+fn position(buffer: &Buffer, indices: &[PrimExpr]) -> PrimExpr {
+    let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
+    let start = buffer.elem_offset.as_ref().map_or(PrimExpr::int64(0), wide);
+    if buffer.strides.is_empty() {
+        let inner = indices.iter().zip(&buffer.shape);
+        return start + inner.fold(PrimExpr::int64(0), |at, (i, n)| at * wide(n) + wide(i));
+    }
+    indices.iter().zip(&buffer.strides).fold(start, |at, (i, s)| at + wide(i) * wide(s))
+}
+
+fn bytes_of(elements: PrimExpr, dtype: DType) -> PrimExpr {
+    elements * PrimExpr::int64(dtype.bytes() as i64)
+}
