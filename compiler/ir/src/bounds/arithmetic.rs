@@ -16,7 +16,7 @@ impl Scope {
             PrimKind::Var(v) if self.values.contains_key(v) => self.values[v].clone(),
             PrimKind::Cast(a) if is_index(a.dtype()) && is_index(e.dtype()) => self.wide(a),
             PrimKind::Binary(op, a, b) if is_index(e.dtype()) && is_index(a.dtype()) => {
-                arith::binary(*op, self.wide(a), self.wide(b))
+                unwrapped(*op, self.wide(a), self.wide(b))
             }
             PrimKind::Select(c, a, b) if is_index(e.dtype()) && c.dtype().is_scalar() => {
                 c.clone().select(self.wide(a), self.wide(b))
@@ -57,7 +57,7 @@ impl Scope {
         let exact = |e: &PrimExpr| self.exact_within(e, limit);
         match e.kind() {
             PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b) => {
-                self.computes(a, limit) && self.computes(b, limit)
+                !wraps(e) && self.computes(a, limit) && self.computes(b, limit)
             }
             PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
                 let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
@@ -97,6 +97,27 @@ impl Scope {
         let fits = range.is_within(limit);
         self.relies.set(self.relies.get() || fits);
         fits
+    }
+}
+
+/// The folded operation, or its node if constants overflow: what wrapped is worth nothing.
+pub(super) fn unwrapped(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    let node = crate::prim::binary(op, a, b);
+    match node.kind() {
+        PrimKind::Binary(_, a, b) if !wraps(&node) => arith::binary(op, a.clone(), b.clone()),
+        _ => node,
+    }
+}
+
+/// Whether an operation on constants overflows.
+fn wraps(e: &PrimExpr) -> bool {
+    let PrimKind::Binary(op, a, b) = e.kind() else { return false };
+    let (Some(a), Some(b)) = (a.as_int(), b.as_int()) else { return false };
+    match op {
+        BinaryOp::Add => a.checked_add(b).is_none(),
+        BinaryOp::Sub => a.checked_sub(b).is_none(),
+        BinaryOp::Mul => a.checked_mul(b).is_none(),
+        _ => false,
     }
 }
 

@@ -9,11 +9,11 @@ mod arithmetic;
 
 use crate::{
     DType, PrimExpr,
-    arith::{self, Analyzer, Interval},
+    arith::{Analyzer, Interval},
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{BlockAxis, Buffer, Loop, PrimFunc},
 };
-use arithmetic::{is_index, reads};
+use arithmetic::{is_index, reads, unwrapped};
 use rustc_hash::FxHashSet;
 use std::{cell::Cell, rc::Rc};
 
@@ -80,7 +80,7 @@ impl Scope {
     /// A buffer that exists: the number of its elements is no more than a machine can hold.
     pub fn add_memory(&mut self, buffer: &Buffer) {
         if buffer.shape.iter().any(|e| e.as_int().is_none()) {
-            let product = |n: PrimExpr, e: &PrimExpr| arith::binary(BinaryOp::Mul, n, self.wide(e));
+            let product = |n: PrimExpr, e: &PrimExpr| unwrapped(BinaryOp::Mul, n, self.wide(e));
             let count = buffer.shape.iter().fold(PrimExpr::int64(1), product);
             self.elements.push(count);
         }
@@ -98,7 +98,7 @@ impl Scope {
     pub fn enter_loop(&mut self, l: &Loop) {
         let (min, extent) = (self.wide(&l.min), self.wide(&l.extent));
         let var = self.define(&l.var);
-        let end = arith::binary(BinaryOp::Add, min.clone(), extent.clone());
+        let end = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
         let forward = l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0));
         let known = forward && [&min, &extent, &end].into_iter().all(|e| self.exact(e));
         if known {
@@ -283,8 +283,8 @@ impl Scope {
             if inner.iter().any(|r| [min, extent, &slope].into_iter().any(|e| e.uses(&r.var))) {
                 return None;
             }
-            let last = arith::binary(BinaryOp::Add, min.clone(), extent.clone());
-            let last = arith::binary(BinaryOp::Sub, last, PrimExpr::int64(1));
+            let last = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
+            let last = unwrapped(BinaryOp::Sub, last, PrimExpr::int64(1));
             let steps = self.analyzer.interval(&slope);
             let (low, high) = match () {
                 _ if steps.min >= 0 => (min.clone(), last),
@@ -316,7 +316,7 @@ impl Scope {
     /// How much the expression grows when the variable grows by one, if that is the same everywhere.
     fn slope(&self, e: &PrimExpr, var: &Var) -> Option<PrimExpr> {
         let next = e.substitute(&[(var.clone(), var.expr() + PrimExpr::int64(1))].into_iter().collect());
-        let slope = self.analyzer.simplify(&arith::binary(BinaryOp::Sub, next, e.clone()));
+        let slope = self.analyzer.simplify(&unwrapped(BinaryOp::Sub, next, e.clone()));
         (!slope.uses(var)).then_some(slope)
     }
 

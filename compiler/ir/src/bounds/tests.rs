@@ -78,6 +78,8 @@ fn what_overflows_proves_nothing() {
     let mut guarded = scope.clone();
     guarded.assume(&wrapped.clone().ge(int(0)).and(wrapped.clone().lt(int(8))));
     assert!(!guarded.is_inside(&wrapped, &int(8)), "a comparison of what wraps");
+    let squared = int(1 << 40) * int(1 << 40);
+    assert!(!scope.is_inside(&squared.floordiv(int(1 << 40)), &int(8)), "constants overflow, too");
     let unsigned = Var::new("u", DType::UINT64);
     assert!(!scope.is_inside(&unsigned.expr().cast(DType::INT64).min(int(7)), &int(8)));
 }

@@ -89,6 +89,9 @@ impl Interpreter {
     /// Allocates memory for a buffer and declares it.
     pub fn allocate(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         let (shape, strides, offset) = self.sizes(buffer)?;
+        if let Some(negative) = shape.iter().chain(&strides).chain([&offset]).find(|n| **n < 0) {
+            return Err(Fault::AllocationSize(*negative));
+        }
         let base = self.heap.allocate(span(&shape, &strides).saturating_add(offset), buffer.dtype)?;
         self.vars.insert(buffer.data.clone(), super::Value::Pointer(base));
         self.declare(buffer)

@@ -17,7 +17,10 @@ pub fn raw_args(kernel: &FlatKernel, args: &[Arg]) -> Vec<Arg> {
     let value = |raw: &RawParam| match *raw {
         RawParam::Data(i) | RawParam::Scalar(i) => args[i].clone(),
         RawParam::Size(i, axis) => Arg::Int(tensor(i).shape()[axis]),
-        RawParam::Stride(i, axis) => Arg::Int(tensor(i).strides()[axis]),
+        RawParam::Stride(i, axis) => {
+            let compact = || tensor(i).shape()[axis + 1..].iter().product();
+            Arg::Int(tensor(i).strides().get(axis).copied().unwrap_or_else(compact))
+        }
         RawParam::Result => Tensor::empty(DType::INT64, &[1], Device::CPU).unwrap().into(),
     };
     kernel.signature.raw.iter().map(value).collect()

@@ -127,9 +127,10 @@ impl Checker<'_> {
 
     /// The check of a block's axis that may be bound to values outside of its domain.
     pub fn axis_check(&self, block: &Block, axis: &BlockAxis) -> Stmt {
+        let first = axis.dom.0.as_int().map_or_else(|| axis.dom.0.to_string(), |v| v.to_string());
         let texts = [
             format!("axis `{}` of block `{}` gets value ", axis.var.name(), block.name),
-            format!(" from {} on, outside of its domain of ", axis.dom.0),
+            format!(" from {first} on, outside of its domain of "),
             format!(" values{}", self.line()),
         ];
         super::check_stmt(axis.binding.clone() - &axis.dom.0, axis.dom.1.clone(), &texts)

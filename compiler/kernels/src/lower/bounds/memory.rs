@@ -4,6 +4,7 @@ use super::{Checker, check_stmt};
 use crate::error::Reason;
 use hammock_ir::{
     DType, PrimExpr,
+    prim::PrimKind,
     tir::{Buffer, MatchBuffer, Stmt, StmtKind},
 };
 
@@ -19,6 +20,7 @@ impl Checker<'_> {
 
     /// New memory: of a size that exists, and that can be computed.
     pub fn allocate(&mut self, buffer: &Buffer) {
+        self.refuse_what_changes(buffer);
         let what = format!("buffer `{}` cannot be allocated with these sizes", buffer.name);
         self.measure(buffer, &PrimExpr::int64(LARGEST_MEMORY), "MemoryError", what);
         self.memory.insert(buffer.data.clone(), bytes(buffer));
@@ -28,12 +30,17 @@ impl Checker<'_> {
 
     /// A buffer over memory that is there; or memory of its own, if its pointer is new.
     pub fn declare(&mut self, buffer: &Buffer) {
+        self.refuse_what_changes(buffer);
         match self.memory.get(&buffer.data).cloned() {
             Some(memory) => {
                 let what = format!("buffer `{}` reaches beyond the memory that it is declared over", buffer.name);
                 self.measure(buffer, &memory, "IndexError", what);
             }
-            None if self.depths.contains_key(&buffer.data) || self.is_parameter(buffer) => {}
+            // Memory of others: whoever gives a kernel a bare pointer vouches for it.
+            None if self.foreign.contains(&buffer.data) => {}
+            None if self.depths.contains_key(&buffer.data) => {
+                self.failed.get_or_insert(Reason::NoMemory(buffer.name.clone()));
+            }
             None => self.allocate(buffer),
         }
     }
@@ -45,11 +52,11 @@ impl Checker<'_> {
         let natural = |e: &&PrimExpr| !self.scope.proves_le(&zero, e);
         let open: Vec<PrimExpr> =
             parts.filter(natural).map(|e| e.clone().cast(DType::INT64).ge(zero.clone())).collect();
-        if open.is_empty() && self.scope.proves_le(&need, memory) {
-            return;
-        }
         if buffer_is_constant(buffer) && memory.as_int().is_some_and(|m| f64_bytes(buffer) > m as f64) {
             self.failed.get_or_insert(Reason::Memory(what.clone()));
+        }
+        if open.is_empty() && self.scope.proves_le(&need, memory) {
+            return;
         }
         // Floats do not overflow, and are exact up to more than any memory.
         let fits = in_floats(&need).le(in_floats(memory));
@@ -113,8 +120,13 @@ impl Checker<'_> {
         checks
     }
 
-    fn is_parameter(&self, buffer: &Buffer) -> bool {
-        self.handles.contains(&buffer.data)
+    /// A size is the same wherever it is looked at, so it must not be read from memory that may change.
+    fn refuse_what_changes(&mut self, buffer: &Buffer) {
+        let mut reads = false;
+        buffer.each_expr(&mut |e| reads |= e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))));
+        if reads {
+            self.failed.get_or_insert(Reason::BufferSize(buffer.name.clone()));
+        }
     }
 }
 
@@ -149,7 +161,7 @@ fn times(a: PrimExpr, b: PrimExpr) -> PrimExpr {
 
 /// The same sums and products of floats.
 fn in_floats(e: &PrimExpr) -> PrimExpr {
-    use hammock_ir::prim::{BinaryOp, PrimKind, binary};
+    use hammock_ir::prim::{BinaryOp, binary};
     match e.kind() {
         PrimKind::Int(v) => PrimExpr::float(*v as f64, DType::FLOAT64),
         PrimKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
@@ -168,7 +180,7 @@ fn buffer_is_constant(buffer: &Buffer) -> bool {
 /// The bytes of a buffer of constant sizes.
 fn f64_bytes(buffer: &Buffer) -> f64 {
     fn value(e: &PrimExpr) -> f64 {
-        use hammock_ir::prim::{BinaryOp, PrimKind};
+        use hammock_ir::prim::BinaryOp;
         match e.kind() {
             PrimKind::Binary(BinaryOp::Mul, a, b) => value(a) * value(b),
             PrimKind::Binary(_, a, b) => value(a) + value(b),

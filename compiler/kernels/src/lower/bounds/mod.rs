@@ -56,7 +56,7 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
         conditional: false,
         depths: FxHashMap::default(),
         memory: FxHashMap::default(),
-        handles: func.params.iter().filter(|p| p.buffer.is_none()).map(|p| p.var.clone()).collect(),
+        foreign: func.params.iter().filter(|p| p.buffer.is_none()).map(|p| p.var.clone()).collect(),
         before: Vec::new(),
         prologue: Vec::new(),
         place,
@@ -87,8 +87,8 @@ struct Checker<'a> {
     depths: FxHashMap<Var, usize>,
     /// Bytes behind pointers.
     memory: FxHashMap<Var, PrimExpr>,
-    /// Pointers that the caller gives, of which nothing is known.
-    handles: FxHashSet<Var>,
+    /// Pointers from outside, of which nothing is known.
+    foreign: FxHashSet<Var>,
     /// What must stand before the statement at hand.
     before: Vec<Stmt>,
     prologue: Vec<Stmt>,
@@ -139,8 +139,13 @@ impl Checker<'_> {
             StmtKind::Block(block) => {
                 let checks = self.block(block);
                 if !checks.is_empty() {
+                    let predicate = block.predicate.take();
                     let block = std::mem::replace(stmt, Stmt::nop());
                     *stmt = Stmt::seq(checks.into_iter().chain([block]));
+                    if let Some(predicate) = predicate {
+                        let inner = std::mem::replace(stmt, Stmt::nop());
+                        *stmt = Stmt::new(StmtKind::If(predicate, Box::new(inner), None));
+                    }
                 }
             }
             StmtKind::Store { buffer, indices, value, predicate } => {
@@ -229,28 +234,30 @@ impl Checker<'_> {
         self.frames.pop().map(|frame| frame.hoisted).unwrap_or_default()
     }
 
-    /// What must stand before a block. Its init comes last: it mostly writes where the body does.
+    /// What must stand before a block, once its predicate holds. Its init comes last: it mostly writes where the body
+    /// does.
     fn block(&mut self, block: &mut Block) -> Vec<Stmt> {
         let outside = self.scope.clone();
         let mut checks = Vec::new();
-        for axis in &mut block.axes {
-            axis.binding = self.expr(&axis.binding);
-        }
         block.predicate = block.predicate.as_ref().map(|p| self.expr(p));
         let predicate = block.predicate.clone();
         predicate.iter().for_each(|p| self.assume(p, true));
+        for axis in &mut block.axes {
+            axis.binding = self.in_barrier(|s| s.expr(&axis.binding));
+            // What is read once is used often: it must not change meanwhile.
+            if axis.binding.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))) {
+                let value = axis.var.fresh();
+                self.bind(&value, &axis.binding);
+                let read = std::mem::replace(&mut axis.binding, value.expr());
+                checks.push(Stmt::new(StmtKind::Bind(value, read)).at(self.span));
+            }
+        }
         for axis in &block.axes {
             let inside = self.scope.enter_axis(axis);
             if !inside {
                 checks.push(self.axis_check(block, axis));
             }
         }
-        let checks = match &predicate {
-            Some(predicate) if !checks.is_empty() => {
-                vec![Stmt::new(StmtKind::If(predicate.clone(), Box::new(Stmt::seq(checks)), None))]
-            }
-            _ => checks,
-        };
         let barrier = self.barrier;
         if predicate.is_some() {
             self.barrier = self.frames.len();
@@ -346,3 +353,6 @@ fn each_free_var(e: &PrimExpr, f: &mut dyn FnMut(&Var)) {
         _ => {}
     });
 }
+
+#[cfg(test)]
+mod tests;

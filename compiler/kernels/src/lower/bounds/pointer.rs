@@ -7,10 +7,23 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
+/// Functions that give pointers to memory of others.
+const FOREIGN: &[&str] = &["call_extern", "call_pure_extern", "call_packed", "call_cpacked"];
+
 impl Checker<'_> {
     /// A pointer gets a name: what is left behind it is worked out here, while what it was made of is what it is.
     pub fn bind_pointer(&mut self, var: &Var, value: &PrimExpr) {
-        let Some(rest) = self.rest(value) else { return };
+        let Some(rest) = self.rest(value) else {
+            let foreign = value.any(&mut |e| match e.kind() {
+                PrimKind::Var(v) => self.foreign.contains(v),
+                PrimKind::Call(_) => FOREIGN.iter().any(|name| e.as_intrin(name).is_some()),
+                _ => false,
+            });
+            if foreign {
+                self.foreign.insert(var.clone());
+            }
+            return;
+        };
         let bytes = Var::int64(format!("{}_bytes", var.name()));
         self.depths.insert(bytes.clone(), self.frames.len());
         self.memory.insert(var.clone(), bytes.expr());
@@ -22,6 +35,7 @@ impl Checker<'_> {
     fn rest(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
         match pointer.kind() {
             PrimKind::Var(v) => self.memory.get(v).cloned(),
+            PrimKind::Int(_) => Some(PrimExpr::int64(0)),
             PrimKind::Cast(inner) => self.rest(inner),
             PrimKind::Call(call) => match &call.args[..] {
                 [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
