@@ -128,7 +128,7 @@ fn views_and_allocations_are_measured() {
     let a = buffer("A", &[n.expr()], DType::INT32);
     let i = Var::int64("i");
     let view = |count: PrimExpr, offset: i64| {
-        let view = buffer("V", &[count.clone()], DType::INT8).change(|b| {
+        let view = buffer("V", std::slice::from_ref(&count), DType::INT8).change(|b| {
             b.data = a.data.clone();
             b.elem_offset = Some(int(offset));
         });
