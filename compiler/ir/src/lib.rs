@@ -37,4 +37,4 @@ pub use hammock_syntax::Span;
 pub use module::{ExternFunc, Function, GlobalInfo, Module, VDevice};
 pub use name::Name;
 pub use prim::PrimExpr;
-pub use types::{CallableType, DTensorType, TensorShape, TensorType, Type};
+pub use types::{CallableType, DTensorType, MAX_RANK, TensorShape, TensorType, Type};

@@ -3,6 +3,12 @@
 use crate::{DType, Name, PrimExpr, VDevice, module::DeviceMesh, relax::Var};
 use std::sync::Arc;
 
+/// The most dimensions of a tensor or buffer; executables hold no more.
+pub const MAX_RANK: usize = 64;
+
+/// The most nodes of a dimension's expression. Sizes that are computed from sizes many times over grow without end.
+pub const MAX_DIM_NODES: u32 = 4000;
+
 /// The type of a Relax variable.
 #[derive(Clone, Debug)]
 pub enum Type {
@@ -190,6 +196,26 @@ impl Type {
                 1 + callable.ret.size() + callable.params.iter().flatten().map(Type::size).sum::<usize>()
             }
             _ => 1,
+        }
+    }
+
+    /// What of it is beyond the limits of [`MAX_RANK`] and [`MAX_DIM_NODES`], in words.
+    pub fn excess(&self) -> Option<String> {
+        let large = |dims: &[PrimExpr]| {
+            let axis = dims.iter().position(|dim| dim.size() > MAX_DIM_NODES)?;
+            Some(format!("dimension {axis} is an expression of more than {MAX_DIM_NODES} operations"))
+        };
+        let tensor = |tensor: &TensorType| match (tensor.shape.ndim(), &tensor.shape) {
+            (Some(count), _) if count > MAX_RANK => Some(format!("{count} dimensions are more than {MAX_RANK}")),
+            (_, TensorShape::Known(dims)) => large(dims),
+            _ => None,
+        };
+        match self {
+            Type::Tensor(t) => tensor(t),
+            Type::DTensor(t) => tensor(&t.tensor),
+            Type::Shape(ShapeType::Known(dims)) => large(dims),
+            Type::Tuple(members) => members.iter().find_map(Type::excess),
+            _ => None,
         }
     }
 

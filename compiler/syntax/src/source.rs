@@ -1,6 +1,6 @@
 //! Source files: text with a name, and where its lines start.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{Diagnostic, Span, codes};
 
@@ -10,7 +10,12 @@ pub struct SourceFile {
     name: Arc<str>,
     text: Arc<str>,
     line_starts: Arc<[u32]>,
+    /// How many characters begin before each block of the text; counted when first asked for.
+    chars: Arc<OnceLock<Vec<u32>>>,
 }
+
+/// Bytes of a block whose characters are counted together.
+const BLOCK: usize = 1024;
 
 /// A place in a file as people count: lines from 1, columns in characters from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +37,7 @@ impl SourceFile {
             return Err(too_long(&name, text.len()));
         }
         let line_starts = line_starts(text.as_bytes());
-        Ok(SourceFile { name, text, line_starts })
+        Ok(SourceFile { name, text, line_starts, chars: Arc::default() })
     }
 
     /// A file read as bytes. Fails when they are not UTF-8, naming where, or too many.
@@ -84,8 +89,24 @@ impl SourceFile {
         let offset = offset.min(self.text.len() as u32);
         let index = self.line_index(offset);
         let offset = self.text.floor_char_boundary(offset as usize);
-        let before = &self.text.as_bytes()[self.line_starts[index] as usize..offset];
-        Position { line: index as u32 + 1, column: count_chars(before) + 1 }
+        Position { line: index as u32 + 1, column: self.count_chars(self.line_starts[index] as usize, offset) + 1 }
+    }
+
+    /// Number of characters that begin between two offsets; of a long line, not all of them are counted each time.
+    fn count_chars(&self, start: usize, end: usize) -> u32 {
+        let bytes = self.text.as_bytes();
+        if end - start < BLOCK {
+            return count_chars(&bytes[start..end]);
+        }
+        let chars = self.chars.get_or_init(|| {
+            let sum = |before: &mut u32, block: &[u8]| Some(std::mem::replace(before, *before + count_chars(block)));
+            bytes.chunks(BLOCK).scan(0, sum).collect()
+        });
+        let before = |offset: usize| {
+            let block = offset / BLOCK;
+            chars.get(block).map_or(0, |chars| chars + count_chars(&bytes[block * BLOCK..offset]))
+        };
+        before(end) - before(start)
     }
 }
 
@@ -145,6 +166,17 @@ mod tests {
     fn texts_beyond_the_limit_are_refused_by_their_length() {
         let error = too_long("a.py", SourceFile::MAX_LEN + 1);
         assert_eq!((error.code, &*error.message), ("E0402", "`a.py` is too long: 4294967295 bytes"));
+    }
+
+    #[test]
+    fn positions_in_long_lines() {
+        let text = format!("x\n{}\ny", "é.".repeat(3 * BLOCK));
+        let file = SourceFile::new("a.py", text.as_str()).unwrap();
+        for (offset, _) in text.char_indices().filter(|(at, _)| at % 7 == 0 && (2..text.len() - 2).contains(at)) {
+            let column = text[2..offset].chars().count() as u32 + 1;
+            assert_eq!(file.position(offset as u32), at(2, column));
+        }
+        assert_eq!(file.position(text.len() as u32), at(3, 2));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub(crate) const TYPES: [&str; 8] = ["Tensor", "Shape", "Tuple", "Callable", "An
 impl<D: Dialect> Eval<'_, '_, D> {
     /// A call of a type of `R`: `R.Tensor((n, 4), dtype="float32")`.
     pub fn type_call(&mut self, name: &str, args: Args) -> Read<Value> {
+        let span = args.span;
         let ty = match name {
             "Tensor" => Type::Tensor(self.tensor_type(args)?),
             "Shape" => Type::Shape(self.shape_type(args)?),
@@ -35,7 +36,10 @@ impl<D: Dialect> Eval<'_, '_, D> {
                 Type::Any
             }
         };
-        Ok(Value::Type(ty))
+        match ty.excess() {
+            Some(excess) => Err(self.cx.error(codes::BAD_TYPE, span, format!("the type is too large: {excess}"), "")),
+            None => Ok(Value::Type(ty)),
+        }
     }
 
     /// A type: called, by its bare name, or `None` for nothing.

@@ -1,6 +1,10 @@
 //! What is known of variables, and the questions that can be asked about expressions over them.
 
-use super::{fold, interval::Interval, normal::Session};
+use super::{
+    fold,
+    interval::Interval,
+    normal::{MOST_NODES, Session},
+};
 use crate::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Var},
@@ -11,6 +15,7 @@ use rustc_hash::FxHashMap;
 ///
 /// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), and nothing
 /// as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not proven".
+/// The work on one question is bounded: of expressions that are too large, or take too long, nothing is known.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     ranges: FxHashMap<Var, Range>,
@@ -101,7 +106,7 @@ impl Analyzer {
     /// An expression that is worth the same and is written more simply.
     pub fn simplify(&self, e: &PrimExpr) -> PrimExpr {
         let simple = Session::new(self).simplify(e);
-        if size(&simple) <= size(e) { simple } else { e.clone() }
+        if simple.size() <= e.size() { simple } else { e.clone() }
     }
 
     /// The number that the expression is worth.
@@ -120,7 +125,7 @@ impl Analyzer {
 
     /// Whether `a == b` always.
     pub fn prove_eq(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        crate::equal::exprs(a, b) || comparable(a, b) && Session::new(self).proves_equal(a, b)
+        a.size() <= MOST_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Session::new(self).proves_equal(a, b)
     }
 
     /// Whether `a <= b` always.
@@ -172,11 +177,4 @@ fn one(like: &PrimExpr) -> PrimExpr {
 
 fn comparable(a: &PrimExpr, b: &PrimExpr) -> bool {
     a.dtype() == b.dtype() && super::normal::is_index(a.dtype())
-}
-
-/// The number of nodes.
-fn size(e: &PrimExpr) -> usize {
-    let mut count = 0;
-    e.walk(&mut |_| count += 1);
-    count
 }

@@ -53,7 +53,7 @@ impl Session<'_> {
         } else if self.is_at_least_zero(&difference.scale(-1)?) {
             (a, b)
         } else {
-            let (common, a) = a.partition(|m, c| b.terms().any(|(n, d)| n == m && c == d));
+            let (common, a) = a.partition(|m, c| b.coefficient(m) == c);
             let b = b.sub(&common)?;
             let (a, b) = if a <= b { (a, b) } else { (b, a) };
             return self.node(op, &a, &b, dtype).add(&common);

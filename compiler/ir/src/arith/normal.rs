@@ -20,6 +20,12 @@ use std::{
 /// Products of sums with more terms than this are left as they are.
 const MAX_TERMS: usize = 64;
 
+/// Expressions of more nodes than this are not looked into.
+pub(super) const MOST_NODES: u32 = 1000;
+
+/// How many terms of polynomials the work on one question may make.
+const WORK: usize = 15_000;
+
 /// Whether expressions of the dtype are computed with as integers without bounds.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
@@ -33,6 +39,8 @@ pub(super) struct Session<'a> {
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
     /// How much more may be tried before a proof is given up.
     pub budget: usize,
+    /// How many more terms may be made before expressions are no longer looked into.
+    work: usize,
 }
 
 /// An atom and what it can be.
@@ -44,7 +52,7 @@ struct Known {
 impl<'a> Session<'a> {
     pub fn new(analyzer: &'a Analyzer) -> Self {
         let (atoms, index, polys) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
-        Session { analyzer, atoms, index, polys, budget: super::prove::BUDGET }
+        Session { analyzer, atoms, index, polys, budget: super::prove::BUDGET, work: WORK }
     }
 
     /// The polynomial of an integer expression.
@@ -52,16 +60,27 @@ impl<'a> Session<'a> {
         if let Some((_, poly)) = self.polys.get(&e.node_id()) {
             return poly.clone();
         }
-        let poly = match self.sum_or_product(e) {
-            Some(poly) => poly,
-            None => self.opaque(e),
+        let poly = match self.work {
+            _ if e.size() > MOST_NODES => self.atom_poly(e),
+            0 => self.atom_poly(e),
+            _ => self.sum_or_product(e).unwrap_or_else(|| self.opaque(e)),
         };
+        self.spend(&poly);
         self.polys.insert(e.node_id(), (e.clone(), poly.clone()));
         poly
     }
 
+    /// Takes the terms of a polynomial off what may still be done; is there anything left?
+    pub fn spend(&mut self, poly: &Poly) -> bool {
+        self.work = self.work.saturating_sub(1 + poly.terms().len());
+        self.work > 0
+    }
+
     /// An expression that is worth the same, in normal form.
     pub fn simplify(&mut self, e: &PrimExpr) -> PrimExpr {
+        if e.size() > MOST_NODES {
+            return e.clone();
+        }
         if is_index(e.dtype()) {
             let poly = self.poly(e);
             return self.expr(&poly, e.dtype());
@@ -249,7 +268,8 @@ impl<'a> Session<'a> {
     fn intern(&mut self, e: &PrimExpr) -> Atom {
         let key = fingerprint(e, 4);
         let known = self.index.get(&key).into_iter().flatten();
-        if let Some(atom) = known.copied().find(|a| equal::exprs(self.atom(*a), e)) {
+        let same = |a: &PrimExpr| a.same_node(e) || e.size() <= MOST_NODES && equal::exprs(a, e);
+        if let Some(atom) = known.copied().find(|a| same(self.atom(*a))) {
             return atom;
         }
         let interval = self.interval_of_atom(e);
@@ -261,6 +281,7 @@ impl<'a> Session<'a> {
 
     fn interval_of_atom(&mut self, e: &PrimExpr) -> Interval {
         let bound = match e.kind() {
+            _ if e.size() > MOST_NODES || self.work == 0 => Interval::ALL,
             PrimKind::Var(v) => self.analyzer.range(v).interval,
             PrimKind::Binary(op, a, b) => {
                 let (x, y) = (self.interval_of(a), self.interval_of(b));

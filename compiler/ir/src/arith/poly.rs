@@ -40,6 +40,11 @@ impl Poly {
         self.terms.iter().map(|(m, c)| (m, *c))
     }
 
+    /// What the monomial is multiplied with; zero where it does not appear.
+    pub fn coefficient(&self, monomial: &Monomial) -> i64 {
+        self.terms.get(monomial).copied().unwrap_or(0)
+    }
+
     /// The number that it is.
     pub fn as_constant(&self) -> Option<i64> {
         match self.terms.len() {
@@ -69,7 +74,7 @@ impl Poly {
 
     /// The number that stands alone in the sum.
     pub fn offset(&self) -> i64 {
-        self.terms.get(&Monomial::new()).copied().unwrap_or(0)
+        self.coefficient(&Monomial::new())
     }
 
     /// The sum of both.

@@ -59,7 +59,7 @@ impl Session<'_> {
         if range.min >= 0 || range.max < 0 {
             return range.min >= 0;
         }
-        if depth == 0 || self.budget == 0 {
+        if depth == 0 || self.budget == 0 || !self.spend(poly) {
             return false;
         }
         self.budget -= 1;
@@ -68,7 +68,7 @@ impl Session<'_> {
         }
         // Composite atoms are numbered after those they are made of, inner variables after outer ones.
         let atoms = poly.atoms();
-        atoms.into_iter().rev().any(|atom| self.holds_without(poly, atom, depth - 1))
+        atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_without(poly, atom, depth - 1))
     }
 
     fn follows_from_fact(&mut self, poly: &Poly) -> bool {

@@ -32,6 +32,39 @@ fn sums_are_collected() {
     assert_eq!(simplify((&n + 1i64) * (&m + 1i64)), "(n + 1) * (m + 1)", "what is longer in normal form stays");
 }
 
+/// Sizes of sizes of sizes: few nodes in memory, more as a tree than could ever be looked at.
+#[test]
+fn expressions_that_grow_without_end_are_left_alone() {
+    let n = Var::int64("n").expr();
+    let double = |e: PrimExpr, _| ((&e + 1i64).floordiv(2i64)).min(&e * 2i64);
+    let (huge, other) = ((0..80).fold(n.clone(), double), (0..80).fold(n.clone(), double));
+    assert_eq!((huge.size(), other.size()), (u32::MAX, u32::MAX));
+    let mut a = Analyzer::for_shapes();
+    assert!(a.simplify(&huge).same_node(&huge));
+    assert!(a.prove_eq(&huge, &huge) && a.prove_eq(&(&huge + 1i64 - 1i64), &huge));
+    assert!(!a.prove_eq(&huge, &other) && !a.prove_le(&huge, &other));
+    assert!(!a.interval(&huge).is_within(Interval::new(0, i64::MAX)));
+    a.assume(&huge.clone().lt(other.clone()));
+    a.bind(&Var::int64("i"), &n, &huge);
+    assert!(!a.prove_lt(&other, &n));
+}
+
+/// Every minimum could be either of its operands: the cases of thirty are too many to try.
+#[test]
+fn proofs_are_given_up_in_time() {
+    let vars: Vec<PrimExpr> = (0..8).map(|_| Var::int64("n").expr()).collect();
+    let var = |i: usize| &vars[i % vars.len()];
+    let sum = |op: fn(PrimExpr, PrimExpr) -> PrimExpr, k: i64| {
+        let term = |i: usize| op(var(i) * (i as i64 + k), var(i + 1) * (i as i64 + 3 - k));
+        (0..30).map(term).reduce(|a, b| a + b).unwrap()
+    };
+    let (least, most) = (sum(PrimExpr::min, 1), sum(PrimExpr::max, 2));
+    let a = Analyzer::for_shapes();
+    assert!(!a.prove_le(&most, &least));
+    let _ = a.simplify(&most.clone().max(least.clone()));
+    let _ = a.prove(&least.lt(most));
+}
+
 #[test]
 fn shapes_are_proven_equal() {
     let [n, m, k] = ["n", "m", "k"].map(|name| Var::int64(name).expr());

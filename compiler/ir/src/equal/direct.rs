@@ -15,7 +15,7 @@ pub fn exprs(a: &PrimExpr, b: &PrimExpr) -> bool {
     if a.same_node(b) {
         return true;
     }
-    if a.ty() != b.ty() {
+    if a.size() != b.size() || a.ty() != b.ty() {
         return false;
     }
     match (a.kind(), b.kind()) {

@@ -32,6 +32,8 @@ pub struct PrimExpr(Arc<Node>);
 struct Node {
     kind: PrimKind,
     ty: PrimType,
+    /// Nodes of the tree, shared ones as often as they appear.
+    size: u32,
 }
 
 /// What an expression is.
@@ -344,7 +346,19 @@ impl IterKind {
 impl PrimExpr {
     /// A node of any kind; most callers want a named constructor.
     pub fn new(kind: PrimKind, ty: impl Into<PrimType>) -> Self {
-        PrimExpr(Arc::new(Node { kind, ty: ty.into() }))
+        let mut e = PrimExpr(Arc::new(Node { kind, ty: ty.into(), size: 1 }));
+        let mut size = 1u32;
+        e.each_child(&mut |child| size = size.saturating_add(child.size()));
+        if let Some(node) = Arc::get_mut(&mut e.0) {
+            node.size = size;
+        }
+        e
+    }
+
+    /// The number of nodes of the expression as a tree: what printing it costs, and everything else that does not look
+    /// at shared nodes once. It may be far more than the nodes in memory.
+    pub fn size(&self) -> u32 {
+        self.0.size
     }
 
     /// What it is.

@@ -4,7 +4,7 @@ use hammock_ir::{PrimExpr, prim::PrimKind};
 
 /// Whether two expressions are built alike from the same variables and buffers.
 pub fn same_expr(a: &PrimExpr, b: &PrimExpr) -> bool {
-    a.same_node(b) || a.ty() == b.ty() && same_kind(a.kind(), b.kind())
+    a.same_node(b) || a.size() == b.size() && a.ty() == b.ty() && same_kind(a.kind(), b.kind())
 }
 
 fn same_kind(a: &PrimKind, b: &PrimKind) -> bool {

@@ -4,6 +4,11 @@ use super::same_expr;
 use hammock_ir::{PrimExpr, prim::Var};
 use std::ops::{Add, Mul, Sub};
 
+/// Products of sums with more terms than this are left as they are.
+const MAX_TERMS: usize = 64;
+/// So are those whose factors would be copied into terms of more nodes than this.
+const MAX_NODES: usize = 1000;
+
 /// A polynomial. Terms keep the order in which they first appeared, so that what is printed depends on what was
 /// written and not on numbers of variables; comparison ignores that order.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +80,7 @@ impl Poly {
     }
 
     /// Terms as atoms and coefficient.
-    pub fn terms(&self) -> impl Iterator<Item = (&[PrimExpr], i64)> {
+    pub fn terms(&self) -> impl ExactSizeIterator<Item = (&[PrimExpr], i64)> {
         self.0.iter().map(|t| (t.atoms.as_slice(), t.coefficient))
     }
 
@@ -118,6 +123,11 @@ impl Poly {
                 (Some(sum), _) => Some(sum - t.to_expr(t.coefficient.wrapping_neg())),
             })
             .unwrap_or_else(zero)
+    }
+
+    /// The number of nodes of all atoms.
+    fn nodes(&self) -> usize {
+        self.0.iter().flat_map(|t| &t.atoms).map(|a| a.size() as usize).fold(0, usize::saturating_add)
     }
 
     fn add_term(&mut self, atoms: Vec<PrimExpr>, coefficient: i64) {
@@ -185,6 +195,13 @@ impl Sub for &Poly {
 impl Mul for &Poly {
     type Output = Poly;
     fn mul(self, other: &Poly) -> Poly {
+        if self.as_constant().is_none() && other.as_constant().is_none() {
+            let (terms, others) = (self.0.len(), other.0.len());
+            let copied = (self.nodes() * others).saturating_add(other.nodes() * terms);
+            if terms * others > MAX_TERMS || copied > MAX_NODES {
+                return Poly::atom(self.to_expr() * other.to_expr());
+            }
+        }
         let mut product = Poly::zero();
         for a in &self.0 {
             for b in &other.0 {
@@ -210,6 +227,16 @@ mod tests {
         assert!((&sum - &sum).is_zero());
         assert_eq!((&pi * &pi).coefficient(&i), None);
         assert_eq!(Poly::constant(3).as_constant(), Some(3));
+    }
+
+    /// A power of a sum has more terms than anybody wants to look at.
+    #[test]
+    fn large_products_are_not_distributed() {
+        let sum = (0..9).fold(Poly::constant(1), |sum, _| &sum + &Poly::atom(Var::int64("n").expr()));
+        let power = (0..40).fold(sum.clone(), |power, _| &power * &sum);
+        assert!(power.terms().len() <= MAX_TERMS);
+        let few = (0..3).fold(Poly::constant(1), |sum, _| &sum + &Poly::atom(Var::int64("m").expr()));
+        assert_eq!((&sum * &few).terms().len(), 40);
     }
 
     #[test]

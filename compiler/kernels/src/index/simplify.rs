@@ -6,11 +6,50 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, Var, binary},
 };
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
 /// Simplifies index expressions under known ranges of variables.
 #[derive(Clone, Debug, Default)]
 pub struct Simplifier {
     ranges: FxHashMap<Var, Range>,
+    budget: Budget,
+}
+
+/// How many expressions, and pairs of terms, the work on one question may look at.
+const WORK: usize = 5000;
+
+/// What may still be done for the question under way.
+#[derive(Clone, Debug, Default)]
+struct Budget {
+    left: Cell<usize>,
+    /// How many parts of it are under way, one within the other.
+    depth: Cell<usize>,
+}
+
+/// A part of a question under way.
+struct Part<'a>(&'a Budget);
+
+impl Budget {
+    /// Begins with a question or a part of one; nothing when that has taken too long already.
+    fn begin(&self) -> Option<Part<'_>> {
+        if self.depth.get() == 0 {
+            self.left.set(WORK);
+        }
+        self.spend(1)?;
+        self.depth.set(self.depth.get() + 1);
+        Some(Part(self))
+    }
+
+    fn spend(&self, work: usize) -> Option<()> {
+        self.left.set(self.left.get().saturating_sub(work));
+        (self.left.get() > 0).then_some(())
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        self.0.depth.set(self.0.depth.get() - 1);
+    }
 }
 
 /// The least and the greatest value, where known.
@@ -32,8 +71,10 @@ impl Simplifier {
         self.ranges.insert(var.clone(), Range(Some(min), None));
     }
 
-    /// The polynomial of an integer expression of any width, as int64.
+    /// The polynomial of an integer expression of any width, as int64. Of what takes too long to look into, nothing is
+    /// taken apart.
     pub fn poly(&self, e: &PrimExpr) -> Poly {
+        let Some(_part) = self.budget.begin() else { return Poly::atom(e.clone().cast(DType::INT64)) };
         match e.kind() {
             PrimKind::Int(v) => Poly::constant(*v),
             PrimKind::Cast(inner) if is_index(inner.dtype()) && is_index(e.dtype()) => self.poly(inner),
@@ -90,6 +131,10 @@ impl Simplifier {
     fn binary(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr, e: &PrimExpr) -> Poly {
         let (x, y) = (self.poly(a), self.poly(b));
         let constants = x.as_constant().zip(y.as_constant());
+        let pairs = x.terms().len() * y.terms().len();
+        if self.budget.spend(pairs).is_none() {
+            return Poly::atom(e.clone().cast(DType::INT64));
+        }
         match (op, constants) {
             (BinaryOp::Add, _) => self.rejoin(&x + &y),
             (BinaryOp::Sub, _) => self.rejoin(&x - &y),
@@ -135,6 +180,7 @@ impl Simplifier {
 
     /// Replaces `(x // y) * y + x % y`, times any factors, by `x` times those.
     pub fn rejoin(&self, sum: Poly) -> Poly {
+        let Some(_part) = self.budget.begin() else { return sum };
         for (atoms, k) in sum.terms() {
             for (i, atom) in atoms.iter().enumerate() {
                 let PrimKind::Binary(BinaryOp::FloorMod, x, y) = atom.kind() else { continue };
@@ -186,6 +232,7 @@ impl Simplifier {
 
     /// The least and greatest value of a polynomial.
     fn range(&self, x: &Poly) -> Range {
+        let Some(_part) = self.budget.begin() else { return ANY };
         x.terms().fold(Range(Some(0), Some(0)), |sum, (atoms, k)| {
             let term = atoms.iter().map(|a| self.atom_range(a)).fold(Range(Some(1), Some(1)), product);
             let term = product(term, Range(Some(k), Some(k)));

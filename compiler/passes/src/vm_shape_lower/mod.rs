@@ -18,6 +18,7 @@ use hammock_ir::{
 };
 use hammock_syntax::Diagnostic;
 use heap::Heap;
+use std::collections::HashSet;
 
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
@@ -76,7 +77,7 @@ impl<'a> Lowering<'a> {
 
     /// Symbolic dimensions are numbers on the heap from now on: types of variables other than parameters keep ranks.
     fn forget_dims(&mut self) {
-        let params = &self.function.lambda.params;
+        let params: HashSet<_> = self.function.lambda.params.iter().copied().collect();
         for (var, info) in self.function.vars.iter_mut() {
             if !params.contains(&var) {
                 info.ty = without_dims(&info.ty);

@@ -95,6 +95,9 @@ impl RelaxEval<'_, '_> {
 
     /// Refuses types that grow without bound, as in `b = (a, a)`, `c = (b, b)`, and so on.
     fn count_types(&mut self, ty: &Type, span: Span) -> Read<()> {
+        if let Some(excess) = ty.excess() {
+            return Err(self.cx.error(codes::BAD_TYPE, span, format!("the value is too large: {excess}"), ""));
+        }
         let parts = self.dialect.type_parts + ty.size();
         if parts <= MAX_TYPE_PARTS {
             self.dialect.type_parts = parts;

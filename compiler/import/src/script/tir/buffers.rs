@@ -8,7 +8,7 @@ use crate::script::{
     value::{Index, Value},
 };
 use hammock_ir::{
-    AttrValue, Attrs, DType, Name, PrimExpr,
+    AttrValue, Attrs, DType, MAX_RANK, Name, PrimExpr,
     equal::dims,
     prim::{PrimKind, PrimType, Var},
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
@@ -72,6 +72,10 @@ impl TirEval<'_, '_> {
             return Err(self.expected(&shape, "a shape, such as `(16,)`"));
         }
         let shape = self.sizes(&shape, DType::INT32)?;
+        if shape.len() > MAX_RANK {
+            let message = format!("a buffer of {} dimensions, more than {MAX_RANK}", shape.len());
+            return Err(self.cx.error(codes::BAD_TYPE, span, message, ""));
+        }
         let index = shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;
         let strides = spec.strides.map_or(Ok(Vec::new()), |arg| self.sizes(&arg, index))?;

@@ -19,7 +19,8 @@ const STACK_BYTES: i64 = 16 << 10;
 pub struct Flattener {
     pub simplifier: Simplifier,
     views: FxHashMap<Buffer, View>,
-    flat: Vec<Buffer>,
+    /// Flat buffers, by their pointer.
+    flat: FxHashMap<Var, Vec<Buffer>>,
     /// Pointers with memory behind them.
     known: FxHashSet<Var>,
     /// What stands for variables.
@@ -121,7 +122,7 @@ impl Flattener {
 
     /// Declarations of all flat buffers over a pointer.
     pub fn declarations<'a>(&'a self, data: &'a Var) -> impl Iterator<Item = Stmt> + 'a {
-        self.flat.iter().filter(move |b| b.data == *data).map(|b| Stmt::new(StmtKind::Decl(b.clone())))
+        self.flat.get(data).into_iter().flatten().map(|b| Stmt::new(StmtKind::Decl(b.clone())))
     }
 
     fn offset(&self, buffer: &Buffer) -> Poly {
@@ -170,7 +171,7 @@ impl Flattener {
     /// The flat buffer over a pointer.
     pub fn flat(&mut self, like: &Buffer, data: &Var) -> Buffer {
         let dtype = like.dtype.element();
-        if let Some(known) = self.flat.iter().find(|b| b.data == *data && b.dtype == dtype) {
+        if let Some(known) = self.flat.get(data).into_iter().flatten().find(|b| b.dtype == dtype) {
             return known.clone();
         }
         let extent = self.extent(like);
@@ -187,7 +188,7 @@ impl Flattener {
             axis_separators: Vec::new(),
             layout: None,
         });
-        self.flat.push(flat.clone());
+        self.flat.entry(data.clone()).or_default().push(flat.clone());
         flat
     }
 
