@@ -1,8 +1,9 @@
 //! `hammock asm`: a listing to bytecode.
 
-use crate::output::{cannot, write_whole};
+use crate::output::write_file;
 use clap::Args;
 use hammock_compiler::{Failure, read_source, read_weights};
+use hammock_runtime::tools::Content;
 use hammock_syntax::codes;
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ Examples:
 pub struct Asm {
     /// A listing, or `-` for standard input
     file: String,
-    /// The file to write: the executable's section, in TVM's format
+    /// The file to write, or `-` for standard output: the executable's section, in TVM's format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Tensors that the listing only names (.safetensors or .npz)
@@ -35,8 +36,6 @@ impl Asm {
         let find = |name: &str| tensors.as_ref().and_then(|t| t.get(name)).cloned();
         let executable =
             hammock_asm::assemble(&source, &find).map_err(|errors| Failure::from(errors).within(&source))?;
-        write_whole(&self.output, 0o644, |file| {
-            std::fs::write(file, executable.save_checked()).map_err(|e| cannot(&self.output, &e))
-        })
+        write_file(&self.output, Content::Data, &executable.save_checked())
     }
 }

@@ -10,7 +10,7 @@ use hammock_runtime::tools::{BenchFlags, ProfileFlags};
 #[command(after_help = "\
 Examples:
   hammock bench model.so --arg 'random(1,64):float32'
-  hammock bench model.py --params weights.safetensors --arg @x.npy --threads 1 --min-time 3 --json")]
+  hammock bench model.py --params weights.safetensors --arg @images.npy --threads 1 --min-time 0.5 --json")]
 pub struct Bench {
     #[command(flatten)]
     program: Program,
@@ -27,7 +27,7 @@ impl Bench {
         let session = self.program.open()?;
         let weights = self.program.weights(&session)?;
         let spec = self.program.call.spec(weights.as_ref());
-        crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?);
+        crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?)?;
         self.profile.repeat(&session, &spec).map_err(tool_failure)
     }
 }

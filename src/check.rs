@@ -3,7 +3,8 @@
 use crate::module::ModuleArgs;
 use clap::Args;
 use hammock_compiler::Failure;
-use hammock_syntax::Diagnostic;
+use hammock_runtime::tools::say_colored;
+use hammock_syntax::{Diagnostic, codes};
 
 /// Reads a module and verifies it; prints nothing when all is well
 #[derive(Args)]
@@ -27,22 +28,22 @@ pub struct Check {
 
 impl Check {
     /// Does it.
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, color: bool) -> Result<(), Failure> {
         let said = match self.module.check_text() {
             Ok((source, found)) => Failure::from(found).within(&source),
             Err(failure) => failure,
         };
         let wrong = said.diagnostics.iter().any(Diagnostic::is_error);
         if self.json {
-            crate::print(&format!("{:#}\n", said.json()));
+            crate::print(&format!("{:#}\n", said.json()))?;
             if wrong {
                 std::process::exit(1);
             }
+            Ok(())
         } else if wrong {
-            return Err(said);
+            Err(said)
         } else {
-            eprint!("{}", said.render(false));
+            say_colored(&said.render(color)).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
         }
-        Ok(())
     }
 }

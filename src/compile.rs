@@ -1,9 +1,10 @@
 //! `hammock compile`: a module to a file that runs.
 
 use crate::{
+    effect::refuse,
     module::ModuleArgs,
     opt::Watch,
-    output::{cannot, write_whole},
+    output::{say, write_file},
     run::tool_failure,
 };
 use clap::{Args, ValueEnum};
@@ -12,7 +13,13 @@ use hammock_compiler::{
     unused,
 };
 use hammock_ir::Module;
-use hammock_runtime::{Image, library::image_of, tools::CallFlags};
+use hammock_passes::default_pipeline;
+use hammock_runtime::{
+    Image,
+    library::image_of,
+    near::nearest,
+    tools::{CallFlags, Content},
+};
 use hammock_syntax::{SourceFile, codes};
 use std::{path::PathBuf, sync::Arc};
 
@@ -28,7 +35,7 @@ Examples:
 pub struct Compile {
     #[command(flatten)]
     module: ModuleArgs,
-    /// The file to write
+    /// The file to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
@@ -45,17 +52,18 @@ pub struct Compile {
 
 /// Flags that say how code is generated.
 #[derive(Args)]
+#[command(next_help_heading = "Code")]
 pub struct CodeArgs {
-    /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`)
-    #[arg(long, value_name = "CPU", default_value = "native")]
-    pub target: String,
-    /// How much to optimise, 0 to 3
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
-    pub level: u8,
+    /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`) [default: native]
+    #[arg(long, value_name = "CPU")]
+    pub target: Option<String>,
+    /// How much to optimise, 0 to 3 [default: 2]
+    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub level: Option<u8>,
     /// How a text module's graphs run: `bytecode`, `compiled` to machine code, or `compiled=f,g`, these functions only;
-    /// `reference` interprets graphs and kernels
-    #[arg(long, value_name = "MODE", default_value = "bytecode")]
-    pub exec_mode: String,
+    /// `reference` interprets graphs and kernels [default: bytecode]
+    #[arg(long, value_name = "MODE")]
+    pub exec_mode: Option<String>,
     /// Bytecode to use in the place of the module's own, of which then only the kernels are compiled: a library that TVM
     /// exported, what `hammock asm` wrote, or a compiled model
     #[arg(long, value_name = "FILE")]
@@ -79,7 +87,7 @@ pub enum BoundsMode {
 impl CodeArgs {
     /// The mode that the flag names.
     pub fn exec_mode(&self) -> Result<ExecMode, Failure> {
-        match self.exec_mode.as_str() {
+        match self.exec_mode.as_deref().unwrap_or("bytecode") {
             "bytecode" => Ok(ExecMode::Native(Graphs::Bytecode)),
             "compiled" => Ok(ExecMode::Native(Graphs::Compiled)),
             "reference" => Ok(ExecMode::Reference),
@@ -89,7 +97,10 @@ impl CodeArgs {
                     Ok(ExecMode::Native(Graphs::Mixed(names.map(str::to_owned).collect())))
                 }
                 None => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
-                    .help("the modes are `bytecode`, `compiled`, `compiled=FUNCTIONS` and `reference`")),
+                    .help(match nearest(other, ["bytecode", "compiled", "reference"]) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => "the modes are `bytecode`, `compiled`, `compiled=FUNCTIONS` and `reference`".to_owned(),
+                    })),
             },
         }
     }
@@ -97,12 +108,26 @@ impl CodeArgs {
     /// The compiler's options.
     pub fn options(&self) -> Result<Options, Failure> {
         let ExecMode::Native(graphs) = self.exec_mode()? else { return Err(no_files_for_reference()) };
-        let bytecode = self.bytecode()?;
+        let (bytecode, defaults) = (self.bytecode()?, Options::default());
+        let target = self.target.clone().unwrap_or(defaults.target);
+        let level = self.level.unwrap_or(defaults.level);
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
-        Ok(Options { target: self.target.clone(), level: self.level, bytecode, graphs, bounds, ..Options::default() })
+        Ok(Options { target, level, bytecode, graphs, bounds, ..Options::default() })
     }
 
-    /// Tells how kernels stay inside of their buffers, if asked to.
+    /// Flags that machine code of kernels depends on, and whether each was given.
+    pub fn of_kernels(&self) -> [(&'static str, bool); 3] {
+        let bounds = self.bounds != BoundsMode::Checked;
+        [("-O", self.level.is_some()), ("--target", self.target.is_some()), ("--bounds", bounds)]
+    }
+
+    /// All flags, and whether each was given.
+    pub fn given(&self) -> Vec<(&'static str, bool)> {
+        let others = [("--exec-mode", self.exec_mode.is_some()), ("--bytecode", self.bytecode.is_some())];
+        self.of_kernels().into_iter().chain(others).collect()
+    }
+
+    /// Prints how kernels stay inside their buffers, if asked to.
     pub fn report(&self, artifact: &Artifact) {
         for (kernel, Accesses { proved, checked }) in
             artifact.accesses.iter().filter(|_| self.bounds == BoundsMode::Report)
@@ -131,7 +156,7 @@ fn no_files_for_reference() -> Failure {
         .help("it is for `hammock run` on text modules")
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// A shared library with everything in it
     Lib,
@@ -147,11 +172,34 @@ enum Kind {
     Tvm,
 }
 
+impl Kind {
+    /// What the file is to the system.
+    fn content(self) -> Content {
+        match self {
+            Kind::Lib | Kind::Tvm => Content::Program,
+            Kind::Llvm | Kind::Asm => Content::Text,
+            Kind::Obj | Kind::Bytecode => Content::Data,
+        }
+    }
+}
+
 impl Compile {
+    /// Refuses flags that what is written does not depend on.
+    fn refuse_idle_flags(&self, options: &Options) -> Result<(), Failure> {
+        if self.emit != Kind::Lib && options.graphs != Graphs::Bytecode {
+            refuse(&[("--exec-mode", true)], "only `--emit lib` holds machine code of graphs")?;
+        }
+        if self.emit == Kind::Bytecode {
+            refuse(&self.code.of_kernels(), "`--emit bytecode` writes no kernels")?;
+        }
+        Ok(())
+    }
+
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         let options = self.code.options()?;
         let options = Options { threads: self.threads.map_or(options.threads, usize::from), ..options };
+        self.refuse_idle_flags(&options)?;
         let emit = match self.emit {
             Kind::Lib => Emit::Lib,
             Kind::Obj => Emit::Obj,
@@ -162,9 +210,7 @@ impl Compile {
         };
         let artifact = build(&self.module, &options, emit, &self.watch, None)?;
         self.code.report(&artifact);
-        write_whole(&self.output, 0o755, |file| {
-            std::fs::write(file, &artifact.bytes).map_err(|e| cannot(&self.output, &e))
-        })
+        write_file(&self.output, self.emit.content(), &artifact.bytes)
     }
 }
 
@@ -188,7 +234,9 @@ pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Re
         report_unused(&module, weights)?;
         // A call says itself what it lacks.
         if call.is_none() {
-            missing(&module, weights).into_iter().for_each(|said| eprint!("{}", Failure::from(said).render(false)));
+            for said in missing(&module, weights) {
+                say(&Failure::from(said).render(false))?;
+            }
         }
     }
     let all_given = |c: &CallFlags| {
@@ -202,9 +250,9 @@ pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Re
     if let Some(call) = call {
         add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?;
     }
-    let mut dump = watch.observer();
+    let mut dump = watch.observer(&default_pipeline())?;
     lower(&mut module, &source, &mut dump)?;
-    watch.report(&dump);
+    watch.report(&dump)?;
     Ok((module, source))
 }
 
@@ -215,6 +263,6 @@ pub fn report_unused(module: &Module, weights: &Weights) -> Result<(), Failure> 
     if fails {
         return Err(said);
     }
-    eprint!("{}", said.render(false));
+    say(&said.render(false))?;
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! `hammock explain`: what a diagnostic's code means.
 
+use crate::tables::unknown;
 use clap::Args;
 use hammock_compiler::Failure;
+use hammock_runtime::near::nearest;
 use hammock_syntax::codes;
 
 /// Explains a diagnostic's code
@@ -20,19 +22,17 @@ impl Explain {
     pub fn run(self) -> Result<(), Failure> {
         let Some(code) = self.code else {
             let list: String = codes::all().map(|c| format!("{}  {}\n", c.code, c.name)).collect();
-            crate::print(&list);
-            return Ok(());
+            return crate::print(&list);
         };
         let entry = codes::explain(&code).ok_or_else(|| {
-            Failure::new(codes::UNKNOWN_NAME, format!("there is no diagnostic `{code}`"))
-                .help("`hammock explain` lists them")
+            let known = || codes::all().flat_map(|c| [c.code, c.name]);
+            unknown("diagnostic", &code, nearest(&code, known()), "hammock explain")
         })?;
         let shown = |title: &str, text: &str| match text {
             "" => String::new(),
             text => format!("\n{title}:\n\n{}", text.lines().map(|l| format!("    {l}\n")).collect::<String>()),
         };
         let examples = shown("Wrong", entry.wrong) + &shown("Right", entry.right);
-        crate::print(&format!("{}: {}\n\n{}\n{examples}", entry.code, entry.name, entry.page));
-        Ok(())
+        crate::print(&format!("{}: {}\n\n{}\n{examples}", entry.code, entry.name, entry.page))
     }
 }

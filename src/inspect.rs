@@ -1,6 +1,6 @@
 //! `hammock inspect`: what is in a compiled executable.
 
-use crate::{output::write_whole, run::tool_failure};
+use crate::{output::not_stdout, run::tool_failure};
 use clap::Args;
 use hammock_compiler::{Failure, write_weights};
 use hammock_runtime::tools::{InspectFlags, inspect};
@@ -25,9 +25,9 @@ impl Inspect {
     pub fn run(self) -> Result<(), Failure> {
         let listing = inspect(&self.file, self.view.view()).map_err(tool_failure)?;
         if let Some(path) = &self.view.params_out {
-            write_whole(path, 0o644, |file| write_weights(file, &listing.tensors))?;
+            not_stdout("--params-out", path)?;
+            write_weights(path, &listing.tensors)?;
         }
-        crate::print(&listing.text);
-        Ok(())
+        crate::print(&listing.text)
     }
 }

@@ -8,6 +8,7 @@ mod asm;
 mod bench;
 mod check;
 mod compile;
+mod effect;
 mod explain;
 mod inspect;
 mod module;
@@ -18,11 +19,9 @@ mod tables;
 
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;
-use hammock_runtime::tools::at_timeout;
-use std::{
-    io::{IsTerminal, Write},
-    process::ExitCode,
-};
+use hammock_runtime::tools::{TerminalFlags, at_timeout, parse, say_colored};
+use output::print;
+use std::{io::stderr, process::ExitCode};
 
 /// Compiles machine-learning models, written as text, to small self-contained executables, and runs them.
 #[derive(Parser)]
@@ -36,6 +35,8 @@ A first run, from the repository:
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    terminal: TerminalFlags,
 }
 
 #[derive(Subcommand)]
@@ -59,29 +60,34 @@ enum Command {
 const STACK_BYTES: usize = 512 << 20;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    at_timeout(|error| report(&run::tool_failure(error.into())));
-    match stacker::grow(STACK_BYTES, || cli.command.run()) {
+    let cli = match parse::<Cli>() {
+        Ok(cli) => cli,
+        Err(status) => return status,
+    };
+    let color = cli.terminal.color.applies(&stderr());
+    at_timeout(move |error| report(&run::tool_failure(error.into()), color));
+    match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            report(&failure);
+            report(&failure, color);
             ExitCode::FAILURE
         }
     }
 }
 
-fn report(failure: &Failure) {
-    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let _ = writeln!(std::io::stderr(), "{}", failure.render(color).trim_end());
+fn report(failure: &Failure, color: bool) {
+    // Where this cannot be written, nothing can be said.
+    let _ = say_colored(&format!("{}\n", failure.render(color).trim_end()));
 }
 
 impl Command {
-    fn run(self) -> Result<(), Failure> {
+    /// `color` says whether messages are coloured.
+    fn run(self, color: bool) -> Result<(), Failure> {
         match self {
             Command::Run(c) => c.run(),
             Command::Compile(c) => c.run(),
             Command::Opt(c) => c.run(),
-            Command::Check(c) => c.run(),
+            Command::Check(c) => c.run(color),
             Command::Inspect(c) => c.run(),
             Command::Asm(c) => c.run(),
             Command::Bench(c) => c.run(),
@@ -92,10 +98,4 @@ impl Command {
             Command::Explain(c) => c.run(),
         }
     }
-}
-
-/// Writes to standard output. A reader that has gone away (`hammock … | head`) is no error.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

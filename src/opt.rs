@@ -1,13 +1,18 @@
 //! `hammock opt`: a module through passes, as text.
 
-use crate::{compile::report_unused, module::ModuleArgs, output::write_whole};
+use crate::{
+    compile::report_unused,
+    effect::refuse,
+    module::ModuleArgs,
+    output::{not_stdout, say},
+};
 use clap::Args;
-use hammock_compiler::{Dump, Failure, bind, write_weights};
+use hammock_compiler::{Dump, Failure, Timing, bind, write_weights};
 use hammock_ir::{
     Module, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
-use hammock_passes::Pipeline;
+use hammock_passes::{Pipeline, find};
 use hammock_syntax::codes;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +43,7 @@ pub struct Opt {
 
 /// Flags that show passes at work.
 #[derive(Args)]
+#[command(next_help_heading = "Passes")]
 pub struct Watch {
     /// Print the module to standard error after these passes (`all` for every one)
     #[arg(long, value_name = "PASS", value_delimiter = ',')]
@@ -49,26 +55,41 @@ pub struct Watch {
     #[arg(long)]
     pub time_passes: bool,
     /// Verify the module after each pass
-    #[arg(long, default_value_t = cfg!(debug_assertions))]
+    #[arg(long)]
     pub verify_each: bool,
 }
 
 impl Watch {
-    /// The observer that does what the flags ask for.
-    pub fn observer(&self) -> Dump {
-        Dump {
+    /// The observer that does what the flags ask for while these passes run.
+    pub fn observer(&self, pipeline: &Pipeline) -> Result<Dump, Failure> {
+        for name in self.print_after.iter().filter(|name| *name != "all") {
+            let pass = find(name)?;
+            if !pipeline.steps.iter().any(|step| step.name == pass.name) {
+                refuse(&[("--print-after", true)], &format!("pass `{name}` does not run"))?;
+            }
+        }
+        Ok(Dump {
             print_after: self.print_after.clone(),
             dir: self.dump_dir.clone(),
-            verify: self.verify_each,
+            verify: self.verify_each || cfg!(debug_assertions),
             times: Vec::new(),
-        }
+        })
+    }
+
+    /// The flags, and whether each was given.
+    pub fn given(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--print-after", !self.print_after.is_empty()),
+            ("--dump-dir", self.dump_dir.is_some()),
+            ("--time-passes", self.time_passes),
+            ("--verify-each", self.verify_each),
+        ]
     }
 
     /// Prints times, when asked for.
-    pub fn report(&self, dump: &Dump) {
-        for timing in dump.times.iter().filter(|_| self.time_passes) {
-            eprintln!("{:>10.3} ms  {}", timing.took.as_secs_f64() * 1e3, timing.pass);
-        }
+    pub fn report(&self, dump: &Dump) -> Result<(), Failure> {
+        let line = |timing: &Timing| format!("{:>10.3} ms  {}\n", timing.took.as_secs_f64() * 1e3, timing.pass);
+        say(&dump.times.iter().filter(|_| self.time_passes).map(line).collect::<String>())
     }
 }
 
@@ -76,6 +97,13 @@ impl Opt {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = Pipeline::parse(&self.passes)?;
+        let mut dump = self.watch.observer(&pipeline)?;
+        if pipeline.steps.is_empty() {
+            refuse(&self.watch.given(), "no pass runs; `--passes` says which do")?;
+        }
+        if let Some(path) = &self.params_out {
+            not_stdout("--params-out", path)?;
+        }
         let (mut module, source, weights) = self.module.read_text()?;
         if let Some(weights) = &weights {
             report_unused(&module, weights)?;
@@ -85,16 +113,12 @@ impl Opt {
         {
             bind(&mut module, &weights).map_err(|e| e.within(&source))?;
         }
-        let mut dump = self.watch.observer();
         pipeline.run(&mut module, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
-        self.watch.report(&dump);
+        self.watch.report(&dump)?;
         match (&self.same_as, &self.params_out) {
             (Some(other), _) => self.compare(&module, other),
             (None, Some(path)) => print_without_constants(&module, path),
-            (None, None) => {
-                crate::print(&module_text(&module, &PrintOptions::default()));
-                Ok(())
-            }
+            (None, None) => crate::print(&module_text(&module, &PrintOptions::default())),
         }
     }
 
@@ -116,7 +140,6 @@ impl Opt {
 /// Prints a module, its constants in a file of their own under the numbers that the text has for them.
 fn print_without_constants(module: &Module, path: &Path) -> Result<(), Failure> {
     let named: Vec<_> = constants(module).into_iter().enumerate().map(|(i, t)| (i.to_string(), t)).collect();
-    write_whole(path, 0o644, |file| write_weights(file, &named))?;
-    crate::print(&module_text(module, &PrintOptions { metadata: Metadata::NoConstants }));
-    Ok(())
+    write_weights(path, &named)?;
+    crate::print(&module_text(module, &PrintOptions { metadata: Metadata::NoConstants }))
 }

@@ -1,30 +1,34 @@
-//! Files that commands write: whole, or not at all.
+//! What commands write, failures as diagnostics: see [`hammock_runtime::tools`].
 
 use hammock_compiler::Failure;
+use hammock_runtime::tools::{self, Content, InputError};
 use hammock_syntax::codes;
-use std::{
-    fs::Permissions,
-    io::{Error, ErrorKind},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-};
+use std::path::Path;
 
-/// Makes a file: `fill` writes it under a temporary name, which it loses when all is written. `mode` is its Unix mode.
-pub fn write_whole(path: &Path, mode: u32, fill: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let permissions = Permissions::from_mode(mode);
-    let file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder).map_err(|e| cannot(path, &e))?;
-    fill(file.path())?;
-    file.persist(path).map_err(|e| cannot(path, &e.error))?;
-    Ok(())
+/// Writes text to standard output. A reader that has gone away (`hammock … | head`) is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    tools::print(text).map_err(unwritable)
 }
 
-/// The failure to write a file.
-pub fn cannot(path: &Path, error: &Error) -> Failure {
-    let reason = match error.kind() {
-        ErrorKind::NotFound => "there is no such folder".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    };
-    Failure::new(codes::UNWRITABLE_FILE, format!("cannot write {}: {reason}", path.display()))
+/// Writes text to standard error.
+pub fn say(text: &str) -> Result<(), Failure> {
+    tools::say(text).map_err(unwritable)
+}
+
+/// Writes a file, whole or not at all.
+pub fn write_file(path: &Path, content: Content, bytes: &[u8]) -> Result<(), Failure> {
+    tools::write_file(path, content, |out| out.write_all(bytes)).map_err(unwritable)
+}
+
+/// A second output cannot go to standard output, which has the first.
+pub fn not_stdout(flag: &str, path: &Path) -> Result<(), Failure> {
+    if path != Path::new("-") {
+        return Ok(());
+    }
+    let message = format!("`{flag} -` would mix tensors with the text on standard output");
+    Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a file"))
+}
+
+fn unwritable(error: InputError) -> Failure {
+    Failure::of_input(codes::UNWRITABLE_FILE, error)
 }

@@ -2,14 +2,16 @@
 
 use crate::{
     compile::{CodeArgs, ExecMode, build, lowered},
+    effect::refuse,
     module::{ModuleArgs, is_zeros},
     opt::Watch,
+    output::say,
 };
 use clap::Args;
 use hammock_compiler::{Emit, Failure, Options, reference};
 use hammock_runtime::{
     library::LibraryError,
-    tools::{CallFlags, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
+    tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
 };
 use hammock_syntax::{Diagnostic, codes};
 use std::path::Path;
@@ -23,7 +25,7 @@ Examples:
   hammock run kernels.py --bytecode tvm.so --arg @x.npy
   hammock run kernel.py --arg 'random(8):float32' --arg 'zeros(8):float32'   a lone T.prim_func: all its arguments in
                                           order, outputs too; the result is the buffers that it writes
-  hammock run model.py --arg 'random(2,64):float32' --arg 'shape(2,3)' --arg '(1, true, \"text\")'")]
+  hammock run model.py --params weights.safetensors --arg 'random(2,64):float32' --json")]
 pub struct Run {
     #[command(flatten)]
     program: Program,
@@ -61,7 +63,7 @@ impl Program {
         if let Some(unused) = unused {
             let warning = Diagnostic::warning(codes::UNUSED_WEIGHT, unused.error.message);
             let warning = unused.error.help.into_iter().fold(warning, Diagnostic::help);
-            eprint!("{}", Failure::from(warning).render(false));
+            say(&Failure::from(warning).render(false))?;
         }
         Ok(weights)
     }
@@ -70,11 +72,9 @@ impl Program {
     pub fn open(&self) -> Result<Session, Failure> {
         let how = self.call.how();
         if is_executable(&self.file) {
-            self.code.options()?; // Only text can be interpreted.
-            if self.code.bytecode.is_some() {
-                let message = format!("{} is compiled already: `--bytecode` goes with a text module", self.file);
-                return Err(Failure::new(codes::UNSUPPORTED_OPTION, message));
-            }
+            let idle = [("--module", self.module.is_some()), ("--params zeros", is_zeros(self.call.params.as_deref()))];
+            let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
+            refuse(&idle, &format!("{} is compiled already", self.file))?;
             return Session::open(Path::new(&self.file), &how).map_err(tool_failure);
         }
         let module =
@@ -82,6 +82,7 @@ impl Program {
         // With bytecode, the module has kernels only, and the functions are the bytecode's.
         let call = Some(&self.call).filter(|_| self.code.bytecode.is_none());
         if self.code.exec_mode()? == ExecMode::Reference {
+            refuse(&self.code.of_kernels(), "kernels are interpreted")?;
             let (module, source) = lowered(&module, &self.watch, call)?;
             return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
@@ -93,11 +94,8 @@ impl Program {
     }
 }
 
-/// Whether the file is an ELF file by its first bytes.
 fn is_executable(file: &str) -> bool {
-    let mut magic = [0; 4];
-    let read = |mut f: std::fs::File| std::io::Read::read_exact(&mut f, &mut magic);
-    file != "-" && std::fs::File::open(file).and_then(read).is_ok() && &magic == b"\x7fELF"
+    file != "-" && FileKind::of_file(Path::new(file)) == Some(FileKind::Elf)
 }
 
 impl Run {
@@ -107,8 +105,7 @@ impl Run {
         let weights = self.program.weights(&session)?;
         let spec = self.program.call.spec(weights.as_ref());
         let run = || session.run(&spec, &self.output);
-        crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?);
-        Ok(())
+        crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?)
     }
 }
 

@@ -1,9 +1,10 @@
 //! `hammock ops`, `passes`, `builtins`, `targets`: what there is.
 
 use clap::Args;
-use hammock_compiler::Failure;
+use hammock_compiler::{Failure, nearest_operator, targets};
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
+use hammock_runtime::near::nearest_dotted;
 use hammock_syntax::codes;
 
 /// Lists the operators, or shows one's documentation
@@ -26,7 +27,7 @@ pub struct Passes {
     /// A pass's name
     name: Option<String>,
     /// Print the default pipeline as `--passes` takes it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "name")]
     pipeline: bool,
 }
 
@@ -47,19 +48,17 @@ impl Ops {
     pub fn run(self) -> Result<(), Failure> {
         let Some(name) = self.name else {
             let lines: String = hammock_ops::ops().map(op_line).collect();
-            crate::print(&lines);
-            return Ok(());
+            return crate::print(&lines);
         };
         let name = name.strip_prefix("R.").unwrap_or(&name);
-        let op = hammock_ops::lookup(name).ok_or_else(|| unknown("operator", name, "hammock ops"))?;
+        let op = hammock_ops::lookup(name)
+            .ok_or_else(|| unknown("operator", name, nearest_operator(name), "hammock ops"))?;
         if self.example {
             let none = || Failure::new(codes::UNKNOWN_NAME, format!("`R.{name}` has no example of its own"));
-            crate::print(&op.example_module().ok_or_else(none)?);
-            return Ok(());
+            return crate::print(&op.example_module().ok_or_else(none)?);
         }
         let doc = format!("{}\n\n{}\n\nlegalizes to: {}\n", signature(op), op.doc.trim(), lowering(op));
-        crate::print(&(doc + &example(op).unwrap_or_default()));
-        Ok(())
+        crate::print(&(doc + &example(op).unwrap_or_default()))
     }
 }
 
@@ -99,53 +98,59 @@ impl Passes {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
-            crate::print(&format!("{}\n", hammock_passes::default_pipeline()));
-            return Ok(());
+            return crate::print(&format!("{}\n", hammock_passes::default_pipeline()));
         }
         let text = match self.name {
             None => hammock_passes::PASSES.iter().map(|p| format!("{:<24} {}\n", p.name, p.doc)).collect(),
             Some(name) => {
-                let pass = hammock_passes::find(&name).ok_or_else(|| unknown("pass", &name, "hammock passes"))?;
+                let pass = hammock_passes::find(&name)?;
                 format!("{}\n\n{}.\n", pass.name, pass.doc)
             }
         };
-        crate::print(&text);
-        Ok(())
+        crate::print(&text)
     }
 }
 
 impl Builtins {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
-        let mut table = hammock_runtime::builtins();
+        let table: Vec<_> = hammock_runtime::builtins().collect();
         let text = match self.name {
-            None => table.map(|b| format!("{:<40} {}\n", b.name, b.doc)).collect(),
+            None => table.iter().map(|b| format!("{:<40} {}\n", b.name, b.doc)).collect(),
             Some(name) => {
-                let builtin = table.find(|b| b.name == name);
-                let builtin = builtin.ok_or_else(|| unknown("builtin", &name, "hammock builtins"))?;
+                let builtin = table.iter().find(|b| b.name == name).ok_or_else(|| {
+                    let names: Vec<&str> = table.iter().map(|b| b.name).collect();
+                    unknown("builtin", &name, nearest_dotted(&name, &names), "hammock builtins")
+                })?;
                 format!("{builtin}\n\n{}\n", builtin.doc)
             }
         };
-        crate::print(&text);
-        Ok(())
+        crate::print(&text)
     }
 }
 
 impl Targets {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
-        crate::print(
-            "native       the CPU of this machine\n\
-             x86-64       any 64-bit x86 CPU\n\
-             x86-64-v2    with SSE4.2\n\
-             x86-64-v3    with AVX2 and FMA\n\
-             x86-64-v4    with AVX-512\n\
-             Names of CPUs that LLVM knows (znver4, sapphirerapids, …) work too.\n",
-        );
-        Ok(())
+        let processors: Vec<&str> = targets().filter(|name| !LEVELS.iter().any(|(level, _)| level == name)).collect();
+        let levels: String = LEVELS.iter().map(|(name, doc)| format!("{name:<12} {doc}\n")).collect();
+        crate::print(&format!("{levels}\nProcessors, by LLVM's names:\n{}\n", processors.join("\n")))
     }
 }
 
-fn unknown(kind: &str, name: &str, list: &str) -> Failure {
-    Failure::new(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`")).help(format!("`{list}` lists them"))
+/// Targets that need a word.
+const LEVELS: [(&str, &str); 5] = [
+    ("native", "the CPU of this machine"),
+    ("x86-64", "any 64-bit x86 CPU"),
+    ("x86-64-v2", "with SSE4.2"),
+    ("x86-64-v3", "with AVX2 and FMA"),
+    ("x86-64-v4", "with AVX-512"),
+];
+
+/// A name that is not in a table, and the one that was meant.
+pub fn unknown(kind: &str, name: &str, near: Option<&str>, list: &str) -> Failure {
+    Failure::new(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`")).help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("`{list}` lists them"),
+    })
 }

@@ -85,6 +85,8 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/memory/", "blocks of memory"),
     ("runtime/src/module/mod.rs", "the layout of a kind of objects"),
     ("runtime/src/parallel/", "a loop's body lent to other threads"),
+    ("runtime/src/tools/output.rs", "open files by number"),
+    ("runtime/src/tools/temporary.rs", "files without names, and handlers of signals"),
     ("runtime/src/tools/watchdog.rs", "the end of the process"),
     ("runtime/src/tools/weights.rs", "a mapped file"),
     ("runtime/src/value/", "objects in tvm-ffi's layout"),

@@ -130,7 +130,7 @@ fn devices_are_given_by_number() {
 #[test]
 fn results_are_saved_as_json() {
     let file = "ir-examples/language/17_tagged_data.py";
-    let args = ["--arg", "1:float32", "--arg", "0:int64", "--arg", "3:int64", "--json"];
+    let args = ["--arg", "1:float32", "--arg", "0:int64", "--arg", "3:int64", "--json=graph"];
     let graph: serde_json::Value =
         serde_json::from_str(&stdout(&hammock(&[&["run", file, "--func", "grow"], &args[..]].concat()))).unwrap();
     let root = &graph["nodes"][graph["root_index"].as_u64().unwrap() as usize];

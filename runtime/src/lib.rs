@@ -13,7 +13,7 @@
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: where a program's time goes.
-//! - [`show`]: values as text; [`base64`]: bytes as text.
+//! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text as a terminal may have it.
 //! - [`near`]: the name that was meant by a mistyped one.
 //! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
 //!
@@ -30,6 +30,7 @@ pub mod memory;
 pub mod module;
 pub mod near;
 pub mod parallel;
+mod printable;
 pub mod profile;
 pub mod reflect;
 pub mod registry;
@@ -44,5 +45,6 @@ pub use executable::Executable;
 pub use ffi::Error;
 pub use image::Image;
 pub use library::Library;
+pub use printable::printable;
 pub use value::{Adt, Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};
 pub use vm::{Vm, builtins::all as builtins};

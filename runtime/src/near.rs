@@ -19,6 +19,40 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
+/// The dotted name that was meant: one spelt almost alike, or of the same last part in another family.
+pub fn nearest_dotted<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
+    let wanted = name.rsplit('.').next().unwrap_or(name);
+    let in_family = |member: &str| known.iter().copied().find(|k| last(k) == member && *k != name);
+    nearest(name, known.iter().copied())
+        .or_else(|| in_family(wanted))
+        .or_else(|| in_family(nearest(wanted, known.iter().map(|k| last(k)))?))
+}
+
+/// The dtype that was meant: spelt almost alike, or under the name that other frameworks have for it.
+pub fn nearest_dtype(text: &str) -> Option<&'static str> {
+    const NAMES: [&str; 14] = [
+        "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+        "uint64", "bool", "handle",
+    ];
+    const FOREIGN: [(&str, &str); 10] = [
+        ("half", "float16"),
+        ("float", "float32"),
+        ("double", "float64"),
+        ("long", "int64"),
+        ("int", "int32"),
+        ("short", "int16"),
+        ("char", "int8"),
+        ("byte", "uint8"),
+        ("boolean", "bool"),
+        ("bf16", "bfloat16"),
+    ];
+    let name = text.trim_start_matches("torch.").trim_start_matches("np.");
+    let foreign = FOREIGN.iter().find(|(foreign, _)| *foreign == name).map(|(_, meant)| *meant);
+    let same = NAMES.iter().copied().find(|n| *n == name);
+    foreign.or(same).or_else(|| nearest(name, NAMES))
+}
+
 /// Edits that turn `a` into `b`: insertions, deletions, replacements, swapped neighbours (optimal string alignment).
 /// Anything above `limit` is only known to be above.
 fn distance(a: &str, b: &str, limit: usize) -> usize {

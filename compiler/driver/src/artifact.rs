@@ -1,6 +1,6 @@
 //! Modules to shared libraries.
 
-use crate::{Dump, Failure, Graphs, bytecode, graphs, kernels, tvm};
+use crate::{Dump, Failure, Graphs, bytecode, graphs, kernels, target, tvm};
 use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
 use hammock_kernels::Accesses;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// How to compile.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What kernels are compiled for: `native`, or a processor's name such as `x86-64-v3`.
+    /// What kernels are compiled for, one of [`targets`](crate::targets): `native`, or a processor such as `x86-64-v3`.
     pub target: String,
     /// How much to optimise, 0 to 3.
     pub level: u8,
@@ -91,6 +91,7 @@ pub fn lower(module: &mut Module, source: &SourceFile, dump: &mut Dump) -> Resul
     if !found.is_empty() {
         return Err(Failure::from(found).within(source));
     }
+    target::check_devices(module, source)?;
     pipeline().run(module, dump).map_err(within)
 }
 
@@ -104,6 +105,7 @@ fn pipeline() -> Pipeline {
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     let at = |message, span| not_lowerable(message, span, source);
+    target::check_target(options)?;
     let mut image = image(module, source, options.bytecode.as_deref())?;
     if emit == Emit::Bytecode {
         return Ok(Artifact { bytes: image.executable.save_checked(), kernels: 0, accesses: Vec::new() });

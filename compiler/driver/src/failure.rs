@@ -1,6 +1,6 @@
 //! What a user got wrong, ready to print.
 
-use hammock_runtime::tools::InputError;
+use hammock_runtime::{printable, tools::InputError};
 use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
 use serde_json::Value;
 use std::fmt;
@@ -43,9 +43,12 @@ impl Failure {
         self
     }
 
-    /// The diagnostics as text, source lines underlined.
+    /// The diagnostics as text, source lines underlined; its only control characters are colours.
     pub fn render(&self, color: bool) -> String {
-        self.diagnostics.iter().map(|d| render_text(d, self.source.as_ref(), color)).collect()
+        let source = self.source.as_ref().map(|source| source.renamed(&*printable(source.name())));
+        let shown =
+            |d: &Diagnostic| render_text(&d.map_text(|text| printable(text).into_owned()), source.as_ref(), color);
+        self.diagnostics.iter().map(shown).collect()
     }
 
     /// The diagnostics as a JSON list, in a form editors can use.

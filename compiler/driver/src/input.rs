@@ -4,7 +4,7 @@ use crate::Failure;
 use hammock_ir::Module;
 use hammock_runtime::{
     Tensor,
-    tools::{Weights, save_safetensors},
+    tools::{FileKind, Weights, save_safetensors},
 };
 use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::{io::Read, path::Path};
@@ -36,8 +36,11 @@ pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
 pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
     let bytes = if path == "-" { read_stdin() } else { std::fs::read(path) };
     let bytes = bytes.map_err(|e| unreadable(path, &e))?;
-    if bytes.starts_with(b"\x7fELF") {
-        return Ok(None);
+    if let Some(kind) = FileKind::of(&bytes) {
+        return match kind.mistaken(path) {
+            None => Ok(None),
+            Some((message, help)) => Err(Failure::new(codes::UNSUPPORTED_FILE, message).help(help)),
+        };
     }
     if path.ends_with(".onnx") {
         let message = format!("{path} is an ONNX model, which cannot be read yet");

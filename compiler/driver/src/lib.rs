@@ -15,12 +15,14 @@ mod kernels;
 mod observe;
 mod params;
 mod reference;
+mod target;
 mod tvm;
 
 pub use artifact::{Artifact, Bounds, Emit, Options, compile, lower};
 pub use entry::add_entry;
 pub use failure::Failure;
 pub use graphs::Graphs;
+pub use hammock_import::nearest_operator;
 pub use hammock_kernels::Accesses;
 pub use hammock_runtime::tools::Weights;
 pub use input::{
@@ -29,3 +31,4 @@ pub use input::{
 pub use observe::{Dump, Timing};
 pub use params::{bind, missing, unused};
 pub use reference::reference;
+pub use target::targets;

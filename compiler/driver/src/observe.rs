@@ -3,8 +3,9 @@
 use hammock_ir::{Module, print};
 use hammock_ops::Table;
 use hammock_passes::{Observer, Pass};
+use hammock_runtime::tools::{Content, InputError, say, write_file};
 use hammock_syntax::{Diagnostic, codes};
-use std::{io::Write, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 /// What to do after each pass.
 #[derive(Default)]
@@ -32,14 +33,14 @@ impl Observer for Dump {
         self.times.push(Timing { pass: pass.name, took });
         if self.print_after.iter().any(|p| p == pass.name || p == "all") {
             let text = print::module_text(module, &print::PrintOptions::default());
-            let _ = writeln!(std::io::stderr(), "# after {}\n{text}", pass.name);
+            say(&format!("# after {}\n{text}\n", pass.name)).map_err(unwritable)?;
         }
         if let Some(dir) = &self.dir {
             let path = dir.join(format!("{:02}_{}.py", self.times.len(), pass.name));
             let text = print::module_text(module, &print::PrintOptions::default());
-            std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text)).map_err(|e| {
-                Diagnostic::error(codes::UNWRITABLE_FILE, format!("cannot write {}: {e}", path.display()))
-            })?;
+            std::fs::create_dir_all(dir)
+                .map_err(|e| unwritable(InputError::new(format!("cannot make the folder {}: {e}", dir.display()))))?;
+            write_file(&path, Content::Text, |out| out.write_all(text.as_bytes())).map_err(unwritable)?;
         }
         if self.verify
             && let Some(error) = hammock_ir::verify::module(module, &Table).into_iter().find(Diagnostic::is_error)
@@ -50,4 +51,8 @@ impl Observer for Dump {
         }
         Ok(())
     }
+}
+
+fn unwritable(error: InputError) -> Diagnostic {
+    Diagnostic::error(codes::UNWRITABLE_FILE, error.message)
 }

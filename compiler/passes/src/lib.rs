@@ -1,7 +1,7 @@
 //! The pass manager, and one file a pass.
 //!
 //! A [`Pass`] rewrites a module in place. Each is declared once, in its own file, and listed in [`PASSES`]; names are
-//! those of TVM. A [`Pipeline`] is a list of passes with options, written `a,b{opt=1},c`; [`Pipeline::run`] runs it
+//! those of TVM. A [`Pipeline`] is a list of passes, written `a,b,c`; [`Pipeline::run`] runs it
 //! and lets an [`Observer`] look at the module after each pass.
 //!
 //! A pass leaves a module that the verifier accepts. None of them knows of text, targets or kernels.
@@ -28,9 +28,9 @@ mod to_non_dataflow;
 mod vm_shape_lower;
 
 pub use observe::{Observer, Silent};
-pub use pipeline::{Pipeline, Step, default_pipeline};
+pub use pipeline::{Pipeline, default_pipeline, find};
 
-use hammock_ir::{Attrs, Module};
+use hammock_ir::Module;
 use hammock_syntax::Diagnostic;
 
 /// A pass: a rewriting of a whole module.
@@ -43,12 +43,8 @@ pub struct Pass {
     pub run: fn(&mut Module, &Context) -> Result<(), Diagnostic>,
 }
 
-/// What a pass may ask for.
-#[derive(Default)]
-pub struct Context {
-    /// The options written after its name, `pass{opt=1}`.
-    pub options: Attrs,
-}
+/// What a pass may ask for: nothing yet.
+pub struct Context;
 
 /// Every pass, in the order in which the default pipeline runs them.
 pub const PASSES: &[Pass] = &[
@@ -67,10 +63,5 @@ pub const PASSES: &[Pass] = &[
     vm_shape_lower::PASS,
     attach_global_symbol::PASS,
 ];
-
-/// The pass of that name.
-pub fn find(name: &str) -> Option<&'static Pass> {
-    PASSES.iter().find(|p| p.name == name)
-}
 
 pub use rewrite::{substitute, substitute_dims};

@@ -1,62 +1,46 @@
 //! Lists of passes: written, printed, run.
 
-use crate::{Context, Observer, PASSES, Pass, find};
-use hammock_ir::{AttrValue, Attrs, Module};
+use crate::{Context, Observer, PASSES, Pass};
+use hammock_ir::Module;
+use hammock_runtime::near::nearest;
 use hammock_syntax::{Diagnostic, codes};
 use std::{fmt, time::Instant};
 
 /// Passes to run in order.
 #[derive(Default)]
 pub struct Pipeline {
-    /// The passes with their options.
-    pub steps: Vec<Step>,
-}
-
-/// A pass with options.
-pub struct Step {
-    /// The pass.
-    pub pass: &'static Pass,
-    /// Its options.
-    pub options: Attrs,
+    /// The passes.
+    pub steps: Vec<&'static Pass>,
 }
 
 /// What turns a module as written into one that the bytecode generator takes.
 pub fn default_pipeline() -> Pipeline {
-    Pipeline { steps: PASSES.iter().map(|pass| Step { pass, options: Attrs::new() }).collect() }
+    Pipeline { steps: PASSES.iter().collect() }
 }
 
 impl Pipeline {
-    /// Reads `a,b{opt=1,other="x"},c`. Empty text is the empty pipeline.
+    /// Reads `a,b{},c`. Empty text is the empty pipeline.
     ///
     /// # Errors
-    /// When a name is not a pass's, or the options cannot be read.
+    /// When a name is not a pass's, or options are given: no pass has any.
     pub fn parse(text: &str) -> Result<Pipeline, Diagnostic> {
         let mut steps = Vec::new();
         let mut rest = text.trim();
         while !rest.is_empty() {
             let end = rest.find([',', '{']).unwrap_or(rest.len());
             let name = rest[..end].trim();
-            let pass = find(name).ok_or_else(|| unknown_pass(name))?;
+            let pass = find(name)?;
             rest = &rest[end..];
-            let mut options = Attrs::new();
             if let Some(inner) = rest.strip_prefix('{') {
-                let close = inner.find('}').ok_or_else(|| bad_options(name, "`{` is never closed"))?;
-                options = parse_options(name, &inner[..close])?;
+                let close = inner.find('}').ok_or_else(|| unclosed(name))?;
+                no_options(name, &inner[..close])?;
                 rest = &inner[close + 1..];
             }
-            steps.push(Step { pass, options });
+            steps.push(pass);
             rest = rest.trim_start();
             rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
         }
         Ok(Pipeline { steps })
-    }
-
-    /// The steps up to and including the pass of that name; all when it is not there.
-    pub fn up_to(mut self, name: &str) -> Pipeline {
-        if let Some(at) = self.steps.iter().rposition(|s| s.pass.name == name) {
-            self.steps.truncate(at + 1);
-        }
-        self
     }
 
     /// Runs every pass on the module.
@@ -64,10 +48,10 @@ impl Pipeline {
     /// # Errors
     /// The first pass's or observer's error; the module is then in an unspecified but valid state.
     pub fn run(&self, module: &mut Module, observer: &mut dyn Observer) -> Result<(), Diagnostic> {
-        for step in &self.steps {
+        for pass in &self.steps {
             let start = Instant::now();
-            (step.pass.run)(module, &Context { options: step.options.clone() })?;
-            observer.after(step.pass, module, start.elapsed())?;
+            (pass.run)(module, &Context)?;
+            observer.after(pass, module, start.elapsed())?;
         }
         Ok(())
     }
@@ -75,46 +59,36 @@ impl Pipeline {
 
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, step) in self.steps.iter().enumerate() {
+        for (i, pass) in self.steps.iter().enumerate() {
             let comma = if i > 0 { "," } else { "" };
-            write!(f, "{comma}{}", step.pass.name)?;
+            write!(f, "{comma}{}", pass.name)?;
         }
         Ok(())
     }
 }
 
-fn parse_options(pass: &str, text: &str) -> Result<Attrs, Diagnostic> {
-    let pairs = text.split(',').map(str::trim).filter(|p| !p.is_empty());
-    pairs
-        .map(|pair| {
-            let (name, value) = pair.split_once('=').ok_or_else(|| bad_options(pass, "an option is `name=value`"))?;
-            Ok((name.trim().to_owned(), option_value(value.trim())))
-        })
-        .collect()
+/// The pass of that name.
+///
+/// # Errors
+/// When there is none; with the name that was meant, if one is near.
+pub fn find(name: &str) -> Result<&'static Pass, Diagnostic> {
+    PASSES.iter().find(|pass| pass.name == name).ok_or_else(|| {
+        let error = Diagnostic::error(codes::UNKNOWN_PASS, format!("there is no pass `{name}`"));
+        match nearest(name, PASSES.iter().map(|pass| pass.name)) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("`hammock passes` lists them"),
+        }
+    })
 }
 
-fn option_value(text: &str) -> AttrValue {
-    match text {
-        "true" | "True" => AttrValue::Bool(true),
-        "false" | "False" => AttrValue::Bool(false),
-        _ => match (text.parse(), text.parse()) {
-            (Ok(int), _) => AttrValue::Int(int),
-            (_, Ok(float)) => AttrValue::Float(float),
-            _ => AttrValue::from(text.trim_matches('"')),
-        },
-    }
+fn no_options(pass: &str, text: &str) -> Result<(), Diagnostic> {
+    let Some(option) = text.split(',').map(str::trim).find(|option| !option.is_empty()) else { return Ok(()) };
+    let name = option.split('=').next().unwrap_or(option).trim();
+    Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("pass `{pass}` has no option `{name}`"))
+        .help(format!("it has none at all: write `{pass}`")))
 }
 
-fn bad_options(pass: &str, why: &str) -> Diagnostic {
-    Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("options of pass `{pass}` cannot be read: {why}"))
-        .help("write them as `Pass{name=value,other=value}`")
-}
-
-fn unknown_pass(name: &str) -> Diagnostic {
-    let error = Diagnostic::error(codes::UNKNOWN_PASS, format!("there is no pass `{name}`"));
-    let near = PASSES.iter().map(|p| p.name).find(|p| p.eq_ignore_ascii_case(name));
-    match near {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help("`hammock passes` lists them"),
-    }
+fn unclosed(pass: &str) -> Diagnostic {
+    Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("options of pass `{pass}` cannot be read: `{{` is never closed"))
+        .help(format!("it has none at all: write `{pass}`"))
 }

@@ -108,6 +108,17 @@ impl Diagnostic {
         self
     }
 
+    /// The same with each text that people read replaced.
+    pub fn map_text(&self, text: impl Fn(&str) -> String) -> Self {
+        let label = |label: &Label| Label { message: text(&label.message), ..label.clone() };
+        Diagnostic {
+            message: text(&self.message),
+            labels: self.labels.iter().map(label).collect(),
+            help: self.help.iter().map(|help| text(help)).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Whether this is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -49,6 +49,11 @@ impl SourceFile {
         }
     }
 
+    /// The same text under another name.
+    pub fn renamed(&self, name: impl Into<Arc<str>>) -> Self {
+        SourceFile { name: name.into(), ..self.clone() }
+    }
+
     /// The name that diagnostics print, usually a path.
     pub fn name(&self) -> &str {
         &self.name

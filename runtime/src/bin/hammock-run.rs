@@ -5,22 +5,24 @@
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
-    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, ToolError, Weights, inspect,
-    save_safetensors,
+    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, TerminalFlags, ToolError, Weights,
+    inspect, last_words, parse, print, save_safetensors, say,
 };
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 /// Runs, times and inspects models that `hammock compile` made. Needs no compiler on the machine.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  hammock-run run model.so --func main --arg @x.npy
+  hammock-run run model.so --func main --arg @images.npy
   hammock-run bench model.so --arg 'random(1,64):float32' --json
   hammock-run inspect model.so --asm --params-out weights.safetensors > listing.txt")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    terminal: TerminalFlags,
 }
 
 #[derive(Subcommand)]
@@ -65,29 +67,29 @@ struct OwnModel {
     output: OutputFlags,
     #[command(flatten)]
     profile: ProfileFlags,
+    #[command(flatten)]
+    terminal: TerminalFlags,
 }
 
 fn main() -> ExitCode {
-    let outcome = match Library::appended() {
-        Ok(None) => run(Cli::parse().command),
-        Ok(Some(library)) => run_own(library, OwnModel::parse()),
-        Err(error) => Err(error.into()),
-    };
-    match outcome {
-        Ok(text) => {
-            let mut out = std::io::stdout().lock();
-            // A reader that has gone away (`hammock-run … | head`) is no error.
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error}");
-            ExitCode::FAILURE
-        }
+    match start() {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => last_words(&error),
+        Err(status) => status,
     }
 }
 
-fn run_own(library: Library, OwnModel { call, output, profile }: OwnModel) -> Result<String, ToolError> {
+/// What the command did, or the status that wrong usage ends with.
+fn start() -> Result<Result<(), ToolError>, ExitCode> {
+    let text = match Library::appended() {
+        Ok(None) => run(parse::<Cli>()?.command),
+        Ok(Some(library)) => run_own(library, parse()?),
+        Err(error) => Err(error.into()),
+    };
+    Ok(text.and_then(|text| Ok(print(&text)?)))
+}
+
+fn run_own(library: Library, OwnModel { call, output, profile, .. }: OwnModel) -> Result<String, ToolError> {
     let session = Session::from_library(library, &call.how())?;
     let weights = weights(&call, &session)?;
     profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
@@ -97,7 +99,7 @@ fn run_own(library: Library, OwnModel { call, output, profile }: OwnModel) -> Re
 fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
     if let Some(unused) = weights.as_ref().and_then(|weights| session.unused(weights)) {
-        eprintln!("warning: {}", unused.error);
+        say(&format!("warning: {}\n", unused.error))?;
     }
     Ok(weights)
 }

@@ -43,7 +43,7 @@ fn save_node(saved: Node) -> Result<Json, Error> {
     }
 }
 
-fn unsaved(what: &str) -> Error {
+pub(super) fn unsaved(what: &str) -> Error {
     Error::type_error(format!("a {what} means nothing outside its process and cannot be saved"))
 }
 

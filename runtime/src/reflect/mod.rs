@@ -7,15 +7,17 @@
 //! - [`fields`]: an object's, by name.
 //! - [`text`]: a value for people.
 //! - [`equal`] and [`hash`]: by contents. Functions, and objects that declare nothing, are equal only to themselves.
-//! - [`save`] and [`load`]: as a JSON graph in tvm-ffi's form.
+//! - [`save`] and [`load`]: as a JSON graph in tvm-ffi's form; [`plain`]: as JSON for programs that read numbers.
 mod compare;
 mod graph;
 mod json;
+mod plain;
 mod text;
 mod types;
 
 pub use compare::{equal, hash};
 pub use json::{load, save};
+pub use plain::plain;
 pub use text::text;
 pub(crate) use text::{described, text_of};
 pub use types::{Fields, Reflect, fields, register};

@@ -5,7 +5,7 @@ use super::{
     InputError, brief, load_npy, load_npz,
     tensor_text::{self, fill, zeros},
 };
-use crate::{Any, DType, Shape, Tuple};
+use crate::{Any, DType, Shape, Tuple, near::nearest_dtype};
 use std::path::Path;
 
 const FORMS: &str = "write @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
@@ -93,6 +93,17 @@ pub(super) fn split_top(text: &str) -> Vec<&str> {
     parts
 }
 
+/// Reads a dtype's name.
+pub(super) fn parse_dtype(name: &str) -> Result<DType, InputError> {
+    name.parse().map_err(|_| {
+        let error = InputError::new(format!("there is no dtype `{name}`"));
+        match nearest_dtype(name) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("such as float32, float16, bfloat16, int64, int8, uint8, bool"),
+        }
+    })
+}
+
 fn parse_dims(text: &str) -> Option<Vec<i64>> {
     let parts = text.split(',').map(str::trim).filter(|p| !p.is_empty());
     parts.map(|p| p.parse().ok().filter(|d| *d >= 0)).collect()
@@ -124,8 +135,9 @@ fn generated(text: &str) -> Option<Result<Any, InputError>> {
         return None;
     }
     let dims = parse_dims(dims)?;
-    let dtype: DType = match dtype.strip_prefix(':') {
-        Some(name) => name.trim().parse().ok()?,
+    let dtype = match dtype.strip_prefix(':').map(|name| parse_dtype(name.trim())) {
+        Some(Ok(dtype)) => dtype,
+        Some(Err(error)) => return Some(Err(error)),
         None => DType::FLOAT32,
     };
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

@@ -2,7 +2,7 @@
 
 use super::{CallSpec, InputError, LimitFlags, View, Weights};
 use crate::{Device, vm::Options};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -76,13 +76,31 @@ impl CallFlags {
 
 /// Where the result goes.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Write the numbers of the result to this .npz file: `0` for a lone one, `0`, `1`, `1.0`, … for members of tuples
+    /// Write the numbers of the result to this .npz file (`-` for standard output): `0` for a lone one, `0`, `1`, `1.0`, … for members of tuples
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print the result as a JSON graph, as tvm-ffi saves values: {"root_index", "nodes", "metadata"}
-    #[arg(long)]
-    pub json: bool,
+    /// Print the result as JSON
+    #[arg(
+        long,
+        value_name = "FORM",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "plain",
+        conflicts_with = "output"
+    )]
+    pub json: Option<JsonForm>,
+}
+
+/// How a value is written as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum JsonForm {
+    /// Numbers and lists; tensors as {"dtype", "shape", "data"} with lists of their elements
+    Plain,
+    /// A graph, as tvm-ffi saves values: {"root_index", "nodes", "metadata"}
+    Graph,
 }
 
 impl OutputFlags {

@@ -3,24 +3,31 @@
 
 mod argument;
 mod flags;
+mod kind;
 mod limits;
 pub mod listing;
 mod npy;
 mod npz;
+mod output;
 mod profiling;
 mod session;
+mod temporary;
 mod tensor_text;
+mod terminal;
 mod timing;
 mod watchdog;
 mod weights;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
-pub use flags::{BenchFlags, CallFlags, How, InspectFlags, OutputFlags};
+pub use flags::{BenchFlags, CallFlags, How, InspectFlags, JsonForm, OutputFlags};
+pub use kind::FileKind;
 pub use limits::LimitFlags;
 pub use npz::{load_npy, load_npz, save_npz};
+pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use session::{CallSpec, Session, ToolError, View, inspect};
+pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;
 pub use weights::{Unused, Weights, save_safetensors};

@@ -1,11 +1,11 @@
 //! Files of arrays: `.npy` with one, `.npz` with several by name.
 
-use super::{InputError, brief, listed, npy};
+use super::{Content, InputError, brief, listed, npy, write_file};
 use crate::Tensor;
 use std::{
     fmt::Display,
     fs::File,
-    io::{BufReader, BufWriter, Read, Seek, Write},
+    io::{self, BufReader, Read, Seek},
     path::{Path, PathBuf},
 };
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
@@ -107,23 +107,24 @@ impl Archive {
 /// # Errors
 /// When it cannot be written.
 pub fn save_npz(path: &Path, arrays: &[(String, Tensor)]) -> Result<(), InputError> {
-    let cannot = |e: &dyn Display| InputError::new(format!("cannot write {}: {e}", path.display()));
-    let temporary = path.with_extension(format!("npz.{}.part", std::process::id()));
-    let result = (|| -> Result<(), Box<dyn std::error::Error>> {
-        let mut npz = ZipWriter::new(BufWriter::new(File::create(&temporary)?));
+    write_file(path, Content::Data, |out| {
+        let mut npz = ZipWriter::new(out);
         for (name, tensor) in arrays {
             let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
             npz.start_file(format!("{name}.npy"), stored.large_file(tensor.nbytes() >= u32::MAX as usize))?;
-            npy::write(&mut npz, tensor)?;
+            npy::write(&mut npz, tensor).map_err(system_error)?;
         }
-        npz.finish()?.flush()?;
-        std::fs::rename(&temporary, path)?;
+        npz.finish()?;
         Ok(())
-    })();
-    result.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        cannot(&e)
     })
+}
+
+/// What the system said, if it was the system.
+fn system_error(error: Box<dyn std::error::Error>) -> io::Error {
+    match error.downcast::<io::Error>() {
+        Ok(error) => *error,
+        Err(error) => io::Error::other(error.to_string()),
+    }
 }
 
 fn failed(path: &Path, error: &dyn Display) -> InputError {
@@ -133,6 +134,7 @@ fn failed(path: &Path, error: &dyn Display) -> InputError {
 #[cfg(test)]
 mod tests {
     use super::{super::npy::tests::file, *};
+    use std::io::Write;
 
     /// An archive of one member with these bytes.
     fn archive(path: &Path, members: &[(&str, &[u8])]) {

@@ -1,12 +1,12 @@
 //! Flags that say where a model's time goes.
 
-use super::{CallSpec, InputError, Session, ToolError};
-use crate::profile::{Profile, Profiler};
-use clap::{Args, ValueEnum};
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
+use super::{CallSpec, Content, InputError, Session, ToolError, say, write_file};
+use crate::{
+    printable,
+    profile::{Profile, Profiler},
 };
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
 /// What a profile looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,6 +23,7 @@ pub enum ProfileForm {
 
 /// Whether to profile.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Profile")]
 pub struct ProfileFlags {
     /// Say where the time goes, by function and kernel
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
@@ -70,25 +71,19 @@ impl ProfileFlags {
 
     fn write(&self, text: &str) -> Result<(), InputError> {
         match self.profile_output.as_deref() {
-            None => {
-                // A reader that has gone away is no error.
-                let _ = std::io::stderr().lock().write_all(text.as_bytes());
-                Ok(())
-            }
-            Some(path) => std::fs::write(path, text).map_err(|error| unwritable(path, &error)),
+            None => say(text),
+            Some(path) => write_file(path, Content::Text, |out| out.write_all(text.as_bytes())),
         }
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> InputError {
-    InputError::new(format!("cannot write the profile to {}: {error}", path.display()))
-}
-
 fn render(profile: &Profile, form: ProfileForm) -> String {
-    match form {
+    let text = match form {
         ProfileForm::Table => profile.table(),
         ProfileForm::Json => profile.json(),
         ProfileForm::Trace => profile.trace(),
         ProfileForm::Flame => profile.flame_graph(),
-    }
+    };
+    // Names are what others chose; the SVG would not even be well formed.
+    printable(&text).into_owned()
 }

@@ -2,13 +2,15 @@
 
 use super::listing::{Listing, list};
 use super::{
-    How, InputError, OutputFlags, Samples, Unused, Weights, leaves, parse_argument, sample, save_npz, show, watchdog,
+    FileKind, How, InputError, JsonForm, OutputFlags, Samples, Unused, Weights, leaves, parse_argument, sample,
+    save_npz, show, watchdog,
 };
 use crate::{
     Any, Error, Library, Vm,
     image::Integrity,
     library::{LibraryError, image_of},
     memory::Reservation,
+    near::nearest,
     parallel, reflect,
     value::SharedBytes,
 };
@@ -58,6 +60,10 @@ impl Session {
     /// # Errors
     /// When it is damaged, or a kernel or builtin that it needs is missing.
     pub fn open(path: &Path, how: &How) -> Result<Session, ToolError> {
+        let mistaken = FileKind::of_file(path).and_then(|kind| kind.mistaken(&path.display().to_string()));
+        if let Some((message, help)) = mistaken {
+            return Err(InputError::new(message).help(help).into());
+        }
         Session::from_library(Library::open(path)?, how)
     }
 
@@ -135,9 +141,10 @@ impl Session {
         let index = executable.function(func).ok_or_else(|| {
             let known: Vec<&str> = self.vm.functions().collect();
             let error = InputError::new(format!("there is no function `{func}`"));
-            error.help(match known.as_slice() {
-                [] => "the program has kernels only: run its text".to_owned(),
-                known => format!("the program has {}; choose one with --func", known.join(", ")),
+            error.help(match (nearest(func, known.iter().copied()), known.as_slice()) {
+                (Some(near), _) => format!("did you mean `{near}`?"),
+                (None, []) => "the program has kernels only: run its text".to_owned(),
+                (None, known) => format!("the program has {}; choose one with --func", known.join(", ")),
             })
         })?;
         Ok(&executable.functions[index].param_names)
@@ -156,8 +163,11 @@ impl Session {
                     save_npz(path, &leaves(&result)?)?;
                     Ok(String::new())
                 }
-                None if output.json => Ok(reflect::save(&result)? + "\n"),
-                None => Ok(show(&result)),
+                None => Ok(match output.json {
+                    None => show(&result),
+                    Some(JsonForm::Plain) => reflect::plain(&result)? + "\n",
+                    Some(JsonForm::Graph) => reflect::save(&result)? + "\n",
+                }),
             }
         })?
     }

@@ -1,6 +1,10 @@
 //! Tensors written out: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
 
-use super::{InputError, argument::split_top, brief};
+use super::{
+    InputError,
+    argument::{parse_dtype, split_top},
+    brief,
+};
 use crate::{DType, Device, Shape, Tensor};
 
 /// The most lists inside each other: as many dimensions as numpy has.
@@ -9,13 +13,21 @@ const MOST_DIMS: usize = 64;
 /// Reads a tensor; `None` when the text has another form.
 pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
     let (values, dtype) = text.rsplit_once(':')?;
-    let dtype: DType = dtype.trim().parse().ok()?;
+    let dtype = match parse_dtype(dtype.trim()) {
+        Ok(dtype) => dtype,
+        // What has a colon need not be a tensor.
+        Err(error) => return looks_like_tensor(values).then_some(Err(error)),
+    };
     let (mut dims, mut numbers) = (Vec::new(), Vec::new());
     Some(match flatten(values.trim(), 0, &mut dims, &mut numbers) {
         Ok(()) => numbers.iter().try_for_each(|v| check(*v, dtype)).and_then(|()| fill(dtype, &dims, |i| numbers[i])),
         Err(why) => Err(InputError::new(format!("`{}` is not a tensor: {why}", brief(text)))
             .help("write lists of equal lengths and the dtype of the numbers: [[1, 2], [3, 4]]:float32")),
     })
+}
+
+fn looks_like_tensor(values: &str) -> bool {
+    values.trim_start().starts_with('[') || number(values.trim()).is_some()
 }
 
 /// Collects the numbers of nested lists, and the length of the lists of each depth.

@@ -2,8 +2,8 @@
 //!
 //! A call looks at its time limit between kernels. Kernels, the reading of arguments and the writing of results do not;
 //! a little after the limit, the watchdog ends the process for them.
+use super::{last_words, temporary::abandon};
 use crate::ffi::{Error, kind};
-use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ const GRACE: Duration = Duration::from_millis(250);
 /// When the work under way is stopped.
 static DEADLINE: Mutex<Option<Instant>> = Mutex::new(None);
 static CHANGED: Condvar = Condvar::new();
-static REPORT: OnceLock<fn(Error)> = OnceLock::new();
+static REPORT: OnceLock<Box<dyn Fn(Error) + Send + Sync>> = OnceLock::new();
 
-/// Sets what is done before the process ends with status 1: saying why, and removing unfinished files. By default the
-/// error is written to standard error.
-pub fn at_timeout(report: fn(Error)) {
-    let _ = REPORT.set(report);
+/// Sets how it is said before the process ends with status 1 why it does. By default the error is written to standard
+/// error.
+pub fn at_timeout(report: impl Fn(Error) + Send + Sync + 'static) {
+    let _ = REPORT.set(Box::new(report));
 }
 
 /// Does something that may take `timeout`, if that is given. When it takes longer, the process ends.
@@ -64,10 +64,12 @@ fn watch() -> ! {
 }
 
 fn end_process() -> ! {
-    let report = REPORT.get().copied().unwrap_or(|error| {
-        let _ = writeln!(std::io::stderr(), "error: {error}");
-    });
-    report(Error::new(kind::TIMEOUT, "it took longer than it may, and did not stop by itself"));
+    abandon();
+    let error = Error::new(kind::TIMEOUT, "it took longer than it may, and did not stop by itself");
+    match REPORT.get() {
+        Some(report) => report(error),
+        None => drop(last_words(&error)),
+    }
     // SAFETY: nothing is left to do. Other threads are in the middle of their work, so nothing that they use may be
     // taken down before them, as `exit` would.
     unsafe { libc::_exit(1) }

@@ -1,14 +1,15 @@
 //! Weights by name: `.safetensors` files, used in place, and `.npz` files.
 
 use super::{
-    InputError, brief, listed,
+    Content, InputError, brief, listed,
     npz::{Archive, ZIP},
+    write_file,
 };
 use crate::{DType, Tensor, near::nearest, value::SharedBytes};
 use memmap2::Mmap;
 use safetensors::{
     Dtype, SafeTensors,
-    tensor::{TensorView, serialize_to_file},
+    tensor::{TensorView, serialize},
 };
 use std::{
     collections::HashMap,
@@ -158,7 +159,8 @@ pub fn save_safetensors(path: &Path, tensors: &[(String, Tensor)]) -> Result<(),
         let bytes = tensor.as_bytes().map_err(|e| written(&e))?;
         views.push((name.as_str(), TensorView::new(dtype.0, shape, bytes).map_err(|e| written(&e))?));
     }
-    serialize_to_file(views, None, path).map_err(|e| written(&e))
+    let bytes = serialize(views, None).map_err(|e| written(&e))?;
+    write_file(path, Content::Data, |out| out.write_all(&bytes))
 }
 
 fn failed(path: &Path, error: impl std::fmt::Display) -> InputError {

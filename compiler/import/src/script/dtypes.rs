@@ -1,7 +1,8 @@
 //! Dtypes and scalar types as the text spells them.
 
-use super::suggest;
 use hammock_ir::{DType, Name, prim::PrimType};
+
+pub(crate) use hammock_runtime::near::nearest_dtype as nearest;
 
 /// The dtype that a name of `T` stands for: `float32`, `int8x4`, `bool`, `f16`; none for other names of `T`.
 pub(crate) fn of_name(name: &str) -> Option<DType> {
@@ -22,30 +23,6 @@ pub(crate) fn exists(dtype: DType) -> bool {
         bits if t.is_integer() => matches!(bits, 1 | 2 | 4 | 8 | 16 | 32 | 64),
         bits => bits <= 16 || matches!(bits, 32 | 64),
     }
-}
-
-/// The dtype that was meant: spelt almost alike, or under the name that other frameworks have for it.
-pub(crate) fn nearest(text: &str) -> Option<&'static str> {
-    const NAMES: [&str; 14] = [
-        "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-        "uint64", "bool", "handle",
-    ];
-    const FOREIGN: [(&str, &str); 10] = [
-        ("half", "float16"),
-        ("float", "float32"),
-        ("double", "float64"),
-        ("long", "int64"),
-        ("int", "int32"),
-        ("short", "int16"),
-        ("char", "int8"),
-        ("byte", "uint8"),
-        ("boolean", "bool"),
-        ("bf16", "bfloat16"),
-    ];
-    let name = text.trim_start_matches("torch.").trim_start_matches("np.");
-    let foreign = FOREIGN.iter().find(|(foreign, _)| *foreign == name).map(|(_, meant)| *meant);
-    let same = NAMES.iter().copied().find(|n| *n == name);
-    foreign.or(same).or_else(|| suggest::nearest(name, NAMES))
 }
 
 /// The type of a pointer: `T.handle("float32", "global")`; without an element type, an opaque handle.

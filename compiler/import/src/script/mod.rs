@@ -27,6 +27,8 @@ mod tir;
 mod types;
 mod value;
 
+pub use suggest::nearest_operator;
+
 use crate::ReadOptions;
 use context::Context;
 use hammock_ir::{Module, Name};

@@ -1,6 +1,7 @@
 //! "Did you mean …?"
 
 pub(crate) use hammock_runtime::near::nearest;
+use hammock_runtime::near::nearest_dotted;
 
 /// What operators are called elsewhere, and here.
 const SYNONYMS: [(&str, &str); 34] = [
@@ -43,17 +44,17 @@ const SYNONYMS: [(&str, &str); 34] = [
 /// The dotted name that was meant: one spelt almost alike, of the same meaning elsewhere, or of the same last part in
 /// another family.
 pub(crate) fn nearest_path<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
     let wanted = name.rsplit('.').next().unwrap_or(name);
     let synonym = || {
         let (_, meant) = SYNONYMS.iter().find(|(foreign, _)| *foreign == wanted)?;
         known.iter().copied().find(|k| k == meant)
     };
-    let in_family = |member: &str| known.iter().copied().find(|k| last(k) == member && *k != name);
-    nearest(name, known.iter().copied())
-        .or_else(synonym)
-        .or_else(|| in_family(wanted))
-        .or_else(|| in_family(nearest(wanted, known.iter().map(|k| last(k)))?))
+    nearest(name, known.iter().copied()).or_else(synonym).or_else(|| nearest_dotted(name, known))
+}
+
+/// The operator that was meant by a name that none has.
+pub fn nearest_operator(name: &str) -> Option<&'static str> {
+    nearest_path(name, &hammock_ops::ops().map(|op| op.name).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -4,17 +4,16 @@ super::codes! {
     UNKNOWN_PASS = "E0301", "unknown pass", "\
 A pass was asked for by a name that no pass has.
 
-`hammock passes` lists the passes and their options; names are written as Apache TVM writes them, for example
+`hammock passes` lists the passes; names are written as Apache TVM writes them, for example
 `FuseOps` or `LegalizeOps`.",
     wrong r#"$ hammock opt model.py --passes LegalizeOperators"#,
     right r#"$ hammock opt model.py --passes LegalizeOps"#;
 
     BAD_PASS_OPTIONS = "E0302", "bad pass options", "\
-The options written after a pass's name cannot be read.
+Options were written in braces after a pass's name, `Pass{name=value}`, and the pass has none of that name.
 
-They are written in braces, `Pass{name=value,other=value}`; values are numbers, `true`, `false` or text. `hammock
-passes NAME` lists the options that a pass takes.",
-    wrong r#"$ hammock opt model.py --passes 'LegalizeOps{speed'"#,
+No pass takes options yet: write the name alone.",
+    wrong r#"$ hammock opt model.py --passes 'LegalizeOps{speed=3}'"#,
     right r#"$ hammock opt model.py --passes LegalizeOps"#;
 
     NOT_LOWERABLE = "E0303", "cannot be lowered", "\

@@ -68,13 +68,23 @@ impl<'a> Excerpt<'a> {
         let lead = if shown.start > whole.start { ELLIPSIS } else { "" };
         let start = self.text.len();
         self.text.push_str(lead);
-        // Control characters would reach the terminal; a character of the same length takes their place.
-        self.text.extend(file.slice(shown).chars().map(|c| if c.is_ascii_control() && c != '\t' { '?' } else { c }));
+        self.text.extend(file.slice(shown).chars().map(harmless));
         if shown.end < whole.end {
             self.text.push_str(ELLIPSIS);
         }
         self.lines.push(Line { index, shown, range: start..self.text.len(), lead: lead.len() });
         self.text.push('\n');
+    }
+}
+
+/// The character, or one of the same length in the place of those that a terminal would obey.
+fn harmless(c: char) -> char {
+    match c {
+        '\t' => c,
+        '\0'..'\u{20}' | '\u{7f}' => '?',
+        '\u{80}'..'\u{a0}' => '¿',
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c => c,
     }
 }
 

@@ -1,10 +1,11 @@
-//! Printing and asserting. What programs print goes to standard output.
+//! Printing and asserting. What programs print goes to standard error: standard output is for results.
 use crate::ffi::{Args, Error, kind};
+use crate::printable;
 use crate::registry;
 use crate::show;
 use crate::value::{Any, Device, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("relax.run.print", print(format: &str; "values…") -> "None",
@@ -18,9 +19,12 @@ pub(super) const TABLE: &[Builtin] = &[
         "Calls a registered function with a source line and values, and returns the effect."),
 ];
 
-/// Writes a line; that nobody reads it is no reason for a program to fail.
-fn write_line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+/// Writes a line. That nobody reads it any more is no reason for a program to fail.
+fn write_line(text: &str) -> Result<(), Error> {
+    match writeln!(std::io::stderr().lock(), "{}", printable(text)) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::runtime(format!("cannot print: {error}"))),
+        _ => Ok(()),
+    }
 }
 
 fn print(args: Args<'_>) -> Result<(), Error> {
@@ -29,7 +33,6 @@ fn print(args: Args<'_>) -> Result<(), Error> {
         "" => write_line(&values.join(" ")),
         template => write_line(&format_values(template, &values)?),
     }
-    Ok(())
 }
 
 fn assert_op(args: Args<'_>) -> Result<(), Error> {
@@ -79,8 +82,7 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
 fn debug_print(place: &str, value: &Tensor) -> Result<(), Error> {
     let data = show::plain(&value.clone().into());
     let shape = crate::Shape::new(value.shape());
-    write_line(&format!("{place}: shape = {shape}, dtype = {}, data =\n{data}", value.dtype()));
-    Ok(())
+    write_line(&format!("{place}: shape = {shape}, dtype = {}, data =\n{data}", value.dtype()))
 }
 
 fn invoke_debug_func(args: Args<'_>) -> Result<Any, Error> {

@@ -1,0 +1,74 @@
+//! What a module is compiled for: a processor, and the devices that the module wants.
+
+use crate::{Failure, Options};
+use hammock_codegen::llvm::Cpu;
+use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
+use hammock_runtime::near::nearest;
+use hammock_syntax::{Diagnostic, SourceFile, codes};
+
+/// The names that [`Options::target`] can have.
+pub fn targets() -> impl Iterator<Item = &'static str> {
+    std::iter::once("native").chain(Cpu::names())
+}
+
+/// Other architectures by the names that people give them.
+const ARCHITECTURES: [&str; 15] = [
+    "aarch64", "arm", "arm64", "armv7", "armv8", "cuda", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32",
+    "riscv64", "rocm", "vulkan",
+];
+
+/// Is there such a target?
+pub fn check_target(options: &Options) -> Result<(), Failure> {
+    let target = options.target.as_str();
+    if targets().any(|known| known == target) {
+        return Ok(());
+    }
+    let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no target `{target}`"));
+    let first = target.split([',', ' ', '+', ':']).next().unwrap_or_default();
+    Err(match nearest(target, targets()) {
+        _ if ARCHITECTURES.contains(&first.to_ascii_lowercase().as_str()) => {
+            error.help("code is generated for x86-64 processors only; `hammock targets` lists them")
+        }
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if target.contains([',', ' ', '+', '=']) => {
+            error.help("a target is the name of a processor, without features or options; `hammock targets` lists them")
+        }
+        None => error.help("`hammock targets` lists them"),
+    })
+}
+
+/// Kinds of devices that are the processor.
+const HOST_KINDS: [&str; 3] = ["llvm", "c", "cpu"];
+
+/// Can the module run on a processor? One that puts tensors or kernels elsewhere must not run here as if it did not.
+pub fn check_devices(module: &Module, source: &SourceFile) -> Result<(), Failure> {
+    let devices = module.global_infos.values().flatten().filter_map(|info| match info {
+        GlobalInfo::VDevice(device) => Some(device.kind()),
+        _ => None,
+    });
+    if let Some(kind) = devices.into_iter().find(|kind| !HOST_KINDS.contains(kind)) {
+        let message =
+            format!("the module puts tensors on a device of kind `{kind}`, for which no code can be generated");
+        return Err(Failure::new(codes::NOT_LOWERABLE, message)
+            .help("code is generated for the processor: declare `I.vdevice(\"llvm\")`")
+            .within(source));
+    }
+    let elsewhere = module.functions.iter().find_map(|(name, function)| Some((name, function, kind_of(function)?)));
+    let Some((name, function, kind)) = elsewhere else { return Ok(()) };
+    let message = format!("function `{name}` is for the target `{kind}`, for which no code can be generated");
+    let error = Diagnostic::error(codes::NOT_LOWERABLE, message);
+    let error = match function {
+        Function::Relax(f) => error.label(f.lambda.span, ""),
+        Function::Tir(f) => error.label(f.span, ""),
+        _ => error,
+    };
+    Err(Failure::from(error.help("code is generated for the processor: leave the attribute `target` out"))
+        .within(source))
+}
+
+/// The kind of a function's target, when it is not the processor.
+fn kind_of(function: &Function) -> Option<&str> {
+    let AttrValue::Target(entries) = function.attrs()?.get("target")? else { return None };
+    let kind = entries.iter().find(|(key, _)| key.as_str() == Some("kind")).and_then(|(_, kind)| kind.as_str());
+    kind.filter(|kind| !HOST_KINDS.contains(kind))
+}

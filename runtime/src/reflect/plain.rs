@@ -1,0 +1,211 @@
+//! Values as plain JSON, for programs that read numbers: `jq '.data[0]'`.
+//!
+//! Numbers, strings and booleans stand as themselves, shapes and tuples as lists, tensors as objects `{"dtype", "shape",
+//! "data"}` with nested lists of their elements, other objects as `{"type"}` and their fields. What JSON has no words for
+//! (`nan`, `inf`, `-inf`) is a string. Whatever is shared is written where it occurs, again and again; [`save`] keeps it
+//! one.
+//!
+//! [`save`]: super::save
+use super::graph::{Node, nodes};
+use crate::base64;
+use crate::ffi::Error;
+use crate::json::Json;
+use crate::value::{Any, DType, Device, Shape, Tensor};
+use std::fmt::Write;
+
+/// Bytes that repeating shared parts may come to.
+const MOST_REPEATED: usize = 256 << 20;
+
+/// The value as plain JSON.
+///
+/// # Errors
+/// When the value is or holds a function, or an object that declares no fields; when it holds itself; when shared parts
+/// occur so often that the text would be too long.
+pub fn plain(value: &Any) -> Result<String, Error> {
+    let parts: Vec<Part> = nodes(value)?.into_iter().map(part).collect::<Result<_, _>>()?;
+    let mut lengths: Vec<usize> = Vec::with_capacity(parts.len());
+    for part in &parts {
+        let nested =
+            part.iter().filter_map(|piece| if let Piece::Node(node) = piece { Some(lengths[*node]) } else { None });
+        let length = nested.fold(part.text(), usize::saturating_add);
+        lengths.push(length);
+    }
+    let once: usize = parts.iter().map(Part::text).sum();
+    let length = lengths.last().copied().unwrap_or_default();
+    if length > once.max(MOST_REPEATED) {
+        return Err(Error::value("the value repeats its parts too often to be written out: write it as a graph"));
+    }
+    let mut out = String::with_capacity(length);
+    // The nodes that are being written, with what remains of each.
+    let mut open: Vec<std::slice::Iter<'_, Piece>> = parts.last().map(|root| root.iter()).into_iter().collect();
+    while let Some(pieces) = open.last_mut() {
+        match pieces.next() {
+            Some(Piece::Text(text)) => out.push_str(text),
+            Some(Piece::Node(node)) => open.push(parts[*node].iter()),
+            None => drop(open.pop()),
+        }
+    }
+    Ok(out)
+}
+
+/// A node's text, and the nodes in it.
+struct Part(Vec<Piece>);
+
+enum Piece {
+    Text(String),
+    Node(usize),
+}
+
+impl Part {
+    fn iter(&self) -> std::slice::Iter<'_, Piece> {
+        self.0.iter()
+    }
+
+    /// How long its own text is.
+    fn text(&self) -> usize {
+        self.iter().map(|piece| if let Piece::Text(text) = piece { text.len() } else { 0 }).sum()
+    }
+}
+
+fn part(node: Node) -> Result<Part, Error> {
+    let mut pieces = Vec::new();
+    let text = |pieces: &mut Vec<Piece>, text: &str| pieces.push(Piece::Text(text.to_owned()));
+    match node {
+        Node::Leaf(value) => pieces.push(Piece::Text(leaf(&value)?)),
+        Node::Tuple(fields) => {
+            text(&mut pieces, "[");
+            for (i, field) in fields.into_iter().enumerate() {
+                text(&mut pieces, if i > 0 { "," } else { "" });
+                pieces.push(Piece::Node(field));
+            }
+            text(&mut pieces, "]");
+        }
+        Node::Object(ty, _) if ty.make.is_none() => return Err(super::json::unsaved(ty.key)),
+        Node::Object(ty, fields) => {
+            text(&mut pieces, &format!("{{\"type\":{}", Json::from(ty.key)));
+            for (name, field) in fields {
+                text(&mut pieces, &format!(",{}:", Json::from(name)));
+                pieces.push(Piece::Node(field));
+            }
+            text(&mut pieces, "}");
+        }
+    }
+    Ok(Part(pieces))
+}
+
+fn leaf(value: &Any) -> Result<String, Error> {
+    if let Some(tensor) = value.get::<&Tensor>() {
+        return tensor_text(tensor);
+    }
+    if let Some(text) = value.as_str() {
+        return Ok(Json::from(text).to_string());
+    }
+    if let Some(bytes) = value.as_bytes() {
+        return Ok(Json::Str(base64::encode(bytes)).to_string());
+    }
+    if let Some(shape) = value.get::<&Shape>() {
+        return Ok(shape.iter().map(|size| Json::Int(*size)).collect::<Json>().to_string());
+    }
+    Ok(match value.type_name() {
+        "None" => "null".to_owned(),
+        "bool" => (value.get() == Some(true)).to_string(),
+        "int" => value.get::<i64>().unwrap_or_default().to_string(),
+        "float" => float(value.get().unwrap_or_default()),
+        "dtype" | "Device" => Json::Str(value.to_string()).to_string(),
+        other => return Err(super::json::unsaved(other)),
+    })
+}
+
+/// A number, or the name of what is none.
+fn float(value: f64) -> String {
+    if value.is_finite() { format!("{value:?}") } else { format!("\"{}\"", value.to_string().to_lowercase()) }
+}
+
+/// The same in the fewest digits that tell a float32 from its neighbours.
+fn short(value: f32) -> String {
+    if value.is_finite() { format!("{value:?}") } else { float(value.into()) }
+}
+
+fn tensor_text(tensor: &Tensor) -> Result<String, Error> {
+    let tensor = tensor.to_device(Device::CPU)?.to_contiguous()?;
+    macro_rules! rows {
+        ($t:ty, $text:expr) => {
+            nested(tensor.shape(), tensor.as_slice::<$t>()?, $text)
+        };
+    }
+    let data = match tensor.dtype() {
+        DType::FLOAT32 => rows!(f32, |v| short(*v)),
+        DType::FLOAT64 => rows!(f64, |v| float(*v)),
+        DType::FLOAT16 => rows!(half::f16, |v| short(v.to_f32())),
+        DType::BFLOAT16 => rows!(half::bf16, |v| short(v.to_f32())),
+        DType::INT8 => rows!(i8, i8::to_string),
+        DType::INT16 => rows!(i16, i16::to_string),
+        DType::INT32 => rows!(i32, i32::to_string),
+        DType::INT64 => rows!(i64, i64::to_string),
+        DType::UINT8 => rows!(u8, u8::to_string),
+        DType::UINT16 => rows!(u16, u16::to_string),
+        DType::UINT32 => rows!(u32, u32::to_string),
+        DType::UINT64 => rows!(u64, u64::to_string),
+        DType::BOOL => rows!(bool, bool::to_string),
+        other => return Err(Error::type_error(format!("JSON has no numbers for elements of dtype {other}"))),
+    };
+    let shape: Json = tensor.shape().iter().map(|size| Json::Int(*size)).collect();
+    Ok(format!("{{\"dtype\":\"{}\",\"shape\":{shape},\"data\":{data}}}", tensor.dtype()))
+}
+
+/// Elements in brackets, one pair for each dimension.
+fn nested<T>(shape: &[i64], elements: &[T], text: impl Fn(&T) -> String) -> String {
+    if elements.is_empty() {
+        return "[]".to_owned();
+    }
+    // Elements in a list of each dimension, from the outside in.
+    let mut sizes: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+    for at in (1..sizes.len()).rev() {
+        sizes[at - 1] *= sizes[at];
+    }
+    let mut out = String::new();
+    for (i, element) in elements.iter().enumerate() {
+        let begins = sizes.iter().filter(|size| i % **size == 0).count();
+        let ends = sizes.iter().filter(|size| (i + 1) % **size == 0).count();
+        out.push_str(if i > 0 { "," } else { "" });
+        let _ = write!(out, "{:[<begins$}{}{:]<ends$}", "", text(element), "");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tuple;
+
+    fn pair(a: impl Into<Any>, b: impl Into<Any>) -> Any {
+        Tuple::new([a.into(), b.into()].into_iter()).into()
+    }
+
+    #[test]
+    fn numbers_are_numbers() {
+        let matrix = Tensor::from_slice(&[2, 2], &[0.1f32, -2.0, f32::NAN, 1e-7]).unwrap();
+        let value = pair(pair(matrix, Tensor::scalar(7i64).unwrap()), pair(Shape::new(&[2, 3]), Any::str("\x1b\"")));
+        let expected = r#"[[{"dtype":"float32","shape":[2,2],"data":[[0.1,-2.0],["nan",1e-7]]},"#.to_owned()
+            + r#"{"dtype":"int64","shape":[],"data":7}],[[2,3],"\u001b\""]]"#;
+        assert_eq!(plain(&value).unwrap(), expected);
+        assert_eq!(plain(&pair(f64::NEG_INFINITY, true)).unwrap(), r#"["-inf",true]"#);
+        assert_eq!(plain(&Any::NONE).unwrap(), "null");
+        let none = Tensor::from_slice(&[3, 0], &[] as &[f32]).unwrap();
+        assert_eq!(plain(&none.into()).unwrap(), r#"{"dtype":"float32","shape":[3,0],"data":[]}"#);
+    }
+
+    #[test]
+    fn depth_and_sharing_have_no_price_but_length() {
+        let mut deep: Any = 1i64.into();
+        for _ in 0..100_000 {
+            deep = Tuple::new([deep].into_iter()).into();
+        }
+        assert_eq!(plain(&deep).unwrap().len(), 200_001);
+        let mut wide: Any = 1i64.into();
+        for _ in 0..60 {
+            wide = pair(wide.clone(), wide);
+        }
+        assert!(plain(&wide).unwrap_err().message().contains("as a graph"));
+    }
+}

@@ -1,0 +1,297 @@
+//! What commands write: files, standard output, standard error. Everything that writes goes through here.
+//!
+//! - A file appears whole or not at all: it is written without a name and replaces the old one when it is complete. The
+//!   mode and owner of an old file stay; a new file's mode follows the umask.
+//! - Links are followed: what a link points to is replaced.
+//! - What is no regular file (`/dev/null`, a FIFO, `/dev/stdout`) is written to where it is. `-` is standard output.
+//! - Text is [`printable`] on its way out.
+//! - Not to be able to write is an error, except to a reader that has gone away (`… | head`).
+
+use super::{InputError, temporary::Temporary};
+use crate::printable;
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, BufWriter, Cursor, ErrorKind, IsTerminal, Seek, Write},
+    os::{
+        fd::{BorrowedFd, RawFd},
+        unix::fs::{MetadataExt, PermissionsExt, fchown},
+    },
+    path::{Path, PathBuf},
+};
+
+/// What is written, and thereby who may do what with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text for people.
+    Text,
+    /// Bytes.
+    Data,
+    /// A program or a library, which may be executed.
+    Program,
+}
+
+impl Content {
+    /// The mode of new files, before the umask.
+    fn mode(self) -> u32 {
+        if self == Content::Program { 0o777 } else { 0o666 }
+    }
+}
+
+/// Where the contents of a file are written.
+pub trait Sink: Write + Seek {}
+impl<T: Write + Seek> Sink for T {}
+
+/// Writes text to standard output.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print(text: &str) -> Result<(), InputError> {
+    print_colored(&printable(text))
+}
+
+/// Writes text to standard output whose only control characters are colours.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print_colored(text: &str) -> Result<(), InputError> {
+    put(io::stdout().lock(), text.as_bytes()).map_err(|e| cannot("to standard output", &e))
+}
+
+/// Writes text to standard error.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn say(text: &str) -> Result<(), InputError> {
+    say_colored(&printable(text))
+}
+
+/// Writes text to standard error whose only control characters are colours.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn say_colored(text: &str) -> Result<(), InputError> {
+    put(io::stderr().lock(), text.as_bytes()).map_err(|e| cannot("to standard error", &e))
+}
+
+/// Writes a file, or to what the path stands for: see the [module](self). `fill` writes its contents.
+///
+/// # Errors
+/// When it cannot be written; an old file is then as it was.
+pub fn write_file(
+    path: &Path,
+    content: Content,
+    fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
+) -> Result<(), InputError> {
+    let name = if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() };
+    Place::of(path).and_then(|place| place.write(content, fill)).map_err(|e| cannot(&name, &e))
+}
+
+/// What a path stands for.
+enum Place {
+    /// Standard output.
+    Stdout,
+    /// Something that takes bytes where it is.
+    Stream(File),
+    /// A regular file, with what is there now.
+    Regular(PathBuf, Option<Metadata>),
+}
+
+/// How many links lead to a file at most, as Linux has it.
+const MOST_LINKS: usize = 40;
+
+impl Place {
+    fn of(path: &Path) -> io::Result<Place> {
+        if path == Path::new("-") {
+            return Ok(Place::Stdout);
+        }
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            match descriptor(&path) {
+                Some(1) => return Ok(Place::Stdout),
+                Some(descriptor) => return duplicate(descriptor).map(Place::Stream),
+                None => {}
+            }
+            // Also a link to a file that is yet to be made.
+            let Ok(target) = fs::read_link(&path) else { break };
+            path = folder(&path).join(target);
+        }
+        match fs::metadata(&path) {
+            Ok(known) if known.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            Ok(known) if known.is_file() => {
+                may_write(&path)?;
+                Ok(Place::Regular(path, Some(known)))
+            }
+            Ok(_) => OpenOptions::new().write(true).open(&path).map(Place::Stream),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Place::Regular(path, None)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(self, content: Content, fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
+        match self {
+            Place::Regular(path, old) => replace(&path, old.as_ref(), content, fill),
+            Place::Stdout => stream(io::stdout().lock(), content, fill),
+            Place::Stream(file) => stream(file, content, fill),
+        }
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The number of an open file of this process that the path stands for, as `/dev/fd/3` and `/proc/self/fd/3` do.
+fn descriptor(path: &Path) -> Option<RawFd> {
+    let number = path.file_name()?.to_str()?.parse().ok()?;
+    let ours = fs::canonicalize("/proc/self/fd").ok()?;
+    (fs::canonicalize(folder(path)).ok()? == ours).then_some(number)
+}
+
+fn duplicate(descriptor: RawFd) -> io::Result<File> {
+    // SAFETY: it is open: `/proc/self/fd` is about to list it. If it is closed meanwhile, duplicating fails.
+    let open = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    Ok(open.try_clone_to_owned()?.into())
+}
+
+/// Whether what is there may be replaced: as far as it may be written. A program that runs cannot be written, but
+/// replaced.
+fn may_write(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() != ErrorKind::ExecutableFileBusy => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Writes to what takes bytes one after the other.
+fn stream(
+    out: impl Write + IsTerminal,
+    content: Content,
+    fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
+) -> io::Result<()> {
+    if content != Content::Text && out.is_terminal() {
+        return Err(io::Error::other("it is binary, which a terminal does not show: redirect it, or name a file"));
+    }
+    let mut bytes = Cursor::new(Vec::new());
+    fill(&mut bytes)?;
+    let bytes = bytes.into_inner();
+    match content {
+        Content::Text => put(out, printable(&String::from_utf8_lossy(&bytes)).as_bytes()),
+        Content::Data | Content::Program => put(out, &bytes),
+    }
+}
+
+/// Writes all of it. That nobody reads it any more is no error.
+fn put(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}
+
+/// Replaces a regular file, or makes it.
+fn replace(
+    path: &Path,
+    old: Option<&Metadata>,
+    content: Content,
+    fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
+) -> io::Result<()> {
+    let temporary = Temporary::create(folder(path), content.mode())?;
+    let mut out = BufWriter::new(temporary.file());
+    fill(&mut out)?;
+    out.flush()?;
+    drop(out);
+    if let Some(old) = old {
+        let new = temporary.file().metadata()?;
+        if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+            // Only root can give files away; for others the file is theirs from now on.
+            let _ = fchown(temporary.file(), Some(old.uid()), Some(old.gid()));
+        }
+        temporary.file().set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
+    }
+    temporary.rename(path)
+}
+
+fn cannot(what: &str, error: &io::Error) -> InputError {
+    let reason = match error.kind() {
+        ErrorKind::NotFound => "there is no such folder".to_owned(),
+        ErrorKind::NotADirectory => "a part of its path is no folder".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "its folder is read-only".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        ErrorKind::StorageFull => "no space is left".to_owned(),
+        ErrorKind::FileTooLarge => "it would be larger than files may be".to_owned(),
+        _ => error.to_string(),
+    };
+    InputError::new(format!("cannot write {what}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn write(path: &Path, text: &str) -> Result<(), InputError> {
+        write_file(path, Content::Data, |out| out.write_all(text.as_bytes()))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_are_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write(&path, "one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640, "the mode stays");
+        let failed = write_file(&path, Content::Data, |out| {
+            out.write_all(b"half")?;
+            Err(ErrorKind::StorageFull.into())
+        });
+        assert!(failed.unwrap_err().message.ends_with("no space is left"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+
+    #[test]
+    fn links_are_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, far] = ["file", "link", "far"].map(|name| folder.path().join(name));
+        symlink("file", &link).unwrap();
+        symlink(&link, &far).unwrap();
+        // First through a link to nothing.
+        for text in ["one", "two"] {
+            write(&far, text).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::symlink_metadata(&far).unwrap().is_symlink());
+        symlink("round", folder.path().join("round")).unwrap();
+        assert!(write(&folder.path().join("round"), "").is_err());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_written_where_it_is() {
+        write(Path::new("/dev/null"), "nothing").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        assert!(write(Path::new("/dev/full"), "x").unwrap_err().message.contains("no space is left"));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("open");
+        let file = File::create(&path).unwrap();
+        let name = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        write(Path::new(&name), "one").unwrap();
+        write(Path::new(&name), "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "onetwo");
+    }
+
+    #[test]
+    fn places_that_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |path: &Path| write(path, "").unwrap_err().message;
+        assert!(message(&folder.path().join("no/file")).ends_with("there is no such folder"));
+        assert!(message(folder.path()).ends_with("it is a folder"));
+        assert!(message(Path::new("/proc/version/x")).contains("no folder"));
+    }
+}

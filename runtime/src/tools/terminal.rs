@@ -1,0 +1,121 @@
+//! How the programs talk: their flags, their colours, their last words.
+
+use super::{print_colored, say, say_colored, temporary::handle_signals};
+use crate::printable;
+use clap::{Args, Parser, ValueEnum};
+use std::{
+    env,
+    io::{IsTerminal, stderr, stdout},
+    process::ExitCode,
+};
+
+/// When messages are coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set; always if CLICOLOR_FORCE is
+    #[default]
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// Flags that every command has.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct TerminalFlags {
+    /// Colour messages
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, hide_possible_values = true, global = true)]
+    pub color: Color,
+}
+
+impl Color {
+    /// Whether text to a stream is coloured.
+    pub fn applies(self, stream: &impl IsTerminal) -> bool {
+        self.decide(|name| env::var(name).ok(), || stream.is_terminal())
+    }
+
+    /// The conventions of no-color.org and bixense.com/clicolors.
+    fn decide(self, variable: impl Fn(&str) -> Option<String>, is_terminal: impl FnOnce() -> bool) -> bool {
+        let is = |name, value: &str| variable(name).is_some_and(|v| v == value);
+        let says = |name| variable(name).is_some_and(|v| !v.is_empty());
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if says("NO_COLOR") => false,
+            Color::Auto if says("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") => true,
+            Color::Auto => is_terminal() && !is("CLICOLOR", "0") && !is("TERM", "dumb"),
+        }
+    }
+
+    /// What `--color` says in arguments that may be wrong otherwise.
+    fn of_arguments(arguments: impl Iterator<Item = String>) -> Color {
+        let mut color = Color::default();
+        let mut arguments = arguments.take_while(|argument| argument != "--");
+        while let Some(argument) = arguments.next() {
+            let value = match argument.strip_prefix("--color") {
+                Some("") => arguments.next().unwrap_or_default(),
+                Some(rest) => rest.trim_start_matches('=').to_owned(),
+                None => continue,
+            };
+            color = Color::from_str(&value, true).unwrap_or(color);
+        }
+        color
+    }
+}
+
+/// Reads the command line. On wrong usage, and for `--help` and `--version`, says what is to be said and returns the
+/// status to exit with.
+pub fn parse<C: Parser>() -> Result<C, ExitCode> {
+    handle_signals();
+    C::try_parse().map_err(|error| {
+        let color = Color::of_arguments(env::args_os().map(|argument| argument.to_string_lossy().into_owned()));
+        let colored = if error.use_stderr() { color.applies(&stderr()) } else { color.applies(&stdout()) };
+        let plain = error.render().to_string();
+        // Colours are escapes: of text that has some of its own, none gets through.
+        let pure = !env::args_os().any(|argument| printable(&argument.to_string_lossy()) != argument.to_string_lossy());
+        let text = if colored && pure { error.render().ansi().to_string() } else { printable(&plain).into_owned() };
+        let written = if error.use_stderr() { say_colored(&text) } else { print_colored(&text) };
+        match written {
+            Ok(()) => ExitCode::from(error.exit_code() as u8),
+            Err(error) => last_words(&error),
+        }
+    })
+}
+
+/// Reports an error on standard error; the status to exit with.
+pub fn last_words(error: &dyn std::fmt::Display) -> ExitCode {
+    // Where this cannot be written, nothing can be said.
+    let _ = say(&format!("error: {error}\n"));
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_flag_then_the_environment_then_the_terminal() {
+        let decide = |color: Color, set: &[(&str, &str)], terminal| {
+            let set: Vec<(String, String)> = set.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+            color.decide(|name| set.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()), || terminal)
+        };
+        assert!(decide(Color::Auto, &[], true) && !decide(Color::Auto, &[], false));
+        assert!(decide(Color::Always, &[("NO_COLOR", "1")], false) && !decide(Color::Never, &[], true));
+        assert!(decide(Color::Auto, &[("CLICOLOR_FORCE", "1")], false));
+        assert!(!decide(Color::Auto, &[("CLICOLOR_FORCE", "0")], false));
+        assert!(!decide(Color::Auto, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], true));
+        assert!(decide(Color::Auto, &[("NO_COLOR", "")], true), "empty is unset");
+        assert!(!decide(Color::Auto, &[("CLICOLOR", "0")], true) && !decide(Color::Auto, &[("TERM", "dumb")], true));
+    }
+
+    #[test]
+    fn the_flag_counts_where_others_are_wrong() {
+        let of = |text: &str| Color::of_arguments(text.split(' ').map(str::to_owned));
+        assert_eq!((of("x --color always --wrong"), of("--color=never")), (Color::Always, Color::Never));
+        assert_eq!(
+            (of("run -- --color=never"), of("--color pink"), of("--color")),
+            (Color::Auto, Color::Auto, Color::Auto)
+        );
+    }
+}

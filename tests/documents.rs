@@ -1,0 +1,178 @@
+//! What the documents say to type is typed: the commands of README.md, and the examples of every `--help`.
+//!
+//! They run as they stand, in folders with files of the names that they mention.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::LazyLock,
+};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder of both programs.
+fn programs() -> &'static Path {
+    static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(build_programs);
+    &PROGRAMS
+}
+
+fn build_programs() -> PathBuf {
+    let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap().to_owned();
+    // Another crate's program, which cargo does not build for these tests alone; as a rule it is there.
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "-q", "--workspace", "--bin", "hammock-run"]).current_dir(root());
+    build.args(programs.ends_with("release").then_some("--release"));
+    assert!(build.status().unwrap().success());
+    programs
+}
+
+/// Runs a command in a shell, with the programs on the path.
+fn shell(script: &str, folder: &Path) -> Output {
+    let path = format!("{}:{}", programs().display(), std::env::var("PATH").unwrap());
+    let mut bash = Command::new("bash");
+    bash.args(["-e", "-o", "pipefail", "-c", script]).current_dir(folder).env("PATH", path).env("COLUMNS", "400");
+    bash.output().unwrap()
+}
+
+fn succeed(script: &str, folder: &Path, what: &str) {
+    let output = shell(script, folder);
+    assert!(output.status.success(), "{what}\n$ {script}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Files of the names that the documents use.
+fn furnish(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for (from, names) in [
+        ("ir-examples/digits/model.py", &["model.py", "a.py", "b.py"][..]),
+        ("ir-examples/digits/weights.safetensors", &["weights.safetensors"]),
+        ("ir-examples/digits/test.npz", &["test.npz"]),
+        ("ir-examples/control_flow.py", &["kernels.py", "lowered.py"]),
+        ("runtime/tests/tvm/control_flow.so", &["tvm.so"]),
+    ] {
+        for name in names {
+            std::fs::copy(root().join(from), folder.join(name)).unwrap();
+        }
+    }
+    let kernel = "from tvm.script import tir as T\n\n@T.prim_func\n\
+        def double(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n    \
+        for i in range(8):\n        B[i] = A[i] * T.float32(2)\n";
+    std::fs::write(folder.join("kernel.py"), kernel).unwrap();
+    std::fs::write(folder.join("x.npy"), npy("()", 1)).unwrap();
+    std::fs::write(folder.join("images.npy"), npy("(2, 64)", 128)).unwrap();
+    let made = "hammock compile model.py -o model.so --params weights.safetensors
+        hammock inspect model.so --asm > listing.txt
+        hammock compile kernels.py -o code.bin --emit bytecode";
+    succeed(made, folder, "what the examples start from");
+}
+
+/// Ones as a `.npy` file of float32.
+fn npy(shape: &str, count: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend(std::iter::repeat_n(1f32.to_le_bytes(), count).flatten());
+    bytes
+}
+
+/// Copies a folder as it is; files are links that a program which replaces files leaves alone.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), &to).unwrap();
+        }
+    }
+}
+
+/// The contents of the blocks that begin with this line.
+fn blocks<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
+    let parts = text.split(begin).skip(1);
+    parts.map(|part| part.split_once("```").expect("the block ends").0).collect()
+}
+
+#[test]
+fn commands_of_the_readme() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    copy(&root().join("ir-examples"), &folder.path().join("ir-examples"));
+    let digits = folder.path().join("ir-examples/digits");
+    furnish(&digits);
+    std::fs::copy(digits.join("x.npy"), folder.path().join("x.npy")).unwrap();
+    let mut count = 0;
+    for block in blocks(&readme, "```sh\n") {
+        // What installs, builds, or calls a compiler of C is tested by those who do it.
+        let commands = block.lines().filter_map(|line| match line.split_once("cargo run --release -- ") {
+            Some((_, arguments)) => Some(format!("hammock {arguments}")),
+            None => Some(line.to_owned()).filter(|line| line.starts_with("hammock") || line.starts_with("cd ")),
+        });
+        let script: Vec<String> = commands.collect();
+        let script = script.join("\n");
+        let from = if block.contains(" ir-examples/") { folder.path() } else { &digits };
+        succeed(&script, from, "a block of README.md");
+        count += script.matches("hammock").count();
+    }
+    assert!(count >= 28, "only {count} commands were found");
+}
+
+#[test]
+fn the_mistake_of_the_readme() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shown = blocks(&readme, "```\n$ hammock check broken.py\n")[0];
+    let folder = tempfile::tempdir().unwrap();
+    let module = "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    \
+        def main(x: R.Tensor((2,), \"float32\"), w: R.Tensor((2,), \"float32\")):\n        # Adds.\n        \
+        lv = R.ad(x, w)\n        return lv\n";
+    std::fs::write(folder.path().join("broken.py"), module).unwrap();
+    let output = shell("hammock check broken.py", folder.path());
+    assert_eq!(String::from_utf8(output.stderr).unwrap().trim_end(), shown.trim_end());
+}
+
+#[test]
+fn examples_of_every_help() {
+    let furnished = tempfile::tempdir().unwrap();
+    furnish(furnished.path());
+    let mut count = 0;
+    for program in ["hammock", "hammock-run"] {
+        for command in subcommands(program) {
+            let found = examples(&help(program, &command));
+            assert!(
+                program == "hammock-run" || command == "targets" || !found.is_empty(),
+                "`{command}` has no example"
+            );
+            for example in found {
+                let folder = tempfile::tempdir().unwrap();
+                copy(furnished.path(), folder.path());
+                let from = if example.contains(" ir-examples/") { root() } else { folder.path() };
+                succeed(&example, from, &format!("an example of `{program} {command} --help`"));
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 35, "only {count} examples were found");
+}
+
+/// The subcommands, and the empty name for the program itself.
+fn subcommands(program: &str) -> Vec<String> {
+    let help = help(program, "");
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    std::iter::once("").chain(names).map(str::to_owned).collect()
+}
+
+fn help(program: &str, command: &str) -> String {
+    let output = shell(&format!("{program} {command} --help"), root());
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Indented lines that begin with a program's name, up to a gap that a remark follows.
+fn examples(help: &str) -> Vec<String> {
+    let help = help.replace(" \\\n     ", "");
+    let commands = help.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| line.starts_with("hammock")));
+    commands.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).collect()
+}

@@ -1,0 +1,162 @@
+//! Names that are none, and flags that would do nothing: refused, with what was meant.
+
+use std::process::Command;
+
+const MODEL: &str = "ir-examples/custom_kernel.py";
+
+/// Standard error of a command that must fail with status 1.
+fn refusal(args: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    said
+}
+
+#[test]
+fn names_that_are_none_have_neighbours() {
+    let compile = |target| refusal(&["compile", MODEL, "-o", "/dev/null", "--target", target]);
+    for (said, meant) in [
+        (refusal(&["opt", MODEL, "--passes", "legalizeops"]), "did you mean `LegalizeOps`?"),
+        (refusal(&["opt", MODEL, "--passes", "Normalize,LegalizOps"]), "did you mean `LegalizeOps`?"),
+        (refusal(&["opt", MODEL, "--passes", "quantum"]), "`hammock passes` lists them"),
+        (refusal(&["opt", MODEL, "--passes", "Normalize{level=3}"]), "pass `Normalize` has no option `level`"),
+        (refusal(&["opt", MODEL, "--passes", "Normalize{level=3"]), "never closed"),
+        (refusal(&["opt", MODEL, "--print-after", "nosuch"]), "there is no pass `nosuch`"),
+        (refusal(&["opt", MODEL, "--passes", "Normalize", "--print-after", "normalize"]), "did you mean `Normalize`?"),
+        (refusal(&["compile", MODEL, "-o", "/dev/null", "--print-after", "Normalise"]), "did you mean `Normalize`?"),
+        (compile("nosuch"), "`hammock targets` lists them"),
+        (compile("znvr4"), "did you mean `znver4`?"),
+        (compile("aarch64"), "x86-64 processors only"),
+        (compile("x86-64-v3,+avx512f"), "without features"),
+        (compile("llvm -mcpu=znver4"), "without features"),
+        (compile("pentium3"), "there is no target `pentium3`"),
+        (refusal(&["run", MODEL, "--target", "nosuch"]), "there is no target `nosuch`"),
+        (refusal(&["run", MODEL, "--exec-mode", "compild"]), "did you mean `compiled`?"),
+        (refusal(&["run", MODEL, "--func", "mian", "--arg", "1"]), "did you mean `main`?"),
+        (refusal(&["run", MODEL, "--arg", "zeros(2):flaot32"]), "did you mean `float32`?"),
+        (refusal(&["run", MODEL, "--arg", "[1, 2]:bflot16"]), "did you mean `bfloat16`?"),
+        (refusal(&["ops", "relu"]), "did you mean `nn.relu`?"),
+        (refusal(&["ops", "transpose"]), "did you mean `permute_dims`?"),
+        (refusal(&["passes", "legalizeops"]), "did you mean `LegalizeOps`?"),
+        (refusal(&["builtins", "match_shape"]), "did you mean `vm.builtin.match_shape`?"),
+        (refusal(&["builtins", "vm.builtin.mach_shape"]), "did you mean `vm.builtin.match_shape`?"),
+        (refusal(&["explain", "E020"]), "did you mean `E020"),
+        (refusal(&["explain", "undefind name"]), "did you mean `undefined name`?"),
+    ] {
+        assert!(said.contains(meant), "{meant}: {said}");
+    }
+}
+
+#[test]
+fn every_target_is_one_that_compiles() {
+    let list = Command::new(env!("CARGO_BIN_EXE_hammock")).arg("targets").output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    for name in ["native", "x86-64", "x86-64-v4", "k8", "znver5"] {
+        assert!(list.lines().any(|line| line.split(' ').next() == Some(name)), "{name}");
+        let mut compile = Command::new(env!("CARGO_BIN_EXE_hammock"));
+        compile.args(["compile", MODEL, "-o", "/dev/null", "--target", name]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = compile.output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn flags_that_do_nothing_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("m.so");
+    let library = library.to_str().unwrap();
+    let mut compile = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    compile.args(["compile", MODEL, "-o", library]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    assert!(compile.status().unwrap().success());
+    let run = ["run", library, "--arg", "[1, 2]:float32"];
+    for flags in [
+        &["-O3"][..],
+        &["--target", "native"],
+        &["--exec-mode", "bytecode"],
+        &["--exec-mode", "reference"],
+        &["--bytecode", "x.so"],
+        &["--print-after", "all"],
+        &["--dump-dir", "."],
+        &["--time-passes"],
+        &["--verify-each"],
+        &["--module", "Module"],
+        &["--params", "zeros"],
+    ] {
+        for command in ["run", "bench"] {
+            let said = refusal(&[&[command], &run[1..], flags].concat());
+            assert!(said.contains(&format!("has no effect here: {library} is compiled already")), "{flags:?}: {said}");
+        }
+    }
+    for emit in ["obj", "llvm", "asm", "bytecode", "tvm"] {
+        for mode in ["compiled", "compiled=main"] {
+            let args = ["compile", MODEL, "-o", "/dev/null", "--emit", emit, "--exec-mode", mode];
+            assert!(refusal(&args).contains("`--exec-mode` has no effect here"), "{args:?}");
+        }
+    }
+    for flags in [&["-O0"][..], &["--target", "x86-64"]] {
+        let said = refusal(&[&["compile", MODEL, "-o", "/dev/null", "--emit", "bytecode"], flags].concat());
+        assert!(said.contains("writes no kernels"), "{said}");
+        let said = refusal(&[&["run", MODEL, "--exec-mode", "reference"], flags].concat());
+        assert!(said.contains("kernels are interpreted"), "{said}");
+    }
+    for flags in [&["--time-passes"][..], &["--dump-dir", "."], &["--print-after", "all"], &["--verify-each"]] {
+        assert!(refusal(&[&["opt", MODEL], flags].concat()).contains("no pass runs"), "{flags:?}");
+    }
+    let said = refusal(&["opt", MODEL, "--passes", "LegalizeOps", "--print-after", "Normalize"]);
+    assert!(said.contains("pass `Normalize` does not run"), "{said}");
+}
+
+#[test]
+fn modules_for_other_devices_do_not_run_on_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.py");
+    let head = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n";
+    let placed = |device: &str| {
+        format!(
+            "{head}    I.module_global_infos({{\"vdevice\": [{device}]}})\n    @R.function\n    \
+            def main(x: R.Tensor((2,), \"float32\")):\n        z = R.exp(x)\n        return z\n"
+        )
+    };
+    let kernel = format!(
+        "{head}    @T.prim_func\n    def k(A: T.Buffer((2,), \"float32\")):\n        \
+        T.func_attr({{\"target\": T.target(\"cuda\")}})\n        A[0] = T.float32(1)\n    @R.function\n    \
+        def main(x: R.Tensor((2,), \"float32\")):\n        return x\n"
+    );
+    for (text, kind) in [
+        (placed("I.vdevice(\"cuda\")"), "cuda"),
+        (placed("I.vdevice(\"llvm\"), I.vdevice({\"kind\": \"vulkan\"}, 1)"), "vulkan"),
+        (kernel, "cuda"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let run = ["run", path, "--arg", "[0, 1]:float32"];
+        for args in
+            [&run[..], &[&run[..], &["--exec-mode", "reference"]].concat(), &["compile", path, "-o", "/dev/null"]]
+        {
+            let said = refusal(args);
+            assert!(said.contains(&format!("`{kind}`, for which no code can be generated")), "{said}");
+        }
+        // As text it can be worked on.
+        let check = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["check", path]).status().unwrap();
+        assert!(check.success());
+    }
+}
+
+#[test]
+fn files_of_other_kinds_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytecode = folder.path().join("code.bin");
+    let bytecode = bytecode.to_str().unwrap();
+    let mut compile = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    compile.args(["compile", MODEL, "--emit", "bytecode", "-o", bytecode]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    assert!(compile.status().unwrap().success());
+    for command in ["run", "bench", "check", "opt"] {
+        assert!(refusal(&[command, bytecode]).contains("is bytecode without kernels"), "{command}");
+        for tensors in ["weights.safetensors", "test.npz"] {
+            let said = refusal(&[command, &format!("ir-examples/digits/{tensors}")]);
+            assert!(said.contains("holds tensors, not a model"), "{said}");
+        }
+    }
+}
