@@ -128,12 +128,12 @@ impl CodeArgs {
     }
 
     /// Prints how kernels stay inside their buffers, if asked to.
-    pub fn report(&self, artifact: &Artifact) {
-        for (kernel, Accesses { proved, checked }) in
-            artifact.accesses.iter().filter(|_| self.bounds == BoundsMode::Report)
-        {
-            eprintln!("{kernel}: {proved} accesses proved to be inside, {checked} checked");
-        }
+    pub fn report(&self, artifact: &Artifact) -> Result<(), Failure> {
+        let line = |(kernel, Accesses { proved, checked }): &_| {
+            format!("{kernel}: {proved} accesses proved to be inside, {checked} checked\n")
+        };
+        let asked = self.bounds == BoundsMode::Report;
+        say(&artifact.accesses.iter().filter(|_| asked).map(line).collect::<String>())
     }
 
     /// The bytecode of `--bytecode`.
@@ -209,7 +209,7 @@ impl Compile {
             Kind::Tvm => Emit::Tvm,
         };
         let artifact = build(&self.module, &options, emit, &self.watch, None)?;
-        self.code.report(&artifact);
+        self.code.report(&artifact)?;
         write_file(&self.output, self.emit.content(), &artifact.bytes)
     }
 }

@@ -89,7 +89,7 @@ impl Program {
         let options = self.code.options()?;
         let options = Options { threads: how.threads.unwrap_or(options.threads), ..options };
         let artifact = build(&module, &options, Emit::Lib, &self.watch, call)?;
-        self.code.report(&artifact);
+        self.code.report(&artifact)?;
         Session::from_bytes(artifact.bytes, &how).map_err(tool_failure)
     }
 }

@@ -170,7 +170,7 @@ fn values_of_any_depth_are_made_shown_and_saved() {
     assert!(shown.lines().count() == 41 && shown.ends_with("\n1: as 0\n"), "{shown}");
     let deep = nest("20000:int64");
     assert!(module.run(&deep).lines().count() < 200);
-    assert!(module.run(&[&deep[..], &["--json"]].concat()).len() > 20_000);
+    assert!(module.run(&[&deep[..], &["--json=graph"]].concat()).len() > 20_000);
     let save = |args: &[&str]| module.refusal(&[args, &["--output", "out.npz"]].concat());
     assert!(save(&deep).contains("more than 1000 deep") || save(&deep).contains("parts"));
     assert!(save(&nest("40:int64")).contains("parts"));
