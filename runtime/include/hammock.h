@@ -364,7 +364,7 @@ int hammock_vm_invoke(const hammock_vm *vm, const hammock_any *callee, const ham
                       hammock_any *result);
 
 /* Calls in steps: set inputs (all, or one by its parameter's name), invoke, read the output or the part of it that a
- * path of positions in tuples leads to. `arity` is the number of fields there, -1 if it is no tuple. */
+ * path of positions in tuples leads to. `arity` is the number of fields there, -1 if it is not a tuple. */
 int hammock_vm_set_inputs(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count);
 int hammock_vm_set_input(const hammock_vm *vm, const char *function, const char *parameter, const hammock_any *input);
 int hammock_vm_invoke_stateful(const hammock_vm *vm, const char *function);

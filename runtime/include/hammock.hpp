@@ -173,7 +173,7 @@ public:
         });
     }
 
-    /// How many fields the kept result, or a part of it, has; none if it is no tuple.
+    /// How many fields the kept result, or a part of it, has; none if it is not a tuple.
     std::optional<size_t> output_arity(Name function, const std::vector<size_t> &path = {}) const {
         int64_t arity;
         check(hammock_vm_output_arity(c(), function.c(), path.data(), path.size(), &arity));

@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             Ok(int) => Json::Int(int),
             Err(_) => match text.parse() {
                 Ok(float) => Json::Float(float),
-                Err(_) => return self.fail("this is no number"),
+                Err(_) => return self.fail("this is not a number"),
             },
         };
         self.at += text.len();

@@ -1,6 +1,6 @@
 //! Global functions by name: what programs call beyond their own functions and kernels.
 //!
-//! Look-ups happen while a program is loaded, never while it runs.
+//! Functions are looked up when a program is loaded, never while it runs.
 use crate::ffi::Error;
 use crate::value::Function;
 use std::collections::BTreeMap;

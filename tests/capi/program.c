@@ -462,7 +462,7 @@ int main(int count, char **args) {
     hammock_dtype dtype;
     CHECK(count == 2 && hammock_error_kind()[0] == '\0');
     CHECK(hammock_dtype_parse("float32", &dtype) == 0 && dtype.code == HAMMOCK_CODE_FLOAT && dtype.bits == 32);
-    CHECK(fails(hammock_dtype_parse("float33x", &dtype), "ValueError", "no data type"));
+    CHECK(fails(hammock_dtype_parse("float33x", &dtype), "ValueError", "is not a data type"));
     load(args[1], &library);
     CHECK(hammock_vm_new(library, NULL, &vm) == 0);
 

@@ -59,7 +59,7 @@ static void hold_values() {
     CHECK(list.size() == 2 && list[1].size() == 0);
     CHECK(Value(hammock::dtype("bfloat16")).dtype().code == HAMMOCK_CODE_BFLOAT);
     CHECK(Value(hammock_device{HAMMOCK_DEVICE_CPU, 1}).device().id == 1);
-    FAILS("ValueError", "no data type", hammock::dtype(std::string("float33x")));
+    FAILS("ValueError", "is not a data type", hammock::dtype(std::string("float33x")));
 }
 
 static void hold_tensors() {

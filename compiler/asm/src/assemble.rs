@@ -1,4 +1,4 @@
-//! From a listing's lines to an executable: first all lines are read, then names become numbers.
+//! From a listing's lines to an executable: all lines are read first, then names are resolved to numbers.
 
 use crate::{
     constants,

@@ -25,7 +25,7 @@ pub(crate) fn read(cursor: &mut Cursor<'_>, tensors: &dyn Fn(&str) -> Option<Ten
         "tensor" => Constant::Tensor(tensor(cursor, span, tensors)?),
         other => {
             let help = "the kinds are `tensor`, `shape`, `str`, `int`, `float` and `dtype`";
-            return Err(error(span, format!("`{other}` is no kind of constant")).help(help));
+            return Err(error(span, format!("`{other}` is not a kind of constant")).help(help));
         }
     })
 }

@@ -1,4 +1,4 @@
-//! A position in the tokens of a listing, and what is said about what does not fit.
+//! A position in the tokens of a listing, and the errors reported there.
 
 use crate::{lexer::Token, quote::unquoted};
 use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
@@ -20,7 +20,7 @@ pub(crate) fn error(span: Span, message: impl Into<String>) -> Diagnostic {
 }
 
 impl<'a> Cursor<'a> {
-    /// Splits a listing into tokens; also says what is no token.
+    /// Splits a listing into tokens; also says what is not a token.
     pub fn new(source: &'a SourceFile) -> (Cursor<'a>, Vec<Diagnostic>) {
         let (mut tokens, mut errors) = (Vec::new(), Vec::new());
         for (token, range) in Token::lexer(source.text()).spanned() {

@@ -64,7 +64,7 @@ pub(crate) fn read(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         }
         other => {
             let help = "the instructions are `call`, `ret`, `goto`, `if` and `words`";
-            Err(error(span, format!("`{other}` is no instruction")).help(help))
+            Err(error(span, format!("`{other}` is not an instruction")).help(help))
         }
     }
 }
@@ -101,7 +101,7 @@ fn operand(cursor: &mut Cursor<'_>) -> Parsed<Operand> {
 pub(crate) fn constant(cursor: &mut Cursor<'_>) -> Parsed<i64> {
     let (text, span) = cursor.name("a constant (`c0`)")?;
     let index = text.strip_prefix('c').and_then(|digits| digits.parse().ok());
-    index.filter(|index| fits(*index)).ok_or_else(|| error(span, format!("`{text}` is no constant (`c0`)")))
+    index.filter(|index| fits(*index)).ok_or_else(|| error(span, format!("`{text}` is not a constant (`c0`)")))
 }
 
 /// Reads `%3`, `%void` or `%vm`.
@@ -112,7 +112,7 @@ fn register(cursor: &mut Cursor<'_>) -> Parsed<Register> {
         "vm" => Ok(Register::VM),
         digits => match digits.parse() {
             Ok(number) if fits(number) && number < Register::VOID.0 => Ok(Register(number)),
-            _ => Err(error(span, format!("`{}` is no register (`%0`, `%void`, `%vm`)", cursor.text(span)))),
+            _ => Err(error(span, format!("`{}` is not a register (`%0`, `%void`, `%vm`)", cursor.text(span)))),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Assembling listings: the text that `hammock inspect --asm` writes of an executable, back to the same bytes.
+//! Assembles listings: turns the text that `hammock inspect --asm` writes back into the same bytes.
 //!
 //! The writer, `hammock_runtime::tools::listing`, says what a listing is.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Strings as they are written.
+//! How strings are written.
 
 /// The text that stands in quotes, if its escapes are known.
 pub(crate) fn unquoted(quoted: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! What a user got wrong, ready to print.
+//! User errors, ready to print.
 
 use hammock_runtime::{printable, tools::InputError};
 use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};

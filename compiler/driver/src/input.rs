@@ -32,7 +32,7 @@ pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
 /// Reads the text of a file, or of standard input for `-`; a compiled executable has none.
 ///
 /// # Errors
-/// When it cannot be read, or is no text.
+/// When it cannot be read, or is not a text.
 pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
     let bytes = if path == "-" { read_stdin() } else { std::fs::read(path) };
     let bytes = bytes.map_err(|e| unreadable(path, &e))?;

@@ -1,4 +1,4 @@
-//! Weights by name become constants.
+//! Binds weights to parameters by name.
 
 use crate::Failure;
 use hammock_ir::{
@@ -55,8 +55,8 @@ pub fn unused(module: &Module, weights: &Weights) -> Option<Diagnostic> {
     })
 }
 
-/// What is to be said of parameters that a function calls weights, those behind its first `num_input`, when they have no
-/// tensor and others of it do.
+/// What is to be said of parameters that a function calls weights, those behind its first `num_input`, when they have
+/// no tensor and others of it do.
 pub fn missing(module: &Module, weights: &Weights) -> Vec<Diagnostic> {
     let mut said = Vec::new();
     for (name, function) in module.relax_functions().filter(|(_, f)| !f.is_private()) {
@@ -114,7 +114,8 @@ fn matching(function: &Function, weights: &Weights) -> Result<HashMap<usize, Ten
     if wrong.is_empty() { Ok(bound) } else { Err(wrong.into()) }
 }
 
-/// Whether a tensor can be the value of a parameter. `sizes` are those of symbolic dimensions, by the parameters before.
+/// Whether a tensor can be the value of a parameter. `sizes` are those of symbolic dimensions, by the parameters
+/// before.
 fn fit(ty: &Type, tensor: &Tensor, sizes: &mut HashMap<prim::Var, i64>) -> Result<(), String> {
     let t = match ty {
         Type::Tensor(t) => t,

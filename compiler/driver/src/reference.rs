@@ -1,6 +1,6 @@
 //! Running without code generation: kernels are interpreted.
 //!
-//! Slow and exact; what compiled kernels are compared with. The graph runs on the virtual machine as always.
+//! Slow and exact: the reference that compiled kernels are compared with. The graph still runs on the virtual machine.
 
 use crate::{
     Failure,

@@ -13,7 +13,7 @@
 //! variables, constants and symbolic values, never calls. Statements of a [`tir::Stmt`] sequence run in order; a block
 //! ([`tir::Block`]) runs its `init` in the first iteration of its reduction axes.
 //!
-//! This crate knows no operator: what needs operators (purity, type inference) takes a [`relax::OpTable`].
+//! This crate knows no operators: what needs them (purity, type inference) takes a [`relax::OpTable`].
 #![forbid(unsafe_code)]
 
 pub mod arith;

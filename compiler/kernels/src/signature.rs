@@ -141,7 +141,7 @@ impl Interface {
         }
     }
 
-    /// One raw parameter for each variable that stands alone as a size or stride and is no parameter itself.
+    /// One raw parameter for each variable that stands alone as a size or stride and is not a parameter itself.
     fn add_sizes(&mut self, func: &PrimFunc) {
         for (i, buffer) in func.params.iter().enumerate().filter_map(|(i, p)| Some((i, p.buffer.as_ref()?))) {
             for (axis, size) in buffer.shape.iter().enumerate() {

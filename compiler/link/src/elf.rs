@@ -1,4 +1,4 @@
-//! The few records of the ELF64 format that a shared library consists of, little-endian.
+//! The ELF64 records that a shared library consists of, little-endian.
 
 use object::elf;
 

@@ -14,7 +14,7 @@ pub enum LinkError {
         /// What the reader found.
         reason: String,
     },
-    /// An input is no relocatable object for this machine.
+    /// An input is not a relocatable object for this machine.
     #[error("object {object} is no relocatable ELF object for x86-64")]
     WrongKind {
         /// Which input.

@@ -1,4 +1,4 @@
-//! What the C library and its mathematics part provide to kernels.
+//! Functions of the C library and its math library that kernels may use.
 
 /// A system library that symbols can be bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Where everything goes: the library's sections, their sizes, their offsets in the file and their addresses.
+//! Layout: the library's sections, their sizes, file offsets and addresses.
 //!
 //! Sections stand in the file in the order of [`Place`] with no padding but their alignment. Segments with different
 //! rights never share a page in memory: where the rights change, addresses skip to the next page while offsets go on

@@ -1,8 +1,8 @@
 //! Objects and an executable's image into one shared library, with no linker on the machine.
 //!
-//! In go relocatable ELF64 objects for x86-64 (kernels) and an executable's image; out come the bytes of a shared library
-//! that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The same input makes the same
-//! bytes.
+//! The input is relocatable ELF64 objects for x86-64 (kernels) and an executable's image; the output is a shared
+//! library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The same input makes
+//! the same bytes.
 //!
 //! - Every global symbol of default visibility is exported; hidden ones join objects only.
 //! - [`RUNTIME_SYMBOL`] is the one pointer through which kernels reach the runtime: eight zero bytes, exported, which
@@ -35,8 +35,8 @@ use input::{Chunk, Inputs};
 use layout::{PAGE, Place};
 use resolve::{Resolved, Slots};
 
-/// Links objects and an image ([`image::Image::save`]) into the bytes of a sealed shared library. With an empty image the
-/// library holds kernels only.
+/// Links objects and an image ([`image::Image::save`]) into the bytes of a sealed shared library. With an empty image
+/// the library holds kernels only.
 ///
 /// # Errors
 /// When an object is damaged or needs what a kernel library has not, and when symbols clash or are missing.

@@ -1,4 +1,4 @@
-//! Filling in addresses, now that all are known.
+//! Applies relocations once all addresses are known.
 
 use crate::{
     LinkError,

@@ -1,4 +1,4 @@
-//! What each symbol refers to, and which slots that needs.
+//! Symbol resolution, and the slots it needs.
 
 use crate::{
     LinkError,

@@ -7,7 +7,7 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// The type of a call whose callee is no operator.
+/// The type of a call whose callee is not an operator.
 pub fn infer_call(module: &Module, function: &Function, call: &Call) -> Result<Type, InferError> {
     let given = || call.ty_args.first().cloned();
     let (name, ty) = match &call.callee {
@@ -27,7 +27,7 @@ pub fn infer_call(module: &Module, function: &Function, call: &Call) -> Result<T
             apply(&name, &c, &args).map(|ret| given().unwrap_or(ret))
         }
         Type::Any => Ok(given().unwrap_or(Type::Any)),
-        _ => Err(InferError::new(format!("`{name}` is called but is no function"))),
+        _ => Err(InferError::new(format!("`{name}` is called but is not a function"))),
     }
 }
 

@@ -9,7 +9,7 @@ use hammock_ops::{CallContext, Lowering, Op, OperandKind, ParamKind, ops};
 #[test]
 fn every_operator_is_documented() {
     for op in ops() {
-        assert!(op.doc.ends_with('.') || op.doc.ends_with('`'), "{}: {:?} is no sentence", op.name, op.doc);
+        assert!(op.doc.ends_with('.') || op.doc.ends_with('`'), "{}: {:?} is not a sentence", op.name, op.doc);
         assert!(!op.doc.starts_with("R."), "{}", op.name);
     }
 }

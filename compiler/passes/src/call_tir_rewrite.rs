@@ -13,7 +13,7 @@ use hammock_syntax::{Diagnostic, codes};
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
     name: "CallTIRRewrite",
-    doc: "Allocates the results of call_tir explicitly and passes them as arguments",
+    doc: "Turns call_tir into an explicit allocation and a call that writes into it",
     run,
 };
 

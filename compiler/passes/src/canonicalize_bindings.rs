@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
     name: "CanonicalizeBindings",
-    doc: "Replaces variables that only rename others, and members of tuples built in sight",
+    doc: "Replaces aliases by the variables they stand for, and fields of known tuples by their values",
     run,
 };
 

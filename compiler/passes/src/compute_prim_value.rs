@@ -14,8 +14,11 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub const PASS: Pass =
-    Pass { name: "ComputePrimValue", doc: "Computes scalars that are not int64 by small TIR functions", run };
+pub const PASS: Pass = Pass {
+    name: "ComputePrimValue",
+    doc: "Moves scalar arithmetic on dtypes other than int64 into small TIR functions",
+    run,
+};
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut made: FxHashMap<String, Name> = FxHashMap::default();

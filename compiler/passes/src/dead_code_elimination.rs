@@ -1,7 +1,7 @@
-//! DeadCodeElimination: what nothing uses and nobody can see goes.
+//! DeadCodeElimination: removes what is unused and not visible from outside.
 //!
-//! A binding goes when its variable is unused and its value has no side effect; `match_cast` stays, for it checks. A
-//! global function goes when it is private and no function that stays refers to it.
+//! A binding is removed when its variable is unused and its value has no side effect; `match_cast` stays, because it
+//! checks. A global function is removed when it is private and no remaining function refers to it.
 
 use crate::{Context, Pass, rewrite};
 use hammock_ir::{

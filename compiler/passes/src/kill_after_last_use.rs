@@ -1,4 +1,4 @@
-//! KillAfterLastUse: memory goes back as soon as nothing needs it.
+//! KillAfterLastUse: releases memory as soon as nothing needs it.
 //!
 //! After the last binding that uses an object, a `kill` empties its register: `kill_storage` for storages,
 //! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies and what a
@@ -13,8 +13,11 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
-pub const PASS: Pass =
-    Pass { name: "KillAfterLastUse", doc: "Releases storages, tensors and other objects after their last use", run };
+pub const PASS: Pass = Pass {
+    name: "KillAfterLastUse",
+    doc: "Inserts releases of storages, tensors and other objects after their last use",
+    run,
+};
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |_, _, function| {

@@ -16,8 +16,11 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
-pub const PASS: Pass =
-    Pass { name: "LambdaLift", doc: "Makes nested functions global, with closures for what they capture", run };
+pub const PASS: Pass = Pass {
+    name: "LambdaLift",
+    doc: "Makes nested functions global, with closures for the variables they capture",
+    run,
+};
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, name, function| {

@@ -1,7 +1,7 @@
 //! LegalizeOps: operators become calls of TIR functions.
 //!
-//! Each operator says itself how: by a TIR function (`call_tir`), by other operators (which are legalized in turn), or
-//! by a function of the runtime. Equal TIR functions are shared. What no operator can lower yet, a call whose operands
+//! Each operator declares how: by a TIR function (`call_tir`), by other operators (which are legalized in turn), or
+//! by a function of the runtime. Equal TIR functions are shared. What cannot be lowered yet, a call whose operands
 //! have unknown rank or dtype, stays as it is; the bytecode generator reports it.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
@@ -19,8 +19,7 @@ use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub const PASS: Pass =
-    Pass { name: "LegalizeOps", doc: "Turns operators into calls of TIR functions or of the runtime", run };
+pub const PASS: Pass = Pass { name: "LegalizeOps", doc: "Lowers operators to TIR functions or runtime calls", run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut made = Made::default();

@@ -12,7 +12,7 @@ use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub const PASS: Pass =
-    Pass { name: "LowerAllocTensor", doc: "Splits allocations of tensors into storages and views of them", run };
+    Pass { name: "LowerAllocTensor", doc: "Splits tensor allocations into a storage and a tensor in it", run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |_, _, function| rewrite::bindings(function, &mut lower))

@@ -13,7 +13,7 @@ use hammock_syntax::Diagnostic;
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
     name: "LowerRuntimeBuiltin",
-    doc: "Turns memory, shape, closure and device operators into functions of the runtime",
+    doc: "Lowers memory, shape, closure and device operators to runtime functions",
     run,
 };
 

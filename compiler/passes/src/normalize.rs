@@ -13,7 +13,7 @@ use hammock_syntax::Diagnostic;
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
     name: "Normalize",
-    doc: "Joins blocks, drops empty ones, and binds tuples that are results to variables",
+    doc: "Merges blocks, removes empty ones, and binds tuples that are returned to variables",
     run,
 };
 

@@ -13,7 +13,7 @@ use hammock_syntax::Diagnostic;
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
     name: "RemovePurityChecking",
-    doc: "Marks pure functions as such for good and makes pure calls plain ones",
+    doc: "Marks functions as force_pure and turns pure-call wrappers into plain calls",
     run,
 };
 

@@ -208,7 +208,7 @@ pub(crate) enum Token {
     CaretAssign,
 }
 
-/// Why a piece of text is no token.
+/// Why a piece of text is not a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LexError {
     /// A character that starts no token.

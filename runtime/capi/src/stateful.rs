@@ -73,7 +73,7 @@ pub unsafe extern "C" fn hammock_vm_output(
     })
 }
 
-/// How many fields the kept result, or part of it, has; -1 if it is no tuple.
+/// How many fields the kept result, or part of it, has; -1 if it is not a tuple.
 ///
 /// # Safety
 /// As for [`hammock_vm_output`]; `arity` is null or has room.
@@ -96,7 +96,8 @@ pub unsafe extern "C" fn hammock_vm_output_arity(
 /// Calls a function and copies the tensors of its result into given ones.
 ///
 /// # Safety
-/// As for `hammock_vm_call`; `outputs` is null or leads to `output_count` values, whose memory nobody else uses meanwhile.
+/// As for `hammock_vm_call`; `outputs` is null or leads to `output_count` values, whose memory nobody else uses
+/// meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_call_into(
     vm: *const hammock_vm,

@@ -229,7 +229,7 @@ pub unsafe extern "C" fn hammock_dtype_parse(name: *const c_char, dtype: *mut ha
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let name = text(name, "name")?;
-        let parsed = name.parse().map_err(|_| Error::value(format!("`{name}` is no data type")))?;
+        let parsed = name.parse().map_err(|_| Error::value(format!("`{name}` is not a data type")))?;
         write(dtype, "dtype", parsed)
     })
 }

@@ -77,7 +77,7 @@ inline int32_t fail_with_exception() noexcept {
     } catch (const std::exception &error) {
         return hammock_fail("RuntimeError", error.what());
     } catch (...) {
-        return hammock_fail("RuntimeError", "a C++ function threw something that is no exception");
+        return hammock_fail("RuntimeError", "a C++ function threw something that is not an exception");
     }
 }
 

@@ -196,7 +196,7 @@ fn read_function(reader: &mut Reader<'_>) -> std::result::Result<FunctionInfo, F
         0 => FunctionKind::Packed,
         1 => FunctionKind::Bytecode,
         2 => FunctionKind::Compiled,
-        other => return malformed(format!("{other} is no kind of function")),
+        other => return malformed(format!("{other} is not a kind of function")),
     };
     Ok(FunctionInfo {
         kind,
@@ -211,7 +211,7 @@ fn read_function(reader: &mut Reader<'_>) -> std::result::Result<FunctionInfo, F
 
 fn read_size(reader: &mut Reader<'_>) -> std::result::Result<usize, Failure> {
     let value = reader.i64()?;
-    usize::try_from(value).or_else(|_| malformed(format!("{value} is no index")))
+    usize::try_from(value).or_else(|_| malformed(format!("{value} is not an index")))
 }
 
 fn read_text(reader: &mut Reader<'_>) -> std::result::Result<String, Failure> {
@@ -234,7 +234,7 @@ fn read_constant(reader: &mut Reader<'_>, constants: &Constants<'_>) -> std::res
         index::INT => Constant::Int(reader.i64()?),
         index::FLOAT => Constant::Float(f64::from_bits(reader.u64()?)),
         index::DATA_TYPE => Constant::DType(read_dtype(reader)?),
-        other => return malformed(format!("{other} is no kind of constant")),
+        other => return malformed(format!("{other} is not a kind of constant")),
     })
 }
 

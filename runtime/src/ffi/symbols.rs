@@ -133,7 +133,7 @@ pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
 }
 
 /// Calls the global function called `name`: a registered one ([`crate::registry`]), else a builtin. Of its result a
-/// kernel sees only what is no object.
+/// kernel sees only what is not an object.
 ///
 /// # Safety
 /// `name` is a C string, `args` points to `count` values and `result` to one.

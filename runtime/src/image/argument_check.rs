@@ -1,4 +1,4 @@
-//! Looking at a kernel's arguments quickly, before every call: this says that they fit, not why they do not.
+//! A fast check of a kernel's arguments before every call: it says whether they fit, not why they do not.
 use super::kernels::int_range;
 use super::{Dim, KernelSignature, ParamKind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor};

@@ -1,4 +1,4 @@
-//! Just enough of ELF to check a shared library's outline and find its symbols without loading it.
+//! Just enough of ELF to check a shared library's structure and find its symbols without loading it.
 use crate::bytes::{Reader, Truncated};
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub enum ElfError {
     #[error("not a shared library")]
     NotElf,
     /// They are for another machine, or no library.
-    #[error("the file is no shared library for this machine")]
+    #[error("the file is not a shared library for this machine")]
     WrongMachine,
     /// Their tables point outside, or make no sense.
     #[error("the shared library is damaged: its headers are inconsistent")]
@@ -108,7 +108,8 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// The number of symbols by GNU's hash table, which lists symbols in chains: the last of the last chain is the last.
+    /// The number of symbols by GNU's hash table, which lists symbols in chains: the last of the last chain is the
+    /// last.
     fn count_hashed(&self, address: u64) -> Result<u64, ElfError> {
         let mut header = Reader::new(self.slice(address, 16)?);
         let (bucket_count, first_hashed, bloom_words) = (header.u32()?, header.u32()?, header.u32()?);

@@ -1,7 +1,7 @@
 //! Loading linked models: a shared library that holds kernels and an image ([`crate::image`]), from a file, from
 //! memory, or appended to the running program.
 //!
-//! Nothing of a file is trusted before its [`seal`] has been checked. The image is found and read without running
+//! Nothing in a file is trusted until its [`seal`] has been checked. The image is found and read without running
 //! anything; kernels are mapped for execution when the first is asked for, from the bytes that were checked: a file is
 //! opened once, and what happens to its path or to itself afterwards changes nothing ([`snapshot`]).
 //!
@@ -57,7 +57,7 @@ pub enum LibraryError {
     /// The file is damaged.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// The file is no shared library for this machine.
+    /// The file is not a shared library for this machine.
     #[error(transparent)]
     Elf(#[from] ElfError),
     /// The library holds no image.

@@ -1,4 +1,4 @@
-//! Seals: checksums at the end of a file, by which a damaged one is told before any of it is mapped for execution.
+//! Seals: checksums at the end of a file, which reveal damage before any of the file is mapped for execution.
 //!
 //! A seal is the last 64 bytes of a file; the linker writes it with [`seal`]. All numbers are little-endian.
 //!
@@ -32,7 +32,7 @@ const PAGE: usize = 4096;
 /// Why a file is not as it was when it was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// It does not end with a seal: it is no compiled model, or its end is missing.
+    /// It does not end with a seal: it is not a compiled model, or its end is missing.
     #[error("not a compiled model, or a truncated one: it does not end with a seal")]
     Missing,
     /// Its seal is of a version this runtime does not know.

@@ -90,7 +90,7 @@ pub fn load(text: &str) -> Result<Any, Error> {
     let nodes = graph.get("nodes").and_then(Json::as_array);
     let root = graph.get("root_index").and_then(Json::as_size);
     let (Some(nodes), Some(root)) = (nodes, root) else {
-        return Err(Error::value("the JSON text is no graph: it needs `nodes` and `root_index`"));
+        return Err(Error::value("the JSON text is not a graph: it needs `nodes` and `root_index`"));
     };
     let mut values = Vec::with_capacity(nodes.len());
     for (i, node) in nodes.iter().enumerate() {
@@ -118,7 +118,7 @@ fn load_node(node: &Json, values: &[Any]) -> Result<Any, Error> {
 /// The value of a node that came before.
 fn part_of(part: &Json, values: &[Any]) -> Result<Any, Error> {
     let value = part.as_size().and_then(|part| values.get(part));
-    value.cloned().ok_or_else(|| Error::value(format!("it refers to {part}, which is no node before it")))
+    value.cloned().ok_or_else(|| Error::value(format!("it refers to {part}, which is not a node before it")))
 }
 
 fn load_leaf(ty: &str, data: &Json, values: &[Any]) -> Result<Option<Any>, Error> {

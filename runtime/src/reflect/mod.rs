@@ -1,8 +1,8 @@
-//! What values consist of, so that any of them can be printed, compared, hashed, saved and read back.
+//! Reflection: what values consist of, so that any value can be printed, compared, hashed, saved and read back.
 //!
 //! Each type of objects declares its fields once ([`types`]); programs that link the runtime declare theirs with
 //! [`Reflect`] and [`register`]. Everything here works on those declarations, through the flat [`graph`] of a value:
-//! no depth of nesting is too much, and what is shared is looked at once.
+//! any depth of nesting works, and shared parts are visited once.
 //!
 //! - [`fields`]: an object's, by name.
 //! - [`text`]: a value for people.

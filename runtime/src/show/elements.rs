@@ -145,7 +145,7 @@ fn small_float(value: f32) -> String {
     float(value.is_finite(), format!("{value:?}"))
 }
 
-/// A float's shortest text, lower-case for what is no number.
+/// A float's shortest text, lower-case for what is not a number.
 fn float(is_finite: bool, text: String) -> String {
     if is_finite { text } else { text.to_lowercase() }
 }

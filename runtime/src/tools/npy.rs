@@ -220,7 +220,7 @@ impl<'a> Cursor<'a> {
         while !self.eat(")") {
             let text = self.0.trim_start();
             let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-            let dim = digits.parse().map_err(|_| format!("`{}` is no size", super::brief(text.trim())))?;
+            let dim = digits.parse().map_err(|_| format!("`{}` is not a size", super::brief(text.trim())))?;
             // Python 2 wrote long integers with an L.
             self.0 = rest.strip_prefix('L').unwrap_or(rest);
             shape.push(dim);
@@ -290,13 +290,16 @@ pub(super) mod tests {
             ("{'descr': [('a', '|u1')], 'fortran_order': False, 'shape': (2,)}", "records"),
             ("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "bool"),
             ("{'descr': '|u1', 'fortran_order': 0, 'shape': (2,)}", "False"),
-            ("{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", "no size"),
-            ("{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,)}", "no size"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (-2,)}", "is not a size"),
+            ("{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,)}", "is not a size"),
             ("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}", "shape"),
             ("{'descr': '|u1', 'fortran_order': False, 'shape': (3,)}", "3 bytes"),
             ("{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}", "1 bytes"),
             ("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)} x", "follows"),
-            ("{'descr': '|u1', 'fortran_order': False, 'shape': (((((((((((((((((((((((((((((((((((2,)}", "no size"),
+            (
+                "{'descr': '|u1', 'fortran_order': False, 'shape': (((((((((((((((((((((((((((((((((((2,)}",
+                "is not a size",
+            ),
             ("{'descr': '|u1, 'fortran_order': False, 'shape': (2,)}", "`|u1, `"),
             ("{'x': 1}", "`x`"),
         ] {

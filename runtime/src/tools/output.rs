@@ -3,7 +3,7 @@
 //! - A file appears whole or not at all: it is written without a name and replaces the old one when it is complete. The
 //!   mode and owner of an old file stay; a new file's mode follows the umask.
 //! - Links are followed: what a link points to is replaced.
-//! - What is no regular file (`/dev/null`, a FIFO, `/dev/stdout`) is written to where it is. `-` is standard output.
+//! - What is not a regular file (`/dev/null`, a FIFO, `/dev/stdout`) is written to where it is. `-` is standard output.
 //! - Text is [`printable`] on its way out.
 //! - Not to be able to write is an error, except to a reader that has gone away (`… | head`).
 
@@ -212,7 +212,7 @@ fn replace(
 fn cannot(what: &str, error: &io::Error) -> InputError {
     let reason = match error.kind() {
         ErrorKind::NotFound => "there is no such folder".to_owned(),
-        ErrorKind::NotADirectory => "a part of its path is no folder".to_owned(),
+        ErrorKind::NotADirectory => "a part of its path is not a folder".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         ErrorKind::ReadOnlyFilesystem => "its folder is read-only".to_owned(),
         ErrorKind::IsADirectory => "it is a folder".to_owned(),
@@ -292,6 +292,6 @@ mod tests {
         let message = |path: &Path| write(path, "").unwrap_err().message;
         assert!(message(&folder.path().join("no/file")).ends_with("there is no such folder"));
         assert!(message(folder.path()).ends_with("it is a folder"));
-        assert!(message(Path::new("/proc/version/x")).contains("no folder"));
+        assert!(message(Path::new("/proc/version/x")).contains("not a folder"));
     }
 }

@@ -72,7 +72,7 @@ fn check(value: f64, dtype: DType) -> Result<(), InputError> {
         () if dtype.is_integer() && !(whole && (-range..range).contains(&value)) => {}
         () => return Ok(()),
     }
-    Err(InputError::new(format!("{value} is no value of dtype {dtype}")))
+    Err(InputError::new(format!("{value} is not a value of dtype {dtype}")))
 }
 
 /// A tensor of zeros, whose memory is not touched; not one that the machine has no room for.

@@ -38,7 +38,7 @@ impl Weights {
         let file = File::open(path).map_err(|e| failed(path, e))?;
         let about = file.metadata().map_err(|e| failed(path, e))?;
         if !about.is_file() || about.len() == 0 {
-            return Err(failed(path, if about.is_file() { "it is empty" } else { "it is no regular file" }));
+            return Err(failed(path, if about.is_file() { "it is empty" } else { "it is not a regular file" }));
         }
         // SAFETY: the mapping is read only; as with every mapped file, nobody may change it while it is used.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, e))?;
@@ -341,7 +341,7 @@ mod tests {
     fn damaged_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.safetensors");
-        assert!(Weights::open(folder.path()).unwrap_err().message.contains("no regular file"));
+        assert!(Weights::open(folder.path()).unwrap_err().message.contains("not a regular file"));
         std::fs::write(&path, []).unwrap();
         assert!(Weights::open(&path).unwrap_err().message.contains("it is empty"));
         let bytes = example();

@@ -51,7 +51,7 @@ impl Device {
 
 /// A text names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no device, such as cpu:0 or cuda:1")]
+#[error("`{0}` is not a device, such as cpu:0 or cuda:1")]
 pub struct ParseDeviceError(String);
 
 /// `kind:number`, or `kind` for its first device.

@@ -1,11 +1,11 @@
-//! What can be wrong with a tensor.
+//! Errors of tensors.
 use super::{DType, Device, Shape};
 
 /// Why a tensor could not be made or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// A size is negative or the whole does not fit the address space.
-    #[error("{} is no shape of a tensor", Shape::new(.0))]
+    #[error("{} is not a shape of a tensor", Shape::new(.0))]
     BadShape(Vec<i64>),
     /// The system has no memory of this size.
     #[error("out of memory: cannot allocate {bytes} bytes on {device}")]

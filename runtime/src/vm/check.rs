@@ -52,7 +52,7 @@ pub(super) fn explain(program: &Program, frame: &Registers<'_>, plan: u32) -> Re
     };
     let args: Vec<Any> = args.iter().map(arg).collect();
     let Some(native) = &program.natives[*function as usize] else {
-        return Err(Error::new(kind::INTERNAL, "a check is no function of the runtime"));
+        return Err(Error::new(kind::INTERNAL, "a check is not a function of the runtime"));
     };
     // SAFETY: the program keeps its native functions, which keep to the convention.
     unsafe { ffi::invoke(native.callee.call, native.callee.handle, &args) }.map(drop)

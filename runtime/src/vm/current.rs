@@ -1,4 +1,4 @@
-//! The program that runs on this thread: what builtins need beyond their arguments.
+//! The program running on this thread, which builtins need beyond their arguments.
 use super::interrupt::{self, Flag, NEVER};
 use super::program::Program;
 use crate::ffi::{Error, kind};

@@ -86,7 +86,7 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
     }
 }
 
-/// An argument that is no register of the frame, as a value.
+/// An argument that is not a register of the frame, as a value.
 pub(super) fn value(functions: &[Any], constants: &[Any], arg: Arg) -> Any {
     match arg {
         Arg::Immediate(value) => value.into(),

@@ -1,4 +1,4 @@
-//! How long a function takes, by TVM's rules: repeats of many calls each.
+//! Times a function by TVM's rules: repeats of many calls each.
 use super::Vm;
 use crate::ffi::Error;
 use crate::value::Any;

@@ -110,7 +110,7 @@ fn function(a: &mut Assembler, constants: &Constants, name: &str, draws: &[Draw]
 fn kernel(name: &str) -> Option<Function> {
     fn data(value: &Any) -> Result<*mut [f32; 4], Error> {
         let tensor = value.get::<&Tensor>().filter(|tensor| tensor.shape() == [4]);
-        let tensor = tensor.ok_or_else(|| Error::type_error(format!("{value} is no vector")))?;
+        let tensor = tensor.ok_or_else(|| Error::type_error(format!("{value} is not a vector")))?;
         Ok(tensor.data_ptr().cast())
     }
     match name {

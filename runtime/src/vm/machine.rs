@@ -1,4 +1,4 @@
-//! What one call from outside needs: a stack of registers, a list of frames, tensors to use again.
+//! The state of one call from outside: a stack of registers, a list of frames, tensors to reuse.
 //!
 //! Calls between functions of bytecode push frames; the native stack does not grow. Registers own their values; the
 //! pool and the scratch space of a frame hold plain copies that are never dropped.

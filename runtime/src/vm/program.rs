@@ -251,7 +251,7 @@ impl Program {
         match callee.get::<&Closure>() {
             Some(closure) if closure.program() == self.id => Ok(closure),
             Some(_) => Err(Error::value("the closure belongs to another program")),
-            None => Err(Error::type_error(format!("{callee} is no function"))),
+            None => Err(Error::type_error(format!("{callee} is not a function"))),
         }
     }
 

@@ -1,7 +1,7 @@
-//! Calls in steps: inputs are set, the function is invoked, outputs are read. And functions saved with their arguments.
+//! Stateful calls (set inputs, invoke, read outputs), and functions saved with their arguments.
 //!
-//! What is set belongs to the machine, by function; threads that share a machine share it. Setting and reading are
-//! atomic each; for calls that do not know of each other, [`Vm::call`] is the better way.
+//! Inputs and outputs belong to the machine, by function; threads that share a machine share them. Setting and reading
+//! are each atomic; for independent calls, use [`Vm::call`].
 use super::Vm;
 use crate::ffi::{Error, kind};
 use crate::show::MAX_PARTS;
@@ -88,7 +88,7 @@ impl Vm {
         })
     }
 
-    /// How many fields the kept result, or the part of it that `path` leads to, has; none if it is no tuple.
+    /// How many fields the kept result, or the part of it that `path` leads to, has; none if it is not a tuple.
     pub fn output_arity(&self, function: &str, path: &[usize]) -> Result<Option<usize>, Error> {
         Ok(self.output(function, path)?.get::<&Tuple>().map(|tuple| tuple.len()))
     }

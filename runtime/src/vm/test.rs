@@ -20,5 +20,5 @@ pub(super) fn holds(condition: &Any) -> Result<bool, Error> {
 /// What is wrong with a value that is neither zero nor another integer.
 #[cold]
 pub(super) fn no_condition(value: &Any) -> Error {
-    Error::type_error(format!("{value} is no condition"))
+    Error::type_error(format!("{value} is not a condition"))
 }

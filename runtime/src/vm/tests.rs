@@ -66,7 +66,7 @@ fn call(vm: &Vm, name: &str, args: &[i64]) -> Result<i64, String> {
     vm.call(name, &ints(args)).map(|value| value.get().unwrap()).map_err(|error| error.to_string())
 }
 
-/// `factorial(n) = n * factorial(n - 1)`, by recursion that is no tail call.
+/// `factorial(n) = n * factorial(n - 1)`, by recursion that is not a tail call.
 fn factorial() -> Assembler {
     let mut a = Assembler::default();
     let body = [
@@ -171,7 +171,7 @@ fn closures_bind_their_last_arguments() {
 
     let calls_back = Function::new(move |args| invoke(&minus_two, args));
     assert_eq!(apply(calls_back.into()).unwrap().get::<i64>(), Some(8), "native code may call closures");
-    assert_eq!(apply(Any::NONE).unwrap_err().to_string(), "TypeError: None is no function");
+    assert_eq!(apply(Any::NONE).unwrap_err().to_string(), "TypeError: None is not a function");
     let take_away = vm.call("minus", &[Any::from("x")]).unwrap();
     assert_eq!(
         vm.invoke(&take_away, &[]).unwrap_err().message(),
@@ -248,7 +248,7 @@ fn wrong_calls_are_errors() {
     let unknown =
         "function `nobody.has.this` is neither a kernel of the program nor a builtin, and nobody registered it";
     assert_eq!(vm.call("main", &[]).unwrap_err().message(), unknown);
-    assert_eq!(vm.call("test", &[Any::NONE]).unwrap_err().to_string(), "TypeError: None is no condition");
+    assert_eq!(vm.call("test", &[Any::NONE]).unwrap_err().to_string(), "TypeError: None is not a condition");
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn dynamic_shapes_flow_through_the_heap() {
         message(tensor(&[4])),
         format!("ValueError: {expected}a float32 Tensor of shape (4,): it has 1 dimension, not 2")
     );
-    assert_eq!(message(7i64.into()), format!("TypeError: {expected}7: it is no Tensor"));
+    assert_eq!(message(7i64.into()), format!("TypeError: {expected}7: it is not a Tensor"));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub enum Unsupported {
     /// Values of a dtype.
     #[error("values of dtype {0} have no native form")]
     DType(DType),
-    /// A function that is no intrinsic of native code, or not for arguments like these.
+    /// A function that is not an intrinsic of native code, or not for arguments like these.
     #[error("`T.{0}` of these arguments cannot be compiled for this processor")]
     Intrinsic(Name),
     /// A statement or expression that lowering should have removed, or that makes no sense where it stands.

@@ -4,10 +4,10 @@
 //! optimise and emit it. A module holds any number of kernels; a call uses a context of its own, so that modules can be
 //! compiled on several threads at once.
 //!
-//! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are those
-//! of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them from
-//! arguments. Who checks those depends on the [`Host`]. The only symbols left undefined are the runtime's table, which the
-//! linker provides, and functions of the C library and its mathematics.
+//! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are
+//! those of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them
+//! from arguments. The [`Host`] determines who checks those. The only symbols left undefined are the runtime's table,
+//! which the linker provides, and functions of the C library and its mathematics.
 
 #[cfg(feature = "native")]
 mod backend;
@@ -36,7 +36,8 @@ pub enum Host {
     Tvm,
 }
 
-/// The symbol of a kernel's raw entry. It is no name that C has, so that a kernel called `exp` is not the C function.
+/// The symbol of a kernel's raw entry. It is not a name that C has, so that a kernel called `exp` is not the C
+/// function.
 pub fn raw_symbol(kernel: &str) -> String {
     format!("{kernel}.raw")
 }

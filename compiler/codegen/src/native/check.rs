@@ -1,5 +1,5 @@
 //! Comparing values with what kernels take and what annotations say. What does not match, or only perhaps, is left to
-//! the interpreter: it finds words for it, or goes on.
+//! the interpreter: it reports the error, or continues.
 use super::elements::tensor_field;
 use super::emit::{Emitter, dtype_word};
 use cranelift_codegen::ir::condcodes::IntCC;

@@ -1,4 +1,4 @@
-//! What code consists of: loads and stores of values, jumps, calls of the machine's helpers.
+//! Building blocks of the code: loads and stores of values, jumps, calls of the machine's helpers.
 use super::emit::Emitter;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};

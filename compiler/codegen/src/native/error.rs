@@ -1,4 +1,4 @@
-//! What keeps functions from being compiled.
+//! Why functions cannot be compiled.
 
 /// Why functions were not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

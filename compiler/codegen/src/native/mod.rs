@@ -1,13 +1,13 @@
 //! Relax functions to machine code, from their bytecode, through Cranelift.
 //!
-//! In go an executable, what is known of its kernels, and which of its functions to compile; out comes an object with
-//! one symbol a function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that they were made for. It needs nothing
-//! from elsewhere. What such code is given and may rely on is told in [`hammock_runtime::vm::native`], and how bytecode
-//! folds into the steps that it carries out in [`hammock_runtime::executable::compact`].
+//! The input is an executable, what is known of its kernels, and the list of functions to compile; the output is an
+//! object with one symbol a function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that they were made for. It
+//! needs nothing from elsewhere. What such code is given and may rely on is told in [`hammock_runtime::vm::native`],
+//! and how bytecode folds into the steps that it carries out in [`hammock_runtime::executable::compact`].
 //!
 //! The bytecode stays: instruments, listings and messages look at it, and the interpreter takes over wherever the code
-//! would rather not go on, or not gain by it: which steps those are says [`Compact::left`]. So what is rare needs no code
-//! here, only a way out:
+//! cannot continue or would not be faster ([`Compact::left`] says which steps those are). So rare cases need no code
+//! here, only an exit:
 //! - [`emit`] walks over the steps and writes their blocks;
 //! - [`call`] passes arguments and looks at results;
 //! - [`check`] compares tensors with what kernels take, unless what is known of them says that they fit;

@@ -1,4 +1,4 @@
-//! Writing executables: functions, constants, instructions, jumps.
+//! Building executables: functions, constants, instructions, jumps.
 
 use super::constants::ConstantPool;
 use hammock_runtime::executable::{
@@ -47,8 +47,8 @@ impl ExecBuilder {
         index
     }
 
-    /// Starts a function of the executable; instructions follow until [`ExecBuilder::end_function`]. Its first registers
-    /// hold its arguments; names of parameters may be left out.
+    /// Starts a function of the executable; instructions follow until [`ExecBuilder::end_function`]. Its first
+    /// registers hold its arguments; names of parameters may be left out.
     pub fn begin_function(&mut self, name: &str, num_inputs: usize, param_names: Vec<String>) {
         let index = self.declare_function(name, FunctionKind::Bytecode) as usize;
         let start = self.executable.code.len();
@@ -90,7 +90,7 @@ impl ExecBuilder {
         Arg::Function(self.declare_function(name, FunctionKind::Packed))
     }
 
-    /// The argument that is no value.
+    /// The argument that is not a value.
     pub fn void_arg(&self) -> Arg {
         Arg::Register(Register::VOID)
     }

@@ -1,9 +1,9 @@
-//! Why a module has no bytecode.
+//! Why a module cannot become bytecode.
 
 use hammock_ir::{Name, Span};
 use hammock_runtime::executable::ExecutableError;
 
-/// Why a module has no bytecode.
+/// Why a module cannot become bytecode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
     /// An operator that no pass has lowered and the machine does not know.

@@ -33,7 +33,7 @@ fn squares() -> Program {
     p
 }
 
-/// `n!` by recursion that is no tail call.
+/// `n!` by recursion that is not a tail call.
 fn factorial() -> Program {
     let mut p = Program::default();
     let body = [

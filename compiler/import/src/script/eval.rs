@@ -38,7 +38,7 @@ pub(crate) trait Dialect: Sized {
     /// A subscript of a value that is no Python container.
     fn subscript(ev: &mut Eval<'_, '_, Self>, on: Arg, indices: &[ast::Index], span: Span) -> Read<Value>;
 
-    /// An operator on operands of which one is no scalar; `None` when the dialect has nothing to say.
+    /// An operator on operands of which one is not a scalar; `None` when the dialect has nothing to say.
     fn operator(ev: &mut Eval<'_, '_, Self>, op: Operator, operands: &[Arg], span: Span) -> Read<Option<Value>>;
 
     /// The scalar that a value of the dialect's own kinds stands for.

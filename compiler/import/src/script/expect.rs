@@ -172,7 +172,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 
     fn no_dtype(&mut self, text: &str, span: Span) -> Reported {
-        let diagnostic = Diagnostic::error(codes::WRONG_VALUE, format!("`{text}` is no dtype")).label(span, "");
+        let diagnostic = Diagnostic::error(codes::WRONG_VALUE, format!("`{text}` is not a dtype")).label(span, "");
         self.cx.report(match dtypes::nearest(text) {
             Some(near) => diagnostic.did_you_mean(span, format!("\"{near}\"")),
             None => {

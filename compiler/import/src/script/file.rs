@@ -41,7 +41,7 @@ impl Skipped {
 
 /// Where a function of a module stands outside of its class.
 pub(crate) fn outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
-    let message = format!("`{}` is no function of the module `{}`, and is skipped", function.name, class.name);
+    let message = format!("`{}` is not a function of the module `{}`, and is skipped", function.name, class.name);
     let help = "indent it like the functions of the module to make it one";
     cx.report(Diagnostic::warning(codes::NO_MODULE, message).label(function.span, "").help(help));
 }

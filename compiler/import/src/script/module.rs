@@ -119,7 +119,7 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
 fn read_class(cx: &mut Context, class: &ast::ClassDef) -> Vec<(Name, bool)> {
     let is_module = class.decorators.iter().any(|d| Eval::new(cx, File).is_path(d, Space::Ir, "ir_module"));
     if !is_module {
-        let message = format!("the class `{}` is no module", class.name.name);
+        let message = format!("the class `{}` is not a module", class.name.name);
         let span = class.decorators.last().map_or(class.name.span, |d| d.span);
         let label =
             if class.decorators.is_empty() { "decorate it with `@I.ir_module`" } else { "write `@I.ir_module`" };

@@ -1,4 +1,4 @@
-//! What is known of variables, and the questions that can be asked about expressions over them.
+//! Facts about variables, and questions about expressions over them.
 
 use super::{
     fold,
@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 
 /// Simplifies, bounds and proves things about scalar expressions.
 ///
-/// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), and nothing
-/// as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not proven".
-/// The work on one question is bounded: of expressions that are too large, or take too long, nothing is known.
+/// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), and
+/// nothing as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not
+/// proven". The work on one question is bounded: of expressions that are too large, or take too long, nothing is known.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     ranges: FxHashMap<Var, Range>,
@@ -27,9 +27,9 @@ pub struct Analyzer {
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub interval: Interval,
-    /// A lower bound that is no number.
+    /// A lower bound that is not a number.
     pub min: Option<PrimExpr>,
-    /// An upper bound that is no number.
+    /// An upper bound that is not a number.
     pub max: Option<PrimExpr>,
 }
 

@@ -30,7 +30,7 @@ impl Interval {
         Interval::new(value, value)
     }
 
-    /// What integers of the dtype can be; everything for int64 and for what is no integer.
+    /// What integers of the dtype can be; everything for int64 and for what is not an integer.
     pub fn of_dtype(dtype: DType) -> Self {
         let bits = u32::from(dtype.bits);
         match dtype {

@@ -144,7 +144,7 @@ fn evaluate(e: &PrimExpr) -> i64 {
             let value = fold(*op, &a, &b).unwrap_or_else(|| panic!("{a} {op:?} {b}"));
             value.as_int().expect("an integer")
         }
-        _ => panic!("{e} is no number"),
+        _ => panic!("{e} is not a number"),
     }
 }
 

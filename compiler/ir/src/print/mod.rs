@@ -1,6 +1,6 @@
 //! Text: TVMScript exactly as TVM 0.27 prints it, in the form that every Python version reads.
 //!
-//! In goes any module, well-formed or not, out comes text that reads back as the same module; printing what was read
+//! Any module can be printed, well-formed or not, and the text reads back as the same module; printing what was read
 //! gives the same text again. The work is linear in the length of the text. Names come from the program and are made
 //! unique; the order of functions is fixed (kernels, external functions, graphs, each by name, then `main`).
 //!

@@ -1,4 +1,4 @@
-//! What this crate asks of the operator table, which lives above it.
+//! The interface of the operator table, which lives in a crate above this one.
 
 use super::{Call, Function};
 use crate::{Module, Type};

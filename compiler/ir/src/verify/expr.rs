@@ -65,7 +65,7 @@ impl Kernel<'_> {
             let message = format!("`{a}` is {}, but `{b}` is {}, in one operation", a.dtype(), b.dtype());
             self.error(codes::KERNEL_TYPES, message).help("convert one of them: `T.Cast(\"…\", …)`");
         } else if matches!(op, BinaryOp::And | BinaryOp::Or) && a.dtype().element() != DType::BOOL {
-            let message = format!("`{a}` is {}, which is no bool", a.dtype());
+            let message = format!("`{a}` is {}, which is not a bool", a.dtype());
             self.error(codes::KERNEL_TYPES, message).help("compare it with something");
         }
     }

@@ -194,7 +194,7 @@ impl<'a> Graph<'a> {
         }
         let name = self.text(var);
         let (message, help) = match self.info(var) {
-            None => (format!("{name} is no variable of this function"), "a pass took it from another function"),
+            None => (format!("{name} is not a variable of this function"), "a pass took it from another function"),
             Some(info) if info.dataflow && self.vars.knows(&var) => (
                 format!("`{name}` is used outside of its dataflow block"),
                 "give it out of the block: `R.output` lists what is used after it",

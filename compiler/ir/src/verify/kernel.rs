@@ -142,7 +142,7 @@ impl Kernel<'_> {
         l.step.iter().for_each(|s| self.expr(s));
         let dtype = l.var.dtype();
         if !dtype.is_integer() {
-            let message = format!("loop variable `{}` is {dtype}, which is no integer", l.var.name());
+            let message = format!("loop variable `{}` is {dtype}, which is not an integer", l.var.name());
             self.error(codes::KERNEL_STRUCTURE, message);
         }
         for (e, what) in [(&l.min, "first value"), (&l.extent, "extent")] {
@@ -189,7 +189,7 @@ impl Kernel<'_> {
                 }
             }
             if !dtype.is_integer() {
-                let message = format!("axis `{}` is {dtype}, which is no integer", axis.var.name());
+                let message = format!("axis `{}` is {dtype}, which is not an integer", axis.var.name());
                 self.error(codes::KERNEL_STRUCTURE, message);
             }
         }
@@ -267,7 +267,7 @@ impl Kernel<'_> {
         for index in indices {
             self.expr(index);
             if !index.dtype().is_integer() && !index.dtype().is_bool() {
-                let message = format!("an index of `{}` is {}, which is no integer", buffer.name, index.dtype());
+                let message = format!("an index of `{}` is {}, which is not an integer", buffer.name, index.dtype());
                 self.error(codes::KERNEL_TYPES, message);
             }
         }
@@ -291,7 +291,7 @@ impl Kernel<'_> {
     pub fn condition(&mut self, e: &PrimExpr) {
         self.expr(e);
         if !e.dtype().is_bool() {
-            let message = format!("the condition `{e}` is {}, which is no bool", e.dtype());
+            let message = format!("the condition `{e}` is {}, which is not a bool", e.dtype());
             self.error(codes::KERNEL_TYPES, message).help("compare it with something");
         }
     }

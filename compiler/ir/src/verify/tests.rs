@@ -261,7 +261,7 @@ fn kernels() {
             ("E0259", "what is stored in `a` is int64, not float32"),
             ("E0251", "nothing defines the buffer `b` here"),
             ("E0259", "`i` is int64, but `1` is int32, in one operation"),
-            ("E0259", "the condition `T.Cast(\"float32\", i)` is float32, which is no bool"),
+            ("E0259", "the condition `T.Cast(\"float32\", i)` is float32, which is not a bool"),
             ("E0250", "`i` is defined where it is defined already"),
         ],
     );

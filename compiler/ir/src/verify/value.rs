@@ -46,7 +46,7 @@ impl Graph<'_> {
                 None
             }
             other => {
-                let message = format!("member {index} is taken of {}, which is no tuple", other.kind());
+                let message = format!("member {index} is taken of {}, which is not a tuple", other.kind());
                 self.error(codes::TYPE_RULE, message, span, "taken here");
                 None
             }

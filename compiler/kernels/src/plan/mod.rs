@@ -6,7 +6,7 @@
 //! no plan can change what is computed, only the order: an accumulator is a register instead of memory, and each
 //! element of a reduction is still combined in the order of the reduce axes.
 //!
-//! What is no stage (several stores, branches, loops that the author has already scheduled) is left as it is.
+//! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
 mod recover;
 mod rules;

@@ -88,7 +88,7 @@ impl<'a> CallContext<'a> {
     /// The types of a tuple of tensors.
     ///
     /// # Errors
-    /// When it is not given, no tuple, or a member is no tensor.
+    /// When it is not given, no tuple, or a member is not a tensor.
     pub fn tensors(&self, param: &str) -> Result<Vec<TensorType>, InferError> {
         let ty = self.ty(param)?;
         let members = ty.as_tuple().ok_or_else(|| self.mismatch(param, "a tuple of tensors", &ty))?;
@@ -131,7 +131,7 @@ impl<'a> CallContext<'a> {
     /// The values of a tuple of scalars; `None` when the tuple is a variable, whose members have no names.
     ///
     /// # Errors
-    /// When it is not given, no tuple, or a member is no scalar.
+    /// When it is not given, no tuple, or a member is not a scalar.
     pub fn prims(&self, param: &str) -> Result<Option<Vec<PrimExpr>>, InferError> {
         let operand = self.operand(param)?;
         let ty = self.type_of(operand);

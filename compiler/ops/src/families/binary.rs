@@ -44,7 +44,7 @@ fn arithmetic_ops() -> Vec<Op> {
         division("mod", "The remainder, with the sign of `x1`.", trunc_mod),
         division("floor_mod", "The remainder, with the sign of `x2`.", floor_mod),
         arithmetic("power", "`x1` to the power of `x2`.", |a, b| wide(a, b, |a, b| same_type("pow", a, b))),
-        arithmetic("atan2", "The angle of the point with height `x1` and width `x2`, in radians.", |a, b| {
+        arithmetic("atan2", "The angle of the point `(x2, x1)` in radians, from -pi to pi.", |a, b| {
             wide(a, b, |a, b| same_type("atan2", a, b))
         }),
         arithmetic("log_add_exp", "`log(exp(x1) + exp(x2))`, without overflow.", |a, b| wide(a, b, log_add_exp)),
@@ -53,30 +53,30 @@ fn arithmetic_ops() -> Vec<Op> {
 
 fn bit_ops() -> Vec<Op> {
     vec![
-        bits("bitwise_and", "Bits set in both.", |a, b| bitwise("bitwise_and", a, b)),
-        bits("bitwise_or", "Bits set in either.", |a, b| bitwise("bitwise_or", a, b)),
-        bits("bitwise_xor", "Bits set in one of them.", |a, b| bitwise("bitwise_xor", a, b)),
-        bits("left_shift", "The bits of `x1` moved up by `x2`.", shift_left),
-        bits("right_shift", "The bits of `x1` moved down by `x2`; the sign is kept.", shift_right),
+        bits("bitwise_and", "Bitwise and.", |a, b| bitwise("bitwise_and", a, b)),
+        bits("bitwise_or", "Bitwise or.", |a, b| bitwise("bitwise_or", a, b)),
+        bits("bitwise_xor", "Bitwise exclusive or.", |a, b| bitwise("bitwise_xor", a, b)),
+        bits("left_shift", "Shifts the bits of `x1` left by `x2`.", shift_left),
+        bits("right_shift", "Shifts the bits of `x1` right by `x2`; the sign is kept.", shift_right),
     ]
 }
 
 fn comparison_ops() -> Vec<Op> {
     vec![
-        comparison("equal", "Whether both are the same.", BinaryOp::Eq),
-        comparison("not_equal", "Whether they differ.", BinaryOp::Ne),
+        comparison("equal", "Whether the elements are equal.", BinaryOp::Eq),
+        comparison("not_equal", "Whether the elements differ.", BinaryOp::Ne),
         comparison("less", "Whether the first is less.", BinaryOp::Lt),
-        comparison("less_equal", "Whether the first is less or the same.", BinaryOp::Le),
+        comparison("less_equal", "Whether the first is less or equal.", BinaryOp::Le),
         comparison("greater", "Whether the first is greater.", BinaryOp::Gt),
-        comparison("greater_equal", "Whether the first is greater or the same.", BinaryOp::Ge),
+        comparison("greater_equal", "Whether the first is greater or equal.", BinaryOp::Ge),
     ]
 }
 
 fn logic_ops() -> Vec<Op> {
     vec![
         logic("logical_and", "Whether both are true (not zero), in the dtype of the operands.", PrimExpr::and),
-        logic("logical_or", "Whether one is true (not zero), in the dtype of the operands.", PrimExpr::or),
-        logic("logical_xor", "Whether just one is true (not zero), in the dtype of the operands.", PrimExpr::ne),
+        logic("logical_or", "Whether at least one is true (not zero), in the dtype of the operands.", PrimExpr::or),
+        logic("logical_xor", "Whether exactly one is true (not zero), in the dtype of the operands.", PrimExpr::ne),
     ]
 }
 

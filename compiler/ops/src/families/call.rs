@@ -32,20 +32,23 @@ const REWRITE: &str = "CallTIRRewrite allocates its results and calls the functi
 fn destination_passing() -> Vec<Op> {
     vec![
         Op::new("call_tir")
-            .doc("Calls a TIR function that writes its results into tensors of the types given.")
+            .doc("Calls a TIR function that writes its results into tensors of the given types.")
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .infer(written)
             .structural(REWRITE),
         Op::new("call_tir_inplace")
-            .doc("Calls a TIR function that writes some results over the arguments at `inplace_indices`, -1 for none.")
+            .doc(
+                "Calls a TIR function that writes its results over the arguments at `inplace_indices`, or into new \
+                  tensors for -1.",
+            )
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .required("inplace_indices", AttrKind::Ints)
             .infer(infer_inplace)
             .structural(REWRITE),
         Op::new("call_tir_with_grad")
-            .doc("`R.call_tir` with the name of the function that makes its gradient.")
+            .doc("`R.call_tir`, with the name of the function that computes its gradient.")
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .required("te_grad_name", AttrKind::Str)
@@ -53,13 +56,13 @@ fn destination_passing() -> Vec<Op> {
             .infer(written)
             .structural(REWRITE),
         Op::new("call_dps_packed")
-            .doc("Calls a runtime function that writes its results into tensors of the types given.")
+            .doc("Calls a runtime function that writes its results into tensors of the given types.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .infer(written)
             .structural(REWRITE),
         Op::new("call_py_func")
-            .doc("Calls a function that the host program registered, by name.")
+            .doc("Calls a function that the host program registered under this name.")
             .operand("func_name", OperandKind::Str)
             .operand("args", OperandKind::Any)
             .infer(written)
@@ -78,8 +81,8 @@ fn packed() -> Vec<Op> {
             .structural("RemovePurityChecking makes it a plain call"),
         Op::new("call_inplace_packed")
             .doc(
-                "Calls a runtime function that may change the arguments at `inplace_indices`, which nothing uses \
-                 later.",
+                "Calls a runtime function that may overwrite the arguments at `inplace_indices`, which must not be \
+                 used afterwards.",
             )
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Variadic)
@@ -99,7 +102,7 @@ fn packed() -> Vec<Op> {
 fn closures() -> Vec<Op> {
     vec![
         Op::new("make_closure")
-            .doc("A function with its last arguments bound.")
+            .doc("Creates a closure: a function with its last arguments bound.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .infer(|_| Ok(Type::Any))
@@ -118,7 +121,7 @@ fn closures() -> Vec<Op> {
             .infer(returned)
             .structural("RemovePurityChecking makes it `R.invoke_closure`"),
         Op::new("null_value")
-            .doc("Nothing: what stands for an object that is not there.")
+            .doc("The null value, which stands for an absent object.")
             .example("", "")
             .infer(|_| Ok(Type::Any))
             .structural(CODE),
@@ -129,7 +132,7 @@ fn closures() -> Vec<Op> {
 fn checks() -> Vec<Op> {
     vec![
         Op::new("assert_op")
-            .doc("Stops with a message when a condition does not hold.")
+            .doc("Stops with a message unless a condition holds.")
             .example("x: float32[2]", r#"R.const(True, "bool"), x, format="x was {}""#)
             .operand("condition", OperandKind::Any)
             .operand_or("format", OperandKind::Str, "")
@@ -138,7 +141,7 @@ fn checks() -> Vec<Op> {
             .infer(infer_assert)
             .packed("relax.run.assert_op"),
         Op::new("print")
-            .doc("Prints values, in a format with `{}` for each, or one after the other.")
+            .doc("Prints values, with a format that has a `{}` for each, or one after the other.")
             .example("x: float32[2]", r#"x, format="x is {}""#)
             .operand_or("format", OperandKind::Str, "")
             .operand("values", OperandKind::Variadic)

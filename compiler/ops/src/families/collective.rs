@@ -25,7 +25,7 @@ const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "avg"];
 
 fn all_reduce() -> Op {
     Op::new("ccl.allreduce")
-        .doc("Combines the tensors of all workers and gives the result to each.")
+        .doc("Reduces a tensor over all workers; every worker gets the result.")
         .example("x: float32[2, 3]", r#"x, op_type="sum""#)
         .tensor("x")
         .attr("op_type", AttrKind::Str, "sum")
@@ -44,7 +44,7 @@ fn all_reduce() -> Op {
 
 fn all_gather() -> Op {
     Op::new("ccl.allgather")
-        .doc("Joins the tensors of all workers along the first axis and gives the result to each.")
+        .doc("Concatenates the tensors of all workers along the first axis, on every worker.")
         .example("x: float32[2, 3]", "x, num_workers=1")
         .tensor("x")
         .required("num_workers", AttrKind::Int)
@@ -58,7 +58,7 @@ fn all_gather() -> Op {
 
 fn broadcast() -> Op {
     Op::new("ccl.broadcast_from_worker0")
-        .doc("Gives the first worker's tensor to all.")
+        .doc("Broadcasts the first worker's tensor to all workers.")
         .example("x: float32[2, 3]", "x")
         .tensor("x")
         .infer(same_as("x"))
@@ -70,7 +70,7 @@ fn broadcast() -> Op {
 
 fn scatter() -> Op {
     Op::new("ccl.scatter_from_worker0")
-        .doc("Gives each worker its part of the first worker's tensor along an axis.")
+        .doc("Scatters the first worker's tensor along an axis, one part for each worker.")
         .example("x: float32[2, 3]", "x, num_workers=1")
         .tensor("x")
         .required("num_workers", AttrKind::Int)

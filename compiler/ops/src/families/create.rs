@@ -26,7 +26,7 @@ pub fn ops() -> Vec<Op> {
 
 fn astype() -> Op {
     Op::new("astype")
-        .doc("The elements converted to another dtype. Floats become integers by dropping the fraction.")
+        .doc("Converts elements to another dtype. Floats are truncated when converted to integers.")
         .example("x: float32[2, 3]", r#"x, "int32""#)
         .tensor("x")
         .required("dtype", AttrKind::DType)
@@ -42,7 +42,7 @@ fn astype() -> Op {
 
 fn wrap_param() -> Op {
     Op::new("wrap_param")
-        .doc("A parameter converted to another dtype, where a model keeps its parameters in a smaller one.")
+        .doc("Converts a parameter to another dtype, for models that store their parameters in a smaller one.")
         .example("x: float16[2, 3]", r#"x, "float32""#)
         .tensor("data")
         .attr("dtype", AttrKind::DType, DType::FLOAT32)
@@ -71,7 +71,7 @@ fn fill_value(cx: &CallContext) -> Result<TensorType, InferError> {
 
 fn full() -> Op {
     Op::new("full")
-        .doc("A tensor of one value; of its dtype when none is given.")
+        .doc("A tensor filled with one value; its dtype is that of the value by default.")
         .example("v: float32[]", "R.shape([2, 3]), v")
         .operand("shape", OperandKind::Shape)
         .tensor("fill_value")
@@ -88,7 +88,7 @@ fn full() -> Op {
 
 fn full_like() -> Op {
     Op::new("full_like")
-        .doc("A tensor of one value, of the shape of `x`, and of its dtype when none is given.")
+        .doc("A tensor of the shape of `x` filled with one value; its dtype is that of `x` by default.")
         .example("x: float32[2, 3]; v: float32[]", "x, v")
         .tensor("x")
         .tensor("fill_value")
@@ -130,10 +130,10 @@ fn filled() -> Vec<Op> {
             .legalize(move |cx| constant(cx, name.trim_end_matches("_like"), value))
     };
     vec![
-        by_shape("zeros", "A tensor of zeroes.", 0.0),
+        by_shape("zeros", "A tensor of zeros.", 0.0),
         by_shape("ones", "A tensor of ones.", 1.0),
-        like("zeros_like", "Zeroes in the shape of `x`.", 0.0),
-        like("ones_like", "Ones in the shape of `x`.", 1.0),
+        like("zeros_like", "A tensor of zeros of the shape of `x`.", 0.0),
+        like("ones_like", "A tensor of ones of the shape of `x`.", 1.0),
     ]
 }
 
@@ -147,7 +147,8 @@ fn constant(cx: &CallContext, name: &str, value: f64) -> Result<crate::legalize:
 fn eye() -> Op {
     Op::new("eye")
         .doc(
-            "Ones on the `k`th diagonal of an n by m matrix, zeroes elsewhere. A positive `k` lies above the main one.",
+            "An n by m matrix with ones on the `k`th diagonal and zeros elsewhere; a positive `k` is above the main \
+             diagonal.",
         )
         .example("", "3")
         .operand("n", OperandKind::Prim)
@@ -178,7 +179,7 @@ fn set_arg(call: &mut Call, index: usize, arg: Operand) {
 
 fn eye_like() -> Op {
     Op::new("eye_like")
-        .doc("Ones on the `k`th diagonal, zeroes elsewhere, in the shape of the matrix `x`.")
+        .doc("A matrix of the shape of `x` with ones on the `k`th diagonal and zeros elsewhere.")
         .example("x: float32[3, 4]", "x, k=1")
         .tensor("x")
         .operand_or("k", OperandKind::Prim, 0)
@@ -205,8 +206,8 @@ fn triangle(name: &'static str) -> Op {
     let upper = name == "triu";
     Op::new(name)
         .doc(match upper {
-            true => "Matrices with zeroes below the `k`th diagonal.",
-            false => "Matrices with zeroes above the `k`th diagonal.",
+            true => "The upper triangle of matrices: zeros below the `k`th diagonal.",
+            false => "The lower triangle of matrices: zeros above the `k`th diagonal.",
         })
         .example("x: float32[3, 3]", "x")
         .tensor("x")
@@ -235,7 +236,7 @@ fn triangle(name: &'static str) -> Op {
 
 fn one_hot() -> Op {
     Op::new("one_hot")
-        .doc("`on_value` at the position each index names along a new axis, `off_value` elsewhere.")
+        .doc("One-hot encoding along a new axis: `on_value` at the index, `off_value` elsewhere.")
         .example("i: int64[3]", "i, R.prim_value(1.0), R.prim_value(0.0), depth=4")
         .tensor("indices")
         .operand("on_value", OperandKind::Prim)
@@ -288,7 +289,7 @@ fn one_hot_type(cx: &CallContext) -> Inferred {
 
 fn meshgrid() -> Op {
     Op::new("meshgrid")
-        .doc("Coordinates of a grid: one tensor for each vector, which it repeats along the other axes.")
+        .doc("The coordinates of a grid: for each vector, a tensor that repeats it along the other axes.")
         .example("x: float32[2]; y: float32[3]", r#"(x, y), indexing="ij""#)
         .operand("tensors", OperandKind::Tensors)
         .attr("indexing", AttrKind::OptionalStr, "ij")

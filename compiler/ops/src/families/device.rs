@@ -11,14 +11,14 @@ use hammock_ir::{AttrValue, TensorType};
 pub fn ops() -> Vec<Op> {
     vec![
         Op::new("to_vdevice")
-            .doc("Moves a tensor to a device.")
+            .doc("Copies a tensor to a device.")
             .tensor("data")
             .required("dst_vdevice", AttrKind::VDevice)
             .infer(infer_to_vdevice)
             .structural("LowerRuntimeBuiltin"),
         // In the text the device is written `R.device(device_type=…, index=…)`.
         Op::new("hint_on_device")
-            .doc("Says where a tensor is, or should be.")
+            .doc("States the device that a tensor is on, or should be on.")
             .tensor("data")
             .required("device_type", AttrKind::Int)
             .attr("index", AttrKind::Int, 0i64)

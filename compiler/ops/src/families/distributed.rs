@@ -19,11 +19,14 @@ use std::sync::Arc;
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        placed("dist.annotate_sharding", "Says how a tensor is to be spread over a mesh; its type stays what it is.")
-            .infer(|cx| cx.ty("input")),
-        placed("dist.redistribute", "Spreads a tensor over a mesh in another way.").infer(infer_placed),
+        placed(
+            "dist.annotate_sharding",
+            "Annotates how a tensor is sharded over a device mesh; its type does not change.",
+        )
+        .infer(|cx| cx.ty("input")),
+        placed("dist.redistribute", "Changes how a tensor is distributed over a device mesh.").infer(infer_placed),
         Op::new("dist.call_tir_local_view")
-            .doc("Calls a TIR function on each device's part of distributed tensors.")
+            .doc("Calls a TIR function on each device's local part of distributed tensors.")
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .infer(|cx| {
@@ -37,7 +40,7 @@ pub fn ops() -> Vec<Op> {
             })
             .structural("LowerDistIR"),
         Op::new("dist.redistribute_replica_to_shard")
-            .doc("Each worker's part of a tensor that all have.")
+            .doc("Takes each worker's shard of a replicated tensor.")
             .example("x: float32[2, 3]", "x, num_workers=1, axis=0")
             .tensor("input")
             .required("num_workers", AttrKind::Int)

@@ -15,9 +15,9 @@ use hammock_ir::{PrimExpr, relax::InferError};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     let mut ops = vec![
-        mark("grad.no_grad", "The value itself, which no gradient flows through."),
-        mark("grad.start_checkpoint", "The value itself; what follows is computed again for the gradient."),
-        mark("grad.end_checkpoint", "The value itself; what follows is kept for the gradient."),
+        mark("grad.no_grad", "Returns its argument and stops gradients from flowing through it."),
+        mark("grad.start_checkpoint", "Returns its argument; what follows is recomputed for the gradient."),
+        mark("grad.end_checkpoint", "Returns its argument; what follows is kept for the gradient."),
         nll_loss_backward(),
         take::take_backward(),
     ];

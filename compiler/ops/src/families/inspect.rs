@@ -16,17 +16,21 @@ fn of_runtime(function: &'static str) -> &'static str {
 pub fn ops() -> Vec<Op> {
     vec![
         inspect("relax.inspect.tensor_ndim", DType::INT32, "The number of dimensions."),
-        inspect("relax.inspect.tensor_dtype_code", DType::UINT8, "The kind of the elements, by DLPack's code."),
-        inspect("relax.inspect.tensor_dtype_bits", DType::UINT8, "Bits of an element's lane."),
-        inspect("relax.inspect.tensor_dtype_lanes", DType::UINT16, "Lanes of an element."),
+        inspect("relax.inspect.tensor_dtype_code", DType::UINT8, "The DLPack type code of the dtype."),
+        inspect("relax.inspect.tensor_dtype_bits", DType::UINT8, "The bits per lane of the dtype."),
+        inspect("relax.inspect.tensor_dtype_lanes", DType::UINT16, "The lanes of the dtype."),
         inspect(
             "relax.inspect.tensor_byte_offset",
             DType::UINT64,
-            "Bytes from the start of its memory to the first element.",
+            "The offset of the first element from the start of the tensor's memory, in bytes.",
         ),
-        inspect("relax.inspect.tensor_elem_offset", DType::UINT64, "The same, in elements."),
+        inspect(
+            "relax.inspect.tensor_elem_offset",
+            DType::UINT64,
+            "The offset of the first element from the start of the tensor's memory, in elements.",
+        ),
         along_axis("relax.inspect.tensor_shape_i", "The size of an axis."),
-        along_axis("relax.inspect.tensor_stride_i", "Elements between neighbours along an axis."),
+        along_axis("relax.inspect.tensor_stride_i", "The stride along an axis, in elements."),
     ]
 }
 

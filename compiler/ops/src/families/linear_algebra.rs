@@ -20,8 +20,8 @@ pub fn ops() -> Vec<Op> {
 fn matmul() -> Op {
     Op::new("matmul")
         .doc(
-            "The product of matrices in the last two dimensions; those before broadcast. Vectors are rows on the \
-             left, columns on the right.",
+            "The matrix product over the last two dimensions; leading dimensions broadcast. A vector is a row on \
+             the left and a column on the right.",
         )
         .example("x: float32[2, 3]; y: float32[3, 4]", "x, y")
         .tensor("x1")
@@ -159,7 +159,7 @@ fn linear_type(cx: &CallContext) -> Inferred {
 
 fn outer() -> Op {
     Op::new("outer")
-        .doc("Every product of an element of one vector and one of another.")
+        .doc("The outer product of two vectors.")
         .example("x: float32[2]; y: float32[3]", "x, y")
         .tensor("x1")
         .tensor("x2")

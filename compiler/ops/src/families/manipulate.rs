@@ -29,7 +29,7 @@ pub fn ops() -> Vec<Op> {
 
 fn permute_dims() -> Op {
     Op::new("permute_dims")
-        .doc("The dimensions in another order, reversed when no axes are given.")
+        .doc("Transposes: permutes the dimensions, or reverses them if no axes are given.")
         .example("x: float32[2, 3, 4]", "x, axes=[0, 2, 1]")
         .tensor("x")
         .attr("axes", AttrKind::OptionalInts, NONE)
@@ -72,7 +72,7 @@ fn permutation(cx: &CallContext, ndim: usize) -> Result<Vec<usize>, InferError> 
 
 fn expand_dims() -> Op {
     Op::new("expand_dims")
-        .doc("New axes of size 1; `axis` names their places in the result.")
+        .doc("Inserts axes of size 1 at the positions `axis` of the result.")
         .example("x: float32[2, 3]", "x, axis=[0]")
         .tensor("x")
         .required("axis", AttrKind::Ints)
@@ -109,8 +109,8 @@ fn without(all: &[PrimExpr], axes: &[usize]) -> Vec<PrimExpr> {
 fn squeeze() -> Op {
     Op::new("squeeze")
         .doc(
-            "Without axes of size 1: those given (other sizes are kept), or all. A symbolic size that is given must \
-             be 1.",
+            "Removes axes of size 1: the given ones, or all. A given axis of another size is kept; a symbolic one \
+             must be 1.",
         )
         .example("x: float32[1, 2, 1, 3]", "x, axis=[0]")
         .tensor("x")
@@ -153,7 +153,7 @@ fn squeezed(cx: &CallContext, dims: &[PrimExpr]) -> Result<Option<Vec<usize>>, I
 
 fn broadcast_to() -> Op {
     Op::new("broadcast_to")
-        .doc("The elements repeated along axes of size 1 and new leading axes, to a larger shape.")
+        .doc("Broadcasts to a larger shape: repeats elements along axes of size 1 and along new leading axes.")
         .example("x: float32[3, 1]", "x, R.shape([2, 3, 4])")
         .tensor("x")
         .operand("shape", OperandKind::Shape)
@@ -202,7 +202,7 @@ fn differ(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
 
 fn collapse_sum_like() -> Op {
     Op::new("collapse_sum_like")
-        .doc("`data` summed down to the shape of another tensor: what undoes broadcasting.")
+        .doc("Sums `data` down to the shape of another tensor, the reverse of broadcasting.")
         .example("x: float32[2, 3, 4]; y: float32[3, 1]", "x, y")
         .tensor("data")
         .tensor("collapse_target")
@@ -219,7 +219,7 @@ fn collapse_sum_like() -> Op {
 
 fn collapse_sum_to() -> Op {
     Op::new("collapse_sum_to")
-        .doc("`data` summed down to a shape: what undoes broadcasting.")
+        .doc("Sums `data` down to a shape, the reverse of broadcasting.")
         .example("x: float32[2, 3, 4]", "x, R.shape([3, 1])")
         .tensor("data")
         .operand("shape", OperandKind::Shape)

@@ -23,7 +23,7 @@ pub fn ops() -> Vec<Op> {
 fn graph_level() -> Vec<Op> {
     vec![
         Op::new("builtin.alloc_tensor")
-            .doc("A new tensor, its elements not set.")
+            .doc("Allocates a tensor with uninitialized elements.")
             .operand("shape", OperandKind::Shape)
             .operand("dtype", OperandKind::DType)
             .operand("runtime_device_index", OperandKind::Prim)
@@ -31,13 +31,13 @@ fn graph_level() -> Vec<Op> {
             .infer(infer_alloc)
             .structural("StaticPlanBlockMemory gives it a place, LowerAllocTensor what remains"),
         Op::new("builtin.stop_lift_params")
-            .doc("The value itself; what computes it from parameters is not moved into a function of its own.")
+            .doc("Returns its argument; what computes it is not lifted out of the function.")
             .example("x: float32[2]", "x")
             .operand("x", OperandKind::Any)
             .infer(|cx| cx.ty("x"))
             .decompose(|cx, _| Ok(cx.operand("x")?.clone())),
         Op::new("memory.view")
-            .doc("The same memory as a tensor of another shape, dtype or start.")
+            .doc("Views a tensor's memory with another shape, dtype or byte offset.")
             .example("x: float32[2, 3]", "x, R.shape([6])")
             .tensor("data")
             .operand_or("shape", OperandKind::Shape, NONE)
@@ -51,7 +51,7 @@ fn graph_level() -> Vec<Op> {
             .infer(infer_view)
             .structural("LowerRuntimeBuiltin"),
         Op::new("memory.ensure_zero_offset")
-            .doc("The tensor itself, or a copy where it does not start at the begin of its memory.")
+            .doc("Returns the tensor, or a copy if it does not start at the beginning of its memory.")
             .example("x: float32[2, 3]", "x")
             .tensor("data")
             .infer(same_as("data"))
@@ -81,7 +81,7 @@ const CODE: &str = "code generation calls the runtime function of that name";
 fn machine_level() -> Vec<Op> {
     vec![
         Op::new("vm.alloc_storage")
-            .doc("New memory of that many bytes, on a device of the machine.")
+            .doc("Allocates storage of the given size in bytes on a device.")
             .operand("size", OperandKind::Shape)
             .operand("runtime_device_index", OperandKind::Prim)
             .operand("dtype", OperandKind::DType)
@@ -89,9 +89,9 @@ fn machine_level() -> Vec<Op> {
             .infer(|_| Ok(Type::Any))
             .structural(CODE),
         alloc_tensor("vm.alloc_tensor").structural(CODE),
-        release("vm.kill_object", "obj", "Drops what a register holds.").structural(CODE),
+        release("vm.kill_object", "obj", "Releases the value in a register.").structural(CODE),
         Op::new("vm.call_tir_dyn")
-            .doc("Calls a TIR function with the members of a shape as its last arguments.")
+            .doc("Calls a TIR function, appending the sizes of a shape to its arguments.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .impure()
@@ -102,7 +102,7 @@ fn machine_level() -> Vec<Op> {
 
 fn alloc_tensor(name: &'static str) -> Op {
     Op::new(name)
-        .doc("A tensor in memory that was allocated, `offset` bytes from its start.")
+        .doc("Creates a tensor in allocated storage, `offset` bytes from its start.")
         .operand("storage", OperandKind::Any)
         .operand("offset", OperandKind::Prim)
         .operand("shape", OperandKind::Shape)

@@ -13,13 +13,13 @@ use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        signature("quantize", DType::INT8, "`clip(round(data / scale) + zero_point)` as a small number.")
+        signature("quantize", DType::INT8, "`clip(round(data / scale) + zero_point)` in the quantized dtype.")
             .infer(|cx| infer(cx, is_real, is_small))
             .legalize(|cx| legalize(cx, quantized)),
         signature(
             "dequantize",
             DType::FLOAT32,
-            "`(data - zero_point) * scale`: the numbers that small ones stand for.",
+            "`(data - zero_point) * scale`: the real numbers that quantized ones stand for.",
         )
         .infer(|cx| infer(cx, is_small_or_float, is_real))
         .legalize(|cx| legalize(cx, dequantized)),

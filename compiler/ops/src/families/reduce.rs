@@ -18,15 +18,23 @@ pub fn ops() -> Vec<Op> {
     vec![
         fold("sum", "Adds elements along axes, or all of them.", Combine::Sum),
         fold("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
-        fold("max", "The largest element along axes, or of all. NaN may be passed over.", Combine::Max),
-        fold("min", "The smallest element along axes, or of all. NaN may be passed over.", Combine::Min),
+        fold("max", "The largest element along axes, or of all elements. NaN may be ignored.", Combine::Max),
+        fold("min", "The smallest element along axes, or of all elements. NaN may be ignored.", Combine::Min),
         mean(),
         spread("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
         spread("std", "The square root of the variance.", |v| v.unary("sqrt")),
         median(),
         size(),
-        arg("argmax", "The position of the largest element along an axis, or of all; the first of equal ones.", true),
-        arg("argmin", "The position of the smallest element along an axis, or of all; the first of equal ones.", false),
+        arg(
+            "argmax",
+            "The index of the largest element along an axis, or of all elements; the first one if several are equal.",
+            true,
+        ),
+        arg(
+            "argmin",
+            "The index of the smallest element along an axis, or of all elements; the first one if several are equal.",
+            false,
+        ),
     ]
 }
 

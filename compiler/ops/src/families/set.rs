@@ -59,7 +59,7 @@ fn unique_type(cx: &CallContext) -> Inferred {
 
 fn nonzero() -> Op {
     Op::new("nonzero")
-        .doc("The indices of the elements that are not zero: one row a dimension, one column an element.")
+        .doc("The indices of the nonzero elements: one row per dimension, one column per element.")
         .example("x: float32[2, 3]", "x")
         .tensor("x")
         .infer(|cx| {

@@ -17,13 +17,13 @@ pub fn ops() -> Vec<Op> {
             .infer(infer_shape_of)
             .structural("LowerRuntimeBuiltin"),
         Op::new("shape_to_tensor")
-            .doc("A shape's dimensions as a tensor of int64.")
+            .doc("Converts a shape to an int64 tensor.")
             .example("", "R.shape([2, 3])")
             .operand("expr", OperandKind::Shape)
             .infer(infer_shape_to_tensor)
             .packed("relax.run.shape_to_tensor"),
         Op::new("tensor_to_shape")
-            .doc("A shape of the dimensions that a tensor of integers holds.")
+            .doc("Converts an integer vector to a shape.")
             .example("x: int64[2]", "x")
             .tensor("expr")
             .infer(infer_tensor_to_shape)

@@ -25,7 +25,7 @@ pub use merge::{Order, Sorted};
 
 fn sort() -> Op {
     Op::new("sort")
-        .doc("The elements in order along an axis.")
+        .doc("Sorts the elements along an axis.")
         .example("x: float32[2, 5]", "x, axis=-1, descending=True")
         .tensor("x")
         .attr("axis", AttrKind::Int, -1)
@@ -47,7 +47,7 @@ fn sort() -> Op {
 
 fn argsort() -> Op {
     Op::new("argsort")
-        .doc("The positions of the elements in order along an axis.")
+        .doc("The indices that sort the elements along an axis.")
         .example("x: float32[2, 5]", "x, axis=-1")
         .tensor("data")
         .attr("axis", AttrKind::Int, -1)

@@ -15,7 +15,7 @@ pub fn ops() -> Vec<Op> {
 
 fn select() -> Op {
     Op::new("where")
-        .doc("Elements of `x1` where the condition holds, of `x2` elsewhere; all three broadcast.")
+        .doc("Elements of `x1` where the condition holds and of `x2` elsewhere; all three broadcast.")
         .example("c: bool[2, 1]; x: float32[2, 3]; y: float32[3]", "c, x, y")
         .tensor("condition")
         .tensor("x1")

@@ -21,18 +21,18 @@ pub fn ops() -> Vec<Op> {
 
 fn float_functions() -> Vec<Op> {
     vec![
-        float("acos", "The angle whose cosine is `x`.", |x| x.unary("acos")),
+        float("acos", "The inverse cosine, in radians.", |x| x.unary("acos")),
         float("acosh", "The inverse hyperbolic cosine.", |x| x.unary("acosh")),
-        float("asin", "The angle whose sine is `x`.", |x| x.unary("asin")),
+        float("asin", "The inverse sine, in radians.", |x| x.unary("asin")),
         float("asinh", "The inverse hyperbolic sine.", |x| x.unary("asinh")),
-        float("atan", "The angle whose tangent is `x`.", |x| x.unary("atan")),
+        float("atan", "The inverse tangent, in radians.", |x| x.unary("atan")),
         float("atanh", "The inverse hyperbolic tangent.", |x| x.unary("atanh")),
         float("cos", "The cosine of an angle in radians.", |x| x.unary("cos")),
         float("cosh", "The hyperbolic cosine.", |x| x.unary("cosh")),
         float("erf", "The error function.", |x| x.unary("erf")),
         float("exp", "e to the power of `x`.", |x| x.unary("exp")),
         float("log", "The natural logarithm.", |x| x.unary("log")),
-        float("rsqrt", "One over the square root.", |x| x.unary("rsqrt")),
+        float("rsqrt", "The reciprocal of the square root.", |x| x.unary("rsqrt")),
         float("sigmoid", "`1 / (1 + exp(-x))`.", |x| x.unary("sigmoid")),
         float("sin", "The sine of an angle in radians.", |x| x.unary("sin")),
         float("sinh", "The hyperbolic sine.", |x| x.unary("sinh")),
@@ -45,16 +45,15 @@ fn float_functions() -> Vec<Op> {
 fn number_functions() -> Vec<Op> {
     vec![
         number("abs", "The absolute value.", abs),
-        number("bitwise_not", "Every bit inverted; the negation of a bool.", bitwise_not)
-            .example("x: int32[2, 3]", "x"),
-        number("ceil", "The nearest integer that is not less.", |x| rounded(x, "ceil")),
-        number("floor", "The nearest integer that is not greater.", |x| rounded(x, "floor")),
+        number("bitwise_not", "Inverts every bit; negates a bool.", bitwise_not).example("x: int32[2, 3]", "x"),
+        number("ceil", "Rounds up to an integer.", |x| rounded(x, "ceil")),
+        number("floor", "Rounds down to an integer.", |x| rounded(x, "floor")),
         number("logical_not", "Whether `x` is zero, in the dtype of `x`.", logical_not).example("x: bool[2, 3]", "x"),
         number("negative", "`0 - x`.", negative),
-        number("round", "The nearest integer, halves to the even one.", |x| rounded(x, "nearbyint")),
-        number("sign", "-1, 0 or 1, as `x` is negative, zero or positive.", sign),
+        number("round", "Rounds to the nearest integer, ties to even.", |x| rounded(x, "nearbyint")),
+        number("sign", "-1, 0 or 1 for negative, zero or positive `x`.", sign),
         number("square", "`x * x`.", |x| &x * &x),
-        number("trunc", "The integer part.", |x| rounded(x, "trunc")),
+        number("trunc", "Rounds towards zero to an integer.", |x| rounded(x, "trunc")),
         // `max(a, b)` is `b` when one is NaN: zero goes first, so that NaN stays
         number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)),
         number("nn.relu6", "`x` kept between zero and 6.", |x| {

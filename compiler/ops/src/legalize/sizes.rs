@@ -1,6 +1,6 @@
 //! Symbolic sizes that must fit one another.
 //!
-//! What cannot be proved when compiling is checked when the kernel runs, before it reads anything.
+//! What cannot be proved at compile time is checked at run time, before the kernel reads anything.
 
 use super::{builder::Builder, input::Input};
 use crate::dims;

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 /// See the module's documentation.
 pub const PASS: Pass = Pass {
     name: "VMShapeLower",
-    doc: "Lowers symbolic shapes to a heap of integers, with checks of parameters and casts",
+    doc: "Lowers symbolic shapes to reads and writes of an integer heap, and checks parameters and casts",
     run,
 };
 

@@ -22,7 +22,7 @@ pub(crate) const MAX_BRACKETS: usize = 200;
 /// Deepest nesting of blocks; deeper text is refused. Twice Python's own limit.
 pub(crate) const MAX_INDENTS: usize = 200;
 
-/// Diagnostics kept of each kind: a file that is no text has an error at every byte.
+/// Diagnostics kept of each kind: a file that is not a text has an error at every byte.
 pub(crate) const MAX_KEPT: usize = 1000;
 
 /// What the text is.

@@ -87,7 +87,7 @@ impl Builder<'_> {
             "f" | "fr" | "rf" => self.unsupported(span, "an f-string", "write the text out"),
             _ => self.bad_string(
                 span,
-                &format!("`{prefix}` is no prefix of a string"),
+                &format!("`{prefix}` is not a prefix of a string"),
                 "the prefixes are `r`, `b` and `u`",
             ),
         }

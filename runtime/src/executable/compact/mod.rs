@@ -3,7 +3,7 @@
 //! Folding changes nothing of the executable itself; it reads instructions and writes [`Op`]s:
 //! - registers that are never in use at the same time share a slot of the frame;
 //! - constants and immediates get slots behind the registers, so that every argument is a slot;
-//! - a `null_value` behind the call that needed the register last becomes part of that call; a copy or an argument
+//! - a `null_value` after the last call that needed the register becomes part of that call; a copy or an argument
 //!   whose register is not read again is moved;
 //! - what the builtins of shapes, checks, memory and conditions do in several calls becomes one op of its own.
 //!

@@ -25,9 +25,9 @@
 //!    3: ret %2
 //! ```
 //!
-//! What programs rarely have is written behind these: `args 2` where parameters have no names, `range 3 7` where a
+//! Rare things are written after these: `args 2` where parameters have no names, `range 3 7` where a
 //! function without code says that it has some, and `unused:` before `words 1 2 3`, instructions of no function.
-//! Functions whose names are no names are written `@"like this"`.
+//! Functions whose names are not identifiers are written `@"like this"`.
 mod constants;
 mod instructions;
 mod quote;

@@ -6,18 +6,18 @@ use std::fmt;
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.check_tensor_info", check_tensor_info(value: &Any, ndim: i64; "dtype?: dtype, context: str?") -> "None",
-        "Fails unless the value is a tensor with this many dimensions (-1: any) and this dtype."),
+        "Checks that the value is a tensor of this rank (-1 for any) and dtype."),
     builtin!("vm.builtin.check_shape_info", check_shape_info(value: &Any, ndim: i64, context: Option<&str>) -> "None",
-        "Fails unless the value is a shape of this many sizes (-1: any)."),
+        "Checks that the value is a shape of this rank (-1 for any)."),
     builtin!("vm.builtin.check_prim_value_info",
         check_prim_value_info(value: &Any, dtype: DType, context: Option<&str>) -> "None",
-        "Fails unless the value is a number that fits the dtype's kind."),
+        "Checks that the value is a number of the dtype's kind."),
     builtin!("vm.builtin.check_string_info", check_string_info(value: &Any, context: Option<&str>) -> "None",
-        "Fails unless the value is a string."),
+        "Checks that the value is a string."),
     builtin!("vm.builtin.check_tuple_info", check_tuple_info(value: &Any, size: i64, context: Option<&str>) -> "None",
-        "Fails unless the value is a tuple of this many fields."),
+        "Checks that the value is a tuple with this many fields."),
     builtin!("vm.builtin.check_func_info", check_func_info(value: &Any, context: Option<&str>) -> "None",
-        "Fails unless the value can be called."),
+        "Checks that the value is callable."),
 ];
 
 /// What the compiler says about the place of a check, for the message of a failure.
@@ -79,7 +79,7 @@ fn check_tensor_info(args: Args<'_>) -> Result<(), Error> {
         _ => (args.get::<Option<DType>>(2)?, args.get(3)?),
     };
     let context = Context::new(context);
-    let tensor = value.get::<&Tensor>().ok_or_else(|| context.error(kind::TYPE, value, "it is no Tensor"))?;
+    let tensor = value.get::<&Tensor>().ok_or_else(|| context.error(kind::TYPE, value, "it is not a Tensor"))?;
     let actual = tensor.shape().len() as i64;
     if ndim != -1 && actual != ndim {
         return Err(context.error(kind::VALUE, value, format!("it has {}, not {ndim}", count(actual, "dimension"))));
@@ -94,7 +94,7 @@ fn check_tensor_info(args: Args<'_>) -> Result<(), Error> {
 
 fn check_shape_info(value: &Any, ndim: i64, context: Option<&str>) -> Result<(), Error> {
     let context = Context::new(context);
-    let shape = value.get::<&Shape>().ok_or_else(|| context.error(kind::TYPE, value, "it is no Shape"))?;
+    let shape = value.get::<&Shape>().ok_or_else(|| context.error(kind::TYPE, value, "it is not a Shape"))?;
     if ndim != -1 && shape.len() as i64 != ndim {
         let reason = format!("it has {}, not {ndim}", count(shape.len() as i64, "size"));
         return Err(context.error(kind::VALUE, value, reason));
@@ -110,17 +110,17 @@ fn check_prim_value_info(value: &Any, dtype: DType, context: Option<&str>) -> Re
         _ => value.get::<f64>().is_some(),
     };
     let context = Context::new(context);
-    if fits { Ok(()) } else { Err(context.error(kind::TYPE, value, format!("it is no {dtype}"))) }
+    if fits { Ok(()) } else { Err(context.error(kind::TYPE, value, format!("it is not {dtype}"))) }
 }
 
 fn check_string_info(value: &Any, context: Option<&str>) -> Result<(), Error> {
     let is_string = value.as_str().is_some();
-    if is_string { Ok(()) } else { Err(Context::new(context).error(kind::TYPE, value, "it is no string")) }
+    if is_string { Ok(()) } else { Err(Context::new(context).error(kind::TYPE, value, "it is not a string")) }
 }
 
 fn check_tuple_info(value: &Any, size: i64, context: Option<&str>) -> Result<(), Error> {
     let context = Context::new(context);
-    let tuple = value.get::<&Tuple>().ok_or_else(|| context.error(kind::TYPE, value, "it is no Tuple"))?;
+    let tuple = value.get::<&Tuple>().ok_or_else(|| context.error(kind::TYPE, value, "it is not a Tuple"))?;
     if tuple.len() as i64 == size {
         return Ok(());
     }

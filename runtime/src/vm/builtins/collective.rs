@@ -1,4 +1,4 @@
-//! Collectives, for the only worker there is: what it gives, it gets.
+//! Collectives for a single worker, which gets back what it contributes.
 //!
 //! They write their result into the last argument, as TVM's do.
 use crate::ffi::Error;
@@ -6,16 +6,16 @@ use crate::value::{Any, Device, Shape, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
-    builtin!("runtime.disco.worker_id", worker_id() -> "Shape", "Returns the worker's number, which is 0."),
+    builtin!("runtime.disco.worker_id", worker_id() -> "Shape", "Returns the rank of this worker, which is always 0."),
     builtin!("runtime.disco.allreduce",
         all_reduce(value: &Tensor, reduction: &Shape, in_group: &Any, result: &Tensor) -> "None",
-        "Combines the tensors of all workers: sum, product, least, greatest or mean (0 to 4)."),
+        "Reduces a tensor over all workers: sum, product, minimum, maximum or mean (0 to 4)."),
     builtin!("runtime.disco.allgather", share(value: &Tensor, in_group: &Any, result: &Tensor) -> "None",
-        "Joins the tensors of all workers."),
+        "Concatenates the tensors of all workers."),
     builtin!("runtime.disco.broadcast_from_worker0", share(value: &Tensor, in_group: &Any, result: &Tensor) -> "None",
-        "Gives the first worker's tensor to all."),
+        "Broadcasts the first worker's tensor to all workers."),
     builtin!("runtime.disco.scatter_from_worker0", share(value: &Tensor, in_group: &Any, result: &Tensor) -> "None",
-        "Gives each worker its part of the first worker's tensor."),
+        "Scatters the first worker's tensor over all workers."),
 ];
 
 fn worker_id() -> Result<Shape, Error> {

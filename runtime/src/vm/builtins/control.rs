@@ -6,20 +6,20 @@ use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.read_if_cond", read_if_cond(condition: &Any) -> "bool",
-        "Reads a condition: a number, or an integer or boolean tensor of one element."),
+        "Reads a condition from a number or from a one-element integer or boolean tensor."),
     builtin!("vm.builtin.make_closure", make_closure(function: &Any; "last arguments…") -> "Closure",
         "Binds the last arguments of a function."),
     builtin!("vm.builtin.invoke_closure", invoke_closure(machine: &Any, function: &Any; "arguments…") -> "Any",
         "Calls a function or closure."),
     builtin!("vm.builtin.call_tir_dyn", call_tir_dyn(function: &Function; "arguments…, sizes: Shape") -> "Any",
-        "Calls a kernel with the sizes of a shape as its last arguments."),
+        "Calls a kernel, appending the sizes of a shape to its arguments."),
 ];
 
 pub(in crate::vm) fn read_if_cond(condition: &Any) -> Result<bool, Error> {
     if let Some(value) = condition.get::<bool>() {
         return Ok(value);
     }
-    let no_condition = || Error::type_error(format!("{condition} is no condition"));
+    let no_condition = || Error::type_error(format!("{condition} is not a condition"));
     let tensor = condition.get::<&Tensor>().ok_or_else(no_condition)?;
     let dtype = tensor.dtype();
     if !(dtype.is_integer() || dtype.is_bool()) || tensor.element_count() != 1 {

@@ -4,17 +4,19 @@ use crate::value::{Adt, Any, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
-    builtin!("vm.builtin.make_tuple", make_tuple(; "fields…") -> "Tuple", "Makes a tuple."),
+    builtin!("vm.builtin.make_tuple", make_tuple(; "fields…") -> "Tuple", "Creates a tuple."),
     builtin!("vm.builtin.tuple_getitem", tuple_getitem(tuple: &Tuple, index: i64) -> "Any",
         "Returns a field of a tuple."),
     builtin!("vm.builtin.tuple_reset_item", tuple_reset_item(tuple: &Tuple, index: i64) -> "None",
         "Empties a field of a tuple in place, for all who have the tuple."),
     builtin!("vm.builtin.alloc_adt", alloc_adt(tag: i64; "fields…") -> "Adt",
-        "Makes tagged data: the number of a constructor, and what it is given."),
-    builtin!("vm.builtin.get_tag", get_tag(value: &Adt) -> "int", "Returns the number of the constructor of tagged data."),
+        "Creates an algebraic data value from a constructor tag and its fields."),
+    builtin!("vm.builtin.get_tag", get_tag(value: &Adt) -> "int",
+        "Returns the constructor tag of an algebraic data value."),
     builtin!("vm.builtin.has_tag", has_tag(value: &Adt, tag: i64) -> "bool",
-        "Says whether tagged data was made by this constructor."),
-    builtin!("vm.builtin.get_field", get_field(value: &Adt, index: i64) -> "Any", "Returns a field of tagged data."),
+        "Tests whether an algebraic data value has this constructor tag."),
+    builtin!("vm.builtin.get_field", get_field(value: &Adt, index: i64) -> "Any",
+        "Returns a field of an algebraic data value."),
 ];
 
 fn make_tuple(args: Args<'_>) -> Result<Tuple, Error> {

@@ -9,14 +9,14 @@ use std::io::{ErrorKind, Write};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("relax.run.print", print(format: &str; "values…") -> "None",
-        "Prints values, by a Python format string if that is not empty."),
+        "Prints values, formatted by a Python format string unless that is empty."),
     builtin!("relax.run.assert_op", assert_op(condition: &Any, format: &str; "values…") -> "None",
-        "Fails with a formatted message unless the condition holds."),
+        "Raises an error with a formatted message unless the condition holds."),
     builtin!("vm.builtin.debug_print", debug_print(place: &str, value: &Tensor) -> "None",
-        "Prints a tensor and the source line that asks for it."),
+        "Prints a tensor with the source line that asked for it."),
     builtin!("vm.builtin.invoke_debug_func",
         invoke_debug_func(effect: &Any, function: &str, place: &str; "values…") -> "Any",
-        "Calls a registered function with a source line and values, and returns the effect."),
+        "Calls a registered function with a source line and the values, and returns the effect."),
 ];
 
 /// Writes a line. That nobody reads it any more is no reason for a program to fail.

@@ -10,7 +10,7 @@ pub(super) const TABLE: &[Builtin] = &[builtin!("vm.builtin.all_class_non_max_su
         boxes: &Tensor, scores: &Tensor, max_output_boxes_per_class: &Tensor, iou_threshold: &Tensor,
         score_threshold: &Tensor, format: &str
     ) -> "Tuple",
-    "Drops boxes that overlap a better one of their class; lists those that are left as ONNX or TensorFlow does.")];
+    "Runs non-maximum suppression within each class; lists the surviving boxes in ONNX's or TensorFlow's format.")];
 
 /// Which boxes of a class are left.
 struct Rules {

@@ -1,24 +1,24 @@
-//! What a tensor says of itself.
+//! Properties of tensors.
 use crate::ffi::{Error, kind};
 use crate::value::Tensor;
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
-    builtin!("relax.inspect.tensor_ndim", ndim(value: &Tensor) -> "int", "Returns a tensor's number of axes."),
+    builtin!("relax.inspect.tensor_ndim", ndim(value: &Tensor) -> "int", "Returns a tensor's rank."),
     builtin!("relax.inspect.tensor_dtype_code", dtype_code(value: &Tensor) -> "int",
-        "Returns DLPack's code for the kind of a tensor's elements."),
+        "Returns the DLPack type code of a tensor's dtype."),
     builtin!("relax.inspect.tensor_dtype_bits", dtype_bits(value: &Tensor) -> "int",
-        "Returns the bits of one lane of a tensor's elements."),
+        "Returns the bits per lane of a tensor's dtype."),
     builtin!("relax.inspect.tensor_dtype_lanes", dtype_lanes(value: &Tensor) -> "int",
-        "Returns the lanes of a tensor's elements."),
+        "Returns the lanes of a tensor's dtype."),
     builtin!("relax.inspect.tensor_byte_offset", byte_offset(value: &Tensor) -> "int",
-        "Returns how many bytes into its memory a tensor begins."),
+        "Returns a tensor's offset into its memory, in bytes."),
     builtin!("relax.inspect.tensor_elem_offset", elem_offset(value: &Tensor) -> "int",
-        "Returns how many elements into its memory a tensor begins."),
+        "Returns a tensor's offset into its memory, in elements."),
     builtin!("relax.inspect.tensor_shape_i", shape_i(value: &Tensor, axis: i64) -> "int",
         "Returns a tensor's size along an axis."),
     builtin!("relax.inspect.tensor_stride_i", stride_i(value: &Tensor, axis: i64) -> "int",
-        "Returns the elements between neighbours along an axis of a tensor."),
+        "Returns a tensor's stride along an axis, in elements."),
 ];
 
 fn ndim(value: &Tensor) -> Result<i64, Error> {

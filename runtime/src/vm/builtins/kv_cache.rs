@@ -10,21 +10,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.attention_kv_cache_create",
         create(rows: &Tensor, reserve: &Shape, filled: i64) -> "Cache",
-        "Makes a cache with room for `reserve` and puts rows into it, the first `filled` of which count (-1: all)."),
+        "Creates a KV cache with the shape `reserve` and copies in the data, of which the first `filled` rows are \
+         valid (-1 for all)."),
     builtin!("vm.builtin.attention_kv_cache_append", append(cache: &Opaque, rows: &Tensor) -> "Cache",
-        "Adds rows behind those that are filled; returns the cache."),
+        "Appends rows to the cache and returns it."),
     builtin!("vm.builtin.attention_kv_cache_update", update(cache: &Opaque, rows: &Tensor) -> "Cache",
-        "Overwrites all filled rows; returns the cache."),
+        "Replaces all rows of the cache and returns it."),
     builtin!("vm.builtin.attention_kv_cache_window_override",
         window_override(cache: &Opaque, rows: &Tensor, window: i64) -> "Cache",
-        "Adds rows, in place of the oldest once `window` rows are filled; returns the cache."),
+        "Appends rows, overwriting the oldest once `window` rows are filled, and returns the cache."),
     builtin!("vm.builtin.attention_kv_cache_window_override_with_sinks",
         window_override_with_sinks(cache: &Opaque, rows: &Tensor, window: i64, sinks: i64) -> "Cache",
-        "The same, but the first `sinks` rows stay; returns the cache."),
+        "Appends rows as `window_override` does but never overwrites the first `sinks` rows; returns the cache."),
     builtin!("vm.builtin.attention_kv_cache_view", view(cache: &Opaque, shape: Option<&Shape>) -> "Tensor",
-        "Returns the filled rows; the shape, if given, must be theirs."),
+        "Returns the filled rows; if a shape is given, it must match theirs."),
     builtin!("vm.builtin.attention_kv_cache_array_popn", array_popn(caches: &Tuple, count: i64) -> "None",
-        "Takes the last rows off each cache."),
+        "Removes the last n rows of each cache."),
     builtin!("vm.builtin.attention_kv_cache_array_clear", array_clear(caches: &Tuple) -> "None",
         "Empties each cache."),
 ];
@@ -114,7 +115,7 @@ impl Rows {
     fn override_window(&mut self, rows: &Tensor, window: i64, sinks: i64) -> Result<(), Error> {
         let count = self.count(rows)?;
         let size =
-            |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is no number of rows")));
+            |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is not a number of rows")));
         let (window, sinks) = (size(window)?, size(sinks)?);
         if count > window.saturating_sub(sinks) || self.position > window {
             return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} kept")));
@@ -139,7 +140,7 @@ fn total(rows: usize, more: usize) -> Result<usize, Error> {
 fn rows_of(cache: &Opaque) -> Result<MutexGuard<'_, Rows>, Error> {
     match cache.downcast::<Cache>() {
         Some(Cache(rows)) => Ok(rows.lock().unwrap_or_else(PoisonError::into_inner)),
-        None => Err(Error::type_error("the value is no attention cache")),
+        None => Err(Error::type_error("the value is not an attention cache")),
     }
 }
 

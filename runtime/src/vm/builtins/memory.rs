@@ -8,24 +8,25 @@ use crate::vm::{Builtin, builtin::builtin};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.alloc_storage",
         alloc_storage(machine: &Any, shape: &Shape, device: i64, dtype: DType, scope: Option<&str>) -> "Storage",
-        "Allocates memory for so many elements on a device of the program (-1: the host)."),
+        "Allocates storage for a tensor of this shape and dtype on one of the program's devices (-1 for the host)."),
     builtin!("vm.builtin.alloc_tensor",
         alloc_tensor(storage: &Storage, offset: i64, shape: &Shape, dtype: DType, scope: Option<&str>) -> "Tensor",
-        "Places a tensor into a storage, so many bytes in."),
-    builtin!("vm.builtin.null_value", null_value() -> "None", "Returns nothing, which frees what a register held."),
+        "Creates a tensor in a storage, at a byte offset."),
+    builtin!("vm.builtin.null_value", null_value() -> "None",
+        "Returns null; assigning it to a register releases the value that was there."),
     builtin!("vm.builtin.copy", copy(value: &Any) -> "Any", "Returns its argument."),
     builtin!("vm.builtin.reshape", reshape(value: &Tensor, shape: &Shape) -> "Tensor",
-        "Returns a view of a tensor's memory with another shape of as many elements."),
+        "Returns a view of the tensor with a new shape of the same number of elements."),
     builtin!("runtime.TVMTensorCreateView",
         view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> "Tensor",
-        "Returns a view of a tensor's memory with another shape, element type or start, so many bytes in."),
+        "Returns a view of the tensor's memory with a new shape, dtype or byte offset."),
     builtin!("vm.builtin.ensure_zero_offset", ensure_zero_offset(value: &Tensor) -> "Tensor",
-        "Returns the tensor, or a copy whose data begins at its allocation's start."),
+        "Returns the tensor, or a copy if its data does not start at offset zero."),
     builtin!("vm.builtin.to_device",
         to_device(value: &Tensor, kind: i64, id: i64, scope: Option<&str>) -> "Tensor",
-        "Returns the tensor if it lives on the device, else a copy there."),
+        "Returns the tensor if it is already on the device, otherwise a copy on that device."),
     builtin!("vm.builtin.memory_manager.clear", clear() -> "None",
-        "Gives memory kept for reuse back to the devices."),
+        "Releases cached memory to the devices."),
 ];
 
 fn alloc_storage(
@@ -53,7 +54,8 @@ fn alloc_tensor(
     dtype: DType,
     _scope: Option<&str>,
 ) -> Result<Tensor, Error> {
-    let offset = usize::try_from(offset).map_err(|_| Error::value(format!("{offset} is no offset into a storage")))?;
+    let offset =
+        usize::try_from(offset).map_err(|_| Error::value(format!("{offset} is not an offset into a storage")))?;
     Ok(storage.tensor(dtype, shape, offset)?)
 }
 

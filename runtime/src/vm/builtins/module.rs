@@ -7,12 +7,12 @@ use crate::vm::{Builtin, builtin::builtin};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("ffi.ModuleGetKind", kind(module: &Module) -> "str", "Returns a module's kind."),
     builtin!("ffi.ModuleGetPropertyMask", properties(module: &Module) -> "int",
-        "Says of a module whether it can be saved (1) and called (2)."),
+        "Returns a module's property bits: serializable (1), runnable (2)."),
     builtin!("ffi.ModuleGetFunction", function(module: &Module, name: &str, imports: Option<bool>) -> "Function?",
-        "Returns a module's function, or, if told so, one of its imports'."),
+        "Looks up a function in a module and, if asked, in its imports."),
     builtin!("ffi.ModuleImplementsFunction", implements(module: &Module, name: &str, imports: Option<bool>) -> "bool",
-        "Says whether a module, or, if told so, one of its imports, has a function."),
-    builtin!("vm.builtin.module_imports", imports(module: &Module) -> "Tuple", "Returns the modules that one imports."),
+        "Tests whether a module or, if asked, one of its imports has a function."),
+    builtin!("vm.builtin.module_imports", imports(module: &Module) -> "Tuple", "Returns a module's imports."),
 ];
 
 fn kind(module: &Module) -> Result<Any, Error> {

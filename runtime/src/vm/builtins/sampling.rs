@@ -8,23 +8,25 @@ use crate::vm::{Builtin, builtin::builtin};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.sample_top_p_from_logits",
         sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64) -> "int",
-        "Draws from the likeliest tokens that together have the probability top_p; a temperature of 0 takes the likeliest."),
+        "Samples a token from logits by top-p (nucleus) sampling; temperature 0 takes the most likely token."),
     builtin!("vm.builtin.sample_top_p_from_prob", sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> "int",
-        "Draws from the likeliest tokens that together have the probability top_p."),
+        "Samples a token from probabilities by top-p (nucleus) sampling."),
     builtin!("vm.builtin.multinomial_from_uniform",
         multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> "Tensor",
-        "Draws from each row of probabilities by a number each; returns an int64 column."),
+        "Samples each row of probabilities with one uniform number per sample; returns an int64 column."),
     builtin!("vm.builtin.apply_repetition_penalty",
         repetition_penalty(logits: &Tensor, token_ids: &Tensor, penalty: f64) -> "None",
-        "Divides the positive logits of tokens by a number, in place, and multiplies the others."),
+        "Applies a repetition penalty to the logits of the given tokens, in place: positive logits are divided by it, \
+         others multiplied."),
     builtin!("vm.builtin.apply_presence_and_frequency_penalty",
         presence_and_frequency_penalty(
             logits: &Tensor, token_ids: &Tensor, token_freqs: &Tensor, presence_penalty: f64, frequency_penalty: f64
         ) -> "None",
-        "Subtracts from tokens' logits, in place, one penalty for their presence and another for each occurrence."),
+        "Subtracts a presence penalty and a per-occurrence frequency penalty from the logits of the given tokens, in \
+         place."),
     builtin!("vm.builtin.apply_softmax_with_temperature",
         softmax_with_temperature(logits: &Tensor, temperature: f64) -> "None",
-        "Turns logits, divided by a temperature, into probabilities, in place."),
+        "Replaces logits by softmax(logits / temperature), in place."),
 ];
 
 /// Temperatures below this take the likeliest token.

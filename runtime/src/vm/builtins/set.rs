@@ -1,4 +1,4 @@
-//! Operators whose results have sizes that only the data tells: unique elements, places of nonzero ones.
+//! Operators whose result sizes depend on the data: unique elements, indices of nonzero elements.
 use super::order::{keys, sorted, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
@@ -10,9 +10,10 @@ pub(super) const TABLE: &[Builtin] = &[
             value: &Tensor, sorted: bool, return_index: bool, return_inverse: bool, return_counts: bool,
             axis: Option<i64>
         ) -> "Tensor or Tuple",
-        "Finds the unique elements, or slices along an axis; on request where each is first, which each element is, and how often each occurs."),
+        "Finds the unique elements, or slices along an axis; on request where each is first, which each element is, \
+         and how often each occurs."),
     builtin!("relax.run.nonzero", nonzero(value: &Tensor) -> "Tensor",
-        "Lists the indices of the nonzero elements, one column each."),
+        "Returns the indices of the nonzero elements, one column per element."),
 ];
 
 fn nonzero(value: &Tensor) -> Result<Tensor, Error> {

@@ -9,24 +9,25 @@ use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.alloc_shape_heap", alloc_shape_heap(machine: &Any, size: i64) -> "Tensor",
-        "Makes a heap for this many symbolic sizes."),
+        "Allocates a heap for this many symbolic sizes."),
     builtin!("vm.builtin.match_shape",
         match_shape(value: &Any, heap: Option<&Tensor>, size: i64; "(code: int, number: int)…, context: str") -> "None",
-        "Compares a tensor's or shape's sizes with immediates (code 0) or the heap (3), or stores them there (1)."),
+        "Checks each size of a tensor or shape against an immediate (code 0) or a heap slot (3), or stores it in a \
+         heap slot (1)."),
     builtin!("vm.builtin.match_prim_value",
         match_prim_value(value: &Any, heap: Option<&Tensor>, code: i64, number: i64, context: Option<&str>) -> "None",
-        "Compares an integer with an immediate (code 0) or the heap (3), or stores it there (1)."),
+        "Checks an integer against an immediate (code 0) or a heap slot (3), or stores it in a heap slot (1)."),
     builtin!("vm.builtin.make_shape",
         make_shape(heap: Option<&Tensor>, size: i64; "(code: int, number: int)…") -> "Shape",
-        "Makes a shape of immediates (code 0) and sizes from the heap (1)."),
+        "Builds a shape from immediates (code 0) and heap slots (1)."),
     builtin!("vm.builtin.make_prim_value",
         make_prim_value(heap: Option<&Tensor>, code: i64, number: i64) -> "int",
-        "Returns an immediate (code 0) or an integer from the heap (1)."),
+        "Returns an immediate (code 0) or the integer in a heap slot (1)."),
     builtin!("vm.builtin.shape_of", shape_of(value: &Tensor) -> "Shape", "Returns a tensor's shape."),
     builtin!("vm.builtin.tensor_to_shape", tensor_to_shape(value: &Tensor) -> "Shape",
-        "Makes a shape of the elements of an integer vector."),
+        "Converts an integer vector to a shape."),
     builtin!("relax.run.shape_to_tensor", shape_to_tensor(shape: &Shape) -> "Tensor",
-        "Makes an int64 vector of a shape's sizes."),
+        "Converts a shape to an int64 vector."),
 ];
 
 const MATCH_IMMEDIATE: i64 = 0;
@@ -79,7 +80,7 @@ impl Heap<'_> {
             MATCH_LOAD => (self.load(number)?, true),
             MATCH_STORE => return self.store(number, value).map(|()| None),
             MATCH_NOTHING => return Ok(None),
-            _ => return Err(Error::value(format!("{code} is no code of a match"))),
+            _ => return Err(Error::value(format!("{code} is not a code of a match"))),
         };
         Ok((value != expected).then_some(Expected { value: expected, earlier }))
     }
@@ -131,7 +132,7 @@ fn match_prim_value(
     context: Option<&str>,
 ) -> Result<(), Error> {
     let context = Context::new(context);
-    let actual = value.get::<i64>().ok_or_else(|| context.error(kind::TYPE, value, "it is no integer"))?;
+    let actual = value.get::<i64>().ok_or_else(|| context.error(kind::TYPE, value, "it is not an integer"))?;
     match Heap(heap).mismatch(actual, code, number)? {
         Some(expected) => Err(context.error(kind::RUNTIME, value, expected.reason("it", actual))),
         None => Ok(()),
@@ -142,7 +143,7 @@ fn make(heap: &Heap<'_>, code: i64, number: i64) -> Result<i64, Error> {
     match code {
         MAKE_IMMEDIATE => Ok(number),
         MAKE_LOAD => heap.load(number),
-        _ => Err(Error::value(format!("{code} is no code of a size"))),
+        _ => Err(Error::value(format!("{code} is not a code of a size"))),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[builtin!("relax.run.dynamic_strided_slice",
     dynamic_strided_slice(value: &Tensor, begin: &Tensor, end: &Tensor, strides: &Tensor) -> "Tensor",
-    "Copies every stride-th element of each axis from begin up to end, as Python slices do.")];
+    "Slices each axis from begin to end by stride, with Python's rules.")];
 
 fn dynamic_strided_slice(value: &Tensor, begin: &Tensor, end: &Tensor, strides: &Tensor) -> Result<Tensor, Error> {
     let [begin, end, strides] = [begin, end, strides].map(tensor_to_shape);

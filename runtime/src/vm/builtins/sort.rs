@@ -1,6 +1,6 @@
 //! Sorting for kernels that ask for it by name: results go into tensors that the caller gives.
 //!
-//! Sorting is stable and puts NaN after every number, so first in descending order.
+//! Sorting is stable. NaN counts as greater than every number, so it comes first in descending order.
 use super::order::{keys, sorted};
 use crate::ffi::{Args, Error};
 use crate::value::{DType, Device, Tensor};
@@ -8,15 +8,15 @@ use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("tvm.contrib.sort.sort", sort(; "data, out: Tensor, axis: int, ascending: bool") -> "None",
-        "Writes the elements in order along an axis."),
+        "Sorts along an axis."),
     builtin!("tvm.contrib.sort.argsort", argsort(; "data, out: Tensor, axis: int, ascending: bool") -> "None",
-        "Writes where along an axis the elements stand that would be in order."),
+        "Writes the indices that sort the elements along an axis."),
     builtin!("tvm.contrib.sort.argsort_nms",
         argsort_nms(; "data, counts, out: Tensor, axis: int, ascending: bool") -> "None",
-        "Does the same with the first elements of each line only, as many as `counts` says; the others stay in place."),
+        "Writes the indices that sort the first elements of each line, as many as `counts` says; the others stay."),
     builtin!("tvm.contrib.sort.topk",
         topk(; "data, outs…: Tensor, k: int, axis: int, returns: str, ascending: bool") -> "None",
-        "Writes the first elements in order along an axis, where they stand, or both."),
+        "Writes the top k elements along an axis, their indices, or both."),
 ];
 
 fn sort(args: Args<'_>) -> Result<(), Error> {

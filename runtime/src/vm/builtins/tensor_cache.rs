@@ -1,7 +1,7 @@
 //! Weights by name, kept for all programs of the process: loaded from a folder, or put in one by one.
 //!
-//! A folder has a table of contents, `tensor-cache.json`, and files of tensors one after the other:
-//! `{"records": [{"dataPath", "format": "raw-shard", "nbytes", "records": [{"name", "shape", "dtype", "format", "nbytes",
+//! A folder has a table of contents, `tensor-cache.json`, and files of tensors one after the other: `{"records":
+//! [{"dataPath", "format": "raw-shard", "nbytes", "records": [{"name", "shape", "dtype", "format", "nbytes",
 //! "byteOffset"}]}]}`. Tensors of float32 may be stored as bfloat16 (format `f32-to-bf16`).
 use crate::ffi::{Args, Error, kind};
 use crate::json::Json;
@@ -14,22 +14,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.tensor_cache.load", load(folder: &str, device_type: i64, device_id: i64) -> "None",
-        "Puts the weights of a folder into the cache, in place of those of the same names."),
-    builtin!("vm.builtin.tensor_cache.get", get(name: &str) -> "Tensor?", "Returns a tensor of the cache."),
+        "Loads a folder of weights into the tensor cache, replacing tensors of the same name."),
+    builtin!("vm.builtin.tensor_cache.get", get(name: &str) -> "Tensor?", "Returns a cached tensor by name."),
     builtin!("vm.builtin.tensor_cache.update", update(name: &str, value: &Any, replace: Option<bool>) -> "None",
-        "Puts a tensor into the cache, in place of one of its name only if told so."),
-    builtin!("vm.builtin.tensor_cache.remove", remove(name: &str) -> "None", "Takes a tensor out of the cache."),
+        "Adds a tensor to the cache; replaces an existing one only if asked to."),
+    builtin!("vm.builtin.tensor_cache.remove", remove(name: &str) -> "None", "Removes a tensor from the cache."),
     builtin!("vm.builtin.tensor_cache.clear", clear() -> "None", "Empties the cache."),
     builtin!("vm.builtin.param_array_from_cache", params(prefix: &str, count: i64) -> "Tuple",
-        "Returns the tensors prefix_0, prefix_1, …: so many, or (-1) as many as there are."),
+        "Returns the cached tensors prefix_0, prefix_1, …: the given number of them, or all for -1."),
     builtin!("vm.builtin.param_array_from_cache_by_name", params_by_name(names: &Tuple) -> "Tuple",
-        "Returns the tensors of these names."),
+        "Returns the cached tensors with these names."),
     builtin!("vm.builtin.param_array_from_cache_by_name_unpacked", params_of_names(; "names…: str") -> "Tuple",
-        "Returns the tensors of these names."),
+        "Returns the cached tensors with these names."),
     builtin!("vm.builtin.param_module_from_cache", param_module(prefix: &str, count: i64) -> "Module",
-        "Returns a module whose function `get_params` returns what param_array_from_cache does."),
+        "Returns a module whose `get_params` function returns the tensors of `param_array_from_cache`."),
     builtin!("vm.builtin.param_module_from_cache_by_name", param_module_by_name(names: &Tuple) -> "Module",
-        "Returns a module whose function `get_params` returns the tensors of these names."),
+        "Returns a module whose `get_params` function returns the cached tensors with these names."),
 ];
 
 static CACHE: Mutex<BTreeMap<String, Tensor>> = Mutex::new(BTreeMap::new());
@@ -45,7 +45,7 @@ fn get(name: &str) -> Result<Option<Tensor>, Error> {
 /// A tensor that other code only describes is copied.
 fn update(name: &str, value: &Any, replace: Option<bool>) -> Result<(), Error> {
     let owned = value.clone();
-    let tensor = Tensor::from_any(&owned).ok_or_else(|| Error::type_error(format!("{value} is no Tensor")))?;
+    let tensor = Tensor::from_any(&owned).ok_or_else(|| Error::type_error(format!("{value} is not a Tensor")))?;
     let mut cache = cache();
     if replace != Some(true) && cache.contains_key(name) {
         return Err(Error::value(format!("there is a tensor `{name}` in the cache already")));
@@ -118,7 +118,7 @@ fn load(folder: &str, device_type: i64, device_id: i64) -> Result<(), Error> {
     let folder = Path::new(folder);
     let table = folder.join("tensor-cache.json");
     let damaged = |what: String| Error::value(format!("{}: {what}", table.display()));
-    let text = String::from_utf8(read(&table)?).map_err(|_| damaged("this is no text".into()))?;
+    let text = String::from_utf8(read(&table)?).map_err(|_| damaged("this is not a text".into()))?;
     let contents = Json::parse(&text).map_err(|error| damaged(error.to_string()))?;
     let mut loaded = Vec::new();
     for file in records(&contents).ok_or_else(|| damaged("there are no `records`".into()))? {
@@ -151,7 +151,7 @@ fn size(object: &Json, name: &str) -> Result<usize, Error> {
 fn load_file(folder: &Path, file: &Json) -> Result<Vec<(String, Tensor)>, Error> {
     let path = Path::new(text(file, "dataPath")?);
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(Error::value(format!("{} is no path within the folder", path.display())));
+        return Err(Error::value(format!("{} is not a path within the folder", path.display())));
     }
     if text(file, "format")? != "raw-shard" {
         return Err(Error::value(format!("{} has the unknown format {}", path.display(), text(file, "format")?)));

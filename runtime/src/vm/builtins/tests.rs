@@ -175,9 +175,9 @@ fn checks_say_what_is_wrong() {
     );
     assert_eq!(
         wrong("check_prim_value_info", x.clone(), &[DType::INT64.into()]),
-        "TypeError: a int32 Tensor of shape (2,): it is no int64"
+        "TypeError: a int32 Tensor of shape (2,): it is not int64"
     );
-    assert_eq!(wrong("check_string_info", int(1), &[]), "TypeError: 1: it is no string");
+    assert_eq!(wrong("check_string_info", int(1), &[]), "TypeError: 1: it is not a string");
     assert_eq!(
         wrong("check_tuple_info", Tuple::from_iter([]).into(), &[int(1)]),
         "ValueError: a Tuple of 0 fields: it has 0 fields, not 1"
@@ -201,7 +201,7 @@ fn conditions_are_read_from_numbers_and_tensors() {
     }
     assert_eq!(
         message("read_if_cond", &[tensor(&[2], &[1i32, 1])]),
-        "TypeError: Tensor((2,), int32, cpu:0) is no condition"
+        "TypeError: Tensor((2,), int32, cpu:0) is not a condition"
     );
 }
 

@@ -190,7 +190,7 @@ impl Emitter<'_, '_> {
     /// `T.call_packed`: a global function by name, on numbers, pointers, strings and tensors.
     pub(super) fn call_packed(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
-            return Err(Unsupported::Form("a packed function whose name is no string"));
+            return Err(Unsupported::Form("a packed function whose name is not a string"));
         };
         let values = self.f.slot(ANY as u64 * args.len().max(1) as u64, 8);
         for (number, arg) in args.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Checks of a packed entry's arguments, for callers that make none: the rules of the runtime's own check
+//! Argument checks of a packed entry, for callers that do not check: the rules of the runtime's own check
 //! ([`KernelSignature::check`]), as code.
 
 use super::{Emitter, Ty, Value};

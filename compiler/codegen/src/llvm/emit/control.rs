@@ -1,4 +1,4 @@
-//! Choices inside expressions: only what is chosen is evaluated, when evaluating the other could do harm.
+//! Conditional expressions: where evaluating the other operand could do harm, only the chosen one is evaluated.
 
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{

@@ -1,4 +1,4 @@
-//! Intrinsic calls: what processors do, and what the C mathematics library does lane by lane.
+//! Intrinsic calls: processor instructions, and functions of the C math library, called lane by lane.
 //!
 //! Functions such as `exp` are expanded to polynomials when kernels are lowered; those that remain are rare, and are
 //! called for each lane.
@@ -25,7 +25,7 @@ impl Emitter<'_, '_> {
             ("undef", _) => Ok(Value::zero(register_type(e.dtype())?)),
             ("address_of", [place]) => match place.kind() {
                 PrimKind::Load(buffer, indices, _) => self.address_of(buffer, indices),
-                _ => Err(Unsupported::Form("the address of what is no buffer element")),
+                _ => Err(Unsupported::Form("the address of what is not a buffer element")),
             },
             ("tvm_access_ptr", [of, data, offset, ..]) => {
                 let (base, offset) = (self.eval(data)?, self.index(offset)?);
@@ -55,7 +55,7 @@ impl Emitter<'_, '_> {
             }
             ("checked_count", [count, width]) => {
                 let value = self.decide(count)?;
-                let bits = width.as_int().ok_or(Unsupported::Form("a width that is no constant"))?;
+                let bits = width.as_int().ok_or(Unsupported::Form("a width that is not a constant"))?;
                 let wrong = self.f.compare("icmp uge", &value, &Value::int(bits, value.ty));
                 self.refuse(&wrong, "shifts past the width", &interp::shift_error(bits as u8));
                 Ok(value)
@@ -184,7 +184,7 @@ impl Emitter<'_, '_> {
     /// A C function: small integers are passed as `int`.
     fn call_extern(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
-            return Err(Unsupported::Form("an external function whose name is no string"));
+            return Err(Unsupported::Form("an external function whose name is not a string"));
         };
         let ret = if to.is_void() { Ty::VOID } else { register_type(to)? };
         let mut values = Vec::new();
@@ -203,7 +203,7 @@ impl Emitter<'_, '_> {
     /// An LLVM intrinsic by its name; only those that every processor has, since LLVM gives up on others.
     fn call_llvm(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
-            return Err(Unsupported::Form("an LLVM intrinsic whose name is no string"));
+            return Err(Unsupported::Form("an LLVM intrinsic whose name is not a string"));
         };
         let base = name.strip_prefix("llvm.").unwrap_or(name);
         if !DIRECT.iter().any(|(_, llvm, arity)| *llvm == base && *arity == args.len()) {

@@ -154,7 +154,7 @@ impl Emitter<'_, '_> {
     /// A loop from `begin` while before `end`, tested at its end so that what does not change can be moved before it.
     pub(super) fn counted(&mut self, l: &Loop, begin: &Value, end: &Value, step: &Value) -> Result<()> {
         let Some(order) = step.as_int().map(|s| if s < 0 { "icmp sgt" } else { "icmp slt" }) else {
-            return Err(Unsupported::Form("a loop whose step is no constant"));
+            return Err(Unsupported::Form("a loop whose step is not a constant"));
         };
         if step.as_int() == Some(0) {
             return Err(Unsupported::Form("a loop whose step is zero"));

@@ -34,7 +34,7 @@ pub(super) fn of_dtype<D: Dialect>(ev: &mut Eval<'_, '_, D>, dtype: DType, mut a
             Some(Number::Int(v)) if element.is_bool() => PrimExpr::int(i64::from(v != 0), element),
             Some(Number::Int(v)) if operators::fits(v, element) => PrimExpr::int(v as i64, element),
             Some(Number::Int(v)) => {
-                let message = format!("{v} is no value of type {dtype}");
+                let message = format!("{v} is not a value of type {dtype}");
                 return Err(ev.cx.error(codes::WRONG_VALUE, arg.span, message, ""));
             }
             Some(Number::Float(v)) => arith::cast(PrimExpr::float(v, DType::FLOAT64), element),

@@ -1,6 +1,7 @@
 //! The object graph of `tvm.ir.load_json`: nodes by number, each with a type key and data.
 //!
-//! Any node may refer to any other, also to itself, and many may refer to one: every node is converted once, and shared.
+//! Any node may refer to any other, also to itself, and many may refer to one: every node is converted once, and
+//! shared.
 
 use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
 use hammock_ir::{AttrValue, DType, PrimExpr};
@@ -76,7 +77,7 @@ impl<'a> Graph<'a> {
         let at = reference.as_u64().and_then(|at| usize::try_from(at).ok());
         at.filter(|at| *at < self.nodes.len()).ok_or_else(|| match reference {
             Json::Number(number) => Damage::from(format!("there is no node {number}")),
-            _ => Damage::from("a reference to a node is no number"),
+            _ => Damage::from("a reference to a node is not a number"),
         })
     }
 
@@ -206,7 +207,7 @@ impl<'a> Graph<'a> {
 
 fn dtype(data: &Json) -> Result<DType, Damage> {
     let text = data.as_str().ok_or("it has a dtype without a name")?;
-    text.parse().map_err(|_| format!("`{}` is no dtype", super::brief(text)).into())
+    text.parse().map_err(|_| format!("`{}` is not a dtype", super::brief(text)).into())
 }
 
 #[cfg(test)]

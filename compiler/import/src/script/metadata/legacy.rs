@@ -18,15 +18,15 @@ pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
     let mut graph = Graph { document, nodes, arrays: HashMap::new(), tensors: HashMap::new(), opaque_bytes: 0 };
     let root = &nodes[graph.index(&document["root"])?];
-    let keys = root["keys"].as_array().ok_or("its root is no map")?;
-    let values = root["data"].as_array().ok_or("its root is no map")?;
+    let keys = root["keys"].as_array().ok_or("its root is not a map")?;
+    let values = root["data"].as_array().ok_or("its root is not a map")?;
     if keys.len() != values.len() {
         return Err("its root has keys without values".into());
     }
     let mut section = Section::new();
     for (key, value) in keys.iter().zip(values) {
         let entries = graph.array(value)?;
-        section.insert(key.as_str().ok_or("a key of its root is no string")?.to_owned(), entries);
+        section.insert(key.as_str().ok_or("a key of its root is not a string")?.to_owned(), entries);
     }
     Ok(section)
 }

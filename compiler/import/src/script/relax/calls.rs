@@ -1,4 +1,4 @@
-//! Calls of `R.…`: what is no operator, and the types that calls name.
+//! Calls of `R.…`: what is not an operator, and the types that calls name.
 
 use super::RelaxEval;
 use crate::script::{
@@ -321,7 +321,12 @@ impl RelaxEval<'_, '_> {
                     Some(kind) => kind,
                     None => {
                         let label = "devices are \"cpu\", \"cuda\", \"opencl\", \"vulkan\", \"metal\", \"rocm\"";
-                        return Err(self.cx.error(codes::WRONG_VALUE, span, format!("`{name}` is no device"), label));
+                        return Err(self.cx.error(
+                            codes::WRONG_VALUE,
+                            span,
+                            format!("`{name}` is not a device"),
+                            label,
+                        ));
                     }
                 },
                 Some(arg) => self.to_int(&arg)?,

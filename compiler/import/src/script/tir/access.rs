@@ -149,7 +149,7 @@ impl TirEval<'_, '_> {
     fn to_index_of(&mut self, buffer: &Buffer, arg: &Arg) -> Read<PrimExpr> {
         let index = self.to_scalar(arg)?;
         if index.dtype().is_floating() {
-            let message = format!("an index of `{}` is {}, which is no integer", buffer.name, index.dtype());
+            let message = format!("an index of `{}` is {}, which is not an integer", buffer.name, index.dtype());
             let diagnostic = Diagnostic::error(codes::KERNEL_TYPES, message).label(arg.span, "");
             return Err(self.cx.report(diagnostic.help("convert it: `T.Cast(\"int32\", …)`")));
         }

@@ -136,7 +136,7 @@ impl TirEval<'_, '_> {
                 'S' => IterKind::Spatial,
                 'R' => IterKind::Reduce,
                 _ => {
-                    let message = format!("`{letter}` is no kind of axis");
+                    let message = format!("`{letter}` is not a kind of axis");
                     return Err(self.cx.error(codes::BAD_BLOCK, kinds.span, message, "S is spatial, R is reduce"));
                 }
             };

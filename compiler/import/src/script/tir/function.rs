@@ -95,7 +95,7 @@ pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> 
 }
 
 /// The body in a root block, where it needs one: when the function allocates buffers, or when blocks stand in it and it
-/// is no block without axes itself.
+/// is not a block without axes itself.
 fn with_root(root: Parts, body: Stmt, span: Span) -> Stmt {
     let needed = match &body.kind {
         _ if !root.alloc_buffers.is_empty() || !root.annotations.is_empty() => true,

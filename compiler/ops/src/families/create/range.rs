@@ -91,7 +91,10 @@ fn float_length(bounds: &[PrimExpr; 3]) -> PrimExpr {
 
 fn hamming_window() -> Op {
     Op::new("hamming_window")
-        .doc("The window `alpha - beta * cos(2 * pi * i / n)`, where a periodic one has one more interval.")
+        .doc(
+            "The window `alpha - beta * cos(2 * pi * i / n)`, with `n` the window's size if periodic and one less \
+              otherwise.",
+        )
         .example("", r#"8, True, 0.54, 0.46, dtype="float32""#)
         .operand("window_size", OperandKind::Prim)
         .operand("periodic", OperandKind::Prim)

@@ -15,7 +15,7 @@ use hammock_ir::{PrimExpr, TensorType, relax::InferError, tir::Stmt};
 /// `grad.take_backward`
 pub fn take_backward() -> Op {
     Op::new("grad.take_backward")
-        .doc("The gradient of `R.take` with respect to the tensor taken from.")
+        .doc("The gradient of `R.take` with respect to its first argument.")
         .example("g: float32[2]; x: float32[4]; i: int64[2]", "g, x, i")
         .tensor("output_grad")
         .tensor("x")

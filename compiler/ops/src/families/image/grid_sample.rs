@@ -27,7 +27,10 @@ pub fn ops() -> Vec<Op> {
 
 fn grid_sample() -> Op {
     Op::new("image.grid_sample")
-        .doc("Values of images, or volumes, at places of a grid `(N, 2 or 3, …)` of coordinates from -1 to 1, x first.")
+        .doc(
+            "Samples images or volumes at the positions in a grid `(N, 2 or 3, …)` of coordinates from -1 to 1, x \
+              first.",
+        )
         .example("x: float32[1, 2, 4, 4]; g: float32[1, 2, 3, 3]", r#"x, g, method="bilinear""#)
         .tensor("data")
         .tensor("grid")
@@ -200,7 +203,10 @@ fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
 
 fn affine_grid() -> Op {
     Op::new("image.affine_grid")
-        .doc("The grid of places that affine maps `(N, 2, 3)`, or `(N, 3, 4)` for volumes, send a target's places to.")
+        .doc(
+            "The sampling grid of affine maps `(N, 2, 3)`, or `(N, 3, 4)` for volumes: where each target position \
+              samples its source.",
+        )
         .example("m: float32[1, 2, 3]", "m, size=(3, 3)")
         .tensor("data")
         .operand("size", OperandKind::Shape)

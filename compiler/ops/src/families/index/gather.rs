@@ -17,7 +17,10 @@ pub fn ops() -> Vec<Op> {
 
 fn gather_elements() -> Op {
     Op::new("gather_elements")
-        .doc("For each index, the element at that place along an axis and at the index's own place along the others.")
+        .doc(
+            "Gathers elements: along `axis` the position comes from `indices`, along the other axes it is the \
+              index's own.",
+        )
         .example("x: float32[2, 3]; i: int64[2, 1]", "x, i, axis=1")
         .tensor("data")
         .tensor("indices")
@@ -79,8 +82,8 @@ fn safe(data: &Input, at: &[PrimExpr], computed: std::ops::Range<usize>) -> Prim
 fn gather_nd() -> Op {
     Op::new("gather_nd")
         .doc(
-            "For each row of the last axis of `indices`, the part of `data` at that index, after `batch_dims` axes \
-             that both share.",
+            "For each index vector in the last axis of `indices`, the slice of `data` at that index, after \
+             `batch_dims` shared axes.",
         )
         .example("x: float32[2, 3]; i: int64[4, 1]", "x, i")
         .tensor("data")

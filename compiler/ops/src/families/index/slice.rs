@@ -24,7 +24,7 @@ pub fn ops() -> Vec<Op> {
 
 fn strided_slice() -> Op {
     Op::new("strided_slice")
-        .doc("Every `strides`th element of some axes from `begin` up to, not including, `end`, as Python slices.")
+        .doc("Slices some axes by `begin:end:strides`, with Python's rules.")
         .example("x: float32[2, 5]", "x, axes=[1], begin=[0], end=[5], strides=[2]")
         .tensor("x")
         .operand("axes", OperandKind::Prims)
@@ -191,7 +191,7 @@ fn is_size(cx: &CallContext, e: &PrimExpr) -> bool {
 
 fn dynamic_strided_slice() -> Op {
     Op::new("dynamic_strided_slice")
-        .doc("A slice of every axis, with bounds and strides known only at run time.")
+        .doc("Slices every axis, with bounds and strides known only at run time.")
         .example("x: float32[4]; b: int64[1]", r#"x, b, R.const([3], "int64"), R.const([1], "int64")"#)
         .tensor("x")
         .tensor("begin")

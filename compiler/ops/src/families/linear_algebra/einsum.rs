@@ -16,10 +16,7 @@ use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
 /// `einsum`
 pub fn einsum() -> Op {
     Op::new("einsum")
-        .doc(
-            "Products of elements summed over axes, as the letters of `subscripts` say: `ij,jk->ik` is a matrix \
-             product.",
-        )
+        .doc("Sums products of elements over axes in Einstein notation: `ij,jk->ik` is a matrix product.")
         .example("x: float32[2, 3]; y: float32[3, 4]", r#"(x, y), subscripts="ij,jk->ik""#)
         .operand("operands", OperandKind::Tensors)
         .required("subscripts", AttrKind::Str)

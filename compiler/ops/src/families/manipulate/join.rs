@@ -48,7 +48,8 @@ fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) ->
             let (x, y) = (dim_text(&a[axis]), dim_text(&b[axis]));
             let (p, q) = (shape_text(&tensors[*first]), shape_text(&tensors[*i]));
             let text = format!(
-                "`tensors[{first}]` of shape {p} and `tensors[{i}]` of shape {q} do not fit: axis {axis} is {x} against {y}"
+                "`tensors[{first}]` of shape {p} and `tensors[{i}]` of shape {q} do not fit: axis {axis} is {x} \
+                 against {y}"
             );
             return Err(cx.error_at("tensors", text));
         }
@@ -58,7 +59,7 @@ fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) ->
 
 fn concat() -> Op {
     Op::new("concat")
-        .doc("Tensors one after the other along an axis; without an axis, vectors.")
+        .doc("Concatenates tensors along an axis; with `axis=None`, vectors.")
         .example("x: float32[2, 3]; y: float32[2, 1]", "(x, y), axis=1")
         .operand("tensors", OperandKind::Tensors)
         .attr("axis", AttrKind::OptionalInt, 0)
@@ -124,7 +125,7 @@ fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
 
 fn stack() -> Op {
     Op::new("stack")
-        .doc("Tensors of one shape along a new axis.")
+        .doc("Stacks tensors of the same shape along a new axis.")
         .example("x: float32[2, 3]; y: float32[2, 3]", "(x, y), axis=0")
         .operand("tensors", OperandKind::Tensors)
         .attr("axis", AttrKind::OptionalInt, 0)
@@ -173,7 +174,7 @@ const MOST_PARTS: i64 = 1 << 16;
 
 fn split() -> Op {
     Op::new("split")
-        .doc("A tensor cut along an axis: into a number of sections (the last may be shorter), or at indices.")
+        .doc("Splits a tensor along an axis into a number of sections (the last may be shorter) or at indices.")
         .example("x: float32[2, 6]", "x, 3, axis=1")
         .tensor("x")
         .required("indices_or_sections", AttrKind::Any)

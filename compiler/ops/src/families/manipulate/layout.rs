@@ -19,7 +19,10 @@ use hammock_ir::{
 /// `layout_transform`
 pub fn layout_transform() -> Op {
     Op::new("layout_transform")
-        .doc("Each element at the index that a map gives, in a shape just large enough; `pad_value` where none lands.")
+        .doc(
+            "Moves each element to the index that an index map gives; the result is just large enough, with \
+              `pad_value` where no element lands.",
+        )
         .example("x: float32[4, 6]", "x, index_map=lambda i, j: (j, i)")
         .tensor("x")
         .required("index_map", AttrKind::IndexMap)
@@ -50,8 +53,8 @@ fn layout_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, ..x }.into())
 }
 
-/// The shape that holds every mapped index, in whole groups: an axis of an index's remainder has room for all remainders,
-/// one of multiples for whole strides.
+/// The shape that holds every mapped index, in whole groups: an axis of an index's remainder has room for all
+/// remainders, one of multiples for whole strides.
 fn mapped_shape(map: &IndexMap, shape: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     let extents: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
     map.results.iter().map(|r| whole_extent(r, &extents)).collect()

@@ -18,7 +18,7 @@ pub fn ops() -> Vec<Op> {
 
 fn repeat() -> Op {
     Op::new("repeat")
-        .doc("Each element several times along an axis, or each of the flattened tensor.")
+        .doc("Repeats each element along an axis, or each element of the flattened tensor.")
         .example("x: float32[2, 3]", "x, repeats=2, axis=0")
         .tensor("data")
         .required("repeats", AttrKind::Int)
@@ -70,7 +70,9 @@ fn positive(cx: &CallContext, name: &str, value: i64) -> Result<PrimExpr, InferE
 
 fn tile() -> Op {
     Op::new("tile")
-        .doc("The whole tensor several times along each axis; the shorter of shape and `repeats` gets leading ones.")
+        .doc(
+            "Repeats the whole tensor along each axis; the shorter of shape and `repeats` is padded with leading ones.",
+        )
         .example("x: float32[2, 3]", "x, repeats=(2, 1)")
         .tensor("data")
         .required("repeats", AttrKind::Ints)
@@ -108,7 +110,7 @@ fn tile() -> Op {
 
 fn flip() -> Op {
     Op::new("flip")
-        .doc("The elements in opposite order along an axis.")
+        .doc("Reverses the elements along an axis.")
         .example("x: float32[2, 3]", "x, axis=1")
         .tensor("data")
         .required("axis", AttrKind::Int)
@@ -135,7 +137,7 @@ fn flip() -> Op {
 
 fn reverse_sequence() -> Op {
     Op::new("reverse_sequence")
-        .doc("The first `seq_lengths[b]` elements along one axis in opposite order, for each `b` of the batch axis.")
+        .doc("Reverses the first `seq_lengths[b]` elements along one axis, for each `b` of the batch axis.")
         .example("x: float32[2, 3]; n: int64[2]", "x, n, seq_axis=1, batch_axis=0")
         .tensor("data")
         .tensor("seq_lengths")

@@ -35,7 +35,7 @@ fn reshape() -> Op {
 
 fn flatten_op() -> Op {
     Op::new("flatten")
-        .doc("All elements in row-major order, in one dimension.")
+        .doc("Flattens to one dimension, in row-major order.")
         .example("x: float32[2, 3]", "x")
         .tensor("x")
         .infer(|cx| {

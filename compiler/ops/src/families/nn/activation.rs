@@ -13,7 +13,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        elementwise("nn.gelu", "`x` times the chance that a normal variable is below it.", |_| Ok(Box::new(gelu))),
+        elementwise("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
         elementwise("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
         elementwise("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
         elementwise("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))),
@@ -59,7 +59,7 @@ fn elementwise(name: &'static str, doc: &'static str, function: Function) -> Op 
 /// The type of an operand that must hold floats.
 ///
 /// # Errors
-/// When it is no tensor, or one of something else.
+/// When it is not a tensor, or one of something else.
 pub fn float_tensor(cx: &CallContext, param: &str) -> Result<TensorType, InferError> {
     let ty = cx.tensor(param)?;
     match ty.dtype {
@@ -110,7 +110,7 @@ fn leaky(x: PrimExpr, slope: PrimExpr) -> PrimExpr {
 
 fn prelu() -> Op {
     Op::new("nn.prelu")
-        .doc("`x` above zero, `alpha * x` below, with an `alpha` for each place along `axis`, or one for all.")
+        .doc("`x` above zero, `alpha * x` below, with one `alpha` for each index along `axis` or one for all.")
         .example("x: float32[2, 3]; a: float32[3]", "x, a, axis=1")
         .tensor("data")
         .tensor("alpha")
@@ -160,9 +160,7 @@ fn legalize_prelu(cx: &CallContext) -> Result<Legalized, InferError> {
 
 fn dropout() -> Op {
     Op::new("nn.dropout")
-        .doc(
-            "The tensor itself and a mask of ones: programs here are compiled for inference, where nothing is dropped.",
-        )
+        .doc("Returns the tensor and a mask of ones: models are compiled for inference, where nothing is dropped.")
         .example("x: float32[2, 3]", "x, rate=0.5")
         .tensor("data")
         .attr("rate", AttrKind::Float, 0.5)

@@ -26,7 +26,7 @@ use hammock_ir::{
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        attention("nn.attention", "Attention of every position to every other, or to those a mask leaves."),
+        attention("nn.attention", "Scaled dot-product attention, with an optional causal mask or window."),
         attention("nn.attention_bias", "Attention with a bias added to the scores."),
     ]
 }

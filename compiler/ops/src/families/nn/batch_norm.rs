@@ -17,7 +17,7 @@ pub fn ops() -> Vec<Op> {
 fn batch_norm() -> Op {
     Op::new("nn.batch_norm")
         .doc(
-            "Normalizes each place along `axis`; gives the result and the running mean and variance, updated in \
+            "Batch normalization along `axis`; returns the result and the running mean and variance, updated in \
              training.",
         )
         .example("x: float32[2, 3, 4, 4]; p: float32[3]", "x, p, p, p, p, axis=1, training=False")

@@ -27,9 +27,9 @@ use hammock_ir::{PrimExpr, relax::InferError};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        conv_transpose("nn.conv1d_transpose", "W", "Spreads a sequence of `NCW` by a kernel of `IOW`."),
-        conv_transpose("nn.conv2d_transpose", "HW", "Spreads images of `NCHW` by a kernel of `IOHW`."),
-        conv_transpose("nn.conv3d_transpose", "DHW", "Spreads volumes of `NCDHW` by a kernel of `IODHW`."),
+        conv_transpose("nn.conv1d_transpose", "W", "Transposed 1-D convolution."),
+        conv_transpose("nn.conv2d_transpose", "HW", "Transposed 2-D convolution."),
+        conv_transpose("nn.conv3d_transpose", "DHW", "Transposed 3-D convolution."),
     ]
 }
 

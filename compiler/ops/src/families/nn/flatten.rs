@@ -7,7 +7,7 @@ use hammock_ir::{TensorShape, TensorType, relax::Operand};
 pub fn ops() -> Vec<Op> {
     vec![
         Op::new("nn.batch_flatten")
-            .doc("All dimensions but the first as one.")
+            .doc("Flattens all dimensions but the first into one.")
             .example("x: float32[2, 3, 4]", "x")
             .tensor("data")
             .infer(infer)

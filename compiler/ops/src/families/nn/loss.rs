@@ -18,7 +18,7 @@ pub fn ops() -> Vec<Op> {
 
 fn cross_entropy_with_logits() -> Op {
     Op::new("nn.cross_entropy_with_logits")
-        .doc("`-sum(predictions * labels)`, by the number of rows for tensors of two and more dimensions.")
+        .doc("`-sum(predictions * labels)`, divided by the number of rows for tensors of two or more dimensions.")
         .example("x: float32[2, 3]; y: float32[2, 3]", "x, y")
         .tensor("predictions")
         .tensor("labels")
@@ -63,7 +63,7 @@ fn legalize_cross_entropy(cx: &CallContext) -> Result<Legalized, InferError> {
 fn nll_loss() -> Op {
     negative_log_likelihood(
         Op::new("nn.nll_loss")
-            .doc("The negative log likelihood of target classes, weighted, and reduced.")
+            .doc("The negative log-likelihood of the target classes, weighted and reduced.")
             .example("x: float32[2, 3]; t: int64[2]", "x, t"),
     )
     .infer(infer_nll_loss)

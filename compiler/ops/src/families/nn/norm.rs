@@ -125,7 +125,7 @@ pub fn expect_param(
 
 fn group_norm() -> Op {
     let op = Op::new("nn.group_norm")
-        .doc("Normalizes over `axes` and the channels of a group; `gamma` and `beta` have one value a channel.")
+        .doc("Normalizes over `axes` and the channels of each group; `gamma` and `beta` have one value per channel.")
         .example("x: float32[2, 4, 3]; g: float32[4]; b: float32[4]", "x, g, b, num_groups=2, channel_axis=1, axes=[2]")
         .tensor("data")
         .tensor("gamma")
@@ -199,7 +199,7 @@ fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
 
 fn instance_norm() -> Op {
     let op = Op::new("nn.instance_norm")
-        .doc("Normalizes over `axes`; `gamma` and `beta` have one value a channel.")
+        .doc("Normalizes over `axes`; `gamma` and `beta` have one value per channel.")
         .example("x: float32[2, 4, 3]; g: float32[4]; b: float32[4]", "x, g, b, channel_axis=1, axes=[2]")
         .tensor("data")
         .tensor("gamma")

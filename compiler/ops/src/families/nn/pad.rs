@@ -20,7 +20,7 @@ const MODES: &[&str] = &["constant", "reflect", "replicate", "circular"];
 
 fn pad() -> Op {
     Op::new("nn.pad")
-        .doc("Adds elements around a tensor: `pad_width` holds the numbers before and after, axis by axis.")
+        .doc("Pads a tensor: `pad_width` holds the number of elements before and after, for each axis.")
         .example("x: float32[2, 3]", "x, pad_width=[0, 0, 1, 2]")
         .tensor("data")
         .required("pad_width", AttrKind::Ints)
@@ -113,7 +113,7 @@ fn source(mode: &str, place: PrimExpr, size: &PrimExpr) -> PrimExpr {
 
 fn pixel_shuffle() -> Op {
     Op::new("nn.pixel_shuffle")
-        .doc("Moves groups of `upscale_factor²` channels into squares of pixels.")
+        .doc("Rearranges groups of `upscale_factor²` channels into squares of pixels.")
         .example("x: float32[1, 8, 3, 3]", "x, upscale_factor=2")
         .tensor("data")
         .required("upscale_factor", AttrKind::Int)

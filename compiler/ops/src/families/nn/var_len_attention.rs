@@ -24,7 +24,7 @@ pub fn ops() -> Vec<Op> {
 
 fn attention_var_len() -> Op {
     let op = Op::new("nn.attention_var_len")
-        .doc("Attention over sequences of different lengths, laid end to end.")
+        .doc("Attention over sequences of different lengths, concatenated end to end.")
         .example("q: float32[1, 5, 2, 4]; s: int32[3]", r#"q, q, q, s, R.const(5, "int32")"#)
         .tensor("queries")
         .tensor("keys")

@@ -17,10 +17,7 @@ use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, Type, relax::InferErr
 /// `median`
 pub fn median() -> Op {
     Op::new("median")
-        .doc(
-            "The middle element in order, the lower of two: along an axis with its position, or of all elements \
-             without.",
-        )
+        .doc("The median, the lower one of two: along an axis, with its index, or of all elements, without.")
         .example("x: float32[2, 5]", "x, axis=[1]")
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)

@@ -20,8 +20,8 @@ use hammock_ir::{
 pub fn scatter_elements() -> Op {
     Op::new("scatter_elements")
         .doc(
-            "`data` with each update put at the place its index names along an axis, and at its own place along the \
-             others.",
+            "`data` with updates scattered into it: along `axis` the position comes from `indices`, along the other \
+             axes it is the update's own.",
         )
         .example("x: float32[4, 3]; i: int64[1, 3]; u: float32[1, 3]", "x, i, u, axis=0")
         .tensor("data")

@@ -19,7 +19,7 @@ use hammock_ir::{
 /// `scatter_nd`
 pub fn scatter_nd() -> Op {
     Op::new("scatter_nd")
-        .doc("`data` with each update put at the index that a row of the last axis of `indices` names.")
+        .doc("`data` with updates scattered to the index vectors in the last axis of `indices`.")
         .example("x: float32[4, 3]; i: int64[1, 1]; u: float32[1, 3]", r#"x, i, u, reduction="add""#)
         .tensor("data")
         .tensor("indices")

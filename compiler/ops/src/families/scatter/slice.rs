@@ -13,7 +13,7 @@ use hammock_ir::{PrimExpr, relax::InferError};
 /// `slice_scatter`
 pub fn slice_scatter() -> Op {
     Op::new("slice_scatter")
-        .doc("`input_tensor` with `src` in the place of every `step`th element of an axis from `start` up to `end`.")
+        .doc("`input_tensor` with `src` written to the slice `start:end:step` of an axis.")
         .example("x: float32[5, 3]; s: float32[2, 3]", "x, s, 1, 5, 2, axis=0")
         .tensor("input_tensor")
         .tensor("src")

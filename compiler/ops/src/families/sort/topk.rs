@@ -24,10 +24,7 @@ const FEW: i64 = 64;
 /// `topk`
 pub fn topk() -> Op {
     Op::new("topk")
-        .doc(
-            "The `k` largest elements along an axis in order, with their positions; all of them when `k` is less \
-             than 1.",
-        )
+        .doc("The `k` largest elements along an axis, sorted, with their indices; all of them if `k` is less than 1.")
         .example("x: float32[2, 5]", "x, k=2")
         .tensor("data")
         .attr("k", AttrKind::Int, 1)

@@ -23,7 +23,8 @@ pub fn ops() -> Vec<Op> {
 fn get_valid_counts() -> Op {
     Op::new("vision.get_valid_counts")
         .doc(
-            "The boxes whose score is above a threshold, moved to the front: their number, the boxes, where they were.",
+            "Moves the boxes whose score is above a threshold to the front; returns their number, the boxes, and \
+             their old indices.",
         )
         .example("x: float32[1, 4, 6]", "x, score_threshold=0.5")
         .tensor("data")
@@ -110,7 +111,9 @@ fn legalize_valid_counts(cx: &CallContext) -> Result<Legalized, InferError> {
 
 fn non_max_suppression() -> Op {
     Op::new("vision.non_max_suppression")
-        .doc("Drops boxes that overlap a better one of their class by `iou_threshold` or more.")
+        .doc(
+            "Non-maximum suppression: drops boxes that overlap a better one of their class by `iou_threshold` or more.",
+        )
         .example("x: float32[1, 4, 6]; n: int32[1]; i: int32[1, 4]", "x, n, i, iou_threshold=0.5")
         .tensor("data")
         .tensor("valid_count")
@@ -175,7 +178,10 @@ fn infer_suppression(cx: &CallContext) -> Inferred {
 
 fn all_class_non_max_suppression() -> Op {
     Op::new("vision.all_class_non_max_suppression")
-        .doc("Suppression for each class of scores `(N, classes, boxes)` apart, in ONNX's or TensorFlow's form.")
+        .doc(
+            "Non-maximum suppression of scores `(N, classes, boxes)`, separately for each class, in ONNX's or \
+              TensorFlow's output format.",
+        )
         .example(
             "b: float32[1, 4, 4]; s: float32[1, 2, 4]",
             r#"b, s, R.const(2, "int64"), R.const(0.5, "float32"), R.const(0.1, "float32")"#,

@@ -27,7 +27,7 @@ pub fn ops() -> Vec<Op> {
 }
 
 fn roi_align() -> Op {
-    signature("vision.roi_align", "Means, or maxima, of interpolated samples in each bin of each region.")
+    signature("vision.roi_align", "Pools interpolated samples in each bin of each region, by mean or maximum.")
         .attr("sample_ratio", AttrKind::Int, -1i64)
         .attr("aligned", AttrKind::Bool, false)
         .attr("layout", AttrKind::Str, "NCHW")
@@ -40,7 +40,7 @@ fn roi_align() -> Op {
 }
 
 fn roi_pool() -> Op {
-    signature("vision.roi_pool", "The largest element in each bin of each region.")
+    signature("vision.roi_pool", "Max-pools each bin of each region.")
         .attr("layout", AttrKind::Str, "NCHW")
         .infer(infer)
         .legalize(legalize_pool)
