@@ -81,7 +81,7 @@ static void reflect(const hammock_any *args) {
     hammock_any_free(&json);
     hammock_any_free(&same);
     hammock_any_free(&adt);
-    CHECK(fails(hammock_from_json("{}", &same), "ValueError", "no graph"));
+    CHECK(fails(hammock_from_json("{}", &same), "ValueError", "is not a graph"));
     CHECK(fails(hammock_from_json("{\"nodes\"", &same), "ValueError", "byte"));
     CHECK(fails(hammock_from_json(NULL, &same), "ValueError", "`json` is null"));
     CHECK(fails(hammock_to_json(NULL, &json), "ValueError", "`from` is null"));

@@ -108,7 +108,7 @@ static void hold_functions() {
     FAILS("MemoryError", "", thrower(std::bad_alloc())());
     FAILS("IndexError", "far", thrower(std::out_of_range("far"))());
     FAILS("RuntimeError", "hm", thrower(std::runtime_error("hm"))());
-    FAILS("RuntimeError", "no exception", thrower(5)());
+    FAILS("RuntimeError", "not an exception", thrower(5)());
     FAILS("TypeError", "not a function", Value(1)());
 
     hammock::register_function("capi.add", add);
@@ -125,7 +125,7 @@ static void reflect_on_values() {
     FAILS("AttributeError", "no field `tail`", list.field("tail"));
     Value same = Value::from_json(list.json());
     CHECK(same == list && same.hash() == list.hash() && same != Value(1) && Value(1.0) != Value(1));
-    FAILS("ValueError", "no graph", Value::from_json("{}"));
+    FAILS("ValueError", "is not a graph", Value::from_json("{}"));
     Value nothing = Value::function([](const Value *, size_t) { return Value(); });
     FAILS("TypeError", "cannot be saved", nothing.json());
     CHECK(nothing == Value(nothing) && nothing != Value::function([](const Value *, size_t) { return Value(); }));
