@@ -30,7 +30,7 @@ pub struct Manners {
 }
 
 /// Whether kernels may leave their buffers.
-const WILD: bool = false;
+const WILD: bool = true;
 
 pub const INTEGERS: [DType; 8] =
     [DType::INT8, DType::INT16, DType::INT32, DType::INT64, DType::UINT8, DType::UINT16, DType::UINT32, DType::UINT64];

@@ -109,7 +109,7 @@ impl Emitter<'_, '_> {
     pub(super) fn check_index(&mut self, index: &PrimExpr, extent: &PrimExpr, rest: &[PrimExpr]) -> Result<Value> {
         let (texts, mask) = rest.split_at(rest.len().min(3));
         let lanes = index.dtype().lanes;
-        let (index, extent) = (self.index(index)?, self.index(extent)?);
+        let (index, extent) = (self.settled_index(index)?, self.settled_index(extent)?);
         let mask = self.mask(mask.first(), lanes)?;
         let mut fails = self.f.compare("icmp uge", &index, &extent);
         // An extent below zero has no elements, but compares as a large number.
@@ -239,6 +239,12 @@ impl Emitter<'_, '_> {
         let value = self.eval(e)?;
         let instruction = if e.dtype().is_int() { "sext" } else { "zext" };
         Ok(self.f.convert(instruction, &value, Ty::I64.with_lanes(value.ty.lanes)))
+    }
+
+    /// An index or size that decides what is done next.
+    fn settled_index(&mut self, e: &PrimExpr) -> Result<Value> {
+        let value = self.index(e)?;
+        Ok(self.settled(e, value))
     }
 
     /// A scalar read only where it is wanted; elsewhere some memory that is certainly there is read instead.

@@ -83,7 +83,7 @@ impl Checker<'_> {
                 return index;
             }
             proved = false;
-            if mask.is_none() && self.hoist(buffer, axis, &index) {
+            if mask.is_none() && self.hoist_lanes(buffer, axis, &index) {
                 return index;
             }
             self.check_in_place(buffer, axis, index, mask)
@@ -92,6 +92,19 @@ impl Checker<'_> {
         let count = if proved { &mut self.accesses.proved } else { &mut self.accesses.checked };
         *count += 1;
         indices
+    }
+
+    /// Moves the check of each lane out of loops: those of a ramp are between its first and its last.
+    fn hoist_lanes(&mut self, buffer: &Buffer, axis: usize, index: &PrimExpr) -> bool {
+        match index.kind() {
+            _ if index.dtype().is_scalar() => self.hoist(buffer, axis, index),
+            PrimKind::Broadcast(one) => self.hoist_lanes(buffer, axis, one),
+            PrimKind::Ramp(base, stride) if base.dtype().is_scalar() => {
+                let reach = stride * PrimExpr::int(i64::from(index.dtype().lanes) - 1, stride.dtype());
+                self.hoist(buffer, axis, base) && self.hoist(buffer, axis, &(base + reach))
+            }
+            _ => false,
+        }
     }
 
     fn is_proved(&self, index: &PrimExpr, extent: &PrimExpr) -> bool {

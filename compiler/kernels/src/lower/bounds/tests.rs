@@ -197,6 +197,25 @@ fn vectors_are_checked_at_both_ends() {
 }
 
 #[test]
+fn lanes_are_checked_before_loops() {
+    let n = Var::int64("n");
+    let (a, b) = (buffer("A", &[n.expr()], DType::INT32), buffer("B", &[int(8)], DType::INT32));
+    let copy = |base: fn(&Var, &Var) -> PrimExpr, stride: i64| {
+        let i = Var::int64("i");
+        let value = PrimExpr::load(&a, vec![PrimExpr::ramp(base(&i, &n), int(stride), 2)]);
+        let stored = Stmt::store(&b, vec![PrimExpr::ramp(i.expr() * int(2), int(1), 2)], value);
+        function(&[&a, &b], &[], vec![Stmt::serial(i, int(4), stored)])
+    };
+    let constant = copy(|_, n| n.expr() - int(3), 2);
+    assert_eq!(accesses(&constant), (1, 1));
+    assert_eq!(error(&constant, &[&[3], &[8]]), None);
+    assert!(error(&constant, &[&[2], &[8]]).unwrap().contains("index -1 is outside"));
+    let moving = copy(|i, _| i.expr() * int(2), 3);
+    assert_eq!(error(&moving, &[&[10], &[8]]), None);
+    assert!(error(&moving, &[&[9], &[8]]).unwrap().contains("index 9 is outside"));
+}
+
+#[test]
 fn unchecked_kernels_have_no_checks() {
     let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
     let func = copy(m, n, |i| i.clone());
