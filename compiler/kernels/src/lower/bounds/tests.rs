@@ -216,6 +216,18 @@ fn lanes_are_checked_before_loops() {
 }
 
 #[test]
+fn checks_are_made_where_the_value_is_known_without_them() {
+    let (a, b) = (buffer("A", &[int(4)], DType::INT32), buffer("B", &[int(1)], DType::INT32));
+    let s = Var::int64("s");
+    let outside = || PrimExpr::load(&a, vec![PrimExpr::load(&b, vec![int(0)]).cast(DType::INT64) - int(1)]);
+    let zero = || PrimExpr::int32(0);
+    let never = outside().gt(zero()).and(s.expr().lt(s.expr()));
+    let empty = Stmt::new(StmtKind::If(never, Box::new(Stmt::nop()), None));
+    let bound = Stmt::new(StmtKind::Bind(s, int(1)));
+    assert!(error(&function(&[&a, &b], &[], vec![bound, empty]), &[&[4], &[1]]).is_some());
+}
+
+#[test]
 fn unchecked_kernels_have_no_checks() {
     let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
     let func = copy(m, n, |i| i.clone());
