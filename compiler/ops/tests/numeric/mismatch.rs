@@ -67,7 +67,5 @@ fn what_reaches_outside_of_a_tensor() {
     let trusted = [("assume_inbound", true.into())];
     let args = [(&x).into(), Arg::Ints(vec![1]), Arg::Ints(vec![2]), Arg::Ints(vec![5])];
     assert!(stops("strided_slice", &args, &trusted).contains("not inside of axis 1"));
-    for shape in [vec![4, 2], vec![5]] {
-        assert!(stops("reshape", &[(&x).into(), Arg::Shape(shape)], &[]).contains("as many elements"));
-    }
+    assert!(stops("reshape", &[(&x).into(), Arg::Shape(vec![4, 2])], &[]).contains("fewer elements than"));
 }
