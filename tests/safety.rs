@@ -61,6 +61,18 @@ const IN_PLACE: &str = r#"
         return y
 "#;
 
+/// A kernel that divides, shifts and gathers.
+const OPERATIONS: &str = r#"
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+        for i in range(4):
+            with T.block("operate"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = A[vi] // B[vi]
+                C[vi] = C[vi] + T.shift_left(A[vi], B[vi])
+                C[vi] = C[vi] + A[B[vi]]
+"#;
+
 /// Loops that make values as deep as they are told.
 const LOOPS: &str = r#"
     @R.function(pure=False)
@@ -140,6 +152,21 @@ fn kernels_that_are_values_look_at_their_arguments() {
             let error = module.refusal(&run(x, y));
             assert!(error.contains(why) && error.contains("model.py:"), "{func}: {error}");
         }
+    }
+}
+
+#[test]
+fn operations_without_a_result_say_where_they_stand() {
+    let module = Module::new(OPERATIONS);
+    let run = |b| ["model.py", "--arg", "[8, 8, 8, 8]:int32", "--arg", b, "--arg", "zeros(4):int32"];
+    assert!(module.run(&run("[1, 2, 3, 1]:int32")).contains("[32 44 74 32]"));
+    for (b, why) in [
+        ("[1, 0, 1, 1]:int32", "integers are divided by zero (model.py:13)"),
+        ("[1, 32, 1, 1]:int32", "by 32 or more (model.py:14)"),
+        ("[1, 4, 1, 1]:int32", "index 4 is outside of dimension 0 of buffer `A`, whose size is 4 (model.py:15)"),
+    ] {
+        let error = module.refusal(&run(b));
+        assert!(error.contains(why), "{error}");
     }
 }
 

@@ -58,14 +58,15 @@ fn what_decides_is_one_value_even_of_unwritten_memory() {
         Buffer::new("out", vec![PrimExpr::int64(4)], DType::INT32),
     );
     let unwritten = PrimExpr::load(&work, vec![PrimExpr::int64(1)]);
-    let quotient = PrimExpr::int32(7).floordiv(unwritten.clone());
-    let store = Stmt::store(&out, vec![PrimExpr::int64(0)], quotient);
+    let named = Var::new("named", DType::INT32);
+    let bind = Stmt::new(StmtKind::Bind(named.clone(), unwritten.clone()));
+    let store = Stmt::store(&out, vec![PrimExpr::int64(0)], named.expr());
     let choice = Stmt::new(StmtKind::If(unwritten.gt(PrimExpr::int32(3)), Box::new(store), None));
-    let body = Stmt::seq([Stmt::new(StmtKind::Alloc(work, Attrs::new())), choice]);
+    let body = Stmt::seq([Stmt::new(StmtKind::Alloc(work, Attrs::new())), bind, choice]);
     let attrs = Attrs::new().with("global_symbol", "f");
     let params = vec![Param::buffer(out)];
     let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
     let flat = lower(&func, &Target::avx512()).unwrap();
     let text = ir_text(&[flat], &Cpu::named("x86-64-v4"), Host::Hammock).unwrap();
-    assert_eq!(text.matches("freeze").count(), 2, "the condition and the divisor\n{text}");
+    assert_eq!(text.matches("freeze").count(), 2, "the condition and what has a name\n{text}");
 }

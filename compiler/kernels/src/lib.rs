@@ -24,17 +24,14 @@
 //! - Intrinsics left: `fma` (where the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (where the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
 //!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on),
-//!   `checked_divisor` and `checked_count` (their operand, or an error where a lane is zero, or no count of a shift),
-//!   `exact` (a value computed without wrapping, or an error),
-//!   `check_index` (an index and an extent of int64, of any lanes; three texts; perhaps a mask: the index if it is zero or
-//!   more and less than the extent, else the kernel ends with an error of the texts around both), and
-//!   what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
+//!   the checks of [`check`], of any lanes, and what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
 //!   `Let` binds values inside expressions.
 //! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.
 //! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
 //! - A declaration holds to the end of its sequence; a sequence inside a sequence is a scope.
 #![forbid(unsafe_code)]
 
+pub mod check;
 mod error;
 mod index;
 pub mod interp;
@@ -49,7 +46,7 @@ mod target;
 mod written;
 
 pub use error::{KernelError, Reason};
-pub use lower::{Accesses, CHECK_INDEX, Options, lower, lower_with};
+pub use lower::{Accesses, Options, lower, lower_with};
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
 pub use target::Target;
 

@@ -402,6 +402,14 @@ impl PrimExpr {
         }
     }
 
+    /// The text, when it is a string constant.
+    pub fn as_str(&self) -> Option<&str> {
+        match self.kind() {
+            PrimKind::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The variable, when it is one.
     pub fn as_var(&self) -> Option<&Var> {
         match self.kind() {

@@ -1,6 +1,7 @@
 //! Polynomials with integer coefficients over atoms: variables and expressions that are not sums or products.
 
 use super::same_expr;
+use crate::check;
 use hammock_ir::{PrimExpr, prim::Var};
 use std::ops::{Add, Mul, Sub};
 
@@ -123,6 +124,11 @@ impl Poly {
                 (Some(sum), _) => Some(sum - t.to_expr(t.coefficient.wrapping_neg())),
             })
             .unwrap_or_else(zero)
+    }
+
+    /// How many checks its terms make.
+    pub fn checks(&self) -> usize {
+        self.0.iter().flat_map(|t| &t.atoms).map(check::count).sum()
     }
 
     /// The number of nodes of all atoms.

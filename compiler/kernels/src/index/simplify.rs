@@ -1,6 +1,9 @@
 //! From index expressions to polynomials, using what is known of variables' ranges.
+//!
+//! No check that an expression makes gets lost on the way: what would lose one stays as it is.
 
 use super::Poly;
+use crate::check;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimKind, Var, binary},
@@ -61,7 +64,7 @@ const ANY: Range = Range(None, None);
 impl Simplifier {
     /// Notes that a variable runs from `min` over `extent` values.
     pub fn learn(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
-        let (first, count) = (self.range(&self.poly(min)), self.range(&self.poly(extent)));
+        let (first, count) = (self.range(&self.parts(min)), self.range(&self.parts(extent)));
         let last = first.1.zip(count.1).and_then(|(a, b)| a.checked_add(b)?.checked_sub(1));
         self.ranges.insert(var.clone(), Range(first.0, last));
     }
@@ -74,13 +77,8 @@ impl Simplifier {
     /// The polynomial of an integer expression of any width, as int64. Of what takes too long to look into, nothing is
     /// taken apart.
     pub fn poly(&self, e: &PrimExpr) -> Poly {
-        let Some(_part) = self.budget.begin() else { return Poly::atom(e.clone().cast(DType::INT64)) };
-        match e.kind() {
-            PrimKind::Int(v) => Poly::constant(*v),
-            PrimKind::Cast(inner) if is_index(inner.dtype()) && is_index(e.dtype()) => self.poly(inner),
-            PrimKind::Binary(op, a, b) if is_index(e.dtype()) => self.binary(*op, a, b, e),
-            _ => Poly::atom(self.inner(e).cast(DType::INT64)),
-        }
+        let poly = self.parts(e);
+        if poly.checks() < check::count(e) { Poly::atom(e.clone().cast(DType::INT64)) } else { poly }
     }
 
     /// An integer expression simplified, as int64.
@@ -88,22 +86,41 @@ impl Simplifier {
         self.poly(e).to_expr()
     }
 
-    /// Whether an integer expression is never negative.
-    pub fn is_not_negative(&self, e: &PrimExpr) -> bool {
-        self.not_negative(&self.poly(e))
+    /// An expression with the index expressions inside it simplified; its own dtype stays.
+    pub fn inner(&self, e: &PrimExpr) -> PrimExpr {
+        check::kept(e.clone(), |e| self.simple(e))
     }
 
-    /// Whether a condition holds always (`Some(true)`), never, or maybe.
+    /// Whether an integer expression is never negative.
+    pub fn is_not_negative(&self, e: &PrimExpr) -> bool {
+        self.not_negative(&self.parts(e))
+    }
+
+    /// Whether a condition that makes no checks holds always (`Some(true)`), never, or maybe.
     pub fn truth(&self, e: &PrimExpr) -> Option<bool> {
+        self.decide(e).filter(|_| check::count(e) == 0)
+    }
+
+    fn parts(&self, e: &PrimExpr) -> Poly {
+        let Some(_part) = self.budget.begin() else { return Poly::atom(e.clone().cast(DType::INT64)) };
+        match e.kind() {
+            PrimKind::Int(v) => Poly::constant(*v),
+            PrimKind::Cast(inner) if is_index(inner.dtype()) && is_index(e.dtype()) => self.parts(inner),
+            PrimKind::Binary(op, a, b) if is_index(e.dtype()) => self.binary(*op, a, b, e),
+            _ => Poly::atom(self.simple(e).cast(DType::INT64)),
+        }
+    }
+
+    fn decide(&self, e: &PrimExpr) -> Option<bool> {
         match e.kind() {
             PrimKind::Int(v) => Some(*v != 0),
-            PrimKind::Not(a) => self.truth(a).map(|t| !t),
-            PrimKind::Binary(BinaryOp::And, a, b) => match (self.truth(a), self.truth(b)) {
+            PrimKind::Not(a) => self.decide(a).map(|t| !t),
+            PrimKind::Binary(BinaryOp::And, a, b) => match (self.decide(a), self.decide(b)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
             },
-            PrimKind::Binary(BinaryOp::Or, a, b) => match (self.truth(a), self.truth(b)) {
+            PrimKind::Binary(BinaryOp::Or, a, b) => match (self.decide(a), self.decide(b)) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (Some(false), Some(false)) => Some(false),
                 _ => None,
@@ -114,7 +131,7 @@ impl Simplifier {
     }
 
     fn compare(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
-        let Range(low, high) = self.range(&(&self.poly(a) - &self.poly(b)));
+        let Range(low, high) = self.range(&(&self.parts(a) - &self.parts(b)));
         let (below, above) = (high.is_some_and(|h| h < 0), low.is_some_and(|l| l > 0));
         let (at_most, at_least) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
         let decide = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
@@ -129,7 +146,7 @@ impl Simplifier {
     }
 
     fn binary(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr, e: &PrimExpr) -> Poly {
-        let (x, y) = (self.poly(a), self.poly(b));
+        let (x, y) = (self.parts(a), self.parts(b));
         let constants = x.as_constant().zip(y.as_constant());
         let pairs = x.terms().len() * y.terms().len();
         if self.budget.spend(pairs).is_none() {
@@ -146,7 +163,7 @@ impl Simplifier {
             (BinaryOp::Mod, Some((x, y))) if y != 0 => Poly::constant(x.wrapping_rem(y)),
             (BinaryOp::Div, _) if self.not_negative(&x) && self.not_negative(&y) => self.floor_div(&x, &y),
             (BinaryOp::Mod, _) if self.not_negative(&x) && self.not_negative(&y) => self.floor_mod(&x, &y),
-            _ => Poly::atom(binary(op, self.inner(a), self.inner(b)).cast(e.dtype()).cast(DType::INT64)),
+            _ => Poly::atom(binary(op, self.simple(a), self.simple(b)).cast(e.dtype()).cast(DType::INT64)),
         }
     }
 
@@ -187,10 +204,10 @@ impl Simplifier {
                 let others = atoms.iter().enumerate().filter(|(j, _)| *j != i);
                 let factor = others.fold(Poly::constant(k), |p, (_, a)| &p * &Poly::atom(a.clone()));
                 let quotient = Poly::atom(x.clone().floordiv(y.clone()));
-                let whole = &(&factor * &quotient) * &self.poly(y);
+                let whole = &(&factor * &quotient) * &self.parts(y);
                 if whole.terms().count() == 1 && whole.terms().all(|t| sum.has(t)) {
                     let rest = &(&sum - &whole) - &(&factor * &Poly::atom(atom.clone()));
-                    return self.rejoin(&rest + &(&factor * &self.poly(x)));
+                    return self.rejoin(&rest + &(&factor * &self.parts(x)));
                 }
             }
         }
@@ -248,19 +265,19 @@ impl Simplifier {
                 Some(c) if c > 0 => Range(Some(0), Some(c - 1)),
                 _ => ANY,
             },
-            PrimKind::Binary(BinaryOp::FloorDiv, a, b) => match (self.range(&self.poly(a)), b.as_int()) {
+            PrimKind::Binary(BinaryOp::FloorDiv, a, b) => match (self.range(&self.parts(a)), b.as_int()) {
                 (Range(low, high), Some(c)) if c > 0 => {
                     Range(low.map(|l| l.div_euclid(c)), high.map(|h| h.div_euclid(c)))
                 }
                 _ => ANY,
             },
             PrimKind::Binary(BinaryOp::Min, a, b) => {
-                let (a, b) = (self.range(&self.poly(a)), self.range(&self.poly(b)));
+                let (a, b) = (self.range(&self.parts(a)), self.range(&self.parts(b)));
                 let high = a.1.into_iter().chain(b.1).min();
                 Range(a.0.zip(b.0).map(|(a, b)| a.min(b)), high)
             }
             PrimKind::Binary(BinaryOp::Max, a, b) => {
-                let (a, b) = (self.range(&self.poly(a)), self.range(&self.poly(b)));
+                let (a, b) = (self.range(&self.parts(a)), self.range(&self.parts(b)));
                 let low = a.0.into_iter().chain(b.0).max();
                 Range(low, a.1.zip(b.1).map(|(a, b)| a.max(b)))
             }
@@ -268,15 +285,14 @@ impl Simplifier {
         }
     }
 
-    /// An expression with the index expressions inside it simplified; its own dtype stays.
-    pub fn inner(&self, e: &PrimExpr) -> PrimExpr {
+    fn simple(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) && !reads(e) => {
-                binary(*op, self.index(a), self.index(b))
+                binary(*op, self.parts(a).to_expr(), self.parts(b).to_expr())
             }
             PrimKind::Load(..) => e.clone(),
             _ => e.map_children(&mut |c| {
-                let simple = if is_index(c.dtype()) { self.index(c) } else { self.inner(c) };
+                let simple = if is_index(c.dtype()) { self.parts(c).to_expr() } else { self.simple(c) };
                 simple.cast(c.dtype())
             }),
         }

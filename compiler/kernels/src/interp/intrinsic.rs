@@ -1,6 +1,7 @@
 //! Intrinsics: lazy choice, pointers, bits, and mathematics through libm.
 
 use super::{Fault, Interpreter, Pointer, Value, number};
+use crate::check;
 use hammock_ir::{
     DType, Name, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind},
@@ -29,19 +30,19 @@ impl Interpreter {
                 let lanes = (0..condition.lanes()).map(|i| condition.lane(i).truth());
                 Ok(lanes.collect::<Result<Vec<_>, _>>()?.contains(&true).into())
             }
-            ("exact", [value, ..]) => {
+            (check::EXACT, [value, ..]) => {
                 let outer = std::mem::replace(&mut self.exact, true);
                 let result = self.eval(value);
                 self.exact = outer;
                 result
             }
             // What lowering makes of operands that it has not proven harmless.
-            ("checked_divisor", [divisor]) => self.checked(divisor, |d| d != 0, Fault::DivisionByZero),
-            ("checked_count", [count, width]) => {
+            (check::DIVISOR, [divisor, ..]) => self.checked(divisor, |d| d != 0, Fault::DivisionByZero),
+            (check::COUNT, [count, width, ..]) => {
                 let bits = self.int(width)?;
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
-            (crate::CHECK_INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
+            (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
         }

@@ -33,7 +33,7 @@ fn exact(value: &PrimExpr) -> PrimExpr {
     for var in variables(value) {
         args.extend([PrimExpr::str(var.name().clone()), var.expr()]);
     }
-    PrimExpr::intrin("exact", args, value.ty().clone())
+    PrimExpr::intrin(crate::check::EXACT, args, value.ty().clone())
 }
 
 /// The integer variables of an expression, each once.

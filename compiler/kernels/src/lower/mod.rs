@@ -27,7 +27,7 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 
-pub use bounds::{Accesses, CHECK_INDEX};
+pub use bounds::Accesses;
 
 /// What kernels are lowered for, and how.
 #[derive(Clone, Copy)]
@@ -95,7 +95,7 @@ fn flat_blocks(
     let checked =
         if options.checked { bounds::check(&mut body, func, options.place)? } else { bounds::Checked::default() };
     exact::mark(func, &mut body);
-    traps::check(func, &mut body);
+    traps::check(func, &mut body, options.place);
     selects::guard(&mut body);
     widen::widen(&mut body);
     plan::schedule(&mut body, options.target);

@@ -4,8 +4,10 @@
 //! access that is not provably inside its buffer, an integer division or a checked operand, the choice becomes `T.if_then_else`. This
 //! runs before flattening, while indices and dimensions can be compared one by one.
 
-use super::traps;
-use crate::index::{Simplifier, same_expr};
+use crate::{
+    check,
+    index::{Simplifier, same_expr},
+};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimKind, Var, binary},
@@ -68,8 +70,7 @@ impl Guard {
                 divisor.as_int().is_none_or(|d| d == 0)
             }
             PrimKind::Call(_) => {
-                let fails = ["call_extern", "call_packed", super::CHECK_INDEX];
-                traps::is_check(x) || fails.iter().any(|name| x.as_intrin(name).is_some())
+                check::is_check(x) || ["call_extern", "call_packed"].iter().any(|name| x.as_intrin(name).is_some())
             }
             _ => false,
         })

@@ -1,8 +1,7 @@
 //! Simplification of flat code: indices, bounds and conditions over loop variables, loops of one iteration, branches
 //! that are always or never taken.
 
-use super::{CHECK_INDEX, traps};
-use crate::index::Simplifier;
+use crate::{check, index::Simplifier};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var, binary},
@@ -51,9 +50,9 @@ impl Tidier {
     }
 
     fn for_loop(&mut self, mut l: Loop) -> Stmt {
-        l.min = unless_lost(l.min, |e| self.simplifier.index(e));
-        l.extent = unless_lost(l.extent, |e| self.simplifier.index(e));
-        l.step = l.step.map(|s| unless_lost(s, |s| self.simplifier.index(s))).filter(|s| s.as_int() != Some(1));
+        l.min = self.simplifier.index(&l.min);
+        l.extent = self.simplifier.index(&l.extent);
+        l.step = l.step.map(|s| self.simplifier.index(&s)).filter(|s| s.as_int() != Some(1));
         match l.extent.as_int() {
             Some(n) if n <= 0 && l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0)) => {
                 return evaluated([&l.min]);
@@ -94,10 +93,7 @@ impl Tidier {
     /// An index: a scalar as one polynomial, a ramp by its parts.
     fn index(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
-            _ if e.dtype() == DType::INT64 => {
-                let inner = self.expr(e);
-                unless_lost(inner, |e| self.simplifier.index(e))
-            }
+            _ if e.dtype() == DType::INT64 => self.simplifier.index(&self.expr(e)),
             PrimKind::Ramp(base, stride) => PrimExpr::ramp(self.index(base), self.index(stride), e.dtype().lanes),
             _ => self.expr(e),
         }
@@ -135,7 +131,7 @@ impl Tidier {
     }
 
     fn condition(&self, e: &PrimExpr) -> PrimExpr {
-        if let Some(truth) = self.simplifier.truth(e).filter(|_| stops(e) == 0) {
+        if let Some(truth) = self.simplifier.truth(e) {
             return PrimExpr::bool(truth);
         }
         match e.kind() {
@@ -148,28 +144,15 @@ impl Tidier {
                     _ => binary(*op, a, b),
                 }
             }
-            _ => unless_lost(e.map_children(&mut |c| self.expr(c)), |e| self.simplifier.inner(e)),
+            _ => self.simplifier.inner(&e.map_children(&mut |c| self.expr(c))),
         }
     }
 }
 
-/// How many places of an expression may stop the kernel. What has any is evaluated even where its value is known.
-fn stops(e: &PrimExpr) -> usize {
-    let mut count = 0;
-    e.walk(&mut |x| count += usize::from(traps::is_check(x) || x.as_intrin(CHECK_INDEX).is_some()));
-    count
-}
-
 /// What is left of a statement that does nothing: those of its expressions that may stop the kernel.
 fn evaluated<'a>(exprs: impl IntoIterator<Item = &'a PrimExpr>) -> Stmt {
-    let open = exprs.into_iter().filter(|e| stops(e) > 0);
+    let open = exprs.into_iter().filter(|e| check::count(e) > 0);
     Stmt::seq(open.map(|e| Stmt::new(StmtKind::Evaluate(e.clone()))))
-}
-
-/// A simpler form of an expression, or the expression itself if that form checks less, as `0` for `0 * x` does.
-fn unless_lost(e: PrimExpr, simplify: impl FnOnce(&PrimExpr) -> PrimExpr) -> PrimExpr {
-    let simple = simplify(&e);
-    if stops(&simple) < stops(&e) { e } else { simple }
 }
 
 /// Whether a `break` or `continue` of the loop around the body stands in it.

@@ -1,38 +1,34 @@
 //! Integer operations without a result become checked: division by zero, and shifts by a negative count or by the width
 //! or more, stop the kernel with an error, as they do in the reference interpreter.
 //!
-//! A divisor or count that is not proven harmless becomes an intrinsic around it ([`DIVISOR`], [`COUNT`]), which gives
+//! A divisor or count that is not proven harmless becomes an intrinsic around it ([`check::DIVISOR`], [`check::COUNT`]), which gives
 //! the same number or fails. What is proven costs nothing: constants, what ranges of loops and sizes say, what the
 //! conditions around the operation say, and factors of the extent of a loop around it, which cannot be zero where the
 //! loop's body runs. This comes first, while loops and indices are still those of the text.
 
-use crate::index::same_expr;
+use crate::{check, index::same_expr};
 use hammock_ir::{
-    PrimExpr,
+    PrimExpr, Span,
     arith::{Analyzer, Interval},
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Substitution, Var, binary},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 
-/// `checked_divisor(d)`: `d`, which is not zero.
-pub const DIVISOR: &str = "checked_divisor";
-/// `checked_count(c, width)`: `c`, which is not negative and less than `width`.
-pub const COUNT: &str = "checked_count";
-
-/// Whether the expression's node is a check, which must not be evaluated where the program does not.
-pub fn is_check(e: &PrimExpr) -> bool {
-    matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. })
-        if name == DIVISOR || name == COUNT)
-}
-
-/// Rewrites the body of a function.
-pub fn check(func: &PrimFunc, body: &mut Stmt) {
+/// Rewrites the body of a function. `place` says where in a text a span lies, for messages.
+pub fn check(func: &PrimFunc, body: &mut Stmt, place: &dyn Fn(Span) -> Option<String>) {
     let mut found = false;
     body.walk(&mut |s| s.each_expr(&mut |e| found |= e.any(&mut is_candidate)));
     if !found {
         return;
     }
-    let mut facts = Facts::default();
+    let mut facts = Facts {
+        known: Analyzer::default(),
+        extents: Vec::new(),
+        held: Vec::new(),
+        values: Substitution::default(),
+        place,
+        span: func.span,
+    };
     for size in func.buffers().flat_map(|b| &b.shape) {
         if let Some(var) = size.as_var() {
             facts.known.bound(var, Interval::new(0, i64::MAX));
@@ -80,8 +76,8 @@ fn constant(e: &PrimExpr) -> Option<i64> {
 }
 
 /// What holds where a statement or expression stands.
-#[derive(Clone, Default)]
-struct Facts {
+#[derive(Clone)]
+struct Facts<'a> {
     known: Analyzer,
     /// Extents of the loops around, which are 1 or more.
     extents: Vec<PrimExpr>,
@@ -89,10 +85,22 @@ struct Facts {
     held: Vec<PrimExpr>,
     /// What axes and named values stand for.
     values: Substitution,
+    place: &'a dyn Fn(Span) -> Option<String>,
+    /// Where the statement stands in its text.
+    span: Span,
 }
 
-impl Facts {
+impl Facts<'_> {
     fn stmt(&mut self, stmt: &mut Stmt) {
+        let outside = self.span;
+        if !stmt.span.is_none() {
+            self.span = stmt.span;
+        }
+        self.statement(stmt);
+        self.span = outside;
+    }
+
+    fn statement(&mut self, stmt: &mut Stmt) {
         match &mut stmt.kind {
             StmtKind::Seq(stmts) => {
                 let mut inner = self.clone();
@@ -160,7 +168,7 @@ impl Facts {
         let mut checked = Vec::new();
         buffer.each_expr(&mut |e| {
             let size = self.expr(e);
-            if size.any(&mut is_check) {
+            if size.any(&mut check::is_check) {
                 checked.push(size);
             }
         });
@@ -172,7 +180,11 @@ impl Facts {
             PrimKind::Binary(op, a, b) if divides(*op, e) => {
                 let (x, y) = (self.expr(a), self.expr(b));
                 let harmless = self.is_nonzero(b);
-                binary(*op, x, if harmless { y } else { PrimExpr::intrin(DIVISOR, vec![y], b.dtype()) })
+                binary(
+                    *op,
+                    x,
+                    if harmless { y } else { PrimExpr::intrin(check::DIVISOR, vec![y, self.line()], b.dtype()) },
+                )
             }
             PrimKind::Binary(BinaryOp::And, a, b) => self.expr(a).and(self.under(a).expr(b)),
             PrimKind::Binary(BinaryOp::Or, a, b) => self.expr(a).or(self.under(&negated(a)).expr(b)),
@@ -188,13 +200,19 @@ impl Facts {
                 }
                 (_, _, Some((x, count))) if !self.is_count(count, i64::from(e.dtype().bits)) => {
                     let width = PrimExpr::int64(e.dtype().bits.into());
-                    let checked = PrimExpr::intrin(COUNT, vec![self.expr(count), width], count.dtype());
+                    let checked =
+                        PrimExpr::intrin(check::COUNT, vec![self.expr(count), width, self.line()], count.dtype());
                     PrimExpr::call(call.callee.clone(), vec![self.expr(x), checked], call.attrs.clone(), e.ty().clone())
                 }
                 _ => e.map_children(&mut |c| self.expr(c)),
             },
             _ => e.map_children(&mut |c| self.expr(c)),
         }
+    }
+
+    /// Where the statement at hand stands, as messages say it.
+    fn line(&self) -> PrimExpr {
+        PrimExpr::str((self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})")))
     }
 
     /// What holds in the body of a loop.
@@ -213,12 +231,12 @@ impl Facts {
     }
 
     /// What holds in statements under a condition: memory may change before the next is reached.
-    fn lasting(&self, condition: &PrimExpr) -> Facts {
+    fn lasting(&self, condition: &PrimExpr) -> Self {
         if reads(condition) { self.clone() } else { self.under(condition) }
     }
 
     /// What holds in an expression under a condition. That of a vector is evaluated for all lanes.
-    fn under(&self, condition: &PrimExpr) -> Facts {
+    fn under(&self, condition: &PrimExpr) -> Self {
         let mut inner = self.clone();
         if condition.dtype().is_scalar() {
             inner.assume(&condition.substitute(&self.values));
@@ -357,9 +375,9 @@ mod tests {
         let stored = Stmt::store(&b, vec![i.expr()], value(i.expr(), n.expr(), PrimExpr::load(&a, vec![i.expr()])));
         let mut func = function(&[&a, &b], &[], vec![Stmt::serial(i, n.expr() * 3i64, stored)]);
         let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-        check(&func, &mut body);
+        super::check(&func, &mut body, &|_| None);
         let mut count = 0;
-        body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |x| count += usize::from(is_check(x)))));
+        body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |x| count += usize::from(check::is_check(x)))));
         count
     }
 

@@ -68,7 +68,7 @@ impl Emitter<'_, '_> {
             }
             PrimKind::Shuffle(vectors, lanes) => self.shuffle(vectors, lanes),
             PrimKind::Let(var, value, body) => {
-                let value = self.eval(value)?;
+                let value = self.decide(value)?;
                 self.vars.insert(var.clone(), value);
                 self.eval(body)
             }

@@ -9,7 +9,7 @@ use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind},
 };
-use hammock_kernels::interp;
+use hammock_kernels::{check, interp};
 
 impl Emitter<'_, '_> {
     /// The value of a call.
@@ -41,23 +41,25 @@ impl Emitter<'_, '_> {
             }
             ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, e.dtype()),
             ("call_packed" | "call_cpacked", [function, args @ ..]) => self.call_packed(function, args, e.dtype()),
-            (hammock_kernels::CHECK_INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
+            (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
             ("vector_any", [condition]) => {
                 let condition = self.eval(condition)?;
                 Ok(self.any_lane(&condition))
             }
-            ("exact", [value, text, variables @ ..]) => self.exact(value, text, variables),
-            ("checked_divisor", [divisor]) => {
+            (check::EXACT, [value, text, variables @ ..]) => self.exact(value, text, variables),
+            (check::DIVISOR, [divisor, place]) => {
                 let value = self.decide(divisor)?;
                 let wrong = self.f.compare("icmp eq", &value, &Value::int(0, value.ty));
-                self.refuse(&wrong, "divides by zero", interp::DIVISION_BY_ZERO);
+                let message = format!("{}{}", interp::DIVISION_BY_ZERO, place.as_str().unwrap_or_default());
+                self.refuse(&wrong, "divides by zero", &message);
                 Ok(value)
             }
-            ("checked_count", [count, width]) => {
+            (check::COUNT, [count, width, place]) => {
                 let value = self.decide(count)?;
                 let bits = width.as_int().ok_or(Unsupported::Form("a width that is not a constant"))?;
                 let wrong = self.f.compare("icmp uge", &value, &Value::int(bits, value.ty));
-                self.refuse(&wrong, "shifts past the width", &interp::shift_error(bits as u8));
+                let message = format!("{}{}", interp::shift_error(bits as u8), place.as_str().unwrap_or_default());
+                self.refuse(&wrong, "shifts past the width", &message);
                 Ok(value)
             }
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {

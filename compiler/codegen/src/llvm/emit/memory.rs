@@ -134,8 +134,7 @@ impl Emitter<'_, '_> {
                 at = self.f.select(&lane_fails, &lane, &at);
             }
         }
-        let texts: Vec<&str> =
-            texts.iter().map(|text| if let PrimKind::Str(text) = text.kind() { text.as_str() } else { "" }).collect();
+        let texts: Vec<&str> = texts.iter().map(|text| text.as_str().unwrap_or_default()).collect();
         self.raise_values("IndexError", &texts, &[&at, &size]);
         self.fail();
         self.f.start(next);

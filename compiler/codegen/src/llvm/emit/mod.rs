@@ -121,11 +121,15 @@ impl<'e, 'k> Emitter<'e, 'k> {
         self.f.ret(&Value::int(-1, Ty::I32));
     }
 
-    /// A value that decides what is done next. One read from memory that was never written may be another each time that
-    /// LLVM looks at it, and then nothing holds that was checked: it is made to be one.
+    /// A value that decides what is done next, or has a name and so may. One read from memory that was never written may
+    /// be another each time that LLVM looks at it, and then nothing holds that was checked: it is made to be one.
     fn settled(&mut self, e: &PrimExpr, value: Value) -> Value {
         let reads = || e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)));
-        if self.uses_stack && reads() { self.f.freeze(&value) } else { value }
+        if self.uses_stack && !e.dtype().is_floating() && !e.dtype().is_handle() && reads() {
+            self.f.freeze(&value)
+        } else {
+            value
+        }
     }
 
     /// The value of an expression that decides.

@@ -23,8 +23,9 @@ impl Emitter<'_, '_> {
             }
             StmtKind::Evaluate(e) => self.value(e).map(|_| ()),
             StmtKind::Bind(var, value) => {
-                let value = self.value(value)?;
-                self.vars.insert(var.clone(), value);
+                let read = self.value(value)?;
+                let settled = self.settled(value, read);
+                self.vars.insert(var.clone(), settled);
                 Ok(())
             }
             StmtKind::Alloc(buffer, _) => self.allocate(buffer),

@@ -12,7 +12,7 @@ mod hoist;
 mod memory;
 mod pointer;
 
-use crate::error::Reason;
+use crate::{check, error::Reason};
 use hammock_ir::{
     DType, PrimExpr, Span,
     bounds::{LARGEST_SIZE, Scope},
@@ -21,10 +21,6 @@ use hammock_ir::{
 };
 use hoist::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// The check of an index: `check_index(index, extent, before, between, after)` is the index, or ends the kernel with an
-/// error whose message is the three texts around the index and the extent. A mask may follow: lanes to check.
-pub const CHECK_INDEX: &str = "check_index";
 
 /// How many accesses of a kernel were proved to be inside of their buffers, and how many are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -331,7 +327,7 @@ fn checked(index: PrimExpr, extent: PrimExpr, texts: &[String; 3], mask: Option<
     let extent = if lanes == 1 { extent } else { extent.broadcast(lanes) };
     let texts = texts.iter().map(|text| PrimExpr::str(text.as_str()));
     let args = [index.cast(wide), extent].into_iter().chain(texts).chain(mask.cloned()).collect();
-    PrimExpr::intrin(CHECK_INDEX, args, wide)
+    PrimExpr::intrin(check::INDEX, args, wide)
 }
 
 /// A statement that checks an index.

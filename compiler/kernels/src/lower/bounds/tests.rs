@@ -225,6 +225,11 @@ fn checks_are_made_where_the_value_is_known_without_them() {
     let empty = Stmt::new(StmtKind::If(never, Box::new(Stmt::nop()), None));
     let bound = Stmt::new(StmtKind::Bind(s, int(1)));
     assert!(error(&function(&[&a, &b], &[], vec![bound, empty]), &[&[4], &[1]]).is_some());
+    // Indices of one place, whatever is read for them.
+    let nothing = |value: PrimExpr| Stmt::store(&b, vec![value.cast(DType::INT64)], zero());
+    for index in [outside() * zero(), outside().floormod(PrimExpr::int32(1)), outside() - outside()] {
+        assert!(error(&function(&[&a, &b], &[], vec![nothing(index)]), &[&[4], &[1]]).is_some());
+    }
 }
 
 #[test]
@@ -236,7 +241,7 @@ fn unchecked_kernels_have_no_checks() {
     let kernel = crate::lower_with(&func, options).unwrap();
     let mut checks = 0;
     kernel.func.body.walk(&mut |s| {
-        s.each_expr(&mut |e| checks += usize::from(e.any(&mut |e| e.as_intrin(CHECK_INDEX).is_some())));
+        s.each_expr(&mut |e| checks += usize::from(e.any(&mut |e| check::is_check(e))));
     });
     assert_eq!(checks, 0);
 }

@@ -1,7 +1,7 @@
 //! Loads and stores as offsets into flat buffers.
 
 use super::layout::{Flattener, View};
-use crate::{error::Reason, index::Poly};
+use crate::{check, error::Reason, index::Poly};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
 impl Flattener {
@@ -21,7 +21,11 @@ impl Flattener {
             .iter()
             .zip(&view.strides)
             .fold(view.offset.clone(), |sum, (i, stride)| &sum + &(&self.poly(i) * stride));
-        let position = self.simplifier.rejoin(position);
+        let joined = self.simplifier.rejoin(position);
+        let position = match joined.checks() < checks(indices) {
+            true => Poly::atom(self.plain_sum(&view, indices, 1)),
+            false => joined,
+        };
         let index = match lanes {
             1 => position.to_expr(),
             lanes => PrimExpr::ramp(position.scale(i64::from(lanes)).to_expr(), PrimExpr::int64(1), lanes),
@@ -50,11 +54,25 @@ impl Flattener {
                 }
             }
         }
+        if base.checks() + step.checks() + general.as_ref().map_or(0, check::count) < checks(indices) {
+            return Ok(self.plain_sum(view, indices, lanes));
+        }
         let linear = match step.is_zero() && general.is_some() {
             true => base.to_expr().broadcast(lanes),
             false => PrimExpr::ramp(base.to_expr(), step.to_expr(), lanes),
         };
         Ok(general.map_or(linear.clone(), |rest| linear + rest))
+    }
+
+    /// A position whose indices stay as they are, since they make checks that arithmetic would lose.
+    fn plain_sum(&self, view: &View, indices: &[PrimExpr], lanes: u16) -> PrimExpr {
+        let vector = |e: PrimExpr| if lanes > 1 && e.dtype().is_scalar() { e.broadcast(lanes) } else { e };
+        let steps = indices.iter().zip(&view.strides);
+        steps.fold(vector(view.offset.to_expr()), |sum, (index, stride)| {
+            let index = index.substitute(&self.values);
+            let wide = DType::INT64.with_lanes(index.dtype().lanes);
+            sum + vector(index.cast(wide)) * vector(stride.to_expr())
+        })
     }
 
     /// An expression with its loads flattened and known values put in.
@@ -90,4 +108,9 @@ impl Flattener {
         let flat = self.expr(e)?;
         Ok(self.simplifier.index(&flat))
     }
+}
+
+/// How many checks the indices of an access make.
+fn checks(indices: &[PrimExpr]) -> usize {
+    indices.iter().map(check::count).sum()
 }

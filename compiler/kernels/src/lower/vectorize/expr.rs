@@ -1,7 +1,7 @@
 //! Expressions for all iterations at once.
 
 use super::Vectorizer;
-use crate::lower::{selects::divides, traps};
+use crate::{check, lower::selects::divides};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind, binary},
@@ -130,7 +130,7 @@ impl Vectorizer {
     /// A vector that is a harmless number in lanes that do not take part.
     fn elsewhere(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
         match self.mask_vector()? {
-            Some(mask) if !traps::is_check(&vector) => {
+            Some(mask) if !check::is_check(&vector) => {
                 let harmless = PrimExpr::int(harmless, vector.dtype().element()).broadcast(self.lanes);
                 Some(mask.select(vector, harmless))
             }
@@ -153,13 +153,11 @@ impl Vectorizer {
         match (name.as_str(), call.args.as_slice()) {
             ("if_then_else", [condition, a, b]) => self.choice(condition, a, b),
             ("likely", [value]) => self.expr(value),
-            (traps::DIVISOR, [d]) => {
-                let d = self.vector(d)?;
-                Some(PrimExpr::intrin(name.clone(), vec![self.elsewhere(d, 1)?], ty))
-            }
-            (traps::COUNT, [count, width]) => {
-                let count = self.vector(count)?;
-                Some(PrimExpr::intrin(name.clone(), vec![self.elsewhere(count, 0)?, width.clone()], ty))
+            (check::DIVISOR | check::COUNT, [operand, rest @ ..]) => {
+                let operand = self.vector(operand)?;
+                let operand = self.elsewhere(operand, i64::from(name == check::DIVISOR))?;
+                let args = [operand].into_iter().chain(rest.iter().cloned()).collect();
+                Some(PrimExpr::intrin(name.clone(), args, ty))
             }
             (known, args) if LANEWISE.contains(&known) => {
                 let args = args.iter().map(|a| self.vector(a)).collect::<Option<_>>()?;
@@ -222,9 +220,8 @@ fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
 /// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
 fn may_fail(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
-        PrimKind::Call(_) if x.as_intrin(crate::CHECK_INDEX).is_some() => true,
         PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
-        PrimKind::Call(_) => traps::is_check(x),
+        PrimKind::Call(_) => check::is_check(x),
         PrimKind::Binary(op, _, d) => divides(*op) && !x.dtype().is_floating() && d.as_int().is_none_or(|d| d == 0),
         _ => false,
     })

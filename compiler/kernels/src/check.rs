@@ -1,0 +1,39 @@
+//! Checks that stand inside of expressions: intrinsics that are worth their first operand, or end the kernel with an
+//! error.
+//!
+//! A check is made wherever its expression is evaluated, even where the value is known without it: `0 * check_index(i, n)`
+//! is no zero. What simplifies expressions asks [`kept`].
+
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimCall, PrimCallee, PrimKind},
+};
+
+/// `check_index(index, extent, before, between, after)`: an index that is not negative and less than the extent. The
+/// error's message is the three texts around the index and the extent. A mask may follow: lanes to check.
+pub const INDEX: &str = "check_index";
+/// `checked_divisor(d, place)`: `d`, which is not zero. The place follows the error's message.
+pub const DIVISOR: &str = "checked_divisor";
+/// `checked_count(c, width, place)`: the count of a shift, which is not negative and less than the width.
+pub const COUNT: &str = "checked_count";
+/// `exact(value, text, variables…)`: a value that is computed without wrapping.
+pub const EXACT: &str = "exact";
+
+/// Whether the expression's node is a check.
+pub fn is_check(e: &PrimExpr) -> bool {
+    matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. })
+        if [INDEX, DIVISOR, COUNT, EXACT].contains(&name.as_str()))
+}
+
+/// How many checks an expression makes.
+pub fn count(e: &PrimExpr) -> usize {
+    let mut count = 0;
+    e.walk(&mut |x| count += usize::from(is_check(x)));
+    count
+}
+
+/// A simpler form of an expression, or the expression itself if that form makes fewer checks.
+pub fn kept(e: PrimExpr, simplify: impl FnOnce(&PrimExpr) -> PrimExpr) -> PrimExpr {
+    let simple = simplify(&e);
+    if count(&simple) < count(&e) { e } else { simple }
+}
