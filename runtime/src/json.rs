@@ -7,7 +7,8 @@ pub(crate) enum Json {
     Null,
     Bool(bool),
     Int(i64),
-    Float(f64),
+    /// A number that is no such integer, as it is written.
+    Number(String),
     Str(String),
     Array(Vec<Json>),
     /// In the order of the text; of names given twice, the first counts.
@@ -48,6 +49,20 @@ impl Json {
         if let Json::Int(value) = self { Some(*value) } else { None }
     }
 
+    /// A float; numbers that are no floats, for which JSON has no words, are null.
+    pub(crate) fn float(value: f64) -> Json {
+        if value.is_finite() { Json::Number(format!("{value:?}")) } else { Json::Null }
+    }
+
+    /// A number as a float.
+    pub(crate) fn as_float(&self) -> Option<f64> {
+        match self {
+            Json::Int(value) => Some(*value as f64),
+            Json::Number(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// An integer that is no less than zero.
     pub(crate) fn as_size(&self) -> Option<usize> {
         usize::try_from(self.as_int()?).ok()
@@ -75,15 +90,14 @@ impl FromIterator<Json> for Json {
     }
 }
 
-/// Without spaces. Floats that are no numbers, for which JSON has no words, print as null.
+/// Without spaces.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Json::Null => f.write_str("null"),
             Json::Bool(value) => write!(f, "{value}"),
             Json::Int(value) => write!(f, "{value}"),
-            Json::Float(value) if value.is_finite() => write!(f, "{value:?}"),
-            Json::Float(_) => f.write_str("null"),
+            Json::Number(text) => f.write_str(text),
             Json::Str(text) => write_string(f, text),
             Json::Array(items) => {
                 f.write_char('[')?;
@@ -206,15 +220,11 @@ impl<'a> Reader<'a> {
     fn number(&mut self) -> Read<Json> {
         let part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
         let text = &self.rest()[..self.rest().find(|c| !part(c)).unwrap_or(self.rest().len())];
-        let value = match text.parse() {
-            Ok(int) => Json::Int(int),
-            Err(_) => match text.parse() {
-                Ok(float) => Json::Float(float),
-                Err(_) => return self.fail("this is not a number"),
-            },
-        };
+        if !is_number(text) {
+            return self.fail("this is not a number");
+        }
         self.at += text.len();
-        Ok(value)
+        Ok(text.parse().map_or_else(|_| Json::Number(text.to_owned()), Json::Int))
     }
 
     fn string(&mut self) -> Read<String> {
@@ -279,6 +289,15 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Is the text digits, with a sign, a fraction or an exponent as JSON has them?
+fn is_number(text: &str) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let mantissa = mantissa.strip_prefix('-').unwrap_or(mantissa);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
+    is_digits(whole) && is_digits(fraction) && is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,13 +319,34 @@ mod tests {
         }
         let escaped = Json::parse(" { \"a\" : [ \"\\u00fc\\ud83d\\ude00\\/\\t\" , 1E2 ] } ").unwrap();
         assert_eq!(escaped.get("a").unwrap().as_array().unwrap()[0].as_str(), Some("ü😀/\t"));
-        assert_eq!(Json::parse("9223372036854775808").unwrap(), Json::Float(9_223_372_036_854_775_808.0));
+        for (text, value) in [("9223372036854775808", 9_223_372_036_854_775_808.0), ("-1.5E+2", -150.0), ("1e-1", 0.1)]
+        {
+            assert_eq!(Json::parse(text).unwrap().as_float(), Some(value));
+        }
     }
 
     #[test]
     fn bad_texts_are_refused_where_they_are_bad() {
-        for text in ["", "[1,]", "[1", "{\"a\"}", "{a:1}", "\"", "\"\\x\"", "\"\\ud800\"", "tru", "1 2", "-", "\"\n\""]
-        {
+        for text in [
+            "",
+            "[1,]",
+            "[1",
+            "{\"a\"}",
+            "{a:1}",
+            "\"",
+            "\"\\x\"",
+            "\"\\ud800\"",
+            "tru",
+            "1 2",
+            "-",
+            "\"\n\"",
+            "1.",
+            "1.e2",
+            "--1",
+            "1e",
+            "1-2",
+            "1.2.3",
+        ] {
             assert!(Json::parse(text).is_err(), "{text}");
         }
         assert_eq!(

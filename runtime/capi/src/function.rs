@@ -6,7 +6,6 @@ use crate::value::strings;
 use hammock_runtime::ffi::{SafeCall, kind};
 use hammock_runtime::vm::Builtin;
 use hammock_runtime::{Any, Error, Function, builtins, registry};
-use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int, c_void};
 
 /// A C function with its context.
@@ -149,10 +148,12 @@ pub unsafe extern "C" fn hammock_registered(name: *const c_char, function: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_registered_names(names: *mut Any) -> c_int {
     status(|| {
-        let own = builtins().map(|builtin| builtin.name.to_owned());
-        let all: BTreeSet<String> = registry::names().into_iter().chain(own).collect();
+        let mut all = registry::names();
+        all.extend(builtins().map(|builtin| builtin.name.to_owned()));
+        all.sort_unstable();
+        all.dedup();
         // SAFETY: as the caller promises.
-        unsafe { write(names, "names", strings(&all.into_iter().collect::<Vec<_>>())) }
+        unsafe { write(names, "names", strings(&all)) }
     })
 }
 

@@ -54,12 +54,12 @@ impl<'a> Flow<'a> {
 
     /// For each block, the registers whose values somebody reads after it: solved backwards, looking again only at
     /// blocks whose successors have changed.
-    pub(crate) fn live_out(&self, registers: usize) -> Vec<RegisterSet> {
+    pub(crate) fn live_out(&self, registers: usize) -> Vec<BitSet> {
         let mut predecessors = vec![Vec::new(); self.len()];
         for block in 0..self.len() {
             self.successors(block).for_each(|successor| predecessors[successor].push(block));
         }
-        let mut live_out = vec![RegisterSet::new(registers); self.len()];
+        let mut live_out = vec![BitSet::new(registers); self.len()];
         let mut work: Vec<usize> = (0..self.len()).collect();
         let mut waits = vec![true; self.len()];
         while let Some(block) = work.pop() {
@@ -78,7 +78,7 @@ impl<'a> Flow<'a> {
 }
 
 /// Turns what is live after an instruction into what is live before it.
-pub(crate) fn step_back(instruction: &Instruction, live: &mut RegisterSet) {
+pub(crate) fn step_back(instruction: &Instruction, live: &mut BitSet) {
     if let Some(register) = writes(instruction) {
         live.remove(register);
     }
@@ -113,30 +113,34 @@ pub(crate) fn writes(instruction: &Instruction) -> Option<usize> {
     }
 }
 
-/// A set of registers.
-#[derive(Clone, PartialEq)]
-pub(crate) struct RegisterSet(Vec<u64>);
+/// A set of small numbers: of registers, or of positions in a function.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct BitSet(Vec<u64>);
 
-impl RegisterSet {
-    /// No registers, of so many.
-    pub(crate) fn new(registers: usize) -> RegisterSet {
-        RegisterSet(vec![0; registers.div_ceil(64)])
+impl BitSet {
+    /// An empty set that has room for the numbers below `len`.
+    pub(crate) fn new(len: usize) -> BitSet {
+        BitSet(vec![0; len.div_ceil(64)])
     }
 
-    pub(crate) fn insert(&mut self, register: usize) {
-        self.0[register / 64] |= 1 << (register % 64);
+    pub(crate) fn insert(&mut self, number: usize) {
+        self.0[number / 64] |= 1 << (number % 64);
     }
 
-    pub(crate) fn remove(&mut self, register: usize) {
-        self.0[register / 64] &= !(1 << (register % 64));
+    pub(crate) fn remove(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
     }
 
-    pub(crate) fn contains(&self, register: usize) -> bool {
-        self.0[register / 64] & (1 << (register % 64)) != 0
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.fill(0);
     }
 
     /// Keeps what both have; did that change anything?
-    pub(crate) fn intersect(&mut self, other: &RegisterSet) -> bool {
+    pub(crate) fn intersect(&mut self, other: &BitSet) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             changed |= *mine & !theirs != 0;
@@ -146,7 +150,7 @@ impl RegisterSet {
     }
 
     /// Adds what the other has; did that change anything?
-    pub(crate) fn union(&mut self, other: &RegisterSet) -> bool {
+    pub(crate) fn union(&mut self, other: &BitSet) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             changed |= theirs & !*mine != 0;
@@ -155,7 +159,7 @@ impl RegisterSet {
         changed
     }
 
-    /// The registers, in order.
+    /// The numbers, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         let words = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
         words.flat_map(|(i, word)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| 64 * i + bit))

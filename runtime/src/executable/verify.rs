@@ -15,9 +15,8 @@
 //! - every register is assigned on every path that leads to a read of it.
 //!
 //! Of the whole: instructions lie one behind the other, memory scopes belong to tensors of the constant pool.
-use super::flow::{self, Flow, RegisterSet};
+use super::flow::{self, BitSet, Flow};
 use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
-use std::collections::HashSet;
 
 /// The most registers a frame may have.
 pub const MAX_REGISTERS: usize = 1 << 20;
@@ -30,11 +29,10 @@ pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
     if !executable.code.is_gapless() {
         return Err(ExecutableError::Malformed("its instructions do not lie one behind the other".into()));
     }
-    let mut names = HashSet::new();
+    check_names(executable)?;
     let mut ranges = Vec::new();
     for function in &executable.functions {
         let checker = Checker { executable, function };
-        checker.require(names.insert(&function.name), || "its name is taken by another".into())?;
         checker.check_signature()?;
         let has_code = function.kind == FunctionKind::Compiled && function.start < function.end;
         if function.kind == FunctionKind::Bytecode || has_code {
@@ -50,17 +48,29 @@ pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
     Ok(())
 }
 
+fn check_names(executable: &Executable) -> Result<(), ExecutableError> {
+    let mut functions: Vec<_> = executable.functions.iter().collect();
+    functions.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    functions.windows(2).try_for_each(|pair| {
+        let checker = Checker { executable, function: pair[1] };
+        checker.require(pair[0].name != pair[1].name, || "its name is taken by another".into())
+    })
+}
+
 fn check_scopes(executable: &Executable) -> Result<(), ExecutableError> {
     let is_tensor = |index: &i64| {
         let constant = usize::try_from(*index).ok().and_then(|index| executable.constants.get(index));
         matches!(constant, Some(Constant::Tensor(_)))
     };
-    let mut seen = HashSet::new();
-    executable.memory_scopes.iter().try_for_each(|(index, _)| match (is_tensor(index), seen.insert(index)) {
-        (false, _) => Err(ExecutableError::Malformed(format!("a memory scope is for constant {index}, no tensor"))),
-        (_, false) => Err(ExecutableError::Malformed(format!("constant {index} has two memory scopes"))),
-        _ => Ok(()),
-    })
+    let mut indices: Vec<i64> = executable.memory_scopes.iter().map(|(index, _)| *index).collect();
+    indices.sort_unstable();
+    if let Some(index) = indices.iter().find(|index| !is_tensor(index)) {
+        return Err(ExecutableError::Malformed(format!("a memory scope is for constant {index}, no tensor")));
+    }
+    match indices.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(ExecutableError::Malformed(format!("constant {} has two memory scopes", pair[0]))),
+        None => Ok(()),
+    }
 }
 
 struct Checker<'a> {
@@ -182,9 +192,9 @@ impl Checker<'_> {
         let bits = self.function.register_count.next_multiple_of(64);
         let small = flow.len().saturating_mul(bits) <= MAX_STATE_BITS;
         self.require(small, || "it has too many registers and branches".into())?;
-        let mut entry = RegisterSet::new(self.function.register_count);
+        let mut entry = BitSet::new(self.function.register_count);
         (0..self.function.num_args as usize).for_each(|param| entry.insert(param));
-        let mut states: Vec<Option<RegisterSet>> = vec![None; flow.len()];
+        let mut states: Vec<Option<BitSet>> = vec![None; flow.len()];
         states[0] = Some(entry);
         let mut work = vec![0];
         while let Some(block) = work.pop() {
@@ -204,7 +214,7 @@ impl Checker<'_> {
         reached.into_iter().try_for_each(|(block, state)| self.check_reads(&flow, block, state))
     }
 
-    fn check_reads(&self, flow: &Flow<'_>, block: usize, mut state: RegisterSet) -> Checked {
+    fn check_reads(&self, flow: &Flow<'_>, block: usize, mut state: BitSet) -> Checked {
         for at in flow.block(block) {
             let instruction = &flow.code[at];
             if let Some(unset) = flow::reads(instruction).find(|register| !state.contains(*register)) {

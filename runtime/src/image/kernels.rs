@@ -5,6 +5,7 @@
 use crate::bytes::{Put, Reader, Truncated};
 use crate::ffi::{Error, kind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor, is_dense};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// A size of a tensor parameter.
@@ -76,7 +77,7 @@ impl KernelSignature {
         };
         self.params.iter().zip(args).try_for_each(|(param, arg)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } => {
-                let tensor = arg.as_dl_tensor().ok_or_else(|| self.mismatch(param, "a Tensor", arg))?;
+                let tensor = arg.as_dl_tensor().ok_or_else(|| self.mismatch(param, &"a Tensor", arg))?;
                 // The machine's own are as they must be; those of other callers may be anything.
                 arg.check()?;
                 self.check_tensor(param, tensor, *dtype, *alignment)?;
@@ -91,18 +92,22 @@ impl KernelSignature {
 
     fn check_tensor(&self, param: &KernelParam, tensor: &DLTensor, dtype: DType, alignment: u32) -> Result<(), Error> {
         if tensor.dtype != dtype {
-            return Err(self.mismatch(param, format!("elements of {dtype}"), tensor.dtype));
+            return Err(self.mismatch(param, &format_args!("elements of {dtype}"), &tensor.dtype));
         }
         // Whatever number it has, the host's memory is the host's.
         if tensor.device != self.device && !(tensor.device.is_host() && self.device.is_host()) {
-            return Err(self.mismatch(param, format!("a Tensor on {}", self.device), tensor.device));
+            return Err(self.mismatch(param, &format_args!("a Tensor on {}", self.device), &tensor.device));
         }
         if !is_dense(tensor.sizes(), tensor.steps()) {
-            return Err(self.mismatch(param, "a contiguous Tensor", format!("strides {:?}", tensor.steps())));
+            return Err(self.mismatch(param, &"a contiguous Tensor", &format_args!("strides {:?}", tensor.steps())));
         }
         let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
         if !data.addr().is_multiple_of(alignment.max(1) as usize) {
-            return Err(self.mismatch(param, format!("data aligned to {alignment} bytes"), format!("{data:p}")));
+            return Err(self.mismatch(
+                param,
+                &format_args!("data aligned to {alignment} bytes"),
+                &format_args!("{data:p}"),
+            ));
         }
         Ok(())
     }
@@ -117,10 +122,10 @@ impl KernelSignature {
         param: &KernelParam,
         sizes: &[i64],
         shape: &[Dim],
-        bind: &mut impl FnMut(u32, i64) -> i64,
+        bind: &mut dyn FnMut(u32, i64) -> i64,
     ) -> Result<(), Error> {
         if sizes.len() != shape.len() {
-            return Err(self.mismatch(param, format!("{} dimensions", shape.len()), sizes.len()));
+            return Err(self.mismatch(param, &format_args!("{} dimensions", shape.len()), &sizes.len()));
         }
         for (axis, (size, dim)) in sizes.iter().zip(shape).enumerate() {
             let expected = match dim {
@@ -128,7 +133,7 @@ impl KernelSignature {
                 Dim::Symbol(symbol) => bind(*symbol, *size),
             };
             if *size != expected {
-                return Err(self.mismatch(param, format!("shape[{axis}] to be {expected}"), size));
+                return Err(self.mismatch(param, &format_args!("shape[{axis}] to be {expected}"), size));
             }
         }
         Ok(())
@@ -140,7 +145,7 @@ impl KernelSignature {
         arg: &Any,
         dtype: DType,
         symbol: Option<u32>,
-        bind: &mut impl FnMut(u32, i64) -> i64,
+        bind: &mut dyn FnMut(u32, i64) -> i64,
     ) -> Result<(), Error> {
         let fits = match dtype {
             _ if dtype.is_floating() => arg.get::<f64>().is_some(),
@@ -148,19 +153,18 @@ impl KernelSignature {
             _ => arg.get::<i64>().is_some_and(|value| int_range(dtype).contains(&value)),
         };
         if !fits {
-            return Err(self.mismatch(param, dtype, arg));
+            return Err(self.mismatch(param, &dtype, arg));
         }
         if let (Some(symbol), Some(value)) = (symbol, arg.get::<i64>()) {
             let expected = bind(symbol, value);
             if value != expected {
-                return Err(self.mismatch(param, expected, value));
+                return Err(self.mismatch(param, &expected, &value));
             }
         }
         Ok(())
     }
 
-    fn mismatch(&self, param: &KernelParam, expected: impl ToString, got: impl ToString) -> Error {
-        let (expected, got) = (expected.to_string(), got.to_string());
+    fn mismatch(&self, param: &KernelParam, expected: &dyn Display, got: &dyn Display) -> Error {
         self.error(kind::VALUE, format!("expects {expected} for parameter `{}`, got {got}", param.name))
     }
 

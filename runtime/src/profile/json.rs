@@ -22,7 +22,7 @@ fn object(row: &Row) -> Json {
         ("kind", row.kind.to_string().as_str().into()),
         ("count", Json::Int(row.count as i64)),
         ("own_ns", nanoseconds(row.own)),
-        ("share", Json::Float(row.share)),
+        ("share", Json::float(row.share)),
         ("total_ns", nanoseconds(row.total)),
         ("mean_ns", nanoseconds(row.mean())),
         ("min_ns", nanoseconds(row.min)),

@@ -28,5 +28,5 @@ impl Profile {
 }
 
 fn microseconds(time: Duration) -> Json {
-    Json::Float(time.as_nanos() as f64 / 1e3)
+    Json::float(time.as_nanos() as f64 / 1e3)
 }

@@ -80,7 +80,7 @@ fn float(value: f64) -> Json {
     match name {
         Some((name, _)) => (*name).into(),
         None if value.is_nan() => "nan".into(),
-        None => Json::Float(value),
+        None => Json::float(value),
     }
 }
 
@@ -154,10 +154,8 @@ fn load_leaf(ty: &str, data: &Json, values: &[Any]) -> Result<Option<Any>, Error
 
 fn load_float(data: &Json) -> Option<f64> {
     match data {
-        Json::Float(value) => Some(*value),
-        Json::Int(value) => Some(*value as f64),
         Json::Str(name) => NO_NUMBERS.iter().find(|(known, _)| known == name).map(|(_, value)| *value),
-        _ => None,
+        number => number.as_float(),
     }
 }
 

@@ -118,7 +118,7 @@ fn leaf(value: &Any) -> Result<String, Error> {
 
 /// A number, or the name of what is none.
 fn float(value: f64) -> String {
-    if value.is_finite() { format!("{value:?}") } else { format!("\"{}\"", value.to_string().to_lowercase()) }
+    if value.is_finite() { format!("{value:?}") } else { format!("\"{}\"", value.to_string().to_ascii_lowercase()) }
 }
 
 /// The same in the fewest digits that tell a float32 from its neighbours.

@@ -147,7 +147,7 @@ fn small_float(value: f32) -> String {
 
 /// A float's shortest text, lower-case for what is not a number.
 fn float(is_finite: bool, text: String) -> String {
-    if is_finite { text } else { text.to_lowercase() }
+    if is_finite { text } else { text.to_ascii_lowercase() }
 }
 
 #[cfg(test)]

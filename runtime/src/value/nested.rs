@@ -37,15 +37,28 @@ fn deeper(drops: impl FnOnce()) {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
     drops();
-    while depth == 0
-        && let Ok(Some(next)) = PENDING.try_with(|pending| pending.borrow_mut().pop())
-    {
+    if depth == 0 {
+        drop_pending();
+    }
+    DEPTH.set(depth);
+}
+
+fn drop_pending() {
+    while let Ok(Some(next)) = PENDING.try_with(|pending| pending.borrow_mut().pop()) {
         match next {
             Pending::Value(value) => drop(value),
             Pending::Other(other) => drop(other),
         }
     }
-    DEPTH.set(depth);
+}
+
+/// Sets something aside for later; without the list, at a thread's end, it is leaked.
+#[cold]
+fn set_aside(other: Box<dyn RustAny>) {
+    let mut pending = Some(Pending::Other(other));
+    if PENDING.try_with(|list| list.borrow_mut().extend(pending.take())).is_err() {
+        std::mem::forget(pending);
+    }
 }
 
 /// Something that may hold values of any kind, dropped as they are.
@@ -73,13 +86,7 @@ impl<T: 'static> Drop for Nested<T> {
         }
         // SAFETY: this is the only place that takes the value, and it runs once.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
-        if DEPTH.get() < MAX_DEPTH {
-            return deeper(|| drop(value));
-        }
-        let mut value = Some(Pending::Other(Box::new(value)));
-        if PENDING.try_with(|pending| pending.borrow_mut().extend(value.take())).is_err() {
-            std::mem::forget(value);
-        }
+        if DEPTH.get() < MAX_DEPTH { deeper(|| drop(value)) } else { set_aside(Box::new(value)) }
     }
 }
 

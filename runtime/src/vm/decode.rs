@@ -5,7 +5,6 @@ use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Foldi
 use crate::executable::{Arg, Executable, Register};
 use crate::image::{ArgumentCheck, Fit, KernelSignature};
 use crate::value::{Any, Device};
-use std::collections::HashSet;
 
 pub(super) use super::native::NativeFunction as Callee;
 
@@ -109,15 +108,15 @@ struct Linker<'a> {
 
 impl Linker<'_> {
     fn ops(&mut self) -> Vec<Op> {
-        let (compact, joins) = (self.compact, self.compact.targets().collect::<HashSet<u32>>());
+        let (compact, joins) = (self.compact, self.compact.targets());
         let op = |(at, op)| {
             // Whoever looks on may skip calls, and with them what they check.
-            if self.folding == Folding::None || joins.contains(&at) {
+            if self.folding == Folding::None || joins.contains(at) {
                 self.facts.forget();
             }
             self.op(op)
         };
-        (0..).zip(&compact.ops).map(op).collect()
+        compact.ops.iter().enumerate().map(op).collect()
     }
 
     fn op(&mut self, op: &compact::Op<u32>) -> Op {

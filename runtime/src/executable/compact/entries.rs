@@ -8,7 +8,6 @@
 //! holds it. An allocation with the kernel that fills it takes some 200 bytes of code, and some 60 of a loop's data,
 //! which the processor fetches ahead of its use. So long rows of allocations are the machine's as well.
 use super::{Compact, Op};
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 /// Steps that machine code must have before it, or entering it costs more than it saves.
@@ -28,18 +27,18 @@ impl Compact {
         entries.extend(left.iter().map(|steps| steps.end));
         entries.sort_unstable();
         entries.dedup();
-        let left: HashSet<u32> = left.into_iter().map(|steps| steps.start).collect();
         entries.retain(|entry| self.is_worthwhile(*entry, &left));
         entries
     }
 
     /// Does more than a few steps lie before the next one that is the machine's?
-    fn is_worthwhile(&self, entry: u32, left: &HashSet<u32>) -> bool {
+    fn is_worthwhile(&self, entry: u32, left: &[Range<u32>]) -> bool {
         let mut at = entry;
         for _ in 0..WORTHWHILE {
             at = match self.ops.get(at as usize) {
                 None => return false,
-                Some(op) if op.is_of_machine() || left.contains(&at) => return false,
+                Some(op) if op.is_of_machine() => return false,
+                Some(_) if left.binary_search_by_key(&at, |steps| steps.start).is_ok() => return false,
                 Some(Op::Goto { target } | Op::Loop { target }) => *target,
                 Some(_) => at + 1,
             };
@@ -50,16 +49,17 @@ impl Compact {
     /// Stretches of steps that machine code leaves to the machine because there are so many of them, in order. Nothing
     /// jumps into them, or out of them.
     pub fn left(&self) -> Vec<Range<u32>> {
-        let (targets, innermost) = (self.targets().collect::<HashSet<_>>(), self.innermost_loops());
-        let mut allocations: HashMap<u32, usize> = HashMap::new();
+        let (targets, innermost) = (self.targets(), self.innermost_loops());
+        // By the step behind the one that the innermost loop begins with.
+        let mut allocations = vec![0; self.ops.len() + 1];
         let (mut left, mut start) = (Vec::new(), None);
         for (at, op) in (0..).zip(&self.ops) {
-            let goes_on = !targets.contains(&at) && op.target().is_none() && !op.is_of_machine();
+            let goes_on = !targets.contains(at as usize) && op.target().is_none() && !op.is_of_machine();
             if !goes_on && let Some(start) = start.take().filter(|start| at - start >= LEAST_LEFT) {
                 left.push(start..at);
             }
             if matches!(op, Op::Alloc { .. } | Op::Place { .. }) {
-                let count = allocations.entry(innermost[at as usize]).or_default();
+                let count = &mut allocations[innermost[at as usize] as usize];
                 *count += 1;
                 start = start.or((*count > MOST_ALLOCATIONS).then_some(at));
             }

@@ -3,9 +3,9 @@ use super::alloc::{AllocPlan, Matcher, PlacePlan};
 use super::check::{self, CheckPlan, Matching, PlanArg};
 use super::registers::Registers;
 use super::{Compact, Folding, MOVED, Op, Slot, Slots};
-use crate::executable::flow::{self, Flow};
+use crate::executable::flow::{self, BitSet, Flow};
 use crate::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction, Register};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// How far a tail call may be from its Ret, in jumps and copies.
 const MAX_TAIL: usize = 64;
@@ -31,9 +31,19 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         places: Vec::new(),
         checks: Vec::new(),
     };
-    let (pooled, vacant, unfilled) = Default::default();
-    let mut folder =
-        Folder { executable, flow: &flow, registers, folding, void, result, pooled, vacant, unfilled, block_start: 0 };
+    let none = BitSet::new(info.register_count);
+    let mut folder = Folder {
+        executable,
+        flow: &flow,
+        registers,
+        folding,
+        void,
+        result,
+        pooled: HashMap::new(),
+        vacant: none.clone(),
+        unfilled: none,
+        block_start: 0,
+    };
     folder.run();
     folder.result
 }
@@ -49,9 +59,9 @@ struct Folder<'a> {
     /// Slots of the pool by the argument they hold.
     pooled: HashMap<Arg, Slot>,
     /// Registers of the bytecode that hold nothing at this point of the block, though the bytecode may say otherwise.
-    vacant: HashSet<usize>,
+    vacant: BitSet,
     /// Registers that would hold the storage of a tensor made in one step, and hold what they held before.
-    unfilled: HashSet<usize>,
+    unfilled: BitSet,
     /// The first op of the current block.
     block_start: usize,
 }
@@ -147,8 +157,8 @@ impl Folder<'_> {
 
     /// Notes that a register has a value that nothing is known of.
     fn assign(&mut self, register: usize) {
-        self.vacant.remove(&register);
-        self.unfilled.remove(&register);
+        self.vacant.remove(register);
+        self.unfilled.remove(register);
     }
 
     /// Emits what a builtin that has an op of its own comes to.
@@ -188,7 +198,7 @@ impl Folder<'_> {
             Arg::Register(own)
                 if own.index().is_some_and(|own| own != register && self.registers.is_last_read(at, own)) =>
             {
-                self.vacant.extend(own.index());
+                own.index().into_iter().for_each(|own| self.vacant.insert(own));
                 self.emit(at, Op::Move { dst, from: source });
             }
             _ => self.emit(at, Op::Copy { dst, from: source }),
@@ -198,7 +208,7 @@ impl Folder<'_> {
     /// Clears a register: with the call before it, if there is one.
     fn clear(&mut self, at: usize, register: usize) {
         let slot = self.registers.slot(register);
-        if self.vacant.contains(&register) || self.unfilled.contains(&register) && self.registers.is_unread(at) {
+        if self.vacant.contains(register) || self.unfilled.contains(register) && self.registers.is_unread(at) {
             return;
         }
         self.assign(register);
@@ -307,12 +317,11 @@ impl Folder<'_> {
     /// a tail call, none is.
     fn moved_args(&mut self, at: usize, args: &[Arg], tail: bool) -> Slots {
         let slots = self.args(args);
-        let mut seen = HashSet::new();
         for (arg, position) in args.iter().zip(slots.range()).rev() {
             let Arg::Register(register) = arg else { continue };
             let Some(register) = register.index() else { continue };
             let over = self.folding == Folding::Full && (tail || self.registers.is_last_read(at, register));
-            if over && seen.insert(register) {
+            if over && !self.vacant.contains(register) {
                 self.result.slots[position] |= MOVED;
                 self.assign(register);
                 self.vacant.insert(register);

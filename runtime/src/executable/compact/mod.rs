@@ -20,10 +20,11 @@ pub use alloc::{AllocPlan, PlacePlan, Size};
 pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
 pub use facts::{Content, Facts, TensorFacts};
 
+use super::flow::BitSet;
 use super::{Arg, Executable, FunctionInfo};
 
 /// Changes whenever the same bytecode folds into other ops.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A slot of the frame: a register, or an entry of the pool behind the registers.
 pub type Slot = u32;
@@ -205,8 +206,10 @@ pub struct Compact {
 
 impl Compact {
     /// Steps that others jump to.
-    pub fn targets(&self) -> impl Iterator<Item = u32> {
-        self.ops.iter().filter_map(Op::target)
+    pub(crate) fn targets(&self) -> BitSet {
+        let mut targets = BitSet::new(self.ops.len());
+        self.ops.iter().filter_map(Op::target).for_each(|target| targets.insert(target as usize));
+        targets
     }
 }
 

@@ -1,33 +1,35 @@
 //! Which registers share a slot, and where values are read for the last time.
 use super::Slot;
-use crate::executable::flow::{self, Flow, RegisterSet};
+use crate::executable::flow::{self, BitSet, Flow};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::BinaryHeap;
 
 /// Slots of a function's registers.
 pub(super) struct Registers {
     slots: Vec<Slot>,
     /// How many slots they take together.
     pub(super) count: usize,
-    /// Registers by the instruction that reads them last.
-    last_reads: HashSet<(usize, usize)>,
+    /// Instructions with the registers that they read last, in order.
+    last_reads: Vec<(usize, usize)>,
     /// Instructions whose result nobody reads.
-    unread: HashSet<usize>,
+    unread: BitSet,
 }
 
 impl Registers {
     /// Every register keeps its own slot.
     pub(super) fn apart(count: usize) -> Registers {
-        Registers { slots: (0..count as Slot).collect(), count, last_reads: HashSet::new(), unread: HashSet::new() }
+        Registers { slots: (0..count as Slot).collect(), count, last_reads: Vec::new(), unread: BitSet::default() }
     }
 
     /// Registers that are never in use at the same time share slots: a linear scan over the stretches between the
     /// first and the last instruction at which each may hold a value. Parameters keep their places.
     pub(super) fn share(flow: &Flow<'_>, count: usize, params: usize) -> Registers {
         let live_out = flow.live_out(count);
-        let mut scan = Scan { stretches: vec![None; count], last_reads: HashSet::new(), unread: HashSet::new() };
+        let unread = BitSet::new(flow.code.len());
+        let mut scan = Scan { stretches: vec![None; count], last_reads: Vec::new(), unread };
         (0..params).for_each(|param| scan.extend(param, 0));
         (0..flow.len()).for_each(|block| scan.block(flow, block, live_out[block].clone()));
+        scan.last_reads.sort_unstable();
         let (slots, count) = assign(&scan.stretches, params);
         Registers { slots, count, last_reads: scan.last_reads, unread: scan.unread }
     }
@@ -39,20 +41,20 @@ impl Registers {
 
     /// Does nobody read the register's value after instruction `at`, which does?
     pub(super) fn is_last_read(&self, at: usize, register: usize) -> bool {
-        self.last_reads.contains(&(at, register))
+        self.last_reads.binary_search(&(at, register)).is_ok()
     }
 
     /// Does nobody read what instruction `at` writes to its register?
     pub(super) fn is_unread(&self, at: usize) -> bool {
-        self.unread.contains(&at)
+        self.unread.contains(at)
     }
 }
 
 struct Scan {
     /// First and last position of each register; 0 is the entry, `i + 1` instruction `i`.
     stretches: Vec<Option<(usize, usize)>>,
-    last_reads: HashSet<(usize, usize)>,
-    unread: HashSet<usize>,
+    last_reads: Vec<(usize, usize)>,
+    unread: BitSet,
 }
 
 impl Scan {
@@ -61,7 +63,7 @@ impl Scan {
         self.stretches[register] = Some((first.min(position), last.max(position)));
     }
 
-    fn block(&mut self, flow: &Flow<'_>, block: usize, mut live: RegisterSet) {
+    fn block(&mut self, flow: &Flow<'_>, block: usize, mut live: BitSet) {
         let range = flow.block(block);
         live.iter().for_each(|register| self.extend(register, range.end));
         for at in range.clone().rev() {
@@ -76,7 +78,7 @@ impl Scan {
             for register in flow::reads(instruction) {
                 self.extend(register, at + 1);
                 if !live.contains(register) {
-                    self.last_reads.insert((at, register));
+                    self.last_reads.push((at, register));
                 }
             }
             flow::reads(instruction).for_each(|register| live.insert(register));
