@@ -183,12 +183,12 @@ impl Session<'_> {
 /// `a` as a multiple of `b` and a rest: term by term where `b` is one term, else the multiple that cancels one term.
 fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
     if let Some((factor, k)) = b.single() {
-        let (whole, rest) = a.partition(|m, c| quotient(m, factor).is_some() && c % k == 0);
+        let (whole, rest) = a.partition(|m, c| quotient(m, factor).is_some() && c.checked_rem(k) == Some(0));
         return (whole.without(factor).map_coefficients(|c| c / k), rest);
     }
     let multiple = b.terms().last().and_then(|(m, k)| {
-        let (_, c) = a.terms().find(|(n, c)| *n == m && c % k == 0)?;
-        Some((c / k, a.add_scaled(b, -(c / k))?))
+        let (_, c) = a.terms().find(|(n, c)| *n == m && c.checked_rem(k) == Some(0))?;
+        Some((c / k, a.add_scaled(b, (c / k).checked_neg()?)?))
     });
     match multiple {
         Some((factor, rest)) if rest.terms().len() < a.terms().len() => (Poly::constant(factor), rest),

@@ -32,6 +32,24 @@ fn sums_are_collected() {
     assert_eq!(simplify((&n + 1i64) * (&m + 1i64)), "(n + 1) * (m + 1)", "what is longer in normal form stays");
 }
 
+#[test]
+fn the_least_number_is_divided_without_overflow() {
+    let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
+    let zero = int(0);
+    for divisor in [&zero - &n, &zero - &n - &m, &m - &n, n.clone()] {
+        for dividend in [&n * i64::MIN, &n * i64::MIN + &m, &n * i64::MIN + &m * i64::MIN] {
+            let (quotient, rest) = (dividend.clone().floordiv(&divisor), dividend.floormod(&divisor));
+            let point = |v| [(n.as_var().unwrap().clone(), int(v)), (m.as_var().unwrap().clone(), int(0))];
+            for e in [quotient, rest] {
+                let simple = Analyzer::new().simplify(&e).substitute(&point(1).into_iter().collect());
+                let exact = e.substitute(&point(1).into_iter().collect());
+                let value = |e: &PrimExpr| Analyzer::new().as_constant(e);
+                assert!(value(&exact).is_none() || value(&simple) == value(&exact), "{e} becomes {simple}");
+            }
+        }
+    }
+}
+
 /// Sizes of sizes of sizes: few nodes in memory, more as a tree than could ever be looked at.
 #[test]
 fn expressions_that_grow_without_end_are_left_alone() {

@@ -92,7 +92,7 @@ impl Poly {
 
     /// The polynomial divided by a constant that divides every coefficient.
     pub fn divide_exactly(&self, divisor: i64) -> Option<Poly> {
-        let divides = divisor != 0 && self.0.iter().all(|t| t.coefficient % divisor == 0);
+        let divides = self.0.iter().all(|t| t.coefficient.checked_rem(divisor) == Some(0));
         divides.then(|| {
             let term = |t: &Term| Term { atoms: t.atoms.clone(), coefficient: t.coefficient / divisor };
             Poly(self.0.iter().map(term).collect())

@@ -217,7 +217,7 @@ impl Simplifier {
     /// `x` as a multiple of `y` and a rest, term by term.
     fn divide(&self, x: &Poly, y: &Poly) -> (Poly, Poly) {
         if let Some(c) = y.as_constant() {
-            let (multiple, rest) = x.partition(|_, k| c != 0 && k % c == 0);
+            let (multiple, rest) = x.partition(|_, k| k.checked_rem(c) == Some(0));
             let Some(multiple) = multiple.divide_exactly(c) else { return (Poly::zero(), x.clone()) };
             // A constant term need not be divisible to give up its whole part.
             let whole = rest.partition(|atoms, _| atoms.is_empty()).0.as_constant().unwrap_or(0).div_euclid(c.max(1));
@@ -376,6 +376,15 @@ mod tests {
         check(&s, f.expr().floordiv(m.expr()) * m.expr() + f.expr().floormod(m.expr()), f.expr());
         check(&s, (m.expr() * i.expr() + PrimExpr::int64(70)).floormod(PrimExpr::int64(1)), PrimExpr::int64(0));
         check(&s, (m.expr() * j.expr()).floordiv(m.expr()), j.expr());
+    }
+
+    #[test]
+    fn divisions_of_the_least_number_are_left() {
+        let least = Var::int64("i").expr() * PrimExpr::int64(i64::MIN);
+        for divisor in [-1, 0] {
+            let quotient = least.clone().floordiv(PrimExpr::int64(divisor));
+            check(&Simplifier::default(), quotient.clone(), quotient);
+        }
     }
 
     #[test]
