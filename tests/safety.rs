@@ -100,6 +100,117 @@ const LOOPS: &str = r#"
         return result
 "#;
 
+/// Kernels that call kernels, with what these write over memory that the caller's arguments bring.
+const CALLS: &str = r#"
+    @T.prim_func
+    def add_one(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            B[i] = A[i] + T.float32(1)
+
+    @T.prim_func
+    def four(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        Module.add_one(A, B)
+
+    @T.prim_func
+    def fill(A: T.handle("float32"), n: T.int64):
+        B = T.decl_buffer((n, n), "float32", data=A)
+        B[n - 1, n - 1] = T.float32(7)
+
+    @T.prim_func
+    def shapes(a: T.handle, b: T.handle):
+        n = T.int64()
+        m = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (m,), "float32")
+        Module.add_one(A, B)
+
+    @T.prim_func
+    def parts(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(2):
+            Module.four(T.address_of(A[i * 4]), T.address_of(B[i * 4]))
+
+    @T.prim_func
+    def square(A: T.Buffer((4,), "float32"), n: T.int64):
+        Module.fill(A.data, n)
+
+    @T.prim_func
+    def bump(A: T.Buffer((4,), "float32")):
+        Module.square(A, T.int64(2))
+
+    @R.function(pure=False)
+    def constant() -> R.Tensor((4,), dtype="float32"):
+        cls = Module
+        y = R.call_tir_inplace(cls.bump, (R.const([1, 2, 3, 4], dtype="float32"),), inplace_indices=[0], out_ty=R.Tensor((4,), dtype="float32"))
+        return y
+
+    @R.function(pure=False)
+    def call_shapes(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("m",), dtype="float32")) -> R.Object:
+        _: R.Tuple = Module.shapes(x, y)
+        return y
+
+    @R.function(pure=False)
+    def call_parts(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("n",), dtype="float32")) -> R.Object:
+        _: R.Tuple = Module.parts(x, y)
+        return y
+
+    @R.function(pure=False)
+    def call_square(x: R.Tensor((4,), dtype="float32"), n: R.Prim("int64")) -> R.Object:
+        _: R.Tuple = Module.square(x, n)
+        return x
+"#;
+
+/// Kernels that give others more than there is, and addresses from nowhere.
+const ADDRESSES: &str = r#"
+    @T.prim_func
+    def sort(A: T.Buffer((4,), "float32"), n: T.int64, B: T.Buffer((4,), "float32")):
+        T.evaluate(T.call_packed("tvm.contrib.sort.sort", T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(n), 0, 1, T.float32(0), 0), B, 0, True))
+
+    @T.prim_func
+    def over(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        T.evaluate(T.call_packed("tvm.contrib.sort.sort", A, B, 0, True))
+
+    @T.prim_func
+    def first(a: T.handle("float32"), B: T.Buffer((4,), "float32")):
+        A = T.decl_buffer((4,), "float32", data=a)
+        B[0] = A[0]
+
+    @R.function(pure=False)
+    def call_sort(x: R.Tensor((4,), dtype="float32"), n: R.Prim("int64"), y: R.Tensor((4,), dtype="float32")) -> R.Object:
+        _: R.Tuple = Module.sort(x, n, y)
+        return y
+
+    @R.function(pure=False)
+    def into_constant(x: R.Tensor((4,), dtype="float32")) -> R.Object:
+        _: R.Tuple = Module.over(x, R.const([1, 2, 3, 4], dtype="float32"))
+        return x
+
+    @R.function(pure=False)
+    def of_constant(y: R.Tensor((4,), dtype="float32")) -> R.Object:
+        _: R.Tuple = Module.over(R.const([4, 2, 3, 1], dtype="float32"), y)
+        return y
+
+    @R.function(pure=False)
+    def null(y: R.Tensor((4,), dtype="float32")) -> R.Object:
+        nothing: R.Object = R.null_value()
+        _: R.Tuple = R.vm.call_tir_dyn(Module.first, (nothing, y, R.shape([])))
+        return y
+"#;
+
+/// A kernel whose pointer comes from somewhere.
+fn pointer_from(source: &str) -> String {
+    let declared = r#"        B = T.decl_buffer((4,), "float32", data=p)"#;
+    let head = r#"    def main(A: T.Buffer((4,), "int64"), C: T.Buffer((4,), "float32")):"#;
+    format!(
+        "    @T.prim_func\n{head}\n        Q = T.decl_buffer((4,), \"handle\", data=A.data)\n        p: T.handle(\"float32\") = {source}\n{declared}\n        C[0] = B[0]\n"
+    )
+}
+
 /// A module in a folder of its own.
 struct Module(tempfile::TempDir);
 
@@ -183,6 +294,83 @@ fn kernels_do_not_write_constants() {
     }
     let error = module.refusal(&["model.py", "--exec-mode", "reference"]);
     assert!(error.contains("must not be written"), "{error}");
+}
+
+#[test]
+fn kernels_that_kernels_call_stay_inside_of_what_they_are_given() {
+    let module = Module::new(CALLS);
+    module.compile("model.so", &[]);
+    let reference = &["model.py", "--exec-mode", "reference"][..];
+    for program in [&["model.so"][..], &["model.py"], reference] {
+        let args = |func, x, y| [program, &["--func", func, "--arg", x, "--arg", y]].concat();
+        let run = |func, x, y| module.run(&args(func, x, y));
+        assert!(run("call_shapes", "[1, 2, 3]:float32", "zeros(3):float32").contains("[2.0 3.0 4.0]"));
+        assert!(run("call_parts", "zeros(8):float32", "zeros(8):float32").contains("1.0 1.0]"));
+        assert!(run("call_square", "zeros(4):float32", "2").contains("[0.0 0.0 0.0 7.0]"));
+        for (func, x, y, why) in [
+            (
+                "call_shapes",
+                "zeros(400):float32",
+                "zeros(3):float32",
+                "dimension 0 of `B` of kernel `add_one` must be 400, but is 3",
+            ),
+            (
+                "call_shapes",
+                "zeros(3):float32",
+                "zeros(4):float32",
+                "dimension 0 of `B` of kernel `add_one` is 4, but must be 3",
+            ),
+            ("call_parts", "zeros(7):float32", "zeros(7):float32", "buffer `four.A` reaches"),
+            ("call_square", "zeros(4):float32", "3", "buffer `B` reaches"),
+            ("call_square", "zeros(4):float32", "4294967296", "buffer `B` reaches"),
+            ("call_square", "zeros(4):float32", "0", "index -1 "),
+        ] {
+            let error = module.refusal(&args(func, x, y));
+            assert!(error.contains(why), "{program:?} {func}: {error}");
+            let names_the_line = program == reference || error.contains("(model.py:");
+            assert!(names_the_line, "{program:?} {func}: {error}");
+        }
+    }
+    let error = module.refusal(&["model.so", "--func", "constant"]);
+    assert!(error.contains("kernel `bump` writes parameter `A`, which must not change"), "{error}");
+    let error = module.refusal(&[reference, &["--func", "constant"]].concat());
+    assert!(error.contains("must not be written"), "{error}");
+}
+
+#[test]
+fn functions_get_no_more_memory_from_kernels_than_there_is() {
+    let module = Module::new(ADDRESSES);
+    module.compile("model.so", &[]);
+    let sort = |n, y| ["model.so", "--func", "call_sort", "--arg", "[4, 3, 2, 1]:float32", "--arg", n, "--arg", y];
+    assert!(module.run(&sort("4", "zeros(4):float32")).contains("[1.0 2.0 3.0 4.0]"));
+    for n in ["5", "100000000", "4611686018427387905", "-1"] {
+        let error = module.refusal(&sort(n, "zeros(4):float32"));
+        assert!(error.contains("what describes `A` reaches"), "{n}: {error}");
+    }
+    let y = ["--arg", "zeros(4):float32"];
+    assert!(module.run(&[&["model.so", "--func", "of_constant"], &y[..]].concat()).contains("[1.0 2.0 3.0 4.0]"));
+    let error = module.refusal(&[&["model.so", "--func", "into_constant"], &y[..]].concat());
+    assert!(error.contains("kernel `over` writes parameter `B`, which must not change"), "{error}");
+    let error = module.refusal(&[&["model.so", "--func", "null"], &y[..]].concat());
+    assert!(error.contains("kernel `first` expects handle for parameter `a`, got None"), "{error}");
+}
+
+#[test]
+fn addresses_from_nowhere_lead_to_nothing() {
+    for source in [
+        "Q[0]",
+        r#"T.call_intrin("handle", "tirx.tvm_call_packed", "vm.builtin.copy", A.data)"#,
+        r#"T.call_extern("handle", "sin", T.float64(0))"#,
+        r#"T.reinterpret("handle", A[0])"#,
+        r#"T.Cast("handle", A[0])"#,
+        r#"T.tvm_struct_get(A.data, 0, 1, "handle")"#,
+        "T.if_then_else(A[0] > 0, A.data, C.data)",
+    ] {
+        let module = Module::new(&pointer_from(source));
+        let error = module.refusal(&["model.py", "--arg", "zeros(4):int64", "--arg", "zeros(4):float32"]);
+        let refused = error.contains("there is no memory behind buffer `B`") || error.contains("error[E025");
+        assert!(refused, "{source}: {error}");
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::Failure;
 use hammock_ir::{
-    Attrs, Function as Global, Module, Name, Span, TensorType, Type,
-    prim::{PrimType, Var as PrimVar},
+    Attrs, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type,
+    prim::{PrimCallee, PrimKind, PrimType, Var as PrimVar},
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     tir::{PrimFunc, Stmt, StmtKind},
 };
@@ -42,7 +42,24 @@ pub fn add_entry(module: &mut Module, wanted: &str) -> Result<(), Failure> {
 fn step_aside(module: &mut Module, name: &Name) -> Name {
     let Some(Global::Tir(mut func)) = module.functions.shift_remove(name) else { return name.clone() };
     func.attrs.remove("global_symbol");
-    module.add_unique(&format!("{name}_kernel"), Global::Tir(func))
+    let new = module.add_unique(&format!("{name}_kernel"), Global::Tir(func));
+    for function in module.functions.values_mut() {
+        if let Global::Tir(func) = function {
+            func.body.map_exprs(&mut |e| renamed(e, name, &new));
+        }
+    }
+    new
+}
+
+/// An expression that calls a kernel by its new name.
+fn renamed(e: &PrimExpr, from: &Name, to: &Name) -> PrimExpr {
+    let e = e.map_children(&mut |c| renamed(c, from, to));
+    match e.kind() {
+        PrimKind::Call(call) if call.callee == PrimCallee::Global(from.clone()) => {
+            PrimExpr::call(PrimCallee::Global(to.clone()), call.args.clone(), call.attrs.clone(), e.ty().clone())
+        }
+        _ => e,
+    }
 }
 
 /// `def name(A, B): cls.kernel(A, B); return B`

@@ -30,15 +30,21 @@ pub fn lower_all(
     threads: usize,
 ) -> Result<Vec<FlatKernel>, KernelFailure> {
     let target = target(options, threads);
-    let place =
-        |span: Span| (!span.is_none()).then(|| format!("{}:{}", source.name(), source.position(span.start).line));
+    let place = |span: Span| place(source, span);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         let checked = options.bounds == Bounds::Checked;
-        hammock_kernels::lower_with(func, hammock_kernels::Options { target: &target, checked, place: &place })
+        let options = hammock_kernels::Options { target: &target, checked, place: &place };
+        hammock_kernels::inline_calls(func, &|name| module.tir(name), &place)
+            .and_then(|func| hammock_kernels::lower_with(&func, options))
             .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
             .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: span_of(module, name) })
     })
+}
+
+/// Where a span lies, for messages of kernels: `model.py:12`.
+pub fn place(source: &SourceFile, span: Span) -> Option<String> {
+    (!span.is_none()).then(|| format!("{}:{}", source.name(), source.position(span.start).line))
 }
 
 /// Where a kernel stands in the text; one that a pass made, where it is first called.

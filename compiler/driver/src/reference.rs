@@ -5,9 +5,13 @@
 use crate::{
     Failure,
     artifact::{image, not_lowerable},
+    kernels::place,
 };
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
-use hammock_kernels::interp::{self, Arg, Fault};
+use hammock_kernels::{
+    KernelError, inline_calls,
+    interp::{self, Arg, Fault},
+};
 use hammock_runtime::{
     Any, Error, Function, Image, Tensor,
     vm::{Options, Vm},
@@ -26,17 +30,28 @@ pub fn reference(
     options: Options,
 ) -> Result<Vm, Failure> {
     let image = image(module, source, bytecode)?;
-    let kernels: HashMap<Name, Function> = module.functions.iter().filter_map(kernel).collect();
+    let kernels = module.functions.iter().filter_map(|(name, function)| kernel(module, name, function, source));
+    let kernels: HashMap<Name, Function> = kernels
+        .collect::<Result<_, _>>()
+        .map_err(|e: KernelError| not_lowerable(format!("kernel `{}`: {e}", e.function), e.span, source))?;
     Vm::new(Arc::new(image), options, |name| Ok(kernels.get(name).cloned()))
         .map_err(|e| not_lowerable(e.to_string(), Span::NONE, source))
 }
 
 /// A kernel's symbol, and the function that interprets it.
-fn kernel((name, function): (&Name, &Global)) -> Option<(Name, Function)> {
+fn kernel(
+    module: &Module,
+    name: &Name,
+    function: &Global,
+    source: &SourceFile,
+) -> Option<Result<(Name, Function), KernelError>> {
     let Global::Tir(func) = function else { return None };
     let symbol = function.global_symbol().unwrap_or(name).into();
-    let func = func.clone();
-    Some((symbol, Function::kernel(move |args| interpret(&func, args))))
+    let func = match inline_calls(func, &|name| module.tir(name), &|span| place(source, span)) {
+        Ok(func) => func.into_owned(),
+        Err(error) => return Some(Err(error)),
+    };
+    Some(Ok((symbol, Function::kernel(move |args| interpret(&func, args)))))
 }
 
 /// Runs a kernel; gives its result, and the new contents of the arguments that it wrote.

@@ -36,6 +36,14 @@ pub enum Reason {
     Memory(String),
     #[error("`{0}` is no region of its buffer: it has more dimensions, or another dtype")]
     Region(Name),
+    #[error("the call of kernel `{callee}` cannot be made: {why}")]
+    Call { callee: Name, why: String },
+    #[error(
+        "kernel `{0}` is called where that may not be evaluated, or more than once; bind its result first: `x: T.int32 = …`"
+    )]
+    CallPlace(Name),
+    #[error("a function is given a tensor where that may not be evaluated; call it in a statement of its own")]
+    PackedPlace,
     #[error("`T.reduce` outside of a compute definition")]
     Reduce,
 }

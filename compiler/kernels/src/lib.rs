@@ -34,6 +34,7 @@
 pub mod check;
 mod error;
 mod index;
+mod inline;
 pub mod interp;
 mod lower;
 mod math;
@@ -46,6 +47,7 @@ mod target;
 mod written;
 
 pub use error::{KernelError, Reason};
+pub use inline::inline_calls;
 pub use lower::{Accesses, Options, lower, lower_with};
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
 pub use target::Target;

@@ -3,8 +3,8 @@
 use crate::{ArgDesc, FlatKernel, RawParam};
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Var},
-    tir::{Stmt, StmtKind},
+    prim::{PrimCall, PrimCallee, PrimKind, Var},
+    tir::{Stmt, StmtKind, call::Description},
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -28,6 +28,15 @@ impl FlatKernel {
     }
 }
 
+/// Whether a call is that of a builtin whose results go into tensors that it is given. What functions do that somebody
+/// registered is up to them.
+fn is_builtin_that_writes(call: &PrimCall) -> bool {
+    let is_packed =
+        matches!(&call.callee, PrimCallee::Intrin(name) if matches!(&**name, "call_packed" | "call_cpacked"));
+    let name = call.args.first().map(PrimExpr::kind);
+    is_packed && matches!(name, Some(PrimKind::Str(name)) if name.starts_with("tvm.contrib.sort."))
+}
+
 #[derive(Default)]
 struct Pointers {
     /// The arguments that a pointer may lead into.
@@ -48,6 +57,12 @@ impl Pointers {
     fn expression(&mut self, expr: &PrimExpr) {
         expr.walk(&mut |expr| match expr.kind() {
             PrimKind::Let(var, value, _) => self.bind(var, value),
+            PrimKind::Call(call) if is_builtin_that_writes(call) => {
+                // What is given first is read.
+                let outputs = call.args.iter().skip(2).filter_map(Description::of);
+                let outputs: Vec<usize> = outputs.flat_map(|given| self.leads_into(given.data)).collect();
+                self.written.extend(outputs);
+            }
             _ => {
                 let Some(call) = expr.as_intrin("tvm_access_ptr") else { return };
                 let mask = call.args.last().and_then(PrimExpr::as_int).unwrap_or(WRITES);

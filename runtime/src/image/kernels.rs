@@ -149,7 +149,7 @@ impl KernelSignature {
     ) -> Result<(), Error> {
         let fits = match dtype {
             _ if dtype.is_floating() => arg.get::<f64>().is_some(),
-            _ if dtype.is_handle() => arg.as_opaque().is_some() || arg.is_none(),
+            _ if dtype.is_handle() => arg.as_opaque().is_some_and(|address| !address.is_null()),
             _ => arg.get::<i64>().is_some_and(|value| int_range(dtype).contains(&value)),
         };
         if !fits {

@@ -69,6 +69,7 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnosti
         let found = hammock_ir::verify::function(&module, &name, &Table).into_iter();
         diagnostics.extend(found.filter(|d| !missing(d, complete)));
     }
+    diagnostics.extend(hammock_ir::verify::circles(&module));
     diagnostics.sort_by_key(|d| d.span().start);
     diagnostics
 }

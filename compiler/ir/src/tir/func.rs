@@ -54,6 +54,11 @@ impl PrimFunc {
         self.params.iter().filter_map(|p| p.buffer.as_ref())
     }
 
+    /// The symbol under which others may call it.
+    pub fn global_symbol(&self) -> Option<&str> {
+        self.attrs.get("global_symbol")?.as_str()
+    }
+
     /// Whether the function is private: not callable from outside its module.
     pub fn is_private(&self) -> bool {
         self.attrs.get("global_symbol").is_none()

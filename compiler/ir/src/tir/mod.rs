@@ -6,6 +6,7 @@
 //! after it in its sequence.
 
 mod buffer;
+pub mod call;
 mod func;
 mod stmt;
 mod visit;

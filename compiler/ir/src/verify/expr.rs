@@ -34,16 +34,24 @@ impl Kernel<'_> {
                 self.vars.leave();
             }
             PrimKind::Call(call) => {
-                if let PrimCallee::Global(name) = &call.callee
-                    && !self.module.functions.contains_key(name)
-                {
-                    self.error(codes::UNDEFINED_NAME, format!("the module has no function `{name}`"));
+                match &call.callee {
+                    PrimCallee::Global(name) => self.kernel_call(name, call),
+                    PrimCallee::Intrin(name) if matches!(&**name, "call_extern" | "call_pure_extern") => {
+                        self.extern_call(e, call);
+                    }
+                    PrimCallee::Intrin(name) if name == "reinterpret" => {
+                        call.args.iter().for_each(|value| self.no_address(e, value));
+                    }
+                    PrimCallee::Intrin(_) => self.intrinsic(call),
                 }
-                self.intrinsic(call);
                 match &call.args[..] {
                     [c, a, b] if e.as_intrin("if_then_else").is_some() => self.choice(c, a, b),
                     args => args.iter().for_each(|a| self.expr(a)),
                 }
+            }
+            PrimKind::Cast(value) => {
+                self.no_address(e, value);
+                self.expr(value);
             }
             PrimKind::Reduce(reduce) => {
                 self.vars.enter();
@@ -53,6 +61,16 @@ impl Kernel<'_> {
                 self.vars.leave();
             }
             _ => e.each_child(&mut |c| self.expr(c)),
+        }
+    }
+
+    /// Checks that no number becomes an address.
+    fn no_address(&mut self, e: &PrimExpr, value: &PrimExpr) {
+        if e.dtype().is_handle() && !value.dtype().is_handle() {
+            let message =
+                format!("an address cannot be made of {}: nothing is known of the memory there", value.dtype());
+            self.error(codes::KERNEL_TYPES, message)
+                .help("addresses come from buffers: `A.data`, `T.address_of(A[i])`");
         }
     }
 

@@ -1,12 +1,13 @@
 //! Kernels: scopes, statements, blocks.
 
-use super::{conflict::count, graph::Report, scope::Scopes};
+use super::{calls::constant_bytes, conflict::count, graph::Report, scope::Scopes};
 use crate::{
     DType, Module, Name, PrimExpr,
     prim::Var,
-    tir::{AttrNode, Block, Buffer, ForKind, Loop, PrimFunc, Region, Stmt, StmtKind},
+    tir::{AttrNode, Block, Buffer, ForKind, Loop, PrimFunc, Region, Stmt, StmtKind, call::callees},
 };
 use hammock_syntax::{Diagnostic, Span, codes};
+use rustc_hash::FxHashMap;
 
 /// Everything that is wrong with a kernel.
 pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagnostic> {
@@ -17,6 +18,8 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagn
         vars: Scopes::new(),
         buffers: Scopes::new(),
         touched: Vec::new(),
+        memory: FxHashMap::default(),
+        calls: !callees(func).is_empty(),
         loops: 0,
         span: func.span,
         found: Vec::new(),
@@ -50,12 +53,16 @@ impl Touched {
 /// A kernel being verified.
 pub(super) struct Kernel<'a> {
     pub module: &'a Module,
-    name: &'a Name,
+    pub name: &'a Name,
     pub func: &'a PrimFunc,
     pub vars: Scopes<Var>,
     buffers: Scopes<Buffer>,
     /// What the blocks around say they touch, innermost last.
     touched: Vec<Touched>,
+    /// Bytes behind pointers, where they are constant.
+    pub memory: FxHashMap<Var, i64>,
+    /// Whether it calls other kernels.
+    calls: bool,
     /// How many loops are around.
     loops: usize,
     /// Where the innermost statement stands that has a place.
@@ -70,7 +77,7 @@ impl Kernel<'_> {
             self.define(&param.var);
         }
         for buffer in self.func.buffers() {
-            self.declare(buffer);
+            self.declare_memory(buffer);
             // What a buffer's type mentions, the argument defines.
             buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
         }
@@ -80,6 +87,9 @@ impl Kernel<'_> {
         let outside = self.span;
         if !stmt.span.is_none() {
             self.span = stmt.span;
+        }
+        if self.calls {
+            self.call_places(stmt);
         }
         self.statement(stmt);
         self.span = outside;
@@ -117,7 +127,7 @@ impl Kernel<'_> {
             }
             StmtKind::Alloc(buffer, _) => {
                 buffer.each_expr(&mut |e| self.expr(e));
-                self.declare(buffer);
+                self.declare_memory(buffer);
             }
             StmtKind::Decl(buffer) => {
                 buffer.each_expr(&mut |e| self.expr(e));
@@ -197,7 +207,7 @@ impl Kernel<'_> {
         self.touched.push(Touched::of(block));
         block.axes.iter().for_each(|axis| self.define(&axis.var));
         block.predicate.iter().for_each(|e| self.condition(e));
-        block.alloc_buffers.iter().for_each(|b| self.declare(b));
+        block.alloc_buffers.iter().for_each(|b| self.declare_memory(b));
         for matched in &block.match_buffers {
             self.region(&matched.source);
             self.declare(&matched.buffer);
@@ -326,6 +336,12 @@ impl Kernel<'_> {
             let message = format!("`{}` is defined where it is defined already", var.name());
             self.error(codes::BOUND_TWICE, message);
         }
+    }
+
+    /// A buffer with memory of its own.
+    fn declare_memory(&mut self, buffer: &Buffer) {
+        self.memory.extend(constant_bytes(buffer).map(|bytes| (buffer.data.clone(), bytes)));
+        self.declare(buffer);
     }
 
     fn declare(&mut self, buffer: &Buffer) {

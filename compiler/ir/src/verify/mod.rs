@@ -29,11 +29,15 @@
 //!   type.
 //! - `E0260` Loads, stores and regions have one index for each dimension.
 //! - `E0263` No index certainly leaves its buffer: one that does in some iteration of loops that run to their end.
+//! - `E0254`, `E0255`, `E0257` A kernel that another one calls is a `T.prim_func`, does not call back (looked at for whole modules), and gets as many
+//!   arguments as it has parameters, which fit: kinds, dtypes, sizes, memory. Functions of C that are called by name
+//!   take no addresses.
 //! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
 //!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype. A block that touches memory
 //!   which its regions leave out is warned about.
 mod arguments;
 mod bounds;
+mod calls;
 mod conflict;
 mod expr;
 mod graph;
@@ -44,12 +48,15 @@ mod scope;
 mod tests;
 mod value;
 
+pub use calls::circles;
+
 use crate::{Module, Name, module::Function, relax::OpTable};
 use hammock_syntax::{Diagnostic, codes};
 
 /// Everything that is wrong with a module, functions in order of insertion.
 pub fn module(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
-    module.functions.keys().flat_map(|name| function(module, name, ops)).collect()
+    let functions = module.functions.keys().flat_map(|name| function(module, name, ops));
+    functions.chain(circles(module)).collect()
 }
 
 /// Everything that is wrong with one function of a module.

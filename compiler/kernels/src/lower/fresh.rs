@@ -2,47 +2,53 @@
 
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Substitution},
-    tir::{Buffer, Stmt, StmtKind},
+    prim::{PrimKind, Substitution, Var},
+    tir::{AttrNode, Block, Buffer, Region, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;
 
 /// A copy in which every variable and buffer declared inside is new and `values` are put in.
 pub fn copy(stmt: &Stmt, values: Substitution) -> Stmt {
-    let mut copier = Copier { values, buffers: FxHashMap::default() };
-    let mut stmt = stmt.clone();
-    copier.stmt(&mut stmt);
-    stmt
+    Copier { values, buffers: FxHashMap::default(), closed: false }.copy(stmt)
+}
+
+/// A copy of a function's body with other parameters: `values` has what its scalars, sizes and pointers become,
+/// `buffers` its buffers. Everything else in it is new.
+pub fn copy_body(body: &Stmt, values: Substitution, buffers: FxHashMap<Buffer, Buffer>) -> Stmt {
+    Copier { values, buffers, closed: true }.copy(body)
 }
 
 struct Copier {
     values: Substitution,
     buffers: FxHashMap<Buffer, Buffer>,
+    /// Whether nothing in the copy is known outside, but for what it was given.
+    closed: bool,
 }
 
 impl Copier {
+    fn copy(mut self, stmt: &Stmt) -> Stmt {
+        let mut stmt = stmt.clone();
+        self.stmt(&mut stmt);
+        stmt
+    }
+
     fn stmt(&mut self, stmt: &mut Stmt) {
         match &mut stmt.kind {
             StmtKind::For(l) => {
                 for e in [&mut l.min, &mut l.extent].into_iter().chain(&mut l.step) {
                     *e = self.expr(e);
                 }
-                let var = l.var.fresh();
-                self.values.insert(l.var.clone(), var.expr());
-                l.var = var;
+                l.var = self.define(&l.var);
             }
             StmtKind::Bind(var, value) => {
                 *value = self.expr(value);
-                let new = var.fresh();
-                self.values.insert(var.clone(), new.expr());
-                *var = new;
+                *var = self.define(var);
             }
             StmtKind::Alloc(buffer, _) => {
-                let data = buffer.data.fresh();
-                self.values.insert(buffer.data.clone(), data.expr());
-                self.declare(buffer);
+                self.define(&buffer.data);
+                *buffer = self.declare(buffer);
             }
-            StmtKind::Decl(buffer) => self.declare(buffer),
+            StmtKind::Decl(buffer) => *buffer = self.declare(buffer),
             StmtKind::Store { buffer, indices, value, predicate } => {
                 *buffer = self.buffer(buffer);
                 for e in indices.iter_mut().chain([value]).chain(predicate) {
@@ -52,30 +58,97 @@ impl Copier {
             StmtKind::While(e, _) | StmtKind::If(e, ..) | StmtKind::Evaluate(e) | StmtKind::Return(e) => {
                 *e = self.expr(e);
             }
-            StmtKind::Assert(e, ..) | StmtKind::Attr { value: e, .. } => *e = self.expr(e),
-            StmtKind::Seq(_) | StmtKind::Block(_) | StmtKind::Break | StmtKind::Continue => {}
+            StmtKind::Assert(e, ..) => *e = self.expr(e),
+            StmtKind::Attr { node, value, .. } => {
+                *value = self.expr(value);
+                if let AttrNode::Thread(iter) = node {
+                    iter.var = self.known(&iter.var);
+                }
+            }
+            StmtKind::Block(block) => self.block(block),
+            StmtKind::Seq(_) | StmtKind::Break | StmtKind::Continue => {}
         }
         stmt.each_child_mut(&mut |s| self.stmt(s));
     }
 
-    fn declare(&mut self, buffer: &mut Buffer) {
-        let data = self.values.get(&buffer.data).and_then(PrimExpr::as_var).unwrap_or(&buffer.data).clone();
-        let shape = buffer.shape.iter().map(|e| e.substitute(&self.values)).collect();
-        let new = buffer.change(|b| (b.data, b.shape) = (data, shape));
+    fn block(&mut self, block: &mut Block) {
+        for axis in &mut block.axes {
+            axis.binding = self.expr(&axis.binding);
+            axis.dom = (self.expr(&axis.dom.0), self.expr(&axis.dom.1));
+        }
+        block.axes.iter_mut().for_each(|axis| axis.var = self.define(&axis.var));
+        block.predicate = block.predicate.as_ref().map(|p| self.expr(p));
+        for buffer in &mut block.alloc_buffers {
+            self.define(&buffer.data);
+            *buffer = self.declare(buffer);
+        }
+        for matched in &mut block.match_buffers {
+            self.region(&mut matched.source);
+            self.define(&matched.buffer.data);
+            matched.buffer = self.declare(&matched.buffer);
+        }
+        block.reads.iter_mut().chain(&mut block.writes).flatten().for_each(|region| self.region(region));
+    }
+
+    fn region(&mut self, region: &mut Region) {
+        region.buffer = self.buffer(&region.buffer);
+        for (min, extent) in &mut region.ranges {
+            (*min, *extent) = (self.expr(min), self.expr(extent));
+        }
+    }
+
+    /// A new variable in place of one that is declared here.
+    fn define(&mut self, var: &Var) -> Var {
+        let new = var.fresh();
+        self.values.insert(var.clone(), new.expr());
+        new
+    }
+
+    /// What a variable has become.
+    fn known(&mut self, var: &Var) -> Var {
+        match self.values.get(var).and_then(PrimExpr::as_var) {
+            Some(known) => known.clone(),
+            None if self.closed => self.define(var),
+            None => var.clone(),
+        }
+    }
+
+    fn declare(&mut self, buffer: &Buffer) -> Buffer {
+        let data = self.known(&buffer.data);
+        let mut all = |exprs: &[PrimExpr]| exprs.iter().map(|e| self.expr(e)).collect::<Vec<_>>();
+        let (shape, strides) = (all(&buffer.shape), all(&buffer.strides));
+        let elem_offset = buffer.elem_offset.as_ref().map(|e| self.expr(e));
+        let new = buffer.change(|b| {
+            (b.data, b.shape, b.strides, b.elem_offset) = (data, shape, strides, elem_offset);
+        });
         self.buffers.insert(buffer.clone(), new.clone());
-        *buffer = new;
+        new
     }
 
-    fn buffer(&self, buffer: &Buffer) -> Buffer {
-        self.buffers.get(buffer).unwrap_or(buffer).clone()
+    fn buffer(&mut self, buffer: &Buffer) -> Buffer {
+        match self.buffers.get(buffer) {
+            Some(known) => known.clone(),
+            None if self.closed => self.declare(buffer),
+            None => buffer.clone(),
+        }
     }
 
-    fn expr(&self, e: &PrimExpr) -> PrimExpr {
+    fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
-            PrimKind::Var(v) => self.values.get(v).cloned().unwrap_or_else(|| e.clone()),
-            PrimKind::Load(buffer, indices, mask) if self.buffers.contains_key(buffer) => {
+            PrimKind::Var(v) => match self.values.get(v) {
+                Some(value) => value.clone(),
+                None if self.closed => self.define(v).expr(),
+                None => e.clone(),
+            },
+            PrimKind::Load(buffer, indices, mask) if self.closed || self.buffers.contains_key(buffer) => {
                 let indices = indices.iter().map(|i| self.expr(i)).collect();
-                PrimExpr::load_masked(&self.buffer(buffer), indices, mask.as_ref().map(|m| self.expr(m)))
+                let mask = mask.as_ref().map(|m| self.expr(m));
+                PrimExpr::load_masked(&self.buffer(buffer), indices, mask)
+            }
+            PrimKind::Let(var, value, body) if self.closed => {
+                let value = self.expr(value);
+                let var = self.define(var);
+                PrimExpr::bind(var, value, self.expr(body))
             }
             _ => e.map_children(&mut |c| self.expr(c)),
         }

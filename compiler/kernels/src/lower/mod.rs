@@ -5,7 +5,7 @@ mod bounds;
 pub mod exact;
 mod flatten;
 mod free;
-mod fresh;
+pub mod fresh;
 mod legalize;
 mod selects;
 mod threads;
@@ -28,6 +28,7 @@ use hammock_ir::{
 };
 
 pub use bounds::Accesses;
+pub(crate) use bounds::check_stmt;
 
 /// What kernels are lowered for, and how.
 #[derive(Clone, Copy)]

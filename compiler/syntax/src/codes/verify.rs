@@ -59,7 +59,10 @@ class Module:
 
     WRONG_CALLEE = "E0255", "wrong kind of function", "\
 `R.call_tir` calls a TIR function (`@T.prim_func`). A Relax function is called directly, as `cls.name(…)`; an external
-function through `R.call_packed` or `R.call_dps_packed`.",
+function through `R.call_packed` or `R.call_dps_packed`.
+
+Kernels call other kernels of the module (`Module.kernel(A, B)`), but not themselves, and functions of C's mathematics
+(`T.call_extern(\"float32\", \"sinf\", x)`), but none that take addresses, like `memcpy`: nothing could check those.",
     wrong r#"@I.ir_module
 class Module:
     @T.prim_func
@@ -99,7 +102,10 @@ def main(x: R.Tensor((2, 3), "float32")):
 
     WRONG_ARGUMENT = "E0257", "argument that does not fit", "\
 A function or kernel gets an argument that its parameter cannot be: a scalar for a tensor, another dtype, another number
-of dimensions, a dimension of another size. The message names the parameter and says what differs.",
+of dimensions, a dimension of another size. The message names the parameter and says what differs.
+
+A kernel that another one calls gets buffers (`Module.kernel(A, B)`), whose sizes it is told, or addresses
+(`A.data`, `T.address_of(A[i])`), where it has to know all sizes itself.",
     wrong r#"@I.ir_module
 class Module:
     @T.prim_func

@@ -4,7 +4,6 @@
 //! called for each lane.
 
 use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
-use crate::llvm::raw_symbol;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind},
@@ -16,7 +15,9 @@ impl Emitter<'_, '_> {
     pub(super) fn call(&mut self, call: &PrimCall, e: &PrimExpr) -> Result<Value> {
         let name = match &call.callee {
             PrimCallee::Intrin(name) => name.as_str(),
-            PrimCallee::Global(name) => return self.call_kernel(name, &call.args, e.dtype()),
+            PrimCallee::Global(_) => {
+                return Err(Unsupported::Form("a call of another kernel, whose body was not put in its place"));
+            }
         };
         match (name, call.args.as_slice()) {
             ("if_then_else", [condition, a, b]) => self.if_then_else(condition, a, b),
@@ -218,22 +219,6 @@ impl Emitter<'_, '_> {
         }
         let values: Vec<&Value> = values.iter().collect();
         Ok(self.intrinsic(base, ty, ty, &values))
-    }
-
-    /// Another kernel of the library, by its raw entry.
-    fn call_kernel(&mut self, name: &str, args: &[PrimExpr], to: DType) -> Result<Value> {
-        let mut values = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>>>()?;
-        let result = if to.is_void() { None } else { Some((self.f.slot(64, 64), register_type(to)?)) };
-        values.extend(result.iter().map(|(place, _)| place.clone()));
-        let params: Vec<Ty> = values.iter().map(|v| v.ty).collect();
-        let callee = self.kernel.module.declare(&raw_symbol(name), Ty::I32, &params);
-        let values: Vec<&Value> = values.iter().collect();
-        let status = self.f.call(&callee, Ty::I32, &values);
-        self.check(&status);
-        Ok(match result {
-            Some((place, ty)) => self.f.load(ty, &place, ty.lane_bytes()),
-            None => Value::poison(Ty::VOID),
-        })
     }
 }
 

@@ -79,7 +79,7 @@ fn argument<D: Dialect>(ev: &mut Eval<'_, '_, D>, callee: &str, arg: &Arg) -> Re
 }
 
 /// A tensor's description on the stack: `T.tvm_stack_make_array(A.data, shape, strides, ndim, dtype, offset)`.
-fn describe(buffer: &Buffer) -> PrimExpr {
+pub(in crate::script) fn describe(buffer: &Buffer) -> PrimExpr {
     let sizes = |sizes: &[PrimExpr]| {
         let ty = PrimType::Pointer(Some(DType::INT64), "global".into());
         PrimExpr::intrin("tvm_stack_make_shape", sizes.to_vec(), ty)

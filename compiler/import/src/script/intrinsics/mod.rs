@@ -1,6 +1,6 @@
 //! Calls of `T.…` that are expressions: arithmetic, intrinsics, casts, vectors, constants of dtypes.
 
-mod calls;
+pub(super) mod calls;
 mod constants;
 mod nodes;
 mod table;

@@ -23,6 +23,7 @@ use super::{
     builtins,
     context::Read,
     eval::{Dialect, Eval, Operator},
+    intrinsics::calls::describe,
     namespace::{Path, Space},
     value::Value,
 };
@@ -91,7 +92,7 @@ impl Dialect for Tir {
         let mut given = Vec::new();
         while let Some(arg) = args.positional.pop_front() {
             given.push(match &arg.value {
-                Value::Buffer(buffer) if !buffer.is_local_scalar() => buffer.data.expr(),
+                Value::Buffer(buffer) if !buffer.is_local_scalar() => describe(buffer),
                 Value::Str(text) => PrimExpr::str(text.clone()),
                 _ => ev.to_scalar(&arg)?,
             });
@@ -121,9 +122,12 @@ impl Dialect for Tir {
         crate::script::intrinsics::is_known(name).then(|| format!("T.{name}"))
     }
 
-    fn scalar(_: &mut TirEval, value: &Value) -> Option<PrimExpr> {
+    fn scalar(ev: &mut TirEval, value: &Value) -> Option<PrimExpr> {
         match value {
-            Value::Buffer(buffer) if buffer.is_local_scalar() => Some(access::load_scalar(buffer)),
+            // The printer writes the element of any buffer of one element so.
+            Value::Buffer(buffer) if buffer.is_local_scalar() || buffer.is_scalar(ev.dialect.s_tir) => {
+                Some(access::load_scalar(buffer))
+            }
             Value::Slice(buffer, indices) => access::vector_load(buffer, indices),
             _ => None,
         }

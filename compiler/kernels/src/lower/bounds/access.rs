@@ -49,6 +49,11 @@ impl Checker<'_> {
                 (PrimCallee::Intrin(name), [data, bytes]) if name == "handle_add_byte_offset" => {
                     self.byte_offset(e, data, bytes)
                 }
+                (PrimCallee::Intrin(name), [..]) if name.starts_with("call_") => {
+                    let e = e.map_children(&mut |c| self.expr(c));
+                    self.descriptions(call);
+                    e
+                }
                 _ => e.map_children(&mut |c| self.expr(c)),
             },
             _ => e.map_children(&mut |c| self.expr(c)),
@@ -150,7 +155,13 @@ impl Checker<'_> {
     }
 }
 
-/// Whether anything in the expression reaches memory.
+/// Whether anything in the expression reaches memory, or may let others reach it.
 fn touches(e: &PrimExpr) -> bool {
-    e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)) || x.as_intrin("tvm_access_ptr").is_some())
+    let reaches =
+        |name: &str| name == "tvm_access_ptr" || name == "handle_add_byte_offset" || name.starts_with("call_");
+    e.any(&mut |x| match x.kind() {
+        PrimKind::Load(..) => true,
+        PrimKind::Call(call) => matches!(&call.callee, PrimCallee::Intrin(name) if reaches(name)),
+        _ => false,
+    })
 }

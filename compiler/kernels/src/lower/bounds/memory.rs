@@ -21,8 +21,7 @@ impl Checker<'_> {
     /// New memory: of a size that exists, and that can be computed.
     pub fn allocate(&mut self, buffer: &Buffer) {
         self.refuse_what_changes(buffer);
-        let what = format!("buffer `{}` cannot be allocated with these sizes", buffer.name);
-        self.measure(buffer, &PrimExpr::int64(LARGEST_MEMORY), "MemoryError", what);
+        self.measure(buffer);
         self.memory.insert(buffer.data.clone(), bytes(buffer));
         self.depths.insert(buffer.data.clone(), self.frames.len());
         self.scope.add_memory(buffer);
@@ -32,10 +31,7 @@ impl Checker<'_> {
     pub fn declare(&mut self, buffer: &Buffer) {
         self.refuse_what_changes(buffer);
         match self.memory.get(&buffer.data).cloned() {
-            Some(memory) => {
-                let what = format!("buffer `{}` reaches beyond the memory that it is declared over", buffer.name);
-                self.measure(buffer, &memory, "IndexError", what);
-            }
+            Some(memory) => self.reaches(buffer, &memory, &format!("buffer `{}`", buffer.name)),
             // Memory of others: whoever gives a kernel a bare pointer vouches for it.
             None if self.foreign.contains(&buffer.data) => {}
             None if self.depths.contains_key(&buffer.data) => {
@@ -45,25 +41,56 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a buffer fits into so many bytes.
-    fn measure(&mut self, buffer: &Buffer, memory: &PrimExpr, kind: &str, what: String) {
-        let zero = PrimExpr::int64(0);
-        let (need, parts) = (bytes(buffer), buffer.shape.iter().chain(&buffer.strides).chain(&buffer.elem_offset));
-        let natural = |e: &&PrimExpr| !self.scope.proves_le(&zero, e);
-        let open: Vec<PrimExpr> =
-            parts.filter(natural).map(|e| e.clone().cast(DType::INT64).ge(zero.clone())).collect();
-        if buffer_is_constant(buffer) && memory.as_int().is_some_and(|m| f64_bytes(buffer) > m as f64) {
+    /// Checks the size of memory that a buffer is to have of its own.
+    fn measure(&mut self, buffer: &Buffer) {
+        let (what, limit) = (allocation(buffer), PrimExpr::int64(LARGEST_MEMORY));
+        let open = self.unnatural(buffer);
+        if is_larger(buffer, &limit) {
             self.failed.get_or_insert(Reason::Memory(what.clone()));
         }
+        let need = bytes(buffer);
+        if open.is_empty() && self.scope.proves_le(&need, &limit) {
+            return;
+        }
+        let fits = in_floats(&need).le(in_floats(&limit));
+        self.require(open.into_iter().chain([fits]), "MemoryError", &what);
+    }
+
+    /// Checks that a buffer, or what is called so, does not reach beyond so many bytes.
+    pub fn reaches(&mut self, buffer: &Buffer, memory: &PrimExpr, what: &str) {
+        let need = bytes(buffer);
+        let known = need.as_int().zip(memory.as_int());
+        let sizes = known.map_or_else(String::new, |(need, memory)| format!(": it has {need} bytes, of {memory}"));
+        let beyond = format!("{what} reaches beyond the memory that it is declared over{sizes}");
+        if is_larger(buffer, memory) {
+            self.failed.get_or_insert(Reason::Memory(beyond.clone()));
+        }
+        let open = self.unnatural(buffer);
         if open.is_empty() && self.scope.proves_le(&need, memory) {
             return;
         }
-        // Floats do not overflow, and are exact up to more than any memory.
-        let fits = in_floats(&need).le(in_floats(memory));
-        let condition = open.into_iter().chain([fits]).reduce(PrimExpr::and);
-        let message = format!("{what}{}", self.line());
-        let assert = condition.map(|c| Stmt::new(StmtKind::Assert(c, kind.into(), vec![message.into()])));
-        self.before.extend(assert.map(|a| a.at(self.span)));
+        self.require(open, "IndexError", &beyond);
+        // What is compared does not overflow; the numbers of the error are then what they are said to be.
+        let (far, have) = (in_floats(&need), in_floats(memory));
+        let last = far.clone().cast(DType::INT64) - PrimExpr::int64(1);
+        let texts = [format!("{what} reaches to byte "), " of memory whose size is ".into(), self.line()];
+        let fails = check_stmt(last, memory.clone(), &texts).at(self.span);
+        self.before.push(Stmt::new(StmtKind::If(far.gt(have), Box::new(fails), None)).at(self.span));
+    }
+
+    /// Conditions that a buffer's sizes, strides and offset are not negative, as far as they are not proved.
+    fn unnatural(&self, buffer: &Buffer) -> Vec<PrimExpr> {
+        let zero = PrimExpr::int64(0);
+        let parts = buffer.shape.iter().chain(&buffer.strides).chain(&buffer.elem_offset);
+        let open = parts.filter(|e| !self.scope.proves_le(&zero, e));
+        open.map(|e| e.clone().cast(DType::INT64).ge(zero.clone())).collect()
+    }
+
+    /// Puts conditions, all of which must hold, before the statement at hand.
+    fn require(&mut self, conditions: impl IntoIterator<Item = PrimExpr>, kind: &str, message: &str) {
+        let Some(condition) = conditions.into_iter().reduce(PrimExpr::and) else { return };
+        let message = format!("{message}{}", self.line());
+        self.before.push(Stmt::new(StmtKind::Assert(condition, kind.into(), vec![message.into()])).at(self.span));
     }
 
     /// Checks for a block's name for a region: the region is inside of its buffer, the name is not larger.
@@ -121,7 +148,7 @@ impl Checker<'_> {
     }
 
     /// A size is the same wherever it is looked at, so it must not be read from memory that may change.
-    fn refuse_what_changes(&mut self, buffer: &Buffer) {
+    pub fn refuse_what_changes(&mut self, buffer: &Buffer) {
         let mut reads = false;
         buffer.each_expr(&mut |e| reads |= e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))));
         if reads {
@@ -169,6 +196,15 @@ fn in_floats(e: &PrimExpr) -> PrimExpr {
         }
         _ => e.clone().cast(DType::FLOAT64),
     }
+}
+
+fn allocation(buffer: &Buffer) -> String {
+    format!("buffer `{}` cannot be allocated with these sizes", buffer.name)
+}
+
+/// Whether a buffer certainly needs more than so many bytes.
+fn is_larger(buffer: &Buffer, memory: &PrimExpr) -> bool {
+    buffer_is_constant(buffer) && memory.as_int().is_some_and(|memory| f64_bytes(buffer) > memory as f64)
 }
 
 fn buffer_is_constant(buffer: &Buffer) -> bool {

@@ -17,7 +17,7 @@ use hammock_ir::{
     DType, PrimExpr, Span,
     bounds::{LARGEST_SIZE, Scope},
     prim::{PrimKind, Var},
-    tir::{Block, Buffer, Loop, PrimFunc, Stmt, StmtKind},
+    tir::{Block, Buffer, Loop, Param, PrimFunc, Stmt, StmtKind},
 };
 use hoist::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -52,7 +52,7 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
         conditional: false,
         depths: FxHashMap::default(),
         memory: FxHashMap::default(),
-        foreign: func.params.iter().filter(|p| p.buffer.is_none()).map(|p| p.var.clone()).collect(),
+        foreign: handles(func).map(|p| p.var.clone()).collect(),
         before: Vec::new(),
         prologue: Vec::new(),
         place,
@@ -71,6 +71,11 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
     Ok(Checked { prologue, accesses: checker.accesses })
 }
 
+/// Parameters that are addresses.
+fn handles(func: &PrimFunc) -> impl Iterator<Item = &Param> {
+    func.params.iter().filter(|p| p.buffer.is_none() && p.var.dtype().is_handle())
+}
+
 struct Checker<'a> {
     scope: Scope,
     /// The loops around, outermost first.
@@ -83,7 +88,7 @@ struct Checker<'a> {
     depths: FxHashMap<Var, usize>,
     /// Bytes behind pointers.
     memory: FxHashMap<Var, PrimExpr>,
-    /// Pointers from outside, of which nothing is known.
+    /// Pointers that the program around gives (`T.handle` parameters), which vouches for what is behind them.
     foreign: FxHashSet<Var>,
     /// What must stand before the statement at hand.
     before: Vec<Stmt>,
@@ -331,7 +336,7 @@ fn checked(index: PrimExpr, extent: PrimExpr, texts: &[String; 3], mask: Option<
 }
 
 /// A statement that checks an index.
-fn check_stmt(index: PrimExpr, extent: PrimExpr, texts: &[String; 3]) -> Stmt {
+pub fn check_stmt(index: PrimExpr, extent: PrimExpr, texts: &[String; 3]) -> Stmt {
     Stmt::new(StmtKind::Evaluate(checked(index, extent, texts, None)))
 }
 

@@ -1,25 +1,18 @@
 //! Pointers into buffers: how much memory is left behind them.
 
 use super::{Checker, checked};
+use crate::error::Reason;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimKind, Var},
-    tir::{Buffer, Stmt, StmtKind},
+    tir::{Buffer, Stmt, StmtKind, call::Description},
 };
-
-/// Functions that give pointers to memory of others.
-const FOREIGN: &[&str] = &["call_extern", "call_pure_extern", "call_packed", "call_cpacked"];
 
 impl Checker<'_> {
     /// A pointer gets a name: what is left behind it is worked out here, while what it was made of is what it is.
     pub fn bind_pointer(&mut self, var: &Var, value: &PrimExpr) {
         let Some(rest) = self.rest(value) else {
-            let foreign = value.any(&mut |e| match e.kind() {
-                PrimKind::Var(v) => self.foreign.contains(v),
-                PrimKind::Call(_) => FOREIGN.iter().any(|name| e.as_intrin(name).is_some()),
-                _ => false,
-            });
-            if foreign {
+            if self.is_foreign(value) {
                 self.foreign.insert(var.clone());
             }
             return;
@@ -55,6 +48,50 @@ impl Checker<'_> {
                 _ => None,
             },
             _ => None,
+        }
+    }
+
+    /// Whether a pointer leads to where one of those leads that the program around gives. One read from memory, or given
+    /// by another function, may lead anywhere: nothing can be declared over it.
+    fn is_foreign(&self, pointer: &PrimExpr) -> bool {
+        match pointer.kind() {
+            PrimKind::Var(v) => self.foreign.contains(v),
+            PrimKind::Cast(inner) => self.is_foreign(inner),
+            PrimKind::Call(call) => match &call.args[..] {
+                [_, data, ..] if pointer.as_intrin("tvm_access_ptr").is_some() => self.is_foreign(data),
+                [data, ..]
+                    if ["handle_add_byte_offset", "reinterpret"].iter().any(|n| pointer.as_intrin(n).is_some()) =>
+                {
+                    self.is_foreign(data)
+                }
+                [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
+                    PrimKind::Load(buffer, ..) => self.foreign.contains(&buffer.data),
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// `call_packed("f", …)`: what describes a tensor (`tvm_stack_make_array`) lies inside of memory that is there.
+    pub fn descriptions(&mut self, call: &PrimCall) {
+        for arg in &call.args {
+            let Some(given) = Description::of(arg) else { continue };
+            let name = given.data.as_var().map_or_else(|| "tensor".into(), |v| v.name().clone());
+            if self.conditional {
+                self.failed.get_or_insert(Reason::PackedPlace);
+            }
+            let buffer = Buffer::new(name.clone(), given.shape.to_vec(), given.dtype).change(|b| {
+                b.strides = given.strides.unwrap_or_default().to_vec();
+                b.elem_offset = Some(given.offset.clone());
+            });
+            self.refuse_what_changes(&buffer);
+            match self.rest(given.data) {
+                Some(memory) => self.reaches(&buffer, &memory, &format!("what describes `{name}`")),
+                None if self.is_foreign(given.data) => {}
+                None => _ = self.failed.get_or_insert(Reason::NoMemory(name)),
+            }
         }
     }
 

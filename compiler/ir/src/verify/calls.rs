@@ -1,0 +1,224 @@
+//! Kernels: calls of other kernels, and of functions of C.
+
+use super::{conflict::count, kernel::Kernel};
+use crate::{
+    DType, Module, Name, PrimExpr,
+    module::Function,
+    prim::{PrimCall, PrimKind},
+    tir::{
+        Buffer, Stmt,
+        call::{Misfit, bind_call, called_in, callees, misplaced},
+    },
+};
+use hammock_syntax::{Diagnostic, Span, codes};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+impl Kernel<'_> {
+    /// Checks that a statement calls kernels only where they are certainly run, once.
+    pub(super) fn call_places(&mut self, stmt: &Stmt) {
+        if let Some(name) = misplaced(stmt) {
+            let message = format!("kernel `{name}` is called where that may not be evaluated, or more than once");
+            self.error(codes::KERNEL_STRUCTURE, message).help("call it in a statement of its own");
+        }
+    }
+
+    /// Checks a call of another kernel.
+    pub(super) fn kernel_call(&mut self, name: &Name, call: &PrimCall) {
+        let module = self.module;
+        let kernel = match module.functions.get(name) {
+            Some(Function::Tir(kernel)) => kernel,
+            Some(_) => {
+                let message = format!("`{name}` is no `T.prim_func`, and kernels call only these");
+                self.error(codes::WRONG_CALLEE, message);
+                return;
+            }
+            None => {
+                self.error(codes::UNDEFINED_NAME, format!("the module has no function `{name}`"));
+                return;
+            }
+        };
+        let place = kernel.span;
+        match bind_call(kernel, &call.args) {
+            Err(Misfit::Count) => {
+                let (params, given) = (kernel.params.len(), call.args.len());
+                let (params, given) = (count(params, "parameter"), count(given, "argument"));
+                let message = format!("kernel `{name}` has {params}, but gets {given}");
+                self.error(codes::WRONG_ARITY, message).secondary(place, "the kernel");
+            }
+            Err(Misfit::Argument(why)) => {
+                let message = format!("the arguments do not fit kernel `{name}`: {why}");
+                self.error(codes::WRONG_ARGUMENT, message).secondary(place, "the kernel");
+            }
+            Ok(bound) => {
+                for (number, pointer) in bound.pointers {
+                    let Some(buffer) = &kernel.params[number].buffer else { continue };
+                    let sizes = buffer.change(|b| {
+                        b.shape = b.shape.iter().map(|e| e.substitute(&bound.values)).collect();
+                        b.elem_offset = pointer.offset;
+                    });
+                    self.fits_memory(name, &sizes, &pointer.data, place);
+                }
+            }
+        }
+    }
+
+    /// Checks that a buffer of constant size fits into memory of constant size.
+    fn fits_memory(&mut self, kernel: &Name, buffer: &Buffer, data: &PrimExpr, place: Span) {
+        let memory = data.as_var().and_then(|data| self.memory.get(data)).copied();
+        let (Some(memory), Some(need)) = (memory, constant_bytes(buffer)) else { return };
+        if need > memory {
+            let message = format!(
+                "`{}` of kernel `{kernel}` has {need} bytes, but the memory that it is given has {memory}",
+                buffer.name
+            );
+            self.error(codes::WRONG_ARGUMENT, message).secondary(place, "the kernel");
+        }
+    }
+
+    /// Checks a call of a function of C by name: those that take addresses reach whatever they like.
+    pub(super) fn extern_call(&mut self, e: &PrimExpr, call: &PrimCall) {
+        let Some(PrimKind::Str(symbol)) = call.args.first().map(PrimExpr::kind) else { return };
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        if !symbol.bytes().all(plain) || symbol.starts_with("__") || OF_MEMORY.contains(&&**symbol) {
+            let message = format!("kernels may not call `{symbol}`: nothing could check what it does with memory");
+            self.error(codes::WRONG_CALLEE, message)
+                .help("write loops, or register a function and call it by `T.call_packed`");
+            return;
+        }
+        let Some((params, dtype)) = prototype(symbol) else { return };
+        let given: Vec<DType> = call.args[1..].iter().map(PrimExpr::dtype).collect();
+        if given != params || e.dtype() != dtype {
+            let text = |all: &[DType]| all.iter().map(DType::to_string).collect::<Vec<_>>().join(", ");
+            let (takes, gets, gives) = (text(&params), text(&given), e.dtype());
+            let message = format!("`{symbol}` takes {takes} and gives {dtype}; here it gets {gets} and gives {gives}");
+            let other = if symbol.ends_with('f') {
+                "functions of float64 have no `f` at the end"
+            } else {
+                "functions of float32 have an `f` at the end"
+            };
+            self.error(codes::KERNEL_TYPES, message).help(other);
+        }
+    }
+}
+
+/// Kernels that call themselves, directly or through others: an error at a call of each circle.
+pub fn circles(module: &Module) -> Vec<Diagnostic> {
+    let kernels = module.tir_functions().map(|(name, func)| (name, callees(func)));
+    let graph: FxHashMap<&Name, Vec<&Name>> = kernels.filter(|(_, callees)| !callees.is_empty()).collect();
+    let (mut found, mut done) = (Vec::new(), FxHashSet::default());
+    for start in module.functions.keys() {
+        // What is being looked at, each with the number of its next callee.
+        let (mut path, mut around) = (vec![(start, 0)], FxHashSet::from_iter([start]));
+        while let Some((name, next)) = path.last_mut() {
+            let name = *name;
+            let callee = graph.get(name).filter(|_| !done.contains(name)).and_then(|callees| callees.get(*next));
+            *next += 1;
+            match callee {
+                Some(callee) if around.contains(callee) => found.push(circle(module, name, callee)),
+                Some(callee) => {
+                    around.insert(callee);
+                    path.push((callee, 0));
+                }
+                None => {
+                    done.insert(name);
+                    around.remove(name);
+                    path.pop();
+                }
+            }
+        }
+    }
+    found
+}
+
+fn circle(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
+    let mut span = module.tir(caller).map_or(Span::NONE, |func| func.span);
+    if let Some(func) = module.tir(caller) {
+        func.body.walk(&mut |stmt| {
+            stmt.each_expr(&mut |e| {
+                if !stmt.span.is_none() && called_in(e).is_some_and(|name| name == *callee) {
+                    span = stmt.span;
+                }
+            });
+        });
+    }
+    let message = match caller == callee {
+        true => format!("kernel `{caller}` calls itself"),
+        false => format!("kernel `{caller}` calls `{callee}`, which calls it in turn"),
+    };
+    Diagnostic::error(codes::WRONG_CALLEE, message).label(span, "").help("kernels have no stack for that; use a loop")
+}
+
+/// Functions of C that work on memory.
+const OF_MEMORY: &[&str] = &["bcmp", "memcmp", "memcpy", "memmove", "memset", "sincos", "sincosf", "strlen"];
+
+/// Functions of the C mathematics library, of float64; with `f` at the end of the name, of float32.
+const UNARY: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "floor",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "nearbyint",
+    "rint",
+    "round",
+    "roundeven",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+];
+const BINARY: &[&str] =
+    &["atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder"];
+
+/// Dtypes of the parameters and of the result of a function of the C mathematics library.
+fn prototype(symbol: &str) -> Option<(Vec<DType>, DType)> {
+    let known =
+        |name: &str| UNARY.contains(&name) || BINARY.contains(&name) || matches!(name, "fma" | "ldexp" | "scalbn");
+    let (name, float) = match symbol.strip_suffix('f').filter(|name| known(name)) {
+        Some(name) => (name, DType::FLOAT32),
+        None => (symbol, DType::FLOAT64),
+    };
+    let params = match name {
+        _ if UNARY.contains(&name) => vec![float],
+        _ if BINARY.contains(&name) => vec![float; 2],
+        "fma" => vec![float; 3],
+        "ldexp" | "scalbn" => vec![float, DType::INT32],
+        _ => return None,
+    };
+    Some((params, float))
+}
+
+/// The bytes that a compact buffer of constant sizes reaches over.
+pub(super) fn constant_bytes(buffer: &Buffer) -> Option<i64> {
+    if !buffer.strides.is_empty() {
+        return None;
+    }
+    let mut elements = 1i64;
+    for size in &buffer.shape {
+        elements = elements.checked_mul(size.as_int()?)?;
+    }
+    let offset = buffer.elem_offset.as_ref().map_or(Some(0), PrimExpr::as_int)?;
+    elements.checked_add(offset)?.checked_mul(buffer.dtype.bytes() as i64)
+}

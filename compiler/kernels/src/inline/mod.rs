@@ -1,0 +1,260 @@
+//! Calls of kernels by other kernels: the callee's body takes the call's place.
+//!
+//! Its buffers are declared over the memory that the caller gives, so that whatever looks after a kernel's own buffers
+//! (that they are inside of their memory, which arguments are written) looks after those of the kernels that it calls.
+//! What is left has no calls of kernels.
+
+mod ending;
+
+use crate::{
+    error::{KernelError, Reason},
+    lower::{check_stmt, fresh},
+};
+use ending::ending;
+use hammock_ir::{
+    DType, Name, PrimExpr, Span,
+    prim::{PrimKind, Var},
+    tir::{
+        Buffer, PrimFunc, Stmt, StmtKind,
+        call::{BoundCall, Equality, Misfit, bind_call, called_in, callee, callees, misplaced},
+    },
+};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// Calls of kernels that call kernels, at most so deep.
+const MAX_DEPTH: usize = 64;
+
+/// Statements that calls may add to a kernel. Calls of kernels that call several others multiply.
+const MAX_STATEMENTS: usize = 20_000;
+
+/// The function with the bodies of the kernels that it calls in it. `find` gives the module's kernels by name, `place`
+/// says where in a text a span lies, for messages.
+///
+/// # Errors
+/// When a call does not fit its kernel, stands where it may not be evaluated, or adds too much.
+pub fn inline_calls<'f>(
+    func: &'f PrimFunc,
+    find: &dyn Fn(&str) -> Option<&'f PrimFunc>,
+    place: &dyn Fn(Span) -> Option<String>,
+) -> Result<Cow<'f, PrimFunc>, KernelError> {
+    if callees(func).is_empty() {
+        return Ok(Cow::Borrowed(func));
+    }
+    let mut inliner = Inliner { find, place, around: Vec::new(), left: MAX_STATEMENTS, span: func.span };
+    let mut whole = func.clone();
+    match inliner.body(&mut whole.body) {
+        Ok(()) => Ok(Cow::Owned(whole)),
+        Err(reason) => {
+            let name = func.global_symbol().unwrap_or("(private)").into();
+            Err(KernelError { function: name, span: inliner.span, reason })
+        }
+    }
+}
+
+struct Inliner<'a, 'f> {
+    find: &'a dyn Fn(&str) -> Option<&'f PrimFunc>,
+    place: &'a dyn Fn(Span) -> Option<String>,
+    /// The kernels whose bodies are around.
+    around: Vec<Name>,
+    /// How many statements may still be added.
+    left: usize,
+    span: Span,
+}
+
+impl Inliner<'_, '_> {
+    /// Puts bodies in the place of calls in a statement that may stand alone.
+    fn body(&mut self, stmt: &mut Stmt) -> Result<(), Reason> {
+        let before = self.stmt(stmt)?;
+        if !before.is_empty() {
+            let inner = std::mem::replace(stmt, Stmt::nop());
+            *stmt = Stmt::new(StmtKind::Seq(before.into_iter().chain([inner]).collect()));
+        }
+        Ok(())
+    }
+
+    /// The same for any statement; gives what must stand before it.
+    fn stmt(&mut self, stmt: &mut Stmt) -> Result<Vec<Stmt>, Reason> {
+        if !stmt.span.is_none() {
+            self.span = stmt.span;
+        }
+        if let Some(name) = misplaced(stmt) {
+            return Err(Reason::CallPlace(name));
+        }
+        let mut before = Vec::new();
+        match &mut stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let mut all = Vec::with_capacity(stmts.len());
+                for mut stmt in std::mem::take(stmts) {
+                    all.append(&mut self.stmt(&mut stmt)?);
+                    all.push(stmt);
+                }
+                *stmts = all;
+                return Ok(before);
+            }
+            StmtKind::For(l) => {
+                for e in [&mut l.min, &mut l.extent].into_iter().chain(&mut l.step) {
+                    *e = self.expr(e, &mut before)?;
+                }
+            }
+            StmtKind::If(e, ..)
+            | StmtKind::Evaluate(e)
+            | StmtKind::Bind(_, e)
+            | StmtKind::Assert(e, ..)
+            | StmtKind::Return(e)
+            | StmtKind::Attr { value: e, .. } => *e = self.expr(e, &mut before)?,
+            StmtKind::Store { indices, value, predicate, .. } => {
+                for e in indices.iter_mut().chain([value]).chain(predicate) {
+                    *e = self.expr(e, &mut before)?;
+                }
+            }
+            _ => {}
+        }
+        let mut result = Ok(());
+        stmt.each_child_mut(&mut |child| {
+            if result.is_ok() {
+                result = self.body(child);
+            }
+        });
+        result.map(|()| before)
+    }
+
+    /// An expression with the results of calls in their place.
+    fn expr(&mut self, e: &PrimExpr, before: &mut Vec<Stmt>) -> Result<PrimExpr, Reason> {
+        if called_in(e).is_none() {
+            return Ok(e.clone());
+        }
+        let mut result = Ok(());
+        let e = e.map_children(&mut |c| match self.expr(c, before) {
+            Ok(new) => new,
+            Err(reason) => {
+                result = Err(reason);
+                c.clone()
+            }
+        });
+        result?;
+        match (callee(&e), e.kind()) {
+            (Some(name), PrimKind::Call(call)) => self.call(name, &call.args, before),
+            _ => Ok(e),
+        }
+    }
+
+    /// The value of a call, whose work goes before.
+    fn call(&mut self, name: &Name, args: &[PrimExpr], before: &mut Vec<Stmt>) -> Result<PrimExpr, Reason> {
+        let misfit = |why: &str| Reason::Call { callee: name.clone(), why: why.to_owned() };
+        let func = (self.find)(name).ok_or_else(|| misfit("the module has no such kernel"))?;
+        if self.around.contains(name) || self.around.len() >= MAX_DEPTH {
+            return Err(misfit("kernels call each other in circles, or too deep"));
+        }
+        let args: Vec<PrimExpr> = args.iter().map(|arg| self.settled(arg, before)).collect();
+        let bound = bind_call(func, &args).map_err(|why| match why {
+            Misfit::Count => misfit("it takes another number of arguments"),
+            Misfit::Argument(why) => misfit(&why),
+        })?;
+        let result = func.ret_ty.as_ref().map(|ty| ty.dtype()).filter(|dtype| !dtype.is_void());
+        let result = result.map(|dtype| Buffer::new(format!("{name}.result"), vec![PrimExpr::int64(1)], dtype));
+        if let Some(buffer) = &result {
+            before.push(Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default())).at(self.span));
+            let zero = PrimExpr::constant(0.0, buffer.dtype);
+            before.push(Stmt::store(buffer, vec![PrimExpr::int64(0)], zero).at(self.span));
+        }
+        let at = self.span;
+        let mut body = self.bound_body(name, func, bound)?;
+        self.around.push(name.clone());
+        self.body(&mut body)?;
+        self.around.pop();
+        let body = ending(body, result.as_ref()).ok_or_else(|| misfit("it returns from the middle of its body"))?;
+        before.push(body);
+        self.span = at;
+        Ok(result.map_or(PrimExpr::int32(0), |buffer| PrimExpr::load(&buffer, vec![PrimExpr::int64(0)])))
+    }
+
+    /// An argument that is the same wherever the callee's body mentions it. Descriptions keep their form.
+    fn settled(&self, arg: &PrimExpr, before: &mut Vec<Stmt>) -> PrimExpr {
+        match arg.kind() {
+            PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Str(_) => arg.clone(),
+            PrimKind::Call(_)
+                if ["tvm_stack_make_array", "tvm_stack_make_shape"].iter().any(|n| arg.as_intrin(n).is_some()) =>
+            {
+                arg.map_children(&mut |part| self.settled(part, before))
+            }
+            _ => {
+                let var = Var::new("arg", arg.ty().clone());
+                before.push(Stmt::new(StmtKind::Bind(var.clone(), arg.clone())).at(self.span));
+                var.expr()
+            }
+        }
+    }
+
+    /// The callee's body in a scope of its own, behind the checks and declarations of its parameters.
+    fn bound_body(&mut self, name: &Name, func: &PrimFunc, bound: BoundCall) -> Result<Stmt, Reason> {
+        let BoundCall { mut values, pointers, equalities } = bound;
+        let at = |kind: StmtKind| Stmt::new(kind).at(self.span);
+        let mut first = Vec::new();
+        let line = (self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})"));
+        first.extend(equalities.iter().map(|e| unequal(e, name, &line).at(self.span)));
+        let mut buffers = FxHashMap::default();
+        for (number, pointer) in pointers {
+            let param = &func.params[number];
+            let mut data = pointer.data;
+            let mut offset = pointer.offset;
+            if let (None, Some(elements)) = (&param.buffer, &offset) {
+                let of = PrimExpr::intrin("type_annotation", Vec::new(), element(&data));
+                let (none, mode) = (PrimExpr::int(0, elements.dtype()), PrimExpr::int32(3));
+                let ty = data.ty().clone();
+                data = PrimExpr::intrin("tvm_access_ptr", vec![of, data, elements.clone(), none, mode], ty);
+                offset = None;
+            }
+            let var = match data.as_var() {
+                Some(var) => var.clone(),
+                None => {
+                    let var = Var::new(param.var.name().clone(), data.ty().clone());
+                    first.push(at(StmtKind::Bind(var.clone(), data)));
+                    var
+                }
+            };
+            values.insert(param.var.clone(), var.expr());
+            let Some(buffer) = &param.buffer else { continue };
+            values.insert(buffer.data.clone(), var.expr());
+            let known = |all: &[PrimExpr]| all.iter().map(|e| e.substitute(&values)).collect();
+            let own = buffer.change(|b| {
+                b.name = format!("{name}.{}", b.name).into();
+                (b.shape, b.strides) = (known(&b.shape), known(&b.strides));
+                (b.data, b.elem_offset) = (var, offset);
+            });
+            buffers.insert(buffer.clone(), own.clone());
+            first.push(at(StmtKind::Decl(own)));
+        }
+        let body = fresh::copy_body(&func.body, values, buffers);
+        body.walk(&mut |_| self.left = self.left.saturating_sub(1));
+        if self.left == 0 {
+            let why = "with the kernels that it calls in turn it is too long";
+            return Err(Reason::Call { callee: name.clone(), why: why.into() });
+        }
+        Ok(Stmt::new(StmtKind::Seq(first.into_iter().chain([body]).collect())))
+    }
+}
+
+/// A statement that fails where sizes differ. Of its two checks the one fails where too little is given, the other
+/// where too much is; their errors have both numbers.
+fn unequal(equality: &Equality, callee: &Name, line: &str) -> Stmt {
+    let (expected, actual) = (&equality.expected, &equality.actual);
+    let what = format!("{} of kernel `{callee}`", equality.what);
+    let texts = |verb: &str, other: &str| [format!("{what} {verb} "), format!(", but {other} "), line.to_owned()];
+    let checks = [
+        check_stmt(expected.clone(), actual.clone(), &texts("must be", "is")),
+        check_stmt(actual.clone(), expected.clone(), &texts("is", "must be")),
+    ];
+    Stmt::new(StmtKind::If(equality.condition().not(), Box::new(Stmt::seq(checks)), None))
+}
+
+/// The dtype that a pointer leads to.
+fn element(pointer: &PrimExpr) -> DType {
+    match pointer.ty() {
+        hammock_ir::prim::PrimType::Pointer(Some(dtype), _) => *dtype,
+        _ => DType::UINT8,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def add_one(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            B[i] = A[i] + T.float32(1)
+
+    @T.prim_func
+    def even(A: T.Buffer((8,), "float32")):
+        Module.odd(A)
+
+    @T.prim_func
+    def odd(A: T.Buffer((8,), "float32")):
+        Module.even(A)
