@@ -13,7 +13,7 @@ use hammock_compiler::{
     unused,
 };
 use hammock_ir::Module;
-use hammock_passes::default_pipeline;
+use hammock_passes::pipeline;
 use hammock_runtime::{
     Image,
     library::image_of,
@@ -57,7 +57,7 @@ pub struct CodeArgs {
     /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`) [default: native]
     #[arg(long, value_name = "CPU")]
     pub target: Option<String>,
-    /// How much to optimise, 0 to 3 [default: 2]
+    /// How much to optimise graphs and kernels, 0 to 3 (`hammock passes --pipeline -O1`) [default: 2]
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: Option<u8>,
     /// How a text module's graphs run: `bytecode`, `compiled` to machine code, or `compiled=f,g`, these functions only;
@@ -115,15 +115,18 @@ impl CodeArgs {
         Ok(Options { target, level, bytecode, graphs, bounds, ..Options::default() })
     }
 
-    /// Flags that machine code of kernels depends on, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 3] {
-        let bounds = self.bounds != BoundsMode::Checked;
-        [("-O", self.level.is_some()), ("--target", self.target.is_some()), ("--bounds", bounds)]
+    /// Flags that only machine code of kernels depends on, and whether each was given.
+    pub fn of_kernels(&self) -> [(&'static str, bool); 2] {
+        [("--target", self.target.is_some()), ("--bounds", self.bounds != BoundsMode::Checked)]
     }
 
     /// All flags, and whether each was given.
     pub fn given(&self) -> Vec<(&'static str, bool)> {
-        let others = [("--exec-mode", self.exec_mode.is_some()), ("--bytecode", self.bytecode.is_some())];
+        let others = [
+            ("-O", self.level.is_some()),
+            ("--exec-mode", self.exec_mode.is_some()),
+            ("--bytecode", self.bytecode.is_some()),
+        ];
         self.of_kernels().into_iter().chain(others).collect()
     }
 
@@ -222,13 +225,18 @@ pub fn build(
     watch: &Watch,
     call: Option<&CallFlags>,
 ) -> Result<Artifact, Failure> {
-    let (module, source) = lowered(args, watch, call)?;
+    let (module, source) = lowered(args, options.level, watch, call)?;
     compile(&module, &source, options, emit)
 }
 
-/// Reads and lowers a text module. Parameters named in the weights become constants, unless the module is compiled for
+/// Reads a text module and lowers it at a level of optimisation. Parameters named in the weights become constants, unless the module is compiled for
 /// one call that gives every argument itself.
-pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Result<(Module, SourceFile), Failure> {
+pub fn lowered(
+    args: &ModuleArgs,
+    level: u8,
+    watch: &Watch,
+    call: Option<&CallFlags>,
+) -> Result<(Module, SourceFile), Failure> {
     let (mut module, source, weights) = args.read_text()?;
     if let Some(weights) = &weights {
         report_unused(&module, weights)?;
@@ -250,8 +258,9 @@ pub fn lowered(args: &ModuleArgs, watch: &Watch, call: Option<&CallFlags>) -> Re
     if let Some(call) = call {
         add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?;
     }
-    let mut dump = watch.observer(&default_pipeline())?;
-    lower(&mut module, &source, &mut dump)?;
+    let passes = pipeline(level);
+    let mut dump = watch.observer(&passes)?;
+    lower(&mut module, &source, &passes, &mut dump)?;
     watch.report(&dump)?;
     Ok((module, source))
 }

@@ -64,7 +64,7 @@ impl Watch {
     pub fn observer(&self, pipeline: &Pipeline) -> Result<Dump, Failure> {
         for name in self.print_after.iter().filter(|name| *name != "all") {
             let pass = find(name)?;
-            if !pipeline.steps.iter().any(|step| step.name == pass.name) {
+            if !pipeline.steps.iter().any(|step| step.pass.name == pass.name) {
                 refuse(&[("--print-after", true)], &format!("pass `{name}` does not run"))?;
             }
         }

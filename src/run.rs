@@ -83,7 +83,8 @@ impl Program {
         let call = Some(&self.call).filter(|_| self.code.bytecode.is_none());
         if self.code.exec_mode()? == ExecMode::Reference {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
-            let (module, source) = lowered(&module, &self.watch, call)?;
+            let level = self.code.level.unwrap_or(Options::default().level);
+            let (module, source) = lowered(&module, level, &self.watch, call)?;
             return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
         let options = self.code.options()?;

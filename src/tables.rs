@@ -20,15 +20,21 @@ pub struct Ops {
     example: bool,
 }
 
-/// Lists the passes in the order of the default pipeline, or shows one
+/// Lists the passes, shows one with its options, or prints the pipeline that compiles
 #[derive(Args)]
-#[command(after_help = "Examples:\n  hammock passes\n  hammock passes LegalizeOps\n  hammock passes --pipeline")]
+#[command(
+    after_help = "Examples:\n  hammock passes\n  hammock passes DeadCodeElimination\n  hammock passes --pipeline -O1"
+)]
 pub struct Passes {
     /// A pass's name
     name: Option<String>,
-    /// Print the default pipeline as `--passes` takes it
+    /// Print what compiles a module, as `--passes` takes it
     #[arg(long, conflicts_with = "name")]
     pipeline: bool,
+    /// The pipeline's level of optimisation, 0 to 3
+    #[arg(short = 'O', value_name = "LEVEL", requires = "pipeline", default_value_t = 2,
+        value_parser = clap::value_parser!(u8).range(0..=3))]
+    level: u8,
 }
 
 /// Lists the functions of the virtual machine, or shows one
@@ -98,17 +104,23 @@ impl Passes {
     /// Does it.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
-            return crate::print(&format!("{}\n", hammock_passes::default_pipeline()));
+            return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
         }
         let text = match self.name {
             None => hammock_passes::PASSES.iter().map(|p| format!("{:<24} {}\n", p.name, p.doc)).collect(),
             Some(name) => {
                 let pass = hammock_passes::find(&name)?;
-                format!("{}\n\n{}.\n", pass.name, pass.doc)
+                let options: String = pass.options.iter().map(option_lines).collect();
+                format!("{}\n\n{}.\n{options}", pass.name, pass.doc)
             }
         };
         crate::print(&text)
     }
+}
+
+/// An option of a pass: how it is given, its default, and what it does.
+fn option_lines(option: &hammock_passes::PassOption) -> String {
+    format!("\n{{{}={}}}\n    {}; takes {}\n", option.name, option.default, option.doc, option.kind)
 }
 
 impl Builtins {

@@ -22,7 +22,7 @@ fn names_that_are_none_have_neighbours() {
         (refusal(&["opt", MODEL, "--passes", "Normalize,LegalizOps"]), "did you mean `LegalizeOps`?"),
         (refusal(&["opt", MODEL, "--passes", "quantum"]), "`hammock passes` lists them"),
         (refusal(&["opt", MODEL, "--passes", "Normalize{level=3}"]), "pass `Normalize` has no option `level`"),
-        (refusal(&["opt", MODEL, "--passes", "Normalize{level=3"]), "never closed"),
+        (refusal(&["opt", MODEL, "--passes", "VMShapeLower{emit_err_ctx=true"]), "never closed"),
         (refusal(&["opt", MODEL, "--print-after", "nosuch"]), "there is no pass `nosuch`"),
         (refusal(&["opt", MODEL, "--passes", "Normalize", "--print-after", "normalize"]), "did you mean `Normalize`?"),
         (refusal(&["compile", MODEL, "-o", "/dev/null", "--print-after", "Normalise"]), "did you mean `Normalize`?"),
@@ -95,7 +95,7 @@ fn flags_that_do_nothing_are_refused() {
             assert!(refusal(&args).contains("`--exec-mode` has no effect here"), "{args:?}");
         }
     }
-    for flags in [&["-O0"][..], &["--target", "x86-64"]] {
+    for flags in [&["--target", "x86-64"][..], &["--bounds", "unchecked"]] {
         let said = refusal(&[&["compile", MODEL, "-o", "/dev/null", "--emit", "bytecode"], flags].concat());
         assert!(said.contains("writes no kernels"), "{said}");
         let said = refusal(&[&["run", MODEL, "--exec-mode", "reference"], flags].concat());

@@ -4,7 +4,7 @@ mod types;
 
 use hammock_compiler::{Emit, Graphs, Options, ReadOptions, compile, read_text, reference};
 use hammock_ir::Module;
-use hammock_passes::{Silent, default_pipeline};
+use hammock_passes::{Silent, pipeline};
 use hammock_runtime::{
     Any, DType, Tensor,
     tools::{How, Session, leaves, parse_argument},
@@ -36,7 +36,7 @@ fn examples_compute_the_same_compiled_and_interpreted() {
 fn lowered(source: &SourceFile, name: &str) -> Module {
     let mut module = read_text(source, &ReadOptions::default()).unwrap_or_else(|f| panic!("{}", f.render(false)));
     verify(&module, name);
-    if let Err(diagnostic) = default_pipeline().run(&mut module, &mut Silent) {
+    if let Err(diagnostic) = pipeline(2).run(&mut module, &mut Silent) {
         panic!("{}", hammock_syntax::render_text(&diagnostic, Some(source), false));
     }
     verify(&module, name);

@@ -118,7 +118,7 @@ fn compare(op: &Op, text: &str) -> bool {
 }
 
 fn run(op: &Op, module: &mut Module, source: &SourceFile) -> Option<Any> {
-    lower(module, source, &mut Dump::default()).ok()?;
+    lower(module, source, &hammock_passes::pipeline(2), &mut Dump::default()).ok()?;
     let values = op.example?.values();
     let args: Vec<Any> = values.iter().map(|text| parse_argument(text).unwrap()).collect();
     let vm = reference(module, source, None, How::default().options()).ok()?;

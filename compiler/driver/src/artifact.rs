@@ -80,11 +80,11 @@ pub struct Artifact {
     pub accesses: Vec<(String, Accesses)>,
 }
 
-/// Runs the default pipeline on a module: afterwards it is at the VM's level.
+/// Runs the passes of a pipeline that ends at the VM's level, such as [`hammock_passes::pipeline()`].
 ///
 /// # Errors
 /// When the module is not well formed, or something in it cannot be lowered.
-pub fn lower(module: &mut Module, source: &SourceFile, dump: &mut Dump) -> Result<(), Failure> {
+pub fn lower(module: &mut Module, source: &SourceFile, passes: &Pipeline, dump: &mut Dump) -> Result<(), Failure> {
     let within = |d: Diagnostic| Failure::from(d).within(source);
     let mut found = hammock_ir::verify::module(module, &hammock_ops::Table);
     found.retain(Diagnostic::is_error);
@@ -92,11 +92,7 @@ pub fn lower(module: &mut Module, source: &SourceFile, dump: &mut Dump) -> Resul
         return Err(Failure::from(found).within(source));
     }
     target::check_devices(module, source)?;
-    pipeline().run(module, dump).map_err(within)
-}
-
-fn pipeline() -> Pipeline {
-    hammock_passes::default_pipeline()
+    passes.run(module, dump).map_err(within)
 }
 
 /// Compiles a module at the VM's level.

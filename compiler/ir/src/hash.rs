@@ -2,12 +2,13 @@
 //! run.
 
 use crate::{
-    Module, Tensor,
-    equal::{Sink, Token, Walker},
+    Module, PrimExpr, Tensor,
+    equal::{FEW_BYTES, Sink, Token, Walker},
     module::Function,
+    relax::{Callee, Operand, Value},
 };
 use rustc_hash::FxHasher;
-use std::hash::Hasher;
+use std::hash::{Hash as _, Hasher};
 
 /// The hash of a module.
 pub fn module(module: &Module) -> u64 {
@@ -20,6 +21,27 @@ pub fn module(module: &Module) -> u64 {
 pub fn function(function: &Function) -> u64 {
     let mut hash = Hash::default();
     Walker::new(&mut hash).function(function);
+    hash.0.finish()
+}
+
+/// The hash of a value of a function's body, over that function's own variables: values that are the same (see
+/// [`equal::values`](crate::equal::values)) have the same hash.
+pub fn value(value: &Value) -> u64 {
+    let mut hash = Hash::default();
+    std::mem::discriminant(value).hash(&mut hash.0);
+    match value {
+        Value::Call(call) => {
+            match &call.callee {
+                Callee::Op(name) => hash.text(8, name),
+                Callee::Global(name) | Callee::Extern(name) => hash.text(8, name),
+                Callee::Var(var) => var.hash(&mut hash.0),
+            }
+            Walker::new(&mut hash).attrs(&call.attrs);
+        }
+        Value::TupleGet(_, index) => hash.number(9, *index as u64),
+        _ => {}
+    }
+    value.each_operand(&mut |o| o.walk(&mut |part| hash.operand(part)));
     hash.0.finish()
 }
 
@@ -43,7 +65,40 @@ impl<'a> Sink<'a> for Hash {
     }
 }
 
+/// Expressions of so many nodes are not looked into.
+const LARGE: u32 = 1000;
+
 impl Hash {
+    /// An operand without the operands inside of it.
+    fn operand(&mut self, operand: &Operand) {
+        match operand {
+            Operand::Var(var) => var.hash(&mut self.0),
+            Operand::Const(constant) => {
+                let tensor = &constant.tensor;
+                match tensor.nbytes() {
+                    0..=FEW_BYTES => self.tensor(tensor),
+                    _ => self.number(10, tensor.data_ptr() as u64),
+                }
+            }
+            Operand::Prim(e) => self.expr(e),
+            Operand::Shape(dims) => dims.iter().for_each(|dim| self.expr(dim)),
+            Operand::Str(text) | Operand::Global(text) | Operand::Extern(text) => self.text(11, text),
+            Operand::DType(dtype) => self.token(Token::DType(*dtype)),
+            Operand::Tuple(fields) => self.number(12, fields.len() as u64),
+            Operand::Opaque(_) => {}
+        }
+    }
+
+    /// The size of an expression, and its number or variables; those of a large one would take too long.
+    fn expr(&mut self, e: &PrimExpr) {
+        self.number(13, u64::from(e.size()));
+        match e.as_int() {
+            Some(value) => self.number(14, value as u64),
+            None if e.size() < LARGE => e.each_var(&mut |var| var.hash(&mut self.0)),
+            None => {}
+        }
+    }
+
     fn number(&mut self, tag: u64, value: u64) {
         self.0.write_u64(tag);
         self.0.write_u64(value);

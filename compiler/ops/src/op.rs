@@ -48,6 +48,8 @@ pub struct Op {
     pub attr_order: Option<&'static [&'static str]>,
     /// Whether calls have no visible side effect.
     pub pure: bool,
+    /// Whether every call counts, even after an equal one: it makes memory of its own, or writes over its operands.
+    pub unique: bool,
     /// What turns short forms of arguments into full ones.
     pub complete: Option<CompleteFn>,
     /// The type rule.
@@ -80,6 +82,7 @@ impl Op {
             params: Vec::new(),
             attr_order: None,
             pure: true,
+            unique: false,
             complete: None,
             infer: Box::new(|cx| Err(cx.error("has no type rule"))),
             lowering: Lowering::Structural(""),
@@ -139,6 +142,12 @@ impl Op {
     /// Says that calls have a side effect.
     pub fn impure(mut self) -> Self {
         self.pure = false;
+        self
+    }
+
+    /// Says that a call makes memory of its own, or writes over its operands.
+    pub fn unique(mut self) -> Self {
+        self.unique = true;
         self
     }
 

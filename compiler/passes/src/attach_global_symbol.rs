@@ -5,7 +5,8 @@ use hammock_ir::{Attrs, Function, Module};
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass { name: "AttachGlobalSymbol", doc: "Gives every function a global symbol", run };
+pub static PASS: Pass =
+    Pass { name: "AttachGlobalSymbol", doc: "Gives every function a global symbol", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     for (name, function) in &mut module.functions {

@@ -11,9 +11,10 @@ use hammock_ir::{
 use hammock_syntax::{Diagnostic, codes};
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "CallTIRRewrite",
     doc: "Turns call_tir into an explicit allocation and a call that writes into it",
+    options: &[],
     run,
 };
 

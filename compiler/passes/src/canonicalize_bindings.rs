@@ -12,9 +12,10 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "CanonicalizeBindings",
     doc: "Replaces aliases by the variables they stand for, and fields of known tuples by their values",
+    options: &[],
     run,
 };
 

@@ -14,9 +14,10 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "ComputePrimValue",
     doc: "Moves scalar arithmetic on dtypes other than int64 into small TIR functions",
+    options: &[],
     run,
 };
 

@@ -3,7 +3,7 @@
 //! A binding is removed when its variable is unused and its value has no side effect; `match_cast` stays, because it
 //! checks. A global function is removed when it is private and no remaining function refers to it.
 
-use crate::{Context, Pass, rewrite};
+use crate::{Context, OptionKind, Pass, PassOption, rewrite};
 use hammock_ir::{
     Function as Global, Module, Name, Type,
     prim::{PrimCallee, PrimKind},
@@ -15,13 +15,19 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashSet;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "DeadCodeElimination",
     doc: "Removes unused bindings without side effects and unreachable private functions",
+    options: &[PassOption {
+        name: "entry_functions",
+        kind: OptionKind::Texts,
+        default: "[]",
+        doc: "Functions that stay with all that they use, besides those that are not private",
+    }],
     run,
 };
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
         let mut body = rewrite::take_body(function);
         sweep(module, function, &mut body, &mut FxHashSet::default());
@@ -29,7 +35,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         function.lambda.body = body;
         Ok(())
     })?;
-    let reachable = reachable(module);
+    let reachable = reachable(module, context.options.texts("entry_functions"));
     module.functions.retain(|name, _| reachable.contains(name));
     Ok(())
 }
@@ -78,10 +84,11 @@ pub fn is_pure(module: &Module, function: &Function, value: &Value) -> bool {
     }
 }
 
-fn reachable(module: &Module) -> FxHashSet<Name> {
+fn reachable(module: &Module, entries: Vec<String>) -> FxHashSet<Name> {
     let mut seen = FxHashSet::default();
     let exported = module.functions.iter().filter(|(_, f)| f.global_symbol().is_some());
     let mut todo: Vec<Name> = exported.map(|(n, _)| n.clone()).collect();
+    todo.extend(entries.into_iter().map(Name::from));
     while let Some(name) = todo.pop() {
         if seen.contains(&name) {
             continue;

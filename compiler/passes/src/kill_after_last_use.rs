@@ -13,9 +13,10 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "KillAfterLastUse",
     doc: "Inserts releases of storages, tensors and other objects after their last use",
+    options: &[],
     run,
 };
 

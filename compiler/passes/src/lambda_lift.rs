@@ -16,9 +16,10 @@ use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "LambdaLift",
     doc: "Makes nested functions global, with closures for the variables they capture",
+    options: &[],
     run,
 };
 

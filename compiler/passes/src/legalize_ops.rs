@@ -19,7 +19,8 @@ use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass { name: "LegalizeOps", doc: "Lowers operators to TIR functions or runtime calls", run };
+pub static PASS: Pass =
+    Pass { name: "LegalizeOps", doc: "Lowers operators to TIR functions or runtime calls", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut made = Made::default();

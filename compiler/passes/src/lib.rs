@@ -1,13 +1,16 @@
 //! The pass manager, and one file a pass.
 //!
-//! A [`Pass`] rewrites a module in place. Each is declared once, in its own file, and listed in [`PASSES`]; names are
-//! those of TVM. A [`Pipeline`] is a list of passes, written `a,b,c`; [`Pipeline::run`] runs it
-//! and lets an [`Observer`] look at the module after each pass.
+//! A [`Pass`] rewrites a module in place. Each is declared once, in its own file, with its options, and listed in
+//! [`PASSES`]; names of passes and options are those of TVM. A [`Pipeline`] is a list of passes, each with what its options
+//! are there, written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
+//! pass. [`pipeline()`] says which passes compile a module; a pass may be there several times, or never.
 //!
 //! A pass leaves a module that the verifier accepts. None of them knows of text, targets or kernels.
 #![forbid(unsafe_code)]
 
+mod levels;
 mod observe;
+mod options;
 mod pipeline;
 mod rewrite;
 mod symbolic;
@@ -17,6 +20,7 @@ mod call_tir_rewrite;
 mod canonicalize_bindings;
 mod compute_prim_value;
 mod dead_code_elimination;
+mod eliminate_common_subexpr;
 mod kill_after_last_use;
 mod lambda_lift;
 mod legalize_ops;
@@ -27,8 +31,10 @@ mod remove_purity_checking;
 mod to_non_dataflow;
 mod vm_shape_lower;
 
+pub use levels::pipeline;
 pub use observe::{Observer, Silent};
-pub use pipeline::{Pipeline, default_pipeline, find};
+pub use options::{OptionKind, Options, PassOption};
+pub use pipeline::{Pipeline, Step, find};
 
 use hammock_ir::Module;
 use hammock_syntax::Diagnostic;
@@ -39,29 +45,35 @@ pub struct Pass {
     pub name: &'static str,
     /// What it does, in one line.
     pub doc: &'static str,
+    /// The options that it takes.
+    pub options: &'static [PassOption],
     /// Does it.
     pub run: fn(&mut Module, &Context) -> Result<(), Diagnostic>,
 }
 
-/// What a pass may ask for: nothing yet.
-pub struct Context;
+/// What a pass may ask for.
+pub struct Context<'a> {
+    /// The pass's options.
+    pub options: &'a Options,
+}
 
-/// Every pass, in the order in which the default pipeline runs them.
-pub const PASSES: &[Pass] = &[
-    normalize::PASS,
-    canonicalize_bindings::PASS,
-    lambda_lift::PASS,
-    legalize_ops::PASS,
-    dead_code_elimination::PASS,
-    to_non_dataflow::PASS,
-    remove_purity_checking::PASS,
-    call_tir_rewrite::PASS,
-    lower_alloc_tensor::PASS,
-    kill_after_last_use::PASS,
-    lower_runtime_builtin::PASS,
-    compute_prim_value::PASS,
-    vm_shape_lower::PASS,
-    attach_global_symbol::PASS,
+/// Every pass, by name.
+pub static PASSES: &[&Pass] = &[
+    &attach_global_symbol::PASS,
+    &call_tir_rewrite::PASS,
+    &canonicalize_bindings::PASS,
+    &compute_prim_value::PASS,
+    &dead_code_elimination::PASS,
+    &eliminate_common_subexpr::PASS,
+    &kill_after_last_use::PASS,
+    &lambda_lift::PASS,
+    &legalize_ops::PASS,
+    &lower_alloc_tensor::PASS,
+    &lower_runtime_builtin::PASS,
+    &normalize::PASS,
+    &remove_purity_checking::PASS,
+    &to_non_dataflow::PASS,
+    &vm_shape_lower::PASS,
 ];
 
 pub use rewrite::{substitute, substitute_dims};

@@ -11,8 +11,12 @@ use hammock_ir::{
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
-pub const PASS: Pass =
-    Pass { name: "LowerAllocTensor", doc: "Splits tensor allocations into a storage and a tensor in it", run };
+pub static PASS: Pass = Pass {
+    name: "LowerAllocTensor",
+    doc: "Splits tensor allocations into a storage and a tensor in it",
+    options: &[],
+    run,
+};
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |_, _, function| rewrite::bindings(function, &mut lower))

@@ -11,9 +11,10 @@ use hammock_ops::is_absent;
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "LowerRuntimeBuiltin",
     doc: "Lowers memory, shape, closure and device operators to runtime functions",
+    options: &[],
     run,
 };
 

@@ -11,9 +11,10 @@ use hammock_ir::{
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "Normalize",
     doc: "Merges blocks, removes empty ones, and binds tuples that are returned to variables",
+    options: &[],
     run,
 };
 

@@ -1,43 +1,52 @@
 //! Lists of passes: written, printed, run.
 
-use crate::{Context, Observer, PASSES, Pass};
+use crate::{Context, Observer, Options, PASSES, Pass};
 use hammock_ir::Module;
 use hammock_runtime::near::nearest;
 use hammock_syntax::{Diagnostic, codes};
 use std::{fmt, time::Instant};
 
 /// Passes to run in order.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Pipeline {
-    /// The passes.
-    pub steps: Vec<&'static Pass>,
+    /// The passes and their options.
+    pub steps: Vec<Step>,
 }
 
-/// What turns a module as written into one that the bytecode generator takes.
-pub fn default_pipeline() -> Pipeline {
-    Pipeline { steps: PASSES.iter().collect() }
+/// One run of a pass.
+#[derive(Clone)]
+pub struct Step {
+    /// The pass.
+    pub pass: &'static Pass,
+    /// Its options.
+    pub options: Options,
+}
+
+impl From<&'static Pass> for Step {
+    fn from(pass: &'static Pass) -> Self {
+        Step { pass, options: Options::of(pass) }
+    }
 }
 
 impl Pipeline {
-    /// Reads `a,b{},c`. Empty text is the empty pipeline.
+    /// Reads `a,b{option=1},c`, where values are JSON. Empty text is the empty pipeline.
     ///
     /// # Errors
-    /// When a name is not a pass's, or options are given: no pass has any.
+    /// When there is no pass of a name, or it does not take its options.
     pub fn parse(text: &str) -> Result<Pipeline, Diagnostic> {
         let mut steps = Vec::new();
-        let mut rest = text.trim();
+        let mut rest = text.trim_start();
         while !rest.is_empty() {
             let end = rest.find([',', '{']).unwrap_or(rest.len());
-            let name = rest[..end].trim();
-            let pass = find(name)?;
+            let mut step = Step::from(find(rest[..end].trim())?);
             rest = &rest[end..];
             if let Some(inner) = rest.strip_prefix('{') {
-                let close = inner.find('}').ok_or_else(|| unclosed(name))?;
-                no_options(name, &inner[..close])?;
-                rest = &inner[close + 1..];
+                rest = read_options(&mut step, inner)?.trim_start();
+                if !rest.is_empty() && !rest.starts_with(',') {
+                    return Err(unreadable(step.pass, "a comma must follow `}`"));
+                }
             }
-            steps.push(pass);
-            rest = rest.trim_start();
+            steps.push(step);
             rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
         }
         Ok(Pipeline { steps })
@@ -48,20 +57,21 @@ impl Pipeline {
     /// # Errors
     /// The first pass's or observer's error; the module is then in an unspecified but valid state.
     pub fn run(&self, module: &mut Module, observer: &mut dyn Observer) -> Result<(), Diagnostic> {
-        for pass in &self.steps {
+        for Step { pass, options } in &self.steps {
             let start = Instant::now();
-            (pass.run)(module, &Context)?;
+            (pass.run)(module, &Context { options })?;
             observer.after(pass, module, start.elapsed())?;
         }
         Ok(())
     }
 }
 
+/// What [`Pipeline::parse`] reads.
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, pass) in self.steps.iter().enumerate() {
+        for (i, Step { pass, options }) in self.steps.iter().enumerate() {
             let comma = if i > 0 { "," } else { "" };
-            write!(f, "{comma}{}", pass.name)?;
+            write!(f, "{comma}{}{options}", pass.name)?;
         }
         Ok(())
     }
@@ -72,7 +82,7 @@ impl fmt::Display for Pipeline {
 /// # Errors
 /// When there is none; with the name that was meant, if one is near.
 pub fn find(name: &str) -> Result<&'static Pass, Diagnostic> {
-    PASSES.iter().find(|pass| pass.name == name).ok_or_else(|| {
+    PASSES.iter().copied().find(|pass| pass.name == name).ok_or_else(|| {
         let error = Diagnostic::error(codes::UNKNOWN_PASS, format!("there is no pass `{name}`"));
         match nearest(name, PASSES.iter().map(|pass| pass.name)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -81,14 +91,72 @@ pub fn find(name: &str) -> Result<&'static Pass, Diagnostic> {
     })
 }
 
-fn no_options(pass: &str, text: &str) -> Result<(), Diagnostic> {
-    let Some(option) = text.split(',').map(str::trim).find(|option| !option.is_empty()) else { return Ok(()) };
-    let name = option.split('=').next().unwrap_or(option).trim();
-    Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("pass `{pass}` has no option `{name}`"))
-        .help(format!("it has none at all: write `{pass}`")))
+const NEVER_CLOSED: &str = "`{` is never closed";
+
+/// Reads `name=value,…}`; gives what follows.
+fn read_options<'t>(step: &mut Step, text: &'t str) -> Result<&'t str, Diagnostic> {
+    let mut rest = text.trim_start();
+    while !rest.starts_with('}') {
+        let Some((name, after)) = rest.split_once('=').filter(|(name, _)| !name.contains(['}', ','])) else {
+            let reason = if rest.contains('}') { "each is `name=value`" } else { NEVER_CLOSED };
+            return Err(unreadable(step.pass, reason));
+        };
+        let name = name.trim();
+        let mut values = serde_json::Deserializer::from_str(after).into_iter();
+        let value = match values.next() {
+            Some(Ok(value)) => value,
+            _ => return Err(unreadable(step.pass, &format!("the value of `{name}` is not JSON"))),
+        };
+        step.options.set(step.pass, name, value)?;
+        rest = after[values.byte_offset()..].trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(rest) => rest.trim_start(),
+            None if rest.starts_with('}') => rest,
+            None if rest.is_empty() => return Err(unreadable(step.pass, NEVER_CLOSED)),
+            None => return Err(unreadable(step.pass, "a comma or `}` must follow a value")),
+        };
+    }
+    Ok(&rest[1..])
 }
 
-fn unclosed(pass: &str) -> Diagnostic {
-    Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("options of pass `{pass}` cannot be read: `{{` is never closed"))
-        .help(format!("it has none at all: write `{pass}`"))
+fn unreadable(pass: &Pass, reason: &str) -> Diagnostic {
+    let message = format!("options of pass `{}` cannot be read: {reason}", pass.name);
+    Diagnostic::error(codes::BAD_PASS_OPTIONS, message).help("write `Pass{name=value,other=value}`; values are JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_reads_back() {
+        let text = r#"Normalize,DeadCodeElimination{entry_functions=["main","}, {"]},VMShapeLower{emit_err_ctx=false}"#;
+        let pipeline = Pipeline::parse(text).unwrap();
+        assert_eq!(pipeline.to_string(), text);
+        assert_eq!(pipeline.steps[1].options.texts("entry_functions"), ["main", "}, {"]);
+        assert!(!pipeline.steps[2].options.is_on("emit_err_ctx"));
+        let spaced = " Normalize , DeadCodeElimination{ entry_functions = [ ] , } ,VMShapeLower{}";
+        let printed = "Normalize,DeadCodeElimination{entry_functions=[]},VMShapeLower";
+        assert_eq!(Pipeline::parse(spaced).unwrap().to_string(), printed);
+        assert!(Pipeline::parse("VMShapeLower").unwrap().steps[0].options.is_on("emit_err_ctx"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, why) in [
+            ("Normalise", "there is no pass `Normalise`"),
+            ("Normalize{speed=3}", "has no option `speed`"),
+            ("VMShapeLower{emit_err_ctx=1}", "cannot be `1`"),
+            ("VMShapeLower{emit_err_ctx=True}", "the value of `emit_err_ctx` is not JSON"),
+            ("VMShapeLower{emit_err_ctx=true,emit_err_ctx=true}", "given twice"),
+            ("VMShapeLower{emit_err_ctx=true emit", "a comma or `}` must follow"),
+            ("VMShapeLower{emit_err_ctx=true", "`{` is never closed"),
+            ("VMShapeLower{emit_err_ctx", "`{` is never closed"),
+            ("VMShapeLower{emit_err_ctx}", "each is `name=value`"),
+            ("VMShapeLower{}Normalize", "a comma must follow `}`"),
+        ] {
+            let error = Pipeline::parse(text).err().unwrap();
+            assert!(error.message.contains(why), "{text}: {}", error.message);
+        }
+    }
 }

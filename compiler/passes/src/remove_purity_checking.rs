@@ -11,9 +11,10 @@ use hammock_ir::{
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "RemovePurityChecking",
     doc: "Marks functions as force_pure and turns pure-call wrappers into plain calls",
+    options: &[],
     run,
 };
 

@@ -7,7 +7,8 @@ use hammock_ir::{Module, relax::Body};
 use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass { name: "ToNonDataflow", doc: "Turns dataflow blocks into plain blocks", run };
+pub static PASS: Pass =
+    Pass { name: "ToNonDataflow", doc: "Turns dataflow blocks into plain blocks", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     for (_, function) in module.relax_functions_mut() {

@@ -1,7 +1,7 @@
 //! Comparing programs token by token.
 
 use super::token::{Sink, Token, Walker};
-use crate::{Attrs, Module, Tensor, module::Function};
+use crate::{AttrValue, Attrs, Module, Tensor, module::Function};
 use std::fmt;
 
 /// Where two programs first differ.
@@ -44,6 +44,11 @@ pub fn functions(a: &Function, b: &Function) -> Result<(), Difference> {
 /// Whether two lists of attributes are the same, whatever their order.
 pub(super) fn same_attrs(a: &Attrs, b: &Attrs) -> bool {
     a.is_empty() && b.is_empty() || compare(&tokens(|w| w.attrs(a)), &tokens(|w| w.attrs(b))).is_ok()
+}
+
+/// Whether two values of attributes without variables are the same.
+pub(super) fn same_values(a: &AttrValue, b: &AttrValue) -> bool {
+    compare(&tokens(|w| w.attr(a)), &tokens(|w| w.attr(b))).is_ok()
 }
 
 impl<'a> Sink<'a> for Vec<Token<'a>> {

@@ -1,9 +1,10 @@
-//! Equality of expressions and types over the same variables.
+//! Equality of expressions, types and values over the same variables.
 
-use super::difference::same_attrs;
+use super::difference::{same_attrs, same_values};
 use crate::{
-    PrimExpr, TensorShape, TensorType, Type,
+    AttrValue, Attrs, PrimExpr, Tensor, TensorShape, TensorType, Type,
     prim::{IterVar, PrimCall, PrimKind, Reduce, Reducer},
+    relax::{Call, Callee, Operand, Value},
     types::ShapeType,
 };
 use std::sync::Arc;
@@ -66,6 +67,76 @@ pub fn types(a: &Type, b: &Type) -> bool {
             tensors(&a.tensor, &b.tensor) && a.mesh == b.mesh && a.placement == b.placement
         }
         _ => false,
+    }
+}
+
+/// Whether two values of one function are the same operation on the same operands. Values with bodies inside are the
+/// same only if they are one.
+pub fn values(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Operand(a), Value::Operand(b)) => operands(a, b),
+        (Value::Call(a), Value::Call(b)) => relax_calls(a, b),
+        (Value::TupleGet(a, i), Value::TupleGet(b, j)) => i == j && operands(a, b),
+        (Value::MatchCast(a, t), Value::MatchCast(b, u)) => operands(a, b) && types(t, u),
+        _ => std::ptr::eq(a, b),
+    }
+}
+
+fn relax_calls(a: &Call, b: &Call) -> bool {
+    let callees = match (&a.callee, &b.callee) {
+        (Callee::Op(a), Callee::Op(b)) => a == b,
+        (Callee::Global(a), Callee::Global(b)) | (Callee::Extern(a), Callee::Extern(b)) => a == b,
+        (Callee::Var(a), Callee::Var(b)) => a == b,
+        _ => false,
+    };
+    callees && all_operands(&a.args, &b.args) && attrs(&a.attrs, &b.attrs) && all_types(&a.ty_args, &b.ty_args)
+}
+
+fn all_operands(a: &[Operand], b: &[Operand]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| operands(a, b))
+}
+
+fn operands(a: &Operand, b: &Operand) -> bool {
+    match (a, b) {
+        (Operand::Var(a), Operand::Var(b)) => a == b,
+        (Operand::Const(a), Operand::Const(b)) => {
+            a.distributed.is_none() && b.distributed.is_none() && same_tensors(&a.tensor, &b.tensor)
+        }
+        (Operand::Prim(a), Operand::Prim(b)) => exprs(a, b),
+        (Operand::Shape(a), Operand::Shape(b)) => dims(a, b),
+        (Operand::DType(a), Operand::DType(b)) => a == b,
+        (Operand::Str(a), Operand::Str(b))
+        | (Operand::Global(a), Operand::Global(b))
+        | (Operand::Extern(a), Operand::Extern(b)) => a == b,
+        (Operand::Tuple(a), Operand::Tuple(b)) => all_operands(a, b),
+        (Operand::Opaque(a), Operand::Opaque(b)) => attr(a, b),
+        _ => false,
+    }
+}
+
+/// Constants of so many bytes or fewer are compared by what they hold; of larger ones, it is asked where it lies.
+pub(crate) const FEW_BYTES: usize = 64;
+
+/// Whether two constants share their bytes, or have the same few.
+fn same_tensors(a: &Tensor, b: &Tensor) -> bool {
+    a.shape() == b.shape()
+        && a.dtype() == b.dtype()
+        && (a.data_ptr() == b.data_ptr()
+            || a.nbytes() <= FEW_BYTES && a.as_bytes().is_ok_and(|a| b.as_bytes().is_ok_and(|b| a == b)))
+}
+
+fn attrs(a: &Attrs, b: &Attrs) -> bool {
+    a.iter().len() == b.iter().len() && a.iter().zip(b.iter()).all(|((k, a), (l, b))| k == l && attr(a, b))
+}
+
+fn attr(a: &AttrValue, b: &AttrValue) -> bool {
+    use AttrValue::*;
+    let all = |a: &[AttrValue], b: &[AttrValue]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| attr(a, b));
+    match (a, b) {
+        (Expr(a), Expr(b)) => exprs(a, b),
+        (Type(a), Type(b)) => types(a, b),
+        (List(a), List(b)) | (Tuple(a), Tuple(b)) => all(a, b),
+        _ => same_values(a, b),
     }
 }
 

@@ -46,6 +46,7 @@ fn destination_passing() -> Vec<Op> {
             .operand("args", OperandKind::Any)
             .required("inplace_indices", AttrKind::Ints)
             .infer(infer_inplace)
+            .unique()
             .structural(REWRITE),
         Op::new("call_tir_with_grad")
             .doc("`R.call_tir`, with the name of the function that computes its gradient.")
@@ -88,6 +89,7 @@ fn packed() -> Vec<Op> {
             .operand("args", OperandKind::Variadic)
             .required("inplace_indices", AttrKind::Ints)
             .infer(returned)
+            .unique()
             .structural("RemovePurityChecking makes it a plain call"),
         Op::new("call_builtin_with_ctx")
             .doc("Calls a runtime function that takes the virtual machine as its first argument.")

@@ -29,6 +29,7 @@ fn graph_level() -> Vec<Op> {
             .operand("runtime_device_index", OperandKind::Prim)
             .operand_or("storage_scope", OperandKind::Str, "global")
             .infer(infer_alloc)
+            .unique()
             .structural("StaticPlanBlockMemory gives it a place, LowerAllocTensor what remains"),
         Op::new("builtin.stop_lift_params")
             .doc("Returns its argument; what computes it is not lifted out of the function.")
@@ -68,6 +69,7 @@ fn storage_level() -> Vec<Op> {
             .operand("storage_scope", OperandKind::Str)
             .operand("dtype", OperandKind::DType)
             .infer(|_| Ok(Type::Any))
+            .unique()
             .structural("LowerRuntimeBuiltin"),
         alloc_tensor("memory.alloc_tensor").structural("LowerRuntimeBuiltin"),
         release("memory.kill_storage", "storage", "Gives memory back.").structural("LowerRuntimeBuiltin"),
@@ -87,6 +89,7 @@ fn machine_level() -> Vec<Op> {
             .operand("dtype", OperandKind::DType)
             .operand_or("storage_scope", OperandKind::Str, "global")
             .infer(|_| Ok(Type::Any))
+            .unique()
             .structural(CODE),
         alloc_tensor("vm.alloc_tensor").structural(CODE),
         release("vm.kill_object", "obj", "Releases the value in a register.").structural(CODE),
@@ -109,6 +112,7 @@ fn alloc_tensor(name: &'static str) -> Op {
         .operand("dtype", OperandKind::DType)
         .operand_or("runtime_device_ind", OperandKind::Prim, 0i64)
         .infer(infer_alloc)
+        .unique()
 }
 
 fn release(name: &'static str, param: &'static str, doc: &'static str) -> Op {

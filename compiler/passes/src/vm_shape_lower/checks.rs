@@ -53,6 +53,9 @@ impl Lowering<'_> {
 
     /// `ErrorContext(fn=main, loc=param[0], param=x, annotation=…)`, as TVM words it.
     pub fn context(&self, place: &str, ty: &Type) -> String {
+        if !self.says_where {
+            return String::new();
+        }
         let annotation = hammock_ir::print::type_text(ty);
         format!("ErrorContext(fn={}, loc={place}, annotation={annotation}) ", self.name)
     }

@@ -10,7 +10,7 @@
 mod checks;
 mod heap;
 
-use crate::{Context, Pass, rewrite, rewrite::Emitter, symbolic};
+use crate::{Context, OptionKind, Pass, PassOption, rewrite, rewrite::Emitter, symbolic};
 use hammock_ir::{
     Attrs, DType, Module, Name, PrimExpr, Span, TensorShape, TensorType, Type,
     relax::{Binding, Body, Call, Function, Operand, Value, Var},
@@ -21,14 +21,23 @@ use heap::Heap;
 use std::collections::HashSet;
 
 /// See the module's documentation.
-pub const PASS: Pass = Pass {
+pub static PASS: Pass = Pass {
     name: "VMShapeLower",
     doc: "Lowers symbolic shapes to reads and writes of an integer heap, and checks parameters and casts",
+    options: &[PassOption {
+        name: "emit_err_ctx",
+        kind: OptionKind::Bool,
+        default: "true",
+        doc: "Checks say where they stand when they fail",
+    }],
     run,
 };
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    rewrite::relax_functions(module, |module, name, function| Lowering::new(module, name, function).run())
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let says_where = context.options.is_on("emit_err_ctx");
+    rewrite::relax_functions(module, |module, name, function| {
+        Lowering { says_where, ..Lowering::new(module, name, function) }.run()
+    })
 }
 
 /// How a dimension is treated when a value is matched: the runtime's codes.
@@ -47,6 +56,8 @@ struct Lowering<'a> {
     function: &'a mut Function,
     heap: Heap,
     heap_var: Var,
+    /// Whether checks say where they stand when they fail.
+    says_where: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -54,7 +65,7 @@ impl<'a> Lowering<'a> {
         let heap = Heap::of(function);
         let ty = Type::Tensor(TensorType::with_rank(Some(1), Some(DType::INT64)));
         let heap_var = function.new_var("shape_heap", ty, false, Span::default());
-        Lowering { module, name, function, heap, heap_var }
+        Lowering { module, name, function, heap, heap_var, says_where: true }
     }
 
     fn run(mut self) -> Result<(), Diagnostic> {

@@ -10,11 +10,12 @@ A pass was asked for by a name that no pass has.
     right r#"$ hammock opt model.py --passes LegalizeOps"#;
 
     BAD_PASS_OPTIONS = "E0302", "bad pass options", "\
-Options were written in braces after a pass's name, `Pass{name=value}`, and the pass has none of that name.
+Options were written in braces after a pass's name, `Pass{name=value,other=value}`, and the pass has none of that name,
+or it does not take that value.
 
-No pass takes options yet: write the name alone.",
-    wrong r#"$ hammock opt model.py --passes 'LegalizeOps{speed=3}'"#,
-    right r#"$ hammock opt model.py --passes LegalizeOps"#;
+Values are JSON: `true`, `3`, `\"text\"`, `[\"a\", \"b\"]`, `{\"n\": 3}`. `hammock passes Pass` lists a pass's options.",
+    wrong r#"$ hammock opt model.py --passes 'DeadCodeElimination{entry_functions="main"}'"#,
+    right r#"$ hammock opt model.py --passes 'DeadCodeElimination{entry_functions=["main"]}'"#;
 
     NOT_LOWERABLE = "E0303", "cannot be lowered", "\
 A call cannot be turned into code: what it computes or what its result is must be known when compiling, and is not.

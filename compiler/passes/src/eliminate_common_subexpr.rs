@@ -1,0 +1,208 @@
+//! EliminateCommonSubexpr: the same value is computed once.
+//!
+//! A binding whose value is that of an earlier one becomes another name for the earlier variable, which takes its place
+//! in what follows (CanonicalizeBindings then drops the name). Only values without side effects take part. Two that may
+//! be written over later stay two: see [`find_written`]. What a branch or a nested function computes is not known outside of
+//! it, nor a dataflow variable outside of its block.
+
+use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite};
+use hammock_ir::{
+    Module, equal, hash,
+    relax::{Block, Body, Call, Callee, Function, Operand, Value, Var},
+};
+use hammock_ops::Lowering;
+use hammock_syntax::Diagnostic;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "EliminateCommonSubexpr",
+    doc: "Computes the same value only once",
+    options: &[PassOption {
+        name: "call_only",
+        kind: OptionKind::Bool,
+        default: "false",
+        doc: "Only calls take part, not tuples, their fields, shapes and casts",
+    }],
+    run,
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let call_only = context.options.is_on("call_only");
+    let anything_written = module.relax_functions().any(|(_, f)| {
+        let mut found = false;
+        f.lambda.body.walk(&mut |binding| found |= writes(&binding.value));
+        found
+    });
+    rewrite::relax_functions(module, |module, _, function| {
+        let mut body = rewrite::take_body(function);
+        let mut written = FxHashSet::default();
+        if anything_written {
+            find_written(&body, &mut written);
+        }
+        let known = FxHashMap::default();
+        let names = FxHashMap::default();
+        Eliminator { module, function, call_only, written, known, log: Vec::new(), names }.body(&mut body);
+        function.lambda.body = body;
+        Ok(())
+    })
+}
+
+/// Whether a value may write over its operands, or makes memory for others to write to.
+fn writes(value: &Value) -> bool {
+    match value {
+        Value::Call(Call { callee: Callee::Op(name), .. }) => {
+            hammock_ops::lookup(name).is_none_or(|op| op.unique || !op.pure)
+        }
+        Value::Call(Call { callee: Callee::Extern(_), .. }) => true,
+        _ => false,
+    }
+}
+
+/// Collects, from the last binding to the first, the variables whose memory may be written to once they have their
+/// values: operands of what writes, what those may be parts of, and what leaves a body for others to write to.
+fn find_written(body: &Body, written: &mut FxHashSet<Var>) {
+    let mark = |o: &Operand, written: &mut FxHashSet<Var>| {
+        o.each_var(&mut |v| {
+            written.insert(v);
+        });
+    };
+    mark(&body.result, written);
+    for binding in body.blocks.iter().rev().flat_map(|b| b.bindings.iter().rev()) {
+        binding.value.each_body(&mut |nested| find_written(nested, written));
+        // Functions of the module may write to what they are given.
+        let calls = matches!(&binding.value, Value::Call(Call { callee: Callee::Global(_) | Callee::Var(_), .. }));
+        if calls || writes(&binding.value) || written.contains(&binding.var) && !makes_memory(&binding.value) {
+            binding.value.each_operand(&mut |o| mark(o, written));
+        }
+    }
+}
+
+/// Whether the value certainly shares no memory with its operands.
+fn makes_memory(value: &Value) -> bool {
+    let Value::Call(Call { callee: Callee::Op(name), .. }) = value else { return false };
+    let computed = hammock_ops::lookup(name).is_some_and(|op| matches!(op.lowering, Lowering::Tir(_)));
+    computed || ["call_tir", "call_tir_with_grad", "call_dps_packed"].contains(name)
+}
+
+struct Eliminator<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    call_only: bool,
+    written: FxHashSet<Var>,
+    /// Variables that can be used here and their values, by the values' hashes.
+    known: FxHashMap<u64, Vec<(Var, Value)>>,
+    /// What was added to `known`, in order.
+    log: Vec<(u64, Var)>,
+    /// Variables to use in place of others.
+    names: FxHashMap<Var, Var>,
+}
+
+impl Eliminator<'_> {
+    fn body(&mut self, body: &mut Body) {
+        body.blocks.iter_mut().for_each(|block| self.block(block));
+        self.rename(&mut body.result);
+    }
+
+    /// A body whose values are known only inside of it.
+    fn branch(&mut self, body: &mut Body) {
+        let begin = self.log.len();
+        self.body(body);
+        for (hash, var) in self.log.split_off(begin) {
+            self.known.entry(hash).or_default().retain(|(v, _)| *v != var);
+        }
+    }
+
+    fn block(&mut self, block: &mut Block) {
+        let begin = self.log.len();
+        let mut renamed = Vec::new();
+        for binding in &mut block.bindings {
+            match &mut binding.value {
+                Value::If { cond, then, otherwise } => {
+                    self.rename(cond);
+                    self.branch(then);
+                    self.branch(otherwise);
+                }
+                Value::Function(lambda) => {
+                    let outside = (std::mem::take(&mut self.known), std::mem::take(&mut self.log));
+                    self.body(&mut lambda.body);
+                    (self.known, self.log) = outside;
+                }
+                value => {
+                    value.each_operand_mut(&mut |o| self.rename(o));
+                    if let Some(source) = self.same(binding.var, value) {
+                        *value = Value::Operand(source.into());
+                        self.names.insert(binding.var, source);
+                        renamed.push((source, binding.var));
+                    }
+                }
+            }
+        }
+        if block.dataflow {
+            self.leave_dataflow(begin, &renamed);
+        }
+    }
+
+    /// Dataflow variables are gone; what they held is known by the block's outputs that were other names for them.
+    fn leave_dataflow(&mut self, begin: usize, renamed: &[(Var, Var)]) {
+        let is_dataflow = |v: Var| self.function.vars[v].dataflow;
+        let output =
+            |v: Var| renamed.iter().find(|(source, name)| *source == v && !is_dataflow(*name)).map(|(_, n)| *n);
+        for at in begin..self.log.len() {
+            let (hash, var) = self.log[at];
+            if !is_dataflow(var) {
+                continue;
+            }
+            let bucket = self.known.entry(hash).or_default();
+            match output(var) {
+                None => bucket.retain(|(v, _)| *v != var),
+                Some(output) => {
+                    bucket.iter_mut().filter(|(v, _)| *v == var).for_each(|(v, _)| *v = output);
+                    self.log.push((hash, output));
+                }
+            }
+        }
+        for (source, name) in renamed.iter().filter(|(source, _)| is_dataflow(*source)) {
+            match output(*source).filter(|output| output != name) {
+                Some(output) => self.names.insert(*name, output),
+                None => self.names.remove(name),
+            };
+        }
+    }
+
+    /// The variable that has the value already; if none has, the value is known from here on.
+    fn same(&mut self, var: Var, value: &Value) -> Option<Var> {
+        if !self.takes_part(value) || self.written.contains(&var) {
+            return None;
+        }
+        let hash = hash::value(value);
+        let bucket = self.known.entry(hash).or_default();
+        let ty = |v: Var| self.function.ty(v);
+        let same = bucket.iter().find(|(v, known)| equal::values(known, value) && equal::types(ty(*v), ty(var)));
+        if let Some((source, _)) = same {
+            return Some(*source);
+        }
+        bucket.push((var, value.clone()));
+        self.log.push((hash, var));
+        None
+    }
+
+    fn takes_part(&self, value: &Value) -> bool {
+        match value {
+            Value::Call(_) => is_pure(self.module, self.function, value) && !writes(value),
+            Value::Operand(Operand::Tuple(fields)) => !self.call_only && !fields.is_empty(),
+            Value::Operand(Operand::Shape(_)) | Value::TupleGet(..) | Value::MatchCast(..) => !self.call_only,
+            _ => false,
+        }
+    }
+
+    fn rename(&self, operand: &mut Operand) {
+        operand.map(&mut |o| {
+            if let Operand::Var(v) = o
+                && let Some(name) = self.names.get(v)
+            {
+                *o = (*name).into();
+            }
+        });
+    }
+}

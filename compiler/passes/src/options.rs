@@ -1,0 +1,145 @@
+//! Options of passes: declared with a type, a default and a line of doc each, given as JSON.
+
+use crate::Pass;
+use hammock_runtime::near::nearest;
+use hammock_syntax::{Diagnostic, codes};
+use serde_json::Value;
+use std::fmt;
+
+/// An option as a pass declares it.
+#[derive(Debug, PartialEq)]
+pub struct PassOption {
+    /// Its name, that of TVM's keyword.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: OptionKind,
+    /// What it is when it is not given, as JSON.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub doc: &'static str,
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OptionKind {
+    /// `true` or `false`.
+    Bool,
+    /// A string.
+    Text,
+    /// One of these strings.
+    Choice(&'static [&'static str]),
+    /// A list of strings.
+    Texts,
+    /// An object whose values are integers.
+    Integers,
+}
+
+impl OptionKind {
+    fn takes(self, value: &Value) -> bool {
+        match self {
+            OptionKind::Bool => value.is_boolean(),
+            OptionKind::Text => value.is_string(),
+            OptionKind::Choice(names) => value.as_str().is_some_and(|text| names.contains(&text)),
+            OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+            OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
+        }
+    }
+}
+
+impl fmt::Display for OptionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionKind::Bool => f.write_str("`true` or `false`"),
+            OptionKind::Text => f.write_str("a string"),
+            OptionKind::Choice(names) => {
+                let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+                f.write_str(&quoted.join(" or "))
+            }
+            OptionKind::Texts => f.write_str("a list of strings, `[\"a\", \"b\"]`"),
+            OptionKind::Integers => f.write_str("an object of integers, `{\"n\": 3}`"),
+        }
+    }
+}
+
+/// The options that one run of a pass is given, all of them declared by the pass and of the right kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    declared: &'static [PassOption],
+    given: Vec<(&'static str, Value)>,
+}
+
+impl Options {
+    /// No options given to a pass: all have their defaults.
+    pub fn of(pass: &'static Pass) -> Self {
+        Options { declared: pass.options, given: Vec::new() }
+    }
+
+    /// Gives an option.
+    ///
+    /// # Errors
+    /// When the pass has no such option, it has been given before, or it does not take this value.
+    pub fn set(&mut self, pass: &Pass, name: &str, value: Value) -> Result<(), Diagnostic> {
+        let option = self.declared.iter().find(|option| option.name == name).ok_or_else(|| unknown(pass, name))?;
+        let error = |message| Diagnostic::error(codes::BAD_PASS_OPTIONS, message);
+        if self.given.iter().any(|(given, _)| *given == name) {
+            return Err(error(format!("option `{name}` of pass `{}` is given twice", pass.name)).help("leave one out"));
+        }
+        if !option.kind.takes(&value) {
+            let message = format!("option `{name}` of pass `{}` cannot be `{value}`", pass.name);
+            return Err(error(message).help(format!("it takes {}", option.kind)));
+        }
+        self.given.push((option.name, value));
+        Ok(())
+    }
+
+    /// Whether an option that is a boolean is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.value(name).as_bool().unwrap_or_default()
+    }
+
+    /// The value of an option that is a string.
+    pub fn text(&self, name: &str) -> String {
+        self.value(name).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The value of an option that is a list of strings.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let value = self.value(name);
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// The value of an option that is an object of integers.
+    pub fn integers(&self, name: &str) -> Vec<(String, i64)> {
+        let value = self.value(name);
+        let entries = value.as_object().into_iter().flatten();
+        entries.filter_map(|(key, value)| Some((key.clone(), value.as_i64()?))).collect()
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let given = self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| value.clone());
+        let declared = || self.declared.iter().find(|option| option.name == name);
+        debug_assert!(declared().is_some(), "no option `{name}` is declared");
+        given.or_else(|| serde_json::from_str(declared()?.default).ok()).unwrap_or_default()
+    }
+}
+
+/// As it was given: `{name=value,…}`, nothing where nothing was.
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.given.is_empty() {
+            return Ok(());
+        }
+        let given: Vec<String> = self.given.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        write!(f, "{{{}}}", given.join(","))
+    }
+}
+
+fn unknown(pass: &Pass, name: &str) -> Diagnostic {
+    let error = Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("pass `{}` has no option `{name}`", pass.name));
+    let known: Vec<&str> = pass.options.iter().map(|option| option.name).collect();
+    error.help(match (nearest(name, known.iter().copied()), known.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => format!("it has none at all: write `{}`", pass.name),
+        (None, _) => format!("it has {}", known.join(", ")),
+    })
+}
