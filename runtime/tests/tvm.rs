@@ -1,7 +1,7 @@
 //! Executables that TVM wrote: read, viewed, and written back byte for byte. How the files were made is told beside them.
 
 use hammock_runtime::{
-    Any, Executable, Image, Tensor, Tuple, Vm,
+    Any, Error, Executable, Function, Image, Tensor, Tuple, Vm,
     executable::{
         Constant, ExecutableError, FunctionKind,
         build::{reg, ret},
@@ -143,4 +143,36 @@ fn bytecode_runs_beside_functions_that_are_machine_code_only() {
         let error = vm.call(name, &[Any::from(3i64)]).unwrap_err();
         assert!(error.message().contains("`main` has no bytecode, only machine code"), "{error}");
     }
+}
+
+/// Adds three floats, as the kernel that the bytecode calls does.
+fn add(args: &[Any]) -> Result<Any, Error> {
+    let [x, y, sum] = [0, 1, 2].map(|i| args[i].get::<&Tensor>().unwrap());
+    let floats = |tensor: &Tensor| tensor.as_slice::<f32>().unwrap().to_vec();
+    for (i, value) in floats(x).into_iter().zip(floats(y)).map(|(x, y)| x + y).enumerate() {
+        // SAFETY: the bytecode gives a result of as many floats, which nobody reads meanwhile.
+        unsafe { sum.data_ptr().cast::<f32>().add(i).write(value) };
+    }
+    Ok(Any::NONE)
+}
+
+/// TVM's own mixture of both kinds: closures and branches are bytecode, `count` is machine code.
+#[test]
+fn bytecode_beside_machine_code_of_tvm_runs() {
+    let executable = Executable::load(&std::fs::read(file("mixed.bin")).unwrap()).unwrap();
+    let image = Arc::new(Image { executable, ..Image::default() });
+    let kernel = |name: &str| Ok((name == "add").then(|| Function::new(add)));
+    let vm = Vm::new(image, Options::default(), kernel).unwrap();
+    let floats = |values: [f32; 3]| Any::from(Tensor::from_slice(&[3], &values).unwrap());
+    let (x, y) = (floats([1.0, 2.0, 3.0]), floats([0.5, 0.25, -1.0]));
+    let call = |name, args: &[&Any]| vm.call(name, &args.iter().map(|arg| (*arg).clone()).collect::<Vec<_>>());
+    let result =
+        |name, args: &[&Any]| call(name, args).unwrap().get::<&Tensor>().unwrap().as_slice::<f32>().unwrap().to_vec();
+    let condition = |value: bool| Any::from(Tensor::scalar(value).unwrap());
+    assert_eq!(result("higher", &[&x, &y]), [1.5f32, 2.25, 2.0]);
+    assert_eq!(result("main", &[&condition(true), &x, &y]), [2.0f32, 2.5, 1.0]);
+    assert_eq!(result("main", &[&condition(false), &x, &y]), [2.0f32, 4.0, 6.0]);
+    let steps = Any::from(Tensor::scalar(2i64).unwrap());
+    let error = call("count", &[&steps, &x]).unwrap_err();
+    assert!(error.message().contains("`count` has no bytecode, only machine code"), "{error}");
 }
