@@ -1,6 +1,7 @@
 //! Building executables: functions, constants, instructions, jumps.
 
 use super::constants::ConstantPool;
+use hammock_runtime::Tensor;
 use hammock_runtime::executable::{
     Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register, verify,
 };
@@ -85,6 +86,11 @@ impl ExecBuilder {
         self.constants.arg(constant)
     }
 
+    /// The argument for a constant tensor, perhaps in a memory scope.
+    pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>) -> Arg {
+        self.constants.tensor(tensor, scope)
+    }
+
     /// The argument for a function as a value. One that is not in the table is found by name when it is loaded.
     pub fn f(&mut self, name: &str) -> Arg {
         Arg::Function(self.declare_function(name, FunctionKind::Packed))
@@ -148,7 +154,7 @@ impl ExecBuilder {
     /// When it breaks a rule of [`verify`]: a register read before it is written, a jump out of its function, ….
     pub fn get(mut self) -> Result<Executable, ExecutableError> {
         self.end_function();
-        self.executable.constants = self.constants.into_entries();
+        (self.executable.constants, self.executable.memory_scopes) = self.constants.into_parts();
         verify::verify(&self.executable)?;
         Ok(self.executable)
     }

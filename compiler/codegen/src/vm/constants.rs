@@ -1,4 +1,4 @@
-//! The constant pool: equal constants are one entry.
+//! The constant pool: equal constants are one entry. Tensors are equal only in the same memory scope.
 
 use hammock_runtime::{
     Tensor,
@@ -11,6 +11,8 @@ use std::hash::{Hash, Hasher};
 #[derive(Default)]
 pub struct ConstantPool {
     entries: Vec<Constant>,
+    /// Memory scopes of tensors that are said to be in one, in order.
+    scopes: Vec<(i64, String)>,
     /// Entries by the hash of what they hold.
     by_hash: FxHashMap<u64, Vec<usize>>,
 }
@@ -18,19 +20,35 @@ pub struct ConstantPool {
 impl ConstantPool {
     /// The argument for a constant.
     pub fn arg(&mut self, constant: Constant) -> Arg {
+        self.scoped(constant, None)
+    }
+
+    /// The argument for a tensor, perhaps in a memory scope.
+    pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>) -> Arg {
+        self.scoped(Constant::Tensor(tensor), scope)
+    }
+
+    fn scoped(&mut self, constant: Constant, scope: Option<&str>) -> Arg {
         let candidates = self.by_hash.entry(hash(&constant)).or_default();
-        let found = candidates.iter().copied().find(|at| are_equal(&self.entries[*at], &constant));
+        let scope_of = |at: usize| {
+            let found = self.scopes.binary_search_by_key(&(at as i64), |(index, _)| *index);
+            found.ok().map(|found| self.scopes[found].1.as_str())
+        };
+        let is_same = |at: &usize| are_equal(&self.entries[*at], &constant) && scope_of(*at) == scope;
+        let found = candidates.iter().copied().find(is_same);
         let index = found.unwrap_or_else(|| {
-            candidates.push(self.entries.len());
+            let index = self.entries.len();
+            candidates.push(index);
             self.entries.push(constant);
-            self.entries.len() - 1
+            self.scopes.extend(scope.map(|scope| (index as i64, scope.to_owned())));
+            index
         });
         Arg::Constant(index as i64)
     }
 
-    /// The entries in order.
-    pub fn into_entries(self) -> Vec<Constant> {
-        self.entries
+    /// The entries in order, and the memory scopes of those that have one.
+    pub fn into_parts(self) -> (Vec<Constant>, Vec<(i64, String)>) {
+        (self.entries, self.scopes)
     }
 }
 
@@ -98,6 +116,17 @@ mod tests {
         let first: Vec<Arg> = constants().into_iter().map(|c| pool.arg(c)).collect();
         let again: Vec<Arg> = constants().into_iter().map(|c| pool.arg(c)).collect();
         assert_eq!(first, again);
-        assert_eq!(pool.into_entries().len(), first.len());
+        assert_eq!(pool.into_parts().0.len(), first.len());
+    }
+
+    #[test]
+    fn tensors_in_different_scopes_are_two_entries() {
+        let mut pool = ConstantPool::default();
+        let tensor = || Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+        let anywhere = pool.arg(Constant::Tensor(tensor()));
+        let texture = pool.tensor(tensor(), Some("global.texture"));
+        assert!(anywhere == pool.tensor(tensor(), None) && texture == pool.tensor(tensor(), Some("global.texture")));
+        assert_eq!((anywhere, texture), (Arg::Constant(0), Arg::Constant(1)));
+        assert_eq!(pool.into_parts().1, [(1, "global.texture".to_owned())]);
     }
 }

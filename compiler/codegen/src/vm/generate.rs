@@ -178,7 +178,10 @@ impl Generator<'_> {
     fn operand(&mut self, operand: &Operand) -> Result<Arg, CodegenError> {
         match operand {
             Operand::Var(v) => self.variable(*v),
-            Operand::Const(c) => Ok(self.builder.c(Constant::Tensor(c.tensor.clone()))),
+            Operand::Const(c) => {
+                let scope = c.vdevice.as_ref().map(|device| &*device.scope);
+                Ok(self.builder.tensor(c.tensor.clone(), scope))
+            }
             Operand::Str(text) => Ok(self.builder.c(Constant::Str(Str::new(text)))),
             Operand::DType(dtype) if dtype.is_void() => Ok(self.builder.void_arg()),
             Operand::DType(dtype) => Ok(self.builder.c(Constant::DType(*dtype))),

@@ -138,6 +138,9 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
                 if let Some(ty) = &constant.distributed {
                     self.distributed(ty);
                 }
+                if let Some(device) = &constant.vdevice {
+                    self.part("vdevice", |w| w.vdevice(device));
+                }
             }
             Operand::Prim(e) => self.expr(e),
             Operand::Shape(dims) => {

@@ -1,9 +1,10 @@
 //! The JSON graph of objects: a list of nodes that refer to each other by index, tensors as base64.
 
 use super::literal::push;
-use crate::{DType, Tensor};
+use crate::{AttrValue, DType, Tensor, VDevice};
 use hammock_runtime::base64;
 use rustc_hash::FxHashMap;
+use std::fmt::Display;
 
 /// The version of the peer whose form this is; it stands in the graph.
 const VERSION: &str = "0.27.0.post1";
@@ -46,10 +47,10 @@ impl Graph {
         self.node(key, &data)
     }
 
-    /// A constant of a graph: its type and its data.
-    pub fn constant(&mut self, tensor: &Tensor) -> usize {
+    /// A constant of a graph: its type, with the device that it is placed on, and its data.
+    pub fn constant(&mut self, tensor: &Tensor, vdevice: Option<&VDevice>) -> usize {
         let span = self.none();
-        let ty = self.tensor_type(tensor);
+        let ty = self.tensor_type(tensor, vdevice);
         let value = self.tensor(tensor);
         self.object("ir.GenericConst", &[("span", span), ("ty", ty), ("value", value)])
     }
@@ -72,15 +73,56 @@ impl Graph {
         self.node(key, json)
     }
 
-    fn tensor_type(&mut self, tensor: &Tensor) -> usize {
+    fn tensor_type(&mut self, tensor: &Tensor, vdevice: Option<&VDevice>) -> usize {
         let span = self.none();
         let dims: Vec<usize> = tensor.shape().iter().map(|dim| self.dim(*dim)).collect();
         let (values, ndim) = (self.array("ffi.Array", &dims), dims.len());
         let ty = self.object("relax.ShapeType", &[("span", span), ("values", values), ("ndim", ndim)]);
         let shape = self.object("relax.expr.ShapeExpr", &[("span", span), ("ty", ty), ("values", values)]);
         let dtype = self.prim_type(tensor.dtype());
-        let fields = [("span", span), ("shape", shape), ("dtype", dtype), ("vdevice", span), ("ndim", ndim)];
+        let vdevice = vdevice.map_or(span, |device| self.vdevice(device));
+        let fields = [("span", span), ("shape", shape), ("dtype", dtype), ("vdevice", vdevice), ("ndim", ndim)];
         self.object("relax.TensorType", &fields)
+    }
+
+    fn vdevice(&mut self, device: &VDevice) -> usize {
+        let target = self.target(device);
+        let (index, scope) = (device.index, self.string(&device.scope));
+        let fields = [("target", target as i64), ("vdevice_id", index), ("memory_scope", scope as i64)];
+        self.object("relax.VDevice", &fields)
+    }
+
+    /// The target of a device: what its dictionary holds besides the target's own fields are attributes.
+    fn target(&mut self, device: &VDevice) -> usize {
+        let (mut tag, mut keys, mut attrs) = (self.string(""), self.array("ffi.Array", &[]), Vec::new());
+        for (name, value) in &device.target {
+            let Some(name) = name.as_str() else { continue };
+            let value = (name != "kind").then(|| self.attr(value)).flatten();
+            match (name, value) {
+                ("tag", Some(value)) => tag = value,
+                ("keys", Some(value)) => keys = value,
+                (name, Some(value)) => attrs.extend([self.string(name), value]),
+                (_, None) => {}
+            }
+        }
+        let kind = self.leaf("target.TargetKind", &quoted(device.kind()));
+        let (attrs, host) = (self.array("ffi.Map", &attrs), self.none());
+        let fields = [("kind", kind), ("tag", tag), ("keys", keys), ("attrs", attrs), ("host", host)];
+        self.object("target.Target", &fields)
+    }
+
+    /// A value that a target may have.
+    fn attr(&mut self, value: &AttrValue) -> Option<usize> {
+        Some(match value {
+            AttrValue::Bool(value) => self.leaf("bool", &value.to_string()),
+            AttrValue::Int(value) => self.leaf("int", &value.to_string()),
+            AttrValue::Str(text) => self.string(text),
+            AttrValue::List(values) => {
+                let values: Option<Vec<usize>> = values.iter().map(|value| self.attr(value)).collect();
+                self.array("ffi.Array", &values?)
+            }
+            _ => return None,
+        })
     }
 
     fn dim(&mut self, dim: i64) -> usize {
@@ -100,7 +142,7 @@ impl Graph {
         self.leaf("None", "")
     }
 
-    fn object(&mut self, key: &str, fields: &[(&str, usize)]) -> usize {
+    fn object<N: Display>(&mut self, key: &str, fields: &[(&str, N)]) -> usize {
         let mut data = String::from("{");
         for (i, (name, value)) in fields.iter().enumerate() {
             push(&mut data, format_args!("{}\n        \"{name}\": {value}", if i > 0 { "," } else { "" }));

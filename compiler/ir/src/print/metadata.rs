@@ -1,7 +1,7 @@
 //! Objects without a notation of their own, written as JSON in front of the module: `metadata["ir.GenericConst"][0]`.
 
 use super::{json::Graph, literal, printer::Printer};
-use crate::{Name, Tensor, relax::Constant};
+use crate::{Name, Tensor, VDevice, relax::Constant};
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ pub(super) struct Metadata {
 }
 
 enum Object {
-    Constant(Tensor),
+    Constant(Tensor, Option<Arc<VDevice>>),
     Tensor(Tensor),
     Str(Name),
     ScalarStr(Name),
@@ -28,6 +28,8 @@ enum Object {
 /// What makes two objects of one array the same.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity {
+    /// A tensor and where it is placed.
+    Constant(usize, usize),
     Address(Name, usize),
     Text(Name, Name),
 }
@@ -50,7 +52,7 @@ impl Metadata {
     /// The constants of graphs, in order.
     pub fn constants(&self) -> Vec<Tensor> {
         let constant = |o: &Object| match o {
-            Object::Constant(tensor) => Some(tensor.clone()),
+            Object::Constant(tensor, _) => Some(tensor.clone()),
             _ => None,
         };
         self.arrays.get(CONSTANT).into_iter().flatten().filter_map(constant).collect()
@@ -84,7 +86,7 @@ impl Metadata {
 impl Object {
     fn node(&self, graph: &mut Graph, key: &str) -> usize {
         match self {
-            Object::Constant(tensor) => graph.constant(tensor),
+            Object::Constant(tensor, vdevice) => graph.constant(tensor, vdevice.as_deref()),
             Object::Tensor(tensor) => graph.tensor(tensor),
             Object::Str(text) => graph.string(text),
             Object::ScalarStr(text) => graph.scalar_string(text),
@@ -94,15 +96,16 @@ impl Object {
 }
 
 impl Printer<'_> {
-    /// Appends a constant of a graph: a scalar by its value, others by reference to metadata.
+    /// Appends a constant of a graph: a scalar by its value, others, and those that are placed on a device, by reference
+    /// to metadata.
     pub fn constant(&mut self, constant: &Constant) {
         let tensor = &constant.tensor;
-        match (scalar_text(tensor), &constant.distributed) {
+        match (scalar_text(tensor).filter(|_| constant.vdevice.is_none()), &constant.distributed) {
             (value, Some(ty)) => {
                 self.relax("dist.const(");
                 match value {
                     Some(value) => self.push(&value),
-                    None => self.constant_reference(tensor),
+                    None => self.constant_reference(constant),
                 }
                 self.push(", ");
                 self.dtensor_type(ty);
@@ -115,14 +118,16 @@ impl Printer<'_> {
                 self.quote(&tensor.dtype().to_string());
                 self.push(")");
             }
-            (None, None) => self.constant_reference(tensor),
+            (None, None) => self.constant_reference(constant),
         }
     }
 
-    fn constant_reference(&mut self, tensor: &Tensor) {
+    fn constant_reference(&mut self, constant: &Constant) {
+        let (tensor, vdevice) = (&constant.tensor, &constant.vdevice);
         let key = Name::from(CONSTANT);
-        let identity = Identity::Address(key.clone(), address(tensor));
-        let index = self.metadata.add(&key, identity, Object::Constant(tensor.clone()));
+        let identity =
+            Identity::Constant(address(tensor), vdevice.as_ref().map_or(0, |device| Arc::as_ptr(device).addr()));
+        let index = self.metadata.add(&key, identity, Object::Constant(tensor.clone(), vdevice.clone()));
         self.reference(&key, index);
     }
 

@@ -1,6 +1,6 @@
 //! Types of operands and of global functions, read off without any operator's rule.
 
-use super::{Constant, Function, Lambda, Operand};
+use super::{Function, Lambda, Operand};
 use crate::{CallableType, Module, Type, module};
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ impl Function {
     pub fn operand_ty(&self, module: &Module, operand: &Operand) -> Type {
         match operand {
             Operand::Var(v) => self.ty(*v).clone(),
-            Operand::Const(Constant { distributed: Some(ty), .. }) => Type::DTensor(ty.clone()),
-            Operand::Const(c) => Type::tensor(c.tensor.shape().iter().copied(), c.tensor.dtype()),
+            Operand::Const(constant) => constant.ty(),
             Operand::Prim(e) => Type::Prim(e.dtype()),
             Operand::Shape(dims) => Type::shape(dims.iter().cloned()),
             Operand::Str(_) => Type::String,

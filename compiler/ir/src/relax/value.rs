@@ -1,7 +1,7 @@
 //! What a variable can be bound to.
 
 use super::{Body, Lambda, Var};
-use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, Type};
+use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, TensorType, Type, VDevice};
 use std::sync::Arc;
 
 /// The right side of a binding.
@@ -60,12 +60,25 @@ pub struct Constant {
     pub tensor: Tensor,
     /// Its type, when it is spread over a mesh of devices.
     pub distributed: Option<Arc<DTensorType>>,
+    /// The device that it is placed on.
+    pub vdevice: Option<Arc<VDevice>>,
 }
 
 impl Constant {
-    /// A constant on one device.
+    /// A constant of which nothing says where it is.
     pub fn new(tensor: Tensor) -> Self {
-        Constant { tensor, distributed: None }
+        Constant { tensor, distributed: None, vdevice: None }
+    }
+
+    /// Its type.
+    pub fn ty(&self) -> Type {
+        match &self.distributed {
+            Some(ty) => Type::DTensor(ty.clone()),
+            None => {
+                let ty = TensorType::new(self.tensor.shape().iter().copied(), self.tensor.dtype());
+                TensorType { vdevice: self.vdevice.clone(), ..ty }.into()
+            }
+        }
     }
 }
 

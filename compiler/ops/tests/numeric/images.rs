@@ -140,6 +140,24 @@ fn cubic_resizing_and_regions() {
     });
 }
 
+/// Row 54 lies on the last element or just behind it: what is made of the bounds, which are float32, is float32 as well.
+#[test]
+fn regions_are_computed_in_float32() {
+    let x = noise(&[1, 1, 5, 2], 5);
+    let attrs: Attrs = &[
+        ("coordinate_transformation_mode", "tf_crop_and_resize".into()),
+        ("roi", AttrValue::List([-0.2, 0.0, 1.2, 1.0].map(AttrValue::Float).into())),
+        ("method", "nearest_neighbor".into()),
+        ("rounding_method", "ceil".into()),
+        ("extrapolation_value", AttrValue::Float(9.0)),
+    ];
+    assert_exact(&resize(&x, [64, 2], attrs), &[1, 1, 64, 2], |i| {
+        let row = -0.2f32 * 4.0 + i[2] as f32 * (1.2f32 - -0.2f32) * 4.0 / 63.0;
+        let is_outside = !(0.0..=4.0).contains(&row);
+        if is_outside { 9.0 } else { clamped(&x, 0, 0, (row - 1e-5).ceil() as i64, i[3] as i64) }
+    });
+}
+
 #[test]
 fn resizing_in_other_layouts_dtypes_and_of_volumes() {
     let x = noise(&[1, 3, 4, 2], 4);

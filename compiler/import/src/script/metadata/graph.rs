@@ -4,7 +4,7 @@
 //! shared.
 
 use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
-use hammock_ir::{AttrValue, DType, PrimExpr};
+use hammock_ir::{AttrValue, DType, PrimExpr, Tensor, VDevice};
 use serde_json::Value as Json;
 use std::{collections::HashMap, sync::Arc};
 
@@ -28,6 +28,9 @@ pub(super) const KNOWN: [&str; 17] = [
     "bool",
     "",
 ];
+
+/// Types of tensors.
+const TENSORS: [&str; 2] = ["ffi.Tensor", "runtime.NDArray"];
 
 /// The section's entries.
 ///
@@ -113,17 +116,12 @@ impl<'a> Graph<'a> {
         let nodes = self.nodes;
         let (ty, data) = (nodes[at]["type"].as_str().unwrap_or_default(), &nodes[at]["data"]);
         let value = match ty {
-            "ir.GenericConst" => return self.index(&data["value"]).map(Node::Holds),
-            "relax.expr.Constant" => return self.index(&data["data"]).map(Node::Holds),
+            "ir.GenericConst" | "relax.expr.Constant" => return self.constant(data),
             "ir.StringImm" | "tirx.StringImm" | "tir.StringImm" => match data["value"].as_str() {
                 Some(value) => return Ok(Node::Is(Entry::Str(value.into()))),
                 None => return self.index(&data["value"]).map(Node::Holds),
             },
-            "ffi.Tensor" | "runtime.NDArray" => {
-                return Ok(Node::Is(Entry::Tensor(tensor::decode(
-                    data.as_str().ok_or("it is a tensor without data")?,
-                )?)));
-            }
+            "ffi.Tensor" | "runtime.NDArray" => return self.tensor(at).map(|tensor| Node::Is(Entry::Tensor(tensor))),
             "ffi.String" | "ffi.SmallStr" | "runtime.String" => {
                 let text = data.as_str().ok_or("it is a string without text")?;
                 return Ok(Node::Is(Entry::Str(text.into())));
@@ -140,6 +138,36 @@ impl<'a> Graph<'a> {
             _ => AttrValue::Opaque(ty.into(), self.opaque(at)?),
         };
         Ok(Node::Is(Entry::Other(value)))
+    }
+
+    fn tensor(&self, at: usize) -> Result<Tensor, Damage> {
+        tensor::decode(self.nodes[at]["data"].as_str().ok_or("it is a tensor without data")?)
+    }
+
+    /// A constant: its tensor, and where its type places it.
+    fn constant(&self, data: &Json) -> Result<Node, Damage> {
+        let value = self.index(data.get("value").unwrap_or(&data["data"]))?;
+        let is_tensor = TENSORS.iter().any(|ty| self.nodes[value]["type"] == *ty);
+        match self.vdevice(data).filter(|_| is_tensor) {
+            Some(device) => {
+                let tensor = self.tensor(value).map_err(|damage| damage.or_at(value))?;
+                Ok(Node::Is(Entry::Placed(tensor, Arc::new(device))))
+            }
+            None => Ok(Node::Holds(value)),
+        }
+    }
+
+    /// The device in the type of a constant.
+    fn vdevice(&self, constant: &Json) -> Option<VDevice> {
+        let part = |data: &Json, name: &str| Some(&self.nodes[self.index(data.get(name)?).ok()?]["data"]);
+        let ty = part(constant, "ty").or_else(|| part(constant, "struct_info_"))?;
+        let device = part(ty, "vdevice")?;
+        let kind = part(part(device, "target")?, "kind")?.as_str()?;
+        Some(VDevice {
+            target: vec![(AttrValue::Str("kind".into()), AttrValue::Str(kind.into()))],
+            index: device["vdevice_id"].as_i64()?,
+            scope: part(device, "memory_scope")?.as_str()?.into(),
+        })
     }
 
     /// The dtype of a scalar: of its type node, or its own field in older texts.

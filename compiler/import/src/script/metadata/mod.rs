@@ -16,7 +16,7 @@ use super::{
 use crate::Constants;
 use damage::{Damage, brief};
 use hammock_ir::{
-    AttrValue, DType, Name, Tensor,
+    AttrValue, DType, GlobalInfo, Name, Tensor, VDevice,
     relax::{Constant, Operand},
 };
 use hammock_syntax::{Diagnostic, Span, codes};
@@ -39,6 +39,8 @@ pub(crate) struct Metadata {
 #[derive(Clone)]
 pub(crate) enum Entry {
     Tensor(Tensor),
+    /// A constant that is placed on a device.
+    Placed(Tensor, Arc<VDevice>),
     Str(Name),
     DType(DType),
     Other(AttrValue),
@@ -74,6 +76,10 @@ impl Context<'_> {
             .get(key)
             .or_else(|| CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten());
         match entries.and_then(|entries| entries.get(usize::try_from(index).ok()?)) {
+            Some(Entry::Placed(tensor, device)) => {
+                let vdevice = Some(self.declared(device));
+                Ok(Value::Operand(Operand::Const(Constant { vdevice, ..Constant::new(tensor.clone()) })))
+            }
             Some(entry) => Ok(entry.value()),
             None if entries.is_none() && CONSTANTS.contains(&key) => self.omitted(key, index, span),
             None => {
@@ -81,6 +87,16 @@ impl Context<'_> {
                 Err(self.error(codes::BAD_METADATA, span, message, ""))
             }
         }
+    }
+
+    /// The device as the module declares it; itself, if the module does not.
+    fn declared(&self, device: &Arc<VDevice>) -> Arc<VDevice> {
+        let identity = |device: &VDevice| (device.kind().to_owned(), device.index, device.scope.clone());
+        let declared = self.module.global_infos.values().flatten().find_map(|info| match info {
+            GlobalInfo::VDevice(declared) if identity(declared) == identity(device) => Some(declared),
+            _ => None,
+        });
+        declared.unwrap_or(device).clone()
     }
 
     /// A constant that the text names but does not hold.
@@ -119,7 +135,7 @@ impl Context<'_> {
 impl Entry {
     fn value(&self) -> Value {
         match self {
-            Entry::Tensor(tensor) => constant(tensor.clone()),
+            Entry::Tensor(tensor) | Entry::Placed(tensor, _) => constant(tensor.clone()),
             Entry::Str(text) => Value::Str(text.clone()),
             Entry::DType(dtype) => Value::Operand(Operand::DType(*dtype)),
             Entry::Other(AttrValue::Int(value)) => Value::Int(i128::from(*value)),

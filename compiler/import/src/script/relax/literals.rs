@@ -22,10 +22,13 @@ impl RelaxEval<'_, '_> {
         let value = args.need(self.cx, "value")?;
         let dtype = args.take("dtype").filter(|arg| !matches!(arg.value, Value::None));
         args.finish(self.cx)?;
-        let mut distributed = None;
+        let (mut distributed, mut vdevice) = (None, None);
         let dtype = match dtype {
             None => None,
-            Some(Arg { value: Value::Type(Type::Tensor(t)), .. }) => t.dtype,
+            Some(Arg { value: Value::Type(Type::Tensor(t)), .. }) => {
+                vdevice = t.vdevice.clone();
+                t.dtype
+            }
             Some(Arg { value: Value::Type(Type::DTensor(t)), .. }) => {
                 distributed = Some(t.clone());
                 t.tensor.dtype
@@ -37,7 +40,11 @@ impl RelaxEval<'_, '_> {
             _ => self.literal(&value, dtype)?,
         };
         Ok(Value::Operand(match operand {
-            Operand::Const(constant) if distributed.is_some() => Operand::Const(Constant { distributed, ..constant }),
+            Operand::Const(constant) => Operand::Const(Constant {
+                distributed: distributed.or(constant.distributed),
+                vdevice: vdevice.or(constant.vdevice),
+                ..constant
+            }),
             operand => operand,
         }))
     }

@@ -121,8 +121,8 @@ struct Axis<'a> {
     size: PrimExpr,
     /// Places in the result.
     target: PrimExpr,
-    /// The bounds of the region, in parts of the axis.
-    region: (f64, f64),
+    /// The bounds of the region, in parts of the axis: float32, in which all that is made of them is computed.
+    region: (f32, f32),
     coordinates: &'a str,
     rounding: &'a str,
 }
@@ -155,8 +155,9 @@ impl Axis<'_> {
             "tf_half_pixel_for_nn" => half(x),
             _ => {
                 let (start, end) = self.region;
-                let across = constant(start) * &last + x * constant(end - start) * &last / steps;
-                self.unless_one(across, constant(0.5 * (start + end)) * last)
+                let part = |value: f32| constant(value.into());
+                let across = part(start) * &last + x * part(end - start) * &last / steps;
+                self.unless_one(across, part(0.5 * (start + end)) * last)
             }
         }
     }
@@ -300,7 +301,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
 }
 
 /// The bounds of the region along an axis. Images give them as `[y0, x0, y1, x1]`, volumes as `[x0, y0, z0, x1, y1, z1]`.
-fn region(roi: &[f64], rank: usize, axis: usize) -> (f64, f64) {
+fn region(roi: &[f64], rank: usize, axis: usize) -> (f32, f32) {
     let at = if rank == 2 { axis } else { rank - 1 - axis };
-    (roi[at], roi[at + rank])
+    (roi[at] as f32, roi[at + rank] as f32)
 }
