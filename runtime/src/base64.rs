@@ -15,21 +15,30 @@ pub fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes that a text stands for; `None` if it stands for none.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+/// The bytes that a text stands for, line breaks and other white space left out; `None` if it stands for none.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim_ascii_end();
     let digits = text.trim_end_matches('=');
+    let padding = text.len() - digits.len();
     let mut out = Vec::with_capacity(digits.len() / 4 * 3);
-    let (mut bits, mut count) = (0u32, 0u32);
-    for digit in digits.bytes() {
-        let value = DIGITS.iter().position(|known| *known == digit)? as u32;
-        bits = bits << 6 | value;
-        count += 6;
+    let (mut bits, mut count, mut len) = (0u32, 0u32, padding);
+    for byte in digits.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        (count, len) = (count + 6, len + 1);
         if count >= 8 {
             count -= 8;
             out.push((bits >> count) as u8);
         }
     }
-    (text.len().is_multiple_of(4) && text.len() - digits.len() <= 2).then_some(out)
+    (len.is_multiple_of(4) && padding <= 2).then_some(out)
 }
 
 #[cfg(test)]
@@ -44,6 +53,7 @@ mod tests {
         }
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(decode(&encode(&all)).unwrap(), all);
+        assert_eq!(decode("Zm9v\r\n YmFy\n").unwrap(), b"foobar");
         for bad in ["Zg", "Zg=", "Z===", "Z*==", "Zg==Zg=="] {
             assert_eq!(decode(bad), None, "{bad}");
         }

@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns null; assigning it to a register releases the value that was there."),
     builtin!("vm.builtin.copy", copy(value: &Any) -> "Any", "Returns its argument."),
     builtin!("vm.builtin.reshape", reshape(value: &Tensor, shape: &Shape) -> "Tensor",
-        "Returns a view of the tensor with a new shape of the same number of elements."),
+        "Returns a view of the tensor with a new shape of as many elements, or of fewer: the first ones."),
     builtin!("runtime.TVMTensorCreateView",
         view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> "Tensor",
         "Returns a view of the tensor's memory with a new shape, dtype or byte offset."),
@@ -68,7 +68,9 @@ fn copy(value: &Any) -> Result<Any, Error> {
 }
 
 fn reshape(value: &Tensor, shape: &Shape) -> Result<Tensor, Error> {
-    Ok(value.to_contiguous()?.reshape(shape)?)
+    let dense = value.to_contiguous()?;
+    let view = dense.view(dense.dtype(), shape, 0).or_else(|_| dense.reshape(shape));
+    view.map_err(Error::from)
 }
 
 fn view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> Result<Tensor, Error> {

@@ -114,6 +114,10 @@ fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Erro
     if tokens.iter().map(|(prob, _)| prob).sum::<f64>() < top_p {
         tokens = at_least(0.0)?;
     }
+    // As TVM has it, though the tokens that are drawn from may sum up to more than `top_p`.
+    if let Some((_, likeliest)) = tokens.first().filter(|(prob, _)| uniform < prob / top_p) {
+        return Ok(*likeliest as i64);
+    }
     draw(&tokens, top_p, uniform).map(|token| token as i64).ok_or_else(nothing_likely)
 }
 
@@ -223,6 +227,14 @@ mod tests {
         let sharper = histogram(4, |u| sample_from_logits(&logits, 0.5, 1.0, u).unwrap());
         assert_eq!(sharper, [22, 783, 0, 195]);
         assert_eq!(sample_from_logits(&logits, 0.0, 1.0, 0.99).unwrap(), 1);
+    }
+
+    /// TVM's choices, by the same numbers.
+    #[test]
+    fn the_likeliest_token_is_drawn_as_tvm_draws_it() {
+        let prob = vector(&[0.16528778f32, 0.10097826, 0.13344432, 0.16990027, 0.1510606, 0.13346158, 0.14586718]);
+        let drawn = [0.0, 0.3, 0.5, 0.99].map(|uniform| sample_from_prob(&prob, 0.5, uniform).unwrap());
+        assert_eq!(drawn, [3, 3, 0, 6]);
     }
 
     #[test]

@@ -383,6 +383,20 @@ fn suppression_lists_what_is_left() {
 }
 
 #[test]
+fn reshaping_takes_the_first_elements() {
+    let value = tensor(&[2, 3], &[1i32, 2, 3, 4, 5, 6]);
+    let reshape = |shape: &[i64]| call("reshape", &[value.clone(), Shape::new(shape).into()]);
+    for (shape, elements) in [(&[3, 2][..], &[1, 2, 3, 4, 5, 6][..]), (&[4], &[1, 2, 3, 4]), (&[6, 0], &[])] {
+        let view = reshape(shape).unwrap();
+        let view = view.get::<&Tensor>().unwrap();
+        assert_eq!((view.shape(), view.as_slice::<i32>().unwrap()), (shape, elements));
+    }
+    for shape in [&[7][..], &[-1], &[i64::MAX, 2]] {
+        assert!(reshape(shape).is_err(), "{shape:?}");
+    }
+}
+
+#[test]
 fn a_tensor_tells_of_itself() {
     let value = tensor(&[2, 3], &[0f32; 6]);
     let ask = |what: &str, args: &[Any]| {

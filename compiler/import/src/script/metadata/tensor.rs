@@ -5,6 +5,7 @@
 
 use super::Damage;
 use hammock_ir::{DType, Tensor};
+use hammock_runtime::base64;
 
 const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 
@@ -12,8 +13,8 @@ const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 ///
 /// # Errors
 /// Why the text is none.
-pub(super) fn decode(base64: &str) -> Result<Tensor, Damage> {
-    let bytes = from_base64(base64).ok_or("it is a tensor whose base64 is damaged")?;
+pub(super) fn decode(text: &str) -> Result<Tensor, Damage> {
+    let bytes = base64::decode(text).ok_or("it is a tensor whose base64 is damaged")?;
     read(&bytes).ok_or_else(|| "it is a tensor whose data is damaged".into())
 }
 
@@ -54,34 +55,6 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*head)
 }
 
-/// Standard base64; line breaks are skipped, and nothing follows the padding.
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0u32, 0u32);
-    let text = text.trim_ascii_end();
-    let digits = text.trim_end_matches('=');
-    if text.len() - digits.len() > 2 {
-        return None;
-    }
-    for byte in digits.bytes().filter(|b| !b.is_ascii_whitespace()) {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -104,7 +77,7 @@ pub(super) mod tests {
         for wrong in ["P6G0*", "P6G0==P6G0"] {
             assert!(decode(wrong).is_err(), "{wrong}");
         }
-        let bytes = from_base64(QUARTER).unwrap();
+        let bytes = base64::decode(QUARTER).unwrap();
         assert!(read(&bytes).is_some());
         assert!(read(&[&*bytes, &[0]].concat()).is_none(), "more than the header says");
         // Code, bits and lanes of the dtype.

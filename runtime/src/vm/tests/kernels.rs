@@ -1,0 +1,70 @@
+//! Kernels look at their arguments, however they are called.
+use super::*;
+
+/// A program whose kernel `k` writes its first argument, two floats; that kernel.
+fn with_kernel(mut a: Assembler) -> (Assembler, Function) {
+    let kind = ParamKind::Tensor { dtype: crate::DType::FLOAT32, shape: vec![Dim::Static(2)], alignment: 4 };
+    let params = vec![KernelParam { name: "x".to_owned(), kind, is_written: true }];
+    a.kernels.push(KernelSignature { name: "k".to_owned(), device: Device::CPU, symbol_count: 0, params });
+    (a, Function::new(|args| Ok(args[0].get::<&Tensor>().map_or(-1, |tensor| tensor.nbytes() as i64).into())))
+}
+
+/// However a kernel is called, its arguments are looked at.
+#[test]
+fn kernels_as_values_check_their_arguments() {
+    let (mut a, kernel) = with_kernel(Assembler::default());
+    let k = Arg::Function(a.declare("k"));
+    let empty = a.constant(Constant::Shape(Shape::new(&[])));
+    let dynamic = [a.call(1, "vm.builtin.call_tir_dyn", &[k, reg(0), empty]), ret(1)];
+    a.define("dynamic", 1, 2, &dynamic);
+    let bound = [a.call(1, "vm.builtin.make_closure", &[k, reg(0)]), ret(1)];
+    a.define("bound", 1, 2, &bound);
+    let invoked = [
+        a.call(1, "vm.builtin.make_closure", &[k]),
+        a.call(1, "vm.builtin.invoke_closure", &[VM, reg(1), reg(0)]),
+        ret(1),
+    ];
+    a.define("invoked", 1, 2, &invoked);
+    let direct = [a.call(1, "k", &[reg(0)]), ret(1)];
+    a.define("direct", 1, 2, &direct);
+    let value = [a.call(1, "vm.builtin.copy", &[k]), ret(1)];
+    a.define("value", 0, 2, &value);
+    let vm = Vm::new(a.image(), Options::default(), |name| Ok((name == "k").then(|| kernel.clone()))).unwrap();
+    let two = || Any::from(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap());
+    let three = Any::from(Tensor::from_slice(&[3], &[1f32, 2.0, 3.0]).unwrap());
+    let constant = Any::from(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap().constant());
+    let function = vm.call("value", &[]).unwrap();
+    type Call<'a> = &'a dyn Fn(&[Any]) -> Result<Any, Error>;
+    let calls: [(&str, Call<'_>); 5] = [
+        ("dynamic", &|args| vm.call("dynamic", args)),
+        ("bound", &|args| vm.invoke(&vm.call("bound", args)?, &[])),
+        ("invoked", &|args| vm.call("invoked", args)),
+        ("direct", &|args| vm.call("direct", args)),
+        ("function value", &|args| function.get::<&Function>().unwrap().call(args)),
+    ];
+    for (how, call) in calls {
+        assert_eq!(call(&[two()]).unwrap().get(), Some(8i64), "{how}");
+        for (wrong, why) in
+            [(&three, "shape[0] to be 2"), (&7i64.into(), "a Tensor"), (&constant, "writes parameter `x`")]
+        {
+            let error = call(std::slice::from_ref(wrong)).unwrap_err();
+            assert!(error.message().contains(why), "{how}: {error}");
+        }
+    }
+}
+
+#[test]
+fn kernels_do_not_write_constants_of_the_program() {
+    let (mut a, kernel) = with_kernel(Assembler::default());
+    let constant = a.constant(Constant::Tensor(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap()));
+    let shape = a.constant(Constant::Shape(Shape::new(&[2])));
+    let body = [a.call(0, "k", &[constant]), ret(0)];
+    a.define("main", 0, 1, &body);
+    let view = [a.call(0, "vm.builtin.reshape", &[constant, shape]), a.call(0, "k", &[reg(0)]), ret(0)];
+    a.define("view", 0, 1, &view);
+    let vm = Vm::new(a.image(), Options::default(), |name| Ok((name == "k").then(|| kernel.clone()))).unwrap();
+    for function in ["main", "view"] {
+        let error = vm.call(function, &[]).unwrap_err();
+        assert!(error.message().contains("writes parameter `x`, which must not change"), "{function}: {error}");
+    }
+}

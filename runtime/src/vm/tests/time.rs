@@ -1,0 +1,43 @@
+//! Limits of time, and calls that are stopped.
+use super::*;
+
+/// A call that is over before anybody looked at its time took too long all the same.
+#[test]
+fn the_shortest_times_count() {
+    let mut a = Assembler::default();
+    let body = [a.call(1, "add", &[reg(0), int(1)]), ret(1)];
+    a.define("main", 1, 2, &body);
+    let vm = a.vm();
+    let within = |nanos| {
+        let limits = CallLimits { interrupt: None, timeout: Some(Duration::from_nanos(nanos)) };
+        vm.call_with(&limits, "main", &ints(&[1]))
+    };
+    assert_eq!(within(1).unwrap_err().kind(), kind::TIMEOUT);
+    assert_eq!(within(3_600_000_000_000).unwrap().get::<i64>(), Some(2));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "leaves the thread that watches the time behind, which miri takes for a leak")]
+fn calls_can_be_stopped() {
+    // forever() = while 1 {}
+    let mut a = Assembler::default();
+    let body = [a.call(0, "vm.builtin.copy", &[int(1)]), branch(0, 2), goto(-1), ret(0)];
+    a.define("forever", 0, 1, &body);
+    let vm = a.vm();
+    let limits = CallLimits { timeout: Some(Duration::from_millis(20)), ..CallLimits::default() };
+    let error = vm.call_with(&limits, "forever", &[]).unwrap_err();
+    assert_eq!((error.kind(), error.trace().len()), (kind::TIMEOUT, 1));
+
+    for timeout in [None, Some(Duration::from_secs(600))] {
+        let interrupt = Interrupt::new();
+        let limits = CallLimits { interrupt: Some(interrupt.clone()), timeout };
+        let error = std::thread::scope(|scope| {
+            let call = scope.spawn(|| vm.call_with(&limits, "forever", &[]).unwrap_err());
+            std::thread::sleep(Duration::from_millis(5));
+            interrupt.cancel();
+            call.join().unwrap()
+        });
+        assert_eq!(error.to_string(), "CancelledError: the call was cancelled");
+        assert_eq!(vm.call_with(&limits, "forever", &[]).unwrap_err().kind(), kind::CANCELLED);
+    }
+}
