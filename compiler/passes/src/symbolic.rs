@@ -3,7 +3,7 @@
 use hammock_ir::{
     Attrs, PrimExpr, TensorShape, Type,
     prim::Var,
-    relax::{Body, Operand, Value},
+    relax::{Binding, Body, Operand, Value},
     tir::EXACT,
     types::ShapeType,
 };
@@ -50,16 +50,27 @@ pub fn each_dim<'a>(ty: &'a Type, f: &mut dyn FnMut(&'a PrimExpr)) {
     }
 }
 
-/// Calls `f` on every symbolic expression computed in a body: operands, and types that are checked at run time.
+/// Calls `f` on every symbolic expression computed in a body and those nested in it: operands, and types that are checked
+/// at run time.
 pub fn each_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
     for binding in body.bindings() {
-        if let Value::MatchCast(_, ty) = &binding.value {
-            each_dim(ty, f);
-        }
-        binding.value.each_operand(&mut |o| each_operand_expr(o, f));
+        each_binding_expr(binding, f);
         binding.value.each_body(&mut |b| each_expr(b, f));
     }
     each_operand_expr(&body.result, f);
+}
+
+/// The same without nested bodies.
+pub fn each_own_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
+    body.bindings().for_each(|binding| each_binding_expr(binding, f));
+    each_operand_expr(&body.result, f);
+}
+
+fn each_binding_expr<'a>(binding: &'a Binding, f: &mut dyn FnMut(&'a PrimExpr)) {
+    if let Value::MatchCast(_, ty) = &binding.value {
+        each_dim(ty, f);
+    }
+    binding.value.each_operand(&mut |o| each_operand_expr(o, f));
 }
 
 fn each_operand_expr<'a>(operand: &'a Operand, f: &mut dyn FnMut(&'a PrimExpr)) {

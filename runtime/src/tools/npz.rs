@@ -3,9 +3,10 @@
 use super::{Content, InputError, brief, listed, npy, write_file};
 use crate::Tensor;
 use std::{
+    collections::HashSet,
     fmt::Display,
     fs::File,
-    io::{self, BufReader, Read, Seek},
+    io::{self, BufReader, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
@@ -65,7 +66,13 @@ impl Archive {
     pub fn open(path: &Path) -> Result<Archive, InputError> {
         let file = File::open(path).map_err(|e| failed(path, &e))?;
         let room = file.metadata().map_err(|e| failed(path, &e))?.len();
+        let directory = file.try_clone().map_err(|e| failed(path, &e))?;
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| failed(path, &e))?;
+        match repeated_name(BufReader::new(directory), zip.central_directory_start()) {
+            Ok(None) => {}
+            Ok(Some(twice)) => return Err(failed(path, &format!("two of its members are called `{twice}`"))),
+            Err(error) => return Err(failed(path, &error)),
+        }
         Ok(Archive { path: path.to_owned(), zip, room })
     }
 
@@ -100,6 +107,27 @@ impl Archive {
         self.room = self.room.checked_sub(packed).ok_or("the archive's members overlap")?;
         npy::read(member, Some(size))
     }
+}
+
+/// What the entries of a zip file's directory begin with, and how long they are without names.
+const ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
+
+/// A name that two members of an archive have, whose directory begins at `start`: readers differ in which they take.
+fn repeated_name(mut file: impl Read + Seek, start: u64) -> io::Result<Option<String>> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut names = HashSet::new();
+    let mut entry = [0; ENTRY.1];
+    while file.read_exact(&mut entry).is_ok() && entry.starts_with(ENTRY.0) {
+        let length = |at: usize| usize::from(u16::from_le_bytes([entry[at], entry[at + 1]]));
+        let (name, rest) = (length(28), length(30) + length(32));
+        let mut bytes = vec![0; name + rest];
+        file.read_exact(&mut bytes)?;
+        bytes.truncate(name);
+        if let Some(twice) = names.replace(bytes) {
+            return Ok(Some(String::from_utf8_lossy(&twice).into_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Writes arrays to a `.npz` file. The file appears whole or not at all.
@@ -187,6 +215,29 @@ mod tests {
             if let Ok(read) = load_npz(&damaged, "x") {
                 assert_eq!(read.as_slice::<f64>().unwrap(), values, "byte {at}");
             }
+        }
+    }
+
+    #[test]
+    fn archives_with_a_name_twice_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("twice.npz");
+        let one = |value| {
+            let mut bytes = Vec::new();
+            npy::write(&mut bytes, &Tensor::from_slice(&[1], &[value]).unwrap()).unwrap();
+            bytes
+        };
+        archive(&path, &[("x", &one(1f32)), ("y", &one(2f32)), ("z", &one(3f32))]);
+        assert_eq!(load_npz(&path, "z").unwrap().as_slice::<f32>().unwrap(), [3.0]);
+        // Member z gets the name of x, where it is and in the directory.
+        let mut bytes = std::fs::read(&path).unwrap();
+        while let Some(at) = bytes.windows(5).position(|window| window == b"z.npy") {
+            bytes[at] = b'x';
+        }
+        std::fs::write(&path, bytes).unwrap();
+        for name in ["x", "y"] {
+            let error = load_npz(&path, name).unwrap_err().message;
+            assert!(error.contains("two of its members are called `x.npy`"), "{error}");
         }
     }
 

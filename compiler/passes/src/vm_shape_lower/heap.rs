@@ -1,18 +1,30 @@
 //! The shape heap: slots for symbolic variables and expressions, and the functions that fill them.
+//!
+//! An expression is computed as soon as its variables are known, but no sooner than in the branch that uses it: what is
+//! wrong with one that nobody asks for (a division by zero) is no error.
 
 use crate::symbolic;
 use hammock_ir::{
     DType, PrimExpr, Span, Type,
     prim::{Substitution, Var},
-    relax::Function,
+    relax::{Body, Function, Value},
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 use indexmap::IndexMap;
+use std::collections::HashSet;
 
 /// The slots of one function.
 pub struct Heap {
     /// Every expression with a slot, by key; its position is its slot.
     slots: IndexMap<String, Slot>,
+    /// Keys of the expressions that are used whatever branches are taken from here on.
+    wanted: HashSet<String>,
+}
+
+/// What was known and wanted outside of a branch.
+pub struct Outside {
+    known: Vec<bool>,
+    wanted: HashSet<String>,
 }
 
 struct Slot {
@@ -24,7 +36,7 @@ struct Slot {
 impl Heap {
     /// Slots for all that a function needs: variables of its parameters' types first, then in order of appearance.
     pub fn of(function: &Function) -> Heap {
-        let mut heap = Heap { slots: IndexMap::new() };
+        let mut heap = Heap { slots: IndexMap::new(), wanted: wanted(&function.lambda.body) };
         for param in &function.lambda.params {
             heap.add_type(function.ty(*param));
         }
@@ -33,8 +45,26 @@ impl Heap {
         heap
     }
 
+    /// Goes into a branch. What becomes known there is not known elsewhere.
+    pub fn enter(&mut self, branch: &Body) -> Outside {
+        let known = self.slots.values().map(|slot| slot.known).collect();
+        let outside = Outside { known, wanted: self.wanted.clone() };
+        self.wanted.extend(wanted(branch));
+        outside
+    }
+
+    /// Leaves a branch.
+    pub fn leave(&mut self, outside: Outside) {
+        self.wanted = outside.wanted;
+        self.slots.values_mut().zip(outside.known).for_each(|(slot, known)| slot.known = known);
+    }
+
+    /// Adds the dimensions of a parameter's or the result's type.
     fn add_type(&mut self, ty: &Type) {
-        symbolic::each_dim(ty, &mut |d| self.add(d));
+        symbolic::each_dim(ty, &mut |d| {
+            self.wanted.insert(symbolic::key(d));
+            self.add(d);
+        });
     }
 
     fn add(&mut self, expr: &PrimExpr) {
@@ -84,11 +114,11 @@ impl Heap {
         }
     }
 
-    /// A TIR function that computes every expression whose variables are known; `None` when there is none. They count
+    /// A TIR function that computes every expression that is wanted and whose variables are known; `None` when there is none. They count
     /// as known afterwards.
     pub fn shape_func(&mut self) -> Option<PrimFunc> {
         let mut ready: Vec<PrimExpr> =
-            self.slots.values().filter(|s| !s.known && self.ready(&s.expr)).map(|s| s.expr.clone()).collect();
+            self.slots.iter().filter(|(key, s)| !s.known && self.wanted.contains(*key) && self.ready(&s.expr)).map(|(_, s)| s.expr.clone()).collect();
         if ready.is_empty() {
             return None;
         }
@@ -132,4 +162,21 @@ impl Heap {
     fn load(&self, buffer: &Buffer, var: &Var) -> PrimExpr {
         PrimExpr::load(buffer, vec![PrimExpr::int64(self.slot(&var.expr()))]).cast(var.dtype())
     }
+}
+
+/// The keys of the expressions that a body uses whatever branches are taken in it.
+fn wanted(body: &Body) -> HashSet<String> {
+    let mut all = HashSet::new();
+    symbolic::each_own_expr(body, &mut |e| _ = all.insert(symbolic::key(e)));
+    for binding in body.bindings() {
+        match &binding.value {
+            Value::If { then, otherwise, .. } => {
+                let (then, otherwise) = (wanted(then), wanted(otherwise));
+                all.extend(then.into_iter().filter(|key| otherwise.contains(key)));
+            }
+            Value::Function(lambda) => all.extend(wanted(&lambda.body)),
+            _ => {}
+        }
+    }
+    all
 }

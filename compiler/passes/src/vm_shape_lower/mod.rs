@@ -3,7 +3,7 @@
 //! A function with symbolic variables allocates a *shape heap*, a vector of int64 with one slot for each variable and
 //! each expression it computes. Parameters are checked when the function starts: kind, rank and dtype, then their
 //! dimensions, which are stored where a variable is new and compared where it is known. Expressions are computed by a
-//! TIR function (`shape_func`) as soon as their variables are known. `R.shape` operands become `make_shape`, symbolic
+//! TIR function (`shape_func`) as soon as their variables are known, those that only a branch uses in that branch. `R.shape` operands become `make_shape`, symbolic
 //! scalars `make_prim_value`, `match_cast` the same checks as parameters, and the result is checked where its type says
 //! more than is known already.
 
@@ -155,10 +155,14 @@ impl<'a> Lowering<'a> {
 
     fn nested(&mut self, body: &mut Body) -> Result<(), Diagnostic> {
         let mut out = Emitter { bindings: Vec::new(), dataflow: false };
+        let outside = self.heap.enter(body);
+        let span = body.bindings().next().map_or(Span::NONE, |binding| binding.span);
+        self.compute(&mut out, span);
         for binding in std::mem::take(&mut body.blocks).into_iter().flat_map(|b| b.bindings) {
             self.binding(binding, &mut out)?;
         }
         body.result = self.operand(body.result.clone(), &mut out, Span::default());
+        self.heap.leave(outside);
         body.blocks = vec![hammock_ir::relax::Block { dataflow: false, bindings: out.bindings }];
         Ok(())
     }
