@@ -211,6 +211,19 @@ fn pointer_from(source: &str) -> String {
     )
 }
 
+/// Sizes that cannot be computed for some arguments, where they are not needed for these.
+const BRANCHES: &str = r#"
+    @R.function(pure=False)
+    def main(x: R.Tensor(("n", "m"), dtype="float32"), divide: R.Tensor((), dtype="bool")) -> R.Object:
+        n = T.int64()
+        m = T.int64()
+        if divide:
+            y: R.Object = R.shape([n // m, n * 4611686018427387904])
+        else:
+            y: R.Object = R.shape([n])
+        return y
+"#;
+
 /// A module in a folder of its own.
 struct Module(tempfile::TempDir);
 
@@ -371,6 +384,34 @@ fn addresses_from_nowhere_lead_to_nothing() {
         let refused = error.contains("there is no memory behind buffer `B`") || error.contains("error[E025");
         assert!(refused, "{source}: {error}");
     }
+}
+
+#[test]
+fn sizes_that_no_branch_needs_are_not_computed() {
+    let module = Module::new(BRANCHES);
+    module.compile("model.so", &[]);
+    let args = |x, divide| ["--arg", x, "--arg", divide];
+    for program in [&["model.so"][..], &["model.py", "--exec-mode", "reference"]] {
+        let run = |x, divide| module.run(&[program, &args(x, divide)].concat());
+        assert!(run("zeros(4,0):float32", "zeros():bool").contains('4'), "{program:?}");
+        assert!(run("zeros(1,1):float32", "ones():bool").contains("4611686018427387904"), "{program:?}");
+        for (x, why) in [("zeros(1,0):float32", "by zero"), ("zeros(4,1):float32", "4611686018427387904")] {
+            let error = module.refusal(&[program, &args(x, "ones():bool")].concat());
+            assert!(error.contains(why), "{program:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn workspaces_that_are_refused_say_how_large_they_are() {
+    let kernel = r#"    def main(n: T.int64, B: T.Buffer((1,), "float32")):"#;
+    let body =
+        "        W = T.alloc_buffer((n,), \"float32\")\n        W[n - 1] = T.float32(3)\n        B[0] = W[n - 1]\n";
+    let module = Module::new(&format!("    @T.prim_func\n{kernel}\n{body}"));
+    let args = |n| ["model.py", "--max-memory", "4M", "--arg", n, "--arg", "zeros(1):float32"];
+    assert!(module.run(&args("1000")).contains("[3.0]"));
+    let error = module.refusal(&args("10000000"));
+    assert!(error.contains("MemoryError") && error.contains("a workspace of 40000000 bytes"), "{error}");
 }
 
 #[test]

@@ -117,8 +117,12 @@ impl Heap {
     /// A TIR function that computes every expression that is wanted and whose variables are known; `None` when there is none. They count
     /// as known afterwards.
     pub fn shape_func(&mut self) -> Option<PrimFunc> {
-        let mut ready: Vec<PrimExpr> =
-            self.slots.iter().filter(|(key, s)| !s.known && self.wanted.contains(*key) && self.ready(&s.expr)).map(|(_, s)| s.expr.clone()).collect();
+        let mut ready: Vec<PrimExpr> = self
+            .slots
+            .iter()
+            .filter(|(key, s)| !s.known && self.wanted.contains(*key) && self.ready(&s.expr))
+            .map(|(_, s)| s.expr.clone())
+            .collect();
         if ready.is_empty() {
             return None;
         }

@@ -1,5 +1,5 @@
 //! Suppression of overlapping boxes, where how many are left is known only at run time.
-use super::order::{float, sorted};
+use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{Any, DType, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
@@ -48,6 +48,8 @@ fn all_class_non_max_suppression(
         overlap: scalar(iou_threshold)? as f32,
         score: scalar(score_threshold)? as f32,
     };
+    // Boxes and scores as float32, and what may be left of each score's box, in order and as results.
+    let _scratch = (scratch(boxes.element_count(), 4)?, scratch(scores.element_count(), 100)?);
     let (boxes, scores) = (floats(boxes)?, floats(scores)?);
     let (count, classes) = (count as usize, classes as usize);
     let image = |n: usize| -> Vec<Selected> {

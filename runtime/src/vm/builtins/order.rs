@@ -3,11 +3,18 @@
 //! Keys compare as elements do. NaN comes after every number, all NaNs are one, and so are both zeros. With keys, what
 //! sorts and compares need not be compiled for every dtype again.
 use crate::ffi::Error;
+use crate::memory::{Reservation, reserve};
 use crate::value::{DType, Device, Tensor};
 use half::{bf16, f16};
 
 /// The key of a signed zero.
 const MIDDLE: u64 = 1 << 63;
+
+/// Counts what a function needs for itself, so many bytes for each of so many elements, for as long as the result lives:
+/// it may not be more than the program may take.
+pub(super) fn scratch(elements: usize, bytes: usize) -> Result<Option<Reservation>, Error> {
+    reserve(elements.saturating_mul(bytes))
+}
 
 /// The keys of the elements of a dense tensor on the host.
 pub(super) fn keys(tensor: &Tensor) -> Result<Vec<u64>, Error> {

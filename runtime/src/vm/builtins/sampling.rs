@@ -1,6 +1,6 @@
 //! Choosing the next token of a text, by a number between 0 and 1 that the caller drew, and what is done to the logits
 //! before that. Tensors are of float32 and hold one row: all axes but the last have size 1.
-use super::order::{float, sorted};
+use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{DType, Device, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -45,6 +45,7 @@ fn row(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
 
 /// Runs `change` on the elements of a row and writes them back.
 fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Error>) -> Result<(), Error> {
+    let _scratch = scratch(logits.element_count(), 4)?;
     let mut values = row(logits, DType::FLOAT32)?.as_slice::<f32>()?.to_vec();
     if !logits.device().is_host() || !logits.is_contiguous() || logits.is_read_only() {
         return Err(Error::value(format!("{logits:?} cannot be changed in place: it must be dense, and no constant")));
@@ -76,6 +77,9 @@ fn draw(tokens: &[(f64, usize)], top_p: f64, uniform: f64) -> Option<usize> {
     tokens.get(chosen).map(|(_, token)| *token)
 }
 
+/// Bytes that drawing from ranked tokens takes for each: its number, its place in the order, its rank, a sum.
+const RANKED: usize = 64;
+
 /// Tokens with a number each, largest first; those without one are left out.
 fn ranked(values: Vec<f64>) -> Vec<(f64, usize)> {
     let order = sorted(values.iter().map(|value| !float(*value))).into_iter();
@@ -90,6 +94,7 @@ fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f6
     let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
     let temperature = between("the temperature", temperature, 0.0, f64::MAX)?;
     let logits = row(logits, DType::FLOAT32)?;
+    let _scratch = scratch(logits.element_count(), RANKED)?;
     let mut tokens = ranked(logits.as_slice::<f32>()?.iter().map(|logit| f64::from(*logit)).collect());
     let (largest, likeliest) = *tokens.first().ok_or_else(nothing_likely)?;
     if temperature < COLD {
@@ -106,6 +111,7 @@ fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f6
 fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Error> {
     let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
     let prob = row(prob, DType::FLOAT32)?;
+    let _scratch = scratch(prob.element_count(), RANKED)?;
     let at_least = |least: f64| {
         let probs = prob.as_slice::<f32>()?.iter().map(|prob| f64::from(*prob));
         Ok::<_, Error>(ranked(probs.map(|prob| if prob >= least { prob } else { f64::NAN }).collect()))

@@ -1,5 +1,5 @@
 //! Operators whose result sizes depend on the data: unique elements, indices of nonzero elements.
-use super::order::{keys, sorted, zero_key};
+use super::order::{keys, scratch, sorted, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
@@ -20,6 +20,8 @@ fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
     let value = value.to_device(Device::CPU)?.to_contiguous()?;
     // A scalar counts as a vector of one element.
     let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
+    // Keys, positions, and an index for each dimension.
+    let _scratch = scratch(value.element_count(), 16 + 8 * shape.len())?;
     let zero = zero_key(value.dtype())?;
     let elements = keys(&value)?.into_iter().enumerate();
     let positions: Vec<_> = elements.filter(|(_, key)| *key != zero).map(|(at, _)| at as i64).collect();
@@ -40,6 +42,7 @@ fn unique(
     axis: Option<i64>,
 ) -> Result<Any, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    let _scratch = scratch(host.element_count(), UNIQUE)?;
     let rows = find_unique(&host, axis, sorted)?;
     if !(return_index || return_inverse || return_counts) {
         return Ok(rows.values.into());
@@ -53,6 +56,9 @@ fn unique(
     }
     Ok(Tuple::new(fields.into_iter()).into())
 }
+
+/// Bytes that finding unique elements takes for each at most: its key, its value, its group, orders and results.
+const UNIQUE: usize = 160;
 
 struct Unique {
     values: Tensor,

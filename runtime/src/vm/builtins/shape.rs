@@ -3,6 +3,7 @@
 //! The heap is a vector of 64-bit integers, one for each symbolic expression of a function. Codes say what to do with
 //! a size; the number after a code is an immediate or a place in the heap.
 use super::check::Context;
+use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Any, DType, Device, Shape, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -181,6 +182,8 @@ pub(super) fn tensor_to_shape(value: &Tensor) -> Result<Shape, Error> {
     }
     fn widen<T: crate::Element + Into<i64>>(value: &Tensor) -> Result<Shape, Error> {
         let sizes = value.as_slice::<T>()?;
+        // Objects are counted once they are there; this one may be large.
+        let _room = scratch(sizes.len(), size_of::<i64>())?;
         Ok(Shape::with_len(sizes.len(), |i| sizes[i].into()))
     }
     match value.dtype() {

@@ -1,7 +1,7 @@
 //! Sorting for kernels that ask for it by name: results go into tensors that the caller gives.
 //!
 //! Sorting is stable. NaN counts as greater than every number, so it comes first in descending order.
-use super::order::{keys, sorted};
+use super::order::{keys, scratch, sorted};
 use crate::ffi::{Args, Error};
 use crate::value::{DType, Device, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -102,6 +102,9 @@ impl Lines {
     /// Writes of each line the first elements in order, as many as the targets hold.
     fn write(&self, ascending: bool, values: Option<&Target>, places: Option<&Target>) -> Result<(), Error> {
         let (width, bytes) = (self.data.dtype().bytes(), self.data.as_bytes()?);
+        // Keys, and the order of a line.
+        let _scratch = scratch(self.data.element_count(), 8)?;
+        let _order = scratch(self.length, 24)?;
         let mut keys = keys(&self.data)?;
         if !ascending {
             keys.iter_mut().for_each(|key| *key = !*key);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::module::Module;
-use crate::value::{Adt, Any, Closure, DType, Function, Shape, Tensor, Tuple};
+use crate::value::{Adt, Any, Closure, DType, Function, Shape, Str, Tensor, Tuple};
 use crate::{Error, show};
 
 fn call(name: &str, args: &[Any]) -> Result<Any, Error> {
@@ -33,6 +33,35 @@ fn the_table_is_sound() {
         find("vm.builtin.alloc_tensor").unwrap().to_string(),
         "vm.builtin.alloc_tensor(storage: Storage, offset: int, shape: Shape, dtype: dtype, scope: str?) -> Tensor"
     );
+}
+
+#[test]
+fn what_builtins_need_for_themselves_counts() {
+    use crate::memory::{Allocator, AllocatorKind, meter::Account};
+    let allocator = Allocator::new(crate::Device::CPU, AllocatorKind::Pooled, 100_000).unwrap();
+    let flag = std::sync::atomic::AtomicU8::new(0);
+    let (bytes, floats) = (tensor(&[10_000], &[1i8; 10_000]), tensor(&[1, 4000], &[0.5f32; 4000]));
+    let (boxes, scores) = (tensor(&[1, 2000, 4], &[0f32; 8000]), tensor(&[1, 1, 2000], &[0f32; 2000]));
+    let one = |value: f32| tensor(&[1], &[value]);
+    let no = || Any::from(false);
+    let calls: [(&str, Vec<Any>); 6] = [
+        ("relax.run.nonzero", vec![bytes.clone()]),
+        ("relax.run.unique", vec![bytes.clone(), no(), no(), no(), no(), Any::NONE]),
+        ("tvm.contrib.sort.sort", vec![bytes.clone(), bytes.clone(), int(0), true.into()]),
+        ("tensor_to_shape", vec![tensor(&[20_000], &[1i8; 20_000])]),
+        ("sample_top_p_from_logits", vec![floats, 1.0f64.into(), 1.0f64.into(), 0.5f64.into()]),
+        ("all_class_non_max_suppression", vec![boxes, scores, one(1.0), one(0.5), one(0.5), Str::new("onnx").into()]),
+    ];
+    for (name, args) in &calls {
+        call(name, args).unwrap();
+    }
+    // SAFETY: allocator and flag outlive what is entered.
+    let _call = unsafe { Account::new(&allocator, &flag).enter() };
+    for (name, args) in &calls {
+        let error = message(name, args);
+        assert!(error.contains("would exceed the limit of 100000"), "{name}: {error}");
+    }
+    assert!(call("relax.run.nonzero", &[tensor(&[100], &[1i8; 100])]).is_ok());
 }
 
 #[test]

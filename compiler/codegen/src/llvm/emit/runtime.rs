@@ -22,7 +22,13 @@ impl Emitter<'_, '_> {
             Host::Tvm => self.tvm_workspace(bytes),
         };
         let ok = self.f.compare("icmp ne", &memory, &Value::zero(Ty::PTR));
-        self.require(&ok, "MemoryError", "no memory for a kernel's workspace");
+        let (failed, next) = (self.f.label(), self.f.label());
+        self.f.branch(&ok, next, failed);
+        self.f.start(failed);
+        let texts = ["there is no memory for a workspace of ", " bytes, or the program may not take so much"];
+        self.raise_values("MemoryError", &texts, &[bytes]);
+        self.fail();
+        self.f.start(next);
         memory
     }
 
