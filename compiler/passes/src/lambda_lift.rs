@@ -118,26 +118,24 @@ fn lift(
     captured: &Captured,
     wanted: &str,
 ) -> Name {
-    // The new function starts from the outer one's variables: those it uses keep their numbers.
-    let vars = outer.vars.clone();
     lambda.params.extend(&captured.vars);
     lambda.attrs.remove("global_symbol");
-    let body = std::mem::replace(&mut lambda.body, Body::of(Operand::Tuple(Vec::new())));
-    let mut function = Function { vars, lambda };
+    let (mut function, numbers) = Function::around(outer, lambda);
     if !captured.dims.is_empty() {
         let dims: Vec<PrimExpr> = captured.dims.iter().map(Dim::expr).collect();
         let ty = Type::Shape(ShapeType::Known(dims.into()));
         let shape = function.new_var("sizes", ty, false, Span::default());
         function.lambda.params.push(shape);
     }
-    function.lambda.body = body;
     let name = module.add_unique(wanted, Global::Relax(function));
     if let Some(Global::Relax(function)) = module.functions.get_mut(&name) {
         let own: Vec<Operand> = function.lambda.params[function.lambda.params.len() - captured.operands().len()..]
             .iter()
             .map(|v| (*v).into())
             .collect();
-        call_globally(&mut function.lambda.body, itself, &name, &own);
+        if let Some(itself) = numbers.new_var(itself) {
+            call_globally(&mut function.lambda.body, itself, &name, &own);
+        }
         rewrite::substitute_dims(function, &fresh_dims(function));
     }
     name

@@ -7,7 +7,7 @@
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_ir::{
     AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type, equal, hash,
-    relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value},
+    relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Renumbering, Value, Var, VarInfo},
     tir::PrimFunc,
 };
 use hammock_ops::{
@@ -82,23 +82,10 @@ impl Legalizer<'_> {
     fn refine(&mut self, binding: &Binding) {
         let declared = self.function.ty(binding.var);
         if is_vague(declared)
-            && let Ok(inferred) = self.type_of(&binding.value)
+            && let Ok(inferred) = value_ty(self.module, self.function, &binding.value)
         {
             let refined = refined(declared, &inferred);
             self.function.vars[binding.var].ty = refined;
-        }
-    }
-
-    fn type_of(&self, value: &Value) -> Result<Type, InferError> {
-        match value {
-            Value::Call(call) => Table.infer(self.module, self.function, call),
-            Value::Operand(o) => Ok(self.function.operand_ty(self.module, o)),
-            Value::MatchCast(_, ty) => Ok(ty.clone()),
-            Value::TupleGet(t, i) => match self.function.operand_ty(self.module, t).as_tuple() {
-                Some(fields) if *i < fields.len() => Ok(fields[*i].clone()),
-                _ => Err(InferError::new("a member of something that is not such a tuple")),
-            },
-            _ => Err(InferError::new("a decomposition binds calls, operands and casts only")),
         }
     }
 
@@ -114,8 +101,9 @@ impl Legalizer<'_> {
                 Ok(Some(Value::Call(Call::tir(name, args, out_ty))))
             }
             Lowering::Decompose(rewrite) => {
-                let result = self.detached(op, call, |context, this| rewrite(context, this))?;
-                Ok(Some(Value::Operand(result)))
+                let decompose =
+                    |context: &CallContext, emit: &mut dyn Emit| Ok(Value::Operand(rewrite(context, emit)?));
+                Ok(Some(self.detached(op, call, decompose)?))
             }
             Lowering::Packed(symbol) => Ok(Some(self.packed(op, symbol, call, binding))),
             Lowering::Structural(_) => Ok(None),
@@ -128,20 +116,37 @@ impl Legalizer<'_> {
         if is_written_out(&context) {
             return Ok(call.clone());
         }
-        self.detached(op, call, |context, this| write_out(context, this))
+        match self.detached(op, call, |context, emit| Ok(Value::Call(write_out(context, emit)?)))? {
+            Value::Call(call) => Ok(call),
+            _ => Err(InferError::new("a call that is written out stays a call")),
+        }
     }
 
-    /// Calls `f` with the function as it is now, while it emits bindings into the function. The context's module has
-    /// no functions: operators that are computed this way take none.
-    fn detached<T>(
+    /// Calls `f` with the call in a small function that has only what the call uses; what `f` emits there becomes
+    /// bindings here, lowered in turn, and so does the value that it gives. The context's module has no functions:
+    /// operators that are computed this way take none.
+    fn detached(
         &mut self,
         op: &'static Op,
         call: &Call,
-        f: impl FnOnce(&CallContext, &mut dyn Emit) -> Result<T, InferError>,
-    ) -> Result<T, InferError> {
+        f: impl FnOnce(&CallContext, &mut dyn Emit) -> Result<Value, InferError>,
+    ) -> Result<Value, InferError> {
         let module = Module { global_infos: self.module.global_infos.clone(), ..Module::new() };
-        let function = self.function.clone();
-        f(&CallContext { module: &module, function: &function, op, call }, self)
+        let (function, call, numbers) = Function::of_call(self.function, call);
+        let mut emitted = Emitted { module: &module, function: function.clone(), bindings: Vec::new() };
+        let mut value = f(&CallContext { module: &module, function: &function, op, call: &call }, &mut emitted)?;
+        let Emitted { function, bindings, .. } = emitted;
+        let mut own: FxHashMap<Var, Var> = FxHashMap::default();
+        for Binding { var, value: mut bound, .. } in bindings {
+            in_terms_of(&mut bound, &numbers, &own);
+            let info = VarInfo { dataflow: self.out.dataflow, span: self.span, ..function.vars[var].clone() };
+            let new = self.function.vars.push(info);
+            own.insert(var, new);
+            let lowered = self.binding(Binding { var: new, value: bound, span: self.span });
+            lowered.map_err(|d| InferError { names_operator: true, ..InferError::new(d.message) })?;
+        }
+        in_terms_of(&mut value, &numbers, &own);
+        Ok(value)
     }
 
     /// A call of a runtime function: operands, then attributes. Those of pure operators say that they are pure.
@@ -195,13 +200,45 @@ fn refined(declared: &Type, inferred: &Type) -> Type {
     }
 }
 
-impl Emit for Legalizer<'_> {
+/// What a decomposition emits, in a function of its own.
+struct Emitted<'a> {
+    module: &'a Module,
+    function: Function,
+    bindings: Vec<Binding>,
+}
+
+impl Emit for Emitted<'_> {
     fn emit(&mut self, value: Value) -> Result<Operand, InferError> {
-        let ty = self.type_of(&value)?;
-        let var = self.function.new_var("lv", ty, self.out.dataflow, self.span);
-        let bound = self.binding(Binding { var, value, span: self.span });
-        bound.map_err(|d| InferError { names_operator: true, ..InferError::new(d.message) })?;
+        let ty = value_ty(self.module, &self.function, &value)?;
+        let var = self.function.new_var("lv", ty, false, Span::NONE);
+        self.bindings.push(Binding { var, value, span: Span::NONE });
         Ok(var.into())
+    }
+}
+
+/// Puts the original's variables, and those made for what was emitted, in the place of a small function's.
+fn in_terms_of(value: &mut Value, numbers: &Renumbering, emitted: &FxHashMap<Var, Var>) {
+    value.each_operand_mut(&mut |o| {
+        o.map(&mut |o| {
+            if let Operand::Var(var) = o
+                && let Some(own) = emitted.get(var).copied().or_else(|| numbers.original(*var))
+            {
+                *var = own;
+            }
+        });
+    });
+}
+
+fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {
+    match value {
+        Value::Call(call) => Table.infer(module, function, call),
+        Value::Operand(o) => Ok(function.operand_ty(module, o)),
+        Value::MatchCast(_, ty) => Ok(ty.clone()),
+        Value::TupleGet(t, i) => match function.operand_ty(module, t).as_tuple() {
+            Some(fields) if *i < fields.len() => Ok(fields[*i].clone()),
+            _ => Err(InferError::new("a member of something that is not such a tuple")),
+        },
+        _ => Err(InferError::new("a decomposition binds calls, operands and casts only")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What passes share: rewriting bodies binding by binding.
 
 use hammock_ir::{
-    Name, Span, Type,
+    Function as Global, Name, Span, Type,
     prim::Substitution,
     relax::{Binding, Block, Body, Function, Operand, Value, Var},
 };
@@ -155,17 +155,19 @@ pub fn merge_blocks(body: &mut Body) {
     body.blocks = merged;
 }
 
-/// Runs `f` on every Relax function of a module; the function is out of the module meanwhile.
+/// Runs `f` on every Relax function of a module; the module has only its signature meanwhile, and keeps only
+/// that when `f` fails.
 pub fn relax_functions(
     module: &mut hammock_ir::Module,
     mut f: impl FnMut(&mut hammock_ir::Module, &Name, &mut Function) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let names: Vec<Name> = module.relax_functions().map(|(n, _)| n.clone()).collect();
     for name in names {
-        let Some(hammock_ir::Function::Relax(function)) = module.functions.get(&name) else { continue };
-        let mut function = function.clone();
+        let Some(Global::Relax(function)) = module.functions.get_mut(&name) else { continue };
+        let signature = function.signature();
+        let mut function = std::mem::replace(function, signature);
         f(module, &name, &mut function)?;
-        module.functions.insert(name, hammock_ir::Function::Relax(function));
+        module.functions.insert(name, Global::Relax(function));
     }
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! Relax: functions over tensors in A-normal form.
 
+mod extract;
 mod function;
 mod operand_ty;
 mod table;
 mod value;
 mod visit;
 
+pub use extract::Renumbering;
 pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
 pub use table::{InferError, OpTable};
 pub use value::{Call, Callee, Constant, Operand, Value};

@@ -1,0 +1,96 @@
+//! Parts of functions as functions of their own: only the variables that a part uses come along.
+
+use super::{Body, Call, Callee, Function, Lambda, Operand, Value, Var, VarInfo};
+use rustc_hash::FxHashMap;
+
+/// A table of variables made from parts of another function's.
+#[derive(Debug, Default)]
+pub struct Renumbering {
+    /// New variables by those of the original.
+    new: FxHashMap<Var, Var>,
+    /// Originals, by the numbers of the new variables that stand for them.
+    old: Vec<Var>,
+}
+
+impl Function {
+    /// A function around a nested one of `outer`, with copies of the variables that it uses. Says which those are: its
+    /// parameters and bindings, and what it captures.
+    pub fn around(outer: &Function, lambda: Lambda) -> (Function, Renumbering) {
+        let mut function = Function { lambda, ..Function::empty() };
+        let mut numbers = Renumbering::default();
+        let mut lambda = std::mem::replace(&mut function.lambda, Function::empty().lambda);
+        numbers.lambda(&mut lambda, outer, &mut function);
+        function.lambda = lambda;
+        (function, numbers)
+    }
+
+    /// A function with copies of the variables that a call of `outer` uses, and the call there.
+    pub fn of_call(outer: &Function, call: &Call) -> (Function, Call, Renumbering) {
+        let (mut function, mut numbers, mut call) = (Function::empty(), Renumbering::default(), call.clone());
+        numbers.call(&mut call, outer, &mut function);
+        (function, call, numbers)
+    }
+
+    /// What the body of a signature's function is not asked for: parameters, result type and attributes.
+    pub fn signature(&self) -> Function {
+        let lambda = &self.lambda;
+        let (params, body) = (lambda.params.clone(), Body::of(Operand::Tuple(Vec::new())));
+        let (attrs, ret_ty) = (lambda.attrs.clone(), lambda.ret_ty.clone());
+        Function::around(self, Lambda { params, ret_ty, pure: lambda.pure, attrs, body, span: lambda.span }).0
+    }
+}
+
+impl Renumbering {
+    /// The variable that stands for one of the original's; none when the part does not use it.
+    pub fn new_var(&self, original: Var) -> Option<Var> {
+        self.new.get(&original).copied()
+    }
+
+    /// The original's variable that a new one stands for.
+    pub fn original(&self, new: Var) -> Option<Var> {
+        self.old.get(new.as_u32() as usize).copied()
+    }
+
+    fn var(&mut self, var: &mut Var, outer: &Function, function: &mut Function) {
+        *var = *self.new.entry(*var).or_insert_with(|| {
+            self.old.push(*var);
+            let VarInfo { name, ty, dataflow, span, scalar } = outer.vars[*var].clone();
+            function.vars.push(VarInfo { name, ty, dataflow, span, scalar })
+        });
+    }
+
+    fn operand(&mut self, operand: &mut Operand, outer: &Function, function: &mut Function) {
+        operand.map(&mut |o| {
+            if let Operand::Var(var) = o {
+                self.var(var, outer, function);
+            }
+        });
+    }
+
+    fn call(&mut self, call: &mut Call, outer: &Function, function: &mut Function) {
+        if let Callee::Var(var) = &mut call.callee {
+            self.var(var, outer, function);
+        }
+        call.args.iter_mut().for_each(|o| self.operand(o, outer, function));
+    }
+
+    fn lambda(&mut self, lambda: &mut Lambda, outer: &Function, function: &mut Function) {
+        lambda.params.iter_mut().for_each(|p| self.var(p, outer, function));
+        self.body(&mut lambda.body, outer, function);
+    }
+
+    fn body(&mut self, body: &mut Body, outer: &Function, function: &mut Function) {
+        for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
+            self.var(&mut binding.var, outer, function);
+            match &mut binding.value {
+                Value::Call(call) => self.call(call, outer, function),
+                Value::Function(lambda) => self.lambda(lambda, outer, function),
+                value => {
+                    value.each_operand_mut(&mut |o| self.operand(o, outer, function));
+                    value.each_body_mut(&mut |b| self.body(b, outer, function));
+                }
+            }
+        }
+        self.operand(&mut body.result, outer, function);
+    }
+}
