@@ -1,7 +1,7 @@
 //! Tensors with some elements replaced.
 //!
 //! Negative indices count from the end; what is still outside is left out. Where several updates meet one element,
-//! `"update"` keeps the last and the other reductions fold all into what was there.
+//! `"update"` keeps the last and the other reductions fold them, one after the other, into what was there.
 
 mod elements;
 mod nd;
@@ -10,12 +10,11 @@ mod slice;
 
 use crate::{
     context::CallContext,
-    legalize::Builder,
     op::Op,
     rules::{common_dtype, common_vdevice},
 };
 use hammock_ir::{
-    DType, PrimExpr, TensorType,
+    PrimExpr, TensorType,
     prim::Var,
     relax::InferError,
     tir::{Buffer, Stmt},
@@ -37,33 +36,18 @@ fn scatter_type(cx: &CallContext, updates: &str) -> Result<TensorType, InferErro
     Ok(TensorType { vdevice, ..data })
 }
 
-/// How many values each element of a mean holds: at first, what was there.
-fn counts(b: &mut Builder, out: &Buffer) -> Buffer {
-    let counts = b.temp("counts", out.shape.clone(), DType::INT32);
-    b.compute(&counts, |_| PrimExpr::int32(1));
-    counts
-}
-
-/// Turns sums into means.
-fn divide(b: &mut Builder, out: &Buffer, counts: &Buffer) {
-    b.block("mean", &out.shape.clone(), |i| {
-        let count = PrimExpr::load(counts, i.to_vec()).cast(out.dtype);
-        Stmt::store(out, i.to_vec(), PrimExpr::load(out, i.to_vec()) / count)
-    });
-}
-
-/// Combines one update with an element.
-fn put(out: &Buffer, counts: Option<&Buffer>, how: &str, at: Vec<PrimExpr>, update: PrimExpr) -> Stmt {
+/// Combines one update with an element. A mean is that of the two: of several updates the last weighs most, as in TVM.
+fn put(out: &Buffer, how: &str, at: Vec<PrimExpr>, update: PrimExpr) -> Stmt {
     let old = PrimExpr::load(out, at.clone());
     let new = match how {
-        "add" | "mean" => old + update,
+        "add" => old + update,
+        "mean" => (old + update) / PrimExpr::int32(2).cast(out.dtype),
         "mul" => old * update,
         "max" => old.max(update),
         "min" => old.min(update),
         _ => update,
     };
-    let count = counts.map(|c| Stmt::store(c, at.clone(), PrimExpr::load(c, at.clone()) + PrimExpr::int32(1)));
-    Stmt::seq(std::iter::once(Stmt::store(out, at, new)).chain(count))
+    Stmt::store(out, at, new)
 }
 
 /// Serial loops around a body, the first outermost.

@@ -1,6 +1,6 @@
 //! `scatter_elements`
 
-use super::{REDUCTIONS, counts, divide, put, scatter_type};
+use super::{REDUCTIONS, put, scatter_type};
 use crate::{
     context::CallContext,
     dims,
@@ -70,7 +70,6 @@ fn scatter_elements_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         b.require_equal(a, c, "`indices` and `updates` must have one shape");
     }
     b.compute(&out, |i| data.at(i));
-    let counts = (how == "mean").then(|| counts(&mut b, &out));
     let mut lines = indices.shape().to_vec();
     let length = lines.remove(axis);
     b.block("scatter", &lines, |line| {
@@ -83,12 +82,9 @@ fn scatter_elements_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         // the other places come from the shape of `indices`, which may be larger than that of `data`
         let others = (0..to.len()).filter(|a| *a != axis && !same(&out.shape[*a], &indices.shape()[*a]));
         let allowed = others.fold(allowed, |all, a| all.and(to[a].clone().lt(&out.shape[a])));
-        let body = put(&out, counts.as_ref(), how, to, updates.at(&from));
+        let body = put(&out, how, to, updates.at(&from));
         Stmt::serial(k, length, Stmt::new(StmtKind::If(allowed, Box::new(body), None)))
     });
-    if let Some(counts) = counts {
-        divide(&mut b, &out, &counts);
-    }
     Ok(b.finish())
 }
 

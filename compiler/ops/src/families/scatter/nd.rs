@@ -1,6 +1,6 @@
 //! `scatter_nd`
 
-use super::{REDUCTIONS, around, counts, divide, put, scatter_type};
+use super::{REDUCTIONS, around, put, scatter_type};
 use crate::{
     context::CallContext,
     dims,
@@ -73,7 +73,6 @@ fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         b.require_equal(a, c, "`updates` does not fit `indices` and `data`");
     }
     b.compute(&out, |i| data.at(i));
-    let counts = (how == "mean").then(|| counts(&mut b, &out));
     let inner = out.shape[count as usize..].to_vec();
     b.block("scatter", &inner, |rest| {
         let loops: Vec<Var> = (0..outer).map(|n| Var::int64(format!("j{n}"))).collect();
@@ -85,15 +84,12 @@ fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         let to: Vec<PrimExpr> = (0..count).map(place).collect();
         let allowed = to.iter().zip(&out.shape).map(|(i, d)| inside(i, d)).reduce(PrimExpr::and);
         let update = updates.at(&[&row[..], rest].concat());
-        let body = put(&out, counts.as_ref(), how, [&to[..], rest].concat(), update);
+        let body = put(&out, how, [&to[..], rest].concat(), update);
         let body = match allowed {
             Some(allowed) => Stmt::new(StmtKind::If(allowed, Box::new(body), None)),
             None => body,
         };
         around(loops, &indices.shape()[..outer], body)
     });
-    if let Some(counts) = counts {
-        divide(&mut b, &out, &counts);
-    }
     Ok(b.finish())
 }

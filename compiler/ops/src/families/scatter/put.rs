@@ -86,7 +86,7 @@ fn index_put_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         let to: Vec<PrimExpr> = indices.iter().zip(&out.shape).map(place).collect();
         let allowed = to.iter().zip(&out.shape).map(|(i, d)| inside(i, d)).reduce(PrimExpr::and);
         let update = values.broadcast_to(&[&row[..], rest].concat(), &full);
-        let body = put(&out, None, how, [&to[..], rest].concat(), update);
+        let body = put(&out, how, [&to[..], rest].concat(), update);
         let allowed = allowed.unwrap_or(PrimExpr::bool(true));
         around(loops, outer, Stmt::new(StmtKind::If(allowed, Box::new(body), None)))
     });
