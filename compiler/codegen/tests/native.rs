@@ -286,6 +286,25 @@ fn parallel_failures_are_reported() {
 }
 
 #[test]
+fn many_small_buffers_do_not_fill_the_stack() {
+    let (a, b) = (
+        Buffer::new("A", vec![PrimExpr::int64(1)], DType::INT64),
+        Buffer::new("B", vec![PrimExpr::int64(1)], DType::INT64),
+    );
+    let zero = || vec![PrimExpr::int64(0)];
+    // 16 KiB each, more than this thread's stack together. Where they are read is known only at run time.
+    let locals: Vec<Buffer> = (0..600).map(|_| Buffer::new("L", vec![PrimExpr::int64(2048)], DType::INT64)).collect();
+    let at = PrimExpr::load(&a, zero());
+    let fill = |l: &Buffer| Stmt::store(l, vec![at.clone()], at.clone());
+    let add = |l: &Buffer| Stmt::store(&b, zero(), PrimExpr::load(&b, zero()) + PrimExpr::load(l, vec![at.clone()]));
+    let allocs = locals.iter().map(|l| Stmt::new(StmtKind::Alloc(l.clone(), Attrs::new())));
+    let first = Stmt::store(&b, zero(), PrimExpr::int64(1));
+    let stmts = allocs.chain([first]).chain(locals.iter().map(fill)).chain(locals.iter().map(add));
+    let f = func(vec![Param::buffer(a.clone()), Param::buffer(b.clone())], Stmt::seq(stmts.collect::<Vec<_>>()));
+    check(&f, &[tensor(&[7i64]).into()]);
+}
+
+#[test]
 fn loops_break_continue_and_step() {
     let b = Buffer::new("B", vec![PrimExpr::int64(64)], DType::INT32);
     let (i, j) = (Var::int64("i"), Var::int64("j"));

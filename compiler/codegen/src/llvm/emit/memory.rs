@@ -23,6 +23,9 @@ enum Place {
 /// Memory up to this many bytes is taken from the stack.
 const STACK_LIMIT: i64 = 16 << 10;
 
+/// All of a function's memory on the stack together: threads may have little of it.
+const STACK_TOTAL: i64 = 512 << 10;
+
 impl Emitter<'_, '_> {
     /// Elements of a buffer; where the mask is off, zeros.
     pub(super) fn load(
@@ -301,13 +304,14 @@ impl Emitter<'_, '_> {
             bytes = self.f.binary("mul", &bytes, &extent);
         }
         let memory = match bytes.as_int() {
-            Some(size) if size <= STACK_LIMIT => {
-                self.uses_stack = true;
+            Some(size) if size <= STACK_LIMIT && self.stack_bytes + size <= STACK_TOTAL => {
+                self.stack_bytes += size.max(1);
                 self.f.slot(size.max(1) as u64, 64)
             }
             _ => {
                 let workspace = self.alloc_workspace(&bytes);
                 self.workspaces.push(workspace.clone());
+                self.unwinding.push(None);
                 workspace
             }
         };
@@ -333,6 +337,7 @@ impl Emitter<'_, '_> {
     fn free_workspaces_to(&mut self, live: usize) {
         while self.workspaces.len() > live {
             let workspace = self.workspaces.pop();
+            self.unwinding.pop();
             if let Some(workspace) = workspace.filter(|_| self.f.is_open()) {
                 self.free_workspace(&workspace);
             }

@@ -66,8 +66,10 @@ struct Emitter<'e, 'k> {
     wanted: Option<Value>,
     /// Workspaces to give back on the way out.
     workspaces: Vec<Value>,
-    /// Whether memory is on the stack, which LLVM takes for anything until something is written there.
-    uses_stack: bool,
+    /// For each of them where a failure gives it back and those before it, once there was one.
+    unwinding: Vec<Option<Label>>,
+    /// Bytes of memory on the stack, which LLVM takes for anything until something is written there.
+    stack_bytes: i64,
     loops: Vec<LoopScope>,
     /// The exact expression being evaluated.
     exact: Option<Exact>,
@@ -100,7 +102,8 @@ impl<'e, 'k> Emitter<'e, 'k> {
             made: Vec::new(),
             wanted: None,
             workspaces: Vec::new(),
-            uses_stack: false,
+            unwinding: Vec::new(),
+            stack_bytes: 0,
             loops: Vec::new(),
             exact: None,
         }
@@ -115,8 +118,16 @@ impl<'e, 'k> Emitter<'e, 'k> {
 
     /// Leaves the function with a failure that has been reported.
     fn fail(&mut self) {
-        for workspace in self.workspaces.clone().iter().rev() {
-            self.free_workspace(workspace);
+        for number in (0..self.workspaces.len()).rev() {
+            if let Some(label) = self.unwinding[number] {
+                return self.f.jump(label);
+            }
+            let label = self.f.label();
+            self.unwinding[number] = Some(label);
+            self.f.jump(label);
+            self.f.start(label);
+            let workspace = self.workspaces[number].clone();
+            self.free_workspace(&workspace);
         }
         self.f.ret(&Value::int(-1, Ty::I32));
     }
@@ -125,7 +136,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
     /// be another each time that LLVM looks at it, and then nothing holds that was checked: it is made to be one.
     fn settled(&mut self, e: &PrimExpr, value: Value) -> Value {
         let reads = || e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)));
-        if self.uses_stack && !e.dtype().is_floating() && !e.dtype().is_handle() && reads() {
+        if self.stack_bytes > 0 && !e.dtype().is_floating() && !e.dtype().is_handle() && reads() {
             self.f.freeze(&value)
         } else {
             value

@@ -60,7 +60,7 @@ impl Emitter<'_, '_> {
         params.extend(captured.iter().map(|v| (self.vars[v].ty, attributes(self.vars[v].ty))));
         let (f, values) = Function::new(&format!("{name}.body"), Linkage::Internal, Ty::I32, &params);
         let mut inner = Emitter::new(self.kernel, f);
-        inner.uses_stack = self.uses_stack;
+        inner.stack_bytes = self.stack_bytes;
         inner.vars.extend(captured.iter().cloned().zip(values[2..].iter().cloned()));
         if are_distinct {
             inner.distinct.extend(captured.iter().cloned());
