@@ -136,6 +136,18 @@ const CALLS: &str = r#"
             Module.four(T.address_of(A[i * 4]), T.address_of(B[i * 4]))
 
     @T.prim_func
+    def column(a: T.handle, value: T.int64):
+        step = T.int64()
+        A = T.match_buffer(a, (4,), "float32", strides=(step,))
+        for i in range(4):
+            A[i] = T.Cast("float32", value)
+
+    @T.prim_func
+    def columns(A: T.Buffer((4, 4), "float32"), step: T.int64):
+        for j in range(4):
+            Module.column(T.tvm_stack_make_array(A.data, T.tvm_stack_make_shape(4), T.tvm_stack_make_shape(step), 1, T.float32(0), j), T.Cast("int64", j))
+
+    @T.prim_func
     def square(A: T.Buffer((4,), "float32"), n: T.int64):
         Module.fill(A.data, n)
 
@@ -158,6 +170,11 @@ const CALLS: &str = r#"
     def call_parts(x: R.Tensor(("n",), dtype="float32"), y: R.Tensor(("n",), dtype="float32")) -> R.Object:
         _: R.Tuple = Module.parts(x, y)
         return y
+
+    @R.function(pure=False)
+    def call_columns(x: R.Tensor((4, 4), dtype="float32"), step: R.Prim("int64")) -> R.Object:
+        _: R.Tuple = Module.columns(x, step)
+        return x
 
     @R.function(pure=False)
     def call_square(x: R.Tensor((4,), dtype="float32"), n: R.Prim("int64")) -> R.Object:
@@ -320,7 +337,11 @@ fn kernels_that_kernels_call_stay_inside_of_what_they_are_given() {
         assert!(run("call_shapes", "[1, 2, 3]:float32", "zeros(3):float32").contains("[2.0 3.0 4.0]"));
         assert!(run("call_parts", "zeros(8):float32", "zeros(8):float32").contains("1.0 1.0]"));
         assert!(run("call_square", "zeros(4):float32", "2").contains("[0.0 0.0 0.0 7.0]"));
+        assert!(run("call_columns", "zeros(4,4):float32", "4").contains("[0.0 1.0 2.0 3.0]"));
         for (func, x, y, why) in [
+            ("call_columns", "zeros(4,4):float32", "5", "buffer `column.A` reaches"),
+            ("call_columns", "zeros(4,4):float32", "-1", "buffer `column.A` reaches"),
+            ("call_columns", "zeros(4,4):float32", "6148914691236517205", "buffer `column.A` reaches"),
             (
                 "call_shapes",
                 "zeros(400):float32",

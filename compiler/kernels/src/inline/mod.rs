@@ -19,7 +19,7 @@ use hammock_ir::{
         call::{BoundCall, Equality, Misfit, bind_call, called_in, callee, callees, misplaced},
     },
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// Calls of kernels that call kernels, at most so deep.
@@ -41,7 +41,14 @@ pub fn inline_calls<'f>(
     if callees(func).is_empty() {
         return Ok(Cow::Borrowed(func));
     }
-    let mut inliner = Inliner { find, place, around: Vec::new(), left: MAX_STATEMENTS, span: func.span };
+    let mut inliner = Inliner {
+        find,
+        place,
+        around: Vec::new(),
+        changing: FxHashSet::default(),
+        left: MAX_STATEMENTS,
+        span: func.span,
+    };
     let mut whole = func.clone();
     match inliner.body(&mut whole.body) {
         Ok(()) => Ok(Cow::Owned(whole)),
@@ -57,6 +64,8 @@ struct Inliner<'a, 'f> {
     place: &'a dyn Fn(Span) -> Option<String>,
     /// The kernels whose bodies are around.
     around: Vec<Name>,
+    /// Variables of loops and axes around.
+    changing: FxHashSet<Var>,
     /// How many statements may still be added.
     left: usize,
     span: Span,
@@ -93,6 +102,7 @@ impl Inliner<'_, '_> {
                 return Ok(before);
             }
             StmtKind::For(l) => {
+                self.changing.insert(l.var.clone());
                 for e in [&mut l.min, &mut l.extent].into_iter().chain(&mut l.step) {
                     *e = self.expr(e, &mut before)?;
                 }
@@ -108,6 +118,7 @@ impl Inliner<'_, '_> {
                     *e = self.expr(e, &mut before)?;
                 }
             }
+            StmtKind::Block(block) => self.changing.extend(block.axes.iter().map(|axis| axis.var.clone())),
             _ => {}
         }
         let mut result = Ok(());
@@ -172,7 +183,9 @@ impl Inliner<'_, '_> {
     /// An argument that is the same wherever the callee's body mentions it. Descriptions keep their form.
     fn settled(&self, arg: &PrimExpr, before: &mut Vec<Stmt>) -> PrimExpr {
         match arg.kind() {
-            PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Str(_) => arg.clone(),
+            // Declarations name no variables of loops, which lowering makes wider.
+            PrimKind::Var(var) if !self.changing.contains(var) => arg.clone(),
+            PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Str(_) => arg.clone(),
             PrimKind::Call(_)
                 if ["tvm_stack_make_array", "tvm_stack_make_shape"].iter().any(|n| arg.as_intrin(n).is_some()) =>
             {
