@@ -399,6 +399,7 @@ fn addresses_from_nowhere_lead_to_nothing() {
         r#"T.Cast("handle", A[0])"#,
         r#"T.tvm_struct_get(A.data, 0, 1, "handle")"#,
         "T.if_then_else(A[0] > 0, A.data, C.data)",
+        r#"T.Call("tirx.tvm_access_ptr", [T.type_annotation("float32"), C.data, T.int64(-1000000)], ret_ty=T.handle("float32").ty)"#,
     ] {
         let module = Module::new(&pointer_from(source));
         let error = module.refusal(&["model.py", "--arg", "zeros(4):int64", "--arg", "zeros(4):float32"]);

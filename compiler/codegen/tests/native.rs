@@ -286,6 +286,17 @@ fn parallel_failures_are_reported() {
 }
 
 #[test]
+fn functions_without_arguments_are_refused() {
+    for name in ["exp", "sigmoid", "likely", "reinterpret", "pow", "fma"] {
+        let b = Buffer::new("B", vec![PrimExpr::int64(1)], DType::FLOAT32);
+        let nothing = PrimExpr::intrin(name, Vec::new(), DType::FLOAT32);
+        let f = func(vec![Param::buffer(b.clone())], Stmt::store(&b, vec![PrimExpr::int64(0)], nothing));
+        let error = support::compile(&f, &llvm::host()).unwrap_err().to_string();
+        assert!(error.contains(&format!("`T.{name}`")), "{error}");
+    }
+}
+
+#[test]
 fn many_small_buffers_do_not_fill_the_stack() {
     let (a, b) = (
         Buffer::new("A", vec![PrimExpr::int64(1)], DType::INT64),

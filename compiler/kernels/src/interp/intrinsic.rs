@@ -19,7 +19,7 @@ impl Interpreter {
             ("likely", [value]) => self.eval(value),
             ("tvm_storage_sync" | "assume" | "undef", _) => Ok(Value::Void),
             ("address_of", [place]) => self.address_of(place),
-            ("tvm_access_ptr", [of, data, offset, ..]) => {
+            ("tvm_access_ptr", [of, data, offset, _, _]) => {
                 Ok(Value::Pointer(self.eval(data)?.pointer()?.offset(self.int(offset)?, of.dtype())))
             }
             ("handle_add_byte_offset", [data, bytes]) => {

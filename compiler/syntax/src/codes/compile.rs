@@ -37,7 +37,7 @@ def main(x: R.Tensor((n, 3), "float32")):
 The kernels' object code could not be joined into a shared library.
 
 The message names the symbol or section. A kernel that calls an external function (`T.call_extern`) can only call
-functions of the C library and its mathematics.",
+functions of C's mathematics.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(8):

@@ -28,7 +28,7 @@ impl Emitter<'_, '_> {
                 PrimKind::Load(buffer, indices, _) => self.address_of(buffer, indices),
                 _ => Err(Unsupported::Form("the address of what is not a buffer element")),
             },
-            ("tvm_access_ptr", [of, data, offset, ..]) => {
+            ("tvm_access_ptr", [of, data, offset, _, _]) => {
                 let (base, offset) = (self.eval(data)?, self.index(offset)?);
                 Ok(self.f.address(&base, register_type(of.dtype().element())?, &offset))
             }
@@ -134,7 +134,7 @@ impl Emitter<'_, '_> {
 
     fn float_function(&mut self, name: &str, args: &[Value], dtype: DType) -> Result<Option<Value>> {
         let wide: Vec<Value> = args.iter().map(|a| self.widen(a, dtype)).collect();
-        let ty = wide[0].ty;
+        let Some(ty) = wide.first().map(|value| value.ty) else { return Ok(None) };
         let all: Vec<&Value> = wide.iter().collect();
         let result = match (name, all.as_slice()) {
             ("rsqrt", [a]) => {

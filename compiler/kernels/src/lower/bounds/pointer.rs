@@ -38,7 +38,7 @@ impl Checker<'_> {
                     }
                     _ => None,
                 },
-                [of, data, offset, ..] if pointer.as_intrin("tvm_access_ptr").is_some() => {
+                [of, data, offset, _, _] if pointer.as_intrin("tvm_access_ptr").is_some() => {
                     Some(self.rest(data)? - bytes_of(offset.clone().cast(DType::INT64), of.dtype()))
                 }
                 [data, bytes] if pointer.as_intrin("handle_add_byte_offset").is_some() => {
@@ -58,7 +58,7 @@ impl Checker<'_> {
             PrimKind::Var(v) => self.foreign.contains(v),
             PrimKind::Cast(inner) => self.is_foreign(inner),
             PrimKind::Call(call) => match &call.args[..] {
-                [_, data, ..] if pointer.as_intrin("tvm_access_ptr").is_some() => self.is_foreign(data),
+                [_, data, _, _, _] if pointer.as_intrin("tvm_access_ptr").is_some() => self.is_foreign(data),
                 [data, ..]
                     if ["handle_add_byte_offset", "reinterpret"].iter().any(|n| pointer.as_intrin(n).is_some()) =>
                 {
@@ -98,7 +98,7 @@ impl Checker<'_> {
     /// `tvm_access_ptr(type, data, offset, extent, mode)`: the offset and what follows are inside of the memory.
     pub fn access_ptr(&mut self, e: &PrimExpr, call: &PrimCall) -> PrimExpr {
         let e = e.map_children(&mut |c| self.expr(c));
-        let [of, data, offset, extent, ..] = &call.args[..] else { return e };
+        let [of, data, offset, extent, _] = &call.args[..] else { return e };
         let Some(memory) = self.rest(data) else { return e };
         let size = PrimExpr::int64(of.dtype().bytes().max(1) as i64);
         let limit = memory.floordiv(size) + PrimExpr::int64(1);
