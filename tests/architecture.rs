@@ -96,6 +96,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/vm/builtins/sampling.rs", "logits changed in place"),
     ("runtime/src/vm/builtins/shape.rs", "a call's own heap of sizes"),
     ("runtime/src/vm/builtins/sort.rs", "tensors that kernels describe"),
+    ("runtime/src/vm/builtins/tests.rs", "the account of a call that a test makes up"),
     ("runtime/src/vm/check.rs", "a call's own heap of sizes"),
     ("runtime/src/vm/current.rs", "the program under way on a thread"),
     ("runtime/src/vm/folding_tests.rs", "a kernel of a test"),
