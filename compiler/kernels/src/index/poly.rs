@@ -126,6 +126,17 @@ impl Poly {
             .unwrap_or_else(zero)
     }
 
+    /// The difference, unless one of its coefficients is beyond int64: then its sign says nothing.
+    pub fn checked_sub(&self, other: &Poly) -> Option<Poly> {
+        let mut difference = self.clone();
+        for term in &other.0 {
+            let own = difference.0.iter().find(|t| same_atoms(&t.atoms, &term.atoms)).map_or(0, |t| t.coefficient);
+            own.checked_sub(term.coefficient)?;
+            difference.add_term(term.atoms.clone(), term.coefficient.wrapping_neg());
+        }
+        Some(difference)
+    }
+
     /// How many checks its terms make.
     pub fn checks(&self) -> usize {
         self.0.iter().flat_map(|t| &t.atoms).map(check::count).sum()

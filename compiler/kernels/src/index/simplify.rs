@@ -131,7 +131,7 @@ impl Simplifier {
     }
 
     fn compare(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
-        let Range(low, high) = self.range(&(&self.parts(a) - &self.parts(b)));
+        let Range(low, high) = self.range_between(&self.parts(a), &self.parts(b));
         let (below, above) = (high.is_some_and(|h| h < 0), low.is_some_and(|l| l > 0));
         let (at_most, at_least) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
         let decide = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
@@ -168,7 +168,7 @@ impl Simplifier {
     }
 
     fn extremum(&self, op: BinaryOp, x: Poly, y: Poly) -> Poly {
-        let Range(low, high) = self.range(&(&x - &y));
+        let Range(low, high) = self.range_between(&x, &y);
         let (smaller, larger) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
         match (op == BinaryOp::Min, smaller, larger) {
             (true, true, _) | (false, _, true) => x,
@@ -240,11 +240,16 @@ impl Simplifier {
 
     /// Whether `0 <= x < y` always; `y` is a divisor and so not zero.
     fn within(&self, x: &Poly, y: &Poly) -> bool {
-        x.is_zero() || self.not_negative(x) && self.range(&(x - y)).1.is_some_and(|h| h < 0)
+        x.is_zero() || self.not_negative(x) && self.range_between(x, y).1.is_some_and(|h| h < 0)
     }
 
     fn not_negative(&self, x: &Poly) -> bool {
         self.range(x).0.is_some_and(|low| low >= 0)
+    }
+
+    /// The least and greatest value of `x - y`.
+    fn range_between(&self, x: &Poly, y: &Poly) -> Range {
+        x.checked_sub(y).map_or(ANY, |difference| self.range(&difference))
     }
 
     /// The least and greatest value of a polynomial.
@@ -376,6 +381,16 @@ mod tests {
         check(&s, f.expr().floordiv(m.expr()) * m.expr() + f.expr().floormod(m.expr()), f.expr());
         check(&s, (m.expr() * i.expr() + PrimExpr::int64(70)).floormod(PrimExpr::int64(1)), PrimExpr::int64(0));
         check(&s, (m.expr() * j.expr()).floordiv(m.expr()), j.expr());
+    }
+
+    #[test]
+    fn differences_beyond_the_range_decide_nothing() {
+        let i = Var::int64("i");
+        let s = simplifier(&[(&i, 2)]);
+        let least = PrimExpr::int64(i64::MIN);
+        assert_eq!(s.truth(&i.expr().lt(least.clone())), None);
+        assert_ne!(s.truth(&least.clone().lt(i.expr())), Some(false));
+        assert!(!s.is_not_negative(&i.expr().min(least.min(PrimExpr::int64(12)))));
     }
 
     #[test]

@@ -25,7 +25,8 @@ fn mark_stmt(stmt: &mut Stmt) {
     }
 }
 
-fn exact(value: &PrimExpr) -> PrimExpr {
+/// The value, which must not wrap on the way.
+pub fn exact(value: &PrimExpr) -> PrimExpr {
     if matches!(value.kind(), PrimKind::Load(..)) {
         return value.clone();
     }

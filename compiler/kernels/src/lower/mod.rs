@@ -18,6 +18,7 @@ mod widen;
 use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
+    index::same_expr,
     plan,
     signature::{self, Interface},
 };
@@ -96,12 +97,16 @@ fn flat_blocks(
     let checked =
         if options.checked { bounds::check(&mut body, func, options.place)? } else { bounds::Checked::default() };
     exact::mark(func, &mut body);
-    traps::check(func, &mut body, options.place);
+    let relied = traps::check(func, &mut body, options.place);
     selects::guard(&mut body);
     widen::widen(&mut body);
     plan::schedule(&mut body, options.target);
     let first = if options.checked { interface.checks() } else { Vec::new() };
-    let mut body = Stmt::seq(first.into_iter().chain(checked.prologue).chain([body]));
+    let limited = relied.limited.iter().filter(|size| !checked.limited.iter().any(|known| same_expr(known, size)));
+    let limits: Vec<Stmt> = checked.limited.iter().chain(limited).map(bounds::limit).collect();
+    let exact = relied.exact.iter().map(|size| Stmt::new(StmtKind::Evaluate(exact::exact(size))));
+    let first = first.into_iter().chain(limits).chain(exact).chain(checked.prologue);
+    let mut body = Stmt::seq(first.chain([body]));
     store_result(&mut body, interface.result.as_ref());
     let buffers: Vec<Buffer> = func.buffers().chain(&interface.result).cloned().collect();
     let handles = func.params.iter().filter(|p| p.buffer.is_none() && p.var.dtype().is_handle());

@@ -8,33 +8,50 @@
 
 use crate::{check, index::same_expr};
 use hammock_ir::{
-    PrimExpr, Span,
+    DType, PrimExpr, Span,
     arith::{Analyzer, Interval},
+    bounds::LARGEST_SIZE,
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Substitution, Var, binary},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
+use rustc_hash::FxHashSet;
+use std::cell::RefCell;
+
+/// What proofs take for granted, and a kernel has to check when it begins.
+#[derive(Default)]
+pub struct Relied {
+    /// Sizes that are no larger than [`LARGEST_SIZE`].
+    pub limited: Vec<PrimExpr>,
+    /// Divisors made of sizes that are computed without wrapping.
+    pub exact: Vec<PrimExpr>,
+}
 
 /// Rewrites the body of a function. `place` says where in a text a span lies, for messages.
-pub fn check(func: &PrimFunc, body: &mut Stmt, place: &dyn Fn(Span) -> Option<String>) {
+pub fn check(func: &PrimFunc, body: &mut Stmt, place: &dyn Fn(Span) -> Option<String>) -> Relied {
     let mut found = false;
     body.walk(&mut |s| s.each_expr(&mut |e| found |= e.any(&mut is_candidate)));
     if !found {
-        return;
+        return Relied::default();
     }
+    let relied = RefCell::default();
     let mut facts = Facts {
         known: Analyzer::default(),
         extents: Vec::new(),
         held: Vec::new(),
         values: Substitution::default(),
+        sizes: FxHashSet::default(),
+        relied: &relied,
         place,
         span: func.span,
     };
     for size in func.buffers().flat_map(|b| &b.shape) {
         if let Some(var) = size.as_var() {
-            facts.known.bound(var, Interval::new(0, i64::MAX));
+            facts.known.bound(var, Interval::new(0, LARGEST_SIZE));
+            facts.sizes.insert(var.clone());
         }
     }
     facts.stmt(body);
+    relied.into_inner()
 }
 
 /// Whether the node divides or shifts by what is no harmless constant.
@@ -85,6 +102,8 @@ struct Facts<'a> {
     held: Vec<PrimExpr>,
     /// What axes and named values stand for.
     values: Substitution,
+    sizes: FxHashSet<Var>,
+    relied: &'a RefCell<Relied>,
     place: &'a dyn Fn(Span) -> Option<String>,
     /// Where the statement stands in its text.
     span: Span,
@@ -274,9 +293,8 @@ impl Facts<'_> {
             _ => {}
         }
         self.proves(d, BinaryOp::Ne, 0)
-            || self.fits(d) && !self.known.interval(d).contains(0)
-            || d.dtype().bits == 64 && self.known.prove_ne(d, &zero())
-            || self.divides_extent(d)
+            || (!self.known.interval(d).contains(0) || self.known.prove_ne(d, &zero()) || self.divides_extent(d))
+                && self.is_exact(d)
     }
 
     /// Whether each factor is a positive number or a factor of an extent.
@@ -303,7 +321,7 @@ impl Facts<'_> {
             PrimKind::Cast(inner) if widens(inner, c) => return self.proves_count(inner, width),
             _ => {}
         }
-        self.fits(c) && self.known.interval(c).is_within(Interval::new(0, width - 1))
+        self.known.interval(c).is_within(Interval::new(0, width - 1)) && self.is_exact(c)
             || (c.dtype().is_uint() || self.proves(c, BinaryOp::Ge, 0)) && self.proves(c, BinaryOp::Lt, width)
     }
 
@@ -315,10 +333,49 @@ impl Facts<'_> {
         })
     }
 
-    /// Whether the expression cannot wrap, as far as its range says.
-    fn fits(&self, e: &PrimExpr) -> bool {
-        e.dtype().bits == 64 || self.known.interval(e).is_within(Interval::of_dtype(e.dtype()))
+    /// Whether nothing wraps while the expression is computed, as far as ranges say: those of sizes by their limit. What
+    /// is made of sizes alone may be checked when the kernel begins.
+    fn is_exact(&self, e: &PrimExpr) -> bool {
+        let mut of_sizes = true;
+        let mut sized = false;
+        e.each_var(&mut |v| {
+            sized |= self.sizes.contains(v);
+            of_sizes &= self.sizes.contains(v);
+        });
+        let mut relied = self.relied.borrow_mut();
+        if !e.any(&mut |node| grows(node) && !self.is_in_range(node)) {
+            if sized && e.any(&mut grows) {
+                e.each_var(&mut |v| {
+                    if self.sizes.contains(v) && !relied.limited.iter().any(|known| known.as_var() == Some(v)) {
+                        relied.limited.push(v.expr());
+                    }
+                });
+            }
+            return true;
+        }
+        let checkable = of_sizes && sized && e.dtype() == DType::INT64 && !reads(e);
+        if checkable && !relied.exact.iter().any(|known| same_expr(known, e)) {
+            relied.exact.push(e.clone());
+        }
+        checkable
     }
+
+    /// Whether a sum, difference or product stays inside of its dtype.
+    fn is_in_range(&self, e: &PrimExpr) -> bool {
+        let inside = match e.dtype().bits {
+            // What is at the ends may have been cut off there.
+            64 => Interval::new(i64::MIN + 1, i64::MAX - 1),
+            _ => Interval::of_dtype(e.dtype()),
+        };
+        self.known.interval(e).is_within(inside)
+    }
+}
+
+/// Whether a node's value may be larger than its operands.
+fn grows(e: &PrimExpr) -> bool {
+    let shifts = || e.as_intrin("shift_left").is_some();
+    e.dtype().is_integer()
+        && (matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..)) || shifts())
 }
 
 /// Whether a cast keeps the number.
@@ -365,7 +422,6 @@ fn reads(e: &PrimExpr) -> bool {
 mod tests {
     use super::*;
     use crate::samples::{buffer, function};
-    use hammock_ir::DType;
 
     /// How many checks are made of `B[i] = value(i, n, A[i])` for `i` below `n * 3`.
     fn checks(value: impl FnOnce(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr) -> usize {
@@ -390,6 +446,7 @@ mod tests {
         let zero = || PrimExpr::int64(0);
         assert_eq!(checks(|i, n, _| i.floordiv(n)), 0, "the loop runs only where n is 1 or more");
         assert_eq!(checks(|i, n, _| (&n + 1i64).floormod(i + 1i64)), 0);
+        assert_eq!(checks(|i, _, _| i.floordiv(PrimExpr::int64(i64::MIN) * i64::MIN)), 1, "that is zero");
         assert_eq!(checks(|i, _, a| a.floordiv(i)), 1);
         assert_eq!(checks(|i, n, a| a.floordiv(n - i)), 1);
         assert_eq!(checks(|i, _, a| i.floordiv(a)), 1);

@@ -34,6 +34,8 @@ pub struct Accesses {
 /// What a checked kernel begins with, and what was found.
 #[derive(Default)]
 pub struct Checked {
+    /// Sizes that proofs rely on to be no larger than [`LARGEST_SIZE`].
+    pub limited: Vec<PrimExpr>,
     /// Checks of what arguments bring with them, for the kernel's beginning.
     pub prologue: Vec<Stmt>,
     /// How many accesses need checks.
@@ -65,10 +67,7 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
     if let Some(reason) = checker.failed {
         return Err(reason);
     }
-    let sizes = checker.scope.relied_on();
-    let limits: Vec<Stmt> = sizes.iter().map(|size| checker.limit(size)).collect();
-    let prologue = limits.into_iter().chain(checker.prologue).collect();
-    Ok(Checked { prologue, accesses: checker.accesses })
+    Ok(Checked { limited: checker.scope.relied_on(), prologue: checker.prologue, accesses: checker.accesses })
 }
 
 /// Parameters that are addresses.
@@ -304,17 +303,17 @@ impl Checker<'_> {
         self.scope.bind(var, value);
     }
 
-    /// A check of a size that proofs relied on.
-    fn limit(&self, size: &PrimExpr) -> Stmt {
-        let name = size.to_string();
-        let texts = [format!("a dimension has {name} = "), " elements, which is more than ".into(), String::new()];
-        check_stmt(size.clone(), PrimExpr::int64(LARGEST_SIZE + 1), &texts)
-    }
-
     /// Where the statement at hand stands, to end a message with.
     fn line(&self) -> String {
         (self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})"))
     }
+}
+
+/// A check of a size that proofs relied on to be no larger than [`LARGEST_SIZE`].
+pub fn limit(size: &PrimExpr) -> Stmt {
+    let name = size.to_string();
+    let texts = [format!("a dimension has {name} = "), " elements, which is more than ".into(), String::new()];
+    check_stmt(size.clone(), PrimExpr::int64(LARGEST_SIZE + 1), &texts)
 }
 
 /// Whether a node reads no memory and calls nothing.
