@@ -2,9 +2,10 @@
 
 use super::generate::{Case, Value, case};
 use hammock_codegen::llvm::{self, Emit, Host, OptLevel};
-use hammock_ir::{DType, Tensor};
+use hammock_ir::{DType, Function, Name, Tensor, print};
 use hammock_kernels::{FlatKernel, Target, interp, lower};
 use hammock_runtime::{Any, Device, Image, Library, image::Integrity};
+use hammock_syntax::SourceFile;
 use std::{io::Write, path::Path, sync::Arc};
 
 /// Runs kernels in batches; what differs goes to the file `found`, the kernel at hand to `now`.
@@ -32,6 +33,7 @@ fn run(cases: &[Case], note: &dyn Fn(u64)) -> Vec<String> {
     let (mut reports, mut flat) = (Vec::new(), Vec::new());
     for case in cases {
         note(case.number);
+        reports.extend(read_back(case).map(|r| format!("kernel {}: {r}", case.number)));
         match lower(&case.func, &Target { threads: 2, ..Target::host() }) {
             Ok(kernel) => flat.push((case, kernel)),
             Err(e) => reports.push(format!("kernel {}: {e}", case.number)),
@@ -103,10 +105,33 @@ fn same(a: &[u8], b: &[u8], dtype: DType) -> bool {
     a == b || dtype.is_floating() && nan(a) && nan(b)
 }
 
+/// What a kernel does differently that is printed and read.
+fn read_back(case: &Case) -> Option<String> {
+    let name = Name::from(format!("k{}", case.number));
+    let source = SourceFile::new("kernel.py", print::function_text(&name, &Function::Tir(case.func.clone()))).ok()?;
+    let module = match hammock_import::read_module(&source, &Default::default()) {
+        Ok(module) => module,
+        Err(found) => return Some(format!("as text, {}", found[0].message)),
+    };
+    let Function::Tir(again) = &module.functions[&name] else { return None };
+    let [(said, mine), (now, its)] = [&case.func, again].map(|func| {
+        let mut args: Vec<interp::Arg> = case.args.iter().map(interpreted).collect();
+        (interp::run(func, &mut args).is_ok(), args)
+    });
+    if said != now {
+        return Some(format!("as text, it runs {now} instead of {said}"));
+    }
+    let differ = |pair: (&interp::Arg, &interp::Arg)| match pair {
+        (interp::Arg::Tensor(a), interp::Arg::Tensor(b)) => a.as_bytes().unwrap() != b.as_bytes().unwrap(),
+        _ => false,
+    };
+    (said && mine.iter().zip(&its).any(differ)).then(|| "as text, it gives other numbers".to_owned())
+}
+
 /// A kernel's text and arguments.
 pub fn text(case: &Case) -> String {
-    let function = hammock_ir::Function::Tir(case.func.clone());
-    let text = hammock_ir::print::function_text(&format!("k{}", case.number).into(), &function);
+    let function = Function::Tir(case.func.clone());
+    let text = print::function_text(&format!("k{}", case.number).into(), &function);
     let args = case.args.iter().map(|v| match v {
         Value::Tensor(t) => format!("{:?} {:02x?}", t, t.as_bytes().unwrap()),
         Value::Int(v) => v.to_string(),

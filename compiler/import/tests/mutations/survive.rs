@@ -1,7 +1,10 @@
 //! What must hold for any bytes that are given as a text module.
 
 use hammock_import::{ReadOptions, check_module, read_module};
-use hammock_ir::print::{PrintOptions, module_text};
+use hammock_ir::{
+    equal,
+    print::{PrintOptions, module_text},
+};
 use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
 
 /// Does everything that commands do with a text before they compile it.
@@ -18,9 +21,13 @@ pub fn survive(bytes: Vec<u8>) {
     let printed = module_text(&module, &PrintOptions::default());
     let again = SourceFile::new("printed.py", printed.as_str()).unwrap();
     match read_module(&again, &ReadOptions::default()) {
-        Ok(module) => {
-            let twice = module_text(&module, &PrintOptions::default());
+        Ok(again) => {
+            let twice = module_text(&again, &PrintOptions::default());
             assert!(printed == twice, "prints differently when read back:\n{printed}\n----\n{twice}");
+            for (name, function) in &module.functions {
+                let same = equal::functions(function, &again.functions[name]);
+                same.unwrap_or_else(|difference| panic!("`{name}` reads back as another: {difference}\n{printed}"));
+            }
         }
         Err(found) => panic!("does not read what it printed: {}", render_text(&found[0], Some(&again), false)),
     }

@@ -108,7 +108,9 @@ pub fn fold(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         _ => match (a.kind(), b.kind()) {
             (PrimKind::Int(x), PrimKind::Int(y)) => fold_ints(op, *x, *y, a.dtype()),
             (PrimKind::Float(x), PrimKind::Float(y)) => {
-                fold_floats(op, *x, *y, a.dtype()).or_else(|| neutral(op, a, b))
+                // Zero divided by zero is no number, which the rule for zero would make zero.
+                let no_number = op == Div && *y == 0.0;
+                fold_floats(op, *x, *y, a.dtype()).or_else(|| if no_number { None } else { neutral(op, a, b) })
             }
             _ => neutral(op, a, b),
         },

@@ -143,7 +143,7 @@ impl Printer<'_> {
     pub fn buffer(&mut self, buffer: &Buffer) {
         let name = self.buffer_name(buffer);
         self.push(&name);
-        if buffer.is_scalar(self.s_tir) {
+        if self.scalars.contains(buffer) {
             self.push(".source");
         }
     }

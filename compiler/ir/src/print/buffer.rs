@@ -58,12 +58,23 @@ impl Printer<'_> {
         name
     }
 
+    /// Names a buffer that is declared as a scalar variable: its name alone is its one element.
+    pub fn define_scalar_buffer(&mut self, buffer: &Buffer) -> Rc<str> {
+        self.scalars.insert(buffer.clone());
+        self.define_buffer(buffer)
+    }
+
+    /// Whether an element is written by the buffer's name alone.
+    pub fn is_scalar_variable(&self, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
+        matches!(indices, [index] if index.as_int() == Some(0)) && self.scalars.contains(buffer)
+    }
+
     /// Names a buffer, and its pointer after it, in the innermost scope.
     pub fn define_buffer(&mut self, buffer: &Buffer) -> Rc<str> {
         let name = self.names.define(Entity::Buffer(buffer.clone()), hint(&buffer.name, "buffer"));
         let data = Entity::Scalar(buffer.data.clone());
         if self.names.get(&data).is_none() {
-            let object = if buffer.is_scalar(self.s_tir) { ".source" } else { "" };
+            let object = if self.scalars.contains(buffer) { ".source" } else { "" };
             let scope = self.names.depth();
             self.names.alias_in(scope, data, Rc::from(format!("{name}{object}.data")));
         }
@@ -99,10 +110,14 @@ impl Printer<'_> {
     }
 
     fn decl_over(&mut self, buffer: &Buffer, data: Option<Rc<str>>) {
+        let is_scalar = buffer.is_local_scalar();
+        if is_scalar {
+            self.scalars.insert(buffer.clone());
+        }
         let name = self.names.get(&Entity::Buffer(buffer.clone())).unwrap_or_else(|| self.define_buffer(buffer));
         self.push(&name);
         self.push(" = ");
-        if buffer.is_scalar(self.s_tir) {
+        if is_scalar {
             self.decl_scalar(buffer, data);
             return self.end_line();
         }

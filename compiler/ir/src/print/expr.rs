@@ -102,8 +102,16 @@ impl Printer<'_> {
         match e.kind() {
             PrimKind::Binary(op, a, b) => {
                 let (symbol, p, name) = notation(*op, a);
-                let folds = a.dtype() != b.dtype() || arith::fold(*op, a, b).is_some();
-                if symbol.is_empty() || folds { Form::Named(name, vec![a, b]) } else { Form::Infix(symbol, p, a, b) }
+                let folds = a.dtype() != b.dtype() || are_integers(a, b) || arith::fold(*op, a, b).is_some();
+                match (op, symbol) {
+                    // Of those without a symbol, the names that TVM prints are those of functions, which fold as well.
+                    (BinaryOp::Mod, _) if folds => Form::Named("Mod", vec![a, b]),
+                    (BinaryOp::Min, _) if folds => Form::Named("Min", vec![a, b]),
+                    (BinaryOp::Max, _) if folds => Form::Named("Max", vec![a, b]),
+                    (_, "") => Form::Named(name, vec![a, b]),
+                    _ if folds => Form::Named(name, vec![a, b]),
+                    _ => Form::Infix(symbol, p, a, b),
+                }
             }
             PrimKind::Not(a) if self.dialect == Dialect::Relax && a.as_int().is_some() => Form::Named("Not", vec![a]),
             PrimKind::Not(a) => Form::Prefix("not ", precedence::NOT, a),
@@ -210,7 +218,7 @@ impl Printer<'_> {
                 self.expr(mask);
                 self.push(")");
             }
-            None if buffer.is_scalar(self.s_tir) => {}
+            None if self.is_scalar_variable(buffer, indices) => {}
             None => self.indices(indices, |p, e| p.expr(e)),
         }
     }
@@ -348,6 +356,11 @@ fn notation(op: BinaryOp, operand: &PrimExpr) -> (&'static str, u8, &'static str
     }
 }
 
+/// Whether both are written as Python's integers, whose results no dtype bounds.
+fn are_integers(a: &PrimExpr, b: &PrimExpr) -> bool {
+    a.as_int().is_some() && b.as_int().is_some()
+}
+
 /// How a call of a shift or bitwise operation is written; other calls are atoms.
 fn bit_form(call: &PrimCall) -> Form<'_> {
     use precedence::*;
@@ -366,7 +379,7 @@ fn bit_form(call: &PrimCall) -> Form<'_> {
                 "|" => (BIT_OR, "BitwiseOr"),
                 _ => (BIT_XOR, "BitwiseXor"),
             };
-            if arith::fold_bits(name, a, b).is_some() {
+            if are_integers(a, b) || arith::fold_bits(name, a, b).is_some() {
                 Form::Named(node, vec![a, b])
             } else {
                 Form::Infix(symbol, p, a, b)

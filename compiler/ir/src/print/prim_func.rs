@@ -39,6 +39,7 @@ impl Printer<'_> {
         self.leave_function();
         self.names.leave();
         self.s_tir = true;
+        self.scalars.clear();
         self.dialect = outside;
         declared
     }

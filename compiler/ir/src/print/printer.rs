@@ -9,7 +9,7 @@ use crate::{
     Module, PrimExpr,
     prim::{PrimType, Var},
     relax,
-    tir::Stmt,
+    tir::{Buffer, Stmt},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::{mem, rc::Rc};
@@ -84,6 +84,8 @@ pub(super) struct Printer<'a> {
     pub shared_threads: FxHashSet<Var>,
     /// Whether the kernel is of the dialect with blocks.
     pub s_tir: bool,
+    /// Buffers of one element that the text declares as scalar variables.
+    pub scalars: FxHashSet<Buffer>,
 }
 
 impl<'a> Printer<'a> {
@@ -103,6 +105,7 @@ impl<'a> Printer<'a> {
             loops: FxHashMap::default(),
             shared_threads: FxHashSet::default(),
             s_tir: true,
+            scalars: FxHashSet::default(),
         }
     }
 

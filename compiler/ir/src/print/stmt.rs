@@ -39,7 +39,7 @@ impl Printer<'_> {
         match rest.first().map(|s| &s.kind) {
             Some(StmtKind::Store { buffer, indices, value, predicate: None })
                 if buffer == allocated
-                    && allocated.is_scalar(self.s_tir)
+                    && self.is_scalar_alloc(alloc)
                     && indices.len() == 1
                     && indices[0].as_int() == Some(0)
                     && !value.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, ..) if b == allocated)) =>
@@ -48,6 +48,11 @@ impl Printer<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a statement allocates one element that the text declares as a scalar variable.
+    fn is_scalar_alloc(&self, stmt: &Stmt) -> bool {
+        matches!(&stmt.kind, StmtKind::Alloc(buffer, attrs) if attrs.is_empty() && buffer.is_scalar(self.s_tir))
     }
 
     /// Prints a statement; `alone` when it is the whole body of what is around it.
@@ -78,7 +83,7 @@ impl Printer<'_> {
                 self.end_line();
             }
             StmtKind::Bind(var, value) => self.bind(var, value),
-            StmtKind::Alloc(buffer, _) if buffer.is_scalar(self.s_tir) => self.scalar_line(stmt, None),
+            StmtKind::Alloc(..) if self.is_scalar_alloc(stmt) => self.scalar_line(stmt, None),
             StmtKind::Alloc(buffer, attrs) => self.alloc(buffer, attrs),
             StmtKind::Decl(buffer) => self.decl_line(buffer),
             StmtKind::Attr { node, key, value, body } => self.attr_stmt(node, key, value, body, alone),
@@ -135,7 +140,7 @@ impl Printer<'_> {
             self.push(")");
             return self.end_line();
         }
-        if !buffer.is_scalar(self.s_tir) {
+        if !self.is_scalar_variable(buffer, indices) {
             self.indices(indices, |p, e| p.store_index(e));
         }
         self.push(" = ");
@@ -162,7 +167,7 @@ impl Printer<'_> {
     /// Prints the allocation of one element: `x: T.int32 = 0`.
     fn scalar_line(&mut self, alloc: &Stmt, value: Option<&PrimExpr>) {
         let StmtKind::Alloc(buffer, _) = &alloc.kind else { return };
-        let name = self.define_buffer(buffer);
+        let name = self.define_scalar_buffer(buffer);
         let value = value.map(|v| self.capture(|p| p.expr(v)));
         self.push(&name);
         self.push(": ");

@@ -2,7 +2,7 @@
 
 use crate::{
     AttrValue, DType, Name, PrimExpr,
-    prim::{PrimType, Var},
+    prim::{PrimKind, PrimType, Var},
 };
 use std::{
     hash::{Hash, Hasher},
@@ -111,6 +111,24 @@ impl Buffer {
             && matches!(node.align, 0 | 64)
             && node.offset_factor <= 1
             && (self.has_default_layout(s_tir) || self.is_local_scalar())
+    }
+
+    /// The first size, stride or offset that the arguments of a call do not tell, when this is the buffer of a parameter:
+    /// they tell variables and elements of buffers for which `var` and `element` say so.
+    pub fn untold_size(
+        &self,
+        mut var: impl FnMut(&Var) -> bool,
+        mut element: impl FnMut(&Buffer) -> bool,
+    ) -> Option<&PrimExpr> {
+        let mut untold = |e: &PrimExpr| match e.kind() {
+            PrimKind::Var(v) => !var(v),
+            PrimKind::Load(buffer, ..) => !element(buffer),
+            PrimKind::Let(..) | PrimKind::Reduce(_) => true,
+            _ => false,
+        };
+        let mut found = None;
+        self.each_expr(&mut |size| found = found.or_else(|| size.any(&mut untold).then_some(size)));
+        found
     }
 
     /// A changed copy: a different buffer.

@@ -77,9 +77,15 @@ impl Kernel<'_> {
             self.define(&param.var);
         }
         for buffer in self.func.buffers() {
-            self.declare_memory(buffer);
             // What a buffer's type mentions, the argument defines.
             buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
+            if let Some(size) = buffer.untold_size(|_| true, |from| self.buffers.sees(from)) {
+                let message = format!("the call does not tell the size `{size}` of parameter `{}`", buffer.name);
+                self.error(codes::KERNEL_STRUCTURE, message);
+            } else {
+                buffer.each_expr(&mut |e| self.expr(e));
+            }
+            self.declare_memory(buffer);
         }
     }
 

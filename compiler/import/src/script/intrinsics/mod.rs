@@ -48,6 +48,12 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
         "shift_left" | "shift_right" | "bitwise_and" | "bitwise_or" | "bitwise_xor" | "bitwise_not" | "pow" => {
             nodes::bits(ev, name, args)
         }
+        "LShift" => nodes::bit_node(ev, "shift_left", args),
+        "RShift" => nodes::bit_node(ev, "shift_right", args),
+        "BitwiseAnd" => nodes::bit_node(ev, "bitwise_and", args),
+        "BitwiseOr" => nodes::bit_node(ev, "bitwise_or", args),
+        "BitwiseXor" => nodes::bit_node(ev, "bitwise_xor", args),
+        "BitwiseNot" => nodes::bit_node(ev, "bitwise_not", args),
         "address_of" | "tvm_access_ptr" | "ptr_byte_offset" | "handle_add_byte_offset" | "tvm_stack_alloca" => {
             calls::pointer(ev, name, args)
         }

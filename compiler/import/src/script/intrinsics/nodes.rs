@@ -246,6 +246,22 @@ pub(super) fn bits<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args
     result.map(Value::Scalar).map_err(|why| ev.cx.error(codes::SCALAR_MISMATCH, span, why, ""))
 }
 
+/// `T.LShift(a, b)`, `T.BitwiseNot(a)`: the operation itself, also of constants, of which the operators above compute the
+/// result.
+pub(super) fn bit_node<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
+    let span = args.span;
+    let a = args.need(ev.cx, "a")?;
+    if name == "bitwise_not" {
+        args.finish(ev.cx)?;
+        return ev.to_scalar(&a).map(|x| Value::Scalar(same_type(name, x)));
+    }
+    let b = args.need(ev.cx, "b")?;
+    args.finish(ev.cx)?;
+    let (x, y) = pair(ev, &a, &b, span)?;
+    let ty = x.ty().clone();
+    Ok(Value::Scalar(PrimExpr::intrin(name, vec![x, y], ty)))
+}
+
 /// `T.Range(a, b)`, `T.iter_var(v, dom, "ThreadIndex", "threadIdx.x")`, `T.reduce(…)`
 pub(super) fn axes<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
     match name {

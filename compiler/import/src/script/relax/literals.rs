@@ -97,7 +97,7 @@ fn flatten(value: &Value, depth: usize, shape: &mut Vec<i64>, numbers: &mut Vec<
 }
 
 /// The dtype of numbers without one: that of the widest kind among them.
-fn default_dtype(value: &Value) -> DType {
+pub(super) fn default_dtype(value: &Value) -> DType {
     let rank = |t: DType| [DType::BOOL, DType::INT32, DType::FLOAT32].iter().position(|k| *k == t);
     match value {
         Value::Bool(_) => DType::BOOL,

@@ -1,10 +1,11 @@
 //! Calls of operators, bound by their declarations.
 
-use super::RelaxEval;
+use super::{RelaxEval, literals::default_dtype};
 use crate::script::{
     args::{Arg, Args},
     context::{Read, Reported},
     namespace::Path,
+    numbers::Number,
     value::{Pending, Value},
 };
 use hammock_ir::{
@@ -22,6 +23,8 @@ struct Operands {
     spans: Vec<Span>,
     /// Operands that are plain numbers and become constants of another operand's dtype.
     numbers: Vec<(usize, Arg)>,
+    /// Operands that choose among others, and so say nothing of their dtype.
+    conditions: Vec<usize>,
     /// Operands that are not given: dropped when none follows, an empty tuple otherwise.
     absent: usize,
 }
@@ -166,13 +169,16 @@ impl RelaxEval<'_, '_> {
         let tensor = matches!(kind, OperandKind::Tensor | OperandKind::OptionalTensor);
         match (arg, &param.default) {
             (Some(arg), _) if optional && is_absent(&arg.value) => operands.absent += 1,
-            (Some(arg), _) if tensor && arg.value.number().is_some() => {
+            (Some(arg), _) if tensor && is_number(&arg.value) => {
                 operands.push(Operand::Tuple(Vec::new()), arg.span);
                 operands.numbers.push((operands.values.len() - 1, arg));
             }
             (Some(arg), _) => {
                 let operand = self.operand_of(kind, &arg)?;
                 operands.push(operand, arg.span);
+                if param.name == "condition" {
+                    operands.conditions.push(operands.values.len() - 1);
+                }
             }
             (None, Some(default)) if !optional => operands.push(default_operand(kind, default), span),
             (None, _) => operands.absent += 1,
@@ -205,19 +211,39 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Plain numbers among tensors become constants of the first tensor's dtype.
+    /// Plain numbers among tensors become constants of the first tensor's dtype; numbers alone have one dtype that
+    /// holds them all.
     fn number_constants(&mut self, operands: &mut Operands) -> Read<()> {
         let numbers = std::mem::take(&mut operands.numbers);
-        let others = operands.values.iter().enumerate().filter(|(n, _)| numbers.iter().all(|(at, _)| at != n));
-        let dtype = others.map(|(_, operand)| self.type_of(operand)).find_map(|ty| match ty {
-            Type::Tensor(t) => t.dtype,
-            Type::Prim(t) => Some(t),
+        let says = |n: &usize| !operands.conditions.contains(n) && numbers.iter().all(|(at, _)| at != n);
+        let other = (0..operands.values.len()).filter(says).find_map(|n| match self.type_of(&operands.values[n]) {
+            Type::Tensor(t) => Some((n, t.dtype?)),
+            Type::Prim(t) => Some((n, t)),
             _ => None,
         });
-        for (at, arg) in numbers {
-            operands.values[at] = self.literal(&arg, dtype)?;
+        let alone = || default_dtype(&Value::List(numbers.iter().map(|(_, arg)| arg.value.clone()).collect()));
+        let dtype = other.map_or_else(alone, |(_, dtype)| dtype);
+        for (at, arg) in &numbers {
+            if let Some((other, _)) = other {
+                self.whole_number(arg, dtype, operands.spans[other])?;
+            }
+            operands.values[*at] = self.literal(arg, Some(dtype))?;
         }
         Ok(())
+    }
+
+    /// Refuses a number with a fraction beside a tensor of integers or bools: the fraction would be lost.
+    fn whole_number(&mut self, arg: &Arg, dtype: DType, beside: Span) -> Read<()> {
+        match arg.value.number() {
+            Some(Number::Float(v)) if (dtype.is_integer() || dtype.is_bool()) && v.fract() != 0.0 => {
+                let other = self.cx.source.slice(beside);
+                let message = format!("{v} is not a value of dtype {dtype}, which `{other}` has");
+                let help = format!("convert the tensor, `R.astype({other}, \"float32\")`, or write a whole number");
+                let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(arg.span, "");
+                Err(self.cx.report(diagnostic.help(help)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An attribute of the kind that is declared.
@@ -234,7 +260,10 @@ impl RelaxEval<'_, '_> {
             AttrKind::Float | AttrKind::OptionalFloat => self.to_float(arg).map(AttrValue::Float),
             AttrKind::Bool => self.to_bool(arg).map(AttrValue::Bool),
             AttrKind::Str | AttrKind::OptionalStr => self.to_str(arg).map(AttrValue::Str),
-            AttrKind::DType => self.to_dtype(arg).map(AttrValue::DType),
+            AttrKind::DType => {
+                let dtype = self.to_dtype(arg)?;
+                Ok(if dtype.is_void() { AttrValue::None } else { AttrValue::DType(dtype) })
+            }
             AttrKind::Ints | AttrKind::OptionalInts => self.list_attr(arg, Self::integer_attr),
             AttrKind::Floats => self.list_attr(arg, |ev, item| ev.to_float(item).map(AttrValue::Float)),
             AttrKind::IndexMap => Ok(AttrValue::IndexMap(Arc::new(self.to_index_map(arg, DType::INT64)?))),
@@ -260,6 +289,13 @@ impl RelaxEval<'_, '_> {
         let items = items.into_iter().map(|value| item(self, &Arg { value, span: arg.span }));
         Ok(AttrValue::List(items.collect::<Read<_>>()?))
     }
+}
+
+/// Whether it is a number that a tensor may be given as: a plain one, or an integer or truth value as a scalar, which
+/// graphs write as plain ones.
+fn is_number(value: &Value) -> bool {
+    let written = matches!(value, Value::Scalar(e) if e.as_int().is_some());
+    written || value.number().is_some()
 }
 
 /// Does it stand for an operand that is not given? `None`, or the empty tuple as which such an operand is printed.

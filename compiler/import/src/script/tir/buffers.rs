@@ -213,10 +213,13 @@ impl TirEval<'_, '_> {
             if !handle.dtype().is_handle() {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));
             }
+            let span = args.span;
             let buffer = self.build(spec, args, name, "global")?;
-            if !self.match_param(&handle, &buffer) {
+            let Some(at) = self.dialect.params.iter().position(|p| p.var == handle) else {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));
-            }
+            };
+            self.told_sizes(&buffer, at, span)?;
+            self.dialect.params[at].buffer = Some(buffer.clone());
             return Ok(Value::Buffer(buffer));
         }
         let region = self.to_region(&source)?;
@@ -283,6 +286,28 @@ impl TirEval<'_, '_> {
         let data = Var::new(name.clone(), PrimType::Pointer(Some(dtype), scope.clone()));
         let buffer = Buffer::local_scalar(name, dtype).change(|b| (b.data, b.scope) = (data, scope));
         self.emit(StmtKind::Alloc(buffer.clone(), Attrs::new()), span);
+        Ok(Value::Buffer(buffer))
+    }
+
+    /// `T.decl_scalar("int32", data=A.data, scope="global", elem_offset=2)`: a scalar variable over existing memory.
+    pub(super) fn decl_scalar(&mut self, mut args: Args) -> Read<Value> {
+        let span = args.span;
+        let dtype = args.need(self.cx, "dtype")?;
+        let data = args.need(self.cx, "data")?;
+        args.take("scope");
+        let elem_offset = args.take("elem_offset").filter(|arg| !matches!(arg.value, Value::None));
+        args.finish(self.cx)?;
+        let dtype = self.to_dtype(&dtype)?;
+        let name = self.name_for("scalar");
+        let data = self.pointer_var(&data, &name)?;
+        let elem_offset = elem_offset.map(|arg| self.to_scalar(&arg)).transpose()?.filter(|e| e.as_int() != Some(0));
+        let scope = match data.ty() {
+            PrimType::Pointer(_, scope) => scope.clone(),
+            PrimType::Scalar(_) => "global".into(),
+        };
+        let buffer = Buffer::local_scalar(name, dtype);
+        let buffer = buffer.change(|b| (b.data, b.scope, b.elem_offset) = (data, scope, elem_offset));
+        self.emit(StmtKind::Decl(buffer.clone()), span);
         Ok(Value::Buffer(buffer))
     }
 

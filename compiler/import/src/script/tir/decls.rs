@@ -20,7 +20,7 @@ pub(super) enum Declared {
 }
 
 /// Names that stand for statements or declarations, for "did you mean".
-pub(crate) const STATEMENT_CALLS: [&str; 41] = [
+pub(crate) const STATEMENT_CALLS: [&str; 42] = [
     "Buffer",
     "match_buffer",
     "alloc_buffer",
@@ -28,6 +28,7 @@ pub(crate) const STATEMENT_CALLS: [&str; 41] = [
     "alloc_shared",
     "alloc_local",
     "alloc_scalar",
+    "decl_scalar",
     "decl_buffer",
     "axis.spatial",
     "axis.reduce",
@@ -77,6 +78,7 @@ impl TirEval<'_, '_> {
             "alloc_local" => self.alloc_buffer("local", args)?,
             "tmem" => self.alloc_buffer("tmem", args)?,
             "decl_buffer" => self.decl_buffer(args)?,
+            "decl_scalar" => self.decl_scalar(args)?,
             "alloc_scalar" | "local_scalar" | "shared_scalar" => self.alloc_scalar(name, args)?,
             "allocate" | "Allocate" => self.allocate(args)?,
             "axis.remap" => self.remap(args)?,

@@ -11,12 +11,12 @@ use crate::script::{
     value::Value,
 };
 use hammock_ir::{
-    DType, Name,
+    DType, Name, PrimExpr,
     prim::{self, PrimType},
     tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 use hammock_syntax::{
-    Span,
+    Diagnostic, Span,
     ast::{self, Expr, ExprKind},
     codes,
 };
@@ -162,7 +162,10 @@ impl TirEval<'_, '_> {
         let ty = self.type_arg(annotation);
         self.dialect.hints.clear();
         let (param, value) = match ty {
-            Arg { value: Value::Buffer(buffer), .. } => (Param::buffer(buffer.clone()), Value::Buffer(buffer)),
+            Arg { value: Value::Buffer(buffer), span } => {
+                self.told_sizes(&buffer, self.dialect.params.len(), span)?;
+                (Param::buffer(buffer.clone()), Value::Buffer(buffer))
+            }
             ty => {
                 if matches!(ty.value, Value::Type(_)) {
                     let message = "a kernel takes buffers, handles and scalars";
@@ -187,9 +190,22 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Makes a buffer stand for a handle parameter: `A = T.match_buffer(a, …)`.
-    pub(super) fn match_param(&mut self, handle: &prim::Var, buffer: &Buffer) -> bool {
-        let param = self.dialect.params.iter_mut().find(|p| p.var == *handle);
-        param.map(|p| p.buffer = Some(buffer.clone())).is_some()
+    /// Checks that a call tells the sizes of the buffer of the parameter of that number.
+    pub(super) fn told_sizes(&mut self, buffer: &Buffer, number: usize, span: Span) -> Read<()> {
+        let (params, symbols) = (&self.dialect.params, &self.symbols);
+        // An offset that has no name in the text is the buffer's own.
+        let own = buffer.elem_offset.as_ref().and_then(PrimExpr::as_var);
+        let symbol = |var: &prim::Var| symbols.get(var.name()) == Some(var) || own == Some(var);
+        let size = buffer.untold_size(
+            |var| symbol(var) || params.iter().any(|p| p.var == *var),
+            |from| params[..number].iter().any(|p| p.buffer.as_ref() == Some(from)),
+        );
+        let Some(size) = size else { return Ok(()) };
+        let message = format!("a call does not tell the size `{size}` of parameter `{}`", buffer.name);
+        let diagnostic = Diagnostic::error(codes::KERNEL_STRUCTURE, message).label(span, "");
+        Err(self.cx.report(diagnostic.help(
+            "sizes of parameters are made of numbers, symbolic variables, scalar parameters and elements of parameters \
+             to the left",
+        )))
     }
 }

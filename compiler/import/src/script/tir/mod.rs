@@ -124,7 +124,7 @@ impl Dialect for Tir {
 
     fn scalar(ev: &mut TirEval, value: &Value) -> Option<PrimExpr> {
         match value {
-            // The printer writes the element of any buffer of one element so.
+            // TVM prints the one element of a parameter without its index, too.
             Value::Buffer(buffer) if buffer.is_local_scalar() || buffer.is_scalar(ev.dialect.s_tir) => {
                 Some(access::load_scalar(buffer))
             }

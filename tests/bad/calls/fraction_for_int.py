@@ -1,0 +1,5 @@
+# A fraction would be lost beside integers.
+@R.function
+def main(x: R.Tensor((2, 3), "int64")):
+    y = R.multiply(x, 1.5)
+    return y
