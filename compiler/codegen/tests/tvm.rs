@@ -143,7 +143,7 @@ fn arguments_are_checked() {
             vec![tensor(&[3], &[0i32; 3]).into(), vector(3)],
             "TypeError: f: parameter `in0` must have elements of float32",
         ),
-        (vec![vector(3), whole.into()], "ValueError: f: parameter `out0` must have 1 dimensions"),
+        (vec![vector(3), whole.into()], "ValueError: f: parameter `out0` must have 1 dimension"),
         (
             vec![vector(3), vector(4)],
             "ValueError: f: shape[0] of parameter `out0` must be what the same size is elsewhere",

@@ -11,6 +11,9 @@ use std::{io::Read, path::Path};
 
 pub use hammock_import::{Constants, ReadOptions, check_module};
 
+/// As many bytes as tell what a file is.
+const HEAD: u64 = 4096;
+
 /// What a file turned out to be.
 pub enum Input {
     /// A module, with the text that its spans point into.
@@ -34,8 +37,7 @@ pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
 /// # Errors
 /// When it cannot be read, or is not a text.
 pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
-    let bytes = if path == "-" { read_stdin() } else { std::fs::read(path) };
-    let bytes = bytes.map_err(|e| unreadable(path, &e))?;
+    let bytes = if path == "-" { read_stdin().map_err(|e| unreadable(path, &e))? } else { read_bytes(path)? };
     if let Some(kind) = FileKind::of(&bytes) {
         return match kind.mistaken(path) {
             None => Ok(None),
@@ -72,6 +74,19 @@ pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
 /// When it cannot be written, or a tensor has a dtype that such files do not know.
 pub fn write_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), Failure> {
     save_safetensors(path, tensors).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
+}
+
+/// The bytes of a text; of anything else, those that tell what it is.
+fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
+    let failed = |e: std::io::Error| unreadable(path, &e);
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(failed)?;
+    if FileKind::of(&bytes).is_none() {
+        SourceFile::expect_length(path, file.metadata().map_err(failed)?.len())?;
+        file.read_to_end(&mut bytes).map_err(failed)?;
+    }
+    Ok(bytes)
 }
 
 fn read_stdin() -> std::io::Result<Vec<u8>> {

@@ -33,7 +33,7 @@ pub mod verify;
 
 pub use attrs::{AttrValue, Attrs};
 pub use hammock_runtime::{DType, Tensor};
-pub use hammock_syntax::Span;
+pub use hammock_syntax::{Span, count};
 pub use module::{ExternFunc, Function, GlobalInfo, Module, VDevice};
 pub use name::Name;
 pub use prim::PrimExpr;

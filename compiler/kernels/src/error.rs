@@ -1,6 +1,6 @@
 //! Why a function cannot become a kernel.
 
-use hammock_ir::{DType, Name, Span};
+use hammock_ir::{DType, Name, Span, count};
 use thiserror::Error;
 
 /// What stands in the way, in which function.
@@ -28,7 +28,7 @@ pub enum Reason {
     NoMemory(Name),
     #[error("elements of dtype {0} are not supported")]
     Element(DType),
-    #[error("buffer `{buffer}` has {expected} dimensions, {actual} indices were given")]
+    #[error("buffer `{buffer}` of {} gets {}", count(*expected, "dimension"), count(*actual, "index"))]
     IndexCount { buffer: Name, expected: usize, actual: usize },
     #[error("`{0}` works on threads of a GPU only")]
     GpuOnly(Name),

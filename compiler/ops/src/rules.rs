@@ -6,7 +6,7 @@ use crate::{
     text::{dim_text, dims_text},
 };
 use hammock_ir::{
-    DType, PrimExpr, TensorShape, TensorType, Type, VDevice,
+    DType, PrimExpr, TensorShape, TensorType, Type, VDevice, count,
     relax::{InferError, Operand},
 };
 use std::sync::Arc;
@@ -173,7 +173,7 @@ fn adopted_dtype(cx: &CallContext, param: &str, other: Option<DType>) -> Result<
 pub fn expect_ndim(cx: &CallContext, param: &str, ty: &TensorType, ndim: usize) -> Result<(), InferError> {
     match ty.ndim() {
         Some(n) if n != ndim => {
-            Err(cx.error_at(param, format_args!("`{param}` must have {ndim} dimensions, but it has {n}")))
+            Err(cx.error_at(param, format_args!("`{param}` must have {}, but it has {n}", count(ndim, "dimension"))))
         }
         _ => Ok(()),
     }

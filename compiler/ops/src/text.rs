@@ -1,6 +1,6 @@
 //! Types and dimensions in the words of messages.
 
-use hammock_ir::{PrimExpr, TensorShape, TensorType, Type, print};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, Type, count, print};
 
 /// What kind of thing a type is: `a tensor`, `a tuple`.
 pub fn kind_text(ty: &Type) -> &'static str {
@@ -28,7 +28,7 @@ pub fn type_text(ty: &Type) -> String {
 pub fn shape_text(ty: &TensorType) -> String {
     match (&ty.shape, ty.ndim()) {
         (TensorShape::Known(dims), _) => dims_text(dims),
-        (_, Some(n)) => format!("of {n} unknown dimensions"),
+        (_, Some(n)) => format!("of {} of unknown size", count(n, "dimension")),
         _ => "unknown".to_owned(),
     }
 }

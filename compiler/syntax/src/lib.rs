@@ -13,9 +13,11 @@ mod parser;
 mod render;
 mod source;
 mod span;
+mod words;
 
 pub use diagnostic::{Diagnostic, Fix, Label, Severity};
 pub use parser::{parse, parse_expression};
 pub use render::{render_json, render_text};
 pub use source::{Position, SourceFile};
 pub use span::Span;
+pub use words::count;

@@ -33,11 +33,18 @@ impl SourceFile {
     /// A file of the given name and text. Fails when the text is longer than [`SourceFile::MAX_LEN`].
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Result<Self, Diagnostic> {
         let (name, text) = (name.into(), text.into());
-        if text.len() > Self::MAX_LEN {
-            return Err(too_long(&name, text.len()));
-        }
+        SourceFile::expect_length(&name, text.len() as u64)?;
         let line_starts = line_starts(text.as_bytes());
         Ok(SourceFile { name, text, line_starts, chars: Arc::default() })
+    }
+
+    /// Fails when a text of that many bytes is longer than [`SourceFile::MAX_LEN`].
+    pub fn expect_length(name: &str, len: u64) -> Result<(), Diagnostic> {
+        if len <= Self::MAX_LEN as u64 {
+            return Ok(());
+        }
+        Err(Diagnostic::error(codes::FILE_TOO_LONG, format!("`{name}` is too long: {len} bytes"))
+            .help(format!("the limit is {} bytes; keep weights in a file beside the text", Self::MAX_LEN)))
     }
 
     /// A file read as bytes. Fails when they are not UTF-8, naming where, or too many.
@@ -130,11 +137,6 @@ fn line_starts(text: &[u8]) -> Arc<[u32]> {
     std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect()
 }
 
-fn too_long(name: &str, len: usize) -> Diagnostic {
-    Diagnostic::error(codes::FILE_TOO_LONG, format!("`{name}` is too long: {len} bytes"))
-        .help(format!("the limit is {} bytes; keep weights in a file beside the text", SourceFile::MAX_LEN))
-}
-
 fn not_utf8(name: &str, bytes: &[u8], at: usize) -> Diagnostic {
     let before = &bytes[..at];
     let starts = line_starts(before);
@@ -169,7 +171,8 @@ mod tests {
 
     #[test]
     fn texts_beyond_the_limit_are_refused_by_their_length() {
-        let error = too_long("a.py", SourceFile::MAX_LEN + 1);
+        assert!(SourceFile::expect_length("a.py", SourceFile::MAX_LEN as u64).is_ok());
+        let error = SourceFile::expect_length("a.py", SourceFile::MAX_LEN as u64 + 1).unwrap_err();
         assert_eq!((error.code, &*error.message), ("E0402", "`a.py` is too long: 4294967295 bytes"));
     }
 

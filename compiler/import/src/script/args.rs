@@ -130,11 +130,6 @@ impl Args {
     }
 }
 
-/// `1 dimension`, `2 dimensions`.
-pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 /// `a`, `b` and `c`, without repetition.
 pub(crate) fn list(names: &[&str]) -> String {
     let mut shown: Vec<String> = Vec::new();

@@ -30,6 +30,8 @@ pub(crate) struct Context<'a> {
     pub broken: FxHashSet<Name>,
     /// Functions called with `tir_vars=`, and after how many inputs their scalars belong.
     pub trailing_scalars: FxHashMap<Name, TrailingScalars>,
+    /// Where a `return` stands outside of all functions: the one before it lacks it.
+    pub stray_return: Option<Span>,
 }
 
 /// How a function is called that takes its scalars after its outputs, as texts before 0.26 have it.
@@ -50,6 +52,7 @@ impl<'a> Context<'a> {
             module: Module::new(),
             broken: FxHashSet::default(),
             trailing_scalars: FxHashMap::default(),
+            stray_return: None,
         }
     }
 

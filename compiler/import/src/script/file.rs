@@ -2,7 +2,7 @@
 //! The rest of a Python file, such as the lines that build and run the module, is skipped with a note.
 
 use super::{
-    context::{Context, Read},
+    context::{Context, Read, Reported},
     eval::Eval,
     module::File,
     namespace::{self, Space},
@@ -155,12 +155,16 @@ pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mu
             // Whatever is wrong with it is reported.
             let _ = assignment(cx, assign, stmt.span);
         }
-        StmtKind::Return(_) => {
-            let message = "`return` stands outside of any function";
-            cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, message, "indent it like the lines of its function");
-        }
+        StmtKind::Return(_) => drop(stray_return(cx, stmt.span)),
         _ => skipped.add(stmt.span),
     }
+}
+
+/// Reports a `return` outside of all functions.
+pub(crate) fn stray_return(cx: &mut Context, span: Span) -> Reported {
+    cx.stray_return = Some(span);
+    let message = "`return` stands outside of any function";
+    cx.error(codes::MEANINGLESS_SYNTAX, span, message, "indent it like the lines of its function")
 }
 
 /// Whether a value is a symbolic dimension or the metadata section.

@@ -155,6 +155,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
             [Expr { kind: ExprKind::Name(name), span, .. }] => class_assign(cx, name, *span, &assign.value),
             _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "one assignment has one name here", "")),
         },
+        StmtKind::Return(_) => Err(file::stray_return(cx, stmt.span)),
         _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this cannot stand in a module", "")),
     }
 }

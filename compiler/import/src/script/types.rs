@@ -1,7 +1,7 @@
 //! Relax types, in every spelling.
 
 use super::{
-    args::{Arg, Args, count},
+    args::{Arg, Args},
     context::Read,
     eval::{Dialect, Eval},
     namespace::{Path, Space},
@@ -10,7 +10,7 @@ use super::{
 use hammock_ir::{
     CallableType, DTensorType, DType, Name, PrimExpr, TensorShape, TensorType, Type, relax::Operand, types::ShapeType,
 };
-use hammock_syntax::{Diagnostic, codes};
+use hammock_syntax::{Diagnostic, codes, count};
 use std::sync::Arc;
 
 /// What to write for a size that is not known before the model runs.
@@ -49,7 +49,12 @@ impl<D: Dialect> Eval<'_, '_, D> {
             Value::None => Some(Type::void()),
             Value::Scalar(e) => Some(Type::Prim(e.dtype())),
             Value::Path(path) => bare(path),
-            Value::Tuple(items) | Value::List(items) => {
+            Value::List(_) => {
+                let diagnostic = Diagnostic::error(codes::BAD_TYPE, "a list is not a type").label(arg.span, "");
+                let help = "the type of a tuple is written `R.Tuple(R.Tensor((n, 4), \"float32\"), R.Shape([n]))`";
+                return Err(self.cx.report(diagnostic.help(help)));
+            }
+            Value::Tuple(items) => {
                 let item = |value: &Value| self.to_type(&Arg { value: value.clone(), span: arg.span });
                 Some(Type::Tuple(items.iter().map(item).collect::<Read<_>>()?))
             }
@@ -106,7 +111,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         if let (Some(n), Some(known)) = (ndim, shape.ndim())
             && n != known
         {
-            let message = format!("the shape has {}, but `ndim` is {n}", count(known, "dimension", "dimensions"));
+            let message = format!("the shape has {}, but `ndim` is {n}", count(known, "dimension"));
             return Err(self.cx.error(codes::BAD_TYPE, span, message, "leave `ndim` out"));
         }
         let dtype = match dtype {

@@ -1,7 +1,7 @@
 //! Arguments of calls against the parameters of what is called.
 
 use super::{
-    conflict::{Symbols, conflict, count, dims, ranks},
+    conflict::{Symbols, conflict, dims, ranks},
     graph::Graph,
 };
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     relax::{Call, Callee, Operand, Var},
     tir::{Buffer, Param, PrimFunc},
 };
-use hammock_syntax::{Span, codes};
+use hammock_syntax::{Span, codes, count};
 
 impl Graph<'_> {
     /// Checks arguments against parameters; whether the type rule can be asked.

@@ -1,6 +1,7 @@
 //! Types that contradict each other.
 
 use crate::{PrimExpr, TensorType, Type, arith::Analyzer, types::ShapeType};
+use hammock_syntax::count;
 
 /// Whether dimensions of both types are over the same variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,11 +48,6 @@ fn shapes(a: &ShapeType, b: &ShapeType, symbols: Symbols) -> Option<String> {
 pub(super) fn ranks(a: Option<usize>, b: Option<usize>) -> Option<String> {
     let (a, b) = (a?, b?);
     (a != b).then(|| format!("{} {} not {b}", count(a, "dimension"), if a == 1 { "is" } else { "are" }))
-}
-
-/// `1 dimension`, `2 dimensions`.
-pub(super) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// The first dimension in which two shapes of the same rank differ for certain.

@@ -1,12 +1,12 @@
 //! Kernels: scopes, statements, blocks.
 
-use super::{calls::constant_bytes, conflict::count, graph::Report, scope::Scopes};
+use super::{calls::constant_bytes, graph::Report, scope::Scopes};
 use crate::{
     DType, Module, Name, PrimExpr,
     prim::Var,
     tir::{AttrNode, Block, Buffer, ForKind, Loop, PrimFunc, Region, Stmt, StmtKind, call::callees},
 };
-use hammock_syntax::{Diagnostic, Span, codes};
+use hammock_syntax::{Diagnostic, Span, codes, count};
 use rustc_hash::FxHashMap;
 
 /// Everything that is wrong with a kernel.
@@ -276,8 +276,8 @@ impl Kernel<'_> {
         self.sees_buffer(buffer);
         let dims = buffer.ndim();
         if indices.len() != dims {
-            let (dims, given) = (count(dims, "dimension"), indices.len());
-            let message = format!("`{}` has {dims}, but {given} indices are given", buffer.name);
+            let (dims, given) = (count(dims, "dimension"), count(indices.len(), "index"));
+            let message = format!("`{}` has {dims}, but gets {given}", buffer.name);
             self.error(codes::WRONG_INDEX_COUNT, message);
         }
         for index in indices {

@@ -2,7 +2,7 @@
 
 use super::{Arg, Fault, Interpreter, Pointer, Value, memory::Heap, number, view};
 use hammock_ir::{
-    PrimExpr, Tensor,
+    PrimExpr, Tensor, count,
     tir::{Buffer, Param, PrimFunc},
 };
 
@@ -134,7 +134,7 @@ impl Arg {
 
     fn describe(&self) -> String {
         match self {
-            Arg::Tensor(t) => format!("a tensor of {} dimensions of {}", t.shape().len(), t.dtype()),
+            Arg::Tensor(t) => format!("a tensor of {} of {}", count(t.shape().len(), "dimension"), t.dtype()),
             Arg::Int(v) => format!("the integer {v}"),
             Arg::Float(v) => format!("the float {v:?}"),
         }
@@ -143,7 +143,7 @@ impl Arg {
 
 fn wrong_kind(param: &Param, arg: &Arg) -> Fault {
     let expected = match &param.buffer {
-        Some(b) => format!("a tensor of {} dimensions of {}", b.ndim(), b.dtype),
+        Some(b) => format!("a tensor of {} of {}", count(b.ndim(), "dimension"), b.dtype),
         None => format!("a value of {}", param.var.dtype()),
     };
     Fault::ArgumentKind { param: param.var.name().clone(), expected, actual: arg.describe() }

@@ -1,6 +1,6 @@
 //! What can go wrong in a run.
 
-use hammock_ir::{DType, Name, Span};
+use hammock_ir::{DType, Name, Span, count};
 use hammock_runtime::{Error as CallError, TensorError};
 use thiserror::Error;
 
@@ -47,7 +47,7 @@ pub enum Fault {
     OutsideRegion { region: Name, buffer: Name, axis: usize, extent: i64 },
     #[error("element {element} of buffer `{buffer}` lies outside of its memory of {bytes} bytes")]
     OutsideMemory { buffer: Name, element: i64, bytes: usize },
-    #[error("buffer `{buffer}` has {expected} dimensions, {actual} indices were given")]
+    #[error("buffer `{buffer}` of {} gets {}", count(*expected, "dimension"), count(*actual, "index"))]
     IndexCount { buffer: Name, expected: usize, actual: usize },
     #[error("memory of buffer `{0}` was used after the end of its scope")]
     Dangling(Name),

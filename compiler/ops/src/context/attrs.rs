@@ -181,7 +181,10 @@ impl<'a> CallContext<'a> {
         let count = ndim as i64;
         if axis < -count || axis >= count {
             let rule = format_args!("must be at least {} and less than {count}", -count);
-            return Err(self.error_at(name, format_args!("`{name}` is {axis}, but for {ndim} dimensions it {rule}")));
+            return Err(self.error_at(
+                name,
+                format_args!("`{name}` is {axis}, but for {} it {rule}", hammock_ir::count(ndim, "dimension")),
+            ));
         }
         Ok(if axis < 0 { axis + count } else { axis } as usize)
     }

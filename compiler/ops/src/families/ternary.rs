@@ -6,7 +6,7 @@ use crate::{
     op::{Op, OperandKind},
     rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice, same_as},
 };
-use hammock_ir::{DType, PrimExpr, TensorShape, TensorType};
+use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, count};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -105,7 +105,9 @@ fn ewise_fma() -> Op {
                 if let (Some(a), Some(b)) = (x.ndim(), t.ndim())
                     && a != b
                 {
-                    return Err(cx.error_at(param, format_args!("`x1` has {a} dimensions, but `{param}` has {b}")));
+                    return Err(
+                        cx.error_at(param, format_args!("`x1` has {}, but `{param}` has {b}", count(a, "dimension")))
+                    );
                 }
             }
             let shape = match broadcast_shapes(cx, &[("x1", &x), ("x2", &y), ("x3", &z)])? {

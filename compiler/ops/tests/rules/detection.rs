@@ -99,7 +99,7 @@ fn quantization() {
 fn gradients() {
     assert_eq!(
         refused("grad.nll_loss_backward", &["", "n 4", "n:int64", "4"], &[("reduction", "none".into())]),
-        "`R.grad.nll_loss_backward`: `output_grad` must have 1 dimensions, but it has 0"
+        "`R.grad.nll_loss_backward`: `output_grad` must have 1 dimension, but it has 0"
     );
     assert_eq!(ty("grad.nll_loss_backward", &["", "n 4", "n:int64", "4"], &[]), "R.Tensor((n, 4), dtype=\"float32\")");
     let attrs = [("pool_size", ints(&[2])), ("strides", ints(&[2]))];

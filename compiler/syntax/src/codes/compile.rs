@@ -69,7 +69,9 @@ With `--emit tvm` the result is a library that TVM's runtime loads, but the modu
 runtime has.
 
 The message names the builtin. Most are how Hammock runs an operator whose result has a shape that only the data tells;
-give such a part of the model to Hammock's own runtime.";
+give such a part of the model to Hammock's own runtime.",
+    wrong r#"$ hammock compile tagged.py --emit tvm -o tvm.so"#,
+    right r#"$ hammock compile tagged.py -o ours.so"#;
 
     BAD_LISTING = "E0307", "listing cannot be assembled", "\
 A line of a listing that `hammock asm` reads is not of a form it knows, names something that is not there, or the program

@@ -13,7 +13,9 @@ neither of them and not UTF-8 cannot be read. If it is text, save it as UTF-8. T
 Text modules are limited to 4 GiB.
 
 Files of that size hold their weights as text. Keep weights in a `.safetensors` file beside the module and pass it
-with `--params`.";
+with `--params`.",
+    wrong r#"$ truncate -s 4G long.py && hammock check long.py"#,
+    right r#"$ hammock check model.py"#;
 
     UNREADABLE_FILE = "E0403", "file cannot be read", "\
 A file that was named on the command line cannot be opened or read, or is not what its name says.

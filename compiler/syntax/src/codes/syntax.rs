@@ -148,5 +148,7 @@ def main(x: R.Tensor((2, 3), "float32")):
 The file has so many errors that the rest are not shown.
 
 Correct the first ones; the others are often their consequence. If the file is not a text module at all, the first
-error says so best.";
+error says so best.",
+    wrong r#"$ seq -f 'x%g =' 200 | hammock check -"#,
+    right r#"$ seq -f 'x%g = %g' 200 | cat model.py - | hammock check -"#;
 }

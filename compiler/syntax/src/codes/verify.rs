@@ -2,19 +2,51 @@
 
 super::codes! {
     BOUND_TWICE = "E0250", "variable bound twice", "\
-Two bindings bind the same variable, or a kernel defines one where it is defined already. Each binding has a variable of its own; in the text, a second binding of a name
-makes a new variable of that name. A pass that leaves this behind is broken.";
+Two bindings bind the same variable, or a kernel defines one where it is defined already. Each binding has a variable
+of its own; in the text of a graph, a second binding of a name makes a new variable of that name, so only a pass with a
+mistake leaves this behind. In a kernel, give the second definition another name.",
+    wrong r#"@T.prim_func
+def kernel(B: T.Buffer((8,), "int32")):
+    x = T.int32()
+    T.bind(T.int32(1), var=x)
+    B[0] = x
+    T.bind(T.int32(2), var=x)
+    B[1] = x"#,
+    right r#"@T.prim_func
+def kernel(B: T.Buffer((8,), "int32")):
+    x, y = T.int32(), T.int32()
+    T.bind(T.int32(1), var=x)
+    B[0] = x
+    T.bind(T.int32(2), var=y)
+    B[1] = y"#;
 
     OUT_OF_SCOPE = "E0251", "variable out of scope", "\
 A variable is used where its binding has not run: before it, after the branch or nested function that holds it, or
 outside its dataflow block. In a kernel: before its definition, or outside the loop or block that has it.
 
 To use a dataflow variable after its block, name it in `R.output(…)` at the end of the block. To use a value after an
-`if`, bind it to the same name at the end of both branches.";
+`if`, bind it to the same name at the end of both branches.",
+    wrong r#"@T.prim_func
+def kernel(B: T.Buffer((8,), "int32")):
+    x = T.int32()
+    for i in range(4):
+        T.bind(i * 2, var=x)
+        B[i] = x
+    B[7] = x"#,
+    right r#"@T.prim_func
+def kernel(B: T.Buffer((8,), "int32")):
+    x = T.int32()
+    for i in range(4):
+        T.bind(i * 2, var=x)
+        B[i] = x
+        B[i + 4] = x"#;
 
     DATAFLOW = "E0252", "against the rules of dataflow blocks", "\
-A dataflow block (`with R.dataflow():`) holds computations without control flow, so that passes may reorder them. End
-the block before the `if`. Variables that only a dataflow block may use are bound in one.";
+A dataflow block (`with R.dataflow():`) holds computations without control flow, so that passes may reorder them.
+Variables that only a dataflow block may use are bound in one.
+
+A text that breaks these rules gets E0210, at the line where it does. This code is for modules that a pass made: the
+pass has a mistake. Please report it, with the module that it was given (`hammock opt --print-after all` shows it).";
 
     IMPURE = "E0253", "impure call", "\
 A pure function, or a dataflow block, calls something that has side effects: `R.print`, a packed function, a kernel, or

@@ -2,7 +2,7 @@
 //! ([`KernelSignature::check`]), as code.
 
 use super::{Emitter, Ty, Value};
-use hammock_ir::DType;
+use hammock_ir::{DType, count};
 use hammock_runtime::{
     image::{Dim, KernelParam, KernelSignature, ParamKind},
     value::{DLTensor, index},
@@ -21,7 +21,7 @@ impl Emitter<'_, '_> {
     pub(super) fn check_arguments(&mut self, signature: &KernelSignature, args: &Value, count: &Value) {
         let expected = signature.params.len() as i64;
         let ok = self.f.compare("icmp eq", count, &Value::int(expected, Ty::I32));
-        self.require(&ok, TYPE, &format!("takes {expected} arguments"));
+        self.require(&ok, TYPE, &format!("takes {}", hammock_ir::count(signature.params.len(), "argument")));
         let mut symbols = vec![None; signature.symbol_count as usize];
         for (arg, param) in signature.params.iter().enumerate() {
             match &param.kind {
@@ -56,7 +56,7 @@ impl Emitter<'_, '_> {
         let is_host = self.equals(&tensor, Ty::I32, offset_of!(DLTensor, device), HOST);
         self.require(&is_host, VALUE, &format!("parameter `{name}` must be on the host"));
         let has_ndim = self.equals(&tensor, Ty::I32, offset_of!(DLTensor, ndim), ndim as i64);
-        self.require(&has_ndim, VALUE, &format!("parameter `{name}` must have {ndim} dimensions"));
+        self.require(&has_ndim, VALUE, &format!("parameter `{name}` must have {}", count(ndim, "dimension")));
     }
 
     fn check_sizes(

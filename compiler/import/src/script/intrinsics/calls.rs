@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        args::{Arg, Args, count},
+        args::{Arg, Args},
         context::Read,
         dtypes,
         eval::{Dialect, Eval},
@@ -15,7 +15,7 @@ use hammock_ir::{
     prim::{PrimCallee, PrimKind, PrimType, intrinsics::DTypePosition},
     tir::Buffer,
 };
-use hammock_syntax::codes;
+use hammock_syntax::{codes, count};
 
 /// A call of an intrinsic of the table.
 pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrinsic, mut args: Args) -> Read<Value> {
@@ -30,9 +30,9 @@ pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrins
     let (min, max) = intrinsic.arity;
     if given.len() < min || given.len() > max {
         let takes = match given.len() {
-            _ if min == max => count(min, "argument", "arguments"),
-            n if n < min => format!("at least {}", count(min, "argument", "arguments")),
-            _ => format!("at most {}", count(max, "argument", "arguments")),
+            _ if min == max => count(min, "argument"),
+            n if n < min => format!("at least {}", count(min, "argument")),
+            _ => format!("at most {}", count(max, "argument")),
         };
         let message = format!("`T.{}` takes {takes}, but gets {}", intrinsic.name, given.len());
         return Err(ev.cx.error(codes::WRONG_ARGUMENTS, span, message, ""));

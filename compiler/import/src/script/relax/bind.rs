@@ -11,7 +11,7 @@ use hammock_ir::{
     relax::{Binding, Block, InferError, OpTable, Operand, Value as IrValue, Var},
 };
 use hammock_ops::{CallContext, Op, Table};
-use hammock_syntax::{Diagnostic, Span, codes};
+use hammock_syntax::{Diagnostic, Span, codes, count};
 use std::sync::Arc;
 
 /// How many types the variables of a function may be made of, together: 300 MB.
@@ -163,7 +163,7 @@ impl RelaxEval<'_, '_> {
             _ => return Ok(Type::Any),
         };
         members.get(index).cloned().ok_or_else(|| {
-            let message = format!("a tuple of {} members has no member {index}", members.len());
+            let message = format!("a tuple of {} has no member {index}", count(members.len(), "member"));
             self.cx.error(codes::TYPE_RULE, span, message, "")
         })
     }

@@ -2,7 +2,7 @@
 
 use super::RelaxEval;
 use crate::script::{
-    args::{Arg, Args, count},
+    args::{Arg, Args},
     builtins,
     context::{Read, TrailingScalars},
     eval::{Dialect, Eval},
@@ -14,7 +14,7 @@ use hammock_ir::{
     Attrs, Type,
     relax::{Call, Callee, Operand, Value as IrValue},
 };
-use hammock_syntax::{Diagnostic, codes};
+use hammock_syntax::{Diagnostic, codes, count};
 
 /// Names of `R` that are no operators, for "did you mean".
 const OTHERS: [&str; 17] = [
@@ -308,7 +308,7 @@ impl RelaxEval<'_, '_> {
         if takes == given {
             return Ok(());
         }
-        let message = format!("`{name}` takes {}, but gets {given}", count(takes, "argument", "arguments"));
+        let message = format!("`{name}` takes {}, but gets {given}", count(takes, "argument"));
         let diagnostic = Diagnostic::error(codes::WRONG_ARITY, message).label(args.span, "");
         Err(self.cx.report(diagnostic.secondary(function.lambda.span, "the function")))
     }

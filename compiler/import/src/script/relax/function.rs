@@ -163,6 +163,13 @@ impl RelaxEval<'_, '_> {
         self.to_type(&arg)
     }
 
+    /// Whether a `return` that is not indented enough follows the function: it was reported.
+    fn returns_behind(&self, def: &ast::FunctionDef) -> bool {
+        let end = def.body.last().map_or(def.name.span, |stmt| stmt.span).end;
+        let between = |stray: Span| self.cx.source.text().get(end as usize..stray.start as usize);
+        self.cx.stray_return.and_then(between).is_some_and(|text| text.trim().is_empty())
+    }
+
     /// Reads the body of a function whose signature is read.
     fn lambda(&mut self, def: &ast::FunctionDef, signature: Signature, flags: Flags, span: Span) -> Read<Lambda> {
         let errors = self.cx.diagnostics.len();
@@ -172,7 +179,7 @@ impl RelaxEval<'_, '_> {
         let result = match self.dialect.result.take() {
             Some(result) => result,
             None => {
-                if self.cx.diagnostics.len() == errors && !returns(&def.body) {
+                if self.cx.diagnostics.len() == errors && !returns(&def.body) && !self.returns_behind(def) {
                     let message = format!("the function `{}` returns nothing", def.name.name);
                     self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`");
                 }

@@ -2,7 +2,7 @@
 
 use super::RelaxEval;
 use crate::script::{
-    args::{Arg, count},
+    args::Arg,
     context::{Read, Reported},
     value::{Pending, Value},
 };
@@ -10,7 +10,7 @@ use hammock_ir::{Name, Type, relax::Value as IrValue};
 use hammock_syntax::{
     Diagnostic, Label, Span,
     ast::{self, Expr, ExprKind, Stmt, StmtKind},
-    codes,
+    codes, count,
 };
 
 impl RelaxEval<'_, '_> {
@@ -174,12 +174,11 @@ impl RelaxEval<'_, '_> {
         match self.type_of(&operand) {
             Type::Error => return Err(self.cx.reported_before()),
             Type::Tuple(members) if members.len() != targets.len() => {
-                let names = count(targets.len(), "name", "names");
-                let message =
-                    format!("a tuple of {} does not go into {names}", count(members.len(), "member", "members"));
+                let names = count(targets.len(), "name");
+                let message = format!("a tuple of {} does not go into {names}", count(members.len(), "member"));
                 let all = targets.iter().fold(Span::NONE, |all, target| all.join(target.span));
                 let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(all, names);
-                let found = count(members.len(), "member", "members");
+                let found = count(members.len(), "member");
                 return Err(self.cx.report(diagnostic.secondary(value.span, found)));
             }
             Type::Tuple(_) | Type::Any => {}

@@ -2,7 +2,7 @@
 
 use super::RelaxEval;
 use crate::script::{
-    args::{Arg, Args, count},
+    args::{Arg, Args},
     context::{Read, Reported},
     eval::Operator,
     namespace::{Path, Space},
@@ -16,7 +16,7 @@ use hammock_ir::{
 use hammock_syntax::{
     Diagnostic, Span,
     ast::{self, BinaryOp, CompareOp, UnaryOp},
-    codes,
+    codes, count,
 };
 
 /// The operator of `R` that an infix or prefix operator stands for.
@@ -134,8 +134,7 @@ impl RelaxEval<'_, '_> {
             Type::Tuple(members) => {
                 let known = self.to_int(index)?;
                 if usize::try_from(known).is_ok_and(|at| at >= members.len()) {
-                    let message =
-                        format!("a tuple of {} has no member {known}", count(members.len(), "member", "members"));
+                    let message = format!("a tuple of {} has no member {known}", count(members.len(), "member"));
                     return Err(self.cx.error(codes::WRONG_VALUE, index.span, message, "members are counted from 0"));
                 }
                 self.to_index(index, members.len())?

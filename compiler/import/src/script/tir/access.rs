@@ -2,7 +2,7 @@
 
 use super::TirEval;
 use crate::script::{
-    args::{Arg, Args, count},
+    args::{Arg, Args},
     context::Read,
     linear,
     namespace::{Path, Space},
@@ -10,10 +10,10 @@ use crate::script::{
 };
 use hammock_ir::{
     DType, PrimExpr, arith,
-    prim::{BinaryOp, PrimType},
+    prim::{BinaryOp, PrimKind, PrimType},
     tir::{Buffer, StmtKind},
 };
-use hammock_syntax::{Diagnostic, Span, ast, codes};
+use hammock_syntax::{Diagnostic, Span, ast, codes, count};
 
 /// The value of a local scalar.
 pub(super) fn load_scalar(buffer: &Buffer) -> PrimExpr {
@@ -58,6 +58,10 @@ impl TirEval<'_, '_> {
                 Ok(self.slice_or_element(buffer, indices))
             }
             Value::Path(path) if path.space == Space::Tir => self.type_subscript(path, indices, span),
+            Value::Scalar(e) if matches!(e.kind(), PrimKind::Load(..)) => {
+                let message = format!("`{}` is one element, which has no elements", self.cx.source.slice(on.span));
+                Err(self.cx.error(codes::WRONG_INDEX_COUNT, span, message, "drop the second pair of brackets"))
+            }
             _ => Err(self.expected(on, "a buffer to take an element of")),
         }
     }
@@ -134,11 +138,13 @@ impl TirEval<'_, '_> {
             found.push(Index::At(PrimExpr::int32(0)));
         }
         if found.len() != buffer.ndim() {
-            let dims = count(buffer.ndim(), "dimension", "dimensions");
+            let dims = count(buffer.ndim(), "dimension");
             let message = format!("`{}` has {dims}, but {} given", buffer.name, are(found.len()));
-            let help = match shape_text(buffer) {
-                shape if found.len() > buffer.ndim() => format!("its shape is {shape}"),
-                shape => format!("its shape is {shape}; `:` stands for all of a dimension"),
+            let rest = &self.cx.source.text()[span.end as usize..];
+            let help = match (one_subscript(self.cx.source.slice(span), rest), shape_text(buffer)) {
+                (Some(text), _) => format!("all indices stand in one pair of brackets: `{text}`"),
+                (None, shape) if found.len() > buffer.ndim() => format!("its shape is {shape}"),
+                (None, shape) => format!("its shape is {shape}; `:` stands for all of a dimension"),
             };
             let diagnostic = Diagnostic::error(codes::WRONG_INDEX_COUNT, message).label(span, "");
             return Err(self.cx.report(diagnostic.help(help)));
@@ -239,7 +245,14 @@ impl TirEval<'_, '_> {
 /// `1 index is`, `2 indices are`.
 fn are(indices: usize) -> String {
     let verb = if indices == 1 { "is" } else { "are" };
-    format!("{} {verb}", count(indices, "index", "indices"))
+    format!("{} {verb}", count(indices, "index"))
+}
+
+/// `A[i, 0]`, where `rest` begins with the second subscript of `A[i][0]`.
+fn one_subscript(first: &str, rest: &str) -> Option<String> {
+    let first = first.strip_suffix(']')?;
+    let second = rest.strip_prefix('[')?.split_once(']')?.0;
+    (!second.contains(['[', '\n'])).then(|| format!("{first}, {second}]"))
 }
 
 fn shape_text(buffer: &Buffer) -> String {

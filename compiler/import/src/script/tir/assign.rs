@@ -16,7 +16,7 @@ use hammock_ir::{
 use hammock_syntax::{
     Span,
     ast::{self, Expr, ExprKind},
-    codes,
+    codes, count,
 };
 
 impl TirEval<'_, '_> {
@@ -107,7 +107,7 @@ impl TirEval<'_, '_> {
         let star = targets.iter().position(|t| matches!(t.kind, ExprKind::Starred(_)));
         let fixed = targets.len() - usize::from(star.is_some());
         if values.len() < fixed || (star.is_none() && values.len() > fixed) {
-            let message = format!("{} values do not go into {} names", values.len(), targets.len());
+            let message = format!("{} for {}", count(values.len(), "value"), count(targets.len(), "name"));
             return Err(self.cx.error(codes::BAD_BINDING, span, message, ""));
         }
         for (n, target) in targets.iter().enumerate() {

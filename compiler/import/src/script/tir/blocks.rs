@@ -2,7 +2,7 @@
 
 use super::{TirEval, scope::Parts};
 use crate::script::{
-    args::{Arg, Args, count},
+    args::{Arg, Args},
     context::Read,
     operators,
     value::Value,
@@ -12,7 +12,7 @@ use hammock_ir::{
     prim::{IterKind, IterVar, Var},
     tir::{BlockAxis, StmtKind},
 };
-use hammock_syntax::{Span, ast, codes};
+use hammock_syntax::{Span, ast, codes, count};
 use std::sync::Arc;
 
 /// The kind of an axis by the name of the function that makes it.
@@ -125,8 +125,8 @@ impl TirEval<'_, '_> {
         let letters = self.to_str(&kinds)?;
         let loops = self.to_scalars(&bindings)?;
         if letters.chars().count() != loops.len() {
-            let kinds = count(letters.chars().count(), "kind", "kinds");
-            let message = format!("{kinds} of axes for {}", count(loops.len(), "loop", "loops"));
+            let kinds = count(letters.chars().count(), "kind");
+            let message = format!("{kinds} of axes for {}", count(loops.len(), "loop"));
             let label = "one letter for each loop: S is spatial, R is reduce";
             return Err(self.cx.error(codes::BAD_BLOCK, span, message, label));
         }

@@ -2,7 +2,7 @@
 
 use super::{TirEval, stmts::target_names};
 use crate::script::{
-    args::{Arg, Args, count, list},
+    args::{Arg, Args, list},
     context::Read,
     namespace::Space,
     operators,
@@ -18,7 +18,7 @@ use hammock_ir::{
 use hammock_syntax::{
     Diagnostic, Span,
     ast::{self, Expr, ExprKind},
-    codes,
+    codes, count,
 };
 
 /// Functions of `T` that make loops.
@@ -81,8 +81,8 @@ impl TirEval<'_, '_> {
         if names.len() == loops {
             return Ok(names);
         }
-        let message = format!("{} need as many names", count(loops, "loop", "loops"));
-        let label = format!("{} here", count(names.len(), "name", "names"));
+        let message = format!("{} need as many names", count(loops, "loop"));
+        let label = format!("{} here", count(names.len(), "name"));
         Err(self.cx.error(codes::BAD_BINDING, target.span, message, label))
     }
 

@@ -13,7 +13,7 @@ use crate::{
     rules::Inferred,
 };
 use hammock_ir::{
-    AttrValue, DType, PrimExpr, TensorShape, TensorType,
+    AttrValue, DType, PrimExpr, TensorShape, TensorType, count,
     relax::{Call, InferError, Operand},
     types::ShapeType,
 };
@@ -101,7 +101,7 @@ fn infer(cx: &CallContext, spatial: &str) -> Inferred {
     expect_layout(cx, "data", &data, "layout", &layout)?;
     let size = cx.shape("size")?;
     if let Some(n) = size.ndim().filter(|n| *n != rank) {
-        return Err(cx.error_at("size", format_args!("`size` must have {rank} dimensions, but it has {n}")));
+        return Err(cx.error_at("size", format_args!("`size` must have {}, but it has {n}", count(rank, "dimension"))));
     }
     let dtype = cx.dtype("out_dtype")?.or(data.dtype);
     let shape = match (data.dims(), size) {

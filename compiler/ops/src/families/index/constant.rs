@@ -19,7 +19,7 @@ pub fn expect_inside(cx: &CallContext, param: &str, operand: &Operand, sizes: &[
     };
     match indices.into_iter().zip(sizes.iter().cycle()).find_map(outside) {
         Some((index, size)) => {
-            let error = cx.error_at(param, format_args!("`{param}` holds {index}, but there are {size} elements"));
+            let error = cx.error_at(param, format_args!("`{param}` holds {index}, but the size of the axis is {size}"));
             Err(error.help(format!("indices must be at least {} and less than {size}", -size)))
         }
         None => Ok(()),

@@ -8,7 +8,7 @@ use crate::{
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, broadcast_shapes, common_vdevice},
 };
-use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
 
 /// The operators of this file.
 pub fn ops() -> Vec<Op> {
@@ -31,7 +31,9 @@ fn gather_elements() -> Op {
             if let (Some(a), Some(b)) = (data.ndim(), indices.ndim())
                 && a != b
             {
-                return Err(cx.error_at("indices", format_args!("`data` has {a} dimensions, but `indices` has {b}")));
+                return Err(
+                    cx.error_at("indices", format_args!("`data` has {}, but `indices` has {b}", count(a, "dimension")))
+                );
             }
             if let Some(ndim) = data.ndim() {
                 let axis = cx.axis("axis", ndim)?;
@@ -101,7 +103,10 @@ fn gather_nd_axes(cx: &CallContext, data: usize, rows: &PrimExpr) -> Result<Opti
     let count = count.max(0) as usize;
     if batch + count > data {
         let text = format_args!(
-            "an index of {count} numbers after {batch} shared axes does not fit {data} dimensions of `data`"
+            "an index of {} after {} is too long for `data` of {}",
+            hammock_ir::count(count, "number"),
+            hammock_ir::count(batch, "shared dimension"),
+            hammock_ir::count(data, "dimension"),
         );
         return Err(cx.error_at("indices", text));
     }
@@ -188,8 +193,14 @@ fn index_tensor_type(cx: &CallContext) -> Inferred {
         return Ok(TensorType { shape: TensorShape::Unknown, dtype: data.dtype, vdevice }.into());
     };
     if indices.len() > ndim {
-        let count = indices.len();
-        return Err(cx.error_at("indices", format_args!("{count} indices are given for {ndim} dimensions of `data`")));
+        return Err(cx.error_at(
+            "indices",
+            format_args!(
+                "`data` has {}, fewer than `indices` has members, {}",
+                count(ndim, "dimension"),
+                indices.len()
+            ),
+        ));
     }
     if let Some(dims) = data.dims() {
         expect_all_inside(cx, "indices", dims)?;

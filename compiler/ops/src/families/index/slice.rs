@@ -207,7 +207,10 @@ fn dynamic_strided_slice() -> Op {
                 if let (Some(ndim), Some(count)) = (x.ndim(), count)
                     && ndim as i64 != count
                 {
-                    let text = format_args!("`{param}` has {count} elements, but `x` has {ndim} dimensions");
+                    let text = format_args!(
+                        "`x` has {}, but `{param}` has length {count}",
+                        hammock_ir::count(ndim, "dimension")
+                    );
                     return Err(cx.error_at(param, text));
                 }
             }

@@ -6,9 +6,9 @@ use crate::{
     dims,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
-    rules::{Inferred, common_vdevice, expect_ndim},
+    rules::{Inferred, common_vdevice},
 };
-use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
 
 /// What happens to an index outside the axis.
 const MODES: [&str; 4] = ["fast", "clip", "wrap", "nan"];
@@ -32,7 +32,9 @@ fn axis_of(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     match cx.optional_int("axis")? {
         Some(axis) => cx.normalize_axis("axis", axis, ndim),
         None if ndim == 1 => Ok(0),
-        None => Err(cx.error_at("axis", format_args!("`axis` must be given, as `x` has {ndim} dimensions"))),
+        None => Err(cx
+            .error_at("axis", format_args!("`x` has {}, so `axis` must be given", count(ndim, "dimension")))
+            .help("say which dimension to take from, such as `axis=0`")),
     }
 }
 
@@ -41,9 +43,6 @@ fn take_type(cx: &CallContext) -> Inferred {
     expect_integers(cx, "indices", &indices)?;
     if cx.one_of("mode", &MODES)? == "nan" && x.dtype.is_some_and(|t| !t.is_floating()) {
         return Err(cx.error_at("mode", "`mode=\"nan\"` needs floats in `x`"));
-    }
-    if cx.attr("axis")?.is_none() {
-        expect_ndim(cx, "x", &x, 1)?;
     }
     let vdevice = common_vdevice(cx, [&x, &indices])?;
     let axis = x.ndim().map(|n| axis_of(cx, n)).transpose()?;

@@ -11,7 +11,7 @@ use crate::{
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, common_vdevice},
 };
-use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
 
 /// `einsum`
 pub fn einsum() -> Op {
@@ -49,7 +49,7 @@ impl Subscripts {
             let (terms, operands) = (terms.len(), ranks.len());
             return Err(cx.error_at(
                 "subscripts",
-                format_args!("`subscripts` names {terms} operands, but {operands} are given"),
+                format_args!("`subscripts` names {}, but gets {operands}", count(terms, "operand")),
             ));
         }
         let labels = |(term, rank): (&&str, &usize)| labels(cx, term, Some(*rank));
@@ -104,7 +104,7 @@ fn labels(cx: &CallContext, term: &str, rank: Option<usize>) -> Result<Vec<Label
         (Some(rank), _) => {
             return Err(cx.error_at(
                 "subscripts",
-                format_args!("`{term}` names {letters} axes of an operand of {rank} dimensions"),
+                format_args!("the length of `{term}` is {letters}, but its operand has {}", count(rank, "dimension")),
             ));
         }
     };

@@ -8,7 +8,7 @@ use crate::{
     rules::{Inferred, common_vdevice},
     text::{dim_text, shape_text},
 };
-use hammock_ir::{AttrValue, DType, PrimExpr, TensorShape, TensorType, Type, relax::InferError};
+use hammock_ir::{AttrValue, DType, PrimExpr, TensorShape, TensorType, Type, count, relax::InferError};
 
 /// The operators of this file.
 pub fn ops() -> Vec<Op> {
@@ -29,7 +29,7 @@ fn common(cx: &CallContext, tensors: &[TensorType]) -> Result<(Option<DType>, Op
         if let (Some(a), Some(b)) = (first.ndim(), t.ndim())
             && a != b
         {
-            let text = format_args!("`tensors[0]` has {a} dimensions, but `tensors[{i}]` has {b}");
+            let text = format_args!("`tensors[0]` has {}, but `tensors[{i}]` has {b}", count(a, "dimension"));
             return Err(cx.error_at("tensors", text));
         }
     }
@@ -84,7 +84,9 @@ fn join_axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     match cx.optional_int("axis")? {
         Some(axis) => cx.normalize_axis("axis", axis, ndim),
         None if ndim == 1 => Ok(0),
-        None => Err(cx.error_at("axis", format_args!("`axis` must be given for tensors of {ndim} dimensions"))),
+        None => {
+            Err(cx.error_at("axis", format_args!("`axis` must be given for tensors of {}", count(ndim, "dimension"))))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     rules::Inferred,
 };
 use hammock_ir::{
-    AttrValue, PrimExpr, TensorShape, TensorType,
+    AttrValue, PrimExpr, TensorShape, TensorType, count,
     prim::{BinaryOp, IndexMap, PrimKind, Substitution, Var},
     relax::InferError,
 };
@@ -37,9 +37,10 @@ fn index_map<'a>(cx: &CallContext<'a>, ndim: usize) -> Result<&'a IndexMap, Infe
     };
     let takes = map.params.len();
     if ndim != takes {
-        return Err(
-            cx.error_at("index_map", format_args!("`index_map` takes {takes} indices, but `x` has {ndim} dimensions"))
-        );
+        return Err(cx.error_at(
+            "index_map",
+            format_args!("`index_map` takes {}, but `x` has {}", count(takes, "index"), count(ndim, "dimension")),
+        ));
     }
     Ok(map)
 }

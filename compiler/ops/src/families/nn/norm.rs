@@ -12,7 +12,7 @@ use crate::{
     rules::Inferred,
     text::{dim_text, dims_text},
 };
-use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
+use hammock_ir::{DType, PrimExpr, TensorType, count, relax::InferError};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -112,7 +112,9 @@ pub fn expect_param(
     if let (Some(want), Some(got)) = (ndim, ty.ndim())
         && want != got
     {
-        return Err(cx.error_at(param, format_args!("`{param}` must have {want} dimensions, but it has {got}")));
+        return Err(
+            cx.error_at(param, format_args!("`{param}` must have {}, but it has {got}", count(want, "dimension")))
+        );
     }
     if let (Some(want), Some(got)) = (sizes, ty.dims())
         && want.iter().zip(got).any(|(w, g)| dims::equal(w, g) == Some(false))

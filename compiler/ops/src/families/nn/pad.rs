@@ -62,7 +62,7 @@ fn infer_pad(cx: &CallContext) -> Inferred {
         if size.as_int().is_some_and(|s| s + before + after < 0) {
             return Err(cx.error_at(
                 "pad_width",
-                format_args!("`pad_width` takes more than the {} elements of axis {axis}", dim_text(size)),
+                format_args!("`pad_width` takes more from axis {axis} than its size, {}", dim_text(size)),
             ));
         }
     }

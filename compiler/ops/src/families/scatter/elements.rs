@@ -10,7 +10,7 @@ use crate::{
     rules::Inferred,
 };
 use hammock_ir::{
-    PrimExpr,
+    PrimExpr, count,
     prim::Var,
     relax::InferError,
     tir::{Stmt, StmtKind},
@@ -42,7 +42,7 @@ fn scatter_elements_type(cx: &CallContext) -> Inferred {
         if let (Some(a), Some(b)) = (data.ndim(), t.ndim())
             && a != b
         {
-            return Err(cx.error_at(param, format_args!("`data` has {a} dimensions, but `{param}` has {b}")));
+            return Err(cx.error_at(param, format_args!("`data` has {}, but `{param}` has {b}", count(a, "dimension"))));
         }
     }
     if let (Some(i), Some(u)) = (indices.dims(), updates.dims())

@@ -43,7 +43,10 @@ fn scatter_nd_type(cx: &CallContext) -> Inferred {
         let ndim = data_dims.len();
         return Err(cx.error_at(
             "indices",
-            format_args!("an index of {count} numbers does not fit {ndim} dimensions of `data`"),
+            format_args!(
+                "an index of {count} numbers is too long for `data` of {}",
+                hammock_ir::count(ndim, "dimension")
+            ),
         ));
     };
     expect_inside(cx, "indices", cx.operand("indices")?, &data_dims[..data_dims.len() - inner.len()])?;

@@ -9,7 +9,7 @@ use crate::{
     rules::{Inferred, broadcast_shapes},
 };
 use hammock_ir::{
-    PrimExpr, TensorType, Type,
+    PrimExpr, TensorType, Type, count,
     prim::Var,
     relax::{Call, InferError, Operand},
     tir::{Stmt, StmtKind},
@@ -52,10 +52,14 @@ fn index_put_type(cx: &CallContext) -> Inferred {
         expect_all_inside(cx, "indices", dims)?;
     }
     match data.ndim() {
-        Some(ndim) if indices.len() > ndim => {
-            let count = indices.len();
-            Err(cx.error_at("indices", format_args!("{count} indices are given for {ndim} dimensions of `data`")))
-        }
+        Some(ndim) if indices.len() > ndim => Err(cx.error_at(
+            "indices",
+            format_args!(
+                "`data` has {}, fewer than `indices` has members, {}",
+                count(ndim, "dimension"),
+                indices.len()
+            ),
+        )),
         _ => Ok(data.into()),
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, common_dtype},
 };
-use hammock_ir::{PrimExpr, relax::InferError};
+use hammock_ir::{PrimExpr, count, relax::InferError};
 
 /// `slice_scatter`
 pub fn slice_scatter() -> Op {
@@ -31,7 +31,7 @@ fn slice_scatter_type(cx: &CallContext) -> Inferred {
     if let (Some(a), Some(b)) = (x.ndim(), src.ndim())
         && a != b
     {
-        return Err(cx.error_at("src", format_args!("`input_tensor` has {a} dimensions, but `src` has {b}")));
+        return Err(cx.error_at("src", format_args!("`input_tensor` has {}, but `src` has {b}", count(a, "dimension"))));
     }
     if cx.prim("step")?.as_int().is_some_and(|s| s < 1) {
         return Err(cx.error_at("step", "`step` must be positive"));

@@ -51,7 +51,7 @@ fn topk_type(cx: &CallContext) -> Inferred {
             let axis = cx.axis("axis", dims.len())?;
             if dims[axis].as_int().is_some_and(|n| n < k) {
                 let length = crate::text::dim_text(&dims[axis]);
-                return Err(cx.error_at("k", format_args!("`k` is {k}, but axis {axis} has only {length} elements")));
+                return Err(cx.error_at("k", format_args!("`k` is {k}, but the size of axis {axis} is only {length}")));
             }
             let mut dims = dims.to_vec();
             dims[axis] = k.into();

@@ -41,7 +41,7 @@ fn expect_element(cx: &CallContext, name: &str, data: &TensorType, least: i64) -
     let length = data.dims().and_then(|d| d[2].as_int());
     if index < least || length.is_some_and(|n| index >= n) {
         let length = length.map_or("…".to_owned(), |n| n.to_string());
-        return Err(cx.error_at(name, format_args!("`{name}` is {index}, but a box has {length} elements")));
+        return Err(cx.error_at(name, format_args!("`{name}` is {index}, but the size of a box is {length}")));
     }
     Ok(())
 }
