@@ -123,3 +123,16 @@ fn many_parameters_and_bindings() {
         )),
     );
 }
+
+#[test]
+fn many_tensors_joined() {
+    let parts = joined(3000, ", ", |_| "x".to_owned());
+    let text = |call: &str| {
+        module(&format!(
+            "    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        y = R.{call}(({parts}), axis=0)\n        \
+             return y\n"
+        ))
+    };
+    compiles("many tensors concatenated", &text("concat"));
+    compiles("many tensors stacked", &text("stack"));
+}

@@ -3,6 +3,14 @@
 use super::{Linkage, Ty, Value, module::global_name};
 use std::fmt::Write;
 
+/// The most instructions of a block that is optimised: selecting instructions takes time that grows with the square of
+/// a block's length. A function with a longer one, such as the entry of a kernel of a thousand parameters, is translated
+/// instruction by instruction.
+const LONGEST_BLOCK: usize = 10_000;
+
+/// The most blocks of a function that is optimised, for the same reason: unrolling a loop updates the tree of all blocks.
+const MOST_BLOCKS: usize = 20_000;
+
 /// A basic block's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label(u32);
@@ -17,6 +25,11 @@ pub struct Function {
     next: u32,
     current: Label,
     is_open: bool,
+    /// Instructions of the current block, and of the longest before it.
+    length: usize,
+    longest: usize,
+    /// Blocks so far.
+    blocks: usize,
 }
 
 impl Function {
@@ -31,7 +44,7 @@ impl Function {
             })
             .collect();
         let linkage = if linkage == Linkage::Internal { "internal" } else { "dso_local" };
-        let header = format!("define {linkage} {ret} {}({}) #0 {{\n", global_name(name), texts.join(", "));
+        let header = format!("define {linkage} {ret} {}({})", global_name(name), texts.join(", "));
         let values = params.iter().enumerate().map(|(i, (ty, _))| Value::named(format!("%p{i}"), *ty)).collect();
         let name = name.to_owned();
         let function = Function {
@@ -42,6 +55,9 @@ impl Function {
             next: 1,
             current: Label(0),
             is_open: true,
+            length: 0,
+            longest: 0,
+            blocks: 1,
         };
         (function, values)
     }
@@ -51,7 +67,9 @@ impl Function {
         if self.is_open {
             self.body.push_str("  unreachable\n");
         }
-        (self.name, format!("{}b0:\n{}{}}}\n", self.header, self.slots, self.body))
+        let optimised = self.longest.max(self.length) <= LONGEST_BLOCK && self.blocks <= MOST_BLOCKS;
+        let attributes = if optimised { "#0" } else { "noinline optnone #0" };
+        (self.name, format!("{} {attributes} {{\nb0:\n{}{}}}\n", self.header, self.slots, self.body))
     }
 
     fn fresh(&mut self) -> u32 {
@@ -74,11 +92,13 @@ impl Function {
 
     /// Writes an instruction that gives a register made before.
     pub fn assign_to(&mut self, result: &Value, instruction: std::fmt::Arguments<'_>) {
+        self.length += 1;
         let _ = writeln!(self.body, "  {result} = {instruction}");
     }
 
     /// Writes an instruction that gives nothing.
     pub fn perform(&mut self, instruction: std::fmt::Arguments<'_>) {
+        self.length += 1;
         let _ = writeln!(self.body, "  {instruction}");
     }
 
@@ -104,6 +124,8 @@ impl Function {
         debug_assert!(!self.is_open, "the block before must end in a jump");
         let _ = writeln!(self.body, "b{}:", label.0);
         (self.current, self.is_open) = (label, true);
+        self.longest = self.longest.max(std::mem::take(&mut self.length));
+        self.blocks += 1;
     }
 
     /// Ends the block with a jump, unless it has ended.

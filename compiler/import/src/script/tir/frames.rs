@@ -14,7 +14,8 @@ use hammock_ir::{
 use hammock_syntax::{Span, codes};
 use std::sync::Arc;
 
-/// Most attributes that may hold for the rest of nested scopes: each nests the statements after it.
+/// Most levels of nesting that the text's indentation does not show: attributes that hold for the rest of a scope, loops
+/// of a grid.
 const MAX_DEPTH: usize = 256;
 
 /// An attribute that holds from a statement to the end of its scope.
@@ -35,14 +36,19 @@ pub(super) fn wrap(open: Open, body: Stmt) -> Stmt {
 
 impl TirEval<'_, '_> {
     fn open(&mut self, node: AttrNode, key: impl Into<Name>, value: PrimExpr, span: Span) -> Read<()> {
-        self.dialect.depth += 1;
-        if self.dialect.depth > MAX_DEPTH {
-            self.dialect.depth -= 1;
-            let message = format!("more than {MAX_DEPTH} attributes hold at once");
-            return Err(self.cx.error(codes::BAD_BLOCK, span, message, ""));
-        }
+        self.deepen(1, span)?;
         let at = self.dialect.out.len();
         self.dialect.open.push(Open { at, node, key: key.into(), value, span });
+        Ok(())
+    }
+
+    /// Opens levels of nesting that the text does not show. Whoever closes them lowers `depth`.
+    pub(super) fn deepen(&mut self, levels: usize, span: Span) -> Read<()> {
+        if self.dialect.depth + levels > MAX_DEPTH {
+            let message = format!("attributes and loops of grids are nested deeper than {MAX_DEPTH} levels");
+            return Err(self.cx.error(codes::NESTED_TOO_DEEPLY, span, message, ""));
+        }
+        self.dialect.depth += levels;
         Ok(())
     }
 

@@ -38,6 +38,7 @@ impl TirEval<'_, '_> {
     pub(super) fn for_loop(&mut self, each: &ast::For, span: Span) -> Read<()> {
         let read = self.bounds(&each.iter);
         let read = read.and_then(|bounds| Ok((self.loop_targets(&each.target, bounds.len())?, bounds)));
+        let read = read.and_then(|read| self.deepen(read.0.len() - 1, each.iter.span).map(|()| read));
         let (targets, bounds) = read.inspect_err(|_| {
             let mut names = Vec::new();
             target_names(&each.target, &mut names);
@@ -53,6 +54,7 @@ impl TirEval<'_, '_> {
         self.define_loops(&each.target, &vars);
         let body = self.block_of(&each.body);
         self.scope.pop(Gone::Kernel);
+        self.dialect.depth -= vars.len() - 1;
         for var in &vars {
             self.dialect.loops.remove(var);
         }

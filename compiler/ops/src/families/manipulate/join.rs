@@ -120,9 +120,20 @@ fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
         parts.push((begin.clone(), x.at(&own)));
         begin = dims::add(&begin, &x.shape()[axis]);
     }
-    let mut parts = parts.into_iter();
-    let first = parts.next().map_or(PrimExpr::int64(0), |(_, e)| e);
-    parts.fold(first, |before, (begin, element)| begin.le(i[axis].clone()).if_then_else(element, before))
+    last_begun(&parts, &i[axis])
+}
+
+/// The element of the last part that begins at or before the index: halved, so that many parts take few comparisons.
+fn last_begun(parts: &[(PrimExpr, PrimExpr)], index: &PrimExpr) -> PrimExpr {
+    match parts {
+        [] => PrimExpr::int64(0),
+        [(_, element)] => element.clone(),
+        _ => {
+            let (before, after) = parts.split_at(parts.len().div_ceil(2));
+            let reached = after[0].0.clone().le(index.clone());
+            reached.if_then_else(last_begun(after, index), last_begun(before, index))
+        }
+    }
 }
 
 fn stack() -> Op {
@@ -163,9 +174,8 @@ fn stack() -> Op {
             }
             b.compute(&out, |i| {
                 let own = [&i[..axis], &i[axis + 1..]].concat();
-                let mut elements = xs.iter().map(|x| x.at(&own)).enumerate();
-                let first = elements.next().map_or(PrimExpr::constant(0.0, out.dtype), |(_, e)| e);
-                elements.fold(first, |before, (n, element)| i[axis].clone().ge(n as i64).if_then_else(element, before))
+                let element = |(n, x): (usize, &Input)| (PrimExpr::int64(n as i64), x.at(&own));
+                last_begun(&xs.iter().enumerate().map(element).collect::<Vec<_>>(), &i[axis])
             });
             Ok(b.finish())
         })
