@@ -1,6 +1,6 @@
 //! Kernels: calls of other kernels, and of functions of C.
 
-use super::{conflict::count, kernel::Kernel};
+use super::kernel::Kernel;
 use crate::{
     DType, Module, Name, PrimExpr,
     module::Function,
@@ -10,7 +10,7 @@ use crate::{
         call::{Misfit, bind_call, called_in, callees, misplaced},
     },
 };
-use hammock_syntax::{Diagnostic, Span, codes};
+use hammock_syntax::{Diagnostic, Span, codes, count};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Kernel<'_> {
