@@ -256,7 +256,7 @@ fn kernels() {
     expect(
         &found,
         &[
-            ("E0260", "`a` has 1 dimension, but 2 indices are given"),
+            ("E0260", "`a` has 1 dimension, but gets 2 indices"),
             ("E0251", "nothing defines `j` here"),
             ("E0259", "what is stored in `a` is int64, not float32"),
             ("E0251", "nothing defines the buffer `b` here"),
