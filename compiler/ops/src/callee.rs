@@ -36,7 +36,7 @@ fn apply(name: &str, callee: &CallableType, args: &[Type]) -> Result<Type, Infer
     let Some(params) = &callee.params else { return Ok(callee.ret.clone()) };
     if params.len() != args.len() {
         let (want, got) = (params.len(), args.len());
-        return Err(InferError::new(format!("`{name}` takes {want} arguments, but {got} are given")));
+        return Err(InferError::new(format!("`{name}` takes {}, but gets {got}", hammock_ir::count(want, "argument"))));
     }
     let mut values = Substitution::default();
     for (param, arg) in params.iter().zip(args) {

@@ -198,7 +198,10 @@ fn infer_inplace(cx: &CallContext) -> Inferred {
         if *index < -1 || *index >= args {
             return Err(cx.error_at(
                 "inplace_indices",
-                format_args!("`inplace_indices` must name one of {args} arguments or -1, not {index}"),
+                format_args!(
+                    "`inplace_indices` holds {index}, but `args` has {}",
+                    hammock_ir::count(args as usize, "member")
+                ),
             ));
         }
         if *index >= 0 && indices[..i].contains(index) {
