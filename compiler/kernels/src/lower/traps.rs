@@ -353,7 +353,9 @@ impl Facts<'_> {
             }
             return true;
         }
-        let checkable = of_sizes && sized && e.dtype() == DType::INT64 && !reads(e);
+        // Numbers that large wrap whatever the sizes are, and that may be meant.
+        let is_huge = |node: &PrimExpr| node.as_int().is_some_and(|v| v.unsigned_abs() > LARGEST_SIZE.unsigned_abs());
+        let checkable = of_sizes && sized && e.dtype() == DType::INT64 && !reads(e) && !e.any(&mut |x| is_huge(x));
         if checkable && !relied.exact.iter().any(|known| same_expr(known, e)) {
             relied.exact.push(e.clone());
         }
