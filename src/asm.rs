@@ -1,4 +1,4 @@
-//! `hammock asm`: a listing to bytecode.
+//! `hammock asm`: assembles a listing to bytecode.
 
 use crate::output::write_file;
 use clap::Args;
@@ -12,21 +12,21 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   hammock inspect model.so --asm > listing.txt
-  hammock asm listing.txt -o code.bin                            the same bytecode, or what was made of it
+  hammock asm listing.txt -o code.bin                            the same bytecode, or an edited one
   hammock compile kernels.py --bytecode code.bin -o model.so     with kernels from a text module")]
 pub struct Asm {
     /// A listing, or `-` for standard input
     file: String,
-    /// The file to write, or `-` for standard output: the executable's section, in TVM's format
+    /// The bytecode file to write, or `-` for standard output: the executable's section, in TVM's format
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Tensors that the listing only names (.safetensors or .npz)
+    /// The tensors that the listing refers to by name (.safetensors or .npz)
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
 }
 
 impl Asm {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let tensors = self.params.as_deref().map(read_weights).transpose()?;
         let source = read_source(&self.file)?.ok_or_else(|| {

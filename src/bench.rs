@@ -1,11 +1,11 @@
-//! `hammock bench`: how long a function takes.
+//! `hammock bench`: times a function.
 
 use crate::run::{Program, input_failure, tool_failure};
 use clap::Args;
 use hammock_compiler::Failure;
 use hammock_runtime::tools::{BenchFlags, ProfileFlags};
 
-/// Times a function of a module, compiling it first, or of a compiled executable
+/// Times a function of a text module (compiled first) or of a compiled executable
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let least = self.bench.least().map_err(input_failure)?;
         let session = self.program.open()?;

@@ -1,4 +1,4 @@
-//! `hammock check`: is this a module?
+//! `hammock check`: reads and verifies a module.
 
 use crate::module::ModuleArgs;
 use clap::Args;
@@ -6,18 +6,18 @@ use hammock_compiler::Failure;
 use hammock_runtime::tools::say_colored;
 use hammock_syntax::{Diagnostic, codes};
 
-/// Reads a module and verifies it; prints nothing when all is well
+/// Reads and verifies a module; prints nothing if it is correct
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   hammock check model.py
   hammock check model.py --json      diagnostics as a JSON list, for editors
 
-Each object of the list has `source` (hammock), `file`, `severity` (error, warning, note),
+Each object in the list has `source` (hammock), `file`, `severity` (error, warning, note),
 `code`, `message`, `help` (a list), a place, `labels` (places, each with `message` and
-`primary`) and `fixes` (places, each with the `text` that should stand there). A place is
-`line`, `column`, `end_line`, `end_column`, from 1 and in characters, ends exclusive, and
-`range`, the same as the Language Server Protocol has it: from 0, in UTF-16 code units.")]
+`primary`) and `fixes` (places, each with the `text` to put there). A place has `line`,
+`column`, `end_line` and `end_column`, counted from 1 in characters, with exclusive ends, and
+`range`, the same in the form of the Language Server Protocol: from 0, in UTF-16 code units.")]
 pub struct Check {
     #[command(flatten)]
     module: ModuleArgs,
@@ -27,7 +27,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self, color: bool) -> Result<(), Failure> {
         let said = match self.module.check_text() {
             Ok((source, found)) => Failure::from(found).within(&source),

@@ -1,4 +1,4 @@
-//! `hammock compile`: a module to a file that runs.
+//! `hammock compile`: compiles a module to a file that runs.
 
 use crate::{
     effect::refuse,
@@ -23,13 +23,13 @@ use hammock_runtime::{
 use hammock_syntax::{SourceFile, codes};
 use std::{path::PathBuf, sync::Arc};
 
-/// Compiles a module to a shared library that holds kernels, bytecode and weights
+/// Compiles a module to a shared library with its kernels, bytecode and weights
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   hammock compile model.py -o model.so --params weights.safetensors
   hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
-  hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM's text
+  hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
   hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
 pub struct Compile {
@@ -40,7 +40,7 @@ pub struct Compile {
     output: PathBuf,
     #[command(flatten)]
     code: CodeArgs,
-    /// Threads to compile with and that kernels are planned for [default: all]
+    /// How many threads to compile with, and to plan kernels for [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// What to write
@@ -60,27 +60,27 @@ pub struct CodeArgs {
     /// How much to optimise graphs and kernels, 0 to 3 (`hammock passes --pipeline -O1`) [default: 2]
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: Option<u8>,
-    /// How a text module's graphs run: `bytecode`, `compiled` to machine code, or `compiled=f,g`, these functions only;
-    /// `reference` interprets graphs and kernels [default: bytecode]
+    /// How to run a text module's graphs: `bytecode`, `compiled` (to machine code), or `compiled=f,g` for these functions
+    /// only; `reference` interprets graphs and kernels [default: bytecode]
     #[arg(long, value_name = "MODE")]
     pub exec_mode: Option<String>,
-    /// Bytecode to use in the place of the module's own, of which then only the kernels are compiled: a library that TVM
-    /// exported, what `hammock asm` wrote, or a compiled model
+    /// Use this bytecode instead of the module's own, and compile only the module's kernels: a library that TVM exported,
+    /// a file that `hammock asm` wrote, or a compiled model
     #[arg(long, value_name = "FILE")]
     pub bytecode: Option<PathBuf>,
-    /// What keeps kernels inside of their buffers where that is not proved
+    /// What to do about buffer accesses that cannot be proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
 }
 
-/// What keeps kernels inside of their buffers.
+/// What to do about buffer accesses that cannot be proved to be in bounds.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BoundsMode {
-    /// Checks at run time: what lies outside is an error
+    /// Check them at run time; an access out of bounds is an error
     Checked,
-    /// Nothing: whoever calls the kernels vouches for what they are given
+    /// Nothing: the caller has to make sure that every access is in bounds
     Unchecked,
-    /// Checks, and tells on standard error how many accesses of each kernel are proved and how many checked
+    /// Check them, and report on standard error how many accesses of each kernel are proved and how many checked
     Report,
 }
 
@@ -115,7 +115,7 @@ impl CodeArgs {
         Ok(Options { target, level, bytecode, graphs, bounds, ..Options::default() })
     }
 
-    /// Flags that only machine code of kernels depends on, and whether each was given.
+    /// Flags that affect only the machine code of kernels, and whether each was given.
     pub fn of_kernels(&self) -> [(&'static str, bool); 2] {
         [("--target", self.target.is_some()), ("--bounds", self.bounds != BoundsMode::Checked)]
     }
@@ -148,9 +148,9 @@ impl CodeArgs {
 /// How a module runs.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ExecMode {
-    /// Kernels as machine code, and graphs as it says.
+    /// Kernels run as machine code; the value says how graphs run.
     Native(Graphs),
-    /// Graphs as bytecode, kernels interpreted.
+    /// Graphs run as bytecode; kernels are interpreted.
     Reference,
 }
 
@@ -165,18 +165,18 @@ enum Kind {
     Lib,
     /// The kernels' object code
     Obj,
-    /// The kernels as LLVM's text
+    /// The kernels as LLVM IR text
     Llvm,
     /// The kernels as assembly
     Asm,
-    /// The executable's section, in TVM's format
+    /// The bytecode alone: the executable's section, in TVM's format
     Bytecode,
     /// A shared library that TVM's runtime loads and its virtual machine runs
     Tvm,
 }
 
 impl Kind {
-    /// What the file is to the system.
+    /// What kind of file the system takes it for.
     fn content(self) -> Content {
         match self {
             Kind::Lib | Kind::Tvm => Content::Program,
@@ -187,7 +187,7 @@ impl Kind {
 }
 
 impl Compile {
-    /// Refuses flags that what is written does not depend on.
+    /// Refuses flags that do not affect the output.
     fn refuse_idle_flags(&self, options: &Options) -> Result<(), Failure> {
         if self.emit != Kind::Lib && options.graphs != Graphs::Bytecode {
             refuse(&[("--exec-mode", true)], "only `--emit lib` holds machine code of graphs")?;
@@ -198,7 +198,7 @@ impl Compile {
         Ok(())
     }
 
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let options = self.code.options()?;
         let options = Options { threads: self.threads.map_or(options.threads, usize::from), ..options };
@@ -265,7 +265,7 @@ pub fn lowered(
     Ok((module, source))
 }
 
-/// Says which tensors of `--params` belong to nothing in the module; it is an error when none does.
+/// Reports the tensors of `--params` that match nothing in the module; it is an error if none does.
 pub fn report_unused(module: &Module, weights: &Weights) -> Result<(), Failure> {
     let Some(diagnostic) = unused(module, weights) else { return Ok(()) };
     let (fails, said) = (diagnostic.is_error(), Failure::from(diagnostic));

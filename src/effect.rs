@@ -1,9 +1,9 @@
-//! Flags that would have no effect are refused: whoever gives one expects something of it.
+//! Refuses flags that would have no effect: a user who gives one expects it to do something.
 
 use hammock_compiler::Failure;
 use hammock_syntax::codes;
 
-/// Refuses the first flag that is given where none of these does anything, for a reason: `m.so is compiled already`.
+/// Refuses the first of these flags that was given, because none has an effect here; `reason` says why: `m.so is compiled already`.
 pub fn refuse(flags: &[(&str, bool)], reason: &str) -> Result<(), Failure> {
     match flags.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),

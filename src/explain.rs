@@ -1,4 +1,4 @@
-//! `hammock explain`: what a diagnostic's code means.
+//! `hammock explain`: explains a diagnostic's code.
 
 use crate::tables::unknown;
 use clap::Args;
@@ -6,7 +6,7 @@ use hammock_compiler::Failure;
 use hammock_runtime::near::nearest;
 use hammock_syntax::codes;
 
-/// Explains a diagnostic's code
+/// Explains the code of a diagnostic
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +18,7 @@ pub struct Explain {
 }
 
 impl Explain {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let Some(code) = self.code else {
             let list: String = codes::all().map(|c| format!("{}  {}\n", c.code, c.name)).collect();

@@ -1,4 +1,4 @@
-//! `hammock inspect`: what is in a compiled executable.
+//! `hammock inspect`: shows what is in a compiled executable.
 
 use crate::{output::not_stdout, run::tool_failure};
 use clap::Args;
@@ -21,7 +21,7 @@ pub struct Inspect {
 }
 
 impl Inspect {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let listing = inspect(&self.file, self.view.view()).map_err(tool_failure)?;
         if let Some(path) = &self.view.params_out {

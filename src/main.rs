@@ -1,6 +1,6 @@
-//! The `hammock` command line: one file a subcommand. Each parses its flags, calls a library, and prints.
+//! The `hammock` command line, one file per subcommand. Each parses its flags, calls a library, and prints.
 //!
-//! Exit status: 0 done; 1 the program or its input is wrong (diagnostics on standard error); 2 wrong usage. Results go
+//! Exit status: 0 success; 1 the program or its input is wrong (diagnostics on standard error); 2 wrong usage. Results go
 //! to standard output, everything else to standard error.
 #![forbid(unsafe_code)]
 
@@ -23,15 +23,15 @@ use hammock_runtime::tools::{TerminalFlags, at_timeout, parse, say_colored};
 use output::print;
 use std::{io::stderr, process::ExitCode};
 
-/// Compiles machine-learning models, written as text, to small self-contained executables, and runs them.
+/// Compiles machine-learning models, written as text, to small self-contained executables, and runs them
 #[derive(Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
-A first run, from the repository:
+Try it, from a clone of the repository:
   hammock run ir-examples/digits/model.py --func accuracy --params ir-examples/digits/weights.safetensors \\
       --arg @ir-examples/digits/test.npz#images --arg @ir-examples/digits/test.npz#labels
 
-`hammock COMMAND --help` shows each command with an example.")]
+`hammock COMMAND --help` explains a command, with examples.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -55,8 +55,8 @@ enum Command {
     Explain(explain::Explain),
 }
 
-/// Address space for the stack: trees are walked recursively, as deep as text may nest. A larger stack, not a thread that
-/// has one: a process of one thread counts references at a fraction of the cost.
+/// Address space for the stack: trees are walked recursively, as deep as text may nest. The stack is enlarged instead of
+/// starting a thread with a larger one, because reference counts cost much less in a process with a single thread.
 const STACK_BYTES: usize = 512 << 20;
 
 fn main() -> ExitCode {
@@ -76,12 +76,12 @@ fn main() -> ExitCode {
 }
 
 fn report(failure: &Failure, color: bool) {
-    // Where this cannot be written, nothing can be said.
+    // If even this cannot be written, there is no way left to report it.
     let _ = say_colored(&format!("{}\n", failure.render(color).trim_end()));
 }
 
 impl Command {
-    /// `color` says whether messages are coloured.
+    /// `color`: whether to colour messages.
     fn run(self, color: bool) -> Result<(), Failure> {
         match self {
             Command::Run(c) => c.run(),

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 pub struct ModuleArgs {
     /// A text module (TVMScript), or `-` for standard input
     pub file: String,
-    /// Which module, when the file has several
+    /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     pub module: Option<String>,
-    /// Weights by name (.safetensors or .npz), or `zeros` for shape-only work
+    /// Weights by name (.safetensors or .npz), or `zeros` if only shapes matter
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
 }
@@ -35,7 +35,7 @@ impl ModuleArgs {
         }
     }
 
-    /// Reads the file, which must be text; also gives the weights.
+    /// Reads the file, which must be text, and the weights.
     pub fn read_text(&self) -> Result<(Module, SourceFile, Option<Weights>), Failure> {
         let weights = self.weights()?;
         match read_file(&self.file, &self.options(weights.as_ref()))? {
@@ -44,7 +44,7 @@ impl ModuleArgs {
         }
     }
 
-    /// The file's text, and all that is to be said about it.
+    /// The file's text, and all diagnostics about it.
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
         let weights = self.weights()?;
         let source = read_source(&self.file)?.ok_or_else(|| self.not_text())?;
@@ -68,7 +68,7 @@ impl ModuleArgs {
     }
 }
 
-/// Whether `--params` names no file, but asks for zeros in the place of constants that the text leaves out.
+/// Whether `--params` names no file but asks for zeros in place of the constants that the text leaves out.
 pub fn is_zeros(params: Option<&Path>) -> bool {
     params.is_some_and(|path| path.as_os_str() == "zeros")
 }

@@ -1,4 +1,4 @@
-//! `hammock opt`: a module through passes, as text.
+//! `hammock opt`: runs passes on a module and prints the result.
 
 use crate::{
     compile::report_unused,
@@ -16,25 +16,25 @@ use hammock_passes::{Pipeline, find};
 use hammock_syntax::codes;
 use std::path::{Path, PathBuf};
 
-/// Prints a module, after running passes on it
+/// Runs passes on a module and prints the result
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  hammock opt model.py                                  the module as it was understood
+  hammock opt model.py                                  the module as Hammock understood it
   hammock opt model.py --passes LegalizeOps             operators as loops
   hammock opt model.py --passes Normalize,LegalizeOps --print-after all
-  hammock opt model.py --params-out w.safetensors       constants into a file of their own
-  hammock opt a.py --passes Normalize --same-as b.py    silent when they are the same, names aside")]
+  hammock opt model.py --params-out w.safetensors       large constants in a file of their own
+  hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
     #[command(flatten)]
     module: ModuleArgs,
     /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them)
     #[arg(long, value_name = "LIST", default_value = "")]
     passes: String,
-    /// Write large constants to this file, not into the text; `--params FILE` gives them back
+    /// Write large constants to this file, not into the text; `--params FILE` puts them back
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     params_out: Option<PathBuf>,
-    /// Print nothing, but fail unless the module is that of this file, up to names of variables
+    /// Print nothing; fail unless this file has the same module, ignoring variable names
     #[arg(long, value_name = "FILE")]
     same_as: Option<String>,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The observer that does what the flags ask for while these passes run.
+    /// An observer that does what the flags ask for while the passes run.
     pub fn observer(&self, pipeline: &Pipeline) -> Result<Dump, Failure> {
         for name in self.print_after.iter().filter(|name| *name != "all") {
             let pass = find(name)?;
@@ -86,7 +86,7 @@ impl Watch {
         ]
     }
 
-    /// Prints times, when asked for.
+    /// Prints the times, if asked to.
     pub fn report(&self, dump: &Dump) -> Result<(), Failure> {
         let line = |timing: &Timing| format!("{:>10.3} ms  {}\n", timing.took.as_secs_f64() * 1e3, timing.pass);
         say(&dump.times.iter().filter(|_| self.time_passes).map(line).collect::<String>())
@@ -94,7 +94,7 @@ impl Watch {
 }
 
 impl Opt {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = Pipeline::parse(&self.passes)?;
         let mut dump = self.watch.observer(&pipeline)?;
@@ -122,7 +122,7 @@ impl Opt {
         }
     }
 
-    /// Fails when the module is not that of the other file.
+    /// Fails unless the other file has the same module.
     fn compare(&self, module: &Module, other: &str) -> Result<(), Failure> {
         let (expected, ..) = self.module.of_file(other).read_text()?;
         equal::modules(module, &expected).map_err(|difference| {
@@ -137,7 +137,7 @@ impl Opt {
     }
 }
 
-/// Prints a module, its constants in a file of their own under the numbers that the text has for them.
+/// Prints a module, and writes its constants to a separate file under the numbers that the text gives them.
 fn print_without_constants(module: &Module, path: &Path) -> Result<(), Failure> {
     let named: Vec<_> = constants(module).into_iter().enumerate().map(|(i, t)| (i.to_string(), t)).collect();
     write_weights(path, &named)?;

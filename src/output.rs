@@ -1,11 +1,11 @@
-//! What commands write, failures as diagnostics: see [`hammock_runtime::tools`].
+//! Writes what commands print, with failures as diagnostics: see [`hammock_runtime::tools`].
 
 use hammock_compiler::Failure;
 use hammock_runtime::tools::{self, Content, InputError};
 use hammock_syntax::codes;
 use std::path::Path;
 
-/// Writes text to standard output. A reader that has gone away (`hammock … | head`) is no error.
+/// Writes text to standard output. It is not an error if the reader has gone away (`hammock … | head`).
 pub fn print(text: &str) -> Result<(), Failure> {
     tools::print(text).map_err(unwritable)
 }
@@ -15,12 +15,12 @@ pub fn say(text: &str) -> Result<(), Failure> {
     tools::say(text).map_err(unwritable)
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file, completely or not at all.
 pub fn write_file(path: &Path, content: Content, bytes: &[u8]) -> Result<(), Failure> {
     tools::write_file(path, content, |out| out.write_all(bytes)).map_err(unwritable)
 }
 
-/// A second output cannot go to standard output, which has the first.
+/// Refuses to write a second output to standard output, which has the first.
 pub fn not_stdout(flag: &str, path: &Path) -> Result<(), Failure> {
     if path != Path::new("-") {
         return Ok(());

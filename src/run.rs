@@ -16,7 +16,7 @@ use hammock_runtime::{
 use hammock_syntax::{Diagnostic, codes};
 use std::path::Path;
 
-/// Runs a function of a module, compiling it first, or of a compiled executable
+/// Runs a function of a text module (compiled first) or of a compiled executable
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ pub struct Run {
 pub struct Program {
     /// A text module, a compiled executable, or `-` for text on standard input
     file: String,
-    /// Which module, when the file has several
+    /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
     #[command(flatten)]
@@ -100,7 +100,7 @@ fn is_executable(file: &str) -> bool {
 }
 
 impl Run {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let session = self.program.open()?;
         let weights = self.program.weights(&session)?;

@@ -1,4 +1,4 @@
-//! `hammock ops`, `passes`, `builtins`, `targets`: what there is.
+//! `hammock ops`, `passes`, `builtins` and `targets`: lists of what Hammock has.
 
 use clap::Args;
 use hammock_compiler::{Failure, nearest_operator, targets};
@@ -7,7 +7,7 @@ use hammock_ops::{Lowering, Op, ParamKind};
 use hammock_runtime::near::nearest_dotted;
 use hammock_syntax::codes;
 
-/// Lists the operators, or shows one's documentation
+/// Lists the operators, or documents one
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  hammock ops\n  hammock ops nn.conv2d\n  hammock ops nn.conv2d --example > example.py"
@@ -15,12 +15,12 @@ use hammock_syntax::codes;
 pub struct Ops {
     /// An operator's name, with or without `R.`
     name: Option<String>,
-    /// Print only its example, a module to run
+    /// Print only its example, a module that you can run
     #[arg(long, requires = "name")]
     example: bool,
 }
 
-/// Lists the passes, shows one with its options, or prints the pipeline that compiles
+/// Lists the passes, documents one, or prints the pipeline that compiles a module
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  hammock passes\n  hammock passes DeadCodeElimination\n  hammock passes --pipeline -O1"
@@ -28,7 +28,7 @@ pub struct Ops {
 pub struct Passes {
     /// A pass's name
     name: Option<String>,
-    /// Print what compiles a module, as `--passes` takes it
+    /// Print the passes that compile a module, in the form that `--passes` takes
     #[arg(long, conflicts_with = "name")]
     pipeline: bool,
     /// The pipeline's level of optimisation, 0 to 3
@@ -37,7 +37,7 @@ pub struct Passes {
     level: u8,
 }
 
-/// Lists the functions of the virtual machine, or shows one
+/// Lists the builtin functions of the virtual machine, or documents one
 #[derive(Args)]
 #[command(after_help = "Examples:\n  hammock builtins\n  hammock builtins vm.builtin.match_shape")]
 pub struct Builtins {
@@ -45,12 +45,12 @@ pub struct Builtins {
     name: Option<String>,
 }
 
-/// Lists what kernels can be compiled for
+/// Lists the CPUs that kernels can be compiled for
 #[derive(Args)]
 pub struct Targets {}
 
 impl Ops {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let Some(name) = self.name else {
             let lines: String = hammock_ops::ops().map(op_line).collect();
@@ -101,7 +101,7 @@ fn lowering(op: &Op) -> String {
 }
 
 impl Passes {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
             return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
@@ -124,7 +124,7 @@ fn option_lines(option: &hammock_passes::PassOption) -> String {
 }
 
 impl Builtins {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let table: Vec<_> = hammock_runtime::builtins().collect();
         let text = match self.name {
@@ -142,7 +142,7 @@ impl Builtins {
 }
 
 impl Targets {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let processors: Vec<&str> = targets().filter(|name| !LEVELS.iter().any(|(level, _)| level == name)).collect();
         let levels: String = LEVELS.iter().map(|(name, doc)| format!("{name:<12} {doc}\n")).collect();
@@ -150,7 +150,7 @@ impl Targets {
     }
 }
 
-/// Targets that need a word.
+/// Targets that need an explanation.
 const LEVELS: [(&str, &str); 5] = [
     ("native", "the CPU of this machine"),
     ("x86-64", "any 64-bit x86 CPU"),
@@ -159,7 +159,7 @@ const LEVELS: [(&str, &str); 5] = [
     ("x86-64-v4", "with AVX-512"),
 ];
 
-/// A name that is not in a table, and the one that was meant.
+/// An unknown name, and the one that was probably meant.
 pub fn unknown(kind: &str, name: &str, near: Option<&str>, list: &str) -> Failure {
     Failure::new(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`")).help(match near {
         Some(near) => format!("did you mean `{near}`?"),

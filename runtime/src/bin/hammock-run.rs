@@ -1,6 +1,6 @@
 //! `hammock-run`: runs, times and inspects compiled models. It needs no compiler on the machine.
 //!
-//! With a model appended to its program file it is that model: it takes the flags of `run` and no file.
+//! If a model is appended to the program file, the program is that model: it takes the flags of `run`, but no file.
 
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
@@ -10,7 +10,7 @@ use hammock_runtime::tools::{
 };
 use std::{path::PathBuf, process::ExitCode};
 
-/// Runs, times and inspects models that `hammock compile` made. Needs no compiler on the machine.
+/// Runs, times and inspects models that `hammock compile` made; needs no compiler on the machine
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -38,7 +38,7 @@ enum Command {
         #[command(flatten)]
         profile: ProfileFlags,
     },
-    /// Calls a function again and again and prints how long it takes
+    /// Calls a function repeatedly and prints how long it takes
     Bench {
         /// The compiled model
         file: PathBuf,
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the command did, or the status that wrong usage ends with.
+/// The result of the command, or the exit status for wrong usage.
 fn start() -> Result<Result<(), ToolError>, ExitCode> {
     let text = match Library::appended() {
         Ok(None) => run(parse::<Cli>()?.command),
@@ -95,7 +95,7 @@ fn run_own(library: Library, OwnModel { call, output, profile, .. }: OwnModel) -
     profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
 }
 
-/// The weights of `--params`, with a word about those that belong to no parameter.
+/// The weights of `--params`; warns about those that match no parameter.
 fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
     if let Some(unused) = weights.as_ref().and_then(|weights| session.unused(weights)) {

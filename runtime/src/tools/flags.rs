@@ -15,16 +15,16 @@ pub struct CallFlags {
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub func: String,
     /// An argument: @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, "text", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32,
-    /// random(2,3):float32; one for each parameter, in order
+    /// random(2,3):float32; give one for each parameter, in order
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Weights by name (.safetensors or .npz) for parameters that no --arg gives
+    /// Weights by name (.safetensors or .npz), for the parameters without an --arg
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Threads that kernels run on [default: all]
+    /// How many threads to run kernels on [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Devices to run on, by the numbers that the module's devices have, such as cpu:0,cpu:1 [default: cpu:0]
+    /// Devices to run on, in the order of the module's device numbers, such as cpu:0,cpu:1 [default: cpu:0]
     #[arg(long = "device", value_name = "DEVICES", value_delimiter = ',')]
     pub devices: Vec<Device>,
     /// What the model may take.
@@ -78,7 +78,7 @@ impl CallFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Write the numbers of the result to this .npz file (`-` for standard output): `0` for a lone one, `0`, `1`, `1.0`, … for members of tuples
+    /// Write the numbers of the result to this .npz file (`-` for standard output): a single value as `0`, members of tuples as `0`, `1`, `1.0`, …
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print the result as JSON
@@ -99,7 +99,7 @@ pub struct OutputFlags {
 pub enum JsonForm {
     /// Numbers and lists; tensors as {"dtype", "shape", "data"} with lists of their elements
     Plain,
-    /// A graph, as tvm-ffi saves values: {"root_index", "nodes", "metadata"}
+    /// A graph, in the form in which tvm-ffi saves values: {"root_index", "nodes", "metadata"}
     Graph,
 }
 
@@ -113,7 +113,7 @@ impl OutputFlags {
 /// How to time.
 #[derive(Args, Clone, Debug)]
 pub struct BenchFlags {
-    /// Go on for at least this many seconds
+    /// Keep calling for at least this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub min_time: f64,
     /// Print one JSON object: median_ns, p90_ns, min_ns, samples, threads, peak_bytes
@@ -125,7 +125,7 @@ impl BenchFlags {
     /// The least time.
     ///
     /// # Errors
-    /// When it is no time.
+    /// When it is not a valid time.
     pub fn least(&self) -> Result<Duration, InputError> {
         Duration::try_from_secs_f64(self.min_time)
             .map_err(|_| InputError::new(format!("--min-time {} is not a time in seconds", self.min_time)))
@@ -135,13 +135,13 @@ impl BenchFlags {
 /// What to show of an executable.
 #[derive(Args, Clone, Debug)]
 pub struct InspectFlags {
-    /// The bytecode as text, as TVM's `as_text` (the default)
+    /// The bytecode as text, like TVM's `as_text` (the default)
     #[arg(long, group = "view")]
     pub text: bool,
-    /// The bytecode as Python, as TVM's `as_python`
+    /// The bytecode as Python, like TVM's `as_python`
     #[arg(long, group = "view")]
     pub python: bool,
-    /// Sizes of the tables, as TVM's `stats`
+    /// The sizes of the tables, like TVM's `stats`
     #[arg(long, group = "view")]
     pub stats: bool,
     /// All of the bytecode as a listing that `hammock asm` assembles
@@ -152,7 +152,7 @@ pub struct InspectFlags {
     pub params_out: Option<PathBuf>,
 }
 
-/// The most bytes of a tensor in a listing that has a file beside it.
+/// Larger tensors, in bytes, go to the file beside a listing, if there is one.
 const MOST_INLINE: usize = 256;
 
 impl InspectFlags {

@@ -8,14 +8,14 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// The most memory it may take on each device, the model and its arguments included: bytes, or such as 64M or 2G
-    /// [default: 7/8 of the machine's memory or of what its control group may take]
+    /// The most memory to use on each device, including the model and its arguments: in bytes, or as 64M or 2G [default:
+    /// 7/8 of the memory of the machine or of its control group's limit]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub max_memory: Option<usize>,
-    /// The most calls of functions that may be nested
+    /// How deeply function calls may nest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_depth: Option<u32>,
-    /// The longest a call may take, the reading of its arguments and the writing of its result included
+    /// The longest a call may take, including reading its arguments and writing its result
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
 }

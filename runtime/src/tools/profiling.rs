@@ -25,21 +25,21 @@ pub enum ProfileForm {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Profile")]
 pub struct ProfileFlags {
-    /// Say where the time goes, by function and kernel
+    /// Show where the time goes, by function and kernel
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
     pub profile: Option<ProfileForm>,
-    /// Write that to a file [default: standard error]
+    /// Write the profile to this file [default: standard error]
     #[arg(long, value_name = "FILE", requires = "profile")]
     pub profile_output: Option<PathBuf>,
 }
 
-/// Calls that a trace shows at most.
+/// The most calls that a trace shows.
 const MOST_EVENTS: usize = 1_000_000;
 /// Calls of the function in the profile of `bench`.
 const REPEATS: usize = 10;
 
 impl ProfileFlags {
-    /// Does something with the machine, and says where the time went; also if it fails.
+    /// Runs `body` and reports where the time went, even if it fails.
     ///
     /// # Errors
     /// Those of `body`, and when the profile cannot be written.
@@ -56,7 +56,7 @@ impl ProfileFlags {
         result
     }
 
-    /// Calls the function some times more, and says where the time went.
+    /// Calls the function a few more times and reports where the time went.
     ///
     /// # Errors
     /// As for [`ProfileFlags::watch`].

@@ -15,13 +15,13 @@ pub enum Color {
     /// On a terminal, unless NO_COLOR is set; always if CLICOLOR_FORCE is
     #[default]
     Auto,
-    /// Everywhere
+    /// Always
     Always,
-    /// Nowhere
+    /// Never
     Never,
 }
 
-/// Flags that every command has.
+/// The flags of every command.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct TerminalFlags {
     /// Colour messages
@@ -30,7 +30,7 @@ pub struct TerminalFlags {
 }
 
 impl Color {
-    /// Whether text to a stream is coloured.
+    /// Whether to colour text written to a stream.
     pub fn applies(self, stream: &impl IsTerminal) -> bool {
         self.decide(|name| env::var(name).ok(), || stream.is_terminal())
     }
@@ -48,7 +48,7 @@ impl Color {
         }
     }
 
-    /// What `--color` says in arguments that may be wrong otherwise.
+    /// The value of `--color` in arguments that may otherwise be wrong.
     fn of_arguments(arguments: impl Iterator<Item = String>) -> Color {
         let mut color = Color::default();
         let mut arguments = arguments.take_while(|argument| argument != "--");
@@ -64,8 +64,8 @@ impl Color {
     }
 }
 
-/// Reads the command line. On wrong usage, and for `--help` and `--version`, says what is to be said and returns the
-/// status to exit with.
+/// Reads the command line. On wrong usage, and for `--help` and `--version`, prints the message and returns the status
+/// to exit with.
 pub fn parse<C: Parser>() -> Result<C, ExitCode> {
     handle_signals();
     C::try_parse().map_err(|error| {
@@ -83,7 +83,7 @@ pub fn parse<C: Parser>() -> Result<C, ExitCode> {
     })
 }
 
-/// Reports an error on standard error; the status to exit with.
+/// Reports an error on standard error and returns the status to exit with.
 pub fn last_words(error: &dyn std::fmt::Display) -> ExitCode {
     // Where this cannot be written, nothing can be said.
     let _ = say(&format!("error: {error}\n"));

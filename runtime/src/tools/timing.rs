@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Times of repeated calls, sorted, in nanoseconds a call.
+/// Times of repeated calls, sorted, in nanoseconds per call.
 pub struct Samples(Vec<f64>);
 
 /// A sample lasts at least this long, so that the clock's own cost does not show: short calls are timed in batches.
