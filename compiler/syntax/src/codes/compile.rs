@@ -2,26 +2,25 @@
 
 super::codes! {
     UNKNOWN_PASS = "E0301", "unknown pass", "\
-A pass was asked for by a name that no pass has.
+There is no pass with this name.
 
-`hammock passes` lists the passes; names are written as Apache TVM writes them, for example
-`FuseOps` or `LegalizeOps`.",
+`hammock passes` lists the passes. Their names are those of Apache TVM, for example `LegalizeOps`.",
     wrong r#"$ hammock opt model.py --passes LegalizeOperators"#,
     right r#"$ hammock opt model.py --passes LegalizeOps"#;
 
     BAD_PASS_OPTIONS = "E0302", "bad pass options", "\
-Options were written in braces after a pass's name, `Pass{name=value,other=value}`, and the pass has none of that name,
-or it does not take that value.
+Options follow a pass's name in braces: `Pass{name=value,other=value}`. The pass has no option of this name, or the
+option does not take this value.
 
 Values are JSON: `true`, `3`, `\"text\"`, `[\"a\", \"b\"]`, `{\"n\": 3}`. `hammock passes Pass` lists a pass's options.",
     wrong r#"$ hammock opt model.py --passes 'DeadCodeElimination{entry_functions="main"}'"#,
     right r#"$ hammock opt model.py --passes 'DeadCodeElimination{entry_functions=["main"]}'"#;
 
     NOT_LOWERABLE = "E0303", "cannot be lowered", "\
-A call cannot be turned into code: what it computes or what its result is must be known when compiling, and is not.
+A call cannot be turned into code, because something about its operands or its result is not known at compile time.
 
-The message says what is missing. Often an operand has an unknown rank or dtype: give it a type by an annotation, or
-by `R.match_cast`, which checks it at run time.",
+The message says what is missing. Often an operand has an unknown rank or dtype: give it a type with an annotation, or
+with `R.match_cast`, which checks it at run time.",
     wrong r#"@R.function
 def main(x: R.Tensor(ndim=2)):
     y = R.exp(x)
@@ -37,7 +36,7 @@ def main(x: R.Tensor((n, 3), "float32")):
 The kernels' object code could not be joined into a shared library.
 
 The message names the symbol or section. A kernel that calls an external function (`T.call_extern`) can only call
-functions of C's mathematics.",
+functions of the C math library.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(8):
@@ -47,15 +46,16 @@ def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(8):
         B[i] = T.call_extern("float32", "sinf", A[i])"#;
 
-    MISSING_KERNELS = "E0305", "bytecode calls what is not there", "\
-Bytecode that was given with `--bytecode` calls functions by names that no kernel of the module and no builtin has, and
-that the module does not name as functions found at run time (`R.call_packed`, `R.ExternFunc`).
+    MISSING_KERNELS = "E0305", "bytecode calls a missing function", "\
+The bytecode given with `--bytecode` calls functions that the module does not have. They are neither kernels of the
+module nor builtins, and the module does not name them as functions to find at run time (`R.call_packed`,
+`R.ExternFunc`).
 
-The bytecode goes with one module: the one that it was generated from. Kernels are found by name, and take as many
-arguments as the bytecode gives. Look which names the bytecode calls with `hammock inspect FILE`, and which kernels the
-text has with `hammock opt`. A text that was saved before compilation lacks the kernels that passes made from operators.
+Bytecode goes with the module that it was generated from. Kernels are found by name, and must take as many arguments as
+the bytecode passes. `hammock inspect FILE` shows the names that the bytecode calls; `hammock opt` shows the kernels in
+the text. A text that was saved before compilation lacks the kernels that passes made from operators.
 
-In Python, run the passes yourself, save what they make, and build that without them:
+In Python, run the passes yourself, save the result, and build it without running them again:
 
     with target:
         mod = relax.get_default_pipeline(target)(mod)
@@ -65,20 +65,19 @@ In Python, run the passes yourself, save what they make, and build that without 
     right r#"$ hammock compile model.py --bytecode model.so -o both.so"#;
 
     NOT_FOR_TVM = "E0306", "not for TVM's runtime", "\
-With `--emit tvm` the result is a library that TVM's runtime loads, but the module uses something that only Hammock's
-runtime has.
+`--emit tvm` writes a library for TVM's runtime, but the module uses something that only Hammock's runtime has.
 
-The message names the builtin. Most are how Hammock runs an operator whose result has a shape that only the data tells;
-give such a part of the model to Hammock's own runtime.",
+The message names the builtin. Most of these builtins run operators whose result shape depends on the data. Run such a
+part of the model with Hammock's own runtime.",
     wrong r#"$ hammock compile tagged.py --emit tvm -o tvm.so"#,
     right r#"$ hammock compile tagged.py -o ours.so"#;
 
     BAD_LISTING = "E0307", "listing cannot be assembled", "\
-A line of a listing that `hammock asm` reads is not of a form it knows, names something that is not there, or the program
-breaks a rule that every executable obeys: a register that is read before it is written, a jump out of its function, a
-wrong number of arguments.
+`hammock asm` does not understand a line of the listing, or the line names something that does not exist. Or the program
+breaks a rule that every executable obeys: it reads a register before writing it, jumps out of its function, or passes
+the wrong number of arguments.
 
-`hammock inspect FILE --asm` writes listings; they show the form.",
+`hammock inspect FILE --asm` writes listings; look at one to see the format.",
     wrong r#"$ hammock asm model.py -o model.bin"#,
     right r#"$ hammock inspect model.so --asm > listing.txt && hammock asm listing.txt -o model.bin"#;
 }

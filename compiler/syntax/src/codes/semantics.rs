@@ -2,11 +2,11 @@
 
 super::codes! {
     UNDEFINED_NAME = "E0201", "undefined name", "\
-A name is used that nothing defines at this place.
+This name is not defined here.
 
-Names are the parameters and earlier bindings of the function, the module's functions (through `cls` or the module's
+The names you can use are the parameters and earlier bindings of the function, the module's functions (through `cls` or the module's
 name), symbolic dimensions declared with `TypeVar`, and the namespaces `R`, `T` and `I`. A binding made in one branch
-of an `if` is visible after it only when both branches make it.",
+of an `if` is visible after it only if both branches make it.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, z)"#,
@@ -16,9 +16,9 @@ def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, z)"#;
 
     UNKNOWN_FUNCTION = "E0202", "unknown function or attribute", "\
-A namespace or a value has nothing of that name.
+A namespace or a value has no member of this name.
 
-`hammock ops` lists the operators of `R`. Names that a file imports from other Python packages mean nothing here: the
+`hammock ops` lists the operators of `R`. Names imported from other Python packages mean nothing here: the
 text is read, not run.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
@@ -28,9 +28,9 @@ def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, x)"#;
 
     WRONG_ARGUMENTS = "E0203", "wrong arguments", "\
-A call has too many arguments, too few, or one that what is called does not know.
+A call has too many arguments, too few, or one that the function does not have.
 
-`hammock ops NAME` shows an operator's arguments, in the order in which they may be given without their names.",
+`hammock ops NAME` shows an operator's arguments, in the order in which you can give them without names.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.sum(x, dim=1)"#,
@@ -39,10 +39,10 @@ def main(x: R.Tensor((2, 3), "float32")):
     return R.sum(x, axis=1)"#;
 
     MEANINGLESS_SYNTAX = "E0204", "syntax without meaning here", "\
-A construct is Python, but says nothing in a model's text.
+This construct is valid Python, but means nothing in a model's text.
 
-Models are read, not run: there are no comprehensions, macros, classes with methods or calls of Python functions. Write
-out what they would produce; Apache TVM does so with `mod.show()`.",
+Models are read, not run: there are no comprehensions, macros, classes with methods, or calls of Python functions. Write
+out what they would produce; Apache TVM's `mod.show()` does that.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     for i in range(4):
@@ -55,7 +55,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return z"#;
 
     WRONG_VALUE = "E0205", "wrong kind of value", "\
-Something else is expected at this place: a number where a name of a dtype should stand, a list where one value should.
+A different kind of value is expected here, for example the name of a dtype and not a number, or one value and not a list.
 
 The message says what was expected and what was found.",
     wrong r#"@R.function
@@ -68,8 +68,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     BAD_TYPE = "E0206", "malformed type", "\
 A type annotation cannot be understood.
 
-Types are `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n, 4])`, `R.Tuple(…)`, `R.Callable((…,), …)`, `R.Any`, scalar
-types such as `T.int64`, and in a `T.prim_func` also `T.Buffer((n, 4), \"float32\")` and `T.handle`.",
+A type is `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n, 4])`, `R.Tuple(…)`, `R.Callable((…,), …)`, `R.Any`, a scalar
+type such as `T.int64`, or, in a `T.prim_func`, also `T.Buffer((n, 4), \"float32\")` and `T.handle`.",
     wrong r#"@R.function
 def main(x: R.Tensor(("?", 3), "float32")):
     return x"#,
@@ -79,10 +79,10 @@ def main(x: R.Tensor(("?", 3), "float32")):
 def main(x: R.Tensor((n, 3), "float32")):
     return x"#;
 
-    SCALAR_MISMATCH = "E0207", "scalars of types that do not go together", "\
-A scalar operation has operands that have no common type, or a value is kept where its type does not fit.
+    SCALAR_MISMATCH = "E0207", "scalar types do not match", "\
+A scalar operation has operands without a common type, or a value is stored where its type does not fit.
 
-Integers and floats of different widths are converted to the wider one by themselves; pointers, strings and vectors of
+Integers and floats of different widths are converted to the wider type automatically; pointers, strings and vectors of
 different lengths are not. `/` on integers is refused because it could round either way: write `//`, or `T.Div(a, b)`.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
@@ -93,11 +93,11 @@ def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
     for i in range(8):
         B[i] = A[i] // 2"#;
 
-    BAD_BINDING = "E0208", "binding that cannot be made", "\
-An assignment does not fit its value, or a value has no name where it needs one.
+    BAD_BINDING = "E0208", "invalid binding", "\
+An assignment does not match its value, or a value that needs a name has none.
 
-Unpacking needs as many names as there are members. Both branches of an `if` end with an assignment to the same name.
-Only calls without a result may stand as statements.",
+Unpacking needs as many names as there are members. Both branches of an `if` must end with an assignment to the same
+name. Only calls without a result can be statements.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     a, b, c = R.split(x, 2, axis=0)
@@ -110,7 +110,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     BAD_FUNCTION = "E0209", "malformed function", "\
 A function's header or structure is wrong.
 
-Functions are decorated with `@R.function` or `@T.prim_func`, every parameter has a type, and a Relax function ends with
+A function has a decorator, `@R.function` or `@T.prim_func`. Every parameter has a type, and a Relax function ends with
 `return`.",
     wrong r#"@R.function
 def main(x):
@@ -120,8 +120,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     return x"#;
 
     BAD_BLOCK = "E0210", "misplaced part of a block", "\
-A statement stands where it has no meaning: an axis outside a block, `T.init()` twice, `R.output` outside a dataflow
-block.",
+A statement is in a place where it has no meaning: for example, an axis outside a block, a second `T.init()`, or
+`R.output` outside a dataflow block.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y = R.add(x, x)
@@ -135,8 +135,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     BAD_METADATA = "E0211", "damaged metadata section", "\
-The `metadata = tvm.ir.load_json(…)` section at the head of the file cannot be read, or does not hold what the text takes
-from it.",
+The `metadata = tvm.ir.load_json(…)` section at the head of the file cannot be read, or lacks something that the
+text uses.",
     wrong r#"metadata = tvm.ir.load_json("{")
 
 @R.function
@@ -146,11 +146,11 @@ def main(x: R.Tensor((2, 3), "float32")):
 def main(x: R.Tensor((2, 3), "float32")):
     return x"#;
 
-    MISSING_METADATA = "E0212", "constant left out of the text", "\
+    MISSING_METADATA = "E0212", "constant missing from the text", "\
 The text uses a constant, `metadata[\"…\"][i]`, but has no metadata section: it was printed without its constants.
 
-Print it with them, `mod.show(show_meta=True)`, or give them as a file: `--params weights.safetensors`, whose tensors are
-named by their numbers or stand in their order.",
+Print it with its constants (`mod.show(show_meta=True)`), or give a file that holds them (`--params
+weights.safetensors`), with tensors that are named by the constants' numbers or are in the same order.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y = R.add(x, metadata["ir.GenericConst"][0])
@@ -161,7 +161,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     NO_MODULE = "E0213", "no module to read", "\
-The file holds no module, several of which none was chosen, or none of the name that was asked for.
+The file holds no module, or no module of the name given with `--module`, or several modules and you have not chosen one.
 
 A module is a class decorated with `@I.ir_module`, or one function decorated with `@R.function` or `@T.prim_func`.",
     wrong r#"class Module:
@@ -174,8 +174,8 @@ class Module:
     def main(x: R.Tensor((2, 3), "float32")):
         return x"#;
 
-    TYPE_RULE = "E0214", "operands that the operator does not take", "\
-An operator's type rule refuses a call: shapes do not broadcast, a dtype does not fit, an axis does not exist.
+    TYPE_RULE = "E0214", "operands do not fit the operator", "\
+An operator cannot take these operands: for example, shapes do not broadcast, a dtype is wrong, or an axis does not exist.
 
 The message names the operator and the argument. `hammock ops NAME` documents it.",
     wrong r#"@R.function
@@ -186,7 +186,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return R.matmul(x, R.permute_dims(x))"#;
 
     DUPLICATE_NAME = "E0215", "name defined twice", "\
-Two functions of a module have the same name, so that a call could mean either. Give one of them another name; a later
+Two functions of a module have the same name, so a call could mean either. Give one of them another name; a later
 definition does not replace an earlier one.",
     wrong r#"@I.ir_module
 class Module:

@@ -2,11 +2,11 @@
 
 super::codes! {
     UNEXPECTED_TOKEN = "E0101", "unexpected text", "\
-The text does not follow the grammar at this place.
+The text does not follow the grammar here.
 
-The message says what was found and what could have stood there. The grammar is the subset of Python that TVMScript
+The message says what was found and what was expected. The grammar is the subset of Python that TVMScript
 uses: imports, decorators, classes and functions, assignments, `with`, `for`, `while`, `if`, `assert`, `return`, and
-expressions. Reading goes on with the next statement, so one run reports the errors of the whole file.",
+expressions. Reading continues with the next statement, so one run reports all errors in the file.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x x)"#,
@@ -15,10 +15,10 @@ def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, x)"#;
 
     UNMATCHED_BRACKET = "E0102", "unmatched bracket", "\
-A bracket is not closed, closes nothing, or is closed by one of another shape.
+A bracket is never closed, closes nothing, or is closed by a bracket of another kind.
 
-Lines go on inside brackets until they close, so an unclosed one takes in what follows. It is reported where it was
-opened. The end of it is guessed: at the next line that looks like a statement.
+A line inside brackets continues until they close, so an unclosed bracket swallows the lines after it. The error is
+reported where the bracket was opened. Its end is guessed: the next line that looks like a statement.
 
     x = R.add(a, b        # `(` was never closed
     y = R.nn.relu(x)",
@@ -32,11 +32,11 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     BAD_INDENTATION = "E0103", "bad indentation", "\
-The blanks at the start of a line do not fit the lines above.
+The indentation of a line does not match the lines above.
 
-Blocks are marked by indentation alone. A line belongs to the block whose first line is indented exactly like it; only
-the line after a `:` may be deeper. Any width will do, but mixing tabs and spaces so that the depth depends on the
-width of a tab is refused. Text printed by `hammock opt` uses four spaces a level.",
+Only indentation marks blocks. A line belongs to the block whose first line is indented exactly like it; only
+the line after a `:` may be deeper. Any width is fine, but you cannot mix tabs and spaces in a way that makes the depth
+depend on the width of a tab. `hammock opt` prints four spaces per level.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y = R.add(x, x)
@@ -47,9 +47,9 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     BAD_CHARACTER = "E0104", "unknown character", "\
-A character was found outside of strings and comments that is no part of the language.
+A character outside strings and comments is not part of the language.
 
-Often it is a typographic quote or dash that came with pasted text, or an operator of another language: write `not`
+Often it is a typographic quote or dash from pasted text, or an operator from another language: write `not`
 for `!`, `and` for `&&`, `or` for `||`.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
@@ -62,8 +62,8 @@ def main(x: R.Tensor((2, 3), "float32")):
 A number literal is malformed.
 
 Integers are decimal (`12`, `1_000`), hexadecimal (`0x1F`), octal (`0o17`) or binary (`0b101`); decimal ones do not
-start with a zero. Floating-point numbers have a point or an exponent (`1.5`, `1e-05`). There are no suffixes: write
-`T.float16(1.5)` or `R.const(1.5, \"float16\")` for other types. Complex numbers do not exist.",
+start with a zero. Floating-point numbers have a point or an exponent (`1.5`, `1e-05`). There are no suffixes: for
+other types, write `T.float16(1.5)` or `R.const(1.5, \"float16\")`. There are no complex numbers.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, R.const(1.5f, "float32"))"#,
@@ -72,10 +72,10 @@ def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, R.const(1.5, "float32"))"#;
 
     OPEN_STRING = "E0106", "unclosed string", "\
-A string literal has no end.
+A string literal is not closed.
 
-A string in single or double quotes ends on the line it starts on. Text of several lines stands between three quotes,
-as in `metadata = tvm.ir.load_json(\"\"\"…\"\"\")`.",
+A string in single or double quotes ends on the line where it starts. Put text of several lines between triple quotes, as
+in `metadata = tvm.ir.load_json(\"\"\"…\"\"\")`.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.astype(x, "float16)"#,
@@ -86,9 +86,9 @@ def main(x: R.Tensor((2, 3), "float32")):
     BAD_STRING = "E0107", "malformed string", "\
 A string literal cannot be decoded.
 
-Escapes are those of Python, with one exception, which is how TVMScript is printed: `\\xHH` is a byte, and the bytes of a
-string together must be UTF-8. `é` is written as itself, as `\\u00e9` or as `\\xc3\\xa9`. The escape `\\N{…}` is not
-known. An unknown escape such as `\\d` stands for itself, with a warning: double the backslash, or use a raw string.",
+Escapes are those of Python, with one exception that follows how TVM prints text: `\\xHH` is a byte, and the bytes of a
+string together must be UTF-8. Write `é` as itself, as `\\u00e9` or as `\\xc3\\xa9`. The escape `\\N{…}` is not
+supported. An unknown escape such as `\\d` stands for itself, with a warning: double the backslash, or use a raw string.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y = R.astype(x, "\x")
@@ -99,7 +99,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     BAD_TARGET = "E0108", "cannot assign to this", "\
-Something stands left of `=`, after `as`, or after `for`, that cannot be assigned to.
+You cannot assign to the expression to the left of `=`, after `as`, or after `for`.
 
 Targets are names, attributes, subscripts, and tuples or lists of them. With an annotation or an operator (`x: T = …`,
 `x += …`) only one name, attribute or subscript is allowed. To compare, write `==`.",
@@ -113,9 +113,9 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     UNSUPPORTED_SYNTAX = "E0109", "Python that is not part of the language", "\
-The text is Python, but uses a construct that TVMScript modules do not have here.
+The text is valid Python, but this construct is not part of TVMScript.
 
-A module is data: it is read, not run. Constructs that only make sense when Python runs the file, such as `try`,
+A module is data: it is read, not run. Constructs that only make sense if Python runs the file, such as `try`,
 `yield`, `del`, `global`, assignment expressions, f-strings or default arguments of a lambda, have no meaning. If they
 compute parts of the module, run the Python program and print the module with its `script()` method, then use the
 printed text.",
@@ -132,11 +132,11 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     NESTED_TOO_DEEPLY = "E0110", "nested too deeply", "\
-Brackets, blocks or expressions are nested deeper than the reader goes.
+Brackets, blocks or expressions are nested too deeply.
 
 The limits are 200 levels of brackets, 200 levels of blocks (each `elif` counts as one), and 256 levels of
-expressions. Long chains such as `a + b + c + …` and long lists are no nesting and have no limit. Name the inner parts:
-bind them to variables, or move blocks to functions of their own.",
+expressions. Long chains such as `a + b + c + …` and long lists are not nested and have no limit. Bind the inner parts
+to variables, or move blocks to separate functions.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, R.const(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1.0)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))), "float32"))"#,
@@ -147,7 +147,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     TOO_MANY_ERRORS = "E0111", "too many errors", "\
 The file has so many errors that the rest are not shown.
 
-Correct the first ones; the others are often their consequence. If the file is not a text module at all, the first
+Correct the first ones; they often cause the others. If the file is not a text module at all, the first
 error says so best.",
     wrong r#"$ seq -f 'x%g =' 200 | hammock check -"#,
     right r#"$ seq -f 'x%g = %g' 200 | cat model.py - | hammock check -"#;

@@ -2,9 +2,9 @@
 
 super::codes! {
     BOUND_TWICE = "E0250", "variable bound twice", "\
-Two bindings bind the same variable, or a kernel defines one where it is defined already. Each binding has a variable
-of its own; in the text of a graph, a second binding of a name makes a new variable of that name, so only a pass with a
-mistake leaves this behind. In a kernel, give the second definition another name.",
+Two bindings bind the same variable, or a kernel defines a variable that is already defined. Each binding needs its own
+variable. In the text of a graph, binding a name a second time makes a new variable of that name, so only a faulty pass
+can cause this error. In a kernel, give the second definition another name.",
     wrong r#"@T.prim_func
 def kernel(B: T.Buffer((8,), "int32")):
     x = T.int32()
@@ -21,8 +21,9 @@ def kernel(B: T.Buffer((8,), "int32")):
     B[1] = y"#;
 
     OUT_OF_SCOPE = "E0251", "variable out of scope", "\
-A variable is used where its binding has not run: before it, after the branch or nested function that holds it, or
-outside its dataflow block. In a kernel: before its definition, or outside the loop or block that has it.
+A variable is used where its binding has not run: before the binding, after the branch or nested function that holds it,
+or outside its dataflow block. In a kernel, it is used before its definition, or outside the loop or block that defines
+it.
 
 To use a dataflow variable after its block, name it in `R.output(…)` at the end of the block. To use a value after an
 `if`, bind it to the same name at the end of both branches.",
@@ -41,19 +42,19 @@ def kernel(B: T.Buffer((8,), "int32")):
         B[i] = x
         B[i + 4] = x"#;
 
-    DATAFLOW = "E0252", "against the rules of dataflow blocks", "\
+    DATAFLOW = "E0252", "dataflow block rule broken", "\
 A dataflow block (`with R.dataflow():`) holds computations without control flow, so that passes may reorder them.
-Variables that only a dataflow block may use are bound in one.
+Variables that only a dataflow block may use must be bound in one.
 
-A text that breaks these rules gets E0210, at the line where it does. This code is for modules that a pass made: the
-pass has a mistake. Please report it, with the module that it was given (`hammock opt --print-after all` shows it).";
+A text that breaks these rules gets E0210 at the line in question. This code is for modules that a pass made: the pass
+has a bug. Please report it, with the module that was passed to it (`hammock opt --print-after all` shows it).";
 
     IMPURE = "E0253", "impure call", "\
 A pure function, or a dataflow block, calls something that has side effects: `R.print`, a packed function, a kernel, or
 a function declared with `pure=False`.
 
-Declare the function with `@R.function(pure=False)`, move the call out of the dataflow block, or, when the packed
-function has no side effect after all, call it through `R.call_pure_packed`.",
+Declare the function with `@R.function(pure=False)`, move the call out of the dataflow block, or, if the packed
+function has no side effects after all, call it through `R.call_pure_packed`.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     R.print(x, format="{}")
@@ -64,7 +65,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return x"#;
 
     WRONG_ARITY = "E0254", "wrong number of arguments", "\
-A function is called with another number of arguments than it has parameters. For `R.call_tir`, the kernel's parameters
+A function is called with more or fewer arguments than it has parameters. For `R.call_tir`, the kernel's parameters
 are the inputs and scalars given in the tuple, then one buffer for each result named by `out_ty`.",
     wrong r#"@I.ir_module
 class Module:
@@ -90,11 +91,12 @@ class Module:
         return z"#;
 
     WRONG_CALLEE = "E0255", "wrong kind of function", "\
-`R.call_tir` calls a TIR function (`@T.prim_func`). A Relax function is called directly, as `cls.name(…)`; an external
+`R.call_tir` calls a TIR function (`@T.prim_func`). Call a Relax function directly, as `cls.name(…)`, and an external
 function through `R.call_packed` or `R.call_dps_packed`.
 
-Kernels call other kernels of the module (`Module.kernel(A, B)`), but not themselves, and functions of C's mathematics
-(`T.call_extern(\"float32\", \"sinf\", x)`), but none that take addresses, like `memcpy`: nothing could check those.",
+Kernels can call other kernels of the module (`Module.kernel(A, B)`), but not themselves. They can also call functions of
+the C math library (`T.call_extern(\"float32\", \"sinf\", x)`), but no function that takes addresses, such as `memcpy`,
+because nothing could check those.",
     wrong r#"@I.ir_module
 class Module:
     @T.prim_func
@@ -121,8 +123,8 @@ class Module:
     TYPE_MISMATCH = "E0256", "types contradict each other", "\
 A variable is annotated with a type that its value cannot have, or a function's result cannot have the type after `->`.
 
-The message says what differs. Correct the annotation or leave it out: types are inferred. Where a fact is known only
-at run time, `R.match_cast` states it and checks it.",
+The message says what differs. Correct the annotation or leave it out: types are inferred. If a fact is known only at
+run time, state it with `R.match_cast`, which checks it.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y: R.Tensor((2, 4), "float32") = R.add(x, x)
@@ -132,12 +134,13 @@ def main(x: R.Tensor((2, 3), "float32")):
     y: R.Tensor((2, 3), "float32") = R.add(x, x)
     return y"#;
 
-    WRONG_ARGUMENT = "E0257", "argument that does not fit", "\
-A function or kernel gets an argument that its parameter cannot be: a scalar for a tensor, another dtype, another number
-of dimensions, a dimension of another size. The message names the parameter and says what differs.
+    WRONG_ARGUMENT = "E0257", "argument does not fit", "\
+An argument does not fit the parameter of a function or kernel: for example, a scalar for a tensor, a different dtype, a
+different number of dimensions, or a dimension of a different size. The message names the parameter and says what
+differs.
 
-A kernel that another one calls gets buffers (`Module.kernel(A, B)`), whose sizes it is told, or addresses
-(`A.data`, `T.address_of(A[i])`), where it has to know all sizes itself.",
+One kernel can pass another buffers (`Module.kernel(A, B)`), together with their sizes, or addresses (`A.data`,
+`T.address_of(A[i])`); in that case the called kernel must know all sizes itself.",
     wrong r#"@I.ir_module
 class Module:
     @T.prim_func
@@ -162,8 +165,8 @@ class Module:
         return z"#;
 
     UNDEFINED_SYMBOL = "E0258", "symbolic variable without a value", "\
-A symbolic variable is used that nothing at this place gives a value. A variable gets its value where it stands alone as
-a dimension of a parameter's type, by a parameter of type `T.int64`, or by `R.match_cast`.",
+A symbolic variable is used where it has no value. A variable gets its value from a parameter's type in which it is a
+whole dimension, from a parameter of type `T.int64`, or from `R.match_cast`.",
     wrong r#"n = TypeVar("n")
 
 @R.function
@@ -177,7 +180,7 @@ def main(x: R.Tensor((n, 3), "float32")):
 
     KERNEL_TYPES = "E0259", "dtypes in a kernel", "\
 The operands of an arithmetic operation have different dtypes, a condition is not bool, an index is not an integer, or
-a value is stored into a buffer of another dtype. TIR converts nothing by itself: write `T.Cast(\"float32\", x)`.",
+a value is stored into a buffer of another dtype. TIR converts nothing automatically: write `T.Cast(\"float32\", x)`.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")):
     for i in range(8):
@@ -200,11 +203,11 @@ def kernel(A: T.Buffer((4, 2), "float32"), B: T.Buffer((4,), "float32")):
         B[i] = A[i, 0]"#;
 
     KERNEL_STRUCTURE = "E0261", "malformed loop or block", "\
-A block stands in a kernel that is not of the dialect with blocks (`@T.prim_func(s_tir=True)`), an axis is bound to a
-value of another dtype, a loop's variable and bounds are not of one integer dtype, or a jump stands outside of any loop.
+A kernel has a block but is not in the dialect with blocks (`@T.prim_func(s_tir=True)`), an axis is bound to a value of
+another dtype, a loop's variable and bounds do not have the same integer dtype, or a jump is outside any loop.
 
-A warning with this code: the block reads or writes memory that its `T.reads` or `T.writes` leave out. Passes that move
-code rely on them. Without these two lines the regions are found from the block's body.",
+A warning with this code means that a block reads or writes memory that its `T.reads` or `T.writes` do not list. Passes
+that move code rely on these lists. If you leave both lines out, the regions are found from the block's body.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(8):
@@ -217,8 +220,9 @@ def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             break
         B[i] = A[i]"#;
 
-    WRONG_SYMBOL = "E0262", "symbol is not the name", "\
-A function that others may call has its name as `global_symbol`. Another symbol would make it two things at once.",
+    WRONG_SYMBOL = "E0262", "symbol differs from the name", "\
+The `global_symbol` of a function that others may call must be the function's name. Another symbol would give it two
+names.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     R.func_attr({"global_symbol": "forward"})
@@ -231,8 +235,8 @@ def main(x: R.Tensor((2, 3), "float32")):
 A kernel accesses an element that its buffer does not have: in some iteration of the loops around it, the index is
 negative, or not less than the size of the dimension. Indices count from 0, and negative ones do not count from the end.
 
-This is said of what certainly happens. Accesses that may be outside, because they depend on data, on sizes or on
-conditions, are checked when the kernel runs, and are errors (`IndexError`) then.",
+This code is for accesses that are certain to happen. Accesses that may be out of bounds, because they depend on data,
+sizes or conditions, are checked when the kernel runs and give an `IndexError` then.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     B[8] = A[0]"#,
