@@ -121,7 +121,7 @@ fn what_cannot_be_written_leaves_what_was_there() {
     for before in WRITERS {
         fs::write(&file, "old").unwrap();
         for (limit, to, reason) in [
-            ("ulimit -f 0; ", file.to_str().unwrap(), "larger than files may be"),
+            ("ulimit -f 0; ", file.to_str().unwrap(), "exceed the file size limit"),
             ("", "/no/such/folder/file", "there is no such folder"),
             ("", folder.path().to_str().unwrap(), "it is a folder"),
             ("", "/dev/full", "no space is left"),

@@ -21,7 +21,7 @@ pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
             entry.insert(function);
             Ok(())
         }
-        Entry::Occupied(_) => Err(Error::value(format!("there is a global function `{name}` already"))),
+        Entry::Occupied(_) => Err(Error::value(format!("global function `{name}` already exists"))),
     }
 }
 

@@ -44,7 +44,7 @@ fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<
         return check_arities(image, module, source);
     }
     let (names, file) = (missing.join(", "), source.name());
-    let message = format!("the bytecode calls what is neither a kernel of {file} nor a builtin: {names}");
+    let message = format!("the bytecode calls functions that are neither kernels of {file} nor builtins: {names}");
     Err(Failure::new(codes::MISSING_KERNELS, message)
         .help("give the module as it was when the bytecode was generated: after the passes, with its TIR functions")
         .help("a function that will be registered is declared in the module: `f = R.ExternFunc(\"symbol\")`"))

@@ -73,7 +73,7 @@ pub fn missing(module: &Module, weights: &Weights) -> Vec<Diagnostic> {
         }
         let message = format!("weights of `{name}` have no tensor: {}", open.join(", "));
         let near = weights.instead_of(&open);
-        let help = near.unwrap_or_else(|| "whoever runs it has to give them as arguments".to_owned());
+        let help = near.unwrap_or_else(|| "you have to give them as arguments when you run the model".to_owned());
         said.push(Diagnostic::warning(codes::UNUSED_WEIGHT, message).help(help));
     }
     said

@@ -27,7 +27,7 @@ pub fn check_target(options: &Options) -> Result<(), Failure> {
     let first = target.split([',', ' ', '+', ':']).next().unwrap_or_default();
     Err(match nearest(target, targets()) {
         _ if ARCHITECTURES.contains(&first.to_ascii_lowercase().as_str()) => {
-            error.help("code is generated for x86-64 processors only; `hammock targets` lists them")
+            error.help("Hammock generates code for x86-64 processors only; `hammock targets` lists them")
         }
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if target.contains([',', ' ', '+', '=']) => {
@@ -48,22 +48,21 @@ pub fn check_devices(module: &Module, source: &SourceFile) -> Result<(), Failure
     });
     if let Some(kind) = devices.into_iter().find(|kind| !HOST_KINDS.contains(kind)) {
         let message =
-            format!("the module puts tensors on a device of kind `{kind}`, for which no code can be generated");
+            format!("the module puts tensors on a device of kind `{kind}`, which Hammock cannot generate code for");
         return Err(Failure::new(codes::NOT_LOWERABLE, message)
-            .help("code is generated for the processor: declare `I.vdevice(\"llvm\")`")
+            .help("Hammock generates code for the CPU: declare `I.vdevice(\"llvm\")`")
             .within(source));
     }
     let elsewhere = module.functions.iter().find_map(|(name, function)| Some((name, function, kind_of(function)?)));
     let Some((name, function, kind)) = elsewhere else { return Ok(()) };
-    let message = format!("function `{name}` is for the target `{kind}`, for which no code can be generated");
+    let message = format!("function `{name}` is for the target `{kind}`, which Hammock cannot generate code for");
     let error = Diagnostic::error(codes::NOT_LOWERABLE, message);
     let error = match function {
         Function::Relax(f) => error.label(f.lambda.span, ""),
         Function::Tir(f) => error.label(f.span, ""),
         _ => error,
     };
-    Err(Failure::from(error.help("code is generated for the processor: leave the attribute `target` out"))
-        .within(source))
+    Err(Failure::from(error.help("Hammock generates code for the CPU: remove the attribute `target`")).within(source))
 }
 
 /// The kind of a function's target, when it is not the processor.

@@ -31,7 +31,7 @@ pub fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Res
     let fault = functions.iter().find_map(|f| match f.kind {
         FunctionKind::Compiled => Some(format!("function `{}` is machine code, which TVM cannot call", f.name)),
         FunctionKind::Packed if !kernels.contains(f.name.as_str()) && OURS_ALONE.contains(&f.name.as_str()) => {
-            Some(format!("the module calls the builtin `{}`, which TVM's runtime has not", f.name))
+            Some(format!("the module calls the builtin `{}`, which TVM's runtime does not have", f.name))
         }
         _ => None,
     });

@@ -244,7 +244,7 @@ fn read_dtype(reader: &mut Reader<'_>) -> std::result::Result<DType, Failure> {
 
 fn read_tensor(reader: &mut Reader<'_>, apart: Option<&Constants<'_>>) -> std::result::Result<Tensor, Failure> {
     if reader.u64()? != TENSOR_MAGIC || reader.u64()? != 0 {
-        return malformed("a tensor does not begin like one");
+        return malformed("a tensor does not start with a tensor header");
     }
     if (Device { kind: reader.i32()?, id: reader.i32()? }) != Device::CPU {
         return malformed("a tensor is not on the host");

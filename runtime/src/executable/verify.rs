@@ -27,7 +27,7 @@ const MAX_STATE_BITS: usize = 1 << 29;
 pub fn verify(executable: &Executable) -> Result<(), ExecutableError> {
     check_scopes(executable)?;
     if !executable.code.is_gapless() {
-        return Err(ExecutableError::Malformed("its instructions do not lie one behind the other".into()));
+        return Err(ExecutableError::Malformed("its instructions are not contiguous".into()));
     }
     check_names(executable)?;
     let mut ranges = Vec::new();
@@ -53,7 +53,7 @@ fn check_names(executable: &Executable) -> Result<(), ExecutableError> {
     functions.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     functions.windows(2).try_for_each(|pair| {
         let checker = Checker { executable, function: pair[1] };
-        checker.require(pair[0].name != pair[1].name, || "its name is taken by another".into())
+        checker.require(pair[0].name != pair[1].name, || "another function has the same name".into())
     })
 }
 
@@ -65,7 +65,9 @@ fn check_scopes(executable: &Executable) -> Result<(), ExecutableError> {
     let mut indices: Vec<i64> = executable.memory_scopes.iter().map(|(index, _)| *index).collect();
     indices.sort_unstable();
     if let Some(index) = indices.iter().find(|index| !is_tensor(index)) {
-        return Err(ExecutableError::Malformed(format!("a memory scope is for constant {index}, no tensor")));
+        return Err(ExecutableError::Malformed(format!(
+            "a memory scope is for constant {index}, which is not a tensor"
+        )));
     }
     match indices.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(ExecutableError::Malformed(format!("constant {} has two memory scopes", pair[0]))),
@@ -103,7 +105,9 @@ impl Checker<'_> {
         // Machine code alone, as others make it, keeps its result in a register behind the parameters.
         let keeps_result = kind == FunctionKind::Compiled && start == end;
         let room = params.saturating_add(usize::from(keeps_result));
-        self.require(room <= register_count, || format!("{register_count} registers hold no {num_args} parameters"))?;
+        self.require(room <= register_count, || {
+            format!("{register_count} registers cannot hold {num_args} parameters")
+        })?;
         let named = param_names.is_empty() || param_names.len() == params;
         self.require(named, || format!("it names {} of {num_args} parameters", param_names.len()))
     }

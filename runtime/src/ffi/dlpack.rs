@@ -146,7 +146,7 @@ impl Tensor {
         let Version { major, minor } = unsafe { (*managed.as_ptr()).version };
         if major != VERSION.major {
             let known = VERSION.major;
-            return Err(Error::value(format!("DLPack {major}.{minor} is not understood, only {known}.x is")));
+            return Err(Error::value(format!("DLPack {major}.{minor} is not supported, only {known}.x")));
         }
         // SAFETY: as the caller promises.
         unsafe { borrow(managed) }

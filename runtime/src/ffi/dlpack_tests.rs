@@ -165,7 +165,7 @@ fn other_versions_are_refused() {
     unsafe {
         (*loan.as_ptr()).version = Version { major: 2, minor: 0 };
         let error = Tensor::from_dlpack_versioned(loan.as_ptr()).unwrap_err();
-        assert_eq!(error.to_string(), "ValueError: DLPack 2.0 is not understood, only 1.x is");
+        assert_eq!(error.to_string(), "ValueError: DLPack 2.0 is not supported, only 1.x");
         (*loan.as_ptr()).version = Version { major: 1, minor: 99 };
         assert!(Tensor::from_dlpack_versioned(loan.as_ptr()).is_ok());
     }

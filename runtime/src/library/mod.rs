@@ -73,7 +73,7 @@ pub enum LibraryError {
     #[error(transparent)]
     Image(#[from] ImageError),
     /// The library's functions were compiled for another version of the runtime.
-    #[error("the functions are compiled for another version of the runtime ({made_for:#x}, not {runtime:#x})")]
+    #[error("the functions were compiled for another version of the runtime ({made_for:#x}, not {runtime:#x})")]
     Version {
         /// What they were compiled for.
         made_for: u64,

@@ -81,7 +81,7 @@ fn in_order(root: &Module) -> Vec<&Module> {
 
 /// The module that [`Module::save`] made bytes of.
 pub fn load(bytes: &[u8]) -> Result<Module, Error> {
-    let damaged = |_| Error::value("the bytes are no modules, or they are damaged");
+    let damaged = |_| Error::value("the bytes are not saved modules, or they are damaged");
     let mut reader = Reader::new(bytes);
     let count = read_header(&mut reader).map_err(damaged)?;
     let mut modules: Vec<Module> = Vec::new();

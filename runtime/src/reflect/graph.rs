@@ -37,7 +37,7 @@ pub(super) fn nodes(root: &Any) -> Result<Vec<Node>, Error> {
         match step {
             Step::Visit(value) => match value.address().and_then(|address| seen.get(&address)) {
                 Some(Some(node)) => done.push(*node),
-                Some(None) => return Err(Error::value(format!("{value} holds itself"))),
+                Some(None) => return Err(Error::value(format!("{value} contains itself"))),
                 None => {
                     let (ty, parts) = parts_of(&value);
                     if let Some(address) = value.address() {

@@ -44,7 +44,7 @@ fn save_node(saved: Node) -> Result<Json, Error> {
 }
 
 pub(super) fn unsaved(what: &str) -> Error {
-    Error::type_error(format!("a {what} means nothing outside its process and cannot be saved"))
+    Error::type_error(format!("a {what} has no meaning outside its process and cannot be saved"))
 }
 
 fn save_leaf(value: &Any) -> Result<Json, Error> {
@@ -112,7 +112,7 @@ fn load_node(node: &Json, values: &[Any]) -> Result<Any, Error> {
         let fields = fields?;
         return make(&Fields { key: ty, values: fields.iter().map(|(n, v)| (n.as_str(), v.clone())).collect() });
     }
-    load_leaf(ty, data, values)?.ok_or_else(|| Error::value(format!("its data is no {ty}")))
+    load_leaf(ty, data, values)?.ok_or_else(|| Error::value(format!("its data is not of type {ty}")))
 }
 
 /// The value of a node that came before.

@@ -33,7 +33,7 @@ pub fn plain(value: &Any) -> Result<String, Error> {
     let once: usize = parts.iter().map(Part::text).sum();
     let length = lengths.last().copied().unwrap_or_default();
     if length > once.max(MOST_REPEATED) {
-        return Err(Error::value("the value repeats its parts too often to be written out: write it as a graph"));
+        return Err(Error::value("the value repeats its parts too often to write it in full: write it as a graph"));
     }
     let mut out = String::with_capacity(length);
     // The nodes that are being written, with what remains of each.

@@ -131,7 +131,7 @@ pub fn register<T: Reflect>() -> Result<(), Error> {
     if let Some(taken) = find(T::KEY) {
         let known = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).0.get(&TypeId::of::<T>()).copied();
         let same = known.is_some_and(|known| std::ptr::eq(known, taken));
-        return if same { Ok(()) } else { Err(Error::value(format!("there is a type `{}` already", T::KEY))) };
+        return if same { Ok(()) } else { Err(Error::value(format!("type `{}` already exists", T::KEY))) };
     }
     // Types are registered once for the whole process, which then refers to them without a count.
     let ty = Box::leak(Box::new(ObjectType {

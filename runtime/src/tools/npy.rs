@@ -42,14 +42,14 @@ pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, S
         return Err(format!("shape {shape} of {dtype} takes {bytes} bytes, but {rest} follow its header"));
     }
     if bytes > crate::memory::default_limit() {
-        return Err(format!("its {bytes} bytes are more than the machine's memory has room for"));
+        return Err(format!("its {bytes} bytes do not fit in the machine's memory"));
     }
     let mut tensor = Tensor::empty(header.dtype, &header.shape, Device::CPU).map_err(|e| e.to_string())?;
     let elements = tensor.as_bytes_mut().map_err(|e| e.to_string())?;
     source.read_exact(elements).map_err(|e| ended(&e))?;
     // Also a checksum is only looked at by a reader that meets the end.
     if source.read(&mut [0]).map_err(|e| ended(&e))? > 0 {
-        return Err("there is more than the array in it".to_owned());
+        return Err("it has more data than the array".to_owned());
     }
     if header.swapped {
         elements.chunks_exact_mut(header.dtype.bytes()).for_each(<[u8]>::reverse);
@@ -120,13 +120,13 @@ impl Header {
         let mut head = [0; 8];
         source.read_exact(&mut head).map_err(|e| ended(&e))?;
         if !head.starts_with(MAGIC) {
-            return Err("it does not begin as `.npy` files do".to_owned());
+            return Err("it does not start like a `.npy` file".to_owned());
         }
         let mut len = [0; 4];
         let len_bytes = match head[6] {
             1 => 2,
             2 | 3 => 4,
-            other => return Err(format!("its format has version {other}, which is not known")),
+            other => return Err(format!("its format version {other} is not supported")),
         };
         source.read_exact(&mut len[..len_bytes]).map_err(|e| ended(&e))?;
         let len = u32::from_le_bytes(len) as usize;
@@ -196,11 +196,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn expect(&mut self, mark: &str) -> Result<(), String> {
-        if self.eat(mark) {
-            Ok(())
-        } else {
-            Err(format!("`{mark}` is expected, not `{}`", super::brief(self.0.trim())))
-        }
+        if self.eat(mark) { Ok(()) } else { Err(format!("expected `{mark}`, not `{}`", super::brief(self.0.trim()))) }
     }
 
     fn quoted(&mut self) -> Result<&'a str, String> {

@@ -169,7 +169,7 @@ fn stream(
     fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
 ) -> io::Result<()> {
     if content != Content::Text && out.is_terminal() {
-        return Err(io::Error::other("it is binary, which a terminal does not show: redirect it, or name a file"));
+        return Err(io::Error::other("it is binary, and standard output is a terminal: redirect it, or name a file"));
     }
     let mut bytes = Cursor::new(Vec::new());
     fill(&mut bytes)?;
@@ -217,7 +217,7 @@ fn cannot(what: &str, error: &io::Error) -> InputError {
         ErrorKind::ReadOnlyFilesystem => "its folder is read-only".to_owned(),
         ErrorKind::IsADirectory => "it is a folder".to_owned(),
         ErrorKind::StorageFull => "no space is left".to_owned(),
-        ErrorKind::FileTooLarge => "it would be larger than files may be".to_owned(),
+        ErrorKind::FileTooLarge => "it would exceed the file size limit".to_owned(),
         _ => error.to_string(),
     };
     InputError::new(format!("cannot write {what}: {reason}"))

@@ -34,7 +34,7 @@ fn looks_like_tensor(values: &str) -> bool {
 fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<f64>) -> Result<(), String> {
     let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
         if depth != dims.len() {
-            return Err(format!("`{}` stands where a list is expected", brief(text)));
+            return Err(format!("expected a list, not `{}`", brief(text)));
         }
         numbers.push(number(text).ok_or_else(|| format!("`{}` is not a number", brief(text)))?);
         return Ok(());

@@ -38,7 +38,7 @@ pub(super) fn within<R>(timeout: Option<Duration>, work: impl FnOnce() -> R) -> 
     let Some(end) = end else { return Ok(work()) };
     let start = || thread::Builder::new().name("hammock-timeout".into()).spawn(|| watch()).is_ok();
     if !STARTED.get_or_init(start) {
-        return Err(Error::runtime("no thread to watch the time"));
+        return Err(Error::runtime("cannot start a thread to watch the time"));
     }
     *deadline() = Some(end);
     CHANGED.notify_one();
@@ -65,7 +65,7 @@ fn watch() -> ! {
 
 fn end_process() -> ! {
     abandon();
-    let error = Error::new(kind::TIMEOUT, "it took longer than it may, and did not stop by itself");
+    let error = Error::new(kind::TIMEOUT, "it exceeded its time limit and did not stop by itself");
     match REPORT.get() {
         Some(report) => report(error),
         None => drop(last_words(&error)),

@@ -86,11 +86,11 @@ impl Weights {
         let (all, file) = (spare.len() == self.tensors.len(), self.source());
         let names = listed(spare.iter().copied());
         let message = match all {
-            true => format!("none of the tensors of {file} belongs to a parameter: {names}"),
-            false => format!("{file} has tensors that belong to no parameter: {names}"),
+            true => format!("no tensor of {file} belongs to a parameter: {names}"),
+            false => format!("{file} has tensors that do not belong to a parameter: {names}"),
         };
         let mut help: Vec<String> =
-            near(&spare, &open).map(|(t, p)| format!("`{t}` resembles the parameter `{p}`")).collect();
+            near(&spare, &open).map(|(t, p)| format!("`{t}` looks like the parameter `{p}`")).collect();
         if !open.is_empty() {
             help.push(format!("parameters without a tensor: {}", listed(open.into_iter())));
         }
@@ -180,7 +180,7 @@ fn safetensors(path: &Path, bytes: SharedBytes) -> Result<Vec<(String, Tensor)>,
     let file = SafeTensors::deserialize(whole).map_err(|e| damaged(&e))?;
     let header = whole.get(8..).and_then(|rest| rest.get(..SafeTensors::read_metadata(whole).ok()?.0)).unwrap_or(&[]);
     if entries(header) > file.len() {
-        return Err(damaged(&"a name stands in it twice"));
+        return Err(damaged(&"it has the same name twice"));
     }
     let mut found = Vec::new();
     for (name, view) in file.tensors() {
@@ -287,7 +287,7 @@ mod tests {
 
         let unused = named(&["fc1.wieght", "fc1.bias"]).unused(&["x", "fc1_weight", "fc1_bias"], |_| false).unwrap();
         assert_eq!(unused.error.message, "the weight file has tensors that belong to no parameter: fc1.wieght");
-        let help = "`fc1.wieght` resembles the parameter `fc1_weight`; parameters without a tensor: fc1_weight, x";
+        let help = "`fc1.wieght` looks like the parameter `fc1_weight`; parameters without a tensor: fc1_weight, x";
         assert_eq!(unused.error.help.as_deref(), Some(help));
         let other = named(&["p", "q"]).unused(&["x"], |_| false).unwrap();
         assert!(other.all && other.error.message.starts_with("none of the tensors of the weight file"));

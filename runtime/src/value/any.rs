@@ -176,7 +176,7 @@ impl Any {
     /// Checks what can be checked of a value that other code made: what it lends is there, and tensors are such as there
     /// can be.
     pub fn check(&self) -> Result<(), Error> {
-        let missing = || Error::value("the value says that it refers to something, but is null");
+        let missing = || Error::value("the value has a reference kind, but its pointer is null");
         // SAFETY: the tag says that the payload is an address; what other code says of its tensors and strings is true,
         // as far as it is checked here.
         unsafe {
@@ -187,7 +187,7 @@ impl Any {
                 index::BYTE_ARRAY_PTR => {
                     let bytes = self.payload.ptr.cast::<ByteArray>().as_ref().ok_or_else(missing)?;
                     if bytes.data.is_null() && bytes.len > 0 || isize::try_from(bytes.len).is_err() {
-                        return Err(Error::value(format!("{} bytes are not there", bytes.len)));
+                        return Err(Error::value(format!("a byte array of {} bytes is not valid", bytes.len)));
                     }
                 }
                 index::RAW_STR | index::OBJECT_RVALUE_REF | index::OBJECT_BEGIN.. if self.payload.ptr.is_null() => {

@@ -5,7 +5,7 @@ use super::{DType, Device, Shape};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// A size is negative or the whole does not fit the address space.
-    #[error("{} is not a shape of a tensor", Shape::new(.0))]
+    #[error("{} is not a valid tensor shape", Shape::new(.0))]
     BadShape(Vec<i64>),
     /// The system has no memory of this size.
     #[error("out of memory: cannot allocate {bytes} bytes on {device}")]
@@ -69,6 +69,6 @@ pub enum TensorError {
     #[error("a tensor cannot have {0}")]
     BadDescription(String),
     /// The bytes are no values of the type (a `bool` other than 0 and 1, or a misaligned address).
-    #[error("the tensor's bytes are no values of {0}")]
+    #[error("the tensor's bytes are not valid values of {0}")]
     BadValues(DType),
 }

@@ -76,7 +76,7 @@ pub(super) fn reason(flag: &AtomicU8) -> Error {
 }
 
 fn timed_out() -> Error {
-    Error::new(kind::TIMEOUT, "the call took longer than it may")
+    Error::new(kind::TIMEOUT, "the call exceeded its time limit")
 }
 
 /// Calls whose time is limited, by the end of it. One thread waits for the first of them.
@@ -118,7 +118,7 @@ impl Deadline {
         calls.by_deadline.insert(key, Arc::downgrade(&flag));
         if !calls.is_watched {
             let thread = std::thread::Builder::new().name("hammock-watchdog".into()).spawn(|| WATCHDOG.watch());
-            thread.map_err(|error| Error::runtime(format!("no thread to watch the time: {error}")))?;
+            thread.map_err(|error| Error::runtime(format!("cannot start a thread to watch the time: {error}")))?;
             calls.is_watched = true;
         }
         WATCHDOG.changed.notify_one();

@@ -176,7 +176,7 @@ impl Machine {
         let mut known = std::mem::take(&mut self.sizes);
         known.clear();
         let sizes = storage.iter().chain(shape).map(|of| size(frame, heap, *of));
-        let no_heap = || Error::value("sizes are read from what is no heap of sizes, or beyond it");
+        let no_heap = || Error::value("sizes are read from outside a heap of sizes");
         sizes.into_iter().try_for_each(|size| size.map(|size| known.push(size))).ok_or_else(no_heap)?;
         let tensor = self.allocate_sizes(program, number, &known[..storage.len()], &known[storage.len()..]);
         self.sizes = known;

@@ -160,7 +160,7 @@ fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
             continue;
         }
         let Some(tensor) = value.get::<&Tensor>() else {
-            return Err(Error::type_error(format!("the result holds {value}, which no tensor can take")));
+            return Err(Error::type_error(format!("the result holds {value}, which cannot be put into a tensor")));
         };
         let (first, rest) =
             outputs.split_first().ok_or_else(|| Error::type_error("the result has more tensors than outputs"))?;

@@ -71,7 +71,7 @@ fn refuses_what_breaks_a_rule_of_instructions() {
 fn refuses_what_breaks_a_rule_of_functions() {
     type Breakage = fn(&mut Executable);
     let cases: [(&str, Breakage); 9] = [
-        ("its name is taken by another", |e| e.functions[1].name = "f".into()),
+        ("another function has the same name", |e| e.functions[1].name = "f".into()),
         ("it has no instructions 0..2", |e| e.functions[0].end = 2),
         ("it has no instructions 1..1", |e| e.functions[0].start = 1),
         ("4 registers hold no 5 parameters", |e| e.functions[0].num_args = 5),
@@ -107,6 +107,6 @@ fn instructions_lie_one_behind_the_other() {
         [(vec![], vec![2, 0]), (vec![1], vec![0, 2, 0]), (vec![0, 2, 1], vec![2, 0]), (vec![0, 3], vec![2])]
     {
         let executable = Executable { code: Code::from_parts(offsets, words), ..Executable::default() };
-        assert!(refusal(&executable).ends_with("its instructions do not lie one behind the other"));
+        assert!(refusal(&executable).ends_with("its instructions are not contiguous"));
     }
 }

@@ -59,7 +59,7 @@ impl Rows {
             [count, shape @ ..] if shape == self.row_shape() && rows.dtype() == self.data.dtype() => {
                 Ok(*count as usize)
             }
-            _ => Err(Error::value(format!("{rows:?} holds no rows of a cache of {:?}", self.data))),
+            _ => Err(Error::value(format!("{rows:?} does not hold rows for a cache of {:?}", self.data))),
         }
     }
 
@@ -153,7 +153,8 @@ fn create(rows: &Tensor, reserve: &Shape, filled: i64) -> Result<Opaque, Error> 
     cache.append(rows)?;
     if filled >= 0 {
         let filled = usize::try_from(filled).ok().filter(|filled| *filled <= cache.room());
-        cache.filled = filled.ok_or_else(|| Error::value("more rows are said to be filled than there are"))?;
+        cache.filled =
+            filled.ok_or_else(|| Error::value("the number of filled rows is larger than the number of rows"))?;
         cache.position = cache.filled;
     }
     Ok(Opaque::new(Cache(Mutex::new(cache))))

@@ -94,7 +94,7 @@ fn ensure_zero_offset(value: &Tensor) -> Result<Tensor, Error> {
 }
 
 fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result<Tensor, Error> {
-    let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} names no device")));
+    let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} is not a device")));
     let device = Device { kind: number(kind)?, id: number(id)? };
     if value.device() == device {
         return Ok(value.clone());

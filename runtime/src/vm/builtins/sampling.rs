@@ -48,7 +48,9 @@ fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Err
     let _scratch = scratch(logits.element_count(), 4)?;
     let mut values = row(logits, DType::FLOAT32)?.as_slice::<f32>()?.to_vec();
     if !logits.device().is_host() || !logits.is_contiguous() || logits.is_read_only() {
-        return Err(Error::value(format!("{logits:?} cannot be changed in place: it must be dense, and no constant")));
+        return Err(Error::value(format!(
+            "{logits:?} cannot be changed in place: it must be dense and not a constant"
+        )));
     }
     change(&mut values)?;
     // SAFETY: the tensor is dense on the host and has as many elements. That nobody else reads it meanwhile is what
@@ -87,7 +89,7 @@ fn ranked(values: Vec<f64>) -> Vec<(f64, usize)> {
 }
 
 fn nothing_likely() -> Error {
-    Error::value("there is nothing to draw from: no probability is a number")
+    Error::value("cannot draw a token: no probability is a number")
 }
 
 fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64) -> Result<i64, Error> {
@@ -135,7 +137,7 @@ fn multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> Result<Tensor, E
         return Err(Error::value(format!("expected rows of probabilities, not {prob:?}")));
     };
     if samples.len() != rows as usize || tokens == 0 {
-        return Err(Error::value(format!("{uniform:?} holds no number for each row of {prob:?}")));
+        return Err(Error::value(format!("{uniform:?} does not hold one number for each row of {prob:?}")));
     }
     let drawn: Vec<_> = probs.chunks_exact(tokens as usize).zip(samples).map(|(row, u)| first_above(row, *u)).collect();
     Ok(Tensor::from_slice(&[rows, 1], &drawn)?)

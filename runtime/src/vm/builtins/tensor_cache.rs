@@ -48,7 +48,7 @@ fn update(name: &str, value: &Any, replace: Option<bool>) -> Result<(), Error> {
     let tensor = Tensor::from_any(&owned).ok_or_else(|| Error::type_error(format!("{value} is not a Tensor")))?;
     let mut cache = cache();
     if replace != Some(true) && cache.contains_key(name) {
-        return Err(Error::value(format!("there is a tensor `{name}` in the cache already")));
+        return Err(Error::value(format!("tensor `{name}` is already in the cache")));
     }
     cache.insert(name.to_owned(), tensor);
     Ok(())
@@ -113,12 +113,12 @@ fn find(names: Args<'_>) -> Result<Tuple, Error> {
 }
 
 fn load(folder: &str, device_type: i64, device_id: i64) -> Result<(), Error> {
-    let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} names no device")));
+    let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} is not a device")));
     let device = Device { kind: number(device_type)?, id: number(device_id)? };
     let folder = Path::new(folder);
     let table = folder.join("tensor-cache.json");
     let damaged = |what: String| Error::value(format!("{}: {what}", table.display()));
-    let text = String::from_utf8(read(&table)?).map_err(|_| damaged("this is not a text".into()))?;
+    let text = String::from_utf8(read(&table)?).map_err(|_| damaged("it is not UTF-8 text".into()))?;
     let contents = Json::parse(&text).map_err(|error| damaged(error.to_string()))?;
     let mut loaded = Vec::new();
     for file in records(&contents).ok_or_else(|| damaged("there are no `records`".into()))? {
@@ -158,7 +158,11 @@ fn load_file(folder: &Path, file: &Json) -> Result<Vec<(String, Tensor)>, Error>
     }
     let bytes = read(&folder.join(path))?;
     if bytes.len() != size(file, "nbytes")? {
-        return Err(Error::value(format!("{} has {} bytes, which is not what it should", path.display(), bytes.len())));
+        return Err(Error::value(format!(
+            "{} has {} bytes, not the size that its record says",
+            path.display(),
+            bytes.len()
+        )));
     }
     let tensors = records(file).ok_or_else(|| Error::value(format!("{} has no `records`", path.display())))?;
     tensors.iter().map(|record| Ok((text(record, "name")?.to_owned(), load_tensor(record, &bytes)?))).collect()
