@@ -1,5 +1,5 @@
 //! Little-endian reading and writing of file formats. Reading never goes past the end and never allocates more than
-//! the bytes at hand could fill.
+//! the available bytes could fill.
 
 /// The bytes end before the thing being read does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

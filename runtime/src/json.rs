@@ -1,4 +1,4 @@
-//! JSON, as far as the runtime needs it: weights' tables of contents, and values saved as graphs.
+//! The part of JSON that the runtime needs: weights' tables of contents, and values saved as graphs.
 use std::fmt::{self, Write};
 
 /// A JSON value.

@@ -1,20 +1,20 @@
 //! The runtime of compiled models: values, memory, threads, the virtual machine.
 //!
-//! It knows nothing of models' text or of compilers. The compiler uses its types for constants and executables.
+//! It knows nothing about models' text or compilers. The compiler uses its types for constants and executables.
 //!
-//! - [`value`]: [`Any`] and what it may hold ([`Tensor`], [`Shape`], [`Tuple`], …), in tvm-ffi's layout.
+//! - [`value`]: [`Any`] and the values that it can hold ([`Tensor`], [`Shape`], [`Tuple`], …), in tvm-ffi's layout.
 //! - [`ffi`]: the C ABI of calls, and [`Error`].
 //! - [`registry`]: global functions by name.
-//! - [`memory`], [`device`]: where tensors' data comes from and where it lives.
+//! - [`memory`], [`device`]: where tensors' data is allocated and stored.
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
-//! - [`module`]: one interface to whatever holds functions: libraries, executables, machines, the host's own.
+//! - [`module`]: one interface to everything that holds functions: libraries, executables, machines, the host's own.
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: where a program's time goes.
-//! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text as a terminal may have it.
-//! - [`near`]: the name that was meant by a mistyped one.
+//! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text that is safe for a terminal.
+//! - [`near`]: the name that a mistyped one probably meant.
 //! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].

@@ -1,4 +1,4 @@
-//! Text that a terminal shows instead of obeying it.
+//! Text in a form that a terminal shows and does not obey.
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! Values as text, and their tensors.
 //!
-//! What is written is bounded by the size of the value in memory, however often its parts are shared, and nothing here
+//! The size of the text is bounded by the size of the value in memory, however often its parts are shared. Nothing here
 //! recurses over values.
 mod elements;
 

@@ -1,4 +1,4 @@
-//! What threads share state through: std's types, or loom's in the models of concurrency (`--cfg loom`), which run
+//! Types for state that threads share: std's types, or loom's in the models of concurrency (`--cfg loom`), which run
 //! a program in every order that its threads' steps can take.
 #[cfg(not(loom))]
 pub(crate) use std::{

@@ -183,7 +183,7 @@ static void use_modules(const hammock_library *library, const hammock_vm *vm, co
     CHECK(fails(hammock_module_imports(&args[0], &imports), "TypeError", "not a module"));
     CHECK(fails(hammock_module_save(&args[0], &saved), "TypeError", "not a module"));
     CHECK(fails(hammock_module_load(NULL, 8, &module), "ValueError", "`bytes` is null"));
-    CHECK(fails(hammock_module_load("no module", 9, &module), "ValueError", "no modules"));
+    CHECK(fails(hammock_module_load("no module", 9, &module), "ValueError", "not saved modules"));
     CHECK(fails(hammock_library_module(NULL, &module), "ValueError", "`library` is null"));
     CHECK(fails(hammock_vm_module(NULL, &module), "ValueError", "`vm` is null"));
     CHECK(fails(hammock_as_bytes(&args[0], &bytes, &size), "TypeError", "not bytes"));

@@ -1,10 +1,10 @@
 //! From files to IR: text modules and weights.
 //!
-//! In comes the text of a module (or its syntax tree), out goes a [`Module`](hammock_ir::Module) or a list of
+//! The input is the text of a module (or its syntax tree), the output a [`Module`](hammock_ir::Module) or a list of
 //! diagnostics. The importer gives names their meaning: it knows the namespaces `R`, `T` and `I`, asks the operator
-//! table how calls are bound and typed, and brings nested calls to A-normal form. What it does not understand is a
-//! diagnostic at its place, never skipped. Reading does not check what the verifier checks, an annotation is taken as
-//! written; [`check_module`] does both.
+//! table how calls are bound and typed, and brings nested calls to A-normal form. If it does not
+//! understand something, it reports a diagnostic there and never skips it silently. Reading does not check what the
+//! verifier checks: it takes annotations as written. [`check_module`] does both.
 #![forbid(unsafe_code)]
 // `to_int` and its like convert an argument, in the context that is `self`.
 #![allow(clippy::wrong_self_convention)]

@@ -1,4 +1,4 @@
-//! What a reader of text may be told.
+//! Options for reading text.
 
 use hammock_ir::Tensor;
 

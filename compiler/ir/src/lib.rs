@@ -1,4 +1,4 @@
-//! The intermediate representation: what the text says, what passes rewrite, what code generation reads.
+//! The intermediate representation: the importer makes it from text, passes rewrite it, code generation reads it.
 //!
 //! A [`Module`] is a table of global functions: [`relax::Function`]s (graphs of tensor operations in A-normal form),
 //! [`tir::PrimFunc`]s (loops over buffers) and external names. Both dialects share one scalar expression type,
@@ -13,7 +13,7 @@
 //! variables, constants and symbolic values, never calls. Statements of a [`tir::Stmt`] sequence run in order; a block
 //! ([`tir::Block`]) runs its `init` in the first iteration of its reduction axes.
 //!
-//! This crate knows no operators: what needs them (purity, type inference) takes a [`relax::OpTable`].
+//! This crate knows no operators: functions that need them (purity, type inference) take a [`relax::OpTable`].
 #![forbid(unsafe_code)]
 
 pub mod arith;

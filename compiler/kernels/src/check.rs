@@ -1,8 +1,7 @@
-//! Checks that stand inside of expressions: intrinsics that are worth their first operand, or end the kernel with an
-//! error.
+//! Checks inside expressions: intrinsics that either return their first operand or end the kernel with an error.
 //!
-//! A check is made wherever its expression is evaluated, even where the value is known without it: `0 * check_index(i, n)`
-//! is no zero. What simplifies expressions asks [`kept`].
+//! A check is made whenever its expression is evaluated, even if the value is known without it: `0 * check_index(i, n)`
+//! is not simply zero. Code that simplifies expressions asks [`kept`].
 
 use hammock_ir::{
     PrimExpr,

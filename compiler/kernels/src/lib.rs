@@ -1,6 +1,6 @@
 //! From block TIR to scheduled and flat TIR; the reference interpreter.
 //!
-//! - [`interp`]: runs TIR of every stage, slowly and exactly: what everything else is tested against.
+//! - [`interp`]: runs TIR of every stage, slowly and exactly; everything else is tested against it.
 //! - [`lower()`]: turns a TIR function into a [`FlatKernel`] for a [`Target`].
 //!
 //! # Flat TIR

@@ -1,4 +1,4 @@
-//! A kernel's raw parameters, and the table by which packed arguments are checked and turned into them.
+//! A kernel's raw parameters, and the table that is used to check packed arguments and turn them into raw ones.
 
 use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{

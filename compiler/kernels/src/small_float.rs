@@ -1,4 +1,4 @@
-//! Floats of 16 bits and fewer: one description a format, one encoder and decoder for all.
+//! Floats of 16 bits and fewer: one description per format, one encoder and decoder for all.
 
 use hammock_ir::DType;
 use hammock_runtime::value::dtype_code as code;

@@ -1,4 +1,4 @@
-//! What kernels are made for: the facts about a machine that plans depend on.
+//! The target of kernels: the facts about a machine that plans depend on.
 
 /// A CPU as rules see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Which of its arguments a kernel writes.
+//! Finds which of its arguments a kernel writes.
 
 use crate::{ArgDesc, FlatKernel, RawParam};
 use hammock_ir::{

@@ -1,4 +1,4 @@
-//! AttachGlobalSymbol: every function gets a symbol, its own name unless it has one.
+//! AttachGlobalSymbol: gives every function without a symbol its name as the symbol.
 
 use crate::{Context, Pass};
 use hammock_ir::{Attrs, Function, Module};

@@ -1,7 +1,7 @@
 //! CallTIRRewrite: results are written into memory that the caller allocates.
 //!
 //! `y = R.call_tir(cls.f, (x,), out_ty=T)` becomes an allocation of a tensor of type `T` and the call `cls.f(x, y)`.
-//! The same for `call_dps_packed`; `call_tir_inplace` passes the arguments that it may overwrite.
+//! `call_dps_packed` is treated the same way; `call_tir_inplace` passes the arguments that it may overwrite.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_ir::{

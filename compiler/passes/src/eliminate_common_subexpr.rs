@@ -1,9 +1,9 @@
 //! EliminateCommonSubexpr: the same value is computed once.
 //!
-//! A binding whose value is that of an earlier one becomes another name for the earlier variable, which takes its place
-//! in what follows (CanonicalizeBindings then drops the name). Only values without side effects take part. Two that may
-//! be written over later stay two: see [`find_written`]. What a branch or a nested function computes is not known outside of
-//! it, nor a dataflow variable outside of its block.
+//! If a binding has the same value as an earlier one, it becomes another name for the earlier variable, which replaces it
+//! from there on (CanonicalizeBindings then drops the name). This applies only to values without side effects. Two values
+//! that may be overwritten later stay separate: see [`find_written`]. Values computed in a branch or a nested function are
+//! not known outside it, and dataflow variables are not known outside their block.
 
 use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite};
 use hammock_ir::{

@@ -1,8 +1,8 @@
 //! KillAfterLastUse: releases memory as soon as nothing needs it.
 //!
 //! After the last binding that uses an object, a `kill` empties its register: `kill_storage` for storages,
-//! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies and what a
-//! nested function captures stay. A use in a branch counts as a use by the `if`.
+//! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies and values that
+//! a nested function captures stay. A use in a branch counts as a use by the `if`.
 
 use crate::{Context, Pass, canonicalize_bindings::canonicalize, rewrite};
 use hammock_ir::{

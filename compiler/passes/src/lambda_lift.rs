@@ -1,9 +1,9 @@
 //! LambdaLift: nested functions become global ones.
 //!
-//! What a nested function uses of the functions around it becomes further parameters, after its own; symbolic
-//! variables that its parameters do not define come with a parameter of type shape. Where nothing is captured, uses of
-//! the function are uses of the global one; otherwise it becomes `R.make_closure(cls.lifted, (captured…))`. Inside
-//! itself, it calls the global function with the captured values that it was given.
+//! Variables that a nested function captures from the functions around it become extra parameters, after its own;
+//! symbolic variables that its parameters do not define arrive through a parameter of type shape. If nothing is captured,
+//! uses of the function become uses of the global one; otherwise it becomes `R.make_closure(cls.lifted, (captured…))`. To
+//! call itself, it calls the global function with the captured values that it received.
 
 use crate::{Context, Pass, rewrite, symbolic};
 use hammock_ir::{

@@ -1,8 +1,8 @@
 //! LegalizeOps: operators become calls of TIR functions.
 //!
 //! Each operator declares how: by a TIR function (`call_tir`), by other operators (which are legalized in turn), or
-//! by a function of the runtime. Equal TIR functions are shared. What cannot be lowered yet, a call whose operands
-//! have unknown rank or dtype, stays as it is; the bytecode generator reports it.
+//! by a function of the runtime. Equal TIR functions are shared. A call that cannot be lowered, because its
+//! operands have unknown rank or dtype, stays as it is; the bytecode generator reports it.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_ir::{

@@ -1,4 +1,4 @@
-//! The pipelines that compile a module: what runs at each level of optimisation, and in which order.
+//! The pipelines that compile a module: which passes run at each optimisation level, and in which order.
 
 use crate::*;
 

@@ -1,11 +1,11 @@
-//! The pass manager, and one file a pass.
+//! The pass manager, and one file per pass.
 //!
 //! A [`Pass`] rewrites a module in place. Each is declared once, in its own file, with its options, and listed in
-//! [`PASSES`]; names of passes and options are those of TVM. A [`Pipeline`] is a list of passes, each with what its options
-//! are there, written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
-//! pass. [`pipeline()`] says which passes compile a module; a pass may be there several times, or never.
+//! [`PASSES`]; names of passes and options are those of TVM. A [`Pipeline`] is a list of passes with their options,
+//! written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
+//! pass. [`pipeline()`] says which passes compile a module; a pass may occur several times, or not at all.
 //!
-//! A pass leaves a module that the verifier accepts. None of them knows of text, targets or kernels.
+//! A pass leaves a module that the verifier accepts. Passes know nothing about text, targets or kernels.
 #![forbid(unsafe_code)]
 
 mod levels;
@@ -47,7 +47,7 @@ pub struct Pass {
     pub doc: &'static str,
     /// The options that it takes.
     pub options: &'static [PassOption],
-    /// Does it.
+    /// Runs the pass.
     pub run: fn(&mut Module, &Context) -> Result<(), Diagnostic>,
 }
 

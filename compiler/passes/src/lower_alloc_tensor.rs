@@ -1,7 +1,7 @@
-//! LowerAllocTensor: a tensor is a view of a storage.
+//! LowerAllocTensor: makes every tensor a view of a storage.
 //!
-//! `R.builtin.alloc_tensor(shape, dtype)` becomes a storage of as many bytes and a tensor at its start. Storages that
-//! the memory planner made are there already.
+//! `R.builtin.alloc_tensor(shape, dtype)` becomes a storage of the right size and a tensor at its start. Storages that the
+//! memory planner made stay as they are.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_ir::{

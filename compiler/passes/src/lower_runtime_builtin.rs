@@ -1,4 +1,4 @@
-//! LowerRuntimeBuiltin: memory, shapes, closures and device copies by functions of the runtime.
+//! LowerRuntimeBuiltin: lowers memory, shapes, closures and device copies to functions of the runtime.
 //!
 //! Memory-level operators become those of the VM; the rest become calls of `vm.builtin.*`.
 

@@ -1,7 +1,7 @@
 //! Normalize: the form that other passes rely on.
 //!
-//! The IR is in A-normal form by construction: operands are never calls. What this adds: neighbouring blocks of one
-//! kind are one block, no block is empty, and results of bodies are variables or constants, never tuples written out.
+//! The IR is in A-normal form by construction: operands are never calls. This pass merges neighbouring blocks of the
+//! same kind, removes empty blocks, and makes the result of every body a variable or constant, never a tuple expression.
 
 use crate::{Context, Pass, rewrite};
 use hammock_ir::{

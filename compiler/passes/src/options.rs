@@ -1,4 +1,4 @@
-//! Options of passes: declared with a type, a default and a line of doc each, given as JSON.
+//! Options of passes: each is declared with a type, a default and a line of documentation, and given as JSON.
 
 use crate::Pass;
 use hammock_runtime::near::nearest;

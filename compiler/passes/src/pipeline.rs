@@ -1,4 +1,4 @@
-//! Lists of passes: written, printed, run.
+//! Lists of passes: parsing, printing and running them.
 
 use crate::{Context, Observer, Options, PASSES, Pass};
 use hammock_ir::Module;

@@ -1,7 +1,8 @@
-//! RemovePurityChecking: purity has served its purpose.
+//! RemovePurityChecking: removes purity annotations, which later passes do not need.
 //!
 //! Pure functions are marked `relax.force_pure`, so that the lowered calls in them need no proof of purity, and calls
-//! that promised purity become plain ones: `call_pure_packed` a packed call, `invoke_pure_closure` `invoke_closure`.
+//! that promised purity become plain ones: `call_pure_packed` becomes a packed call, and `invoke_pure_closure` becomes
+//! `invoke_closure`.
 
 use crate::{Context, Pass, rewrite};
 use hammock_ir::{

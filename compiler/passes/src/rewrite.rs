@@ -1,4 +1,4 @@
-//! What passes share: rewriting bodies binding by binding.
+//! Shared by passes: rewrites bodies binding by binding.
 
 use hammock_ir::{
     Function as Global, Name, Span, Type,

@@ -1,4 +1,4 @@
-//! Symbolic expressions of a function: which it uses, and keys to tell them apart.
+//! The symbolic expressions that a function uses, and keys to tell them apart.
 
 use hammock_ir::{
     Attrs, PrimExpr, TensorShape, Type,

@@ -1,7 +1,7 @@
-//! The host as a device: `cpu:0`, and further ones by number.
+//! The host as a device: `cpu:0`, `cpu:1`, and so on.
 //!
-//! All have the same memory. The further ones are devices of their own in every other way, with tensors and allocators
-//! that are not `cpu:0`'s, so that programs for several devices can be tried where there is but one.
+//! All share the same memory. In every other way they are separate devices, each with its own tensors and allocators, so
+//! that programs for several devices can be tried on a machine with only one.
 use super::DeviceApi;
 use crate::ffi::Error;
 use crate::memory;

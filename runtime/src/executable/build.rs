@@ -1,4 +1,4 @@
-//! Executables put together by hand, with short names for what instructions consist of.
+//! Builds executables by hand, with short names for the parts of instructions.
 //!
 //! ```
 //! use hammock_runtime::executable::{Executable, build::{reg, ret}, verify};

@@ -1,5 +1,5 @@
-//! A checksum behind an executable in a file of its own. TVM's reader stops where the executable ends, so that it does
-//! not mind; its own files have none.
+//! A checksum after an executable in a separate file. TVM's reader stops at the end of the executable and ignores it;
+//! TVM's own files have none.
 //!
 //! | bytes, from the end | contents |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What can be wrong with an executable.
+//! Errors in executables.
 
 /// Why an executable was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The file format of executables, TVM's `relax.VMExecutable`: header, function table, memory scopes, constant pool,
 //! instructions; all numbers little-endian, lengths 64 bits wide.
 //!
-//! Within an image, tensors of the constant pool are only described; their data lies elsewhere, aligned and usable in
+//! Within an image, the constant pool only describes tensors; their data is elsewhere, aligned and usable in
 //! place ([`Constants::Apart`]).
 use super::{Code, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind};
 use crate::bytes::{Put, Reader, Truncated, pad_to};

@@ -1,8 +1,8 @@
 //! Executables: the function table, the constant pool and the bytecode of a compiled model.
 //!
-//! [`Executable::save`] writes TVM's `relax.VMExecutable` format byte for byte. [`Executable::load`] reads it and lets
-//! nothing through that the machine could stumble over; see [`verify`] for the rules. [`crate::image`] wraps an
-//! executable together with what TVM's format has no room for.
+//! [`Executable::save`] writes TVM's `relax.VMExecutable` format byte for byte. [`Executable::load`] reads it and
+//! refuses everything that the machine could not run safely; see [`verify`] for the rules. [`crate::image`] wraps an
+//! executable together with data that TVM's format has no room for.
 pub mod build;
 mod checksum;
 pub mod compact;

@@ -1,4 +1,4 @@
-//! Views for people, in exactly TVM's forms: text, Python, statistics.
+//! Human-readable views, exactly in TVM's formats: text, Python, statistics.
 use super::{Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register};
 use std::fmt::Write;
 

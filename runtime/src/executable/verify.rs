@@ -1,10 +1,10 @@
-//! The rules every executable obeys before anything of it runs.
+//! The rules that every executable must obey before any of it runs.
 //!
 //! Of a function:
 //! - no two functions of the table have the same name;
 //! - bytecode lies within the instructions, is not empty, and no two functions share any;
 //! - parameters fit the frame, frames have at most [`MAX_REGISTERS`] registers, names match parameters;
-//! - a compiled function's frame has room for its result behind its parameters.
+//! - a compiled function's frame has room for its result after its parameters.
 //!
 //! Of an instruction:
 //! - its words decode, and it ends where the next begins;
@@ -14,7 +14,7 @@
 //! - jumps stay within the function, an If jumps over at least one instruction, and none runs off the end;
 //! - every register is assigned on every path that leads to a read of it.
 //!
-//! Of the whole: instructions lie one behind the other, memory scopes belong to tensors of the constant pool.
+//! Of the whole: instructions are contiguous, and memory scopes belong to tensors of the constant pool.
 use super::flow::{self, BitSet, Flow};
 use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
 

@@ -1,7 +1,7 @@
 //! DLPack: tensors to and from other frameworks, without a copy.
 //!
-//! A managed tensor is a description and the function that ends the loan. Whoever receives one calls that function
-//! once, when done, from any thread. Two layouts are in use: the plain one, and the *versioned* one, which can also
+//! A managed tensor is a description and the function that ends the loan. The receiver calls that function once, when
+//! done, from any thread. Two layouts are in use: the plain one, and the *versioned* one, which can also
 //! say that the elements must not be written.
 //!
 //! Exported tensors share the runtime's reference count; imported ones are views of the other side's memory that end

@@ -1,4 +1,4 @@
-//! Errors of calls: what happened, and where the program stood.
+//! Errors of calls: what happened, and where in the program.
 use crate::value::TensorError;
 use std::borrow::Cow;
 use std::fmt;

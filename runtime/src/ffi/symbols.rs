@@ -1,4 +1,4 @@
-//! What compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
+//! Functions that compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
 //! the loader hands to a library, so that the library needs no undefined symbols.
 use super::{Error, answer, arguments, raise};
 use crate::memory::{Buffer, Reservation, meter};

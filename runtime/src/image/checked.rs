@@ -1,7 +1,7 @@
 //! Kernels as function values.
 //!
-//! A machine looks at the arguments of the calls it makes itself. Whoever gets a kernel as a value may call it with
-//! anything, so that such a value looks at its arguments too, by the same table.
+//! A machine checks the arguments of the calls that it makes itself. A kernel as a value may be called with anything, so
+//! such a value checks its arguments too, with the same table.
 use super::{ArgumentCheck, KernelSignature};
 use crate::ffi::Error;
 use crate::value::{Any, Function, Known};

@@ -1,4 +1,4 @@
-//! Do arguments fit a kernel, as far as is known before the call?
+//! Decides whether arguments are known to fit a kernel before the call.
 use super::kernels::int_range;
 use super::{Dim, KernelParam, KernelSignature, ParamKind};
 use crate::executable::compact::{Content, Facts, Slot, TensorFacts};

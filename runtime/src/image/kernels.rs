@@ -1,7 +1,7 @@
-//! What arguments kernels take, and the one routine that checks them.
+//! The arguments that kernels take, and the one routine that checks them.
 //!
-//! Kernels read their arguments without looking; whoever calls one from outside the planned program checks them
-//! against its signature first.
+//! Kernels read their arguments without checking them; a caller from outside the planned program checks them against the
+//! kernel's signature first.
 use crate::bytes::{Put, Reader, Truncated};
 use crate::ffi::{Error, kind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor, is_dense};

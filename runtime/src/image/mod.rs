@@ -1,5 +1,5 @@
-//! Images: an executable and what TVM's format has no room for, in one checked, position-independent block of bytes
-//! that is used where it lies.
+//! Images: an executable and the data that TVM's format has no room for, in one checked, position-independent block of
+//! bytes that is used in place.
 //!
 //! An image is a header, a section table, and sections; see [`container`] for the layout. Sections:
 //!

@@ -2,8 +2,8 @@
 //! memory, or appended to the running program.
 //!
 //! Nothing in a file is trusted until its [`seal`] has been checked. The image is found and read without running
-//! anything; kernels are mapped for execution when the first is asked for, from the bytes that were checked: a file is
-//! opened once, and what happens to its path or to itself afterwards changes nothing ([`snapshot`]).
+//! anything. Kernels are mapped for execution when the first one is needed, from the bytes that were checked: a file is
+//! opened once, and later changes to its path or contents have no effect ([`snapshot`]).
 //!
 //! What a linker must provide, by symbol:
 //!

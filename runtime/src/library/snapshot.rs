@@ -1,10 +1,10 @@
-//! A file as it is when it is opened: what is checked is what runs, whatever becomes of the file afterwards.
+//! A file as it was when it was opened: the checked bytes are the ones that run, whatever happens to the file later.
 //!
-//! Small files are read. Of a large one the constants are used where the system's cache has them, through a private
-//! mapping of the file opened at the beginning, and everything else is copied. Replacing the file, as `rename` does,
-//! changes nothing for those who have it open. Writing into it changes constants that were not copied, and shortening
-//! it takes them away, which stops the process with SIGBUS at the next look at them; so a model in use is replaced, not
-//! overwritten. What was changed before its kernels are first asked for is refused ([`Snapshot::is_current`]).
+//! Small files are read into memory. For a large file, the constants are used in the system's cache, through a private
+//! mapping of the file opened at the beginning, and everything else is copied. Replacing the file, as `rename` does, does
+//! not affect processes that have it open. Writing into it changes constants that were not copied, and truncating it
+//! removes them, which stops the process with SIGBUS when it next reads them; so replace a model in use, do not overwrite
+//! it. A file that changed before its kernels are first needed is refused ([`Snapshot::is_current`]).
 use super::{LibraryError, constants_of};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::{File, Metadata};

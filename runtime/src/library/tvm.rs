@@ -1,16 +1,16 @@
 //! Libraries in TVM's form: kernels by tvm-ffi's convention and, under the symbol [`SYMBOL`], the modules they belong
 //! to. The form's reader and writer.
 //!
-//! All numbers are little-endian and 64 bits wide; a *vector* is a count and as many numbers, a *blob* a length and as
-//! many bytes. The symbol holds
+//! All numbers are little-endian and 64 bits wide; a *vector* is a count followed by that many numbers, a *blob* a length followed
+//! by that many bytes. The symbol holds
 //!
 //! - the length of what follows;
 //! - the import tree: a vector that says where the imports of each module begin in the next, with its length at the
 //!   end, and the vector of imports, each the number of a module;
 //! - for each module its kind (a blob) and, unless that is `_lib`, its contents (a blob).
 //!
-//! `_lib` stands for the library's own kernels. The first module is what loading the library gives: the executable,
-//! which imports the kernels.
+//! `_lib` stands for the library's own kernels. The first module is the one that loading the library returns: the
+//! executable, which imports the kernels.
 use crate::bytes::{Put, Reader, Truncated};
 
 /// The symbol of the modules.

@@ -1,8 +1,8 @@
 //! Allocators: one per device and program, handing out blocks that return to it when dropped.
 //!
 //! *Naive* goes to the device for every block. *Pooled* keeps returned blocks and hands them out again, so that a
-//! program that runs over and over stops asking the system after the first run. Both count, and refuse to go over
-//! their limit.
+//! program that runs over and over stops asking the system after the first run. Both count what is in use and refuse
+//! to exceed their limit.
 use super::lock::Lock;
 use super::pool::{Pool, SizeClass};
 use crate::device::{self, DeviceApi};

@@ -1,5 +1,5 @@
 //! A lock for a few instructions at a time: taking it costs one atomic operation, or none while the process has one
-//! thread, and giving it back none.
+//! thread; releasing it costs none.
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{UnsafeCell, thread::yield_now};
 use crate::value::object::is_only_thread;

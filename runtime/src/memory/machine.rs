@@ -1,4 +1,4 @@
-//! How much memory the machine has for a process.
+//! How much memory the machine lets a process use.
 use std::fs::read_to_string;
 use std::path::Path;
 use std::sync::OnceLock;

@@ -1,11 +1,10 @@
-//! What a call takes beside its allocators' blocks: tensors that builtins make, scratch memory of kernels, and objects.
-//! All of it counts towards the limit of the program's host memory.
+//! Memory that a call uses beyond its allocators' blocks: tensors that builtins make, scratch memory of kernels, and
+//! objects. All of it counts towards the limit of the program's host memory.
 //!
 //! While a thread works for a program, its meter knows the allocator of that memory. Tensors and scratch memory are
-//! counted byte for byte, before they are taken ([`reserve`]). Objects are too many and too small for that: a thread
-//! counts what it takes from the system for them and gives back, gets more room from the allocator in steps, and tells
-//! the call to stop when there is none. What objects take counts until the call is over; from then on it is the
-//! caller's.
+//! counted exactly, before they are allocated ([`reserve`]). Objects are too many and too small for that: a thread counts
+//! the memory that it takes from the system for them and returns, reserves more room from the allocator in steps, and
+//! tells the call to stop when there is none. Objects count until the call is over; after that they are the caller's.
 use super::allocator::{Allocator, Reservation};
 use crate::ffi::Error;
 use crate::vm::EXHAUSTED;

@@ -1,4 +1,4 @@
-//! Memory for tensors' data: where it comes from, how much is in use, and its limits.
+//! Memory for tensors' data: its allocation, how much is in use, and its limits.
 mod allocator;
 pub(crate) mod buffer;
 mod lock;

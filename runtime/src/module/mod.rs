@@ -1,7 +1,7 @@
-//! Modules: one interface to whatever holds functions.
+//! Modules: one interface to everything that holds functions.
 //!
-//! A module has a kind, functions by name, properties, and imports, which are modules too; most can be saved. What it
-//! does behind that is its [`Node`]'s affair:
+//! A module has a kind, functions by name, properties, and imports, which are modules too; most can be saved. The rest
+//! depends on its [`Node`]:
 //!
 //! | kind | node | functions |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | `relax.VirtualMachine` | a machine | the program's |
 //! | `host` | functions of the program that embeds the runtime | those |
 //!
-//! Imports are given when a module is made, so that no module imports itself. [`Module::find`] looks through them, depth
+//! Imports are given when a module is made, so no module can import itself. [`Module::find`] looks through them, depth
 //! first, and remembers what it found.
 mod nodes;
 mod save;

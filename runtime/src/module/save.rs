@@ -1,7 +1,7 @@
-//! Modules as bytes, with all they import.
+//! Modules as bytes, with everything they import.
 //!
 //! Little-endian: magic, number of modules, then for each, imports first and the module itself last: kind, contents
-//! (each a length and bytes), and the numbers of its imports. A module that is imported twice is there once.
+//! (each a length and bytes), and the numbers of its imports. A module that is imported twice is stored once.
 use super::Module;
 use super::nodes::{EXECUTABLE, LIBRARY};
 use crate::bytes::{Put, Reader, Truncated};

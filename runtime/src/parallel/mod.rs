@@ -2,7 +2,7 @@
 //!
 //! A *region* is a range of work cut into chunks. The calling thread works too; helpers enter the region if they are
 //! awake and leave it when no chunk is left. The caller closes the region and waits only for helpers inside, so a
-//! helper that sleeps costs nothing but its wake-up call. A region inside a region, or one opened while another
+//! sleeping helper costs only its wake-up call. A region inside a region, or one opened while another
 //! thread's is running, runs inline.
 //!
 //! Idle helpers spin for about half a millisecond, which keeps the start of a region at a fifth of a microsecond

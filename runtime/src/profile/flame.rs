@@ -1,7 +1,6 @@
-//! A profile as a flame graph (Gregg 2016, "The Flame Graph"): calls stand on what called them, as wide as their time.
+//! A profile as a flame graph (Gregg 2016, "The Flame Graph"): each call is drawn above its caller, as wide as its time.
 //!
-//! The picture is plain SVG without scripts: names where they fit, and everything else in titles that browsers show
-//! under the pointer.
+//! The picture is plain SVG without scripts: names where they fit, and everything else in tooltips.
 use super::{Node, Profile, longest_first};
 use crate::vm::instrument::CalleeKind;
 use std::fmt::{self, Write};

@@ -1,4 +1,4 @@
-//! A profile for programs.
+//! A profile as JSON, for programs.
 use super::{Profile, Row};
 use crate::json::Json;
 use std::time::Duration;

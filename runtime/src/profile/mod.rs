@@ -1,11 +1,11 @@
 //! The profiler: where a program's time goes.
 //!
-//! A [`Profiler`] is an [`Instrument`]. It keeps a tree of calls: below each function the calls it made, by
-//! instruction, with their count and times. A [`Profile`] is what it has seen so far; it renders as a table, as JSON, as
+//! A [`Profiler`] is an [`Instrument`]. It keeps a tree of calls: below each function are the calls it made, by
+//! instruction, with their count and times. A [`Profile`] is what it has recorded so far; it renders as a table, as JSON, as
 //! a trace for Chrome or Perfetto, and as a flame graph.
 //!
-//! Times are those of a clock that stands still while the profiler itself works, so that a function's own time is not
-//! that of watching it. What the machine loses by running one instruction at a time remains in them.
+//! Times come from a clock that stops while the profiler itself works, so a function's own time does not include the cost
+//! of profiling it. They do include what the machine loses by running one instruction at a time.
 //!
 //! ```no_run
 //! # use hammock_runtime::{Error, Vm, profile::Profiler};

@@ -1,4 +1,4 @@
-//! A profile for people.
+//! A profile as a table, for people.
 use super::{Profile, Row};
 use std::fmt::Write;
 use std::time::Duration;

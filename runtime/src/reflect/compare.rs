@@ -1,7 +1,7 @@
 //! Equality and hashes by contents.
 //!
-//! Floats compare by their bits, so that NaN equals itself and the two zeros differ; tensors by dtype, shape and
-//! elements, wherever they are.
+//! Floats compare by their bits, so that NaN equals itself and the two zeros differ; tensors compare by dtype, shape
+//! and elements, on any device.
 use super::graph::{Node, nodes};
 use crate::value::{Any, DType, Device, Shape, Tensor};
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 //! any depth of nesting works, and shared parts are visited once.
 //!
 //! - [`fields`]: an object's, by name.
-//! - [`text`]: a value for people.
+//! - [`text`]: a value as text for people.
 //! - [`equal`] and [`hash`]: by contents. Functions, and objects that declare nothing, are equal only to themselves.
 //! - [`save`] and [`load`]: as a JSON graph in tvm-ffi's form; [`plain`]: as JSON for programs that read numbers.
 mod compare;

@@ -1,9 +1,8 @@
 //! Values as plain JSON, for programs that read numbers: `jq '.data[0]'`.
 //!
 //! Numbers, strings and booleans stand as themselves, shapes and tuples as lists, tensors as objects `{"dtype", "shape",
-//! "data"}` with nested lists of their elements, other objects as `{"type"}` and their fields. What JSON has no words for
-//! (`nan`, `inf`, `-inf`) is a string. Whatever is shared is written where it occurs, again and again; [`save`] keeps it
-//! one.
+//! "data"}` with nested lists of their elements, other objects as `{"type"}` and their fields. Values that JSON lacks
+//! (`nan`, `inf`, `-inf`) are strings. Shared parts are written everywhere they occur; [`save`] writes them once.
 //!
 //! [`save`]: super::save
 use super::graph::{Node, nodes};

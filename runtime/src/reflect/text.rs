@@ -1,4 +1,4 @@
-//! Values for people, on one line.
+//! Values as text for people, on one line.
 use super::types::type_of;
 use crate::show;
 use crate::value::{Any, Tensor, Tuple};

@@ -1,6 +1,6 @@
 //! Elements of tensors as text.
 //!
-//! Only those shown are read, one by one and wherever they lie: a tensor may be larger than memory (its strides may be
+//! Only the elements that are shown are read, one by one, wherever they are: a tensor may be larger than memory (its strides may be
 //! zero), start at any address, and have elements of any type.
 use crate::value::{DType, MAX_NDIM, Tensor, dtype_code};
 use std::fmt::Write;

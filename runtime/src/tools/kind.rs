@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes.
+//! Finds the kind of a file from its first bytes.
 
 use crate::executable::is_executable;
 use std::{fs::File, io::Read, path::Path};

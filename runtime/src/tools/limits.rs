@@ -1,4 +1,4 @@
-//! Flags that keep a model within bounds.
+//! Flags that limit what a model may use.
 
 use crate::vm::Options;
 use clap::Args;

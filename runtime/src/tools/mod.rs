@@ -1,4 +1,4 @@
-//! What the `hammock-run` program and the command line share: arguments as people write them, npy and npz files,
+//! Code that `hammock-run` and the command line share: arguments as people write them, npy and npz files,
 //! values and executables as text, timing.
 
 mod argument;

@@ -1,6 +1,6 @@
 //! The `.npy` format: a header that is a Python dictionary, then the elements.
 //!
-//! What a header says is held against the number of bytes that follow before any memory is taken for them.
+//! A header is compared with the number of bytes that follow before any memory is allocated for them.
 
 use crate::{DType, Device, Tensor};
 use std::io::{Error, ErrorKind, Read, Write};

@@ -1,11 +1,11 @@
-//! What commands write: files, standard output, standard error. Everything that writes goes through here.
+//! The output of commands: files, standard output, standard error. All output goes through here.
 //!
-//! - A file appears whole or not at all: it is written without a name and replaces the old one when it is complete. The
-//!   mode and owner of an old file stay; a new file's mode follows the umask.
-//! - Links are followed: what a link points to is replaced.
-//! - What is not a regular file (`/dev/null`, a FIFO, `/dev/stdout`) is written to where it is. `-` is standard output.
+//! - A file is written completely or not at all: it is written without a name and replaces the old one when it is
+//!   complete. It keeps the mode and owner of the old file; a new file's mode follows the umask.
+//! - Links are followed: the file that a link points to is replaced.
+//! - A file that is not regular (`/dev/null`, a FIFO, `/dev/stdout`) is written in place. `-` is standard output.
 //! - Text is [`printable`] on its way out.
-//! - Not to be able to write is an error, except to a reader that has gone away (`… | head`).
+//! - Failing to write is an error, unless the reader has gone away (`… | head`).
 
 use super::{InputError, temporary::Temporary};
 use crate::printable;

@@ -1,4 +1,4 @@
-//! Flags that say where a model's time goes.
+//! Flags for profiling a model.
 
 use super::{CallSpec, Content, InputError, Session, ToolError, say, write_file};
 use crate::{

@@ -1,9 +1,8 @@
-//! Files that are not complete yet, of which nothing stays behind: not when writing fails, not when the process is
-//! interrupted.
+//! Incomplete files. They leave nothing behind if writing fails or the process is interrupted.
 //!
-//! Where the file system can do it, such a file has no name until it is complete (`O_TMPFILE`), and vanishes with the
-//! process however that ends. Names that must be are removed by whoever gives up, and by a handler of the signals that
-//! people and systems end processes with.
+//! If the file system supports it, such a file has no name until it is complete (`O_TMPFILE`), and disappears with the
+//! process, however it ends. Otherwise, the code that gives up removes the name, and so does a handler of the signals
+//! that users and systems send to end a process.
 
 use std::{
     ffi::{CString, c_char, c_int},

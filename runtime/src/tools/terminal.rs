@@ -1,4 +1,4 @@
-//! How the programs talk: their flags, their colours, their last words.
+//! How the programs interact with the terminal: flags, colours, final errors.
 
 use super::{print_colored, say, say_colored, temporary::handle_signals};
 use crate::printable;

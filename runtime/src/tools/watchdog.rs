@@ -1,7 +1,7 @@
-//! The end of a command whose time is over and that does not end by itself.
+//! Ends a command that exceeds its time limit and does not stop by itself.
 //!
-//! A call looks at its time limit between kernels. Kernels, the reading of arguments and the writing of results do not;
-//! a little after the limit, the watchdog ends the process for them.
+//! A call checks its time limit between kernels. Kernels, reading arguments and writing results do not check it, so the
+//! watchdog ends the process a little after the limit.
 use super::{last_words, temporary::abandon};
 use crate::ffi::{Error, kind};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -286,11 +286,11 @@ mod tests {
         assert!(weights.unused(&["layers_0_weight", "b", "a_d"], |_| false).is_some_and(|u| !u.all));
 
         let unused = named(&["fc1.wieght", "fc1.bias"]).unused(&["x", "fc1_weight", "fc1_bias"], |_| false).unwrap();
-        assert_eq!(unused.error.message, "the weight file has tensors that belong to no parameter: fc1.wieght");
+        assert_eq!(unused.error.message, "the weight file has tensors that do not belong to a parameter: fc1.wieght");
         let help = "`fc1.wieght` looks like the parameter `fc1_weight`; parameters without a tensor: fc1_weight, x";
         assert_eq!(unused.error.help.as_deref(), Some(help));
         let other = named(&["p", "q"]).unused(&["x"], |_| false).unwrap();
-        assert!(other.all && other.error.message.starts_with("none of the tensors of the weight file"));
+        assert!(other.all && other.error.message.starts_with("no tensor of the weight file"));
         assert!(named(&["p"]).unused(&["x"], |_| true).is_none());
     }
 

@@ -1,4 +1,4 @@
-//! tvm-ffi type indices: what the first word of an `Any` and of an object header may say.
+//! tvm-ffi type indices: the possible values of the first word of an `Any` and of an object header.
 #![allow(missing_docs, reason = "each name is tvm-ffi's, without `kTVMFFI`")]
 
 pub const NONE: i32 = 0;

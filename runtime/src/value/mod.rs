@@ -1,6 +1,6 @@
 //! Values a program computes with, in tvm-ffi's layout so that they cross the C ABI without translation.
 //!
-//! [`Any`] holds any of them; the others are what it may hold. Objects ([`Tensor`], [`Shape`], [`Str`], [`Tuple`],
+//! [`Any`] can hold any of the others. Objects ([`Tensor`], [`Shape`], [`Str`], [`Tuple`],
 //! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.
 mod adt;
 mod any;

@@ -1,7 +1,7 @@
 //! Dropping values that hold values.
 //!
-//! Chains of values (a closure that holds a closure, …) can be as long as memory is big; the native stack is not. So
-//! what holds values of any kind drops them by [`drop_nested`], or as [`Nested`].
+//! Chains of values (a closure that holds a closure, …) can be as long as memory allows; the native stack is smaller. So
+//! everything that holds values of any kind drops them with [`drop_nested`], or as [`Nested`].
 use super::Any;
 use std::any::Any as RustAny;
 use std::cell::{Cell, RefCell};

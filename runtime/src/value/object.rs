@@ -1,9 +1,9 @@
 //! Reference-counted heap objects in tvm-ffi's layout.
 //!
-//! Every object starts with a 24-byte [`Header`]; behind it lies a *cell* whose layout tvm-ffi fixes for the object's
-//! type (a `DLTensor`, a byte array, …). Code that did not create the object may rely on header and cell only. What
-//! our own constructors need beyond that (owners, trailing elements) follows the cell in the same block and is known
-//! to the block's deleter alone.
+//! Every object starts with a 24-byte [`Header`]; after it comes a *cell* whose layout tvm-ffi fixes for the object's
+//! type (a `DLTensor`, a byte array, …). Code that did not create the object may rely on header and cell only. Anything
+//! else that our own constructors need (owners, trailing elements) follows the cell in the same block, and only the
+//! block's deleter knows about it.
 #[cfg(loom)]
 mod models;
 

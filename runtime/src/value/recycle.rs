@@ -1,9 +1,9 @@
 //! Blocks for small objects, kept for reuse.
 //!
-//! Programs make and drop tensors' descriptions all the time, a few at once and always of the same few sizes. Each
+//! Programs create and drop tensor descriptions all the time, a few at once and always of the same few sizes. Each
 //! thread keeps the blocks that were freed on it in lists by size, so that a program in its steady state asks the
 //! system for none. A block may be freed on another thread than it was made on; it is then kept there. Lists are
-//! bounded. When a thread ends, its lists go back to the system, and so does what is freed on it later still.
+//! bounded. When a thread ends, its lists go back to the system, and so does anything freed on it after that.
 use crate::memory::meter;
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;

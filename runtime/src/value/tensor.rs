@@ -1,7 +1,7 @@
-//! Tensors: a reference-counted `DLTensor` and what keeps its data alive.
+//! Tensors: a reference-counted `DLTensor` and the owner of its data.
 //!
 //! Cloning shares; data is never copied unless a method says so. Safe code can read a tensor's data, and write it only
-//! while it holds the one reference to tensor and memory ([`Tensor::as_mut_slice`]); kernels write through
+//! while it holds the only reference to the tensor and its memory ([`Tensor::as_mut_slice`]); kernels write through
 //! [`Tensor::data_ptr`], and the code generator promises that they write nothing but their outputs.
 use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};

@@ -1,4 +1,4 @@
-//! Tensors that a program makes over and over: who has the only reference to one may use its memory again.
+//! Tensors that a program makes over and over: the holder of the only reference to one may reuse its memory.
 use super::object::Ref;
 use super::tensor::{DLTensor, Owner, fill_dense_strides};
 use super::{Any, DType, Device, Tensor, index};

@@ -1,4 +1,4 @@
-//! Tuples: sequences of values, tvm-ffi's `Array`. They stay as they are made, but for fields that are emptied.
+//! Tuples: sequences of values, tvm-ffi's `Array`. They do not change, except that fields can be emptied.
 use super::object::{Cell, Ref};
 use super::{Any, drop_nested, index};
 use std::ffi::c_void;

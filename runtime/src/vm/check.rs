@@ -1,4 +1,4 @@
-//! Checks of values against annotations, as steps of their own.
+//! Checks of values against annotations, as separate steps.
 use super::decode::value;
 use super::program::Program;
 use super::registers::Registers;

@@ -1,4 +1,4 @@
-//! Folding changes no result: random programs do the same step by step, as instruments have them run, and folded.
+//! Folding changes no result: random programs give the same results step by step, as instruments run them, and folded.
 use super::tests::{Assembler, arithmetic};
 use super::*;
 use crate::executable::build::{VOID, branch, goto, int, reg, ret};

@@ -1,7 +1,7 @@
 //! Watching a program: an [`Instrument`] sees every `Call` instruction before and after it runs, and may run in its place.
 //!
 //! While an instrument is set, the machine runs the program as the executable states it: instruction by instruction,
-//! one event a `Call`, nothing fused or left out. What an instrument sees, in order:
+//! one event per `Call`, with nothing fused or left out. An instrument sees, in order:
 //!
 //! | event | when |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | [`Instrument::after`] | it has run, or failed; not after one that was skipped |
 //! | [`Instrument::leave`] | the function is over, by `Ret` or by an error |
 //!
-//! A call whose result is returned at once is a call like any other then: it does not replace its caller. Events of
-//! one call from outside all come on its thread, properly nested; calls on different threads mix.
+//! Meanwhile, a call whose result is returned at once is an ordinary call: it does not replace its caller. All events of
+//! one call from outside come on its thread, properly nested; events of calls on different threads mix.
 use crate::ffi::{Error, Location};
 use crate::image::SourceMap;
 use crate::value::{Any, Function};

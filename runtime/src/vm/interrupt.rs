@@ -1,4 +1,4 @@
-//! Stopping calls: from other threads, or when their time is over.
+//! Stops calls: from other threads, or when their time runs out.
 use crate::ffi::{Error, kind};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};

@@ -1,19 +1,18 @@
 //! The virtual machine: runs the bytecode of an image.
 //!
 //! Loading resolves every function by name (kernels of the library, then builtins, then the [`crate::registry`]), folds
-//! its instructions into fewer steps ([`crate::executable::compact`]) and puts addresses in place of callees: see
+//! its instructions into fewer steps ([`crate::executable::compact`]) and replaces callees with addresses: see
 //! [`program`] and [`decode`]. Running is a loop over steps ([`run`]) on frames ([`registers`]) that a [`machine`] keeps on
-//! a stack of its own ([`stack`]). Functions that come with machine code ([`native`]) are entered from the same loop and
-//! work on the same frames. What the loop cannot do itself, [`builtins`] do. While an [`instrument`] looks on, the
-//! unfolded program runs.
+//! its own stack ([`stack`]). Functions that come with machine code ([`native`]) are entered from the same loop and
+//! work on the same frames. [`builtins`] do what the loop cannot. While an [`instrument`] is set, the unfolded program
+//! runs.
 //!
 //! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not wait for each
-//! other; constants, steps and memory pools are common. [`Interrupt`]s and deadlines end calls early. Beyond calls by name
+//! other; constants, steps and memory pools are shared. [`Interrupt`]s and deadlines end calls early. Beyond calls by name
 //! there are calls in steps and saved functions ([`stateful`]), and timing ([`evaluate`]).
 //!
 //! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and a call
-//! whose result is returned at once takes the caller's place, so that loops written as recursion run in constant
-//! space.
+//! whose result is returned at once replaces the caller, so that loops written as recursion run in constant space.
 mod builtin;
 pub mod builtins;
 mod check;

@@ -1,18 +1,18 @@
-//! Functions as machine code: what such code is given, what it may ask of the machine, and how the machine runs it.
+//! Functions as machine code: what such code receives, what it may ask the machine to do, and how the machine runs it.
 //!
 //! A function's code is `__vmtir__name(context, registers, constants, functions) -> status`. It works on the frame that
 //! the machine made for the function, laid out as [`crate::executable::compact`] says, and runs from one of the function's
-//! [entries](crate::executable::compact::Compact::entries) to a step that enters or leaves a frame. That step is the
-//! machine's, which afterwards enters the code of whatever function is innermost then, or interprets it. So both kinds
-//! of functions call each other freely, and neither takes native stack.
+//! [entries](crate::executable::compact::Compact::entries) to a step that enters or leaves a frame. The machine
+//! carries out that step, and then enters or interprets the code of the function that is innermost at that point. So both
+//! kinds of functions can call each other freely, and neither uses native stack.
 //!
-//! The status is the number of the step at which the machine goes on or, if it is negative, the complement of the step
-//! that failed; the error has been raised then. The code may stop before any step: what it does not do itself, such
-//! as finding words for what is wrong, it leaves to the interpreter.
+//! The status is the number of the step at which the machine continues or, if it is negative, the complement of the step
+//! that failed, whose error has already been raised. The code may stop before any step: it leaves what it does not do
+//! itself, such as composing error messages, to the interpreter.
 //!
 //! What generated code may rely on:
 //! - `result` holds no object;
-//! - device 0 is a CPU, and tensors of the constant pool are dense and aligned: the program is not loaded otherwise.
+//! - device 0 is a CPU, and tensors of the constant pool are dense and aligned: otherwise the program is not loaded.
 use super::decode::{Body, Op};
 use super::machine::Machine;
 use super::registers::Registers;

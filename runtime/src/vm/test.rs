@@ -1,4 +1,4 @@
-//! Conditions, as steps of their own.
+//! Conditions, as separate steps.
 use super::builtins::read_if_cond;
 use crate::DType;
 use crate::ffi::Error;

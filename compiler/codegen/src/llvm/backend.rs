@@ -1,6 +1,6 @@
 //! LLVM itself: reading the text, verifying, optimising, emitting.
 //!
-//! Pass pipelines are fixed strings, since LLVM stops the whole process over a wrong one.
+//! Pass pipelines are fixed strings, because LLVM aborts the whole process on a wrong one.
 
 use super::{Cpu, Host, LlvmError, ir_text};
 use hammock_kernels::FlatKernel;

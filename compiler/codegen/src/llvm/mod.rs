@@ -1,12 +1,12 @@
 //! Native kernels: flat TIR to machine code through LLVM.
 //!
 //! [`ir_text`] writes LLVM's textual IR and needs no LLVM. With the feature `llvm` (or `llvm-static`), [`compile`] has LLVM read, verify,
-//! optimise and emit it. A module holds any number of kernels; a call uses a context of its own, so that modules can be
+//! optimise and emit it. A module holds any number of kernels; each call uses its own context, so modules can be
 //! compiled on several threads at once.
 //!
 //! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are
 //! those of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them
-//! from arguments. The [`Host`] determines who checks those. The only symbols left undefined are the runtime's table,
+//! from arguments. The [`Host`] determines who checks the arguments. The only symbols left undefined are the runtime's table,
 //! which the linker provides, and functions of the C library and its mathematics.
 
 #[cfg(feature = "native")]

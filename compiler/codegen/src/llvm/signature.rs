@@ -1,4 +1,4 @@
-//! What callers check a kernel's packed arguments against, in the runtime's form.
+//! The signature against which callers check a kernel's packed arguments, in the runtime's form.
 
 use hammock_ir::{DType, PrimExpr};
 use hammock_kernels::{ArgDesc, FlatKernel, TensorDesc};

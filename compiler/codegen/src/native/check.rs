@@ -1,5 +1,5 @@
-//! Comparing values with what kernels take and what annotations say. What does not match, or only perhaps, is left to
-//! the interpreter: it reports the error, or continues.
+//! Compares values with what kernels take and what annotations say. A value that does not match, or may not match, is
+//! left to the interpreter, which reports the error or continues.
 use super::elements::tensor_field;
 use super::emit::{Emitter, dtype_word};
 use cranelift_codegen::ir::condcodes::IntCC;

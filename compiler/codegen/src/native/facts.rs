@@ -1,4 +1,4 @@
-//! What machine code may rely on of the pool: what holds for every program that is loaded with it.
+//! What machine code may assume about the pool: what holds for every program that is loaded with it.
 use hammock_runtime::Device;
 use hammock_runtime::executable::compact::{Compact, Content, Facts, TensorFacts};
 use hammock_runtime::executable::{Arg, Constant, Executable};

@@ -1,17 +1,17 @@
 //! Relax functions to machine code, from their bytecode, through Cranelift.
 //!
-//! The input is an executable, what is known of its kernels, and the list of functions to compile; the output is an
-//! object with one symbol a function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that they were made for. It
-//! needs nothing from elsewhere. What such code is given and may rely on is told in [`hammock_runtime::vm::native`],
-//! and how bytecode folds into the steps that it carries out in [`hammock_runtime::executable::compact`].
+//! The input is an executable, facts about its kernels, and the list of functions to compile; the output is an object with
+//! one symbol per function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that it was made for. The object depends on
+//! nothing else. [`hammock_runtime::vm::native`] describes what such code receives and may rely on, and
+//! [`hammock_runtime::executable::compact`] how bytecode is folded into the steps that it carries out.
 //!
-//! The bytecode stays: instruments, listings and messages look at it, and the interpreter takes over wherever the code
-//! cannot continue or would not be faster ([`Compact::left`] says which steps those are). So rare cases need no code
-//! here, only an exit:
+//! The bytecode stays: instruments, listings and messages use it, and the interpreter takes over if the code cannot
+//! continue or would not be faster ([`Compact::left`] says which steps those are). So rare cases need no code here, only
+//! an exit:
 //! - [`emit`] walks over the steps and writes their blocks;
-//! - [`call`] passes arguments and looks at results;
-//! - [`check`] compares tensors with what kernels take, unless what is known of them says that they fit;
-//! - [`facts`] say what is known of them at first.
+//! - [`call`] passes arguments and checks results;
+//! - [`check`] compares tensors with what kernels take, unless they are known to fit;
+//! - [`facts`] say what is known about them at first.
 //!
 //! [`Compact::left`]: hammock_runtime::executable::compact::Compact::left
 mod call;

@@ -1,4 +1,4 @@
-//! What all readers of one file share.
+//! State that all readers of one file share.
 
 use super::{metadata::Metadata, scope::Scope};
 use crate::ReadOptions;

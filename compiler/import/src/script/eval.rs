@@ -1,4 +1,4 @@
-//! Evaluating expressions: what both dialects share.
+//! Evaluates expressions: the part that both dialects share.
 
 use super::{
     args::{Arg, Args, Keyword, list},

@@ -1,4 +1,4 @@
-//! Turning values into what their place asks for.
+//! Converts values to the kind that is expected where they are used.
 
 use super::{
     args::Arg,

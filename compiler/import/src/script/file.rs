@@ -1,4 +1,4 @@
-//! What stands beside a module in its file: imports, symbolic dimensions, the metadata section, names for plain values.
+//! The other contents of a module's file: imports, symbolic dimensions, the metadata section, names for plain values.
 //! The rest of a Python file, such as the lines that build and run the module, is skipped with a note.
 
 use super::{

@@ -2,7 +2,7 @@
 //!
 //! Reading goes in three steps: names and declarations of the file and its class ([`module`]), the headers of all
 //! functions, then their bodies ([`relax`], [`tir`]). An expression evaluates to a [`value::Value`], the same for both
-//! dialects; what a dialect makes of calls, names and operators is in its [`eval::Dialect`].
+//! dialects; each dialect's [`eval::Dialect`] decides what calls, names and operators mean.
 
 mod args;
 mod attrs;

@@ -1,4 +1,4 @@
-//! Operators on scalar expressions, with the messages for operands that do not go together.
+//! Operators on scalar expressions, with the messages for operands that do not match.
 //!
 //! Dtypes are matched and constants folded by [`hammock_ir::arith`], whose rules are those of the text.
 

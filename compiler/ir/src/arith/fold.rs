@@ -1,8 +1,8 @@
 //! Operators that fold constants.
 //!
-//! Each of these builds the node that its name says unless the operands are constants, or one of them is neutral
+//! Each of these builds the node that it is named after, unless the operands are constants, or one of them is neutral
 //! (`x + 0`, `x * 1`) or absorbing (`x * 0`). The rules are exactly those of TVM's operators, because a text holds
-//! what its writer's operators left: where folding would change an expression, the printer names its node (`T.Add(1,
+//! what the operators of its writer produced: if folding would change an expression, the printer names its node (`T.Add(1,
 //! 2)`), and the importer, reading `1 + 2`, folds.
 
 use crate::{

@@ -1,8 +1,8 @@
 //! Arithmetic on scalar expressions: evaluation, equality, simplification.
 //!
-//! - [`fold`](mod@fold): operators that compute with constants at once and drop neutral operands, as whoever writes
-//!   `1 + 2` or `x * 1` in a model's text expects. Local and cheap.
-//! - [`Analyzer`]: simplifies, bounds and proves, given what is known of variables. Integer expressions are read as
+//! - [`fold`](mod@fold): operators that compute with constants at once and drop neutral operands, as someone who
+//!   writes `1 + 2` or `x * 1` in a model's text expects. Local and cheap.
+//! - [`Analyzer`]: simplifies, bounds and proves, given what is known about variables. Integer expressions are read as
 //!   polynomials over atoms (variables, quotients, remainders, minima, …), so that equal ones have one form.
 mod analyzer;
 mod divide;

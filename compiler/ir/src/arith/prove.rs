@@ -1,8 +1,8 @@
 //! Proofs that a polynomial is zero or more.
 //!
-//! Intervals of the atoms decide most questions. Where they do not, atoms are eliminated one after the other: what a
-//! polynomial depends on linearly is replaced by the bound at which the polynomial is least, bounds being polynomials
-//! over what is left (`i < n`, `x % n < n`). Quotients are eliminated by multiplying with the divisor, minima and
+//! Intervals of the atoms decide most questions. If they do not, atoms are eliminated one by one: an atom on which the
+//! polynomial depends linearly is replaced by the bound at which the polynomial is smallest. Bounds are polynomials over
+//! the remaining atoms (`i < n`, `x % n < n`). Quotients are eliminated by multiplying with the divisor, minima and
 //! maxima by cases.
 
 use super::{

@@ -1,4 +1,4 @@
-//! Index arithmetic as native code computes it, and whether that is what it is worth over unbounded integers.
+//! Index arithmetic as native code computes it, and whether the result is the same as with unbounded integers.
 
 use super::{Scope, WIDE};
 use crate::{

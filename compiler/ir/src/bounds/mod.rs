@@ -1,9 +1,9 @@
-//! Where kernels' accesses lie: what is known at a statement of a kernel, and whether an index is inside of its buffer.
+//! Bounds of kernels' accesses: what is known at a statement of a kernel, and whether an index is inside its buffer.
 //!
-//! A [`Scope`] is carried through a kernel by whoever walks it. It reads index arithmetic as native code computes it: in
-//! 64 bits, whatever the width that the text gives it. Sums, differences and products may wrap on the way, since a
-//! result that lies inside of a buffer is right modulo 2^64 and so right; what compares, divides or chooses must be
-//! certain not to ([`Scope::exact`]), else nothing follows from it.
+//! Code that walks a kernel carries a [`Scope`] through it. It reads index arithmetic as native code computes it: in 64
+//! bits, regardless of the width in the text. Sums, differences and products may wrap on the way, because a result that
+//! is inside a buffer and correct modulo 2^64 is correct. Operands of comparisons, divisions and choices must be certain
+//! not to wrap ([`Scope::exact`]); otherwise nothing follows from them.
 
 mod arithmetic;
 

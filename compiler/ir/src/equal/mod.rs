@@ -1,7 +1,7 @@
 //! Equality by structure.
 //!
-//! Two questions are answered. [`exprs`], [`types`] and [`values`]: are two of *one* function the same, their
-//! variables being the same variables? [`modules`], [`functions`]: are two programs the same *up to the names of
+//! This module answers two questions. [`exprs`], [`types`] and [`values`]: are two of them, in *one* function and over
+//! the same variables, the same? [`modules`], [`functions`]: are two programs the same *except for the names of
 //! variables*, and if not, where do they first differ? For the second, a program is read as a sequence of tokens in
 //! which variables are numbered as they are met; [`hash`](crate::hash) hashes the same sequence.
 //!

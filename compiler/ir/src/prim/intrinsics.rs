@@ -1,4 +1,4 @@
-//! What must be known of intrinsics to write and read them.
+//! What the printer and the importer need to know about intrinsics.
 
 /// Where the text of an intrinsic's call names the dtype of its result: `T.call_extern("int32", "f", x)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 //! An expression is an immutable shared tree. Constructors here build exactly the node asked for and fold nothing;
 //! simplification is `arith`'s work. Operands of an arithmetic node have one dtype, checked by the verifier.
 //!
-//! Integers of a kernel wrap to the width of their dtype when it runs. Sizes do not: what shapes say is computed exactly,
-//! and what int64 cannot hold is an error that shows the expression. So nothing that is done before may count on
-//! wrapping: signed constants are folded only to what their dtype holds, and `arith` takes the indices and sizes that it
-//! reasons about as numbers without end.
+//! Integers of a kernel wrap to the width of their dtype when it runs. Sizes do not: sizes in shapes are computed exactly,
+//! and a size that int64 cannot hold is an error that shows the expression. So no compile-time step may rely on wrapping:
+//! signed constants are folded only if their dtype can hold the result, and `arith` treats the indices and sizes that it
+//! reasons about as unbounded integers.
 
 mod build;
 pub mod intrinsics;

@@ -1,4 +1,4 @@
-//! What all parts of the printer share: the text so far, names in scope, the function being printed.
+//! State that all parts of the printer share: the text so far, names in scope, the function being printed.
 
 use super::{
     literal,

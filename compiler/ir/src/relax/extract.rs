@@ -1,4 +1,4 @@
-//! Parts of functions as functions of their own: only the variables that a part uses come along.
+//! Turns parts of functions into separate functions, with only the variables that a part uses.
 
 use super::{Body, Call, Callee, Function, Lambda, Operand, Value, Var, VarInfo};
 use rustc_hash::FxHashMap;

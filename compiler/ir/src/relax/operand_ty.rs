@@ -1,4 +1,4 @@
-//! Types of operands and of global functions, read off without any operator's rule.
+//! Types of operands and of global functions, found without operators' type rules.
 
 use super::{Function, Lambda, Operand};
 use crate::{CallableType, Module, Type, module};

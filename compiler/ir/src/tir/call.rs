@@ -1,4 +1,4 @@
-//! Calls of kernels by other kernels: what the callee's parameters stand for, and what must hold for it.
+//! Calls of kernels by other kernels: what the callee's parameters stand for, and what must hold for the call.
 
 use super::{Buffer, Param, PrimFunc, Stmt, StmtKind};
 use crate::{

@@ -1,4 +1,4 @@
-//! Arguments of calls against the parameters of what is called.
+//! Checks arguments of calls against the callee's parameters.
 
 use super::{
     conflict::{Symbols, conflict, dims, ranks},

@@ -1,7 +1,7 @@
 //! Kernels: indices that certainly leave their buffers.
 //!
-//! Only what happens in every run of a loop is looked at: not what stands under conditions, nor what loops do that may
-//! end early. Whether the rest stays inside is found out when kernels are lowered, or when they run.
+//! This looks only at accesses that happen in every run of a loop, not at those under conditions or in loops that may
+//! end early. The rest is checked when kernels are lowered, or when they run.
 
 use super::kernel::Kernel;
 use crate::{

@@ -1,6 +1,6 @@
 //! The verifier: what must be true of every module, after every pass.
 //!
-//! Rules, by the code of the diagnostic that a violation gives. A rule that needs operators asks an [`OpTable`].
+//! The rules, by the code of the diagnostic for a violation. Rules that need operators ask an [`OpTable`].
 //!
 //! Modules
 //! - `E0201` A function that is called or passed by name is in the module.
@@ -14,27 +14,26 @@
 //! - `E0251` A variable is visible where it is used: bound before, in the same body or one around it; one of a dataflow
 //!   block only in that block.
 //! - `E0252` A dataflow block has no branches, and only it binds variables that are confined to one.
-//! - `E0253` A dataflow block has no effects; neither has a pure function, unless it is marked `relax.force_pure`.
-//! - `E0254`, `E0255`, `E0257` A call of a kernel or function has as many arguments as that has parameters, calls the
-//!   right kind of function, and gives arguments whose kinds, dtypes and shapes fit.
-//! - `E0214` A call obeys its operator's type rule; a member is taken of a tuple that has it; a condition is a bool.
+//! - `E0253` A dataflow block has no side effects; nor does a pure function, unless it is marked `relax.force_pure`.
+//! - `E0254`, `E0255`, `E0257` A call of a kernel or function has as many arguments as the callee has parameters, calls
+//!   the right kind of function, and passes arguments whose kinds, dtypes and shapes fit.
+//! - `E0214` A call obeys its operator's type rule; a tuple has the member that is read; a condition is a bool.
 //! - `E0256` A declared type does not contradict what its value has: kinds, dtypes, numbers of dimensions, dimensions.
 //! - `E0258` A symbolic variable is defined before it is used: as a dimension of a parameter, by a `match_cast`, or as a
 //!   scalar variable.
 //!
 //! Kernels
-//! - `E0250`, `E0251` Variables and buffers are defined where they are used, none inside a scope that has it already.
-//! - `E0259` Operands of an operation have one dtype, conditions are bools, indices integers; mathematical functions are
-//!   of floats, functions of bits of integers; a stored value is of its buffer's dtype, a returned one of the declared
-//!   type.
+//! - `E0250`, `E0251` Variables and buffers are defined where they are used, and not again inside a scope that has them.
+//! - `E0259` Operands of an operation have one dtype, conditions are bools, indices integers; math functions take floats,
+//!   and bit functions take integers; a stored value has its buffer's dtype, and a returned one the declared type.
 //! - `E0260` Loads, stores and regions have one index for each dimension.
 //! - `E0263` No index certainly leaves its buffer: one that does in some iteration of loops that run to their end.
-//! - `E0254`, `E0255`, `E0257` A kernel that another one calls is a `T.prim_func`, does not call back (looked at for whole modules), and gets as many
-//!   arguments as it has parameters, which fit: kinds, dtypes, sizes, memory. Functions of C that are called by name
-//!   take no addresses.
-//! - `E0261` Blocks stand in kernels of the dialect with blocks; their axes are integers bound to values of the same
-//!   dtype; jumps stand in loops; loop variables, bounds and steps are of one integer dtype. A block that touches memory
-//!   which its regions leave out is warned about.
+//! - `E0254`, `E0255`, `E0257` A kernel that another one calls is a `T.prim_func`, is not recursive (checked for
+//!   whole modules), and gets as many arguments as it has parameters, with kinds, dtypes, sizes and memory that fit. C
+//!   functions that are called by name take no addresses.
+//! - `E0261` Blocks occur only in kernels of the dialect with blocks; their axes are integers bound to values of the same
+//!   dtype; jumps are inside loops; loop variables, bounds and steps have one integer dtype. A block that touches memory
+//!   outside its regions gets a warning.
 mod arguments;
 mod bounds;
 mod calls;

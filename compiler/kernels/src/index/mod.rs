@@ -1,7 +1,7 @@
-//! Index arithmetic: polynomials over loop variables and sizes, and what they simplify to.
+//! Index arithmetic: polynomials over loop variables and sizes, and their simplification.
 //!
-//! Everything here is int64. Index expressions of narrower integers are taken to be free of overflow, so they widen
-//! to the same numbers.
+//! Everything here is int64. Index expressions of narrower integers are assumed not to overflow, so they widen to
+//! the same numbers.
 
 mod equal;
 mod poly;

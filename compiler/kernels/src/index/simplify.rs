@@ -1,6 +1,6 @@
-//! From index expressions to polynomials, using what is known of variables' ranges.
+//! From index expressions to polynomials, using the known ranges of variables.
 //!
-//! No check that an expression makes gets lost on the way: what would lose one stays as it is.
+//! Simplification never removes a check: an expression that would lose one stays as it is.
 
 use super::Poly;
 use crate::check;

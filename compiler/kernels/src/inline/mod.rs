@@ -1,8 +1,8 @@
-//! Calls of kernels by other kernels: the callee's body takes the call's place.
+//! Calls of kernels by other kernels: the callee's body replaces the call.
 //!
-//! Its buffers are declared over the memory that the caller gives, so that whatever looks after a kernel's own buffers
-//! (that they are inside of their memory, which arguments are written) looks after those of the kernels that it calls.
-//! What is left has no calls of kernels.
+//! The callee's buffers are declared over the memory that the caller passes, so all checks and analyses of a kernel's own
+//! buffers (bounds, which arguments are written) also cover the buffers of the kernels that it calls. The result has no
+//! calls of kernels.
 
 mod ending;
 

@@ -1,15 +1,15 @@
 //! The reference interpreter: runs block, scheduled and flat TIR on host tensors, slowly and exactly.
 //!
-//! It is the meaning of TIR that every faster way to run it is tested against, and what folds constants. Nothing here
-//! is undefined: an index outside its buffer, a division by zero, a shift by a negative count or by the width or more, or an argument of the wrong shape is an
-//! [`InterpError`] that names the function.
+//! It defines the meaning of TIR: every faster way to run TIR is tested against it. It also folds constants. Nothing here
+//! is undefined: an index outside its buffer, a division by zero, a shift by a negative count or by the width or more, or
+//! an argument of the wrong shape is an [`InterpError`] that names the function.
 //!
 //! Semantics it fixes:
 //! - Integers wrap to the width of their dtype (in functions that compute sizes they must not, see [`EXACT`](hammock_ir::tir::EXACT)). Each float operation rounds once to the dtype of its node; functions
-//!   such as `exp` are computed in double precision first, so f32 results are the nearest value but for rare ties.
+//!   such as `exp` are computed in double precision first, so f32 results are the nearest value except in rare ties.
 //! - `min(a, b)` is `a < b ? a : b`, `max(a, b)` is `a > b ? a : b`: with a NaN operand the result is `b`.
 //! - `T.if_then_else`, `T.Select` with a scalar condition, `and` and `or` evaluate only the operands they need.
-//! - Fresh memory is filled with ones, a NaN in every float dtype, so that what reads it unwritten shows.
+//! - Fresh memory is filled with ones, a NaN in every float dtype, so that reads of unwritten memory show.
 //! - A loop over threads is a serial loop, and a barrier does nothing.
 //!
 //! ```

@@ -1,6 +1,6 @@
 //! Functions that compute sizes: none of their integers may wrap.
 //!
-//! What a function with the attribute [`EXACT`] stores, names or returns becomes `exact(value, text, name,
+//! Every value that a function with the attribute [`EXACT`] stores, names or returns becomes `exact(value, text, name,
 //! variable, …)`, before anything else rewrites it: code generation checks each operation inside, and an error shows the
 //! text with the names and values of the variables.
 

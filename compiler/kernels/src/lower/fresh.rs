@@ -1,4 +1,4 @@
-//! Copies of statements with variables of their own.
+//! Copies of statements with fresh variables.
 
 use hammock_ir::{
     PrimExpr,

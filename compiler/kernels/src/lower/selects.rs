@@ -1,8 +1,8 @@
-//! Choices whose operands must not be evaluated when they are not chosen become lazy.
+//! Makes a choice lazy if an operand that is not chosen must not be evaluated.
 //!
-//! `T.Select` and `and` may evaluate all operands, yet programs guard accesses with them. Where an operand has an
-//! access that is not provably inside its buffer, an integer division or a checked operand, the choice becomes `T.if_then_else`. This
-//! runs before flattening, while indices and dimensions can be compared one by one.
+//! `T.Select` and `and` may evaluate all operands, yet programs guard accesses with them. If an operand has an access that
+//! is not provably in bounds, an integer division or a checked operand, the choice becomes `T.if_then_else`. This runs
+//! before flattening, while indices and dimensions can be compared one by one.
 
 use crate::{
     check,

@@ -1,9 +1,9 @@
-//! Integer operations without a result become checked: division by zero, and shifts by a negative count or by the width
+//! Checks integer operations that may have no result: division by zero, and shifts by a negative count or by the width
 //! or more, stop the kernel with an error, as they do in the reference interpreter.
 //!
-//! A divisor or count that is not proven harmless becomes an intrinsic around it ([`check::DIVISOR`], [`check::COUNT`]), which gives
-//! the same number or fails. What is proven costs nothing: constants, what ranges of loops and sizes say, what the
-//! conditions around the operation say, and factors of the extent of a loop around it, which cannot be zero where the
+//! If a divisor or count is not proved to be valid, it is wrapped in an intrinsic ([`check::DIVISOR`], [`check::COUNT`])
+//! that returns the same number or fails. Proved ones cost nothing. Proofs come from constants, ranges of loops and sizes,
+//! the conditions around the operation, and factors of the extent of a loop around it, which cannot be zero when the
 //! loop's body runs. This comes first, while loops and indices are still those of the text.
 
 use crate::{check, index::same_expr};

@@ -1,4 +1,4 @@
-//! Loops to be unrolled are written out, so that their variables become constants.
+//! Unrolls the loops that ask for it, so that their variables become constants.
 
 use super::fresh;
 use hammock_ir::{

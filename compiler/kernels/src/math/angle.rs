@@ -1,4 +1,4 @@
-//! Reduction of angles to a quadrant and a rest of at most an eighth of a turn.
+//! Reduction of angles to a quadrant and a remainder of at most an eighth of a turn.
 //!
 //! The short reduction subtracts multiples of pi/2 given in parts whose products with the quadrant are exact (Cody and
 //! Waite 1980). The long one, for any float, multiplies by as many digits of 2/pi as can matter (Payne and Hanek 1983),

@@ -1,9 +1,9 @@
 //! Mathematics as arithmetic: each function becomes additions, products, comparisons and bit operations on whole
 //! vectors, so that no inner loop calls a library.
 //!
-//! Every function takes operands of float32 or float64 with any number of lanes and gives an expression that uses only
-//! what machines have: `+ - * /`, `fma`, `sqrt`, `floor`, `ceil`, `trunc`, `nearbyint`, `fabs`, comparisons and
-//! selects, conversions, integer arithmetic on the bits, and `vector_any` around paths that are hardly ever taken.
+//! Every function takes operands of float32 or float64 with any number of lanes and returns an expression that uses only
+//! operations that machines have: `+ - * /`, `fma`, `sqrt`, `floor`, `ceil`, `trunc`, `nearbyint`, `fabs`, comparisons and
+//! selects, conversions, integer arithmetic on the bits, and `vector_any` around paths that are rarely taken.
 //!
 //! Error bounds, in units of the last place of the result, over the whole range, denormals included:
 //!
@@ -17,7 +17,7 @@
 //! | fmod, round, ldexp, nextafter, copysign | exact | exact |
 //!
 //! The first two rows have float32 forms of their own; the other float32 functions compute in float64 and round.
-//! Infinities, NaNs and signed zeroes come out as IEEE 754 and C (Annex F) ask. Polynomials are near-minimax fits of
+//! Infinities, NaNs and signed zeros follow IEEE 754 and C (Annex F). Polynomials are near-minimax fits of
 //! the function named beside them, made in 60-digit arithmetic, with coefficients rounded one after the other.
 
 mod angle;

@@ -1,4 +1,4 @@
-//! Rounding to integers: the nearest one is the even one of two that are as near, for `round` and `nearbyint` alike.
+//! Rounding to the nearest integer, ties to even, for both `round` and `nearbyint`.
 
 use super::{Scope, choice::Choice};
 use hammock_ir::PrimExpr;

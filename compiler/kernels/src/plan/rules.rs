@@ -1,4 +1,4 @@
-//! Which loops for which stage.
+//! Chooses the loops for each stage.
 
 use super::{Class, Kernel, Part, Plan, Stage, StagePlan};
 use crate::{Target, index::Simplifier};

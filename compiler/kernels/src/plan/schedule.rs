@@ -1,7 +1,7 @@
 //! Plans to loops.
 //!
 //! A stage becomes loops over its spatial axes, the planned ones split into blocks of rows and vectors of lanes, each
-//! with a smaller block for what is left over. Innermost stands a *tile*: for a reduction, accumulators in a local
+//! with a smaller block for the remainder. Innermost is a *tile*: for a reduction, accumulators in a local
 //! buffer, the reduce loops, then the stores; otherwise the store alone. The result is scheduled TIR without blocks;
 //! lanes are loops of kind `vectorized`, rows loops of kind `unrolled`.
 

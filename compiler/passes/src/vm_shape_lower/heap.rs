@@ -1,7 +1,7 @@
 //! The shape heap: slots for symbolic variables and expressions, and the functions that fill them.
 //!
-//! An expression is computed as soon as its variables are known, but no sooner than in the branch that uses it: what is
-//! wrong with one that nobody asks for (a division by zero) is no error.
+//! An expression is computed as soon as its variables are known, but no earlier than in the branch that uses it: if the
+//! branch does not run, a problem in the expression (a division by zero) is not an error.
 
 use crate::symbolic;
 use hammock_ir::{

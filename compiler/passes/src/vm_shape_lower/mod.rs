@@ -1,11 +1,12 @@
-//! VMShapeLower: symbolic shapes by a heap of integers.
+//! VMShapeLower: lowers symbolic shapes to a heap of integers.
 //!
 //! A function with symbolic variables allocates a *shape heap*, a vector of int64 with one slot for each variable and
 //! each expression it computes. Parameters are checked when the function starts: kind, rank and dtype, then their
-//! dimensions, which are stored where a variable is new and compared where it is known. Expressions are computed by a
-//! TIR function (`shape_func`) as soon as their variables are known, those that only a branch uses in that branch. `R.shape` operands become `make_shape`, symbolic
-//! scalars `make_prim_value`, `match_cast` the same checks as parameters, and the result is checked where its type says
-//! more than is known already.
+//! dimensions, which are stored if the variable is new and compared if it is known. A TIR function
+//! (`shape_func`) computes expressions as soon as their variables are known; expressions that only one branch uses are
+//! computed in that branch. `R.shape` operands become `make_shape`, symbolic scalars become `make_prim_value`, and
+//! `match_cast` becomes the same checks as for parameters. The result is checked if its type says more than is already
+//! known.
 
 mod checks;
 mod heap;

@@ -1,4 +1,4 @@
-//! Allocations: what `alloc_storage`, `alloc_tensor` and the shapes they take come to.
+//! Allocations: the steps for `alloc_storage`, `alloc_tensor` and the shapes they take.
 use super::super::{Arg, Constant, Executable, Instruction, Register};
 use crate::value::{DType, byte_size};
 

@@ -1,4 +1,4 @@
-//! Checks of values: what `check_tensor_info` and `match_shape` come to.
+//! Checks of values: the steps for `check_tensor_info` and `match_shape`.
 use super::super::{Arg, Constant, Executable};
 use super::{Size, Slot};
 use crate::value::DType;

@@ -1,12 +1,12 @@
 //! Where machine code is entered and left.
 //!
-//! Machine code runs a function from one call of bytecode to the next: those calls, and returns, are the machine's to
-//! make. So it is entered where the function begins, behind each such call, and, lest a function stay with the
-//! interpreter after a step that only that one does, at the heads of loops.
+//! Machine code runs a function from one call of bytecode to the next; the virtual machine makes those calls, and
+//! returns. So machine code is entered at the start of the function, after each such call, and at the heads of loops, so
+//! that a function does not stay in the interpreter after a step that only the interpreter can do.
 //!
-//! Code that runs once from end to end gains by being machine code as long as the processor's cache of instructions
-//! holds it. An allocation with the kernel that fills it takes some 200 bytes of code, and some 60 of a loop's data,
-//! which the processor fetches ahead of its use. So long rows of allocations are the machine's as well.
+//! Code that runs once from start to end is faster as machine code only while it fits in the instruction cache. An
+//! allocation with the kernel that fills it takes about 200 bytes of code, against about 60 bytes of the loop's data,
+//! which the processor prefetches. So the loop also runs long sequences of allocations.
 use super::{Compact, Op};
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! What is known of the values in slots before a function runs.
+//! Facts about the values in slots, known before a function runs.
 //!
-//! Facts hold along straight code; where paths meet, only those about the pool are left. Whoever walks over the steps
-//! adds what it finds out: which arguments a kernel takes, the loader and the generator of machine code know.
+//! Facts hold along straight-line code; where paths meet, only those about the pool remain. The code that walks over the
+//! steps adds what it learns: the loader and the machine code generator know which arguments a kernel takes.
 use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, PlacePlan, Size, Slot, Slots};
 use crate::executable::Executable;
 use crate::memory::ALIGNMENT;

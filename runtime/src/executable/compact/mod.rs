@@ -1,14 +1,14 @@
-//! The form in which functions run: bytecode folded once, at load, into fewer and quicker steps.
+//! The form in which functions run: bytecode folded once, at load, into fewer and faster steps.
 //!
-//! Folding changes nothing of the executable itself; it reads instructions and writes [`Op`]s:
+//! Folding does not change the executable itself; it reads instructions and writes [`Op`]s:
 //! - registers that are never in use at the same time share a slot of the frame;
-//! - constants and immediates get slots behind the registers, so that every argument is a slot;
+//! - constants and immediates get slots after the registers, so that every argument is a slot;
 //! - a `null_value` after the last call that needed the register becomes part of that call; a copy or an argument
 //!   whose register is not read again is moved;
-//! - what the builtins of shapes, checks, memory and conditions do in several calls becomes one op of its own.
+//! - several calls of builtins for shapes, checks, memory and conditions become one op.
 //!
-//! Two users: the machine, which puts addresses in place of callees ([`crate::vm`]), and the generator of machine code.
-//! [`VERSION`] tells whether both mean the same.
+//! It has two users: the machine, which replaces callees with addresses ([`crate::vm`]), and the machine code generator.
+//! [`VERSION`] tells whether both use the same form.
 mod alloc;
 mod check;
 mod entries;

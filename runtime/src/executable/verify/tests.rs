@@ -74,11 +74,11 @@ fn refuses_what_breaks_a_rule_of_functions() {
         ("another function has the same name", |e| e.functions[1].name = "f".into()),
         ("it has no instructions 0..2", |e| e.functions[0].end = 2),
         ("it has no instructions 1..1", |e| e.functions[0].start = 1),
-        ("4 registers hold no 5 parameters", |e| e.functions[0].num_args = 5),
-        ("4 registers hold no -1 parameters", |e| e.functions[0].num_args = -1),
+        ("4 registers cannot hold 5 parameters", |e| e.functions[0].num_args = 5),
+        ("4 registers cannot hold -1 parameters", |e| e.functions[0].num_args = -1),
         ("it has 2000000 registers", |e| e.functions[0].register_count = 2_000_000),
         ("it names 2 of 1 parameters", |e| e.functions[0].param_names.push("y".into())),
-        ("a memory scope is for constant 7, no tensor", |e| e.memory_scopes.push((7, "global".into()))),
+        ("a memory scope is for constant 7, which is not a tensor", |e| e.memory_scopes.push((7, "global".into()))),
         ("it shares instructions with another", |e| {
             let twin = FunctionInfo { name: "h".into(), ..e.functions[0].clone() };
             e.functions.push(twin);
@@ -98,7 +98,7 @@ fn compiled_functions_need_room_for_their_result() {
     executable.functions[0].kind = FunctionKind::Compiled;
     executable.functions[0].end = executable.functions[0].start;
     executable.functions[0].register_count = 1;
-    assert!(refusal(&executable).contains("1 registers hold no 1 parameters"));
+    assert!(refusal(&executable).contains("1 registers cannot hold 1 parameters"));
 }
 
 #[test]

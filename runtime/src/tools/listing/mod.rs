@@ -1,6 +1,6 @@
-//! Listings: executables as text, all of them, so that they can be assembled to the same bytes.
+//! Listings: executables as complete text, which can be assembled to the same bytes.
 //!
-//! A listing is read line by line; `#` begins a comment, which is where source lines are. Sections may stand in any
+//! A listing is read line by line; `#` begins a comment, and source lines are shown in comments. Sections may be in any
 //! order:
 //!
 //! ```text
@@ -25,8 +25,8 @@
 //!    3: ret %2
 //! ```
 //!
-//! Rare things are written after these: `args 2` where parameters have no names, `range 3 7` where a
-//! function without code says that it has some, and `unused:` before `words 1 2 3`, instructions of no function.
+//! Rare cases have their own notation: `args 2` if parameters have no names, `range 3 7` if a function
+//! without code claims to have some, and `unused:` before `words 1 2 3`, instructions of no function.
 //! Functions whose names are not identifiers are written `@"like this"`.
 mod constants;
 mod instructions;

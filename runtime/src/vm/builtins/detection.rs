@@ -1,4 +1,4 @@
-//! Suppression of overlapping boxes, where how many are left is known only at run time.
+//! Suppression of overlapping boxes; how many remain is known only at run time.
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{Any, DType, Device, Tensor, Tuple};

@@ -1,7 +1,7 @@
 //! Attention caches: keys or values of past positions, kept between calls of a decoding step.
 //!
-//! A cache is a tensor with room for more rows than are filled. Rows are written in place as long as nobody holds a
-//! view of the tensor; else the cache goes on with a copy, so that a view never changes.
+//! A cache is a tensor with room for more rows than are filled. Rows are written in place as long as there is no
+//! view of the tensor; otherwise the cache continues with a copy, so that a view never changes.
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Device, Opaque, Shape, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};

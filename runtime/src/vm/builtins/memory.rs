@@ -1,4 +1,4 @@
-//! Storage, tensors in it, and moving tensors about.
+//! Storage, tensors in it, and copying tensors.
 use crate::ffi::Error;
 use crate::memory::ALIGNMENT;
 use crate::value::{Any, DType, Device, Shape, Storage, Tensor};

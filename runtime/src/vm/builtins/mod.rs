@@ -1,4 +1,4 @@
-//! The runtime's own functions, one file a family. Each is declared once: name, typed parameters, documentation, body.
+//! The runtime's own functions, one file per family. Each is declared once: name, typed parameters, documentation, body.
 mod check;
 mod collective;
 mod control;

@@ -1,7 +1,7 @@
-//! The order of elements, whatever their dtype: each stands as an integer, its *key*.
+//! The order of elements, whatever their dtype: each is represented by an integer, its *key*.
 //!
-//! Keys compare as elements do. NaN comes after every number, all NaNs are one, and so are both zeros. With keys, what
-//! sorts and compares need not be compiled for every dtype again.
+//! Keys compare as elements do. NaN comes after every number, all NaNs are one, and so are both zeros. With keys, code that
+//! sorts and compares is not compiled again for every dtype.
 use crate::ffi::Error;
 use crate::memory::{Reservation, reserve};
 use crate::value::{DType, Device, Tensor};

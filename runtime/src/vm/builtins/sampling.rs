@@ -1,4 +1,4 @@
-//! Choosing the next token of a text, by a number between 0 and 1 that the caller drew, and what is done to the logits
+//! Choosing the next token of a text, with a number between 0 and 1 that the caller drew, and the changes to the logits
 //! before that. Tensors are of float32 and hold one row: all axes but the last have size 1.
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;

@@ -1,4 +1,4 @@
-//! Who looks on sees every call.
+//! Instruments see every call.
 use super::*;
 
 /// Writes down what it sees; keeps `sub` from running.

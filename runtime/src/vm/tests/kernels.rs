@@ -1,4 +1,4 @@
-//! Kernels look at their arguments, however they are called.
+//! Kernels' arguments are checked, however they are called.
 use super::*;
 
 /// A program whose kernel `k` writes its first argument, two floats; that kernel.

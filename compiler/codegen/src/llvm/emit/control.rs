@@ -1,4 +1,4 @@
-//! Conditional expressions: where evaluating the other operand could do harm, only the chosen one is evaluated.
+//! Conditional expressions: if evaluating the other operand could do harm, only the chosen one is evaluated.
 
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{

@@ -1,4 +1,4 @@
-//! Sizes, which are computed exactly or not at all: what would wrap or divide by zero is an error that shows the
+//! Sizes, which are computed exactly or not at all: an overflow or a division by zero is an error that shows the
 //! expression and the values of its variables.
 
 use super::{Emitter, Exact, Result, Ty, Unsupported, Value};

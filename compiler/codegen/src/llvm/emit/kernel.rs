@@ -1,7 +1,7 @@
 //! A kernel's two entries.
 //!
 //! The raw entry takes each parameter as a machine value (pointers, integers, floats) and returns the status. The packed
-//! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only where nobody else
+//! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only if nothing else
 //! does ([`check`](super::check)), and calls the raw entry.
 
 use super::{Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type};

@@ -4,13 +4,13 @@
 //! `float16` is `half` and `bfloat16` its 16 bits; both are widened to `float` for each operation and rounded after it,
 //! so that no processor feature changes a result. Signed and unsigned integers share a type; operations tell them apart.
 //!
-//! Nothing is undefined that TIR defines: integers wrap, also the least number divided by -1, conversions of floats to
-//! integers saturate (NaN gives zero). Divisors and counts of shifts that could be wrong come checked; what lowering
-//! itself computes in lanes that nobody wants never traps: there division by zero gives zero, and shifts by the width or
-//! more push all bits out.
+//! Nothing that TIR defines is undefined here: integers wrap, even the smallest number divided by -1, and conversions of
+//! floats to integers saturate (NaN gives zero). Divisors and shift counts that could be wrong arrive already checked.
+//! Values that lowering computes in unused lanes never trap: there, division by zero gives zero, and shifts by the width
+//! or more push all bits out.
 //!
-//! Functions. Every generated function returns a status, 0 or -1 after the error has been left with the runtime. What
-//! can fail is followed by a test that gives workspaces back and returns.
+//! Functions. Every generated function returns a status: 0, or -1 after it has left the error with the runtime. An
+//! operation that can fail is followed by a test that releases workspaces and returns.
 
 mod any;
 mod arith;

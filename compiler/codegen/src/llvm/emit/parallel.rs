@@ -1,8 +1,8 @@
 //! Parallel loops: the body becomes a function of a range of iterations, which the runtime's pool calls.
 //!
 //! Two functions are made for each loop. The outer one has the pool's signature and unpacks what the body uses from
-//! memory; the inner one takes it as parameters, so that what is known of pointers (alignment, that they do not overlap)
-//! is known inside too.
+//! memory; the inner one takes it as parameters, so that facts about pointers (alignment, that they do not overlap) hold
+//! inside too.
 
 use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value};
 use hammock_ir::{

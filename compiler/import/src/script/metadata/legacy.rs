@@ -1,4 +1,4 @@
-//! The object graph as versions before 0.21 wrote it: attributes are strings, tensors stand in a list of their own.
+//! The object graph as versions before 0.21 wrote it: attributes are strings, tensors are in a separate list.
 
 use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
 use hammock_ir::{AttrValue, Tensor};

@@ -1,4 +1,4 @@
-//! The metadata section: objects that have no spelling of their own in the text, by type and number.
+//! The metadata section: objects that have no notation in the text, by type and number.
 //!
 //! `metadata = tvm.ir.load_json("""{…}""")` names a graph of objects whose root is a map from type keys to arrays;
 //! `metadata["ir.GenericConst"][0]` is one of them. Texts printed without the section get their constants from

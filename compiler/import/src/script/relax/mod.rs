@@ -1,8 +1,8 @@
 //! Relax functions: graphs of tensor operations.
 //!
 //! An expression evaluates to an operand, or to a value that no variable is bound to yet (`Pending`). A statement binds
-//! it to the name on its left; where it stands inside another expression it is bound to a fresh name first, so that
-//! what is made is in A-normal form ([`bind`]).
+//! it to the name on its left; inside another expression it is bound to a fresh name first, so that the result
+//! is in A-normal form ([`bind`]).
 
 mod bind;
 mod calls;

@@ -1,6 +1,6 @@
-//! Constants that the text leaves out, where zeros stand for them (`--params zeros`). Only their place says what shape
-//! they have: an annotation, the parameter that they are given for, or an operator, whose type rule must give the type
-//! that its result is annotated with.
+//! Constants that the text leaves out, when zeros replace them (`--params zeros`). Their shape follows only from where
+//! they are used: an annotation, the parameter that they are passed for, or an operator, whose type rule must give the
+//! annotated type of its result.
 
 use super::RelaxEval;
 use crate::script::{context::Read, metadata};

@@ -1,4 +1,4 @@
-//! What buffers know of themselves: `A.data`, `A.shape`, `A.vload(…)`.
+//! Attributes and methods of buffers: `A.data`, `A.shape`, `A.vload(…)`.
 
 use super::TirEval;
 use crate::script::{

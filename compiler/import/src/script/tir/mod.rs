@@ -1,6 +1,6 @@
 //! TIR functions: loops over buffers.
 //!
-//! Statements are read in order into the sequence of the scope they stand in ([`stmts`]). Calls such as
+//! Statements are read in order into the sequence of their scope ([`stmts`]). Calls such as
 //! `T.alloc_buffer(…)` or `T.axis.spatial(…)` declare something ([`decls`]): they add to the scope, to the block or to
 //! the function around them, and take their name from the left of the assignment.
 

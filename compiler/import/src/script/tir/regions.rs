@@ -1,7 +1,7 @@
-//! What blocks read and write, where the text leaves it out.
+//! The regions that blocks read and write, if the text does not state them.
 //!
 //! A block reads and writes the elements that its statements access, over all values of the loops in it; a block inside
-//! it stands for its own regions. Regions may be larger than what is accessed, never smaller.
+//! it contributes its own regions. Regions may be larger than what is accessed, never smaller.
 
 use super::region_sets::{Domains, Range};
 use hammock_ir::{

@@ -1,4 +1,4 @@
-//! Memory that a kernel allocates or looks at through other buffers: measured where it is declared.
+//! Memory that a kernel allocates or views through other buffers: its size is checked where it is declared.
 
 use super::{Checker, check_stmt};
 use crate::error::Reason;

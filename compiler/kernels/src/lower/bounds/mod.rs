@@ -1,11 +1,11 @@
-//! Accesses stay inside of their buffers: what is not proved is checked when the kernel runs.
+//! Keeps accesses inside their buffers: an access that is not proved is checked when the kernel runs.
 //!
-//! Runs on block TIR, where indices still go by axis. An index that [`Scope`] proves to be inside is left as it is. Of
-//! the others, those that are linear in the loops around them are checked ahead of the outermost loop, at their least
-//! and their greatest value; the rest is checked where it is used, as the value `check_index(index, extent, …)`, so that
-//! choices that guard an access guard its check, and what was checked is what is used. The same goes for the values of
-//! blocks' axes and for regions that blocks name; memory that is allocated or looked at through another buffer is
-//! measured once, where that is declared.
+//! Runs on block TIR, where each index still belongs to an axis. An index that [`Scope`] proves to be in bounds is left as
+//! it is. Of the others, those that are linear in the loops around them are checked before the outermost loop, at their
+//! smallest and largest values. The rest are checked where they are used, as the value `check_index(index, extent, …)`, so
+//! that a condition that guards an access also guards its check, and the checked value is the one used. The same goes for
+//! the values of blocks' axes and for regions that blocks name. Memory that is allocated, or viewed through another
+//! buffer, is checked once, where it is declared.
 
 mod access;
 mod hoist;

@@ -1,4 +1,4 @@
-//! Pointers into buffers: how much memory is left behind them.
+//! Pointers into buffers: how much memory remains after them.
 
 use super::{Checker, checked};
 use crate::error::Reason;

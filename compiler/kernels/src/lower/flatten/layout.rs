@@ -1,4 +1,4 @@
-//! Where buffers' elements lie: pointer, offset and strides, and the flat buffer over each memory.
+//! Where the elements of buffers are: pointer, offset and strides, and the flat buffer over each memory.
 
 use crate::{
     error::Reason,

@@ -1,9 +1,9 @@
 //! Buffers become one-dimensional: every access is an offset into the memory behind a pointer.
 //!
 //! In: a body with buffers of any rank, strides, offsets and matched regions. Out: the same statements (blocks stay,
-//! without regions) where each load and store has one int64 index into a flat buffer. There is one flat buffer a
-//! pointer and element type, so that whoever compares two buffers compares memories. Elements that are vectors become
-//! lanes. Bounds of loops are simplified on the way.
+//! without regions) where each load and store has one int64 index into a flat buffer. There is one flat buffer per
+//! pointer and element type, so comparing two buffers compares their memory. Elements that are vectors become lanes. Loop
+//! bounds are simplified on the way.
 
 mod access;
 mod layout;

@@ -1,4 +1,4 @@
-//! What machines do not have becomes what they have.
+//! Replaces operations that machines do not have with operations that they have.
 //!
 //! In: flat code with any intrinsic and any float dtype. Out: arithmetic on bools, integers, float32 and float64 with
 //! the intrinsics that `math` leaves, and on request loads, stores and conversions of float16. Narrow floats compute in

@@ -1,9 +1,9 @@
-//! Loops to be vectorized become operations on vectors.
+//! Turns loops marked as vectorized into operations on vectors.
 //!
-//! Each value that depends on the loop variable becomes a vector of one lane an iteration; what does not stays scalar
-//! and is broadcast where the two meet. Indices that are linear in the variable become ramps, conditions become masks:
+//! Each value that depends on the loop variable becomes a vector with one lane per iteration; other values stay scalar
+//! and are broadcast where the two meet. Indices that are linear in the variable become ramps, conditions become masks:
 //! a store under a condition is a masked store, a lazy choice a select between values whose loads are masked. A
-//! statement for which there is no vector form runs as a serial loop.
+//! statement without a vector form runs as a serial loop.
 
 mod expr;
 
