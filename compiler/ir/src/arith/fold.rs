@@ -108,9 +108,7 @@ pub fn fold(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         _ => match (a.kind(), b.kind()) {
             (PrimKind::Int(x), PrimKind::Int(y)) => fold_ints(op, *x, *y, a.dtype()),
             (PrimKind::Float(x), PrimKind::Float(y)) => {
-                // Zero divided by zero is no number, which the rule for zero would make zero.
-                let no_number = op == Div && *y == 0.0;
-                fold_floats(op, *x, *y, a.dtype()).or_else(|| if no_number { None } else { neutral(op, a, b) })
+                fold_floats(op, *x, *y, a.dtype()).or_else(|| neutral(op, a, b))
             }
             _ => neutral(op, a, b),
         },
@@ -201,20 +199,37 @@ fn rounded(value: f64, dtype: DType) -> Option<f64> {
     }
 }
 
-/// Neutral and absorbing operands.
+/// Neutral operands, and zeros that absorb the other operand: of integers only, since zero times a float may be no number,
+/// and only what is evaluated without an error.
 fn neutral(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     use BinaryOp::*;
     let is = |e: &PrimExpr, v: i64| e.as_int() == Some(v) || e.as_float() == Some(v as f64);
+    let is_int = |e: &PrimExpr, v: i64| e.as_int() == Some(v);
     match op {
         Add if is(a, 0) => Some(b.clone()),
         Add | Sub if is(b, 0) => Some(a.clone()),
-        Mul if is(a, 1) || is(b, 0) => Some(b.clone()),
-        Mul if is(b, 1) || is(a, 0) => Some(a.clone()),
-        Div | FloorDiv if is(a, 0) || is(b, 1) => Some(a.clone()),
-        Mod | FloorMod if a.as_int() == Some(0) => Some(a.clone()),
-        Mod | FloorMod if b.as_int() == Some(1) => Some(PrimExpr::int(0, a.dtype())),
+        Mul if is(a, 1) || is_int(b, 0) && is_harmless(a) => Some(b.clone()),
+        Mul if is(b, 1) || is_int(a, 0) && is_harmless(b) => Some(a.clone()),
+        Div | FloorDiv if is(b, 1) || is_int(a, 0) && is_divisor(b) => Some(a.clone()),
+        Mod | FloorMod if is_int(a, 0) && is_divisor(b) => Some(a.clone()),
+        Mod | FloorMod if is_int(b, 1) && is_harmless(a) => Some(PrimExpr::int(0, a.dtype())),
         _ => None,
     }
+}
+
+/// Whether evaluating the expression cannot fail: it loads nothing, calls nothing, and divides by numbers only.
+fn is_harmless(e: &PrimExpr) -> bool {
+    use BinaryOp::*;
+    !e.any(&mut |x| match x.kind() {
+        PrimKind::Load(..) | PrimKind::Call(_) => true,
+        PrimKind::Binary(Div | Mod | FloorDiv | FloorMod, _, d) => !is_divisor(d),
+        _ => false,
+    })
+}
+
+/// Whether it is a number other than zero.
+fn is_divisor(e: &PrimExpr) -> bool {
+    e.as_int().is_some_and(|v| v != 0)
 }
 
 fn compare(op: BinaryOp, order: std::cmp::Ordering) -> bool {

@@ -50,6 +50,20 @@ fn the_least_number_is_divided_without_overflow() {
     }
 }
 
+#[test]
+fn zeros_absorb_integers_that_cannot_fail() {
+    let (n, x) = (Var::int64("n").expr(), Var::new("x", DType::FLOAT32).expr());
+    let zero = || PrimExpr::float(0.0, DType::FLOAT32);
+    let folded = |op, a: &PrimExpr, b: &PrimExpr| fold::fold(op, a, b).map(|e| dim_text(&e));
+    assert_eq!(folded(BinaryOp::Mul, &n, &int(0)).as_deref(), Some("0"));
+    assert_eq!(folded(BinaryOp::FloorMod, &n, &int(1)).as_deref(), Some("0"));
+    assert_eq!(folded(BinaryOp::FloorDiv, &int(0), &int(4)).as_deref(), Some("0"));
+    assert_eq!(folded(BinaryOp::FloorDiv, &int(0), &n), None, "it may be zero");
+    assert_eq!(folded(BinaryOp::Mul, &int(0), &int(4).floordiv(&n)), None);
+    assert_eq!(folded(BinaryOp::Mul, &zero(), &x), None, "it may be no number");
+    assert_eq!(folded(BinaryOp::Div, &zero(), &x), None);
+}
+
 /// Sizes of sizes of sizes: few nodes in memory, more as a tree than could ever be looked at.
 #[test]
 fn expressions_that_grow_without_end_are_left_alone() {

@@ -22,6 +22,8 @@ impl TirEval<'_, '_> {
     pub(super) fn buffer_attribute(&mut self, on: &Arg, name: &ast::Ident) -> Read<Value> {
         match (&on.value, name.as_str()) {
             (Value::Buffer(b), "data") => Ok(Value::Scalar(b.data.expr())),
+            // Of a scalar, its buffer.
+            (Value::Buffer(_), "source") => Ok(on.value.clone()),
             (Value::Buffer(b), "shape") => Ok(scalars(&b.shape)),
             (Value::Buffer(b), "strides") => Ok(scalars(&b.strides)),
             (Value::Buffer(b), "elem_offset") => {
