@@ -108,20 +108,29 @@ impl<'a> Accesses<'a> {
     }
 
     fn box_of(&self, indices: &[PrimExpr]) -> Extents {
-        indices.iter().map(|i| self.domains.range(i)).collect()
+        indices.iter().map(|i| self.range(i)).collect()
+    }
+
+    /// The values of an index; nothing where they depend on a buffer that only lives inside the block.
+    fn range(&self, index: &PrimExpr) -> Option<Range> {
+        let own = |e: &PrimExpr| {
+            e.any(&mut |x| matches!(x.kind(), PrimKind::Load(buffer, ..) if self.own.contains(buffer)))
+        };
+        self.domains.range(index).filter(|range| !own(&range.begin) && !own(&range.extent()))
     }
 
     /// A block inside: its regions, with its axes replaced by what they are bound to.
     fn inner(&mut self, block: &Block) {
         let values: Substitution = block.axes.iter().map(|a| (a.var.clone(), a.binding.clone())).collect();
-        for (regions, into) in [(&block.reads, &mut self.reads), (&block.writes, &mut self.writes)] {
+        for (regions, writes) in [(&block.reads, false), (&block.writes, true)] {
             for region in regions.iter().flatten() {
                 let ranges = region.ranges.iter().map(|(min, extent)| {
-                    let min = self.domains.range(&min.substitute(&values))?;
-                    let extent = self.domains.range(&extent.substitute(&values))?;
+                    let min = self.range(&min.substitute(&values))?;
+                    let extent = self.range(&extent.substitute(&values))?;
                     Some(min.widened(&extent))
                 });
-                access(into, &region.buffer, ranges.collect());
+                let ranges = ranges.collect();
+                access(if writes { &mut self.writes } else { &mut self.reads }, &region.buffer, ranges);
             }
         }
     }
