@@ -8,7 +8,7 @@ use crate::{
     output::say,
 };
 use clap::Args;
-use hammock_compiler::{Emit, Failure, Options, reference};
+use hammock_compiler::{Emit, Failure, Options, reference, unreadable};
 use hammock_runtime::{
     library::LibraryError,
     tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
@@ -118,6 +118,7 @@ pub fn tool_failure(error: ToolError) -> Failure {
             .help(
                 "`hammock inspect` shows its bytecode; `--bytecode` runs that with kernels compiled from a text module",
             ),
+        ToolError::Library(LibraryError::Read { path, cause }) => unreadable(&path.display().to_string(), &cause),
         ToolError::Library(error) => {
             let help = "compile the module again";
             Failure::new(codes::DAMAGED_EXECUTABLE, error.to_string()).help(help)

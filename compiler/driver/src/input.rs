@@ -95,9 +95,11 @@ fn read_stdin() -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn unreadable(path: &str, error: &std::io::Error) -> Failure {
+/// A file that the system does not let be read.
+pub fn unreadable(path: &str, error: &std::io::Error) -> Failure {
     let reason = match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };

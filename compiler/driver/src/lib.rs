@@ -26,7 +26,8 @@ pub use hammock_import::nearest_operator;
 pub use hammock_kernels::Accesses;
 pub use hammock_runtime::tools::Weights;
 pub use input::{
-    Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, write_weights,
+    Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,
+    write_weights,
 };
 pub use observe::{Dump, Timing};
 pub use params::{bind, missing, unused};

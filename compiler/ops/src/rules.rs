@@ -19,6 +19,20 @@ pub fn same_as(param: &'static str) -> impl Fn(&CallContext) -> Inferred + Send 
     move |cx| Ok(cx.tensor(param)?.into())
 }
 
+/// Checks that a tensor or scalar has bits to work on: integers or bools.
+///
+/// # Errors
+/// When it holds something else.
+pub fn expect_bits(cx: &CallContext, param: &'static str) -> Result<(), InferError> {
+    let dtype = cx.tensor_or_scalar(param)?.dtype;
+    match dtype.filter(|t| !t.is_integer() && !t.is_bool()) {
+        None => Ok(()),
+        Some(t) => Err(cx
+            .error_at(param, format_args!("`{param}` must hold integers or bools, not {t}"))
+            .help("convert it with R.astype(…, \"int32\"), or compare it for bools")),
+    }
+}
+
 /// The dtype of two operands that must agree; unknown when one is.
 ///
 /// # Errors

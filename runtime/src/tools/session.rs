@@ -143,7 +143,9 @@ impl Session {
             let error = InputError::new(format!("there is no function `{func}`"));
             error.help(match (nearest(func, known.iter().copied()), known.as_slice()) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
-                (None, []) => "the program has kernels only: run its text".to_owned(),
+                (None, []) => "the program has kernels only, which are not called by themselves: `hammock run` their text \
+                               (`--func` names one), or compile it with an `@R.function` that calls them by `R.call_tir`"
+                    .to_owned(),
                 (None, known) => format!("the program has {}; choose one with --func", known.join(", ")),
             })
         })?;

@@ -37,6 +37,8 @@ pub(crate) struct Args {
     pub keywords: Vec<Keyword>,
     /// Parameters asked for so far, for messages.
     known: Vec<&'static str>,
+    /// Those of them that may stand without their names.
+    placed: Vec<&'static str>,
     /// Keywords that every call of a kind may have, of which messages speak only when one was meant.
     common: Vec<&'static str>,
 }
@@ -50,12 +52,14 @@ impl Args {
             positional: VecDeque::new(),
             keywords: Vec::new(),
             known: Vec::new(),
+            placed: Vec::new(),
             common: Vec::new(),
         }
     }
 
     /// The next positional argument, or the keyword of that name.
     pub fn take(&mut self, name: &'static str) -> Option<Arg> {
+        self.placed.push(name);
         match self.positional.pop_front() {
             Some(arg) => {
                 self.known.push(name);
@@ -97,7 +101,12 @@ impl Args {
     pub fn finish(mut self, cx: &mut Context) -> Read<()> {
         if let Some(extra) = self.positional.pop_front() {
             let message = format!("`{}` takes {}", self.callee, self.count());
-            return Err(cx.error(codes::WRONG_ARGUMENTS, extra.span, message, "one too many"));
+            let named = list(&self.named());
+            let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(extra.span, "one too many");
+            return Err(cx.report(match named.as_str() {
+                "" => diagnostic,
+                named => diagnostic.help(format!("{named} must be named")),
+            }));
         }
         match self.keywords.first() {
             Some(keyword) => Err(self.unknown(cx, keyword)),
@@ -105,11 +114,17 @@ impl Args {
         }
     }
 
+    /// Parameters whose arguments cannot stand without their names.
+    fn named(&self) -> Vec<&'static str> {
+        self.known.iter().filter(|name| !self.placed.contains(name)).copied().collect()
+    }
+
     fn count(&self) -> String {
-        match self.known.len() {
-            0 => "no arguments".into(),
-            1 => "one argument".into(),
-            n => format!("at most {n} arguments"),
+        let unnamed = if self.named().is_empty() { "" } else { " without a name" };
+        match self.placed.len() {
+            0 => format!("no arguments{unnamed}"),
+            1 => format!("one argument{unnamed}"),
+            n => format!("at most {n} arguments{unnamed}"),
         }
     }
 

@@ -262,6 +262,9 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         if let Some((_, meant)) = constants.iter().find(|(foreign, _)| *foreign == name) {
             return Some(format!("write `{meant}`"));
         }
+        if self.in_type && OF_TYPES.contains(&name) {
+            return Some(format!("types are named through their namespace: `R.{name}`"));
+        }
         let is_dtype = name.parse::<DType>().is_ok();
         is_dtype.then(|| format!("dtypes are written in quotes: `\"{name}\"`"))
     }
@@ -307,6 +310,9 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let functions = self.cx.module.functions.keys().map(|n| &**n);
         if let Some(near) = suggest::nearest(&name.name, functions) {
             diagnostic = diagnostic.did_you_mean(name.span, near);
+        } else if (1..=8).contains(&self.cx.module.functions.len()) {
+            let all: Vec<&str> = self.cx.module.functions.keys().map(|n| &**n).collect();
+            diagnostic = diagnostic.help(format!("it has {}", list(&all)));
         }
         Err(self.cx.report(diagnostic))
     }
@@ -423,10 +429,16 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 }
 
+/// Types of Relax that need arguments or a namespace.
+const OF_TYPES: [&str; 6] = ["Tensor", "Tuple", "Shape", "Callable", "Object", "Prim"];
+
 /// Names that people take for granted where Python runs.
-const PYTHON: [&str; 21] = [
+const PYTHON: [&str; 26] = [
+    "F",
     "abs",
     "enumerate",
+    "float",
+    "int",
     "jax",
     "jnp",
     "len",
@@ -434,12 +446,14 @@ const PYTHON: [&str; 21] = [
     "math",
     "max",
     "min",
+    "nn",
     "np",
     "numpy",
     "onnx",
     "os",
     "pow",
     "print",
+    "range",
     "round",
     "str",
     "sum",

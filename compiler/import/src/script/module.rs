@@ -102,7 +102,7 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
         ([class], _) => Ok(**class),
         ([], [function]) => Ok(*function),
         ([], []) => {
-            let diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds no module");
+            let diagnostic = Diagnostic::error(codes::NO_MODULE, format!("{} holds no module", cx.source.name()));
             Err(cx.report(diagnostic.help(file::A_MODULE_IS)))
         }
         _ => {

@@ -49,7 +49,7 @@ pub(crate) fn nearest_path<'a>(name: &str, known: &[&'a str]) -> Option<&'a str>
         let (_, meant) = SYNONYMS.iter().find(|(foreign, _)| *foreign == wanted)?;
         known.iter().copied().find(|k| k == meant)
     };
-    nearest(name, known.iter().copied()).or_else(synonym).or_else(|| nearest_dotted(name, known))
+    synonym().or_else(|| nearest(name, known.iter().copied())).or_else(|| nearest_dotted(name, known))
 }
 
 /// The operator that was meant by a name that none has.

@@ -59,8 +59,10 @@ impl Graph<'_> {
         {
             return None;
         }
-        self.effects(call, span);
-        if !self.arguments(call, span) {
+        // A kernel called like a function: what it is given would be another matter if it were called as one calls kernels.
+        let of_kernel = matches!(&call.callee, Callee::Global(name) if self.module.tir(name).is_some());
+        let allowed = self.effects(call, span);
+        if of_kernel && !allowed || !self.arguments(call, span) {
             return None;
         }
         match self.ops.infer(self.module, self.f, call) {
@@ -75,9 +77,10 @@ impl Graph<'_> {
         }
     }
 
-    fn effects(&mut self, call: &Call, span: Span) {
+    /// Whether the call may stand where it does.
+    fn effects(&mut self, call: &Call, span: Span) -> bool {
         if !(self.pure || self.in_dataflow) || self.is_pure(call) {
-            return;
+            return true;
         }
         let callee = self.callee_text(call);
         let (place, help) = if self.in_dataflow {
@@ -91,6 +94,7 @@ impl Graph<'_> {
         if let Some(instead) = instead {
             report.help(instead);
         }
+        false
     }
 
     /// How to call the same without effects.

@@ -13,7 +13,7 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Input, Legalized, accumulator},
     op::Op,
-    rules::{Inferred, broadcast_pair},
+    rules::{Inferred, broadcast_pair, expect_bits},
 };
 use hammock_ir::{
     DType, PrimExpr, TensorType,
@@ -89,7 +89,12 @@ fn arithmetic(name: &'static str, doc: &'static str, f: Function) -> Op {
 
 /// A function of integers.
 fn bits(name: &'static str, doc: &'static str, f: Function) -> Op {
-    arithmetic(name, doc, f).example("x: int32[2, 3]; y: int32[3]", "x, y")
+    let rule = |cx: &CallContext| {
+        expect_bits(cx, "x1")?;
+        expect_bits(cx, "x2")?;
+        same_dtype(cx)
+    };
+    arithmetic(name, doc, f).infer(rule).example("x: int32[2, 3]; y: int32[3]", "x, y")
 }
 
 /// A quotient or remainder, which integers do not have by zero.

@@ -53,7 +53,11 @@ fn clip() -> Op {
         .tensor("x")
         .operand("min", OperandKind::Prim)
         .operand("max", OperandKind::Prim)
-        .infer(same_as("x"))
+        .infer(|cx| {
+            cx.prim("min")?;
+            cx.prim("max")?;
+            same_as("x")(cx)
+        })
         .legalize(|cx| {
             let mut b = Builder::new(cx, "tir_clip")?;
             let x = b.input("x")?;

@@ -7,7 +7,7 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Legalized, accumulator},
     op::Op,
-    rules::{Inferred, same_as},
+    rules::{Inferred, expect_bits, same_as},
 };
 use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
 
@@ -45,7 +45,12 @@ fn float_functions() -> Vec<Op> {
 fn number_functions() -> Vec<Op> {
     vec![
         number("abs", "The absolute value.", abs),
-        number("bitwise_not", "Inverts every bit; negates a bool.", bitwise_not).example("x: int32[2, 3]", "x"),
+        number("bitwise_not", "Inverts every bit; negates a bool.", bitwise_not).example("x: int32[2, 3]", "x").infer(
+            |cx| {
+                expect_bits(cx, "x")?;
+                same_as("x")(cx)
+            },
+        ),
         number("ceil", "Rounds up to an integer.", |x| rounded(x, "ceil")),
         number("floor", "Rounds down to an integer.", |x| rounded(x, "floor")),
         number("logical_not", "Whether `x` is zero, in the dtype of `x`.", logical_not).example("x: bool[2, 3]", "x"),

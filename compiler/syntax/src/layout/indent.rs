@@ -37,7 +37,8 @@ impl Layout<'_> {
         let blanks = Span::new(self.line_start, item.0);
         let indent = Indent::of(self.slice(blanks.start, blanks.end));
         let current = self.current_indent();
-        if !indent.agrees_with(current) {
+        // Lines after a mixed one rarely agree with it either: one complaint is enough.
+        if !indent.agrees_with(current) && !std::mem::replace(&mut self.mixed, true) {
             self.report(mixed_blanks(blanks));
         }
         if indent.columns == current.columns {

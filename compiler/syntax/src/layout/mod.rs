@@ -56,6 +56,10 @@ pub(crate) struct Layout<'src> {
     trust: Brackets,
     brackets: Vec<Bracket>,
     indents: Vec<Indent>,
+    /// The line of the last character that starts no token.
+    foreign: Option<u32>,
+    /// Whether tabs and spaces were found to be mixed.
+    mixed: bool,
     /// Whether the marker that comes before all other tokens was handed out.
     started: bool,
     /// A lexer's token that waits behind `Indent`, `Dedent` or `Newline`.
@@ -89,6 +93,8 @@ impl<'src> Layout<'src> {
             trust,
             brackets: Vec::new(),
             indents: vec![Indent::default()],
+            foreign: None,
+            mixed: false,
             started: false,
             held: None,
             dedents: 0,
@@ -139,7 +145,10 @@ impl<'src> Layout<'src> {
     }
 
     fn bad(&mut self, error: LexError, start: u32, end: u32) -> Item {
-        if self.errors.len() < MAX_KEPT {
+        // What is foreign often stands in pairs, such as curly quotes: one complaint a line is enough.
+        let again = error == LexError::Character && self.foreign == Some(self.line_start);
+        self.foreign = (error == LexError::Character).then_some(self.line_start).or(self.foreign);
+        if !again && self.errors.len() < MAX_KEPT {
             self.errors.push(unreadable(error, self.slice(start, end), Span::new(start, end)));
         }
         if error == LexError::OpenTripleString {
@@ -286,9 +295,12 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
+/// Characters that are not seen, often copied from a web page: a byte order mark, soft hyphens, spaces of no width.
+const INVISIBLE: [char; 6] = ['\u{feff}', '\u{ad}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}'];
+
 fn character(text: &str, span: Span) -> Diagnostic {
     let shown = match text.chars().next() {
-        Some(c) if c.is_control() || c == '\u{feff}' => format!("U+{:04X}", c as u32),
+        Some(c) if c.is_control() || c.is_whitespace() || INVISIBLE.contains(&c) => format!("U+{:04X}", c as u32),
         _ => format!("`{text}`"),
     };
     let diagnostic =
@@ -298,6 +310,8 @@ fn character(text: &str, span: Span) -> Diagnostic {
         "?" => diagnostic.help("write `a if condition else b`"),
         "–" | "—" | "−" => diagnostic.help("use the hyphen `-`"),
         "“" | "”" | "‘" | "’" => diagnostic.help("use the straight quotes `\"` or `'`"),
+        _ if text.chars().all(char::is_whitespace) => diagnostic.help("use the plain space"),
+        _ if text.chars().all(|c| INVISIBLE.contains(&c)) => diagnostic.help("delete it: it cannot be seen"),
         _ => diagnostic,
     }
 }

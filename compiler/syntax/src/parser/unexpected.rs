@@ -114,7 +114,8 @@ impl Place<'_> {
     }
 
     fn else_alone(&self) -> Option<Diagnostic> {
-        if self.token == Token::If && self.before.trim() == "else" {
+        let before = self.before.trim();
+        if self.token == Token::If && before == "else" || matches!(before, "elseif" | "elsif") {
             return Some(self.general().help("write `elif`"));
         }
         if !matches!(self.token, Token::Else | Token::Elif) || !self.before.is_empty() {

@@ -197,6 +197,10 @@ impl RelaxEval<'_, '_> {
 
     /// The operands of `call_tir` are one tuple. In older texts a lone one needs no tuple, and scalars stand apart.
     fn prepare_call_tir(&mut self, args: &mut Args, ty_args: &[Type]) -> Read<()> {
+        if let Some(third) = args.positional.get(2).filter(|_| ty_args.is_empty()).cloned() {
+            // What stands where the type does, and is none.
+            self.out_type(&third)?;
+        }
         let Some(inputs) = args.positional.get(1).cloned().or_else(|| args.keyword("args")) else { return Ok(()) };
         let mut items = match inputs.value.elements() {
             Some(items) => items.to_vec(),

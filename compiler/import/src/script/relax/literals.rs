@@ -14,7 +14,7 @@ use hammock_ir::{
     DType, Tensor, Type,
     relax::{Constant, Operand},
 };
-use hammock_syntax::codes;
+use hammock_syntax::{codes, count};
 
 impl RelaxEval<'_, '_> {
     /// `R.const(value, dtype)`; the dtype may be a type.
@@ -52,8 +52,24 @@ impl RelaxEval<'_, '_> {
     /// A number, or nested lists of numbers, as a constant tensor.
     pub(super) fn literal(&mut self, arg: &Arg, dtype: Option<DType>) -> Read<Operand> {
         let (mut shape, mut numbers) = (Vec::new(), Vec::new());
-        if !flatten(&arg.value, 0, &mut shape, &mut numbers) {
-            return Err(self.expected(arg, "a number, or lists of numbers of equal lengths"));
+        if let Err(odd) = flatten(&arg.value, 0, &mut shape, &mut numbers) {
+            return Err(match odd {
+                Odd::Value(value) => {
+                    let odd = Arg { value: value.clone(), span: arg.span };
+                    self.expected(&odd, "a number, or lists of numbers")
+                }
+                Odd::Length { is, expected } => {
+                    let message = format!(
+                        "these lists are no tensor: one has {}, another {expected}",
+                        count(is as usize, "member")
+                    );
+                    self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
+                }
+                Odd::Depth => {
+                    let message = "these lists are no tensor: numbers and lists stand side by side";
+                    self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
+                }
+            });
         }
         let dtype = dtype.unwrap_or_else(|| default_dtype(&arg.value));
         let mut bytes = Vec::new();
@@ -74,26 +90,36 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// Collects the numbers of nested lists; false when they are ragged or hold something else.
-fn flatten(value: &Value, depth: usize, shape: &mut Vec<i64>, numbers: &mut Vec<Number>) -> bool {
+/// Why nested lists are no tensor.
+enum Odd<'v> {
+    /// Something in them is not a number.
+    Value(&'v Value),
+    /// A list is longer or shorter than those beside it.
+    Length { is: i64, expected: i64 },
+    /// A number stands beside a list.
+    Depth,
+}
+
+/// Collects the numbers of nested lists.
+fn flatten<'v>(value: &'v Value, depth: usize, shape: &mut Vec<i64>, numbers: &mut Vec<Number>) -> Result<(), Odd<'v>> {
     let Some(items) = value.elements() else {
         let number = match value {
             Value::Str(text) => special_float(text).map(Number::Float),
             Value::Scalar(e) => e.as_int().map(|v| Number::Int(v.into())).or(e.as_float().map(Number::Float)),
             value => value.number(),
         };
-        numbers.extend(number);
-        return number.is_some() && shape.len() == depth;
+        numbers.push(number.ok_or(Odd::Value(value))?);
+        return if shape.len() == depth { Ok(()) } else { Err(Odd::Depth) };
     };
     let len = items.len() as i64;
     match shape.get(depth) {
-        Some(known) if *known != len => return false,
+        Some(known) if *known != len => return Err(Odd::Length { is: len, expected: *known }),
         Some(_) => {}
         // A list may open a dimension only before any number was seen.
         None if numbers.is_empty() => shape.push(len),
-        None => return false,
+        None => return Err(Odd::Depth),
     }
-    items.iter().all(|item| flatten(item, depth + 1, shape, numbers))
+    items.iter().try_for_each(|item| flatten(item, depth + 1, shape, numbers))
 }
 
 /// The dtype of numbers without one: that of the widest kind among them.
@@ -144,7 +170,7 @@ mod tests {
     fn lists_have_equal_lengths() {
         let read = |value: &Value| {
             let (mut shape, mut numbers) = (Vec::new(), Vec::new());
-            flatten(value, 0, &mut shape, &mut numbers).then_some((shape, numbers.len()))
+            flatten(value, 0, &mut shape, &mut numbers).is_ok().then_some((shape, numbers.len()))
         };
         assert_eq!(read(&lists(&[&[1, 2, 3], &[4, 5, 6]])), Some((vec![2, 3], 6)));
         assert_eq!(read(&lists(&[&[1, 2], &[3]])), None);

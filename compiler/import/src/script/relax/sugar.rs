@@ -96,7 +96,10 @@ impl RelaxEval<'_, '_> {
         let ops: Vec<&str> = hammock_ops::ops().map(|op| op.name).collect();
         let op = hammock_ops::lookup(&name.name).map(|op| op.name).or_else(|| suggest::nearest_path(&name.name, &ops));
         let on = self.cx.source.slice(on.span);
-        self.cx.report(match op {
+        self.cx.report(match op.filter(|_| name.as_str() != "T") {
+            None if matches!(name.as_str(), "T" | "mT") => {
+                diagnostic.help(format!("operators are called through their namespace: `R.permute_dims({on})`"))
+            }
             Some(op) => diagnostic.help(format!("operators are called through their namespace: `R.{op}({on}, …)`")),
             None => diagnostic,
         })

@@ -107,7 +107,7 @@ impl TirEval<'_, '_> {
 
     /// The indices of a subscript of a buffer, one for each of its dimensions.
     pub(super) fn indices(&mut self, buffer: &Buffer, indices: &[ast::Index], span: Span) -> Read<Vec<Index>> {
-        let mut found = Vec::new();
+        let (mut found, mut several) = (Vec::new(), None);
         for (axis, index) in indices.iter().enumerate() {
             match index {
                 ast::Index::Expr(e) => match &e.kind {
@@ -121,7 +121,9 @@ impl TirEval<'_, '_> {
                         let index = self.arg(e);
                         found.push(match &index.value {
                             Value::Tuple(_) | Value::List(_) => {
-                                found.extend(self.to_scalars(&index)?.into_iter().map(Index::At));
+                                let scalars = self.to_scalars(&index)?;
+                                several = Some((self.cx.source.slice(index.span).to_owned(), scalars.len()));
+                                found.extend(scalars.into_iter().map(Index::At));
                                 continue;
                             }
                             Value::Range(min, extent) => {
@@ -143,6 +145,9 @@ impl TirEval<'_, '_> {
             let rest = &self.cx.source.text()[span.end as usize..];
             let help = match (one_subscript(self.cx.source.slice(span), rest), shape_text(buffer)) {
                 (Some(text), _) => format!("all indices stand in one pair of brackets: `{text}`"),
+                (None, _) if let Some((text, count)) = &several => {
+                    format!("`{text}` stands for {count} indices: give each a name of its own where it is bound")
+                }
                 (None, shape) if found.len() > buffer.ndim() => format!("its shape is {shape}"),
                 (None, shape) => format!("its shape is {shape}; `:` stands for all of a dimension"),
             };

@@ -83,7 +83,8 @@ impl TirEval<'_, '_> {
         if names.len() == loops {
             return Ok(names);
         }
-        let message = format!("{} need as many names", count(loops, "loop"));
+        let need = if loops == 1 { "needs one name" } else { "need as many names" };
+        let message = format!("{} {need}", count(loops, "loop"));
         let label = format!("{} here", count(names.len(), "name"));
         Err(self.cx.error(codes::BAD_BINDING, target.span, message, label))
     }

@@ -47,8 +47,8 @@ fn infer_pad(cx: &CallContext) -> Inferred {
     let widths = widths(cx)?;
     let mode = cx.one_of("pad_mode", MODES)?;
     if let Some(n) = data.ndim().filter(|n| *n != widths.len()) {
-        let count = widths.len();
-        return Err(cx.error_at("pad_width", format_args!("`pad_width` is for {count} axes, but `data` has {n}")));
+        let axes = if widths.len() == 1 { "1 axis".to_owned() } else { format!("{} axes", widths.len()) };
+        return Err(cx.error_at("pad_width", format_args!("`pad_width` is for {axes}, but `data` has {n}")));
     }
     let Some(sizes) = data.dims() else {
         return Ok(TensorType { shape: TensorShape::Rank(widths.len()), ..data }.into());

@@ -1,0 +1,14 @@
+from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+        for i, j in T.grid(8, 8):
+            B[i, j] = A[i, j]
+
+    @R.function
+    def main(x: R.Tensor((8, 8), "float32")):
+        cls = Module
+        z = R.call_tir(cls.k, (x,), (8, 8))
+        return z
