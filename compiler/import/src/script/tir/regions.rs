@@ -113,9 +113,8 @@ impl<'a> Accesses<'a> {
 
     /// The values of an index; nothing where they depend on a buffer that only lives inside the block.
     fn range(&self, index: &PrimExpr) -> Option<Range> {
-        let own = |e: &PrimExpr| {
-            e.any(&mut |x| matches!(x.kind(), PrimKind::Load(buffer, ..) if self.own.contains(buffer)))
-        };
+        let own =
+            |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(buffer, ..) if self.own.contains(buffer)));
         self.domains.range(index).filter(|range| !own(&range.begin) && !own(&range.extent()))
     }
 
