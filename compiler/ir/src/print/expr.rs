@@ -192,7 +192,8 @@ impl Printer<'_> {
         let truth = if value != 0 { "True" } else { "False" };
         match self.dialect {
             Dialect::Relax if dtype.is_bool() => self.push(truth),
-            Dialect::Relax => self.show(value),
+            // Unsigned numbers beyond int64 would read back as negative ones.
+            Dialect::Relax if !(dtype.is_uint() && value < 0) => self.show(value),
             _ if dtype == crate::DType::INT32 => self.show(value),
             _ => {
                 self.tir(&dtype.to_string());
