@@ -4,7 +4,7 @@
 //! is not simply zero. Code that simplifies expressions asks [`kept`].
 
 use hammock_ir::{
-    PrimExpr,
+    PrimExpr, Span,
     prim::{PrimCall, PrimCallee, PrimKind},
 };
 
@@ -17,6 +17,11 @@ pub const DIVISOR: &str = "checked_divisor";
 pub const COUNT: &str = "checked_count";
 /// `exact(value, text, variables…)`: a value that is computed without wrapping.
 pub const EXACT: &str = "exact";
+
+/// How the message of a failed check ends: with the place of a span in the text, where there is one.
+pub fn suffix(place: &dyn Fn(Span) -> Option<String>, span: Span) -> String {
+    place(span).map_or_else(String::new, |place| format!(" ({place})"))
+}
 
 /// Whether the expression's node is a check.
 pub fn is_check(e: &PrimExpr) -> bool {

@@ -1,6 +1,6 @@
 //! Turns parts of functions into separate functions, with only the variables that a part uses.
 
-use super::{Body, Call, Callee, Function, Lambda, Operand, Value, Var, VarInfo};
+use super::{Body, Call, Callee, Function, Lambda, Operand, Value, Var};
 use rustc_hash::FxHashMap;
 
 /// A table of variables made from parts of another function's.
@@ -15,10 +15,8 @@ pub struct Renumbering {
 impl Function {
     /// A function around a nested one of `outer`, with copies of the variables that it uses. Says which those are: its
     /// parameters and bindings, and what it captures.
-    pub fn around(outer: &Function, lambda: Lambda) -> (Function, Renumbering) {
-        let mut function = Function { lambda, ..Function::empty() };
-        let mut numbers = Renumbering::default();
-        let mut lambda = std::mem::replace(&mut function.lambda, Function::empty().lambda);
+    pub fn around(outer: &Function, mut lambda: Lambda) -> (Function, Renumbering) {
+        let (mut function, mut numbers) = (Function::empty(), Renumbering::default());
         numbers.lambda(&mut lambda, outer, &mut function);
         function.lambda = lambda;
         (function, numbers)
@@ -54,8 +52,7 @@ impl Renumbering {
     fn var(&mut self, var: &mut Var, outer: &Function, function: &mut Function) {
         *var = *self.new.entry(*var).or_insert_with(|| {
             self.old.push(*var);
-            let VarInfo { name, ty, dataflow, span, scalar } = outer.vars[*var].clone();
-            function.vars.push(VarInfo { name, ty, dataflow, span, scalar })
+            function.vars.push(outer.vars[*var].clone())
         });
     }
 

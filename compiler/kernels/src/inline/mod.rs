@@ -7,6 +7,7 @@
 mod ending;
 
 use crate::{
+    check,
     error::{KernelError, Reason},
     lower::{check_stmt, fresh},
 };
@@ -204,7 +205,7 @@ impl Inliner<'_, '_> {
         let BoundCall { mut values, pointers, equalities } = bound;
         let at = |kind: StmtKind| Stmt::new(kind).at(self.span);
         let mut first = Vec::new();
-        let line = (self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})"));
+        let line = check::suffix(self.place, self.span);
         first.extend(equalities.iter().map(|e| unequal(e, name, &line).at(self.span)));
         let mut buffers = FxHashMap::default();
         for (number, pointer) in pointers {

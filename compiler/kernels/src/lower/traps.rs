@@ -231,7 +231,7 @@ impl Facts<'_> {
 
     /// Where the statement at hand stands, as messages say it.
     fn line(&self) -> PrimExpr {
-        PrimExpr::str((self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})")))
+        PrimExpr::str(check::suffix(self.place, self.span))
     }
 
     /// What holds in the body of a loop.

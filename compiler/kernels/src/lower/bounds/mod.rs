@@ -305,7 +305,7 @@ impl Checker<'_> {
 
     /// Where the statement at hand stands, to end a message with.
     fn line(&self) -> String {
-        (self.place)(self.span).map_or_else(String::new, |place| format!(" ({place})"))
+        check::suffix(self.place, self.span)
     }
 }
 
