@@ -9,8 +9,8 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Emit, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower, missing,
-    unused,
+    Accesses, Artifact, Bounds, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower,
+    missing, unused,
 };
 use hammock_ir::Module;
 use hammock_passes::pipeline;
@@ -225,15 +225,16 @@ pub fn build(
     watch: &Watch,
     call: Option<&CallFlags>,
 ) -> Result<Artifact, Failure> {
-    let (module, source) = lowered(args, options.level, watch, call)?;
+    let (module, source) = lowered(args, options, &Evaluator::new(), watch, call)?;
     compile(&module, &source, options, emit)
 }
 
-/// Reads a text module and lowers it at a level of optimisation. Parameters named in the weights become constants, unless the module is compiled for
+/// Reads a text module and lowers it as the options say; passes run kernels on the evaluator. Parameters named in the weights become constants, unless the module is compiled for
 /// one call that gives every argument itself.
 pub fn lowered(
     args: &ModuleArgs,
-    level: u8,
+    options: &Options,
+    evaluator: &Evaluator,
     watch: &Watch,
     call: Option<&CallFlags>,
 ) -> Result<(Module, SourceFile), Failure> {
@@ -258,9 +259,9 @@ pub fn lowered(
     if let Some(call) = call {
         add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?;
     }
-    let passes = pipeline(level);
+    let passes = pipeline(options.level);
     let mut dump = watch.observer(&passes)?;
-    lower(&mut module, &source, &passes, &mut dump)?;
+    lower(&mut module, &source, &passes, &options.environment(evaluator), &mut dump)?;
     watch.report(&dump)?;
     Ok((module, source))
 }

@@ -7,7 +7,7 @@ use crate::{
     output::{not_stdout, say},
 };
 use clap::Args;
-use hammock_compiler::{Dump, Failure, Timing, bind, write_weights};
+use hammock_compiler::{Dump, Evaluator, Failure, Options, Timing, bind, write_weights};
 use hammock_ir::{
     Module, equal,
     print::{Metadata, PrintOptions, constants, module_text},
@@ -113,7 +113,10 @@ impl Opt {
         {
             bind(&mut module, &weights).map_err(|e| e.within(&source))?;
         }
-        pipeline.run(&mut module, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
+        let (options, evaluator) = (Options::default(), Evaluator::new());
+        pipeline
+            .run(&mut module, &options.environment(&evaluator), &mut dump)
+            .map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump)?;
         match (&self.same_as, &self.params_out) {
             (Some(other), _) => self.compare(&module, other),

@@ -8,7 +8,7 @@ use crate::{
     output::say,
 };
 use clap::Args;
-use hammock_compiler::{Emit, Failure, Options, reference, unreadable};
+use hammock_compiler::{Emit, Evaluator, Failure, Options, reference, unreadable};
 use hammock_runtime::{
     library::LibraryError,
     tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
@@ -83,8 +83,9 @@ impl Program {
         let call = Some(&self.call).filter(|_| self.code.bytecode.is_none());
         if self.code.exec_mode()? == ExecMode::Reference {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
-            let level = self.code.level.unwrap_or(Options::default().level);
-            let (module, source) = lowered(&module, level, &self.watch, call)?;
+            let defaults = Options::default();
+            let options = Options { level: self.code.level.unwrap_or(defaults.level), ..defaults };
+            let (module, source) = lowered(&module, &options, &Evaluator::interpreting(), &self.watch, call)?;
             return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
         let options = self.code.options()?;

@@ -1,7 +1,7 @@
 //! File-tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; what the passes make of it is the snapshot
 //! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
 
-use hammock_compiler::{ReadOptions, read_text};
+use hammock_compiler::{Evaluator, Options, ReadOptions, read_text};
 use hammock_ir::print::{PrintOptions, module_text};
 use hammock_passes::{Pipeline, Silent};
 use hammock_syntax::SourceFile;
@@ -33,7 +33,9 @@ fn run(path: &Path) -> String {
         Err(failure) => return failure.render(false),
     };
     verify(&module, "as written", path);
-    if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &mut Silent)) {
+    let (options, evaluator) = (Options::default(), Evaluator::new());
+    let environment = options.environment(&evaluator);
+    if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &environment, &mut Silent)) {
         return hammock_syntax::render_text(&diagnostic, Some(&source), false);
     }
     verify(&module, "after its passes", path);

@@ -2,7 +2,7 @@
 //! same with compiled graphs and kernels as with interpreted ones.
 mod types;
 
-use hammock_compiler::{Emit, Graphs, Options, ReadOptions, compile, read_text, reference};
+use hammock_compiler::{Emit, Evaluator, Graphs, Options, ReadOptions, compile, read_text, reference};
 use hammock_ir::Module;
 use hammock_passes::{Silent, pipeline};
 use hammock_runtime::{
@@ -36,7 +36,8 @@ fn examples_compute_the_same_compiled_and_interpreted() {
 fn lowered(source: &SourceFile, name: &str) -> Module {
     let mut module = read_text(source, &ReadOptions::default()).unwrap_or_else(|f| panic!("{}", f.render(false)));
     verify(&module, name);
-    if let Err(diagnostic) = pipeline(2).run(&mut module, &mut Silent) {
+    let (options, evaluator) = (Options::default(), Evaluator::new());
+    if let Err(diagnostic) = pipeline(2).run(&mut module, &options.environment(&evaluator), &mut Silent) {
         panic!("{}", hammock_syntax::render_text(&diagnostic, Some(source), false));
     }
     verify(&module, name);

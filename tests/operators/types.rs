@@ -1,7 +1,7 @@
 //! What an operator's type rule says of a result is true of the result: for every example, its attributes varied one by
 //! one, and with its sizes symbolic.
 
-use hammock_compiler::{Dump, ReadOptions, lower, read_text, reference};
+use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
 use hammock_ir::{Module, PrimExpr, TensorShape, Type, arith::Analyzer, prim::Substitution, types::ShapeType};
 use hammock_ops::{AttrKind, Op, ParamKind};
 use hammock_runtime::{
@@ -118,7 +118,9 @@ fn compare(op: &Op, text: &str) -> bool {
 }
 
 fn run(op: &Op, module: &mut Module, source: &SourceFile) -> Option<Any> {
-    lower(module, source, &hammock_passes::pipeline(2), &mut Dump::default()).ok()?;
+    let (options, evaluator) = (Options::default(), Evaluator::interpreting());
+    let environment = options.environment(&evaluator);
+    lower(module, source, &hammock_passes::pipeline(2), &environment, &mut Dump::default()).ok()?;
     let values = op.example?.values();
     let args: Vec<Any> = values.iter().map(|text| parse_argument(text).unwrap()).collect();
     let vm = reference(module, source, None, How::default().options()).ok()?;

@@ -1,10 +1,11 @@
 //! Modules to shared libraries.
 
-use crate::{Dump, Failure, Graphs, bytecode, graphs, kernels, target, tvm};
+use crate::{Dump, Evaluator, Failure, Graphs, bytecode, graphs, kernels, target, tvm};
 use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
 use hammock_kernels::Accesses;
-use hammock_passes::Pipeline;
+use hammock_ops::Table;
+use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
     image::{self, Image, SourceMap},
     library::tvm::modules,
@@ -53,6 +54,13 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// What passes run in, for kernels that `evaluator` runs.
+    pub fn environment<'a>(&'a self, evaluator: &'a Evaluator) -> Environment<'a> {
+        Environment { target: &self.target, level: self.level, operators: &Table, evaluator, weights: None }
+    }
+}
+
 /// What to produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
@@ -84,15 +92,21 @@ pub struct Artifact {
 ///
 /// # Errors
 /// When the module is not well formed, or something in it cannot be lowered.
-pub fn lower(module: &mut Module, source: &SourceFile, passes: &Pipeline, dump: &mut Dump) -> Result<(), Failure> {
+pub fn lower(
+    module: &mut Module,
+    source: &SourceFile,
+    passes: &Pipeline,
+    environment: &Environment,
+    dump: &mut Dump,
+) -> Result<(), Failure> {
     let within = |d: Diagnostic| Failure::from(d).within(source);
-    let mut found = hammock_ir::verify::module(module, &hammock_ops::Table);
+    let mut found = hammock_ir::verify::module(module, &Table);
     found.retain(Diagnostic::is_error);
     if !found.is_empty() {
         return Err(Failure::from(found).within(source));
     }
     target::check_devices(module, source)?;
-    passes.run(module, dump).map_err(within)
+    passes.run(module, environment, dump).map_err(within)
 }
 
 /// Compiles a module at the VM's level.

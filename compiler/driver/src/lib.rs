@@ -8,6 +8,7 @@
 mod artifact;
 mod bytecode;
 mod entry;
+mod evaluate;
 mod failure;
 mod graphs;
 mod input;
@@ -20,6 +21,7 @@ mod tvm;
 
 pub use artifact::{Artifact, Bounds, Emit, Options, compile, lower};
 pub use entry::add_entry;
+pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;
 pub use hammock_import::nearest_operator;

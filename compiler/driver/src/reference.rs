@@ -55,7 +55,7 @@ fn kernel(
 }
 
 /// Runs a kernel; gives its result, and the new contents of the arguments that it wrote.
-fn interpret(func: &PrimFunc, args: &[Any]) -> Result<(Any, Vec<(usize, Tensor)>), Error> {
+pub(crate) fn interpret(func: &PrimFunc, args: &[Any]) -> Result<(Any, Vec<(usize, Tensor)>), Error> {
     let mut values = args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
     let before = values.clone();
     let result = interp::run(func, &mut values).map_err(|e| match e.fault {

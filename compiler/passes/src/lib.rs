@@ -5,9 +5,11 @@
 //! written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
 //! pass. [`pipeline()`] says which passes compile a module; a pass may occur several times, or not at all.
 //!
-//! A pass leaves a module that the verifier accepts. Passes know nothing about text, targets or kernels.
+//! A pass leaves a module that the verifier accepts. Passes know nothing about text, and make no machine code: what they
+//! may ask for is in their [`Context`], and a driver hands in an [`Evaluator`] that runs kernels for them.
 #![forbid(unsafe_code)]
 
+mod context;
 mod levels;
 mod observe;
 mod options;
@@ -31,6 +33,7 @@ mod remove_purity_checking;
 mod to_non_dataflow;
 mod vm_shape_lower;
 
+pub use context::{Context, Environment, Evaluator, NamedTensors};
 pub use levels::pipeline;
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
@@ -49,12 +52,6 @@ pub struct Pass {
     pub options: &'static [PassOption],
     /// Runs the pass.
     pub run: fn(&mut Module, &Context) -> Result<(), Diagnostic>,
-}
-
-/// What a pass may ask for.
-pub struct Context<'a> {
-    /// The pass's options.
-    pub options: &'a Options,
 }
 
 /// Every pass, by name.

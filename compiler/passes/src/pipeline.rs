@@ -1,6 +1,6 @@
 //! Lists of passes: parsing, printing and running them.
 
-use crate::{Context, Observer, Options, PASSES, Pass};
+use crate::{Context, Environment, Observer, Options, PASSES, Pass};
 use hammock_ir::Module;
 use hammock_runtime::near::nearest;
 use hammock_syntax::{Diagnostic, codes};
@@ -56,10 +56,15 @@ impl Pipeline {
     ///
     /// # Errors
     /// The first pass's or observer's error; the module is then in an unspecified but valid state.
-    pub fn run(&self, module: &mut Module, observer: &mut dyn Observer) -> Result<(), Diagnostic> {
+    pub fn run(
+        &self,
+        module: &mut Module,
+        environment: &Environment,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Diagnostic> {
         for Step { pass, options } in &self.steps {
             let start = Instant::now();
-            (pass.run)(module, &Context { options })?;
+            (pass.run)(module, &Context { options, environment })?;
             observer.after(pass, module, start.elapsed())?;
         }
         Ok(())

@@ -1,0 +1,134 @@
+//! Runs kernels while a module is compiled, for passes that compute constants.
+//!
+//! A call with little to do is interpreted: that takes less time than making machine code. Others run as machine code
+//! for this machine, whatever the module is compiled for, where the build makes such code. What may never end, or takes
+//! too long to wait for, does not run.
+
+mod work;
+
+use crate::{Emit, Options, kernels, reference};
+use hammock_codegen::llvm;
+use hammock_ir::{
+    DType, Function as Global, Module, Tensor, equal, hash,
+    prim::{PrimCall, PrimCallee, PrimKind},
+    tir::PrimFunc,
+};
+use hammock_kernels::{Target, inline_calls, lower};
+use hammock_runtime::{Any, Device, Function, Image, Library, image::Integrity};
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
+
+/// Steps that are interpreted: about as many as take as long as making machine code.
+const FEW: u64 = 1 << 16;
+
+/// Steps that are interpreted where there is no machine code: less than a minute.
+const INTERPRETED: u64 = 1 << 24;
+
+/// Steps that machine code takes, at most: some seconds, or minutes for slow ones.
+const COMPILED: u64 = 1 << 36;
+
+/// Runs kernels.
+#[derive(Default)]
+pub struct Evaluator {
+    /// Whether no machine code is made.
+    interprets: bool,
+    /// Machine code made so far, by the kernels' structural hashes.
+    made: RefCell<HashMap<u64, Vec<(Global, Made)>>>,
+}
+
+const WRITES_INPUT: &str = "it writes into what it is given";
+
+/// A kernel ready to be called, or why it cannot be made.
+type Made = Result<Function, String>;
+
+impl Evaluator {
+    /// One that runs machine code, where the build makes any.
+    pub fn new() -> Self {
+        Evaluator { interprets: !cfg!(feature = "native"), ..Evaluator::default() }
+    }
+
+    /// One that interprets everything: the reference.
+    pub fn interpreting() -> Self {
+        Evaluator { interprets: true, ..Evaluator::default() }
+    }
+
+    /// Machine code of a kernel that calls no others.
+    fn native(&self, func: &PrimFunc, inputs: usize) -> Made {
+        let func = Global::Tir(func.clone());
+        let mut made = self.made.borrow_mut();
+        let alike = made.entry(hash::function(&func)).or_default();
+        if let Some((_, made)) = alike.iter().find(|(known, _)| equal::functions(known, &func).is_ok()) {
+            return made.clone();
+        }
+        let Global::Tir(kernel) = &func else { return Err(String::new()) };
+        let made = compile(kernel, inputs);
+        alike.push((func, made.clone()));
+        made
+    }
+}
+
+impl hammock_passes::Evaluator for Evaluator {
+    fn call_tir(
+        &self,
+        module: &Module,
+        kernel: &PrimFunc,
+        inputs: &[Any],
+        outputs: &[(Vec<i64>, DType)],
+    ) -> Result<Vec<Tensor>, String> {
+        let kernel = inline_calls(kernel, &|name| module.tir(name), &|_| None).map_err(|e| e.to_string())?;
+        if calls_out(&kernel) {
+            return Err("it calls functions that are not of the module".to_owned());
+        }
+        let mut args = inputs.to_vec();
+        for (shape, dtype) in outputs {
+            let mut tensor = Tensor::empty(*dtype, shape, Device::CPU).map_err(|e| e.to_string())?;
+            // What a kernel leaves unwritten is the same each time.
+            tensor.as_bytes_mut().map_err(|e| e.to_string())?.fill(0xff);
+            args.push(tensor.into());
+        }
+        let steps = work::steps(&kernel, &args).ok_or("nothing says how long it takes")?;
+        if steps <= FEW || self.interprets && steps <= INTERPRETED {
+            let (_, written) = reference::interpret(&kernel, &args).map_err(|e| e.to_string())?;
+            if written.iter().any(|(i, _)| *i < inputs.len()) {
+                return Err(WRITES_INPUT.to_owned());
+            }
+            written.into_iter().for_each(|(i, tensor)| args[i] = tensor.into());
+        } else if self.interprets || steps > COMPILED {
+            return Err(format!("it takes {steps} steps, which are too many"));
+        } else {
+            self.native(&kernel, inputs.len())?.call(&args).map_err(|e| e.to_string())?;
+        }
+        Ok(args.drain(inputs.len()..).filter_map(|arg| arg.get()).collect())
+    }
+}
+
+/// Whether a kernel calls functions by their symbols: who knows what those do.
+fn calls_out(kernel: &PrimFunc) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |stmt| {
+        stmt.each_expr(&mut |e| {
+            e.walk(&mut |e| {
+                found |= matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. }) if name.contains("call_"));
+            });
+        });
+    });
+    found
+}
+
+/// Machine code of one kernel for this machine, loaded.
+fn compile(kernel: &PrimFunc, inputs: usize) -> Made {
+    const NAME: &str = "kernel";
+    let flat = lower(kernel, &Target { threads: 1, ..Target::host() }).map_err(|e| e.to_string())?;
+    let flat = [hammock_kernels::FlatKernel { name: NAME.into(), ..flat }];
+    let options = Options { threads: 1, level: 1, ..Options::default() };
+    let signature = llvm::signature(&flat[0]);
+    if signature.params.iter().take(inputs).any(|param| param.is_written) {
+        return Err(WRITES_INPUT.to_owned());
+    }
+    let objects = kernels::compile_all(&Module::new(), &flat, &options, Emit::Obj).map_err(|e| e.message)?;
+    let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
+    let image = Image { kernels: vec![signature], ..Image::default() };
+    let library = hammock_link::link(&objects, &image.save()).map_err(|e| e.to_string())?;
+    let library = Library::from_bytes(Arc::new(library), Integrity::Trust).map_err(|e| e.to_string())?;
+    let kernel = library.kernel(NAME).map_err(|e| e.to_string())?;
+    kernel.ok_or_else(|| "its code is missing".to_owned())
+}

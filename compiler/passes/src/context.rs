@@ -1,0 +1,52 @@
+//! What passes may ask for.
+
+use crate::Options;
+use hammock_ir::{DType, Module, Tensor, relax::OpTable, tir::PrimFunc};
+use hammock_runtime::Any;
+
+/// What one run of a pass may ask for.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The pass's options.
+    pub options: &'a Options,
+    /// What is the same for all passes of a pipeline.
+    pub environment: &'a Environment<'a>,
+}
+
+/// What is the same for all passes of a pipeline.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    /// What the module is compiled for: `native`, or a processor's name.
+    pub target: &'a str,
+    /// How much to optimise, 0 to 3.
+    pub level: u8,
+    /// What is known of operators.
+    pub operators: &'a dyn OpTable,
+    /// Runs kernels at compile time.
+    pub evaluator: &'a dyn Evaluator,
+    /// Tensors for parameters of their names.
+    pub weights: Option<&'a dyn NamedTensors>,
+}
+
+/// Runs kernels while a module is compiled.
+pub trait Evaluator {
+    /// The tensors that a kernel of a module computes: it is called with `inputs` (tensors and numbers), then fresh
+    /// tensors of these shapes and dtypes.
+    ///
+    /// # Errors
+    /// The reason when it cannot run here: it may not end, needs too much time, calls what is unknown at compile time,
+    /// or fails.
+    fn call_tir(
+        &self,
+        module: &Module,
+        kernel: &PrimFunc,
+        inputs: &[Any],
+        outputs: &[(Vec<i64>, DType)],
+    ) -> Result<Vec<Tensor>, String>;
+}
+
+/// Tensors by the names of parameters.
+pub trait NamedTensors {
+    /// The tensor for a parameter of this name, and what it is called where it comes from.
+    fn named(&self, parameter: &str) -> Option<(&str, &Tensor)>;
+}
