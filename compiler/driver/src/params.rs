@@ -5,7 +5,7 @@ use hammock_ir::{
     AttrValue, Function as Global, Module, Name, PrimExpr, Tensor, Type,
     prim::{self, Substitution},
     print::type_text,
-    relax::{Binding, Body, Call, Callee, Constant, Function, Operand, Value, Var},
+    relax::{Binding, Body, Call, Callee, Constant, Function, Operand, Replacements, Value, Var},
 };
 use hammock_runtime::{Shape, tools::Weights, value::DLTensor};
 use hammock_syntax::{Diagnostic, codes};
@@ -197,7 +197,7 @@ fn keep_private_copy(module: &mut Module, name: &Name) {
 
 /// Replaces parameters by constants; symbolic dimensions that only they define take their values.
 fn substitute(function: &mut Function, bound: HashMap<usize, Tensor>) {
-    let mut values = HashMap::new();
+    let mut values = Replacements::default();
     let mut dims = Substitution::default();
     let mut kept = Vec::new();
     for (i, param) in std::mem::take(&mut function.lambda.params).into_iter().enumerate() {
@@ -215,7 +215,7 @@ fn substitute(function: &mut Function, bound: HashMap<usize, Tensor>) {
         values.insert(param, Operand::Const(Constant::new(tensor.clone())));
     }
     function.lambda.params = kept;
-    hammock_passes::substitute(&mut function.lambda.body, &values.into_iter().collect());
+    function.replace(&values);
     hammock_passes::substitute_dims(function, &dims);
 }
 

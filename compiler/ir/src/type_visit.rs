@@ -3,6 +3,7 @@
 use crate::{
     PrimExpr, TensorShape, TensorType, Type,
     prim::Substitution,
+    relax::Var,
     types::{CallableType, DTensorType, ShapeType},
 };
 use std::sync::Arc;
@@ -36,6 +37,30 @@ impl Type {
                 ..(**c).clone()
             })),
             Type::Any | Type::Error | Type::Prim(_) | Type::String | Type::Shape(_) => self.clone(),
+        }
+    }
+
+    /// Calls `f` on each variable whose value is a tensor's shape. (A function's type has none but its own.)
+    pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        match self {
+            Type::Tensor(TensorType { shape: TensorShape::Var(var, _), .. }) => f(*var),
+            Type::DTensor(t) => {
+                if let TensorShape::Var(var, _) = t.tensor.shape {
+                    f(var)
+                }
+            }
+            Type::Tuple(members) => members.iter().for_each(|t| t.each_var(f)),
+            _ => {}
+        }
+    }
+
+    /// Calls `f` on the shape of each tensor, to change.
+    pub fn each_shape_mut(&mut self, f: &mut dyn FnMut(&mut TensorShape)) {
+        match self {
+            Type::Tensor(t) => f(&mut t.shape),
+            Type::DTensor(t) => f(&mut Arc::make_mut(t).tensor.shape),
+            Type::Tuple(members) => members.iter_mut().for_each(|t| t.each_shape_mut(f)),
+            _ => {}
         }
     }
 

@@ -46,10 +46,8 @@ pub fn canonicalize(function: &mut Function) -> Result<(), Diagnostic> {
         }
         Ok(())
     })?;
-    let mut body = rewrite::take_body(function);
-    rewrite::substitute(&mut body, &aliases);
-    rewrite::merge_blocks(&mut body);
-    function.lambda.body = body;
+    function.replace(&aliases);
+    rewrite::merge_blocks(&mut function.lambda.body);
     Ok(())
 }
 

@@ -42,9 +42,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// Removes dead bindings from the last to the first. `live` holds the variables used later.
 fn sweep(module: &Module, function: &Function, body: &mut Body, live: &mut FxHashSet<Var>) {
-    body.result.each_var(&mut |v| {
-        live.insert(v);
-    });
+    body.result.each_var(&mut |v| _ = live.insert(v));
     for block in body.blocks.iter_mut().rev() {
         let mut kept = Vec::with_capacity(block.bindings.len());
         for mut binding in block.bindings.drain(..).rev() {
@@ -52,14 +50,8 @@ fn sweep(module: &Module, function: &Function, body: &mut Body, live: &mut FxHas
                 continue;
             }
             binding.value.each_body_mut(&mut |b| sweep(module, function, b, live));
-            if let Value::Call(Call { callee: Callee::Var(v), .. }) = &binding.value {
-                live.insert(*v);
-            }
-            binding.value.each_operand(&mut |o| {
-                o.each_var(&mut |v| {
-                    live.insert(v);
-                })
-            });
+            binding.value.each_var(&mut |v| _ = live.insert(v));
+            function.ty(binding.var).each_var(&mut |v| _ = live.insert(v));
             kept.push(binding);
         }
         kept.reverse();

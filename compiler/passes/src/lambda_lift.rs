@@ -13,6 +13,7 @@ use hammock_ir::{
     types::ShapeType,
 };
 use hammock_syntax::Diagnostic;
+use indexmap::IndexSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
@@ -29,7 +30,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         rewrite::bindings(function, &mut |function, mut binding, out| {
             if let Value::Function(lambda) = binding.value {
                 let mut lambda = *lambda;
-                rewrite::substitute(&mut lambda.body, &lifted);
+                lambda.body.replace(&lifted);
                 let captured = Captured::of(function, binding.var, &lambda);
                 let wanted = format!("_lifted_{}_{name}", function.vars[binding.var].name);
                 let global = lift(module, function, binding.var, lambda, &captured, &wanted);
@@ -43,9 +44,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             out.push(binding);
             Ok(())
         })?;
-        let mut body = rewrite::take_body(function);
-        rewrite::substitute(&mut body, &lifted);
-        function.lambda.body = body;
+        function.replace(&lifted);
         Ok(())
     })
 }
@@ -65,12 +64,17 @@ impl Captured {
                 inner.extend(nested.params.iter().copied());
             }
         });
-        let mut vars = Vec::new();
-        lambda.body.each_use(&mut |v| {
-            if v != itself && !inner.contains(&v) && !vars.contains(&v) {
-                vars.push(v);
+        let mut captured = IndexSet::new();
+        let mut capture = |v: Var| {
+            if v != itself && !inner.contains(&v) {
+                // A shape is defined before the tensors that have it.
+                function.ty(v).each_var(&mut |shape| _ = captured.insert(shape));
+                captured.insert(v);
             }
-        });
+        };
+        inner.iter().for_each(|v| function.ty(*v).each_var(&mut capture));
+        lambda.body.each_use(&mut capture);
+        let vars: Vec<Var> = captured.into_iter().collect();
         let mut defined: FxHashSet<Dim> = FxHashSet::default();
         for v in lambda.params.iter().chain(&vars) {
             defined.extend(function.scalar(*v).cloned());
@@ -154,7 +158,7 @@ fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: &[Operand]
     }
     let value = FxHashMap::from_iter([(itself, Operand::Global(name.clone()))]);
     if captured.is_empty() {
-        rewrite::substitute(body, &value);
+        body.replace(&value);
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_ir::{
     AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type, equal, hash,
-    relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Renumbering, Value, Var, VarInfo},
+    relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value, VarInfo},
     tir::PrimFunc,
 };
 use hammock_ops::{
@@ -136,16 +136,17 @@ impl Legalizer<'_> {
         let mut emitted = Emitted { module: &module, function: function.clone(), bindings: Vec::new() };
         let mut value = f(&CallContext { module: &module, function: &function, op, call: &call }, &mut emitted)?;
         let Emitted { function, bindings, .. } = emitted;
-        let mut own: FxHashMap<Var, Var> = FxHashMap::default();
+        let mut outside = numbers.back();
         for Binding { var, value: mut bound, .. } in bindings {
-            in_terms_of(&mut bound, &numbers, &own);
-            let info = VarInfo { dataflow: self.out.dataflow, span: self.span, ..function.vars[var].clone() };
+            bound.replace(&outside);
+            let mut info = VarInfo { dataflow: self.out.dataflow, span: self.span, ..function.vars[var].clone() };
+            info.ty.replace(&outside);
             let new = self.function.vars.push(info);
-            own.insert(var, new);
+            outside.insert(var, new.into());
             let lowered = self.binding(Binding { var: new, value: bound, span: self.span });
             lowered.map_err(|d| InferError { names_operator: true, ..InferError::new(d.message) })?;
         }
-        in_terms_of(&mut value, &numbers, &own);
+        value.replace(&outside);
         Ok(value)
     }
 
@@ -214,19 +215,6 @@ impl Emit for Emitted<'_> {
         self.bindings.push(Binding { var, value, span: Span::NONE });
         Ok(var.into())
     }
-}
-
-/// Puts the original's variables, and those made for what was emitted, in the place of a small function's.
-fn in_terms_of(value: &mut Value, numbers: &Renumbering, emitted: &FxHashMap<Var, Var>) {
-    value.each_operand_mut(&mut |o| {
-        o.map(&mut |o| {
-            if let Operand::Var(var) = o
-                && let Some(own) = emitted.get(var).copied().or_else(|| numbers.original(*var))
-            {
-                *var = own;
-            }
-        });
-    });
 }
 
 fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {

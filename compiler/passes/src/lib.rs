@@ -73,4 +73,4 @@ pub static PASSES: &[&Pass] = &[
     &vm_shape_lower::PASS,
 ];
 
-pub use rewrite::{substitute, substitute_dims};
+pub use rewrite::substitute_dims;

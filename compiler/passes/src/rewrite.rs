@@ -6,7 +6,6 @@ use hammock_ir::{
     relax::{Binding, Block, Body, Function, Operand, Value, Var},
 };
 use hammock_syntax::Diagnostic;
-use rustc_hash::FxHashMap;
 
 /// Collects the bindings that replace one.
 pub struct Emitter {
@@ -75,26 +74,6 @@ fn take(body: &mut Body) -> Body {
     std::mem::replace(body, Body::of(Operand::Tuple(Vec::new())))
 }
 
-/// Replaces variables by operands everywhere in a body.
-pub fn substitute(body: &mut Body, values: &FxHashMap<Var, Operand>) {
-    if values.is_empty() {
-        return;
-    }
-    let mut replace = |o: &mut Operand| {
-        if let Operand::Var(v) = o
-            && let Some(new) = values.get(v)
-        {
-            *o = new.clone();
-        }
-    };
-    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
-        substitute_callee(&mut binding.value, values);
-        binding.value.each_operand_mut(&mut |o| o.map(&mut replace));
-        binding.value.each_body_mut(&mut |b| substitute(b, values));
-    }
-    body.result.map(&mut replace);
-}
-
 /// Replaces symbolic variables everywhere in a function: in types, and in operands of its body.
 pub fn substitute_dims(function: &mut Function, values: &Substitution) {
     if values.is_empty() {
@@ -124,19 +103,6 @@ fn body_dims(body: &mut Body, values: &Substitution) {
         binding.value.each_body_mut(&mut |b| body_dims(b, values));
     }
     body.result.map(&mut replace);
-}
-
-fn substitute_callee(value: &mut Value, values: &FxHashMap<Var, Operand>) {
-    use hammock_ir::relax::{Call, Callee};
-    if let Value::Call(Call { callee, .. }) = value
-        && let Callee::Var(v) = callee
-    {
-        match values.get(v) {
-            Some(Operand::Var(new)) => *callee = Callee::Var(*new),
-            Some(Operand::Global(name)) => *callee = Callee::Global(name.clone()),
-            _ => {}
-        }
-    }
 }
 
 /// Joins neighbouring blocks of one kind and drops empty ones, in nested bodies too.

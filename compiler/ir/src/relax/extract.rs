@@ -1,6 +1,7 @@
 //! Turns parts of functions into separate functions, with only the variables that a part uses.
 
-use super::{Body, Call, Callee, Function, Lambda, Operand, Value, Var};
+use super::{Body, Call, Callee, Function, Lambda, Operand, Replacements, Value, Var};
+use crate::{TensorShape, Type};
 use rustc_hash::FxHashMap;
 
 /// A table of variables made from parts of another function's.
@@ -44,15 +45,29 @@ impl Renumbering {
         self.new.get(&original).copied()
     }
 
-    /// The original's variable that a new one stands for.
-    pub fn original(&self, new: Var) -> Option<Var> {
-        self.old.get(new.as_u32() as usize).copied()
+    /// What puts the original's variables back in the place of the new ones.
+    pub fn back(&self) -> Replacements {
+        self.old.iter().enumerate().map(|(new, old)| (Var::from_u32(new as u32), Operand::Var(*old))).collect()
     }
 
     fn var(&mut self, var: &mut Var, outer: &Function, function: &mut Function) {
-        *var = *self.new.entry(*var).or_insert_with(|| {
-            self.old.push(*var);
-            function.vars.push(outer.vars[*var].clone())
+        if let Some(new) = self.new.get(var) {
+            *var = *new;
+            return;
+        }
+        let mut info = outer.vars[*var].clone();
+        self.ty(&mut info.ty, outer, function);
+        self.old.push(*var);
+        let new = function.vars.push(info);
+        self.new.insert(*var, new);
+        *var = new;
+    }
+
+    fn ty(&mut self, ty: &mut Type, outer: &Function, function: &mut Function) {
+        ty.each_shape_mut(&mut |shape| {
+            if let TensorShape::Var(var, _) = shape {
+                self.var(var, outer, function);
+            }
         });
     }
 
@@ -69,10 +84,12 @@ impl Renumbering {
             self.var(var, outer, function);
         }
         call.args.iter_mut().for_each(|o| self.operand(o, outer, function));
+        call.ty_args.iter_mut().for_each(|ty| self.ty(ty, outer, function));
     }
 
     fn lambda(&mut self, lambda: &mut Lambda, outer: &Function, function: &mut Function) {
         lambda.params.iter_mut().for_each(|p| self.var(p, outer, function));
+        self.ty(&mut lambda.ret_ty, outer, function);
         self.body(&mut lambda.body, outer, function);
     }
 
@@ -83,6 +100,9 @@ impl Renumbering {
                 Value::Call(call) => self.call(call, outer, function),
                 Value::Function(lambda) => self.lambda(lambda, outer, function),
                 value => {
+                    if let Value::MatchCast(_, ty) = value {
+                        self.ty(ty, outer, function);
+                    }
                     value.each_operand_mut(&mut |o| self.operand(o, outer, function));
                     value.each_body_mut(&mut |b| self.body(b, outer, function));
                 }

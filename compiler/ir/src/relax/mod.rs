@@ -2,13 +2,17 @@
 
 mod extract;
 mod function;
+mod graph;
 mod operand_ty;
+mod replace;
 mod table;
 mod value;
 mod visit;
 
 pub use extract::Renumbering;
 pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
+pub use graph::{Def, Definitions, Graph, Place};
+pub use replace::Replacements;
 pub use table::{InferError, OpTable};
 pub use value::{Call, Callee, Constant, Operand, Value};
 

@@ -65,6 +65,23 @@ impl Value {
         }
     }
 
+    /// Calls `f` on each variable used directly in it, not in nested bodies: as operand, as callee, or in a type that is
+    /// written in it.
+    pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        match self {
+            Value::Call(call) => {
+                if let Callee::Var(v) = call.callee {
+                    f(v);
+                }
+                call.ty_args.iter().for_each(|ty| ty.each_var(f));
+            }
+            Value::MatchCast(_, ty) => ty.each_var(f),
+            Value::Function(lambda) => lambda.ret_ty.each_var(f),
+            _ => {}
+        }
+        self.each_operand(&mut |o| o.each_var(f));
+    }
+
     /// Calls `f` on each body nested in it.
     pub fn each_body<'a>(&'a self, f: &mut dyn FnMut(&'a Body)) {
         match self {
@@ -109,13 +126,10 @@ impl Body {
         f(&self.result);
     }
 
-    /// Calls `f` on every use of a variable: operands, callees, results; nested bodies included.
+    /// Calls `f` on every use of a variable: operands, callees, written types, results; nested bodies included.
     pub fn each_use(&self, f: &mut dyn FnMut(Var)) {
         for binding in self.bindings() {
-            if let Value::Call(Call { callee: Callee::Var(v), .. }) = &binding.value {
-                f(*v);
-            }
-            binding.value.each_operand(&mut |o| o.each_var(f));
+            binding.value.each_var(f);
             binding.value.each_body(&mut |b| b.each_use(f));
         }
         self.result.each_var(f);
