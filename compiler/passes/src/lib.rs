@@ -30,6 +30,7 @@ mod lower_alloc_tensor;
 mod lower_runtime_builtin;
 mod normalize;
 mod remove_purity_checking;
+mod static_plan_block_memory;
 mod to_non_dataflow;
 mod vm_shape_lower;
 
@@ -69,6 +70,7 @@ pub static PASSES: &[&Pass] = &[
     &lower_runtime_builtin::PASS,
     &normalize::PASS,
     &remove_purity_checking::PASS,
+    &static_plan_block_memory::PASS,
     &to_non_dataflow::PASS,
     &vm_shape_lower::PASS,
 ];

@@ -1,0 +1,157 @@
+//! Storages that are used one tensor after the other: a storage is free when its tensor is used for the last time, and
+//! the next tensor takes the free one that fits best.
+//!
+//! The choices are TVM's: of storages up to 16 times larger the smallest, else of those up to 16 times smaller the
+//! largest, which then grows. Symbolic sizes must be equal, or provably smaller where a whole function shares memory.
+
+use super::{
+    Place, Plan, Scope, Storage,
+    bounds::Bounds,
+    tensors::{Event, Tensor, TensorId, Tensors},
+};
+use hammock_ir::{DType, PrimExpr};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// How much larger or smaller a storage may be.
+const RANGE: i64 = 16;
+/// Free storages of symbolic size that are compared with a smaller tensor.
+const COMPARED: usize = 8;
+
+/// Plans the tensors that `rest` names.
+pub(super) fn plan(tensors: &Tensors, rest: &[bool], scope: Scope, bounds: &Bounds, plan: &mut Plan) {
+    let left = tensors.all.iter().map(|tensor| tensor.uses).collect();
+    let groups = FxHashMap::default();
+    let mut planner = Planner { tensors, scope, bounds, plan, groups, pools: Vec::new(), made: Vec::new(), left };
+    for event in &tensors.events {
+        match *event {
+            Event::EnterFunction => planner.pools.push(Pool::default()),
+            Event::LeaveFunction => drop(planner.pools.pop()),
+            Event::Enter => planner.made.push(Vec::new()),
+            Event::Leave => planner.leave(),
+            Event::Make(id) if rest[id] => planner.make(id),
+            Event::Use(id) if rest[id] => planner.use_once(id),
+            Event::Make(_) | Event::Use(_) => {}
+        }
+    }
+}
+
+struct Planner<'a> {
+    tensors: &'a Tensors,
+    scope: Scope,
+    bounds: &'a Bounds,
+    plan: &'a mut Plan,
+    /// Numbers of those who may share memory.
+    groups: FxHashMap<String, usize>,
+    /// Free storages, of the function under way and those around it.
+    pools: Vec<Pool>,
+    /// For each body and block under way whose variables are its own, the storages that it allocates.
+    made: Vec<Vec<usize>>,
+    /// How often tensors will be used.
+    left: Vec<usize>,
+}
+
+/// Free storages.
+#[derive(Default)]
+struct Pool {
+    /// By group, size, and when they became free.
+    sized: BTreeMap<(usize, i64, usize), usize>,
+    /// Those of symbolic size, with their groups, in the order they became free.
+    symbolic: Vec<(usize, usize)>,
+    released: usize,
+    /// Storages that are not visible any more, though tensors in them may be.
+    gone: FxHashSet<usize>,
+}
+
+impl Planner<'_> {
+    /// What was allocated since is not visible any more.
+    fn leave(&mut self) {
+        let (made, Some(pool)) = (self.made.pop().unwrap_or_default(), self.pools.last_mut()) else { return };
+        if !made.is_empty() {
+            pool.sized.retain(|_, storage| made.binary_search(storage).is_err());
+            pool.symbolic.retain(|(_, storage)| made.binary_search(storage).is_err());
+            pool.gone.extend(made);
+        }
+    }
+
+    fn make(&mut self, id: TensorId) {
+        let tensors = self.tensors;
+        let tensor = &tensors.all[id];
+        let group = self.group(tensor);
+        let free = if tensor.uses == 0 { None } else { self.take(tensor, group) };
+        let storage = free.unwrap_or_else(|| self.allocate(tensor));
+        self.plan.places.insert(tensor.var, Place { storage, offset: 0 });
+    }
+
+    fn use_once(&mut self, id: TensorId) {
+        self.left[id] -= 1;
+        let tensors = self.tensors;
+        if self.left[id] == 0 {
+            let storage = self.plan.places[&tensors.all[id].var].storage;
+            let group = self.group(&tensors.all[id]);
+            self.release(storage, group);
+        }
+    }
+
+    fn group(&mut self, tensor: &Tensor) -> usize {
+        let dtype = if self.scope == Scope::Block { tensor.dtype } else { DType::UINT8 };
+        let name = format!("{dtype} {} {:?}", tensor.scope, tensor.device);
+        let next = self.groups.len();
+        *self.groups.entry(name).or_insert(next)
+    }
+
+    fn allocate(&mut self, tensor: &Tensor) -> usize {
+        let storage = self.plan.storages.len();
+        let dtype = if self.scope == Scope::Block { tensor.dtype } else { DType::UINT8 };
+        let (bytes, device, scope) = (tensor.bytes.clone(), tensor.device.clone(), tensor.scope.clone());
+        self.plan.storages.push(Storage { bytes, dtype, device, scope, body: None });
+        self.made.last_mut().into_iter().for_each(|made| made.push(storage));
+        storage
+    }
+
+    fn release(&mut self, storage: usize, group: usize) {
+        let Some(pool) = self.pools.last_mut().filter(|pool| !pool.gone.contains(&storage)) else { return };
+        pool.released += 1;
+        match self.plan.storages[storage].bytes.as_int() {
+            Some(size) => drop(pool.sized.insert((group, size, pool.released), storage)),
+            None => pool.symbolic.push((group, storage)),
+        }
+    }
+
+    /// A free storage for a tensor.
+    fn take(&mut self, tensor: &Tensor, group: usize) -> Option<usize> {
+        let pool = self.pools.last_mut()?;
+        let Some(size) = tensor.bytes.as_int() else {
+            let (storages, bounds) = (&self.plan.storages, self.bounds);
+            let wide = self.scope != Scope::Block;
+            let at = pool.symbolic_for(group, &tensor.bytes, |storage| &storages[storage].bytes, bounds, wide)?;
+            return Some(pool.symbolic.remove(at).1);
+        };
+        let (least, most) = ((group, size / RANGE, 0), (group, size.saturating_mul(RANGE), usize::MAX));
+        let larger = pool.sized.range((group, size, 0)..=most).next();
+        let key = larger.or_else(|| pool.sized.range(least..(group, size, 0)).next_back()).map(|(key, _)| *key)?;
+        let storage = pool.sized.remove(&key)?;
+        if key.1 < size {
+            self.plan.storages[storage].bytes = tensor.bytes.clone();
+        }
+        Some(storage)
+    }
+}
+
+impl Pool {
+    /// Where the first storage of an equal symbolic size is; else the last that is certainly not smaller, if that will do.
+    fn symbolic_for<'s>(
+        &self,
+        group: usize,
+        bytes: &PrimExpr,
+        size: impl Fn(usize) -> &'s PrimExpr,
+        bounds: &Bounds,
+        smaller_will_do: bool,
+    ) -> Option<usize> {
+        let candidates = || self.symbolic.iter().enumerate().rev().filter(|(_, (of, _))| *of == group).take(COMPARED);
+        let equal = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_eq(bytes, size(*storage));
+        let larger = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_le(bytes, size(*storage));
+        let found = candidates().filter(equal).last();
+        found.or_else(|| candidates().find(larger).filter(|_| smaller_will_do)).map(|(at, _)| at)
+    }
+}

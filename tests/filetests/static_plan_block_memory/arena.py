@@ -1,0 +1,42 @@
+# opt: LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function",arena=true},LowerAllocTensor
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    # One storage; two small tensors lie where the large one lay.
+    @R.function
+    def main(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
+        a = R.concat((x, x, x, x), axis=0)
+        b = R.strided_slice(a, axes=[0], begin=[0], end=[64])
+        p = R.exp(b)
+        q = R.negative(p)
+        if c:
+            s = R.tanh(p)
+            r = R.add(s, q)
+        else:
+            r = R.add(p, q)
+        d = R.exp(r)
+        return d
+
+    # All of it is in a branch, and so is the storage. A function that calls others has storages that are released first.
+    @R.function
+    def inner(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
+        if c:
+            s = R.tanh(x)
+            t = R.exp(s)
+            r = R.add(s, t)
+        else:
+            r = x
+        return r
+
+    @R.function
+    def calls(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
+        cls = Module
+        s = R.tanh(x)
+        t = R.exp(s)
+        u = R.negative(t)
+        v = cls.inner(u, c)
+        w = R.exp(v)
+        y = R.tanh(w)
+        return y
