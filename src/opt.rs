@@ -7,12 +7,12 @@ use crate::{
     output::{not_stdout, say},
 };
 use clap::Args;
-use hammock_compiler::{Dump, Evaluator, Failure, Options, Timing, bind, write_weights};
+use hammock_compiler::{Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
 use hammock_ir::{
     Module, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
-use hammock_passes::{Pipeline, find};
+use hammock_passes::{NamedTensors, Pipeline, find};
 use hammock_syntax::codes;
 use std::path::{Path, PathBuf};
 
@@ -108,15 +108,14 @@ impl Opt {
         if let Some(weights) = &weights {
             report_unused(&module, weights)?;
         }
-        if !pipeline.steps.is_empty()
-            && let Some(weights) = weights
-        {
-            bind(&mut module, &weights).map_err(|e| e.within(&source))?;
+        let binds = pipeline.steps.is_empty() || pipeline.steps.iter().any(|step| step.pass.name == "BindParams");
+        if let Some(weights) = weights.as_ref().filter(|_| !binds) {
+            bind(&mut module, weights).map_err(|e| e.within(&source))?;
         }
-        let (options, evaluator) = (Options::default(), Evaluator::new());
-        pipeline
-            .run(&mut module, &options.environment(&evaluator), &mut dump)
-            .map_err(|e| Failure::from(e).within(&source))?;
+        let (options, evaluator, named) = (Options::default(), Evaluator::new(), weights.as_ref().map(Named));
+        let mut environment = options.environment(&evaluator);
+        environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
+        pipeline.run(&mut module, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump)?;
         match (&self.same_as, &self.params_out) {
             (Some(other), _) => self.compare(&module, other),

@@ -123,6 +123,51 @@ def main(a: R.Tensor(("n",), "float32"), b: R.Tensor(("n",), "float32")) -> R.Te
 }
 
 #[test]
+fn the_pass_binds_one_function() {
+    let folder = folder(&[("good.npz", GOOD)]);
+    let opt =
+        |passes: &str| said(&hammock(folder.path(), &["opt", "model.py", "--params", "good.npz", "--passes", passes]));
+    let text = opt("BindParams{func_name=\"main\"}");
+    assert!(text.contains("def main(x: R.Tensor((2, 3)"), "{text}");
+    assert!(text.contains("R.add(y, metadata"), "{text}");
+    assert!(text.contains("def other(e_weight: R.Tensor((2,)"), "{text}");
+    assert!(opt("BindParams").contains("def other() -> R.Tensor((2,)"));
+    assert!(opt("BindParams{func_name=\"mian\"}").contains("did you mean `main`?"));
+}
+
+/// A function that is called with the weight, and calls itself with something else, keeps its parameter.
+#[test]
+fn recursive_calls_count() {
+    let folder = folder(&[("w.safetensors", &[("w", &[2])])]);
+    let model = r#"
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def again(go: R.Tensor((), "bool"), w: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        if go:
+            y: R.Tensor((2,), "float32") = Module.again(R.const(False, "bool"), R.const([5, 5], "float32"))
+            z: R.Tensor((2,), "float32") = y
+        else:
+            z: R.Tensor((2,), "float32") = w
+        return z
+
+    @R.function
+    def main(go: R.Tensor((), "bool"), w: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y: R.Tensor((2,), "float32") = Module.again(go, w)
+        return y
+"#;
+    std::fs::write(folder.path().join("model.py"), model).unwrap();
+    let run = |go: &str| {
+        said(&hammock(
+            folder.path(),
+            &["run", "model.py", "--params", "w.safetensors", "--exec-mode", "reference", "--arg", go],
+        ))
+    };
+    assert_eq!(run("zeros():bool"), "status 0\nfloat32[2]\n[1.0 1.0]\n\n");
+    assert_eq!(run("ones():bool"), "status 0\nfloat32[2]\n[5.0 5.0]\n\n");
+}
+
+#[test]
 fn zeros_take_the_shapes_of_their_places() {
     let folder = tempfile::tempdir().unwrap();
     let model = r#"

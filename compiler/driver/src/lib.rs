@@ -32,6 +32,6 @@ pub use input::{
     write_weights,
 };
 pub use observe::{Dump, Timing};
-pub use params::{bind, missing, unused};
+pub use params::{Named, bind, missing, unused};
 pub use reference::reference;
 pub use target::targets;

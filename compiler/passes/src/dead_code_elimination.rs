@@ -29,15 +29,20 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
-        let mut body = rewrite::take_body(function);
-        sweep(module, function, &mut body, &mut FxHashSet::default());
-        rewrite::merge_blocks(&mut body);
-        function.lambda.body = body;
+        remove_unused(module, function);
         Ok(())
     })?;
     let reachable = reachable(module, context.options.texts("entry_functions"));
     module.functions.retain(|name, _| reachable.contains(name));
     Ok(())
+}
+
+/// Removes a function's unused bindings without side effects, and blocks left empty.
+pub fn remove_unused(module: &Module, function: &mut Function) {
+    let mut body = rewrite::take_body(function);
+    sweep(module, function, &mut body, &mut FxHashSet::default());
+    rewrite::merge_blocks(&mut body);
+    function.lambda.body = body;
 }
 
 /// Removes dead bindings from the last to the first. `live` holds the variables used later.

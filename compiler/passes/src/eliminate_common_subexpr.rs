@@ -2,15 +2,14 @@
 //!
 //! If a binding has the same value as an earlier one, it becomes another name for the earlier variable, which replaces it
 //! from there on (CanonicalizeBindings then drops the name). This applies only to values without side effects. Two values
-//! that may be overwritten later stay separate: see [`find_written`]. Values computed in a branch or a nested function are
+//! that may be overwritten later stay separate: see [`written`]. Values computed in a branch or a nested function are
 //! not known outside it, and dataflow variables are not known outside their block.
 
-use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite};
+use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite, written};
 use hammock_ir::{
     Module, equal, hash,
-    relax::{Block, Body, Call, Callee, Function, Operand, Value, Var},
+    relax::{Block, Body, Function, Operand, Value, Var},
 };
-use hammock_ops::Lowering;
 use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,60 +28,16 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let call_only = context.options.is_on("call_only");
-    let anything_written = module.relax_functions().any(|(_, f)| {
-        let mut found = false;
-        f.lambda.body.walk(&mut |binding| found |= writes(&binding.value));
-        found
-    });
+    let anything_written = written::anything(module);
     rewrite::relax_functions(module, |module, _, function| {
         let mut body = rewrite::take_body(function);
-        let mut written = FxHashSet::default();
-        if anything_written {
-            find_written(&body, &mut written);
-        }
+        let written = if anything_written { written::variables(&body) } else { FxHashSet::default() };
         let known = FxHashMap::default();
         let names = FxHashMap::default();
         Eliminator { module, function, call_only, written, known, log: Vec::new(), names }.body(&mut body);
         function.lambda.body = body;
         Ok(())
     })
-}
-
-/// Whether a value may write over its operands, or makes memory for others to write to.
-fn writes(value: &Value) -> bool {
-    match value {
-        Value::Call(Call { callee: Callee::Op(name), .. }) => {
-            hammock_ops::lookup(name).is_none_or(|op| op.unique || !op.pure)
-        }
-        Value::Call(Call { callee: Callee::Extern(_), .. }) => true,
-        _ => false,
-    }
-}
-
-/// Collects, from the last binding to the first, the variables whose memory may be written to once they have their
-/// values: operands of what writes, what those may be parts of, and what leaves a body for others to write to.
-fn find_written(body: &Body, written: &mut FxHashSet<Var>) {
-    let mark = |o: &Operand, written: &mut FxHashSet<Var>| {
-        o.each_var(&mut |v| {
-            written.insert(v);
-        });
-    };
-    mark(&body.result, written);
-    for binding in body.blocks.iter().rev().flat_map(|b| b.bindings.iter().rev()) {
-        binding.value.each_body(&mut |nested| find_written(nested, written));
-        // Functions of the module may write to what they are given.
-        let calls = matches!(&binding.value, Value::Call(Call { callee: Callee::Global(_) | Callee::Var(_), .. }));
-        if calls || writes(&binding.value) || written.contains(&binding.var) && !makes_memory(&binding.value) {
-            binding.value.each_operand(&mut |o| mark(o, written));
-        }
-    }
-}
-
-/// Whether the value certainly shares no memory with its operands.
-fn makes_memory(value: &Value) -> bool {
-    let Value::Call(Call { callee: Callee::Op(name), .. }) = value else { return false };
-    let computed = hammock_ops::lookup(name).is_some_and(|op| matches!(op.lowering, Lowering::Tir(_)));
-    computed || ["call_tir", "call_tir_with_grad", "call_dps_packed"].contains(name)
 }
 
 struct Eliminator<'a> {
@@ -189,7 +144,7 @@ impl Eliminator<'_> {
 
     fn takes_part(&self, value: &Value) -> bool {
         match value {
-            Value::Call(_) => is_pure(self.module, self.function, value) && !writes(value),
+            Value::Call(_) => is_pure(self.module, self.function, value) && !written::writes(value),
             Value::Operand(Operand::Tuple(fields)) => !self.call_only && !fields.is_empty(),
             Value::Operand(Operand::Shape(_)) | Value::TupleGet(..) | Value::MatchCast(..) => !self.call_only,
             _ => false,

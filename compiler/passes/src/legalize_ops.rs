@@ -179,7 +179,7 @@ fn attr_operand(value: &AttrValue) -> Operand {
 }
 
 /// Whether a type leaves shapes or dtypes of tensors open.
-fn is_vague(ty: &Type) -> bool {
+pub fn is_vague(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.dims().is_none() || t.dtype.is_none(),
         Type::Tuple(members) => members.iter().any(is_vague),
@@ -188,7 +188,7 @@ fn is_vague(ty: &Type) -> bool {
 }
 
 /// A declared type with what it leaves open taken from the inferred one.
-fn refined(declared: &Type, inferred: &Type) -> Type {
+pub fn refined(declared: &Type, inferred: &Type) -> Type {
     match (declared, inferred) {
         (Type::Tensor(own), Type::Tensor(found)) => {
             let shape = if own.dims().is_none() && found.dims().is_some() { &found.shape } else { &own.shape };

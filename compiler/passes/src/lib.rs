@@ -10,19 +10,24 @@
 #![forbid(unsafe_code)]
 
 mod context;
+mod functions;
 mod levels;
 mod observe;
 mod options;
 mod pipeline;
 mod rewrite;
 mod symbolic;
+mod written;
 
 mod attach_global_symbol;
+mod bind_params;
+mod bind_symbolic_vars;
 mod call_tir_rewrite;
 mod canonicalize_bindings;
 mod compute_prim_value;
 mod dead_code_elimination;
 mod eliminate_common_subexpr;
+mod fold_constant;
 mod kill_after_last_use;
 mod lambda_lift;
 mod legalize_ops;
@@ -34,6 +39,7 @@ mod static_plan_block_memory;
 mod to_non_dataflow;
 mod vm_shape_lower;
 
+pub use bind_params::bind_params;
 pub use context::{Context, Environment, Evaluator, NamedTensors};
 pub use levels::pipeline;
 pub use observe::{Observer, Silent};
@@ -58,11 +64,14 @@ pub struct Pass {
 /// Every pass, by name.
 pub static PASSES: &[&Pass] = &[
     &attach_global_symbol::PASS,
+    &bind_params::PASS,
+    &bind_symbolic_vars::PASS,
     &call_tir_rewrite::PASS,
     &canonicalize_bindings::PASS,
     &compute_prim_value::PASS,
     &dead_code_elimination::PASS,
     &eliminate_common_subexpr::PASS,
+    &fold_constant::PASS,
     &kill_after_last_use::PASS,
     &lambda_lift::PASS,
     &legalize_ops::PASS,
@@ -74,5 +83,3 @@ pub static PASSES: &[&Pass] = &[
     &to_non_dataflow::PASS,
     &vm_shape_lower::PASS,
 ];
-
-pub use rewrite::substitute_dims;

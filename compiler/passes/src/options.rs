@@ -24,6 +24,8 @@ pub struct PassOption {
 pub enum OptionKind {
     /// `true` or `false`.
     Bool,
+    /// An integer.
+    Integer,
     /// A string.
     Text,
     /// One of these strings.
@@ -38,6 +40,7 @@ impl OptionKind {
     fn takes(self, value: &Value) -> bool {
         match self {
             OptionKind::Bool => value.is_boolean(),
+            OptionKind::Integer => value.is_i64(),
             OptionKind::Text => value.is_string(),
             OptionKind::Choice(names) => value.as_str().is_some_and(|text| names.contains(&text)),
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
@@ -50,6 +53,7 @@ impl fmt::Display for OptionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OptionKind::Bool => f.write_str("`true` or `false`"),
+            OptionKind::Integer => f.write_str("an integer"),
             OptionKind::Text => f.write_str("a string"),
             OptionKind::Choice(names) => {
                 let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
@@ -95,6 +99,11 @@ impl Options {
     /// Whether an option that is a boolean is on.
     pub fn is_on(&self, name: &str) -> bool {
         self.value(name).as_bool().unwrap_or_default()
+    }
+
+    /// The value of an option that is an integer.
+    pub fn integer(&self, name: &str) -> i64 {
+        self.value(name).as_i64().unwrap_or_default()
     }
 
     /// The value of an option that is a string.

@@ -1,0 +1,283 @@
+//! FoldConstant: what depends on constants only is computed at compile time.
+//!
+//! - A `call_tir` of constants runs its kernel; an operator in a dataflow block that a kernel computes runs that kernel.
+//! - `shape_of`, `shape_to_tensor` and `tensor_to_shape` in a dataflow block fold where shapes are known, and types that
+//!   name such a shape say its sizes.
+//! - What becomes a constant is one for all that uses it; bindings without further use disappear.
+//!
+//! A call stays when a kernel cannot run at compile time or fails there (it then fails when the program runs), when its
+//! result may be written to, and when the constant would be large and is cheap to make: see the options.
+
+use crate::{
+    Context, OptionKind, Pass, PassOption, dead_code_elimination::remove_unused, legalize_ops, rewrite, written,
+};
+use hammock_ir::{
+    DType, Module, PrimExpr, Tensor, TensorType, Type,
+    relax::{Binding, Call, Callee, Constant, Function, Operand, Replacements, Value, Var},
+    tir::PrimFunc,
+};
+use hammock_ops::{CallContext, Lowering, legalize::is_written_out, lookup};
+use hammock_runtime::Any;
+use hammock_syntax::Diagnostic;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "FoldConstant",
+    doc: "Computes at compile time what depends on constants only",
+    options: &[
+        PassOption {
+            name: "max_created",
+            kind: OptionKind::Integer,
+            default: "1024",
+            doc: "Elements that a result made from no tensor may have, such as that of `R.zeros`",
+        },
+        PassOption {
+            name: "max_growth",
+            kind: OptionKind::Integer,
+            default: "8",
+            doc: "How many times as large as the constants that it is computed from a result over 64 KiB may be",
+        },
+    ],
+    run,
+};
+
+/// Results of so many bytes fold, however small what they are computed from.
+const SMALL: i64 = 64 << 10;
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let anything_written = written::anything(module);
+    rewrite::relax_functions(module, |module, _, function| {
+        let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
+        let (known, tuples, shapes) = Default::default();
+        let mut folder = Folder { module, context, written, known, tuples, shapes };
+        rewrite::bindings(function, &mut |function, binding, out| {
+            let binding = folder.binding(function, binding, out.dataflow);
+            out.push(binding);
+            Ok(())
+        })?;
+        function.replace(&folder.known);
+        remove_unused(module, function);
+        Ok(())
+    })
+}
+
+struct Folder<'a> {
+    module: &'a Module,
+    context: &'a Context<'a>,
+    /// Variables whose memory may be written to.
+    written: FxHashSet<Var>,
+    /// Variables that are constants.
+    known: Replacements,
+    /// Variables that are tuples of constants.
+    tuples: FxHashMap<Var, Vec<Operand>>,
+    /// Variables that are shapes of known sizes.
+    shapes: Replacements,
+}
+
+impl Folder<'_> {
+    /// The binding with what is known in it; its variable is known as well if its value turns out to be constant.
+    fn binding(&mut self, function: &mut Function, mut binding: Binding, dataflow: bool) -> Binding {
+        self.put_known(&mut binding.value, dataflow);
+        self.retype(function, &binding);
+        let folded = match &binding.value {
+            _ if self.written.contains(&binding.var) => None,
+            Value::Call(call) if call.is_op("call_tir") => self.call_tir(call),
+            Value::Call(call @ Call { callee: Callee::Op(name), .. }) if dataflow => {
+                self.operator(function, name, call)
+            }
+            Value::TupleGet(Operand::Var(tuple), i) => {
+                self.tuples.get(tuple).and_then(|fields| fields.get(*i)).cloned()
+            }
+            _ => None,
+        };
+        binding.value = folded.map_or(binding.value, Value::Operand);
+        self.note(function, &binding);
+        binding
+    }
+
+    /// Puts constants in the place of variables, and known shapes among the arguments of operators.
+    fn put_known(&self, value: &mut Value, dataflow: bool) {
+        value.each_operand_mut(&mut |o| {
+            o.map(&mut |o| {
+                if let Operand::Var(v) = o
+                    && let Some(known) = self.known.get(v)
+                {
+                    *o = known.clone();
+                }
+            });
+        });
+        let Value::Call(call) = value else { return };
+        call.ty_args.iter_mut().for_each(|ty| ty.replace(&self.shapes));
+        if dataflow && matches!(call.callee, Callee::Op(_)) {
+            for arg in &mut call.args {
+                if let Some(shape) = arg.as_var().and_then(|v| self.shapes.get(&v)) {
+                    *arg = shape.clone();
+                }
+            }
+        }
+    }
+
+    /// Says the sizes of known shapes in the variable's type, and what follows from those of operands.
+    fn retype(&self, function: &mut Function, binding: &Binding) {
+        if self.shapes.is_empty() {
+            return;
+        }
+        let mut ty = function.ty(binding.var).clone();
+        ty.replace(&self.shapes);
+        if let Value::Call(call @ Call { callee: Callee::Op(_), .. }) = &binding.value
+            && legalize_ops::is_vague(&ty)
+            && let Ok(inferred) = self.context.environment.operators.infer(self.module, function, call)
+        {
+            ty = legalize_ops::refined(&ty, &inferred);
+        }
+        function.vars[binding.var].ty = ty;
+    }
+
+    /// Remembers a variable that is constant.
+    fn note(&mut self, function: &mut Function, binding: &Binding) {
+        if self.written.contains(&binding.var) {
+            return;
+        }
+        match &binding.value {
+            Value::Operand(constant @ Operand::Const(_)) => drop(self.known.insert(binding.var, constant.clone())),
+            Value::Operand(Operand::Tuple(fields)) if fields.iter().all(|field| matches!(field, Operand::Const(_))) => {
+                self.tuples.insert(binding.var, fields.clone());
+            }
+            Value::Operand(shape @ Operand::Shape(dims)) => {
+                function.vars[binding.var].ty = Type::shape(dims.iter().cloned());
+                self.shapes.insert(binding.var, shape.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// What an operator in a dataflow block gives for constants.
+    fn operator(&self, function: &Function, name: &'static str, call: &Call) -> Option<Operand> {
+        let op = lookup(name).filter(|op| op.pure && !op.unique)?;
+        match (name, call.args.as_slice()) {
+            ("shape_of", [tensor]) => match function.operand_ty(self.module, tensor) {
+                Type::Tensor(t) => Some(Operand::Shape(t.dims()?.to_vec())),
+                _ => None,
+            },
+            ("shape_to_tensor", [Operand::Shape(dims)]) => tensor_of(dims).map(constant),
+            ("tensor_to_shape", [Operand::Const(tensor)]) => shape_of(&tensor.tensor),
+            _ => {
+                let Lowering::Tir(build) = &op.lowering else { return None };
+                if !call.args.iter().all(is_known) {
+                    return None;
+                }
+                let ty = self.context.environment.operators.infer(self.module, function, call).ok()?;
+                let outputs = outputs(&ty)?;
+                self.worth_it(&call.args, &outputs)?;
+                let call = CallContext { module: self.module, function, op, call };
+                let made = is_written_out(&call).then(|| build(&call).ok()).flatten()?;
+                self.evaluate(&made.func, &made.args, &made.out_ty)
+            }
+        }
+    }
+
+    /// What a kernel of the module gives for constants.
+    fn call_tir(&self, call: &Call) -> Option<Operand> {
+        let ([Operand::Global(name), Operand::Tuple(args)], [ty]) = (call.args.as_slice(), call.ty_args.as_slice())
+        else {
+            return None;
+        };
+        if !args.iter().all(is_known) {
+            return None;
+        }
+        self.worth_it(args, &outputs(ty)?)?;
+        self.evaluate(self.module.tir(name)?, args, ty)
+    }
+
+    /// Whether constants of these shapes are worth their size.
+    fn worth_it(&self, args: &[Operand], outputs: &[(Vec<i64>, DType)]) -> Option<()> {
+        let options = self.context.options;
+        let count = |shape: &[i64]| shape.iter().try_fold(1i64, |count, size| count.checked_mul(*size));
+        let (mut elements, mut bytes) = (0i64, 0i64);
+        for (shape, dtype) in outputs {
+            let count = count(shape)?;
+            elements = elements.checked_add(count)?;
+            bytes = bytes.checked_add(count.checked_mul(dtype.bytes() as i64)?)?;
+        }
+        let (mut given, mut from_tensors) = (0i64, false);
+        args.iter().for_each(|arg| {
+            arg.walk(&mut |o| {
+                if let Operand::Const(constant) = o {
+                    given = given.saturating_add(constant.tensor.nbytes() as i64);
+                    from_tensors = true;
+                }
+            });
+        });
+        let fits = if from_tensors {
+            bytes <= SMALL || bytes <= given.saturating_mul(options.integer("max_growth"))
+        } else {
+            elements <= options.integer("max_created")
+        };
+        fits.then_some(())
+    }
+
+    /// Runs a kernel on constants; `None` when it cannot run.
+    fn evaluate(&self, kernel: &PrimFunc, args: &[Operand], ty: &Type) -> Option<Operand> {
+        let inputs: Vec<Any> = args.iter().map(argument).collect::<Option<_>>()?;
+        let results = self.context.environment.evaluator.call_tir(self.module, kernel, &inputs, &outputs(ty)?).ok()?;
+        let mut results = results.into_iter().map(constant);
+        match ty {
+            Type::Tuple(_) => Some(Operand::Tuple(results.collect())),
+            _ => results.next(),
+        }
+    }
+}
+
+fn constant(tensor: Tensor) -> Operand {
+    Operand::Const(Constant::new(tensor))
+}
+
+/// Whether a kernel's argument is known at compile time. Constants that are placed on a device stay there.
+fn is_known(operand: &Operand) -> bool {
+    match operand {
+        Operand::Const(constant) => constant.distributed.is_none() && constant.vdevice.is_none(),
+        Operand::Tuple(fields) => fields.iter().all(is_known),
+        Operand::Prim(e) => e.as_int().is_some() || e.as_float().is_some(),
+        Operand::Shape(dims) => dims.iter().all(|dim| dim.as_int().is_some()),
+        Operand::Str(_) | Operand::DType(_) => true,
+        _ => false,
+    }
+}
+
+/// A kernel's argument.
+fn argument(operand: &Operand) -> Option<Any> {
+    match operand {
+        Operand::Const(constant) => Some(constant.tensor.clone().into()),
+        Operand::Prim(e) => e.as_int().map(Any::from).or_else(|| e.as_float().map(Any::from)),
+        _ => None,
+    }
+}
+
+/// The shapes and dtypes of a result, when all are known and none is placed on a device.
+fn outputs(ty: &Type) -> Option<Vec<(Vec<i64>, DType)>> {
+    let tensor = |t: &TensorType| {
+        let dims = t.dims()?.iter().map(|dim| dim.as_int().filter(|size| *size >= 0)).collect::<Option<_>>()?;
+        t.dtype.filter(|_| t.vdevice.is_none()).map(|dtype| (dims, dtype))
+    };
+    match ty {
+        Type::Tensor(t) => tensor(t).map(|output| vec![output]),
+        Type::Tuple(members) if !members.is_empty() => {
+            members.iter().map(|member| member.as_tensor().and_then(tensor)).collect()
+        }
+        _ => None,
+    }
+}
+
+/// The int64 vector of a shape's sizes.
+fn tensor_of(dims: &[PrimExpr]) -> Option<Tensor> {
+    let sizes: Vec<i64> = dims.iter().map(PrimExpr::as_int).collect::<Option<_>>()?;
+    Tensor::from_slice(&[sizes.len() as i64], &sizes).ok()
+}
+
+/// The shape that an integer vector holds.
+fn shape_of(tensor: &Tensor) -> Option<Operand> {
+    let sizes = tensor.as_slice::<i64>().ok()?.iter();
+    let sizes = sizes.map(|size| (*size >= 0).then(|| PrimExpr::int64(*size)));
+    sizes.collect::<Option<_>>().map(Operand::Shape)
+}

@@ -1,0 +1,76 @@
+//! Shared by passes that change what functions take and give: who calls which function, and how.
+
+use crate::Pass;
+use hammock_ir::{
+    Module, Name,
+    relax::{Body, Call, Callee, Operand, Value},
+};
+use hammock_runtime::near::nearest;
+use hammock_syntax::{Diagnostic, codes};
+use rustc_hash::FxHashSet;
+
+/// The Relax function that an option of a pass names.
+///
+/// # Errors
+/// When the module has none of that name.
+pub fn find(module: &Module, pass: &Pass, name: &str) -> Result<Name, Diagnostic> {
+    if let Some((name, _)) = module.relax_functions().find(|(known, _)| ***known == *name) {
+        return Ok(name.clone());
+    }
+    let message = format!("pass `{}` is to change function `{name}`, but the module has no such graph", pass.name);
+    let names: Vec<&str> = module.relax_functions().map(|(name, _)| &**name).collect();
+    Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, message).help(match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("it has {}", names.join(", ")),
+    }))
+}
+
+/// Global functions that are used other than by calling them: as values, whose callers nobody knows.
+pub fn escaping(module: &Module) -> FxHashSet<Name> {
+    let mut names = FxHashSet::default();
+    for (_, function) in module.relax_functions() {
+        function.lambda.body.each_operand(&mut |operand| {
+            operand.walk(&mut |o| {
+                if let Operand::Global(name) = o {
+                    names.insert(name.clone());
+                }
+            });
+        });
+    }
+    names
+}
+
+/// Private Relax functions all of whose calls the module shows.
+pub fn private(module: &Module) -> FxHashSet<Name> {
+    let escaping = escaping(module);
+    let private = module.relax_functions().filter(|(name, f)| f.is_private() && !escaping.contains(*name));
+    private.map(|(name, _)| name.clone()).collect()
+}
+
+/// Calls `f` on every call in a body, those of nested bodies included.
+pub fn each_call<'a>(body: &'a Body, f: &mut dyn FnMut(&'a Call)) {
+    body.walk(&mut |binding| {
+        if let Value::Call(call) = &binding.value {
+            f(call)
+        }
+    });
+}
+
+/// The same, to change the calls.
+pub fn each_call_mut(body: &mut Body, f: &mut dyn FnMut(&mut Call)) {
+    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
+        if let Value::Call(call) = &mut binding.value {
+            f(call);
+        }
+        binding.value.each_body_mut(&mut |b| each_call_mut(b, f));
+    }
+}
+
+/// The global function that a value calls.
+#[allow(dead_code)]
+pub fn callee(value: &Value) -> Option<&Name> {
+    match value {
+        Value::Call(Call { callee: Callee::Global(name), .. }) => Some(name),
+        _ => None,
+    }
+}
