@@ -13,12 +13,14 @@ mod context;
 mod functions;
 mod levels;
 mod observe;
+mod op_pattern;
 mod options;
 mod pipeline;
 mod rewrite;
 mod symbolic;
 mod written;
 
+mod annotate_tir_op_pattern;
 mod attach_global_symbol;
 mod bind_params;
 mod bind_symbolic_vars;
@@ -63,6 +65,7 @@ pub struct Pass {
 
 /// Every pass, by name.
 pub static PASSES: &[&Pass] = &[
+    &annotate_tir_op_pattern::PASS,
     &attach_global_symbol::PASS,
     &bind_params::PASS,
     &bind_symbolic_vars::PASS,
