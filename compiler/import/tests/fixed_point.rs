@@ -89,3 +89,9 @@ fn sizes_of_parameters_may_be_elements() {
     let text = kernel(params, &["A = T.match_buffer(a, (m[0], s[1]), \"float32\")", "A[0, 0] = T.float32(1)"]);
     assert!(text.contains("A: T.Buffer((m[0], s[1]), \"float32\")"), "{text}");
 }
+
+#[test]
+fn the_least_integer_has_no_magnitude() {
+    let text = kernel("A: T.Buffer((1,), \"int32\")", &["A[0] = T.max(T.abs(-2147483648), 2147483647)"]);
+    assert!(text.contains("A[0] = 2147483647"), "{text}");
+}

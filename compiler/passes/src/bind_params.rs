@@ -4,7 +4,7 @@
 //! private; and where all of those calls give the same constant for a parameter, that parameter is bound too. Symbolic
 //! dimensions that only bound parameters define take their values.
 
-use crate::{Context, NamedTensors, OptionKind, Pass, PassOption, functions, rewrite};
+use crate::{Context, NamedTensors, OptionKind, Pass, PassOption, functions};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Tensor, Type,
     prim::{self, Substitution},
@@ -183,7 +183,7 @@ fn substitute(function: &mut Function, bound: FxHashMap<usize, Tensor>) {
     }
     function.lambda.params = kept;
     function.replace(&values);
-    rewrite::substitute_dims(function, &dims);
+    function.substitute_dims(&dims);
 }
 
 /// Binds the parameters of private functions for which every call gives the same constant; whether there were any.

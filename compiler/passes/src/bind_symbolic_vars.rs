@@ -1,6 +1,6 @@
 //! BindSymbolicVars: symbolic dimensions become the sizes that are given for their names.
 
-use crate::{Context, OptionKind, Pass, PassOption, functions, rewrite};
+use crate::{Context, OptionKind, Pass, PassOption, functions};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr,
     prim::{Substitution, Var},
@@ -57,7 +57,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             used.insert(dimension);
             values.insert(var.clone(), PrimExpr::int(*size, var.dtype()));
         }
-        rewrite::substitute_dims(function, &values);
+        function.substitute_dims(&values);
         known.extend(dimensions);
     }
     match sizes.iter().find(|(dimension, _)| !used.contains(dimension.as_str())) {

@@ -28,11 +28,16 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    eliminate(module, context.options.texts("entry_functions"))
+}
+
+/// Removes unused bindings, and functions that neither the module's visible functions nor `entries` use.
+pub fn eliminate(module: &mut Module, entries: Vec<String>) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
         remove_unused(module, function);
         Ok(())
     })?;
-    let reachable = reachable(module, context.options.texts("entry_functions"));
+    let reachable = reachable(module, entries);
     module.functions.retain(|name, _| reachable.contains(name));
     Ok(())
 }

@@ -8,7 +8,7 @@
 use crate::{Context, Pass, rewrite, symbolic};
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, PrimExpr, Span, Type,
-    prim::{Substitution, Var as Dim},
+    prim::Var as Dim,
     relax::{Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     types::ShapeType,
 };
@@ -140,7 +140,7 @@ fn lift(
         if let Some(itself) = numbers.new_var(itself) {
             call_globally(&mut function.lambda.body, itself, &name, &own);
         }
-        rewrite::substitute_dims(function, &fresh_dims(function));
+        function.renew_dims();
     }
     name
 }
@@ -160,17 +160,4 @@ fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: &[Operand]
     if captured.is_empty() {
         body.replace(&value);
     }
-}
-
-/// New symbolic variables for those of a function: each function owns its own.
-fn fresh_dims(function: &Function) -> Substitution {
-    let mut fresh = Substitution::default();
-    for info in function.vars.values() {
-        info.ty.each_expr(&mut |e| {
-            for var in symbolic::vars(e) {
-                fresh.entry(var.clone()).or_insert_with(|| var.fresh().expr());
-            }
-        });
-    }
-    fresh
 }

@@ -4,11 +4,10 @@
 //! by a function of the runtime. Equal TIR functions are shared. A call that cannot be lowered, because its
 //! operands have unknown rank or dtype, stays as it is; the bytecode generator reports it.
 
-use crate::{Context, Pass, rewrite, rewrite::Emitter};
+use crate::{Context, Pass, rewrite, rewrite::Emitter, shared_functions::SharedFunctions};
 use hammock_ir::{
-    AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type, equal, hash,
+    AttrValue, Attrs, DType, Function as Global, Module, PrimExpr, Span, TensorType, Type,
     relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value, VarInfo},
-    tir::PrimFunc,
 };
 use hammock_ops::{
     CallContext, Lowering, Op, Table,
@@ -23,7 +22,7 @@ pub static PASS: Pass =
     Pass { name: "LegalizeOps", doc: "Lowers operators to TIR functions or runtime calls", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    let mut made = Made::default();
+    let mut made = SharedFunctions::default();
     rewrite::relax_functions(module, |module, _, function| {
         rewrite::bindings(function, &mut |function, binding, out| {
             let mut legalizer = Legalizer { module, function, out, made: &mut made, span: binding.span };
@@ -32,30 +31,11 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// TIR functions made so far, by structural hash.
-#[derive(Default)]
-struct Made(FxHashMap<u64, Vec<Name>>);
-
-impl Made {
-    /// The name of a function equal to this one: an earlier one's, or a new one's.
-    fn share(&mut self, module: &mut Module, wanted: &str, func: PrimFunc) -> Name {
-        let func = Global::Tir(func);
-        let names = self.0.entry(hash::function(&func)).or_default();
-        let same = |n: &&Name| module.functions.get(*n).is_some_and(|f| equal::functions(f, &func).is_ok());
-        if let Some(name) = names.iter().find(same) {
-            return name.clone();
-        }
-        let name = module.add_unique(wanted, func);
-        names.push(name.clone());
-        name
-    }
-}
-
 struct Legalizer<'a> {
     module: &'a mut Module,
     function: &'a mut Function,
     out: &'a mut Emitter,
-    made: &'a mut Made,
+    made: &'a mut SharedFunctions,
     span: Span,
 }
 
@@ -97,7 +77,7 @@ impl Legalizer<'_> {
                 let call = self.written_out(op, call)?;
                 let context = CallContext { module: self.module, function: self.function, op, call: &call };
                 let Legalized { name, func, args, out_ty } = build(&context)?;
-                let name = self.made.share(self.module, &name, func);
+                let name = self.made.share(self.module, &name, Global::Tir(func));
                 Ok(Some(Value::Call(Call::tir(name, args, out_ty))))
             }
             Lowering::Decompose(rewrite) => {

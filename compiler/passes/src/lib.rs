@@ -11,12 +11,14 @@
 
 mod context;
 mod functions;
+mod groups;
 mod levels;
 mod observe;
 mod op_pattern;
 mod options;
 mod pipeline;
 mod rewrite;
+mod shared_functions;
 mod symbolic;
 mod written;
 
@@ -30,6 +32,8 @@ mod compute_prim_value;
 mod dead_code_elimination;
 mod eliminate_common_subexpr;
 mod fold_constant;
+mod fuse_ops;
+mod fuse_tir;
 mod kill_after_last_use;
 mod lambda_lift;
 mod legalize_ops;
@@ -75,6 +79,8 @@ pub static PASSES: &[&Pass] = &[
     &dead_code_elimination::PASS,
     &eliminate_common_subexpr::PASS,
     &fold_constant::PASS,
+    &fuse_ops::PASS,
+    &fuse_tir::PASS,
     &kill_after_last_use::PASS,
     &lambda_lift::PASS,
     &legalize_ops::PASS,

@@ -1,11 +1,9 @@
 //! Shared by passes: rewrites bodies binding by binding.
 
 use hammock_ir::{
-    AttrValue, Function as Global, Name, PrimExpr, Span, Type,
-    prim::Substitution,
+    Function as Global, Name, Span, Type,
     relax::{Binding, Block, Body, Function, Operand, Value, Var},
 };
-use hammock_ops::dims::simplify;
 use hammock_syntax::Diagnostic;
 
 /// Collects the bindings that replace one.
@@ -73,60 +71,6 @@ pub fn take_body(function: &mut Function) -> Body {
 
 fn take(body: &mut Body) -> Body {
     std::mem::replace(body, Body::of(Operand::Tuple(Vec::new())))
-}
-
-/// Replaces symbolic variables everywhere in a function: in types, operands and attributes. What has changed is in its
-/// simplest form.
-pub fn substitute_dims(function: &mut Function, values: &Substitution) {
-    if values.is_empty() {
-        return;
-    }
-    for info in function.vars.values_mut() {
-        info.ty = substituted(&info.ty, values);
-    }
-    function.lambda.ret_ty = substituted(&function.lambda.ret_ty, values);
-    body_dims(&mut function.lambda.body, values);
-}
-
-/// A type with symbolic variables replaced.
-fn substituted(ty: &Type, values: &Substitution) -> Type {
-    ty.map_exprs(&mut |e| with_values(e, values))
-}
-
-fn with_values(e: &PrimExpr, values: &Substitution) -> PrimExpr {
-    let new = e.substitute(values);
-    if new.same_node(e) { new } else { simplify(&new) }
-}
-
-fn body_dims(body: &mut Body, values: &Substitution) {
-    let mut replace = |o: &mut Operand| match o {
-        Operand::Prim(e) => *e = with_values(e, values),
-        Operand::Shape(dims) => dims.iter_mut().for_each(|d| *d = with_values(d, values)),
-        _ => {}
-    };
-    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
-        match &mut binding.value {
-            Value::MatchCast(_, ty) => *ty = substituted(ty, values),
-            Value::Call(call) => {
-                call.ty_args.iter_mut().for_each(|ty| *ty = substituted(ty, values));
-                call.attrs.iter_mut().for_each(|(_, value)| attr_dims(value, values));
-            }
-            Value::Function(lambda) => lambda.ret_ty = substituted(&lambda.ret_ty, values),
-            _ => {}
-        }
-        binding.value.each_operand_mut(&mut |o| o.map(&mut replace));
-        binding.value.each_body_mut(&mut |b| body_dims(b, values));
-    }
-    body.result.map(&mut replace);
-}
-
-fn attr_dims(value: &mut AttrValue, values: &Substitution) {
-    match value {
-        AttrValue::Expr(e) => *e = with_values(e, values),
-        AttrValue::Type(ty) => *ty = substituted(ty, values),
-        AttrValue::List(members) | AttrValue::Tuple(members) => members.iter_mut().for_each(|m| attr_dims(m, values)),
-        _ => {}
-    }
 }
 
 /// Joins neighbouring blocks of one kind and drops empty ones, in nested bodies too.

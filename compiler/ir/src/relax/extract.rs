@@ -45,6 +45,11 @@ impl Renumbering {
         self.new.get(&original).copied()
     }
 
+    /// The original's variable that a new one stands for.
+    pub fn original(&self, new: Var) -> Option<Var> {
+        self.old.get(new.as_u32() as usize).copied()
+    }
+
     /// What puts the original's variables back in the place of the new ones.
     pub fn back(&self) -> Replacements {
         self.old.iter().enumerate().map(|(new, old)| (Var::from_u32(new as u32), Operand::Var(*old))).collect()

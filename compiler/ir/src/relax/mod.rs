@@ -1,9 +1,11 @@
 //! Relax: functions over tensors in A-normal form.
 
+mod dims;
 mod extract;
 mod function;
 mod graph;
 mod operand_ty;
+mod outline;
 mod replace;
 mod table;
 mod value;
@@ -12,6 +14,7 @@ mod visit;
 pub use extract::Renumbering;
 pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
 pub use graph::{Def, Definitions, Graph, Place};
+pub use outline::{Argument, Outlined, Outlining};
 pub use replace::Replacements;
 pub use table::{InferError, OpTable};
 pub use value::{Call, Callee, Constant, Operand, Value};

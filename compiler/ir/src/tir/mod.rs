@@ -7,6 +7,7 @@
 
 mod buffer;
 pub mod call;
+pub mod fresh;
 mod func;
 mod stmt;
 mod visit;

@@ -9,7 +9,7 @@ mod ending;
 use crate::{
     check,
     error::{KernelError, Reason},
-    lower::{check_stmt, fresh},
+    lower::check_stmt,
 };
 use ending::ending;
 use hammock_ir::{
@@ -18,6 +18,7 @@ use hammock_ir::{
     tir::{
         Buffer, PrimFunc, Stmt, StmtKind,
         call::{BoundCall, Equality, Misfit, bind_call, called_in, callee, callees, misplaced},
+        fresh,
     },
 };
 use rustc_hash::{FxHashMap, FxHashSet};

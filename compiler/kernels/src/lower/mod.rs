@@ -5,7 +5,6 @@ mod bounds;
 pub mod exact;
 mod flatten;
 mod free;
-pub mod fresh;
 mod legalize;
 mod selects;
 mod threads;

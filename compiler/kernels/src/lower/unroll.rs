@@ -1,6 +1,6 @@
 //! Unrolls the loops that ask for it, so that their variables become constants.
 
-use super::fresh;
+use hammock_ir::tir::fresh;
 use hammock_ir::{
     PrimExpr,
     prim::Substitution,

@@ -174,7 +174,7 @@ pub(super) fn composed<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: 
 fn absolute(x: PrimExpr) -> PrimExpr {
     let dtype = x.dtype();
     match (x.as_int(), x.as_float()) {
-        (Some(v), _) if !dtype.is_uint() => PrimExpr::int(v.wrapping_abs(), dtype),
+        (Some(v), _) if !dtype.is_uint() => arith::cast(PrimExpr::int64(v.wrapping_abs()), dtype),
         (_, Some(v)) => PrimExpr::float(v.abs(), dtype),
         _ if dtype.is_floating() => x.unary("fabs"),
         _ if dtype.is_int() => {

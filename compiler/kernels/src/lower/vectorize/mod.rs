@@ -7,8 +7,8 @@
 
 mod expr;
 
-use super::fresh;
 use crate::index::Simplifier;
+use hammock_ir::tir::fresh;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},

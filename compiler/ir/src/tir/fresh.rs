@@ -1,9 +1,9 @@
 //! Copies of statements with fresh variables.
 
-use hammock_ir::{
+use super::{AttrNode, Block, Buffer, Region, Stmt, StmtKind};
+use crate::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
-    tir::{AttrNode, Block, Buffer, Region, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;
 

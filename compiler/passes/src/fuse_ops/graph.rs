@@ -1,0 +1,64 @@
+//! What FuseOps looks at: the bindings of dataflow blocks, and which use which.
+
+use crate::op_pattern::OpPattern;
+use hammock_ir::{
+    Module,
+    relax::{Binding, Call, Callee, Function, Operand, Value, Var},
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A binding.
+pub struct Node {
+    /// What it can be fused with.
+    pub pattern: OpPattern,
+    /// The bindings that use it, with their classes.
+    pub users: Vec<(usize, OpPattern)>,
+    /// Whether it is visible outside its block.
+    pub used_elsewhere: bool,
+}
+
+/// The bindings of a function's dataflow blocks in order, and the variables that they bind.
+pub fn graph(module: &Module, function: &Function) -> (Vec<Node>, Vec<Var>) {
+    let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
+    let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
+    let weights = weights(function);
+    for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
+        let number = nodes.len();
+        let pattern = pattern(module, binding, &weights);
+        binding.value.each_operand(&mut |o| {
+            o.each_var(&mut |used| {
+                if let Some(producer) = numbers.get(&used) {
+                    let producer: &mut Node = &mut nodes[*producer];
+                    producer.users.push((number, pattern));
+                }
+            });
+        });
+        numbers.insert(binding.var, number);
+        vars.push(binding.var);
+        nodes.push(Node { pattern, users: Vec::new(), used_elsewhere: !function.vars[binding.var].dataflow });
+    }
+    (nodes, vars)
+}
+
+fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {
+    match &binding.value {
+        Value::Call(Call { callee: Callee::Op("call_tir" | "call_tir_inplace"), args, .. }) => {
+            let func = match args.first() {
+                Some(Operand::Global(name)) => module.tir(name),
+                _ => None,
+            };
+            func.and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque)
+        }
+        // Fetching weights from a tuple of all of them usually comes first: its place must not decide what is fused.
+        Value::TupleGet(Operand::Var(tuple), _) if weights.contains(tuple) => OpPattern::Opaque,
+        Value::TupleGet(..) => OpPattern::Injective,
+        _ => OpPattern::Opaque,
+    }
+}
+
+/// The parameters after the inputs, of a function that says how many inputs it has.
+fn weights(function: &Function) -> FxHashSet<Var> {
+    let inputs = function.lambda.attrs.get("num_input").and_then(|n| n.as_int());
+    let inputs = inputs.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+    function.lambda.params.iter().skip(inputs).copied().collect()
+}
