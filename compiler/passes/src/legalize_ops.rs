@@ -15,7 +15,6 @@ use hammock_ops::{
     lookup,
 };
 use hammock_syntax::{Diagnostic, codes};
-use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
 pub static PASS: Pass =

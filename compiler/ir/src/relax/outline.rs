@@ -49,7 +49,7 @@ impl Function {
             function.vars[binding.var].dataflow = !output;
         }
         let mut closer = Closer::new(&body, how);
-        closer.body(module, &mut function, &numbers, &mut body);
+        closer.body(&mut function, &numbers, &mut body);
         let ret_ty = function.operand_ty(module, &body.result);
         let (params, mut args) = (closer.params, closer.args);
         (function.lambda.params, function.lambda.ret_ty, function.lambda.body) = (params, ret_ty, body);
@@ -106,7 +106,7 @@ impl Closer {
         Closer { how, known, whole, params, args, fields, constants }
     }
 
-    fn body(&mut self, module: &Module, function: &mut Function, numbers: &Renumbering, body: &mut Body) {
+    fn body(&mut self, function: &mut Function, numbers: &Renumbering, body: &mut Body) {
         let mut aliases: FxHashMap<Var, Operand> = FxHashMap::default();
         for block in &mut body.blocks {
             block.bindings.retain_mut(|binding| {
@@ -122,7 +122,7 @@ impl Closer {
                 }
                 binding.value.each_operand_mut(&mut |o| {
                     o.map(&mut |o| resolve(&aliases, o));
-                    self.operand(module, function, numbers, o);
+                    self.operand(function, numbers, o);
                 });
                 true
             });
@@ -130,10 +130,10 @@ impl Closer {
         body.result.map(&mut |o| resolve(&aliases, o));
     }
 
-    fn operand(&mut self, module: &Module, function: &mut Function, numbers: &Renumbering, operand: &mut Operand) {
+    fn operand(&mut self, function: &mut Function, numbers: &Renumbering, operand: &mut Operand) {
         match operand {
             Operand::Var(v) => self.var(*v, numbers),
-            Operand::Tuple(fields) => fields.iter_mut().for_each(|o| self.operand(module, function, numbers, o)),
+            Operand::Tuple(fields) => fields.iter_mut().for_each(|o| self.operand(function, numbers, o)),
             Operand::Const(constant) if self.how.lift_constants => {
                 let same = self.constants.iter().find(|(tensor, _)| tensor.ptr_eq(&constant.tensor));
                 let param = match same {

@@ -83,12 +83,10 @@ impl<'a> Fuser<'a> {
         for (at, var) in self.function.lambda.params.iter().enumerate() {
             let info = &self.function.vars[*var];
             match &info.ty {
+                Type::Tuple(_) if whole.contains(var) => return None,
                 Type::Tuple(types) => {
-                    for (field, ty) in types.iter().enumerate() {
-                        if whole.contains(var) || !keep_unused && !fields.contains(&(*var, field)) {
-                            whole.get(var).is_none().then_some(())?;
-                            continue;
-                        }
+                    let needed = |(field, _): &(usize, &Type)| keep_unused || fields.contains(&(*var, *field));
+                    for (field, ty) in types.iter().enumerate().filter(needed) {
                         let buffer = buffer(&format!("{}_{field}", info.name), ty)?;
                         self.params.push(Param::buffer(buffer.clone()));
                         self.fields.insert((*var, field), buffer);
