@@ -6,14 +6,15 @@ use crate::*;
 ///
 /// - 0: what code generation needs, and no more.
 /// - 1: also removes what is unused.
-/// - 2: also computes the same values only once.
+/// - 2: also computes the same values only once, and constants at compile time.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, passes: &[&'static Pass]| if level >= least { passes.to_vec() } else { Vec::new() };
     let steps = [
         vec![&normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS],
-        at(2, &[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS]),
+        at(2, &[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS, &fold_constant::PASS]),
         vec![&legalize_ops::PASS],
+        at(2, &[&fold_constant::PASS]),
         at(1, &[&dead_code_elimination::PASS]),
         vec![
             &to_non_dataflow::PASS,
