@@ -1,7 +1,7 @@
 //! Weights given by name: binds them to parameters, and says which fit none.
 
 use crate::Failure;
-use hammock_ir::{AttrValue, Module, Tensor, relax::Operand};
+use hammock_ir::{Module, Tensor, relax::Operand};
 use hammock_passes::NamedTensors;
 use hammock_runtime::{tools::Weights, value::DLTensor};
 use hammock_syntax::{Diagnostic, codes};
@@ -45,12 +45,7 @@ pub fn unused(module: &Module, weights: &Weights) -> Option<Diagnostic> {
 pub fn missing(module: &Module, weights: &Weights) -> Vec<Diagnostic> {
     let mut said = Vec::new();
     for (name, function) in module.relax_functions().filter(|(_, f)| !f.is_private()) {
-        let inputs = match function.lambda.attrs.get("num_input") {
-            Some(AttrValue::Int(inputs)) => Some(*inputs),
-            Some(AttrValue::Expr(inputs)) => inputs.as_int(),
-            _ => None,
-        };
-        let Some(inputs) = inputs.and_then(|n| usize::try_from(n).ok()) else { continue };
+        let Some(inputs) = function.lambda.num_input() else { continue };
         let names = function.lambda.params.iter().skip(inputs).map(|p| &*function.vars[*p].name);
         let (given, open): (Vec<&str>, Vec<&str>) = names.partition(|name| weights.get(name).is_some());
         if given.is_empty() || open.is_empty() {

@@ -1,8 +1,9 @@
 //! What passes may ask for.
 
-use crate::Options;
+use crate::{Options, Pass};
 use hammock_ir::{DType, Module, Tensor, relax::OpTable, tir::PrimFunc};
 use hammock_runtime::Any;
+use hammock_syntax::Diagnostic;
 
 /// What one run of a pass may ask for.
 #[derive(Clone, Copy)]
@@ -11,6 +12,16 @@ pub struct Context<'a> {
     pub options: &'a Options,
     /// What is the same for all passes of a pipeline.
     pub environment: &'a Environment<'a>,
+}
+
+impl Context<'_> {
+    /// Runs another pass with its default options, as a part of this one.
+    ///
+    /// # Errors
+    /// That pass's.
+    pub fn then(&self, pass: &'static Pass, module: &mut Module) -> Result<(), Diagnostic> {
+        (pass.run)(module, &Context { options: &Options::of(pass), environment: self.environment })
+    }
 }
 
 /// What is the same for all passes of a pipeline.

@@ -9,7 +9,10 @@
 //! result may be written to, and when the constant would be large and is cheap to make: see the options.
 
 use crate::{
-    Context, OptionKind, Pass, PassOption, dead_code_elimination::remove_unused, legalize_ops, rewrite, written,
+    Context, OptionKind, Pass, PassOption,
+    dead_code_elimination::remove_unused,
+    retype::{is_vague, refined},
+    rewrite, written,
 };
 use hammock_ir::{
     DType, Module, PrimExpr, Tensor, TensorType, Type,
@@ -126,10 +129,10 @@ impl Folder<'_> {
         let mut ty = function.ty(binding.var).clone();
         ty.replace(&self.shapes);
         if let Value::Call(call @ Call { callee: Callee::Op(_), .. }) = &binding.value
-            && legalize_ops::is_vague(&ty)
+            && is_vague(&ty)
             && let Ok(inferred) = self.context.environment.operators.infer(self.module, function, call)
         {
-            ty = legalize_ops::refined(&ty, &inferred);
+            ty = refined(&ty, &inferred);
         }
         function.vars[binding.var].ty = ty;
     }

@@ -67,7 +67,6 @@ pub fn each_call_mut(body: &mut Body, f: &mut dyn FnMut(&mut Call)) {
 }
 
 /// The global function that a value calls.
-#[allow(dead_code)]
 pub fn callee(value: &Value) -> Option<&Name> {
     match value {
         Value::Call(Call { callee: Callee::Global(name), .. }) => Some(name),

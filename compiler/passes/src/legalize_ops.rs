@@ -4,9 +4,15 @@
 //! by a function of the runtime. Equal TIR functions are shared. A call that cannot be lowered, because its
 //! operands have unknown rank or dtype, stays as it is; the bytecode generator reports it.
 
-use crate::{Context, Pass, rewrite, rewrite::Emitter, shared_functions::SharedFunctions};
+use crate::{
+    Context, Pass,
+    retype::{is_vague, refined},
+    rewrite,
+    rewrite::Emitter,
+    shared_functions::SharedFunctions,
+};
 use hammock_ir::{
-    AttrValue, Attrs, DType, Function as Global, Module, PrimExpr, Span, TensorType, Type,
+    AttrValue, Attrs, DType, Function as Global, Module, PrimExpr, Span, Type,
     relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value, VarInfo},
 };
 use hammock_ops::{
@@ -157,29 +163,6 @@ fn attr_operand(value: &AttrValue) -> Operand {
     }
 }
 
-/// Whether a type leaves shapes or dtypes of tensors open.
-pub fn is_vague(ty: &Type) -> bool {
-    match ty {
-        Type::Tensor(t) => t.dims().is_none() || t.dtype.is_none(),
-        Type::Tuple(members) => members.iter().any(is_vague),
-        _ => false,
-    }
-}
-
-/// A declared type with what it leaves open taken from the inferred one.
-pub fn refined(declared: &Type, inferred: &Type) -> Type {
-    match (declared, inferred) {
-        (Type::Tensor(own), Type::Tensor(found)) => {
-            let shape = if own.dims().is_none() && found.dims().is_some() { &found.shape } else { &own.shape };
-            TensorType { shape: shape.clone(), dtype: own.dtype.or(found.dtype), ..own.clone() }.into()
-        }
-        (Type::Tuple(own), Type::Tuple(found)) if own.len() == found.len() => {
-            Type::Tuple(own.iter().zip(found).map(|(own, found)| refined(own, found)).collect())
-        }
-        _ => declared.clone(),
-    }
-}
-
 /// What a decomposition emits, in a function of its own.
 struct Emitted<'a> {
     module: &'a Module,
@@ -196,7 +179,8 @@ impl Emit for Emitted<'_> {
     }
 }
 
-fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {
+/// The type of a value; none for branches and nested functions.
+pub fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {
     match value {
         Value::Call(call) => Table.infer(module, function, call),
         Value::Operand(o) => Ok(function.operand_ty(module, o)),

@@ -17,6 +17,7 @@ mod observe;
 mod op_pattern;
 mod options;
 mod pipeline;
+mod retype;
 mod rewrite;
 mod shared_functions;
 mod symbolic;
@@ -26,21 +27,27 @@ mod annotate_tir_op_pattern;
 mod attach_global_symbol;
 mod bind_params;
 mod bind_symbolic_vars;
+mod bundle_model_params;
 mod call_tir_rewrite;
 mod canonicalize_bindings;
 mod compute_prim_value;
 mod dead_code_elimination;
 mod eliminate_common_subexpr;
+mod expand_tuple_arguments;
 mod fold_constant;
 mod fuse_ops;
 mod fuse_tir;
 mod kill_after_last_use;
 mod lambda_lift;
+mod lazy_transform_params;
 mod legalize_ops;
+mod lift_transform_params;
 mod lower_alloc_tensor;
 mod lower_runtime_builtin;
 mod normalize;
 mod remove_purity_checking;
+mod remove_unused_outputs;
+mod remove_unused_parameters;
 mod static_plan_block_memory;
 mod to_non_dataflow;
 mod vm_shape_lower;
@@ -73,21 +80,27 @@ pub static PASSES: &[&Pass] = &[
     &attach_global_symbol::PASS,
     &bind_params::PASS,
     &bind_symbolic_vars::PASS,
+    &bundle_model_params::PASS,
     &call_tir_rewrite::PASS,
     &canonicalize_bindings::PASS,
     &compute_prim_value::PASS,
     &dead_code_elimination::PASS,
     &eliminate_common_subexpr::PASS,
+    &expand_tuple_arguments::PASS,
     &fold_constant::PASS,
     &fuse_ops::PASS,
     &fuse_tir::PASS,
     &kill_after_last_use::PASS,
     &lambda_lift::PASS,
+    &lazy_transform_params::PASS,
     &legalize_ops::PASS,
+    &lift_transform_params::PASS,
     &lower_alloc_tensor::PASS,
     &lower_runtime_builtin::PASS,
     &normalize::PASS,
     &remove_purity_checking::PASS,
+    &remove_unused_outputs::PASS,
+    &remove_unused_parameters::PASS,
     &static_plan_block_memory::PASS,
     &to_non_dataflow::PASS,
     &vm_shape_lower::PASS,

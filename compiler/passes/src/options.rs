@@ -28,10 +28,14 @@ pub enum OptionKind {
     Integer,
     /// A string.
     Text,
+    /// A string, or `null` for none.
+    OptionalText,
     /// One of these strings.
     Choice(&'static [&'static str]),
     /// A list of strings.
     Texts,
+    /// `true`, `false`, or a list of strings.
+    BoolOrTexts,
     /// An object whose values are integers.
     Integers,
 }
@@ -42,6 +46,8 @@ impl OptionKind {
             OptionKind::Bool => value.is_boolean(),
             OptionKind::Integer => value.is_i64(),
             OptionKind::Text => value.is_string(),
+            OptionKind::OptionalText => value.is_string() || value.is_null(),
+            OptionKind::BoolOrTexts => OptionKind::Bool.takes(value) || OptionKind::Texts.takes(value),
             OptionKind::Choice(names) => value.as_str().is_some_and(|text| names.contains(&text)),
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
@@ -55,6 +61,8 @@ impl fmt::Display for OptionKind {
             OptionKind::Bool => f.write_str("`true` or `false`"),
             OptionKind::Integer => f.write_str("an integer"),
             OptionKind::Text => f.write_str("a string"),
+            OptionKind::OptionalText => f.write_str("a string or `null`"),
+            OptionKind::BoolOrTexts => f.write_str("`true`, `false` or a list of strings"),
             OptionKind::Choice(names) => {
                 let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
                 f.write_str(&quoted.join(" or "))

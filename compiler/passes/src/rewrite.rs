@@ -33,6 +33,18 @@ impl Emitter {
     }
 }
 
+impl Emitter {
+    /// An empty one for the bindings of a block.
+    pub fn new(dataflow: bool) -> Self {
+        Emitter { bindings: Vec::new(), dataflow }
+    }
+
+    /// The block of these bindings.
+    pub fn block(self) -> Block {
+        Block { dataflow: self.dataflow, bindings: self.bindings }
+    }
+}
+
 /// A rewriting of one binding into any number of them.
 pub type Rewrite<'a> = dyn FnMut(&mut Function, Binding, &mut Emitter) -> Result<(), Diagnostic> + 'a;
 

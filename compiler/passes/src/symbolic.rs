@@ -3,7 +3,7 @@
 use hammock_ir::{
     Attrs, PrimExpr, TensorShape, Type,
     prim::Var,
-    relax::{Binding, Body, Operand, Value},
+    relax::{self, Binding, Body, Function, Operand, Value},
     tir::EXACT,
     types::ShapeType,
 };
@@ -50,6 +50,15 @@ pub fn each_dim<'a>(ty: &'a Type, f: &mut dyn FnMut(&'a PrimExpr)) {
     }
 }
 
+/// The symbolic variables that parameters define: sizes that stand alone in their types, and numbers.
+pub fn defined(function: &Function, params: &[relax::Var]) -> Vec<Var> {
+    let mut found: Vec<Var> = params.iter().filter_map(|v| function.scalar(*v).cloned()).collect();
+    for param in params {
+        each_dim(function.ty(*param), &mut |dim| found.extend(dim.as_var().cloned()));
+    }
+    found
+}
+
 /// Calls `f` on every symbolic expression computed in a body and those nested in it: operands, and types that are checked
 /// at run time.
 pub fn each_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
@@ -67,13 +76,19 @@ pub fn each_own_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
 }
 
 fn each_binding_expr<'a>(binding: &'a Binding, f: &mut dyn FnMut(&'a PrimExpr)) {
-    if let Value::MatchCast(_, ty) = &binding.value {
-        each_dim(ty, f);
-    }
-    binding.value.each_operand(&mut |o| each_operand_expr(o, f));
+    each_value_expr(&binding.value, f);
 }
 
-fn each_operand_expr<'a>(operand: &'a Operand, f: &mut dyn FnMut(&'a PrimExpr)) {
+/// Calls `f` on every symbolic expression computed by a value itself.
+pub fn each_value_expr<'a>(value: &'a Value, f: &mut dyn FnMut(&'a PrimExpr)) {
+    if let Value::MatchCast(_, ty) = value {
+        each_dim(ty, f);
+    }
+    value.each_operand(&mut |o| each_operand_expr(o, f));
+}
+
+/// Calls `f` on every symbolic expression in an operand.
+pub fn each_operand_expr<'a>(operand: &'a Operand, f: &mut dyn FnMut(&'a PrimExpr)) {
     operand.walk(&mut |o| match o {
         Operand::Prim(e) => f(e),
         Operand::Shape(dims) => dims.iter().for_each(&mut *f),

@@ -130,6 +130,13 @@ impl Function {
     }
 }
 
+impl Lambda {
+    /// How many parameters are inputs of each run, where the function says so (`num_input`); those behind are weights.
+    pub fn num_input(&self) -> Option<usize> {
+        usize::try_from(self.attrs.get("num_input")?.as_int()?).ok()
+    }
+}
+
 impl Body {
     /// A body of one result and no bindings.
     pub fn of(result: Operand) -> Self {

@@ -1,0 +1,18 @@
+# opt: LiftTransformParams
+from typing import TypeVar
+from tvm.script import ir as I
+from tvm.script import tirx as T
+from tvm.script import relax as R
+
+n = TypeVar("n")
+m = TypeVar("m")
+
+@I.ir_module
+class Module:
+    @R.function
+    def g(x: R.Tensor((n,), "float32"), w: R.Tensor((n,), "float32")):
+        with R.dataflow():
+            y = R.exp(w)
+            z = R.add(x, y)
+            R.output(z)
+        return z
