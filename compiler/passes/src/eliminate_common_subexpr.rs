@@ -30,14 +30,19 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let call_only = context.options.is_on("call_only");
     let anything_written = written::anything(module);
     rewrite::relax_functions(module, |module, _, function| {
-        let mut body = rewrite::take_body(function);
-        let written = if anything_written { written::variables(&body) } else { FxHashSet::default() };
-        let known = FxHashMap::default();
-        let names = FxHashMap::default();
-        Eliminator { module, function, call_only, written, known, log: Vec::new(), names }.body(&mut body);
-        function.lambda.body = body;
+        eliminate(module, function, anything_written, call_only);
         Ok(())
     })
+}
+
+/// Computes the same value only once in a function. `anything_written` is [`written::anything`] of the module.
+pub fn eliminate(module: &Module, function: &mut Function, anything_written: bool, call_only: bool) {
+    let mut body = rewrite::take_body(function);
+    let written = if anything_written { written::variables(&body) } else { FxHashSet::default() };
+    let known = FxHashMap::default();
+    let names = FxHashMap::default();
+    Eliminator { module, function, call_only, written, known, log: Vec::new(), names }.body(&mut body);
+    function.lambda.body = body;
 }
 
 struct Eliminator<'a> {

@@ -9,7 +9,9 @@
 //! may ask for is in their [`Context`], and a driver hands in an [`Evaluator`] that runs kernels for them.
 #![forbid(unsafe_code)]
 
+mod compile_time;
 mod context;
+mod editor;
 mod functions;
 mod groups;
 mod levels;
@@ -23,6 +25,7 @@ mod shared_functions;
 mod symbolic;
 mod written;
 
+mod adjust_matmul_order;
 mod annotate_tir_op_pattern;
 mod attach_global_symbol;
 mod bind_params;
@@ -30,10 +33,14 @@ mod bind_symbolic_vars;
 mod bundle_model_params;
 mod call_tir_rewrite;
 mod canonicalize_bindings;
+mod combine_parallel_matmul;
 mod compute_prim_value;
 mod dead_code_elimination;
+mod decompose_ops;
 mod eliminate_common_subexpr;
+mod expand_matmul_of_sum;
 mod expand_tuple_arguments;
+mod fold_batchnorm_to_conv2d;
 mod fold_constant;
 mod fuse_ops;
 mod fuse_tir;
@@ -46,14 +53,19 @@ mod lower_alloc_tensor;
 mod lower_runtime_builtin;
 mod normalize;
 mod remove_purity_checking;
+mod remove_redundant_reshape;
 mod remove_unused_outputs;
 mod remove_unused_parameters;
+mod reorder_permute_dims_after_concat;
+mod reorder_take_after_matmul;
 mod static_plan_block_memory;
 mod to_non_dataflow;
+mod topological_sort;
 mod vm_shape_lower;
 
 pub use bind_params::bind_params;
 pub use context::{Context, Environment, Evaluator, NamedTensors};
+
 pub use levels::pipeline;
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
@@ -76,6 +88,7 @@ pub struct Pass {
 
 /// Every pass, by name.
 pub static PASSES: &[&Pass] = &[
+    &adjust_matmul_order::PASS,
     &annotate_tir_op_pattern::PASS,
     &attach_global_symbol::PASS,
     &bind_params::PASS,
@@ -83,10 +96,16 @@ pub static PASSES: &[&Pass] = &[
     &bundle_model_params::PASS,
     &call_tir_rewrite::PASS,
     &canonicalize_bindings::PASS,
+    &combine_parallel_matmul::PASS,
     &compute_prim_value::PASS,
     &dead_code_elimination::PASS,
+    &decompose_ops::PASS,
+    &decompose_ops::FOR_INFERENCE,
+    &decompose_ops::FOR_TRAINING,
     &eliminate_common_subexpr::PASS,
+    &expand_matmul_of_sum::PASS,
     &expand_tuple_arguments::PASS,
+    &fold_batchnorm_to_conv2d::PASS,
     &fold_constant::PASS,
     &fuse_ops::PASS,
     &fuse_tir::PASS,
@@ -99,9 +118,13 @@ pub static PASSES: &[&Pass] = &[
     &lower_runtime_builtin::PASS,
     &normalize::PASS,
     &remove_purity_checking::PASS,
+    &remove_redundant_reshape::PASS,
     &remove_unused_outputs::PASS,
     &remove_unused_parameters::PASS,
+    &reorder_permute_dims_after_concat::PASS,
+    &reorder_take_after_matmul::PASS,
     &static_plan_block_memory::PASS,
     &to_non_dataflow::PASS,
+    &topological_sort::PASS,
     &vm_shape_lower::PASS,
 ];

@@ -149,6 +149,16 @@ pub trait Definitions {
     }
 }
 
+impl Value {
+    /// The call, when it is one of that operator.
+    pub fn as_op(&self, name: &str) -> Option<&Call> {
+        match self {
+            Value::Call(call) if call.is_op(name) => Some(call),
+            _ => None,
+        }
+    }
+}
+
 impl Call {
     /// The operands, when there are `N`.
     pub fn operands<const N: usize>(&self) -> Option<&[Operand; N]> {

@@ -70,6 +70,18 @@ impl Constant {
         Constant { tensor, distributed: None, vdevice: None }
     }
 
+    /// A number as a tensor without dimensions; none for dtypes other than floats of 16 bits and more.
+    pub fn float(value: f64, dtype: DType) -> Option<Self> {
+        let bytes = match dtype {
+            DType::FLOAT64 => value.to_le_bytes().to_vec(),
+            DType::FLOAT32 => (value as f32).to_le_bytes().to_vec(),
+            DType::FLOAT16 => half::f16::from_f64(value).to_le_bytes().to_vec(),
+            DType::BFLOAT16 => half::bf16::from_f64(value).to_le_bytes().to_vec(),
+            _ => return None,
+        };
+        Some(Constant::new(Tensor::from_bytes(dtype, &[], &bytes).ok()?))
+    }
+
     /// Its type.
     pub fn ty(&self) -> Type {
         match &self.distributed {

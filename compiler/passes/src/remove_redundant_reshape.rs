@@ -1,0 +1,41 @@
+//! RemoveRedundantReshape: a reshape to the shape that a tensor has already disappears, and of two reshapes in a row the
+//! last one does.
+
+use crate::{Context, Pass, editor, editor::Editor};
+use hammock_ir::{
+    Module, Type,
+    relax::{Definitions, Operand, Value},
+    types::ShapeType,
+};
+use hammock_ops::dims;
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "RemoveRedundantReshape",
+    doc: "Removes reshapes to the same shape, and the first of two in a row",
+    options: &[],
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(remove))
+}
+
+fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
+    let [x, shape] = value.as_op("reshape")?.operands()?;
+    if keeps_shape(e, x, shape) {
+        return Some(Value::Operand(x.clone()));
+    }
+    let [earlier, _] = e.op(x, "reshape")?.operands()?.clone();
+    e.make("reshape", [earlier, shape.clone()], [])
+}
+
+/// Whether the tensor has that shape already.
+fn keeps_shape(e: &Editor, x: &Operand, shape: &Operand) -> bool {
+    let Some(x) = e.tensor(x) else { return false };
+    match (e.ty(shape), x.dims()) {
+        (Type::Shape(ShapeType::Known(wanted)), Some(own)) => dims::all_equal(own, &wanted),
+        _ => false,
+    }
+}
