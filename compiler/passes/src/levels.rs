@@ -6,7 +6,7 @@ use crate::*;
 ///
 /// - 0: what code generation needs, and no more.
 /// - 1: also removes what is unused.
-/// - 2: also computes the same values only once, and constants at compile time.
+/// - 2: also computes the same values only once, constants at compile time, and makes one kernel of several.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, passes: &[&'static Pass]| if level >= least { passes.to_vec() } else { Vec::new() };
@@ -16,6 +16,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         vec![&legalize_ops::PASS],
         at(2, &[&fold_constant::PASS]),
         at(1, &[&dead_code_elimination::PASS]),
+        at(2, &[&annotate_tir_op_pattern::PASS, &fuse_ops::PASS, &fuse_tir::PASS]),
         vec![
             &to_non_dataflow::PASS,
             &remove_purity_checking::PASS,

@@ -99,7 +99,7 @@ fn flat_blocks(
     let relied = traps::check(func, &mut body, options.place);
     selects::guard(&mut body);
     widen::widen(&mut body);
-    plan::schedule(&mut body, options.target);
+    plan::schedule(func, &mut body, options.target);
     let first = if options.checked { interface.checks() } else { Vec::new() };
     let limited = relied.limited.iter().filter(|size| !checked.limited.iter().any(|known| same_expr(known, size)));
     let limits: Vec<Stmt> = checked.limited.iter().chain(limited).map(bounds::limit).collect();

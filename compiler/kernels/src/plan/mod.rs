@@ -8,6 +8,7 @@
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
+mod merge;
 mod recover;
 mod rules;
 mod schedule;
@@ -35,6 +36,7 @@ pub enum Part {
 }
 
 /// One store over a domain.
+#[derive(Clone)]
 pub struct Stage {
     /// The block's name.
     pub name: String,
@@ -48,9 +50,23 @@ pub struct Stage {
     pub value: PrimExpr,
     /// What a reduction starts from; `None` to start from what the buffer holds.
     pub init: Option<PrimExpr>,
+    /// What is stored in place of the results of a reduction.
+    pub epilogue: Option<Epilogue>,
+}
+
+/// What is done with each result of a reduction. Its buffer, the stage's, is in no memory then.
+#[derive(Clone)]
+pub struct Epilogue {
+    /// Where the values go.
+    pub buffer: Buffer,
+    /// At which indices, over the spatial axes.
+    pub indices: Vec<PrimExpr>,
+    /// What is stored; a load of the stage's buffer is the result.
+    pub value: PrimExpr,
 }
 
 /// An axis of a stage, from zero.
+#[derive(Clone)]
 pub struct Axis {
     /// Its variable.
     pub var: Var,
@@ -91,33 +107,54 @@ pub enum Class {
     Contraction,
 }
 
-/// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices.
-pub fn schedule(body: &mut Stmt, target: &Target) {
-    each_sequence(body, &mut |stmts| {
-        let kernel = recover::kernel(std::mem::take(stmts));
+impl Stage {
+    /// The buffer that it writes to.
+    pub fn target(&self) -> &Buffer {
+        self.epilogue.as_ref().map_or(&self.buffer, |epilogue| &epilogue.buffer)
+    }
+}
+
+/// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices. Stages are merged when the
+/// function says that its parameters share no memory.
+pub fn schedule(func: &PrimFunc, body: &mut Stmt, target: &Target) {
+    each_sequence(body, &mut Vec::new(), &mut |stmts, own| {
+        let kernel = kernel(func, std::mem::take(stmts), own);
         let plan = rules::choose(&kernel, target);
         *stmts = schedule::apply(kernel, &plan, target);
     });
+}
+
+fn kernel(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
+    let mut kernel = recover::kernel(stmts);
+    if ["tirx.noalias", "tir.noalias"].iter().any(|name| func.attrs.is_true(name)) {
+        merge::merge(&mut kernel, own);
+    }
+    kernel
 }
 
 /// The plan for a function, to print.
 pub fn choose(func: &PrimFunc, target: &Target) -> Plan {
     let mut body = func.body.clone();
     let mut plan = Plan { stages: Vec::new() };
-    each_sequence(&mut body, &mut |stmts| {
-        plan = rules::choose(&recover::kernel(std::mem::take(stmts)), target);
+    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+        plan = rules::choose(&kernel(func, std::mem::take(stmts), own), target);
     });
     plan
 }
 
-/// Calls `f` on the statements directly in the function's root block, or in its body.
-fn each_sequence(body: &mut Stmt, f: &mut dyn FnMut(&mut Vec<Stmt>)) {
+/// Calls `f` on the statements directly in the function's root block, or in its body, and the buffers of that block. Those
+/// that are not used afterwards are removed.
+fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut Vec<Stmt>, &[Buffer])) {
     match &mut body.kind {
-        StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => each_sequence(&mut block.body, f),
-        StmtKind::Seq(stmts) => f(stmts),
+        StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => {
+            own.extend(block.alloc_buffers.iter().cloned());
+            each_sequence(&mut block.body, own, f);
+            block.alloc_buffers.retain(|buffer| merge::stmt_mentions(&block.body, buffer));
+        }
+        StmtKind::Seq(stmts) => f(stmts, own),
         _ => {
             let mut stmts = vec![std::mem::replace(body, Stmt::nop())];
-            f(&mut stmts);
+            f(&mut stmts, own);
             *body = Stmt::seq(stmts);
         }
     }

@@ -50,6 +50,7 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
         indices: indices.clone(),
         value: value.clone(),
         init,
+        epilogue: None,
     })
 }
 

@@ -45,22 +45,26 @@ fn stage_plan(stage: &Stage, target: &Target) -> StagePlan {
 }
 
 /// The axis along which the store is contiguous, when every load is contiguous or constant along it.
-fn vector_axis(stage: &Stage) -> Option<usize> {
-    let var = stage.indices.last()?.as_var()?;
+pub(super) fn vector_axis(stage: &Stage) -> Option<usize> {
+    let indices = stage.epilogue.as_ref().map_or(&stage.indices, |epilogue| &epilogue.indices);
+    let var = indices.last()?.as_var()?;
     let axis = stage.axes.iter().position(|a| a.var == *var && !a.reduce)?;
-    let alone = stage.indices[..stage.indices.len() - 1].iter().all(|i| !i.uses(var));
-    let compact = stage.buffer.strides.is_empty();
-    let mut fits = alone && compact && stage.buffer.dtype.is_scalar();
-    stage.value.walk(&mut |e| match e.kind() {
-        PrimKind::Load(buffer, indices, _) if indices.iter().any(|i| i.uses(var)) => {
-            let (last, rest) = indices.split_last().unwrap_or_else(|| unreachable!("an index uses the variable"));
-            fits &= buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
-        }
-        // A call whose effect or order matters stays scalar.
-        PrimKind::Call(c) => fits &= matches!(&c.callee, PrimCallee::Intrin(n) if !n.starts_with("call_")),
-        PrimKind::Let(..) | PrimKind::Reduce(_) => fits = false,
-        _ => {}
-    });
+    let alone = indices[..indices.len() - 1].iter().all(|i| !i.uses(var));
+    let mut fits = alone && stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
+    let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
+    for value in [&stage.value].into_iter().chain(epilogue) {
+        value.walk(&mut |e| match e.kind() {
+            PrimKind::Load(buffer, ..) if *buffer == stage.buffer && stage.epilogue.is_some() => {}
+            PrimKind::Load(buffer, indices, _) if indices.iter().any(|i| i.uses(var)) => {
+                let (last, rest) = indices.split_last().unwrap_or_else(|| unreachable!("an index uses the variable"));
+                fits &= buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
+            }
+            // A call whose effect or order matters stays scalar.
+            PrimKind::Call(c) => fits &= matches!(&c.callee, PrimCallee::Intrin(n) if !n.starts_with("call_")),
+            PrimKind::Let(..) | PrimKind::Reduce(_) => fits = false,
+            _ => {}
+        });
+    }
     fits.then_some(axis)
 }
 

@@ -162,7 +162,16 @@ impl Scheduler<'_> {
         let update = reduce.into_iter().rev().fold(update, |body, (var, extent)| Stmt::serial(var, extent, body));
         let finish = self.each(rows, lanes, |row, lane| {
             let at = self.moved(position, row, lane);
-            self.store(&at, PrimExpr::load(&sums, vec![slot(row, lane)]))
+            let sum = PrimExpr::load(&sums, vec![slot(row, lane)]);
+            match &stage.epilogue {
+                None => self.store(&at, sum),
+                Some(epilogue) => {
+                    let values = substitution(&stage.axes, &at);
+                    let value = replace_loads(&epilogue.value.substitute(&values), &stage.buffer, &sum);
+                    let indices = epilogue.indices.iter().map(|i| i.substitute(&values)).collect();
+                    Stmt::store(&epilogue.buffer, indices, value)
+                }
+            }
         });
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Default::default()));
         Stmt::new(StmtKind::Seq(vec![alloc, init, update, finish]))

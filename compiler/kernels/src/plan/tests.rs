@@ -1,5 +1,8 @@
 use super::*;
-use crate::samples::{buffer, function, matmul, sblock};
+use crate::{
+    check,
+    samples::{buffer, function, matmul, sblock},
+};
 use hammock_ir::DType;
 
 fn n() -> PrimExpr {
@@ -37,4 +40,70 @@ fn transposes_stay_scalar() {
     });
     let plan = choose(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
     assert_eq!(plan.to_string(), "Elementwise\n");
+}
+
+/// `C = relu(A @ B + bias)` as three stages, of parameters that share no memory.
+fn epilogue(noalias: bool) -> PrimFunc {
+    let (n, m, k) = (n(), PrimExpr::int64(64), PrimExpr::int64(32));
+    let product = matmul(n.clone(), m.clone(), k, DType::FLOAT32);
+    let [a, b, c] = [0, 1, 2].map(|i| product.params[i].buffer.clone().unwrap());
+    let bias = buffer("bias", std::slice::from_ref(&m), DType::FLOAT32);
+    let [sum, out] = ["sum", "out"].map(|name| buffer(name, &[n.clone(), m.clone()], DType::FLOAT32));
+    let axes = [('S', n), ('S', m)];
+    let add = sblock("add", &axes, |v| {
+        let value = PrimExpr::load(&c, v.to_vec()) + PrimExpr::load(&bias, vec![v[1].clone()]);
+        (None, Stmt::store(&sum, v.to_vec(), value))
+    });
+    let relu = sblock("relu", &axes, |v| {
+        let value = PrimExpr::load(&sum, v.to_vec()).max(PrimExpr::constant(0.0, DType::FLOAT32));
+        (None, Stmt::store(&out, v.to_vec(), value))
+    });
+    let StmtKind::Block(root) = product.body.kind else { unreachable!("the sample has a root block") };
+    let mut func = function(&[&a, &b, &bias, &out], &[&c, &sum], vec![root.body, add, relu]);
+    if noalias {
+        func.attrs.set("tirx.noalias", true);
+    }
+    func
+}
+
+#[test]
+fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
+    let mut func = epilogue(true);
+    let plan = choose(&func, &Target::avx512()).to_string();
+    assert_eq!(plan, "Contraction, axis 0 parallel by 16, axis 0 4 at a time, axis 1 in vectors of 64\n");
+    let mut body = std::mem::replace(&mut func.body, Stmt::nop());
+    schedule(&func, &mut body, &Target::avx512());
+    let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
+    assert!(root.alloc_buffers.is_empty(), "{:?}", root.alloc_buffers);
+}
+
+#[test]
+fn parameters_that_may_share_memory_keep_stages_apart() {
+    let plan = choose(&epilogue(false), &Target::avx512());
+    assert_eq!(plan.stages.len(), 3);
+}
+
+/// Two stages in a row: whether the second computes what the first does.
+fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimExpr]) -> PrimExpr) -> usize {
+    let m = PrimExpr::int64(64);
+    let [a, t, c] = ["A", "T", "C"].map(|name| buffer(name, &[m.clone(), m.clone()], DType::FLOAT32));
+    let axes = [('S', m.clone()), ('S', m)];
+    let one = sblock("one", &axes, |v| (None, Stmt::store(&t, v.to_vec(), first(PrimExpr::load(&a, v.to_vec())))));
+    let two = sblock("two", &axes, |v| (None, Stmt::store(&c, v.to_vec(), second(&t, v))));
+    let mut func = function(&[&a, &c], &[&t], vec![one, two]);
+    func.attrs.set("tirx.noalias", true);
+    choose(&func, &Target::avx512()).stages.len()
+}
+
+#[test]
+fn stages_merge_where_no_work_and_no_vectors_are_lost() {
+    let exp = |x: PrimExpr| x.unary("exp");
+    let at = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, v.to_vec());
+    let across = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, vec![v[1].clone(), v[0].clone()]);
+    let row = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, vec![v[1].clone(), v[1].clone()]);
+    assert_eq!(stages(exp, at), 1);
+    assert_eq!(stages(exp, |t, v| at(t, v) * at(t, v)), 1, "both loads are of one element");
+    assert_eq!(stages(exp, across), 2, "the first has vectors");
+    assert_eq!(stages(exp, |t, v| at(t, v) + row(t, v)), 2, "elements would be computed twice");
+    assert_eq!(stages(|x| PrimExpr::intrin(check::DIVISOR, vec![x], DType::FLOAT32), at), 2, "checks stay");
 }

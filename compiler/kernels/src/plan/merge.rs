@@ -1,0 +1,258 @@
+//! Stages that need no memory between them become one.
+//!
+//! A kernel made of several has a buffer between each two of its stages. Where every value in such a buffer is computed
+//! on its own, the stages that read it compute it instead (*inlining*). Where it is the result of a reduction and one
+//! stage does something with each element of it, the reduction does that before it stores (an *epilogue*). Neither is
+//! done where vectors would be lost, or much work repeated.
+//!
+//! Only for buffers that belong to the kernel, and only if the kernel's parameters share no memory.
+
+use super::{Axis, Epilogue, Kernel, Part, Stage, recover::substitution, rules::vector_axis};
+use crate::{check, index::same_expr};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimCallee, PrimKind, Substitution, Var},
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+/// Work that is repeated rather than stored: about what a load and a store cost.
+const CHEAP: u32 = 8;
+/// The most work in one stage; of more, nothing is gained by not storing.
+const MOST: u32 = 600;
+/// What a function of mathematics costs, in operations.
+const FUNCTION: u32 = 40;
+
+/// Merges the stages of a kernel. `own` are its buffers.
+pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
+    // What follows a reduction has become one stage before the reduction takes it in.
+    for reductions in [false, true] {
+        let mut at = 0;
+        while at < kernel.parts.len() {
+            let fits =
+                matches!(&kernel.parts[at], Part::Stage(stage) if reductions == stage.axes.iter().any(|a| a.reduce));
+            let Some(merged) = fits.then(|| merged(&kernel.parts, at, own)).flatten() else {
+                at += 1;
+                continue;
+            };
+            for (number, stage) in merged {
+                kernel.parts[number] = Part::Stage(stage);
+            }
+            kernel.parts.remove(at);
+        }
+    }
+}
+
+/// The stages that replace those after a stage when it is merged into them.
+fn merged(parts: &[Part], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage)>> {
+    let Part::Stage(stage) = &parts[at] else { return None };
+    if stage.epilogue.is_some() || !own.contains(&stage.buffer) || !is_whole(stage) || !is_free(stage) {
+        return None;
+    }
+    let users: Vec<usize> = (0..parts.len()).filter(|n| *n != at && mentions(&parts[*n], &stage.buffer)).collect();
+    let last = *users.last()?;
+    if users[0] < at || (at + 1..=last).any(|n| disturbs(&parts[n], stage)) {
+        return None;
+    }
+    let user = |n: &usize| match &parts[*n] {
+        Part::Stage(user)
+            if user.buffer != stage.buffer && user.init.as_ref().is_none_or(|e| !loads(e, &stage.buffer)) =>
+        {
+            Some(user)
+        }
+        _ => None,
+    };
+    if stage.axes.iter().any(|axis| axis.reduce) {
+        let [only] = users.as_slice() else { return None };
+        return Some(vec![(*only, with_epilogue(stage, user(only)?)?)]);
+    }
+    if users.len() > 1 && work(&stage.value) > CHEAP {
+        return None;
+    }
+    let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?)?));
+    users.iter().map(inlined).collect()
+}
+
+/// Whether a stage computes all of its buffer, an element at each position of its spatial axes.
+fn is_whole(stage: &Stage) -> bool {
+    let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
+    let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
+    let mut taken = vec![false; spatial.len()];
+    let fits = stage.indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
+        axis_of(index).is_some_and(|n| !std::mem::replace(&mut taken[n], true) && same_expr(&spatial[n].extent, size))
+    });
+    fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
+}
+
+/// Whether values have no effects, and make no checks: those must happen as often as is written.
+fn is_free(stage: &Stage) -> bool {
+    let acts = |e: &PrimExpr| match e.kind() {
+        PrimKind::Let(..) | PrimKind::Reduce(_) => true,
+        PrimKind::Call(call) => match &call.callee {
+            PrimCallee::Intrin(name) => name.starts_with("call_"),
+            PrimCallee::Global(_) => true,
+        },
+        _ => false,
+    };
+    !stage.init.iter().chain([&stage.value]).any(|e| e.any(&mut |e| acts(e) || check::is_check(e)))
+}
+
+fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
+    e.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data))
+}
+
+fn mentions(part: &Part, buffer: &Buffer) -> bool {
+    let uses = |e: &PrimExpr| loads(e, buffer) || e.uses(&buffer.data);
+    match part {
+        Part::Stage(stage) => {
+            let epilogue = stage.epilogue.iter().flat_map(|e| e.indices.iter().chain([&e.value]));
+            let own = stage.indices.iter().chain([&stage.value]).chain(&stage.init);
+            stage.target().data == buffer.data || stage.buffer.data == buffer.data || own.chain(epilogue).any(uses)
+        }
+        Part::Other(stmt) => stmt_mentions(stmt, buffer),
+    }
+}
+
+/// Whether a statement reads, writes or declares a buffer's memory.
+pub fn stmt_mentions(stmt: &Stmt, buffer: &Buffer) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |stmt| {
+        stmt.each_expr(&mut |e| found |= loads(e, buffer) || e.uses(&buffer.data));
+        found |= match &stmt.kind {
+            StmtKind::Store { buffer: b, .. } | StmtKind::Decl(b) | StmtKind::Alloc(b, _) => b.data == buffer.data,
+            StmtKind::Block(block) => {
+                block.match_buffers.iter().any(|matched| matched.source.buffer.data == buffer.data)
+            }
+            _ => false,
+        };
+    });
+    found
+}
+
+/// Whether a part may write to what a stage reads, or is not known.
+fn disturbs(part: &Part, stage: &Stage) -> bool {
+    match part {
+        Part::Stage(other) => stage.init.iter().chain([&stage.value]).any(|e| loads(e, other.target())),
+        Part::Other(_) => true,
+    }
+}
+
+/// The user with the stage's values in the place of loads of its buffer.
+fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
+    let mut positions: Vec<Vec<PrimExpr>> = Vec::new();
+    let mut sites = 0;
+    let epilogue = user.epilogue.as_ref().map(|epilogue| &epilogue.value);
+    for e in [&user.value].into_iter().chain(epilogue) {
+        e.walk(&mut |e| {
+            if let PrimKind::Load(b, indices, _) = e.kind()
+                && *b == stage.buffer
+            {
+                sites += 1;
+                if !positions.iter().any(|known| known.iter().zip(indices).all(|(a, b)| same_expr(a, b))) {
+                    positions.push(indices.clone());
+                }
+            }
+        });
+    }
+    let masked = |e: &PrimExpr| {
+        e.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, _, mask) if b.data == stage.buffer.data && (mask.is_some() || *b != stage.buffer)))
+    };
+    if masked(&user.value) || epilogue.is_some_and(masked) || user.indices.iter().any(|i| loads(i, &stage.buffer)) {
+        return None;
+    }
+    let once = positions.len() == 1 && user.axes.iter().all(|axis| positions[0].iter().any(|i| i.uses(&axis.var)));
+    let work = work(&stage.value);
+    if !once && work > CHEAP || work * sites + self::work(&user.value) > MOST {
+        return None;
+    }
+    let put = |e: &PrimExpr| inlined(e, stage);
+    let merged = Stage {
+        value: put(&user.value),
+        epilogue: user.epilogue.as_ref().map(|e| Epilogue { value: put(&e.value), ..e.clone() }),
+        ..user.clone()
+    };
+    keeps_vectors(&[stage, user], merged)
+}
+
+fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
+    match e.kind() {
+        PrimKind::Load(b, indices, None) if *b == stage.buffer => {
+            let indices: Vec<PrimExpr> = indices.iter().map(|i| inlined(i, stage)).collect();
+            let at = |axis: &Axis| {
+                let n = stage.indices.iter().position(|index| index.as_var() == Some(&axis.var));
+                n.map_or_else(|| axis.var.expr(), |n| indices[n].clone())
+            };
+            let positions: Vec<PrimExpr> = stage.axes.iter().map(at).collect();
+            stage.value.substitute(&substitution(&stage.axes, &positions))
+        }
+        _ => e.map_children(&mut |c| inlined(c, stage)),
+    }
+}
+
+/// The reduction with what the user does to each of its elements.
+fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
+    stage.init.as_ref()?;
+    let spatial = stage.axes.iter().filter(|axis| !axis.reduce).count();
+    if user.epilogue.is_some() || user.axes.iter().any(|axis| axis.reduce) || user.axes.len() != spatial {
+        return None;
+    }
+    // Which axis of the reduction each axis of the user is: the same for all loads.
+    let mut values: Option<Substitution> = None;
+    let mut fits = true;
+    user.value.walk(&mut |e| {
+        if let PrimKind::Load(b, indices, mask) = e.kind()
+            && b.data == stage.buffer.data
+        {
+            let found = axes(stage, user, indices).filter(|_| *b == stage.buffer && mask.is_none());
+            let same = |known: &Substitution| {
+                found
+                    .as_ref()
+                    .is_some_and(|found| known.iter().all(|(var, e)| found.get(var).is_some_and(|f| same_expr(f, e))))
+            };
+            fits &= found.is_some() && values.as_ref().is_none_or(same);
+            values = found.or(values.take());
+        }
+    });
+    let values = values.filter(|_| fits && check::count(&user.value) == 0)?;
+    let put = |e: &PrimExpr| e.substitute(&values);
+    let epilogue = Epilogue {
+        buffer: user.buffer.clone(),
+        indices: user.indices.iter().map(put).collect(),
+        value: put(&user.value),
+    };
+    keeps_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })
+}
+
+/// The axes of the user as axes of the reduction, when the indices are all of them.
+fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitution> {
+    let mut values = Substitution::default();
+    for (index, own) in indices.iter().zip(&stage.indices) {
+        let (var, own): (&Var, &Var) = (index.as_var()?, own.as_var()?);
+        let extent = |stage: &Stage, var: &Var| stage.axes.iter().find(|a| a.var == *var).map(|a| a.extent.clone());
+        if !same_expr(&extent(user, var)?, &extent(stage, own)?) || values.insert(var.clone(), own.expr()).is_some() {
+            return None;
+        }
+    }
+    (values.len() == user.axes.len()).then_some(values)
+}
+
+/// The stage, unless it has no vectors where one of those before had.
+fn keeps_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
+    let had = before.iter().any(|stage| vector_axis(stage).is_some());
+    (!had || vector_axis(&merged).is_some()).then_some(merged)
+}
+
+/// About how many operations a value takes.
+fn work(e: &PrimExpr) -> u32 {
+    let mut work = 0_u32;
+    e.walk(&mut |e| {
+        work += match e.kind() {
+            PrimKind::Call(call) => match &call.callee {
+                PrimCallee::Intrin(name) if name.as_str() == "if_then_else" => 1,
+                _ => FUNCTION,
+            },
+            PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => 0,
+            _ => 1,
+        };
+    });
+    work
+}
