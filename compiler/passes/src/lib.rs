@@ -58,9 +58,11 @@ mod remove_unused_outputs;
 mod remove_unused_parameters;
 mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
+mod specialize_prim_func_based_on_call_site;
 mod static_plan_block_memory;
 mod to_non_dataflow;
 mod topological_sort;
+mod update_param_type;
 mod vm_shape_lower;
 
 pub use bind_params::bind_params;
@@ -123,8 +125,10 @@ pub static PASSES: &[&Pass] = &[
     &remove_unused_parameters::PASS,
     &reorder_permute_dims_after_concat::PASS,
     &reorder_take_after_matmul::PASS,
+    &specialize_prim_func_based_on_call_site::PASS,
     &static_plan_block_memory::PASS,
     &to_non_dataflow::PASS,
     &topological_sort::PASS,
+    &update_param_type::PASS,
     &vm_shape_lower::PASS,
 ];

@@ -38,6 +38,8 @@ pub enum OptionKind {
     BoolOrTexts,
     /// An object whose values are integers.
     Integers,
+    /// An object whose values are types of tensors: objects of a `shape`, a `dtype` or both.
+    Types,
 }
 
 impl OptionKind {
@@ -50,6 +52,7 @@ impl OptionKind {
             OptionKind::BoolOrTexts => OptionKind::Bool.takes(value) || OptionKind::Texts.takes(value),
             OptionKind::Choice(names) => value.as_str().is_some_and(|text| names.contains(&text)),
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+            OptionKind::Types => value.as_object().is_some_and(|map| map.values().all(is_type)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
         }
     }
@@ -68,9 +71,23 @@ impl fmt::Display for OptionKind {
                 f.write_str(&quoted.join(" or "))
             }
             OptionKind::Texts => f.write_str("a list of strings, `[\"a\", \"b\"]`"),
+            OptionKind::Types => {
+                f.write_str("an object of types, `{\"x\": {\"shape\": [4, \"n\"], \"dtype\": \"float16\"}}`")
+            }
             OptionKind::Integers => f.write_str("an object of integers, `{\"n\": 3}`"),
         }
     }
+}
+
+/// Whether a value says a shape, as a list of sizes and names of sizes, a dtype, or both, and nothing else.
+fn is_type(value: &Value) -> bool {
+    value.as_object().is_some_and(|entries| {
+        entries.iter().all(|(key, value)| match key.as_str() {
+            "dtype" => value.is_string(),
+            "shape" => value.as_array().is_some_and(|sizes| sizes.iter().all(|size| size.is_i64() || size.is_string())),
+            _ => false,
+        })
+    })
 }
 
 /// The options that one run of a pass is given, all of them declared by the pass and of the right kind.
@@ -123,6 +140,14 @@ impl Options {
     pub fn texts(&self, name: &str) -> Vec<String> {
         let value = self.value(name);
         value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// The entries of an option that is an object.
+    pub fn entries(&self, name: &str) -> Vec<(String, Value)> {
+        match self.value(name) {
+            Value::Object(entries) => entries.into_iter().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The value of an option that is an object of integers.

@@ -15,7 +15,7 @@ pub fn key(expr: &PrimExpr) -> String {
 
 /// The attributes of a TIR function that computes sizes: on the host, and without wrapping.
 pub fn size_function() -> Attrs {
-    Attrs::new().with("tirx.is_host_func", true).with(EXACT, true)
+    Attrs::new().with(EXACT, true)
 }
 
 /// The symbolic variables of an expression, each once, in order of appearance.

@@ -7,8 +7,9 @@ use crate::{
 };
 use hammock_syntax::Span;
 
-/// The attribute of a function that computes sizes: its integers must not wrap, and an error shows what would have.
-pub const EXACT: &str = "hammock.exact";
+/// The attribute of a function that computes sizes, on the host: its integers must not wrap, and an error shows what
+/// would have.
+pub const EXACT: &str = "tirx.is_host_func";
 
 /// A function over buffers and scalars.
 #[derive(Clone, Debug)]
