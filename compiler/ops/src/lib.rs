@@ -7,6 +7,8 @@
 //! - [`op`]: the declaration and the words to write it in; [`Example`], a call of it that runs.
 //! - [`context`]: a call as rules see it, [`rules`] that many operators share, [`dims`] arithmetic for them.
 //! - [`legalize`]: the builder of block TIR.
+//! - [`layout`] and [`relayout`]: which axis of a tensor holds what, and how calls look when it is moved.
+//! - [`precision`]: which operators compute in 16 bits.
 //! - [`families`]: the operators.
 #![forbid(unsafe_code)]
 
@@ -15,9 +17,12 @@ pub mod context;
 pub mod dims;
 mod example;
 pub mod families;
+pub mod layout;
 pub mod legalize;
 pub mod op;
 mod param;
+pub mod precision;
+pub mod relayout;
 pub mod rules;
 mod table;
 mod text;

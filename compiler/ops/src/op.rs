@@ -14,6 +14,8 @@ use crate::{
     context::CallContext,
     example::Example,
     legalize::{DecomposeFn, Emit, Legalized, TirFn},
+    precision::Precision,
+    relayout::{LayoutRule, Relaid, Relayout},
 };
 use hammock_ir::{
     AttrValue, Attrs, Type,
@@ -58,6 +60,13 @@ pub struct Op {
     pub lowering: Lowering,
     /// What the importer puts written calls through once operands have types.
     pub resolve: Option<ResolveFn>,
+    /// How a call looks when its operands lie in other layouts than the program's; `None` where they must not.
+    pub layouts: Option<LayoutRule>,
+    /// The primal axes of the layouts that `ConvertLayout` may be asked to give it: those of data, kernel and result for
+    /// a convolution. Empty for an operator that has no layouts of its own.
+    pub layout_axes: Vec<String>,
+    /// Whether `ToMixedPrecision` computes it in 16 bits.
+    pub precision: Precision,
 }
 
 /// How an operator is computed.
@@ -87,6 +96,9 @@ impl Op {
             infer: Box::new(|cx| Err(cx.error("has no type rule"))),
             lowering: Lowering::Structural(""),
             resolve: None,
+            layouts: None,
+            layout_axes: Vec::new(),
+            precision: Precision::Never,
         }
     }
 
@@ -170,6 +182,27 @@ impl Op {
     /// Sets the type rule.
     pub fn infer(mut self, rule: impl Fn(&CallContext) -> Result<Type, InferError> + Send + Sync + 'static) -> Self {
         self.infer = Box::new(rule);
+        self
+    }
+
+    /// Sets how a call looks when its operands lie in other layouts than the program's.
+    pub fn layouts(
+        mut self,
+        rule: impl Fn(&Relayout) -> Result<Option<Relaid>, InferError> + Send + Sync + 'static,
+    ) -> Self {
+        self.layouts = Some(Box::new(rule));
+        self
+    }
+
+    /// Sets the primal axes of the layouts that `ConvertLayout` may be asked to give it.
+    pub fn layout_axes(mut self, axes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.layout_axes = axes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets whether `ToMixedPrecision` computes it in 16 bits.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
         self
     }
 

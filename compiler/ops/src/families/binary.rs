@@ -13,6 +13,8 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Input, Legalized, accumulator},
     op::Op,
+    precision::Precision,
+    relayout,
     rules::{Inferred, broadcast_pair, expect_bits},
 };
 use hammock_ir::{
@@ -119,7 +121,13 @@ fn comparison(name: &'static str, doc: &'static str, op: BinaryOp) -> Op {
 }
 
 fn operands(name: &'static str, doc: &'static str) -> Op {
-    Op::new(name).doc(doc).example("x: float32[2, 3]; y: float32[3]", "x, y").tensor("x1").tensor("x2")
+    Op::new(name)
+        .doc(doc)
+        .example("x: float32[2, 3]; y: float32[3]", "x, y")
+        .tensor("x1")
+        .tensor("x2")
+        .layouts(relayout::broadcast)
+        .precision(Precision::Follow)
 }
 
 fn same_dtype(cx: &CallContext) -> Inferred {

@@ -7,6 +7,7 @@ use crate::{
     dims,
     legalize::Emit,
     op::{AttrKind, Op},
+    relayout,
     rules::{Inferred, same_as},
     text::dim_text,
 };
@@ -30,6 +31,7 @@ fn all_reduce() -> Op {
         .tensor("x")
         .attr("op_type", AttrKind::Str, "sum")
         .attr("in_group", AttrKind::Bool, true)
+        .layouts(relayout::elementwise)
         .infer(|cx| {
             cx.one_of("op_type", REDUCTIONS)?;
             Ok(cx.tensor("x")?.into())
@@ -49,6 +51,7 @@ fn all_gather() -> Op {
         .tensor("x")
         .required("num_workers", AttrKind::Int)
         .attr("in_group", AttrKind::Bool, true)
+        .layouts(relayout::gather)
         .infer(|cx| resized(cx, |cx, size| Ok(dims::mul(size, &num_workers(cx)?.into())), |_| Ok(0)))
         .decompose(|cx, emit| {
             let args = vec![cx.operand("x")?.clone(), in_group(cx)?];
@@ -61,6 +64,7 @@ fn broadcast() -> Op {
         .doc("Broadcasts the first worker's tensor to all workers.")
         .example("x: float32[2, 3]", "x")
         .tensor("x")
+        .layouts(relayout::elementwise)
         .infer(same_as("x"))
         .decompose(|cx, emit| {
             let args = vec![cx.operand("x")?.clone(), Operand::Prim(PrimExpr::int64(0))];

@@ -7,6 +7,8 @@ use crate::{
     dims,
     legalize::Builder,
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
+    relayout,
     rules::{Inferred, expect_ndim},
 };
 use hammock_ir::{
@@ -30,6 +32,8 @@ fn astype() -> Op {
         .example("x: float32[2, 3]", r#"x, "int32""#)
         .tensor("x")
         .required("dtype", AttrKind::DType)
+        .layouts(relayout::elementwise)
+        .precision(Precision::Follow)
         .infer(|cx| Ok(TensorType { dtype: cx.dtype("dtype")?, ..cx.tensor("x")? }.into()))
         .legalize(|cx| {
             let mut b = Builder::new(cx, "cast")?;
@@ -76,6 +80,7 @@ fn full() -> Op {
         .operand("shape", OperandKind::Shape)
         .tensor("fill_value")
         .attr("dtype", AttrKind::DType, NONE)
+        .precision(Precision::Follow)
         .infer(|cx| shaped(cx, "shape", cx.dtype("dtype")?.or(fill_value(cx)?.dtype)))
         .legalize(|cx| {
             let mut b = Builder::new(cx, "full")?;
@@ -93,6 +98,7 @@ fn full_like() -> Op {
         .tensor("x")
         .tensor("fill_value")
         .attr("dtype", AttrKind::DType, NONE)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let (x, _) = (cx.tensor("x")?, fill_value(cx)?);
             Ok(TensorType { dtype: cx.dtype("dtype")?.or(x.dtype), ..x }.into())
@@ -114,6 +120,7 @@ fn filled() -> Vec<Op> {
             .example("", r#"R.shape([2, 3]), "float32""#)
             .operand("shape", OperandKind::Shape)
             .required("dtype", AttrKind::DType)
+            .precision(Precision::Follow)
             .infer(|cx| shaped(cx, "shape", cx.dtype("dtype")?))
             .legalize(move |cx| constant(cx, cx.op.name, value))
     };
@@ -161,6 +168,7 @@ fn eye() -> Op {
                 n.into_iter().for_each(|n| set_arg(call, 1, n));
             }
         })
+        .precision(Precision::Follow)
         .infer(|cx| {
             let dims = [cx.prim("n")?, cx.prim("m")?].map(|d| d.cast(DType::INT64));
             let ty = TensorType::new(dims, DType::FLOAT32);
@@ -293,6 +301,7 @@ fn meshgrid() -> Op {
         .example("x: float32[2]; y: float32[3]", r#"(x, y), indexing="ij""#)
         .operand("tensors", OperandKind::Tensors)
         .attr("indexing", AttrKind::OptionalStr, "ij")
+        .precision(Precision::Follow)
         .infer(meshgrid_type)
         .legalize(|cx| {
             let mut b = Builder::new(cx, "meshgrid")?;

@@ -7,6 +7,7 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator, broadcast_indices},
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
     rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice, expect_ndim},
     text::shape_text,
 };
@@ -27,6 +28,7 @@ fn matmul() -> Op {
         .tensor("x1")
         .tensor("x2")
         .attr("out_dtype", AttrKind::DType, NONE)
+        .precision(Precision::Always)
         .infer(matmul_type)
         .legalize(matmul_tir)
 }
@@ -163,6 +165,7 @@ fn outer() -> Op {
         .example("x: float32[2]; y: float32[3]", "x, y")
         .tensor("x1")
         .tensor("x2")
+        .precision(Precision::Always)
         .infer(|cx| {
             let (a, b) = (cx.tensor("x1")?, cx.tensor("x2")?);
             expect_ndim(cx, "x1", &a, 1)?;

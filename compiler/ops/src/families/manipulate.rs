@@ -10,6 +10,8 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
+    relayout,
     rules::{Broadcast, broadcast_dims, common_vdevice},
     text::dims_text,
 };
@@ -33,6 +35,8 @@ fn permute_dims() -> Op {
         .example("x: float32[2, 3, 4]", "x, axes=[0, 2, 1]")
         .tensor("x")
         .attr("axes", AttrKind::OptionalInts, NONE)
+        .layouts(relayout::permutation)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let x = cx.tensor("x")?;
             let Some(ndim) = x.ndim() else { return Ok(x.into()) };
@@ -76,6 +80,8 @@ fn expand_dims() -> Op {
         .example("x: float32[2, 3]", "x, axis=[0]")
         .tensor("x")
         .required("axis", AttrKind::Ints)
+        .layouts(relayout::expansion)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let x = cx.tensor("x")?;
             let Some(ndim) = x.ndim() else { return Ok(x.into()) };
@@ -115,6 +121,8 @@ fn squeeze() -> Op {
         .example("x: float32[1, 2, 1, 3]", "x, axis=[0]")
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
+        .layouts(relayout::squeezed)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let x = cx.tensor("x")?;
             let Some(dims) = x.dims() else {
@@ -157,6 +165,7 @@ fn broadcast_to() -> Op {
         .example("x: float32[3, 1]", "x, R.shape([2, 3, 4])")
         .tensor("x")
         .operand("shape", OperandKind::Shape)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let (x, shape) = (cx.tensor("x")?, cx.shape("shape")?);
             if let (Some(from), ShapeType::Known(to)) = (x.dims(), &shape) {

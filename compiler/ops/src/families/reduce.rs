@@ -8,6 +8,7 @@ use crate::{
     families::manipulate::flatten,
     legalize::{Builder, Combine, Input, Legalized, accumulator, highest, lowest},
     op::{AttrKind, NONE, Op},
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, relax::InferError, tir::Buffer};
@@ -45,6 +46,7 @@ fn over_axes(name: &'static str, doc: &'static str) -> Op {
         .tensor("x")
         .attr("axis", AttrKind::OptionalInts, NONE)
         .attr("keepdims", AttrKind::Bool, false)
+        .layouts(relayout::reduction)
         .infer(|cx| reduced(cx, "x", None))
 }
 

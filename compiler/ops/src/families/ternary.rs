@@ -4,6 +4,8 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Input},
     op::{Op, OperandKind},
+    precision::Precision,
+    relayout,
     rules::{Inferred, broadcast_shapes, common_dtype, common_vdevice, same_as},
 };
 use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, count};
@@ -53,6 +55,7 @@ fn clip() -> Op {
         .tensor("x")
         .operand("min", OperandKind::Prim)
         .operand("max", OperandKind::Prim)
+        .layouts(relayout::elementwise)
         .infer(|cx| {
             cx.prim("min")?;
             cx.prim("max")?;
@@ -100,6 +103,8 @@ fn ewise_fma() -> Op {
         .tensor("x1")
         .tensor("x2")
         .tensor("x3")
+        .layouts(relayout::same_for_all)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let (x, y, z) = (cx.tensor("x1")?, cx.tensor("x2")?, cx.tensor("x3")?);
             let pair = common_dtype(cx, ("x1", &x), ("x2", &y))?;

@@ -7,6 +7,8 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Legalized, accumulator},
     op::Op,
+    precision::Precision,
+    relayout,
     rules::{Inferred, expect_bits, same_as},
 };
 use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
@@ -88,6 +90,8 @@ fn float(name: &'static str, doc: &'static str, f: Function) -> Op {
         .doc(doc)
         .example("x: float32[2, 3]", "x")
         .tensor("x")
+        .layouts(relayout::elementwise)
+        .precision(Precision::Follow)
         .infer(float_like)
         .legalize(move |cx| elementwise(cx, wide))
 }
@@ -98,6 +102,8 @@ fn number(name: &'static str, doc: &'static str, f: Function) -> Op {
         .doc(doc)
         .example("x: float32[2, 3]", "x")
         .tensor("x")
+        .layouts(relayout::elementwise)
+        .precision(Precision::Follow)
         .infer(same_as("x"))
         .legalize(move |cx| elementwise(cx, f))
 }
@@ -109,6 +115,8 @@ fn predicate(name: &'static str, doc: &'static str, f: Function) -> Op {
         .doc(doc)
         .example("x: float32[2, 3]", "x")
         .tensor("x")
+        .layouts(relayout::elementwise)
+        .precision(Precision::Follow)
         .infer(rule)
         .legalize(move |cx| elementwise(cx, f))
 }

@@ -6,6 +6,7 @@ use crate::{
     dims,
     legalize::Builder,
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
     rules::Inferred,
 };
 use hammock_ir::{
@@ -26,6 +27,7 @@ fn arange() -> Op {
         .operand_or("end", OperandKind::Prim, NONE)
         .operand_or("step", OperandKind::Prim, 1)
         .attr("dtype", AttrKind::DType, NONE)
+        .precision(Precision::Follow)
         .complete(complete_arange)
         .infer(arange_type)
         .legalize(|cx| {
@@ -101,6 +103,7 @@ fn hamming_window() -> Op {
         .operand("alpha", OperandKind::Prim)
         .operand("beta", OperandKind::Prim)
         .required("dtype", AttrKind::DType)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let size = cx.prim("window_size")?.cast(DType::INT64);
             if size.as_int().is_some_and(|n| n <= 0) {

@@ -6,10 +6,8 @@
 use crate::{
     context::CallContext,
     dims,
-    families::nn::{
-        layout::Layout,
-        pool::{Pool, attributes, infer, layouts},
-    },
+    families::nn::pool::{Pool, attributes, infer, layouts},
+    layout::Layout,
     legalize::{Builder, Combine, Input, Legalized, ReduceAxis, accumulator, lowest},
     op::Op,
     rules::Inferred,

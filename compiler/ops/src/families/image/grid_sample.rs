@@ -8,9 +8,11 @@ use super::taps::{Tap, weighted_sum};
 use crate::{
     context::CallContext,
     dims,
-    families::nn::{activation::float_tensor, expect_layout, layout, layout::Layout, rows::number},
+    families::nn::{activation::float_tensor, expect_layout, layout, rows::number},
+    layout::Layout,
     legalize::{Builder, Legalized, accumulator},
     op::{AttrKind, Op, OperandKind},
+    precision::Precision,
     rules::{Inferred, expect_ndim},
     text::dim_text,
 };
@@ -38,6 +40,7 @@ fn grid_sample() -> Op {
         .attr("layout", AttrKind::Str, "NCHW")
         .attr("padding_mode", AttrKind::Str, "zeros")
         .attr("align_corners", AttrKind::Bool, false)
+        .precision(Precision::Follow)
         .infer(infer_grid_sample)
         .legalize(legalize_grid_sample)
 }
@@ -218,6 +221,7 @@ fn affine_grid() -> Op {
                 *size = vec![one.clone(); 2];
             }
         })
+        .precision(Precision::Follow)
         .infer(infer_affine_grid)
         .legalize(legalize_affine_grid)
 }

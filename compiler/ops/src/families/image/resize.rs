@@ -7,9 +7,12 @@ use super::taps::{Tap, weighted_sum};
 use crate::{
     context::CallContext,
     dims,
-    families::nn::{expect_layout, layout, layout::Layout, rows::number},
+    families::nn::{expect_layout, layout, rows::number},
+    layout::Layout,
     legalize::{Builder, Legalized, accumulator},
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{
@@ -56,6 +59,9 @@ fn resize(name: &'static str, spatial: &'static str, rounding: &'static str, doc
         .attr("extrapolation_value", AttrKind::Float, 0.0)
         .attr("out_dtype", AttrKind::DType, NONE)
         .complete(move |call| complete(call, spatial.len()))
+        .layouts(relayout::resizing(spatial))
+        .layout_axes([format!("NC{spatial}")])
+        .precision(Precision::Follow)
         .infer(move |cx| infer(cx, spatial))
         .legalize(move |cx| legalize(cx, spatial))
 }

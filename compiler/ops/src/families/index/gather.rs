@@ -6,6 +6,7 @@ use crate::{
     dims,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},
+    relayout,
     rules::{Inferred, broadcast_shapes, common_vdevice},
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
@@ -25,6 +26,7 @@ fn gather_elements() -> Op {
         .tensor("data")
         .tensor("indices")
         .attr("axis", AttrKind::Int, 0)
+        .layouts(relayout::gather_elements)
         .infer(|cx| {
             let (data, indices) = (cx.tensor("data")?, cx.tensor("indices")?);
             expect_integers(cx, "indices", &indices)?;

@@ -9,6 +9,8 @@ use crate::{
     dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
+    relayout,
     rules::{Inferred, expect_ndim},
 };
 use hammock_ir::{
@@ -32,6 +34,8 @@ fn strided_slice() -> Op {
         .operand("end", OperandKind::Prims)
         .operand_or("strides", OperandKind::Prims, NONE)
         .attr("assume_inbound", AttrKind::Bool, false)
+        .layouts(relayout::slices)
+        .precision(Precision::Follow)
         .infer(strided_slice_type)
         .legalize(strided_slice_tir)
 }
@@ -197,6 +201,7 @@ fn dynamic_strided_slice() -> Op {
         .tensor("begin")
         .tensor("end")
         .tensor("strides")
+        .precision(Precision::Follow)
         .infer(|cx| {
             let x = cx.tensor("x")?;
             for param in ["begin", "end", "strides"] {

@@ -5,6 +5,8 @@ use crate::{
     dims,
     legalize::{Builder, Input},
     op::{AttrKind, Op, OperandKind},
+    precision::Precision,
+    relayout,
     rules::{Inferred, common_vdevice},
     text::{dim_text, shape_text},
 };
@@ -63,6 +65,8 @@ fn concat() -> Op {
         .example("x: float32[2, 3]; y: float32[2, 1]", "(x, y), axis=1")
         .operand("tensors", OperandKind::Tensors)
         .attr("axis", AttrKind::OptionalInt, 0)
+        .layouts(relayout::concatenation)
+        .precision(Precision::Follow)
         .infer(concat_type)
         .legalize(|cx| {
             let mut b = Builder::new(cx, "concatenate")?;
@@ -142,6 +146,8 @@ fn stack() -> Op {
         .example("x: float32[2, 3]; y: float32[2, 3]", "(x, y), axis=0")
         .operand("tensors", OperandKind::Tensors)
         .attr("axis", AttrKind::OptionalInt, 0)
+        .layouts(relayout::stacked)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let tensors = cx.tensors("tensors")?;
             let (dtype, ndim) = common(cx, &tensors)?;
@@ -191,6 +197,8 @@ fn split() -> Op {
         .tensor("x")
         .required("indices_or_sections", AttrKind::Any)
         .attr("axis", AttrKind::Int, 0)
+        .layouts(relayout::parts)
+        .precision(Precision::Follow)
         .infer(split_type)
         .legalize(|cx| {
             let mut b = Builder::new(cx, "split")?;

@@ -8,6 +8,7 @@ use crate::{
     dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, NONE, Op},
+    precision::Precision,
     rules::Inferred,
 };
 use hammock_ir::{
@@ -27,6 +28,7 @@ pub fn layout_transform() -> Op {
         .tensor("x")
         .required("index_map", AttrKind::IndexMap)
         .attr("pad_value", AttrKind::Any, NONE)
+        .precision(Precision::Follow)
         .infer(layout_type)
         .legalize(layout_tir)
 }

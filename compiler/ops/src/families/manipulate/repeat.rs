@@ -5,6 +5,7 @@ use crate::{
     dims,
     legalize::Builder,
     op::{AttrKind, NONE, Op},
+    relayout,
     rules::{Inferred, expect_ndim, same_as},
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
@@ -23,6 +24,7 @@ fn repeat() -> Op {
         .tensor("data")
         .required("repeats", AttrKind::Int)
         .attr("axis", AttrKind::OptionalInt, NONE)
+        .layouts(relayout::repeated)
         .infer(repeat_type)
         .legalize(|cx| {
             let mut b = Builder::new(cx, "repeat")?;
@@ -76,6 +78,7 @@ fn tile() -> Op {
         .example("x: float32[2, 3]", "x, repeats=(2, 1)")
         .tensor("data")
         .required("repeats", AttrKind::Ints)
+        .layouts(relayout::tiled)
         .infer(|cx| {
             let x = cx.tensor("data")?;
             let times = cx.ints("repeats")?;
@@ -114,6 +117,7 @@ fn flip() -> Op {
         .example("x: float32[2, 3]", "x, axis=1")
         .tensor("data")
         .required("axis", AttrKind::Int)
+        .layouts(relayout::along)
         .infer(|cx| {
             let x = cx.tensor("data")?;
             if let Some(ndim) = x.ndim() {

@@ -5,6 +5,7 @@ use crate::{
     dims,
     legalize::{Builder, Legalized},
     op::{Op, OperandKind},
+    precision::Precision,
     rules::Inferred,
     text::dims_text,
 };
@@ -28,6 +29,7 @@ fn reshape() -> Op {
         .example("x: float32[2, 6]", "x, (3, -1)")
         .tensor("x")
         .operand("shape", OperandKind::Shape)
+        .precision(Precision::Follow)
         .resolve(resolve_reshape)
         .infer(reshape_type)
         .legalize(|cx| reshape_tir(cx, "reshape"))
@@ -38,6 +40,7 @@ fn flatten_op() -> Op {
         .doc("Flattens to one dimension, in row-major order.")
         .example("x: float32[2, 3]", "x")
         .tensor("x")
+        .precision(Precision::Follow)
         .infer(|cx| {
             let x = cx.tensor("x")?;
             let shape = x.dims().map_or(TensorShape::Rank(1), |d| TensorShape::Known([dims::product(d)].into()));

@@ -5,6 +5,8 @@ use crate::{
     dims,
     legalize::{Builder, Legalized, accumulator},
     op::{AttrKind, Op},
+    precision::Precision,
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{PrimExpr, TensorType, relax::InferError};
@@ -13,10 +15,10 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        elementwise("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
-        elementwise("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
-        elementwise("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
-        elementwise("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))),
+        follows("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
+        follows("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
+        follows("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
+        follows("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))),
         elementwise("nn.leakyrelu", "`x` above zero, `alpha * x` below.", |cx| {
             let alpha = cx.float("alpha")?;
             Ok(Box::new(move |x| leaky(x.clone(), constant(&x, alpha))))
@@ -40,11 +42,17 @@ pub fn ops() -> Vec<Op> {
 /// Reads a call's attributes and gives the function of one element.
 type Function = fn(&CallContext) -> Result<Box<dyn FnOnce(PrimExpr) -> PrimExpr>, InferError>;
 
+/// A function that is safe to compute in 16 bits.
+fn follows(name: &'static str, doc: &'static str, function: Function) -> Op {
+    elementwise(name, doc, function).precision(Precision::Follow)
+}
+
 fn elementwise(name: &'static str, doc: &'static str, function: Function) -> Op {
     Op::new(name)
         .doc(doc)
         .example("x: float32[2, 3]", "x")
         .tensor("data")
+        .layouts(relayout::elementwise)
         .infer(|cx| Ok(float_tensor(cx, "data")?.into()))
         .legalize(move |cx| {
             let f = function(cx)?;
@@ -115,6 +123,7 @@ fn prelu() -> Op {
         .tensor("data")
         .tensor("alpha")
         .attr("axis", AttrKind::Int, 1i64)
+        .layouts(relayout::prelu)
         .infer(infer_prelu)
         .legalize(legalize_prelu)
 }
@@ -164,6 +173,8 @@ fn dropout() -> Op {
         .example("x: float32[2, 3]", "x, rate=0.5")
         .tensor("data")
         .attr("rate", AttrKind::Float, 0.5)
+        .layouts(relayout::in_parts)
+        .precision(Precision::Follow)
         .infer(|cx| {
             let data = cx.tensor("data")?;
             Ok(hammock_ir::Type::Tuple(vec![data.clone().into(), data.into()]))

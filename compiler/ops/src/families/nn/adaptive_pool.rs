@@ -6,7 +6,6 @@
 
 use super::{
     conv::expect_layout,
-    layout::Layout,
     pool::{layouts, like, sum_dtype},
     window::example_data,
     window::{default_to, rewrite},
@@ -14,8 +13,11 @@ use super::{
 use crate::{
     context::CallContext,
     dims,
+    layout::Layout,
     legalize::{Builder, Combine, Input, Legalized},
     op::{AttrKind, NONE, Op},
+    precision::Precision,
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{PrimExpr, relax::InferError};
@@ -42,6 +44,8 @@ fn adaptive(name: &'static str, spatial: &'static str, doc: &'static str) -> Op 
             rewrite(&mut call.attrs, "output_size", |given| repeated(given, rank));
             default_to(&mut call.attrs, "out_layout", "layout");
         })
+        .layouts(relayout::pooling(spatial))
+        .precision(Precision::Follow)
         .infer(move |cx| infer(cx, spatial))
         .legalize(move |cx| legalize(cx, spatial))
 }

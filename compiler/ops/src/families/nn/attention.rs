@@ -14,6 +14,7 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op, OperandKind},
+    precision::Precision,
     rules::{Inferred, common_vdevice, expect_ndim},
     text::{dim_text, shape_text},
 };
@@ -41,7 +42,7 @@ fn attention(name: &'static str, doc: &'static str) -> Op {
         OperandKind::OptionalTensor,
         NONE,
     );
-    masked(op).complete(complete).infer(infer).legalize(legalize)
+    masked(op).precision(Precision::Always).complete(complete).infer(infer).legalize(legalize)
 }
 
 /// Adds the attributes that attentions share.

@@ -5,6 +5,7 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, Op},
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{PrimExpr, Type, relax::InferError};
@@ -32,6 +33,7 @@ fn batch_norm() -> Op {
         .attr("scale", AttrKind::Bool, true)
         .attr("momentum", AttrKind::Float, 0.1)
         .attr("training", AttrKind::Bool, true)
+        .layouts(relayout::batch_norm)
         .infer(infer)
         .legalize(legalize)
 }

@@ -8,15 +8,15 @@
 //!
 //! where `g(o)` is the group of `o`. Layouts of data, weight and result are independent of each other.
 
-use super::{
-    layout::Layout,
-    window::{Window, complete, default_to, example_convolution},
-};
+use super::window::{Window, complete, default_to, example_convolution};
 use crate::{
     context::CallContext,
     dims,
+    layout::Layout,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op},
+    precision::Precision,
+    relayout,
     rules::{Inferred, common_dtype, common_vdevice},
     text::{dim_text, shape_text},
 };
@@ -33,6 +33,7 @@ pub fn ops() -> Vec<Op> {
 
 fn conv(name: &'static str, spatial: &'static str, doc: &'static str) -> Op {
     signature(name, doc, spatial, "OI", false)
+        .layouts(relayout::convolution(spatial, "OI"))
         .infer(move |cx| infer(cx, spatial))
         .legalize(move |cx| legalize(cx, spatial))
 }
@@ -52,6 +53,8 @@ pub fn signature(name: &'static str, doc: &'static str, spatial: &'static str, c
         .attr("kernel_layout", AttrKind::Str, format!("{channels}{spatial}").as_str())
         .attr("out_layout", AttrKind::OptionalStr, NONE)
         .attr("out_dtype", AttrKind::DType, NONE)
+        .layout_axes([format!("NC{spatial}"), format!("{channels}{spatial}"), format!("NC{spatial}")])
+        .precision(Precision::Always)
         .complete(move |call| {
             complete(&mut call.attrs, rank);
             default_to(&mut call.attrs, "out_layout", "data_layout");
@@ -108,8 +111,7 @@ impl Layouts {
 /// When it is anything else.
 pub fn layout(cx: &CallContext, name: &str, primal: &str) -> Result<Layout, InferError> {
     let text = cx.str(name)?;
-    let blocks_spatial = text.chars().any(|c| c.is_ascii_lowercase() && primal[2..].contains(c.to_ascii_uppercase()));
-    Layout::parse(text).filter(|l| l.holds(primal) && !blocks_spatial).ok_or_else(|| {
+    Layout::parse(text).filter(|layout| layout.suits(primal)).ok_or_else(|| {
         cx.error_at(name, format_args!("`{name}` must be {primal} in some order, not \"{text}\""))
             .help("blocks of channels are written after their axis, as in \"NCHW16c\"")
     })

@@ -19,6 +19,7 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::Op,
+    relayout,
     rules::Inferred,
     text::dim_text,
 };
@@ -35,6 +36,7 @@ pub fn ops() -> Vec<Op> {
 
 fn conv_transpose(name: &'static str, spatial: &'static str, doc: &'static str) -> Op {
     signature(name, doc, spatial, "IO", true)
+        .layouts(relayout::convolution(spatial, "IO"))
         .infer(move |cx| infer(cx, spatial))
         .legalize(move |cx| legalize(cx, spatial))
 }

@@ -1,6 +1,6 @@
 //! Flattening of everything but the batch.
 
-use crate::{context::CallContext, dims, op::Op, rules::Inferred};
+use crate::{context::CallContext, dims, op::Op, precision::Precision, rules::Inferred};
 use hammock_ir::{TensorShape, TensorType, relax::Operand};
 
 /// The operators of this family.
@@ -10,6 +10,7 @@ pub fn ops() -> Vec<Op> {
             .doc("Flattens all dimensions but the first into one.")
             .example("x: float32[2, 3, 4]", "x")
             .tensor("data")
+            .precision(Precision::Follow)
             .infer(infer)
             .decompose(|cx, emit| {
                 let ty = infer(cx)?;

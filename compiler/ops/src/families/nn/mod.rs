@@ -7,7 +7,6 @@ mod batch_norm;
 mod conv;
 mod conv_transpose;
 mod flatten;
-pub mod layout;
 pub mod loss;
 mod norm;
 mod pad;

@@ -9,6 +9,8 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, Op},
+    precision::Precision,
+    relayout,
     rules::Inferred,
     text::{dim_text, dims_text},
 };
@@ -31,6 +33,7 @@ fn layer_norm() -> Op {
         .tensor("gamma")
         .tensor("beta")
         .required("axes", AttrKind::Ints);
+    let op = op.layouts(relayout::normalized).precision(Precision::Follow);
     scaled(op).infer(|cx| infer_over_axes(cx, &["gamma", "beta"])).legalize(|cx| {
         let mut b = Builder::new(cx, "layer_norm")?;
         let x = b.input("data")?;
@@ -48,6 +51,8 @@ fn rms_norm() -> Op {
         .tensor("weight")
         .attr("axes", AttrKind::Ints, vec![-1i64])
         .attr("epsilon", AttrKind::Float, 1e-5)
+        .layouts(relayout::normalized)
+        .precision(Precision::Follow)
         .infer(|cx| infer_over_axes(cx, &["weight"]))
         .legalize(legalize_rms_norm)
 }
@@ -135,6 +140,7 @@ fn group_norm() -> Op {
         .required("num_groups", AttrKind::Int)
         .required("channel_axis", AttrKind::Int)
         .required("axes", AttrKind::Ints);
+    let op = op.layouts(relayout::channels_and_axes).precision(Precision::Follow);
     scaled(op).infer(infer_group_norm).legalize(legalize_group_norm)
 }
 
@@ -208,6 +214,7 @@ fn instance_norm() -> Op {
         .tensor("beta")
         .required("channel_axis", AttrKind::Int)
         .required("axes", AttrKind::Ints);
+    let op = op.layouts(relayout::channels_and_axes).precision(Precision::Follow);
     scaled(op).infer(|cx| Ok(infer_by_channel(cx)?.into())).legalize(|cx| {
         let mut b = Builder::new(cx, "instance_norm")?;
         let x = b.input("data")?;

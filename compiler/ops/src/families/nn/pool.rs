@@ -6,14 +6,16 @@
 
 use super::{
     conv::{expect_layout, layout},
-    layout::Layout,
     window::{Window, complete, default_to, example_data, steps},
 };
 use crate::{
     context::CallContext,
     dims,
+    layout::Layout,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op},
+    precision::Precision,
+    relayout,
 };
 use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, relax::InferError, tir::Buffer};
 
@@ -42,6 +44,8 @@ fn pool(name: &'static str, spatial: &'static str, pooling: Pooling, count_pad: 
     let sides = if spatial.len() == 1 { 2 } else { spatial.len() };
     let op = Op::new(name).doc(doc).example(example_data(spatial.len()), "x, pool_size=2, strides=2");
     attributes(op.tensor("data"), spatial, vec![0; sides], count_pad)
+        .layouts(relayout::pooling(spatial))
+        .precision(Precision::Follow)
         .infer(move |cx| Ok(infer(cx, spatial, "data")?.into()))
         .legalize(move |cx| legalize(cx, spatial, pooling))
 }

@@ -5,6 +5,7 @@ use crate::{
     context::CallContext,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, Op},
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{PrimExpr, relax::InferError};
@@ -23,6 +24,7 @@ fn along_axis(name: &'static str, doc: &'static str) -> Op {
         .example("x: float32[2, 3]", "x, axis=-1")
         .tensor("data")
         .attr("axis", AttrKind::Int, -1i64)
+        .layouts(relayout::along)
         .infer(infer)
 }
 

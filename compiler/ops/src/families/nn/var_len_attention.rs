@@ -10,6 +10,7 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Input, Legalized},
     op::{NONE, Op, OperandKind},
+    precision::Precision,
     rules::{Inferred, expect_ndim},
 };
 use hammock_ir::{
@@ -33,7 +34,7 @@ fn attention_var_len() -> Op {
         .tensor("max_seqlen_q")
         .operand_or("seqstart_k", OperandKind::OptionalTensor, NONE)
         .operand_or("max_seqlen_k", OperandKind::OptionalTensor, NONE);
-    masked(op).complete(complete).infer(infer).legalize(legalize)
+    masked(op).precision(Precision::Always).complete(complete).infer(infer).legalize(legalize)
 }
 
 /// Keys without starts of their own have those of the queries.

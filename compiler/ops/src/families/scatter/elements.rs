@@ -7,6 +7,7 @@ use crate::{
     families::index::{expect_inside, expect_integers, from_end, inside},
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{
@@ -29,6 +30,7 @@ pub fn scatter_elements() -> Op {
         .tensor("updates")
         .attr("axis", AttrKind::Int, 0)
         .attr("reduction", AttrKind::Str, "update")
+        .layouts(relayout::scatter_elements)
         .infer(scatter_elements_type)
         .legalize(scatter_elements_tir)
 }

@@ -7,6 +7,7 @@ use crate::{
     families::index::{expect_inside, expect_integers, from_end, inside},
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
+    relayout,
     rules::Inferred,
 };
 use hammock_ir::{
@@ -25,6 +26,7 @@ pub fn scatter_nd() -> Op {
         .tensor("indices")
         .tensor("updates")
         .attr("reduction", AttrKind::Str, "update")
+        .layouts(relayout::scatter_nd)
         .infer(scatter_nd_type)
         .legalize(scatter_nd_tir)
 }

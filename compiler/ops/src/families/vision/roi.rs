@@ -6,12 +6,14 @@
 use crate::{
     context::CallContext,
     dims,
-    families::nn::{activation::float_tensor, expect_layout, layout, layout::Layout, rows::number, window},
+    families::nn::{activation::float_tensor, expect_layout, layout, rows::number, window},
+    layout::Layout,
     legalize::{
         Builder, Combine, Input, Legalized, accumulator,
         loops::{each, in_order},
     },
     op::{AttrKind, Op},
+    precision::Precision,
     rules::{Inferred, expect_ndim},
     text::dim_text,
 };
@@ -54,6 +56,7 @@ fn signature(name: &'static str, doc: &'static str) -> Op {
         .tensor("rois")
         .required("pooled_size", AttrKind::Ints)
         .required("spatial_scale", AttrKind::Float)
+        .precision(Precision::Follow)
         .complete(|call: &mut Call| {
             window::rewrite(&mut call.attrs, "pooled_size", |given| match given {
                 [one] => Some(vec![*one; 2]),

@@ -1,0 +1,305 @@
+//! Layouts: which axis of a tensor holds what, `NCHW`, `NHWC`, `NCHW16c`, `OIHW16i16o`.
+//!
+//! A capital letter is an axis. A number with a small letter is a block cut from the axis of that letter: `NCHW16c` has
+//! channels in groups of 16, the group's number at `C`, the place inside it at `16c`. Rules and kernels think in
+//! *primal* axes, one a letter, in an order of their own (`"NCHW"`); a layout translates.
+//!
+//! `ConvertLayout` moves the axes of any tensor. There `A` is the first axis that the program gives the tensor, `B` the
+//! second, so `ACDB` is the layout of what was written as `NCHW` and now lies as `NHWC`.
+
+use crate::dims;
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{IndexMap, Var},
+};
+use std::fmt;
+
+/// A parsed layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    axes: Vec<Axis>,
+}
+
+/// One axis of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Axis {
+    /// The capital letter of what it holds.
+    letter: char,
+    /// The size of the block, for an axis cut from another.
+    block: Option<i64>,
+}
+
+impl Layout {
+    /// Reads a layout. `None` when it is malformed: an axis named twice, a block without its axis, a block of size 0.
+    pub fn parse(text: &str) -> Option<Layout> {
+        let mut axes: Vec<Axis> = Vec::new();
+        let mut digits = String::new();
+        for c in text.chars() {
+            match c {
+                '0'..='9' => digits.push(c),
+                'A'..='Z' if digits.is_empty() => axes.push(Axis { letter: c, block: None }),
+                'a'..='z' => {
+                    let block = std::mem::take(&mut digits).parse().ok().filter(|b| *b > 0)?;
+                    axes.push(Axis { letter: c.to_ascii_uppercase(), block: Some(block) });
+                }
+                _ => return None,
+            }
+        }
+        let count =
+            |a: &Axis, block: bool| axes.iter().filter(|b| b.letter == a.letter && b.block.is_some() == block).count();
+        let sound = digits.is_empty() && axes.iter().all(|a| count(a, false) == 1 && count(a, true) <= 1);
+        sound.then_some(Layout { axes })
+    }
+
+    /// The number of axes, blocks included.
+    pub fn ndim(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// Whether it holds exactly these primal axes, in any order.
+    pub fn holds(&self, primal: &str) -> bool {
+        let own = self.axes.iter().filter(|a| a.block.is_none());
+        own.clone().count() == primal.chars().count() && own.clone().all(|a| primal.contains(a.letter))
+    }
+
+    /// The place of a primal axis among the axes.
+    pub fn position(&self, letter: char) -> Option<usize> {
+        self.axes.iter().position(|a| a.letter == letter && a.block.is_none())
+    }
+
+    fn block(&self, letter: char) -> Option<(usize, i64)> {
+        let of = |(i, a): (usize, &Axis)| a.block.filter(|_| a.letter == letter).map(|b| (i, b));
+        self.axes.iter().enumerate().find_map(of)
+    }
+
+    /// Whether it is a layout of images and their like, or of kernels: these primal axes in any order, with blocks of
+    /// none but the first two.
+    pub fn suits(&self, primal: &str) -> bool {
+        let is_spatial = |a: &Axis| a.block.is_some() && primal[2..].contains(a.letter);
+        self.holds(primal) && !self.axes.iter().any(is_spatial)
+    }
+
+    /// Sizes of the primal axes, from those of a tensor in this layout.
+    pub fn to_primal(&self, primal: &str, shape: &[PrimExpr]) -> Vec<PrimExpr> {
+        let size = |letter| {
+            let outer = self.position(letter).map_or(PrimExpr::int64(1), |i| shape[i].clone());
+            self.block(letter).map_or(outer.clone(), |(i, _)| dims::mul(&outer, &shape[i]))
+        };
+        primal.chars().map(size).collect()
+    }
+
+    /// Sizes of a tensor in this layout, from those of the primal axes.
+    pub fn from_primal(&self, primal: &str, shape: &[PrimExpr]) -> Vec<PrimExpr> {
+        let of = |letter| primal.chars().position(|c| c == letter).map_or(PrimExpr::int64(1), |i| shape[i].clone());
+        let size = |axis: &Axis| match axis.block {
+            Some(block) => PrimExpr::int64(block),
+            None => {
+                self.block(axis.letter).map_or(of(axis.letter), |(_, b)| dims::floordiv(&of(axis.letter), &b.into()))
+            }
+        };
+        self.axes.iter().map(size).collect()
+    }
+
+    /// The place along each primal axis, from indices into a tensor in this layout.
+    pub fn primal_index(&self, primal: &str, indices: &[PrimExpr]) -> Vec<PrimExpr> {
+        let at = |letter| {
+            let outer = self.position(letter).map_or(PrimExpr::int64(0), |i| indices[i].clone());
+            self.block(letter).map_or(outer.clone(), |(i, b)| dims::add(&dims::mul(&outer, &b.into()), &indices[i]))
+        };
+        primal.chars().map(at).collect()
+    }
+
+    /// Indices into a tensor in this layout, from the place along each primal axis.
+    pub fn index(&self, primal: &str, places: &[PrimExpr]) -> Vec<PrimExpr> {
+        let of = |letter| primal.chars().position(|c| c == letter).map_or(PrimExpr::int64(0), |i| places[i].clone());
+        let at = |axis: &Axis| match (axis.block, self.block(axis.letter)) {
+            (Some(block), _) => dims::floormod(&of(axis.letter), &block.into()),
+            (None, Some((_, block))) => dims::floordiv(&of(axis.letter), &block.into()),
+            (None, None) => of(axis.letter),
+        };
+        self.axes.iter().map(at).collect()
+    }
+}
+
+/// Layouts of tensors whose axes are called `A`, `B`, … in the order in which the program has them.
+impl Layout {
+    /// That of the program itself; `None` when there are more axes than letters.
+    pub fn as_written(ndim: usize) -> Option<Layout> {
+        (ndim <= 26).then(|| Layout::of_axes((0..ndim).map(|axis| (axis, None))))
+    }
+
+    /// That of these axes of the program, each with the size of its block where it is one.
+    pub fn of_axes(axes: impl IntoIterator<Item = (usize, Option<i64>)>) -> Layout {
+        let axis = |(number, block)| Axis { letter: letter(number), block };
+        Layout { axes: axes.into_iter().map(axis).collect() }
+    }
+
+    /// The program's axis that stands at each place, and the size of its block where it is one.
+    pub fn axes(&self) -> impl Iterator<Item = (usize, Option<i64>)> {
+        self.axes.iter().map(|a| (number(a.letter), a.block))
+    }
+
+    /// Whether it is that of the program.
+    pub fn is_as_written(&self) -> bool {
+        self.axes().enumerate().all(|(place, axis)| axis == (place, None))
+    }
+
+    /// Whether some axis is cut into blocks.
+    pub fn has_blocks(&self) -> bool {
+        self.axes.iter().any(|a| a.block.is_some())
+    }
+
+    /// The number of axes in the program.
+    pub fn primal_ndim(&self) -> usize {
+        self.axes.iter().filter(|a| a.block.is_none()).count()
+    }
+
+    /// Where an axis of the program is found (the number of its block, when it has blocks).
+    pub fn place(&self, axis: usize) -> usize {
+        self.position(letter(axis)).unwrap_or(axis)
+    }
+
+    /// The size of the blocks of an axis of the program, if it has any.
+    pub fn block_of(&self, axis: usize) -> Option<i64> {
+        self.block(letter(axis)).map(|(_, size)| size)
+    }
+
+    /// This layout with its axes moved and cut as they are on the way from one layout to another; `None` when the two
+    /// have other axes, or when anything but the goal has blocks.
+    pub fn like(&self, from: &Layout, to: &Layout) -> Option<Layout> {
+        if self.has_blocks() || from.has_blocks() || self.ndim() != from.ndim() || to.primal_ndim() != from.ndim() {
+            return None;
+        }
+        let moved = |axis: &Axis| Some(Axis { letter: self.axes[from.position(axis.letter)?].letter, ..*axis });
+        to.axes.iter().map(moved).collect::<Option<_>>().map(|axes| Layout { axes })
+    }
+
+    /// Whether a tensor of those sizes in the program can lie in it without padding: each axis that is cut into blocks
+    /// is certainly a whole number of them.
+    pub fn fits(&self, shape: Option<&[PrimExpr]>) -> bool {
+        let whole = |(axis, block): (usize, Option<i64>)| {
+            let Some(block) = block else { return true };
+            let size = shape.and_then(|shape| shape.get(axis));
+            size.is_some_and(|size| dims::is(&dims::simplify(&dims::floormod(size, &block.into())), 0))
+        };
+        self.axes().all(whole)
+    }
+
+    /// The axes of `permute_dims` that takes a tensor from another layout to this one; `None` where that takes more.
+    pub fn permutation_from(&self, from: &Layout) -> Option<Vec<i64>> {
+        let place = |axis: &Axis| from.axes.iter().position(|a| a == axis).map(|place| place as i64);
+        let same = self.ndim() == from.ndim();
+        same.then(|| self.axes.iter().map(place).collect()).flatten()
+    }
+
+    /// Where an element goes that moves from another layout to this one.
+    pub fn index_map_from(&self, from: &Layout) -> IndexMap {
+        let params: Vec<Var> = (0..from.ndim()).map(|i| Var::new(format!("i{i}"), DType::INT64)).collect();
+        let indices: Vec<PrimExpr> = params.iter().map(Var::expr).collect();
+        let primal: String = (0..self.primal_ndim()).map(letter).collect();
+        IndexMap { results: self.index(&primal, &from.primal_index(&primal, &indices)), params, inverse: None }
+    }
+}
+
+fn letter(axis: usize) -> char {
+    (b'A' + axis as u8) as char
+}
+
+fn number(letter: char) -> usize {
+    (letter as u8 - b'A').into()
+}
+
+/// As it is written: `NCHW16c`.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.axes.iter().try_for_each(|axis| match axis.block {
+            None => write!(f, "{}", axis.letter),
+            Some(size) => write!(f, "{size}{}", axis.letter.to_ascii_lowercase()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hammock_ir::prim::Var;
+
+    fn ints(dims: &[PrimExpr]) -> Vec<i64> {
+        dims.iter().map(|d| d.as_int().unwrap()).collect()
+    }
+
+    fn exprs(values: &[i64]) -> Vec<PrimExpr> {
+        values.iter().map(|v| PrimExpr::int64(*v)).collect()
+    }
+
+    #[test]
+    fn malformed_layouts_are_refused() {
+        for text in ["NCHWC", "NCH16w", "NCHW0c", "NCHWc", "NCHW16", "16cNHW", "NC HW", "4NCHW", "NCHW4c4c"] {
+            assert_eq!(Layout::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn blocks_multiply_into_their_axis() {
+        let layout = Layout::parse("NCHW16c").unwrap();
+        assert_eq!(layout.ndim(), 5);
+        assert!(layout.holds("NCHW") && !layout.holds("NCW") && !layout.holds("OIHW"));
+        assert_eq!(ints(&layout.to_primal("NCHW", &exprs(&[1, 2, 7, 8, 16]))), [1, 32, 7, 8]);
+        assert_eq!(ints(&layout.from_primal("NCHW", &exprs(&[1, 32, 7, 8]))), [1, 2, 7, 8, 16]);
+    }
+
+    #[test]
+    fn indices_survive_the_way_there_and_back() {
+        let layout = Layout::parse("NHWC4c").unwrap();
+        for place in [[0, 0, 0, 0], [1, 7, 2, 3], [3, 4, 5, 6]] {
+            let there = layout.index("NCHW", &exprs(&place));
+            assert_eq!(ints(&layout.primal_index("NCHW", &there)), place);
+        }
+        assert_eq!(ints(&layout.index("NCHW", &exprs(&[1, 7, 2, 3]))), [1, 2, 3, 1, 3]);
+    }
+
+    #[test]
+    fn axes_move_as_those_of_another_layout() {
+        let layout = |text| Layout::parse(text).unwrap();
+        let written = Layout::as_written(4).unwrap();
+        let moved = written.like(&layout("NCHW"), &layout("NHWC")).unwrap();
+        assert_eq!(moved.to_string(), "ACDB");
+        assert_eq!(layout("NHWC").like(&written, &moved).unwrap().to_string(), "NWCH");
+        let blocks = written.like(&layout("NHWC"), &layout("NCHW4c")).unwrap();
+        assert_eq!(blocks.to_string(), "ADBC4d");
+        assert_eq!(written.like(&layout("OIHW"), &layout("NCHW")), None);
+        assert_eq!(blocks.like(&layout("NCHW"), &layout("NHWC")), None);
+        assert!(blocks.fits(Some(&exprs(&[1, 5, 5, 8]))));
+        assert!(!blocks.fits(Some(&exprs(&[1, 8, 8, 6]))) && !blocks.fits(None) && moved.fits(None));
+        assert_eq!(moved.permutation_from(&written), Some(vec![0, 2, 3, 1]));
+        assert_eq!(written.permutation_from(&moved), Some(vec![0, 3, 1, 2]));
+        assert_eq!(blocks.permutation_from(&moved), None);
+    }
+
+    #[test]
+    fn blocks_of_symbolic_axes_need_a_proof() {
+        let n = Var::int64("n").expr();
+        let layout = Layout::parse("AB4b").unwrap();
+        assert!(layout.fits(Some(&[n.clone(), dims::mul(&n, &8i64.into())])));
+        assert!(!layout.fits(Some(&[4.into(), n])));
+    }
+
+    #[test]
+    fn index_maps_cut_and_join_blocks() {
+        let (plain, blocks) = (Layout::parse("ABCD").unwrap(), Layout::parse("ABCD4b").unwrap());
+        let text = |map: IndexMap, at: &[i64]| {
+            let values = map.params.iter().cloned().zip(exprs(at)).collect();
+            ints(&map.results.iter().map(|r| dims::simplify(&r.substitute(&values))).collect::<Vec<_>>())
+        };
+        assert_eq!(text(blocks.index_map_from(&plain), &[1, 7, 2, 3]), [1, 1, 2, 3, 3]);
+        assert_eq!(text(plain.index_map_from(&blocks), &[1, 1, 2, 3, 3]), [1, 7, 2, 3]);
+    }
+
+    #[test]
+    fn symbolic_sizes_pass_through() {
+        let n = Var::int64("n").expr();
+        let layout = Layout::parse("NHWC").unwrap();
+        let shape = [n.clone(), 5.into(), 6.into(), 3.into()];
+        assert!(layout.to_primal("NCHW", &shape)[0].same_node(&n));
+    }
+}

@@ -1,0 +1,215 @@
+//! Rules of operators that name axes of their operand.
+
+use super::{Arrangement, Relaid, Relayout, Ruled, int, ints};
+use crate::layout::Layout;
+use hammock_ir::{
+    AttrValue,
+    relax::{InferError, Operand},
+};
+
+/// The attribute `axis` names one axis, along which the operator works; the result is like the operand.
+pub fn along(call: &Relayout) -> Ruled {
+    let param = call.cx.op.params[0].name;
+    let layout = call.unblocked(param)?;
+    let axis = call.cx.axis("axis", call.ndim(param)?)?;
+    let place = int(layout.place(axis));
+    let layout: Arrangement = layout.into();
+    Ok(Some(Relaid::new([layout.clone()], layout).attr("axis", place)))
+}
+
+/// Normalization over `axes`, with parameters of the sizes of those axes, or of the channels along `channel_axis`.
+pub fn normalized(call: &Relayout) -> Ruled {
+    over_axes(call, None)
+}
+
+/// The same, by channels.
+pub fn channels_and_axes(call: &Relayout) -> Ruled {
+    let ndim = call.ndim("data")?;
+    over_axes(call, Some(call.cx.axis("channel_axis", ndim)?))
+}
+
+/// Axes that are normalized, or hold channels, are not cut into blocks.
+fn over_axes(call: &Relayout, channel: Option<usize>) -> Ruled {
+    let ndim = call.ndim("data")?;
+    let axes = call.cx.axes("axes", ndim)?;
+    let current = call.layout("data")?;
+    let layout = match axes.iter().chain(&channel).any(|axis| current.block_of(*axis).is_some()) {
+        true => call.as_written(ndim)?,
+        false => current,
+    };
+    let places = ints(axes.iter().map(|axis| layout.place(*axis)));
+    let channel = channel.map(|channel| int(layout.place(channel)));
+    let layout: Arrangement = layout.into();
+    let relaid = Relaid::new([layout.clone()], layout).attr("axes", places);
+    Ok(Some(channel.into_iter().fold(relaid, |relaid, channel| relaid.attr("channel_axis", channel))))
+}
+
+/// Folding over `axis`, or over all axes. Both parts of an axis that is cut into blocks are folded.
+pub fn reduction(call: &Relayout) -> Ruled {
+    let ndim = call.ndim("x")?;
+    let folded = call.cx.axes_or_all("axis", ndim)?;
+    let layout = call.layout("x")?;
+    let is_folded = |axis: usize| folded.contains(&axis);
+    let places = ints(layout.axes().enumerate().filter(|(_, (axis, _))| is_folded(*axis)).map(|(place, _)| place));
+    let result = match call.cx.bool("keepdims")? {
+        // what was folded has one element, so its blocks have one
+        true => Layout::of_axes(layout.axes().map(|(axis, b)| (axis, b.map(|b| if is_folded(axis) { 1 } else { b })))),
+        false => without(&layout, &folded),
+    };
+    Ok(Some(Relaid::new([layout.into()], result).attr("axis", places)))
+}
+
+/// A layout without some axes; the others close up.
+fn without(layout: &Layout, removed: &[usize]) -> Layout {
+    let number = |axis: usize| axis - removed.iter().filter(|r| **r < axis).count();
+    let kept = layout.axes().filter(|(axis, _)| !removed.contains(axis));
+    Layout::of_axes(kept.map(|(axis, block)| (number(axis), block)))
+}
+
+/// Axes of size 1 removed.
+pub fn squeezed(call: &Relayout) -> Ruled {
+    let ndim = call.ndim("x")?;
+    let Some(shape) = call.cx.tensor("x")?.dims().map(<[_]>::to_vec) else { return Ok(None) };
+    let is_one = |axis: &usize| shape[*axis].as_int() == Some(1);
+    let removed: Vec<usize> = match call.cx.attr("axis")?.is_none() {
+        true if shape.iter().any(|d| d.as_int().is_none()) => return Ok(None),
+        true => (0..ndim).filter(is_one).collect(),
+        false => call.cx.axes("axis", ndim)?,
+    };
+    // an axis that is given but has another size stays where it is
+    if removed.iter().any(|axis| shape[*axis].as_int().is_some() && !is_one(axis)) {
+        return Ok(None);
+    }
+    let layout = call.unblocked("x")?;
+    let mut places: Vec<usize> = removed.iter().map(|axis| layout.place(*axis)).collect();
+    places.sort_unstable();
+    let result = without(&layout, &removed);
+    Ok(Some(Relaid::new([layout.into()], result).attr("axis", ints(places))))
+}
+
+/// Axes of size 1 inserted: they keep their places, the others take what is left in their order.
+pub fn expansion(call: &Relayout) -> Ruled {
+    let layout = call.unblocked("x")?;
+    let ndim = layout.ndim() + call.cx.ints("axis")?.len();
+    call.as_written(ndim)?;
+    let result = inserted(&layout, &call.cx.axes("axis", ndim)?, ndim);
+    Ok(Some(Relaid::new([layout.into()], result)))
+}
+
+/// The layout of a tensor of `ndim` axes, of which some are new and stand at their own places.
+fn inserted(layout: &Layout, new: &[usize], ndim: usize) -> Layout {
+    let kept: Vec<usize> = (0..ndim).filter(|axis| !new.contains(axis)).collect();
+    let mut own = layout.axes().map(|(axis, block)| (kept[axis], block));
+    let at = |place| if new.contains(&place) { Some((place, None)) } else { own.next() };
+    Layout::of_axes((0..ndim).filter_map(at))
+}
+
+/// `permute_dims`: its result lies as the program has it.
+pub fn permutation(call: &Relayout) -> Ruled {
+    let ndim = call.ndim("x")?;
+    let layout = call.unblocked("x")?;
+    let order = match call.cx.attr("axes")?.is_none() {
+        true => (0..ndim).rev().collect(),
+        false => call.cx.axes("axes", ndim)?,
+    };
+    let places = ints(order.into_iter().map(|axis| layout.place(axis)));
+    Ok(Some(Relaid::new([layout.into()], Arrangement::AsWritten).attr("axes", places)))
+}
+
+/// The layouts of the members of a tuple of tensors.
+fn members(call: &Relayout, param: &str) -> Result<Vec<Layout>, InferError> {
+    let tensors = call.cx.tensors(param)?;
+    let current = call.arrangement(param)?;
+    let layout = |(i, ty): (usize, &hammock_ir::TensorType)| match current.member(i) {
+        Arrangement::Tensor(layout) => Ok(layout),
+        _ => call.as_written(ty.ndim().unwrap_or(0)),
+    };
+    tensors.iter().enumerate().map(layout).collect()
+}
+
+/// Tensors joined along an axis: all in the first one's layout, or, where only some have blocks, in that of the first
+/// without.
+pub fn concatenation(call: &Relayout) -> Ruled {
+    let layouts = members(call, "tensors")?;
+    let Some(first) = layouts.first() else { return Ok(None) };
+    let ndim = first.primal_ndim();
+    let mut layout = layouts.iter().find(|l| !l.has_blocks()).filter(|_| layouts.iter().any(Layout::has_blocks));
+    let all_fit = call.cx.tensors("tensors")?.iter().all(|ty| first.fits(ty.dims()));
+    let as_written = call.as_written(ndim)?;
+    let layout = layout.take().unwrap_or(if all_fit { first } else { &as_written }).clone();
+    let axis = call.cx.optional_int("axis")?.unwrap_or(0);
+    let place = layout.place(call.cx.normalize_axis("axis", axis, ndim)?);
+    let each = Arrangement::tuple(vec![layout.clone().into(); layouts.len()]);
+    Ok(Some(Relaid::new([each], layout).attr("axis", int(place))))
+}
+
+/// Tensors joined along a new axis, which stands at its own place.
+pub fn stacked(call: &Relayout) -> Ruled {
+    let layouts = members(call, "tensors")?;
+    let Some(first) = layouts.first() else { return Ok(None) };
+    let layout = if first.has_blocks() { call.as_written(first.primal_ndim())? } else { first.clone() };
+    let ndim = layout.ndim() + 1;
+    call.as_written(ndim)?;
+    let axis = call.cx.normalize_axis("axis", call.cx.optional_int("axis")?.unwrap_or(0), ndim)?;
+    let result = inserted(&layout, &[axis], ndim);
+    let each = Arrangement::tuple(vec![layout.into(); layouts.len()]);
+    Ok(Some(Relaid::new([each], result).attr("axis", int(axis))))
+}
+
+/// A tensor cut along an axis; along one with blocks only between them.
+pub fn parts(call: &Relayout) -> Ruled {
+    let ndim = call.ndim("x")?;
+    let ty = call.cx.result_ty()?;
+    let Some(pieces) = ty.as_tuple() else { return Ok(None) };
+    let current = call.layout("x")?;
+    let fits = pieces.iter().all(|ty| ty.as_tensor().is_some_and(|t| current.fits(t.dims())));
+    let layout = if fits { current } else { call.as_written(ndim)? };
+    let axis = call.cx.axis("axis", ndim)?;
+    let result = Arrangement::tuple(vec![layout.clone().into(); pieces.len()]);
+    let place = int(layout.place(axis));
+    let block = layout.block_of(axis);
+    let relaid = Relaid::new([layout.into()], result).attr("axis", place);
+    let ends = call.cx.attr("indices_or_sections")?.as_list();
+    Ok(Some(match block.zip(ends) {
+        Some((block, ends)) => {
+            let ends = ends.iter().map(|end| AttrValue::Int(end.as_int().unwrap_or(0) / block));
+            relaid.attr("indices_or_sections", ends.collect::<Vec<_>>())
+        }
+        None => relaid,
+    }))
+}
+
+/// Elements repeated along an axis. Those of the flattened tensor come in the program's order.
+pub fn repeated(call: &Relayout) -> Ruled {
+    match call.cx.attr("axis")?.is_none() {
+        true => Ok(None),
+        false => along(call),
+    }
+}
+
+/// The whole tensor repeated along axes; further repetitions than axes make leading ones.
+pub fn tiled(call: &Relayout) -> Ruled {
+    let layout = call.unblocked("data")?;
+    let (ndim, times) = (layout.ndim(), call.cx.ints("repeats")?);
+    let rank = ndim.max(times.len());
+    let result = call.among(&layout, rank)?;
+    let of = |axis: usize| (axis + times.len()).checked_sub(rank).map_or(1, |i| times[i]);
+    let repeats: Vec<i64> = result.axes().map(|(axis, _)| of(axis)).collect();
+    Ok(Some(Relaid::new([layout.into()], result).attr("repeats", repeats)))
+}
+
+/// Slices of some axes, which the second operand names.
+pub fn slices(call: &Relayout) -> Ruled {
+    let ndim = call.ndim("x")?;
+    let layout = call.unblocked("x")?;
+    let axes = call.cx.prims("axes")?.unwrap_or_default();
+    let Some(axes) = axes.iter().map(|a| a.as_int()).collect::<Option<Vec<i64>>>() else { return Ok(None) };
+    if call.cx.prims("axes")?.is_none() {
+        return Ok(None);
+    }
+    let place = |axis| Ok(Operand::int(layout.place(call.cx.normalize_axis("axes", axis, ndim)?) as i64));
+    let places = axes.into_iter().map(place).collect::<Result<Vec<_>, InferError>>()?;
+    let layout: Arrangement = layout.into();
+    let relaid = Relaid::new([layout.clone()], layout);
+    Ok(Some(Relaid { replaced: vec![(1, Operand::Tuple(places))], ..relaid }))
+}

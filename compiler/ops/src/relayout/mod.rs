@@ -1,0 +1,185 @@
+//! How calls look when the axes of their operands are moved.
+//!
+//! A [layout](Layout) of a tensor says where each axis of the program went. `ConvertLayout` keeps one for each variable
+//! and asks the rule of each operator, declared with it ([`crate::Op::layouts`]): in which layouts the operands must
+//! lie, in which one the result then lies, and which arguments change with it. The call computes the same numbers,
+//! only elsewhere. An operator without a rule takes its operands as the program has them.
+//!
+//! Shapes, ranks and attributes that rules see are those of the program.
+
+mod axes;
+mod elementwise;
+mod shape;
+mod window;
+
+pub use axes::{
+    along, channels_and_axes, concatenation, expansion, normalized, parts, permutation, reduction, repeated, slices,
+    squeezed, stacked, tiled,
+};
+pub use elementwise::{broadcast, elementwise, gather, in_parts, same_for_all};
+pub use shape::{batch_norm, gather_elements, prelu, scatter_elements, scatter_nd};
+pub use window::{convolution, pooling, resizing};
+
+use crate::{CallContext, layout::Layout};
+use hammock_ir::{
+    AttrValue, PrimExpr,
+    relax::{InferError, Operand},
+};
+
+/// The layout of a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Arrangement {
+    /// That of the program, whatever the value is.
+    #[default]
+    AsWritten,
+    /// Another one, of a tensor.
+    Tensor(Layout),
+    /// Those of the members of a tuple, at least one of them another than the program's.
+    Tuple(Vec<Arrangement>),
+}
+
+impl From<Layout> for Arrangement {
+    fn from(layout: Layout) -> Self {
+        if layout.is_as_written() { Arrangement::AsWritten } else { Arrangement::Tensor(layout) }
+    }
+}
+
+impl Arrangement {
+    /// That of a tuple of members in these layouts.
+    pub fn tuple(members: Vec<Arrangement>) -> Self {
+        match members.iter().all(|m| *m == Arrangement::AsWritten) {
+            true => Arrangement::AsWritten,
+            false => Arrangement::Tuple(members),
+        }
+    }
+
+    /// That of one member of a tuple.
+    pub fn member(&self, index: usize) -> Arrangement {
+        match self {
+            Arrangement::Tuple(members) => members.get(index).cloned().unwrap_or_default(),
+            _ => Arrangement::AsWritten,
+        }
+    }
+}
+
+/// A rule: `None` where the call must stay as it is.
+pub type LayoutRule = Box<dyn Fn(&Relayout) -> Result<Option<Relaid>, InferError> + Send + Sync>;
+
+/// A call whose operands lie in other layouts, as rules see it.
+pub struct Relayout<'a> {
+    /// The call of the program. All its tensors have a known rank.
+    pub cx: CallContext<'a>,
+    /// In which layout an operand lies now.
+    pub current: &'a dyn Fn(&Operand) -> Arrangement,
+    /// The layouts that the user asks this operator to have.
+    pub desired: Option<&'a [Layout]>,
+}
+
+/// A call in new layouts.
+#[derive(Debug)]
+pub struct Relaid {
+    /// Those that its first operands must have; the others stay as written.
+    pub operands: Vec<Arrangement>,
+    /// That of its result.
+    pub result: Arrangement,
+    /// Attributes that change.
+    pub attrs: Vec<(&'static str, AttrValue)>,
+    /// Operands that are replaced.
+    pub replaced: Vec<(usize, Operand)>,
+}
+
+impl Relaid {
+    /// A call whose arguments stay what they are.
+    pub fn new(operands: impl IntoIterator<Item = Arrangement>, result: impl Into<Arrangement>) -> Self {
+        let operands = operands.into_iter().collect();
+        Relaid { operands, result: result.into(), attrs: Vec::new(), replaced: Vec::new() }
+    }
+
+    /// With an attribute changed.
+    pub fn attr(mut self, name: &'static str, value: impl Into<AttrValue>) -> Self {
+        self.attrs.push((name, value.into()));
+        self
+    }
+}
+
+/// What a rule gives.
+pub type Ruled = Result<Option<Relaid>, InferError>;
+
+impl Relayout<'_> {
+    /// The number of dimensions of a tensor operand.
+    ///
+    /// # Errors
+    /// When the operand is no tensor of known rank.
+    pub fn ndim(&self, param: &str) -> Result<usize, InferError> {
+        self.cx
+            .tensor(param)?
+            .ndim()
+            .ok_or_else(|| self.cx.error_at(param, format!("the rank of `{param}` is unknown")))
+    }
+
+    /// The layout of the program for that many axes.
+    ///
+    /// # Errors
+    /// When there are too many axes to name.
+    pub fn as_written(&self, ndim: usize) -> Result<Layout, InferError> {
+        Layout::as_written(ndim).ok_or_else(|| self.cx.error(format_args!("{ndim} dimensions have no layout")))
+    }
+
+    /// The layout of a tensor operand.
+    ///
+    /// # Errors
+    /// When the operand is no tensor of known rank.
+    pub fn layout(&self, param: &str) -> Result<Layout, InferError> {
+        match (self.current)(self.cx.operand(param)?) {
+            Arrangement::Tensor(layout) => Ok(layout),
+            _ => self.as_written(self.ndim(param)?),
+        }
+    }
+
+    /// The same, that of the program instead of one with blocks.
+    ///
+    /// # Errors
+    /// As for [`Relayout::layout`].
+    pub fn unblocked(&self, param: &str) -> Result<Layout, InferError> {
+        match self.layout(param)? {
+            layout if layout.has_blocks() => self.as_written(layout.primal_ndim()),
+            layout => Ok(layout),
+        }
+    }
+
+    /// In which layout an operand lies.
+    ///
+    /// # Errors
+    /// When it is not given.
+    pub fn arrangement(&self, param: &str) -> Result<Arrangement, InferError> {
+        Ok((self.current)(self.cx.operand(param)?))
+    }
+
+    /// Whether a tensor operand can lie in a layout without padding.
+    ///
+    /// # Errors
+    /// When the operand is no tensor.
+    pub fn fits(&self, param: &str, layout: &Layout) -> Result<bool, InferError> {
+        let ty = self.cx.tensor(param)?;
+        Ok(layout.fits(ty.dims()))
+    }
+
+    /// The sizes of the call's result, when it is a tensor of known shape.
+    ///
+    /// # Errors
+    /// When the call has no type.
+    pub fn result_dims(&self) -> Result<Option<Vec<PrimExpr>>, InferError> {
+        let ty = self.cx.result_ty()?;
+        Ok(ty.as_tensor().and_then(|t| t.dims()).map(<[_]>::to_vec))
+    }
+}
+
+/// A list of places as an attribute.
+fn ints(places: impl IntoIterator<Item = usize>) -> AttrValue {
+    places.into_iter().map(|p| p as i64).collect::<Vec<_>>().into()
+}
+
+/// A place as an attribute.
+fn int(place: usize) -> AttrValue {
+    AttrValue::Int(place as i64)
+}
