@@ -12,7 +12,7 @@ use hammock_ir::{
     DType, PrimExpr,
     prim::{IndexMap, Var},
 };
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// A parsed layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,8 +192,14 @@ impl Layout {
         same.then(|| self.axes.iter().map(place).collect()).flatten()
     }
 
-    /// Where an element goes that moves from another layout to this one.
+    /// Where an element goes that moves from another layout to this one. The way back is given only where it does not
+    /// follow from that: from blocks to other blocks.
     pub fn index_map_from(&self, from: &Layout) -> IndexMap {
+        let inverse = self.has_blocks() && from.has_blocks();
+        IndexMap { inverse: inverse.then(|| Arc::new(from.mapped_from(self))), ..self.mapped_from(from) }
+    }
+
+    fn mapped_from(&self, from: &Layout) -> IndexMap {
         let params: Vec<Var> = (0..from.ndim()).map(|i| Var::new(format!("i{i}"), DType::INT64)).collect();
         let indices: Vec<PrimExpr> = params.iter().map(Var::expr).collect();
         let primal: String = (0..self.primal_ndim()).map(letter).collect();

@@ -105,7 +105,8 @@ fn reachable(module: &Module, entries: Vec<String>) -> FxHashSet<Name> {
     seen
 }
 
-fn relax_refs(body: &Body, f: &mut dyn FnMut(&Name)) {
+/// Calls `f` on each global function that a body uses.
+pub fn relax_refs(body: &Body, f: &mut dyn FnMut(&Name)) {
     let operand = &mut |o: &Operand, f: &mut dyn FnMut(&Name)| {
         o.walk(&mut |o| {
             if let Operand::Global(name) = o {

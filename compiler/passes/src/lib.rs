@@ -14,6 +14,7 @@ mod context;
 mod editor;
 mod functions;
 mod groups;
+mod leaves;
 mod levels;
 mod observe;
 mod op_pattern;
@@ -35,6 +36,7 @@ mod call_tir_rewrite;
 mod canonicalize_bindings;
 mod combine_parallel_matmul;
 mod compute_prim_value;
+mod convert_layout;
 mod dead_code_elimination;
 mod decompose_ops;
 mod eliminate_common_subexpr;
@@ -60,6 +62,7 @@ mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
 mod specialize_prim_func_based_on_call_site;
 mod static_plan_block_memory;
+mod to_mixed_precision;
 mod to_non_dataflow;
 mod topological_sort;
 mod update_param_type;
@@ -100,6 +103,7 @@ pub static PASSES: &[&Pass] = &[
     &canonicalize_bindings::PASS,
     &combine_parallel_matmul::PASS,
     &compute_prim_value::PASS,
+    &convert_layout::PASS,
     &dead_code_elimination::PASS,
     &decompose_ops::PASS,
     &decompose_ops::FOR_INFERENCE,
@@ -127,6 +131,7 @@ pub static PASSES: &[&Pass] = &[
     &reorder_take_after_matmul::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
     &static_plan_block_memory::PASS,
+    &to_mixed_precision::PASS,
     &to_non_dataflow::PASS,
     &topological_sort::PASS,
     &update_param_type::PASS,

@@ -40,6 +40,8 @@ pub enum OptionKind {
     Integers,
     /// An object whose values are types of tensors: objects of a `shape`, a `dtype` or both.
     Types,
+    /// An object whose values are lists of strings.
+    TextLists,
 }
 
 impl OptionKind {
@@ -54,6 +56,9 @@ impl OptionKind {
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             OptionKind::Types => value.as_object().is_some_and(|map| map.values().all(is_type)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
+            OptionKind::TextLists => {
+                value.as_object().is_some_and(|map| map.values().all(|list| OptionKind::Texts.takes(list)))
+            }
         }
     }
 }
@@ -75,6 +80,7 @@ impl fmt::Display for OptionKind {
                 f.write_str("an object of types, `{\"x\": {\"shape\": [4, \"n\"], \"dtype\": \"float16\"}}`")
             }
             OptionKind::Integers => f.write_str("an object of integers, `{\"n\": 3}`"),
+            OptionKind::TextLists => f.write_str("an object of lists of strings, `{\"name\": [\"a\", \"b\"]}`"),
         }
     }
 }
@@ -138,8 +144,13 @@ impl Options {
 
     /// The value of an option that is a list of strings.
     pub fn texts(&self, name: &str) -> Vec<String> {
+        strings(&self.value(name))
+    }
+
+    /// The value of an option that is an object of lists of strings.
+    pub fn text_lists(&self, name: &str) -> Vec<(String, Vec<String>)> {
         let value = self.value(name);
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        value.as_object().into_iter().flatten().map(|(key, list)| (key.clone(), strings(list))).collect()
     }
 
     /// The entries of an option that is an object.
@@ -163,6 +174,10 @@ impl Options {
         debug_assert!(declared().is_some(), "no option `{name}` is declared");
         given.or_else(|| serde_json::from_str(declared()?.default).ok()).unwrap_or_default()
     }
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// As it was given: `{name=value,…}`, nothing where nothing was.

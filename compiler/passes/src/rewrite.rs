@@ -1,10 +1,11 @@
 //! Shared by passes: rewrites bodies binding by binding.
 
 use hammock_ir::{
-    Function as Global, Name, Span, Type,
-    relax::{Binding, Block, Body, Function, Operand, Value, Var},
+    Function as Global, Module, Name, Span, Type,
+    relax::{Binding, Block, Body, Call, Function, InferError, OpTable, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
+use hammock_ops::Table;
+use hammock_syntax::{Diagnostic, codes};
 
 /// Collects the bindings that replace one.
 pub struct Emitter {
@@ -27,6 +28,22 @@ impl Emitter {
         var
     }
 
+    /// Binds a call to a new variable of the type that the call has.
+    ///
+    /// # Errors
+    /// When operands or attributes break the operator's rule.
+    pub fn call(
+        &mut self,
+        module: &Module,
+        f: &mut Function,
+        name: &str,
+        call: Call,
+        span: Span,
+    ) -> Result<Var, Diagnostic> {
+        let ty = call_ty(module, f, &call, span)?;
+        Ok(self.bind(f, name, ty, Value::Call(call), span))
+    }
+
     /// Evaluates a value for its effect.
     pub fn effect(&mut self, f: &mut Function, value: Value, span: Span) {
         self.bind(f, "_", Type::void(), value, span);
@@ -43,6 +60,20 @@ impl Emitter {
     pub fn block(self) -> Block {
         Block { dataflow: self.dataflow, bindings: self.bindings }
     }
+}
+
+/// The type of a call.
+///
+/// # Errors
+/// When operands or attributes break the operator's rule.
+pub fn call_ty(module: &Module, f: &Function, call: &Call, span: Span) -> Result<Type, Diagnostic> {
+    Table.infer(module, f, call).map_err(|error| rule_broken(error, span))
+}
+
+/// A call that a pass wanted to write does not follow its operator's rule.
+pub fn rule_broken(error: InferError, span: Span) -> Diagnostic {
+    let diagnostic = Diagnostic::error(codes::NOT_LOWERABLE, error.message).label(span, "");
+    error.help.into_iter().fold(diagnostic, |diagnostic, help| diagnostic.help(help))
 }
 
 /// A rewriting of one binding into any number of them.

@@ -53,6 +53,15 @@ impl Arrangement {
         }
     }
 
+    /// The layout of the tensor at a place in nested tuples; `None` for the program's.
+    pub fn at(&self, place: &[usize]) -> Option<&Layout> {
+        match (self, place) {
+            (Arrangement::Tensor(layout), []) => Some(layout),
+            (Arrangement::Tuple(members), [first, rest @ ..]) => members.get(*first)?.at(rest),
+            _ => None,
+        }
+    }
+
     /// That of one member of a tuple.
     pub fn member(&self, index: usize) -> Arrangement {
         match self {

@@ -1,0 +1,17 @@
+# opt: ConvertLayout{desired_layouts={"relax.nn.conv2d":["NHWC","OHWI"]}}
+from typing import TypeVar
+from tvm.script import ir as I
+from tvm.script import tirx as T
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    # Outside of dataflow blocks nothing is converted, and there is no convolution in one.
+    @R.function
+    def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
+        with R.dataflow():
+            a = R.nn.relu(x)
+            b = R.nn.softmax(a, axis=1)
+            R.output(b)
+        y = R.nn.conv2d(b, w)
+        return y

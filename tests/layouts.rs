@@ -1,0 +1,318 @@
+//! Passes that move axes or change dtypes leave what a program computes as it is: random programs around convolutions
+//! run before and after, with interpreted kernels. `PROGRAMS=5000` runs more of them, `PROGRAM=17` one, with its text.
+
+use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
+use hammock_passes::{Pipeline, pipeline};
+use hammock_runtime::{Any, DType, Tensor, Tuple, vm};
+use hammock_syntax::SourceFile;
+use std::fmt::Write;
+
+/// Numbers that look random (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % n
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+/// A program: parameters and bindings, with the shape of every value.
+struct Program {
+    random: Random,
+    params: Vec<(String, Vec<i64>)>,
+    lines: String,
+    values: Vec<(String, Vec<i64>)>,
+}
+
+impl Program {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        for _ in 0..8 {
+            random.below(2);
+        }
+        let mut program = Program { random, params: Vec::new(), lines: String::new(), values: Vec::new() };
+        let shape = vec![2, program.random.of(&[3, 4, 8]), 5, program.random.of(&[5, 6])];
+        let x = program.param(shape.clone());
+        program.values.push((x, shape));
+        program.convolution();
+        for _ in 0..4 + program.random.below(6) {
+            program.step();
+        }
+        program
+    }
+
+    fn param(&mut self, shape: Vec<i64>) -> String {
+        let name = format!("p{}", self.params.len());
+        self.params.push((name.clone(), shape));
+        name
+    }
+
+    fn bind(&mut self, shape: Vec<i64>, value: &str) {
+        let name = format!("v{}", self.values.len());
+        writeln!(self.lines, "            {name} = {value}").unwrap();
+        self.values.push((name, shape));
+    }
+
+    /// One of the latest values.
+    fn pick(&mut self) -> (String, Vec<i64>) {
+        let from = self.values.len().saturating_sub(3);
+        let at = from + self.random.below(self.values.len() - from);
+        self.values[at].clone()
+    }
+
+    fn convolution(&mut self) {
+        let (x, shape) = self.pick();
+        let [n, c, h, w] = shape[..] else { return };
+        let (out, kernel, pad) = (self.random.of(&[4, 6, 8]), self.random.of(&[1, 3]), self.random.of(&[0, 1]));
+        let (oh, ow) = (h + 2 * pad - kernel + 1, w + 2 * pad - kernel + 1);
+        if oh < 2 || ow < 2 || c > 16 {
+            return;
+        }
+        let weight = self.param(vec![out, c, kernel, kernel]);
+        self.bind(vec![n, out, oh, ow], &format!("R.nn.conv2d({x}, {weight}, padding={pad})"));
+    }
+
+    fn step(&mut self) {
+        let (x, shape) = self.pick();
+        let rank = shape.len() as i64;
+        if rank == 0 || shape.iter().product::<i64>() > 3000 {
+            return;
+        }
+        let axis = self.random.below(shape.len());
+        let negative = self.random.of(&[axis as i64, axis as i64 - rank]);
+        let size = shape[axis];
+        match self.random.below(26) {
+            0..3 => self.convolution(),
+            3..5 => {
+                let f = self.random.of(&["R.nn.relu", "R.tanh", "R.negative", "R.nn.leakyrelu", "R.nn.silu"]);
+                self.bind(shape, &format!("{f}({x})"));
+            }
+            5..8 => self.broadcast(x, shape),
+            8 => {
+                let (y, other) = self.pick();
+                let fits = other.len() == shape.len() && (0..shape.len()).all(|a| a == axis || other[a] == shape[a]);
+                if fits {
+                    let joined = with(&shape, axis, size + other[axis]);
+                    self.bind(joined, &format!("R.concat(({x}, {y}), axis={negative})"));
+                }
+            }
+            9 if size % 2 == 0 => {
+                let half = with(&shape, axis, size / 2);
+                let tuple = format!("t{}", self.values.len());
+                let at = format!("[{}]", size / 2);
+                let cut = self.random.of(&["2", &at]);
+                writeln!(self.lines, "            {tuple} = R.split({x}, {cut}, axis={negative})").unwrap();
+                self.bind(half, &format!("{tuple}[1]"));
+            }
+            10 if rank == 4 && shape[2] > 3 && shape[3] > 3 => {
+                let pool = self.random.of(&["max", "avg"]);
+                let out = vec![shape[0], shape[1], shape[2] / 2, shape[3] / 2];
+                self.bind(out, &format!("R.nn.{pool}_pool2d({x}, pool_size=2, strides=2)"));
+            }
+            11 if rank == 4 => {
+                let out = vec![shape[0], shape[1], 2, 2];
+                self.bind(out, &format!("R.nn.adaptive_avg_pool2d({x}, output_size=2)"));
+            }
+            12 => self.bind(shape, &format!("R.nn.softmax({x}, axis={negative})")),
+            13 => self.normalization(x, shape, axis, negative),
+            14 | 15 => {
+                let keep = self.random.below(2) == 0;
+                let out = if keep { with(&shape, axis, 1) } else { without(&shape, axis) };
+                let keep = if keep { "True" } else { "False" };
+                let f = self.random.of(&["sum", "mean", "max", "variance"]);
+                self.bind(out, &format!("R.{f}({x}, axis=[{negative}], keepdims={keep})"));
+            }
+            16 => {
+                let mut out = shape;
+                out.insert(axis, 1);
+                self.bind(out, &format!("R.expand_dims({x}, axis={axis})"));
+            }
+            17 if size == 1 => self.bind(without(&shape, axis), &format!("R.squeeze({x}, axis=[{negative}])")),
+            18 => {
+                let (mut axes, shift) = ((0..shape.len()).collect::<Vec<_>>(), self.random.below(shape.len()));
+                axes.rotate_left(shift);
+                let out = axes.iter().map(|a| shape[*a]).collect();
+                self.bind(out, &format!("R.permute_dims({x}, axes={axes:?})"));
+            }
+            19 if size > 2 => {
+                let end = size - 1;
+                let slice = format!("R.strided_slice({x}, axes=[{negative}], begin=[1], end=[{end}])");
+                self.bind(with(&shape, axis, size - 2), &slice);
+            }
+            20 => self.bind(shape, &format!("R.flip({x}, axis={negative})")),
+            21 => match self.random.below(3) {
+                0 => self.bind(vec![shape.iter().product::<i64>() * 2], &format!("R.repeat({x}, repeats=2)")),
+                1 => self.bind(with(&shape, axis, size * 2), &format!("R.repeat({x}, repeats=2, axis={negative})")),
+                _ => self.bind(with(&shape, shape.len() - 1, 2 * shape[shape.len() - 1]), &format!("R.tile({x}, [2])")),
+            },
+            22 if rank == 4 => {
+                let out = vec![shape[0], shape[1], 6, 4];
+                self.bind(out, &format!("R.image.resize2d({x}, size=(6, 4), method=\"linear\")"));
+            }
+            23 => {
+                let mut out = shape;
+                out.insert(axis, 2);
+                self.bind(out, &format!("R.stack(({x}, R.tanh({x})), axis={axis})"));
+            }
+            24 => {
+                let dims = shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                self.bind(shape, &format!("R.match_cast({x}, R.Tensor(({dims},), \"float32\"))"));
+            }
+            25 => {
+                let dims = shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                let flat = shape.iter().product();
+                self.bind(vec![flat], &format!("R.reshape({x}, ({flat},))"));
+                self.bind(shape, &format!("R.reshape(v{}, ({dims},))", self.values.len() - 1));
+            }
+            _ => {}
+        }
+    }
+
+    fn broadcast(&mut self, x: String, shape: Vec<i64>) {
+        let f = self.random.of(&["R.add", "R.multiply", "R.subtract", "R.maximum"]);
+        let keep = self.random.below(16);
+        let other = match self.random.below(4) {
+            0 => shape.clone(),
+            1 => shape[self.random.below(shape.len())..].to_vec(),
+            _ => shape.iter().enumerate().map(|(i, size)| if keep >> i & 1 == 1 { *size } else { 1 }).collect(),
+        };
+        let same = self.values.iter().rev().find(|(_, own)| *own == other).map(|(name, _)| name.clone());
+        let y = match self.random.below(5) {
+            0 => "R.const(0.5, \"float32\")".to_owned(),
+            1..3 => same.unwrap_or_else(|| self.param(other)),
+            _ => self.param(other),
+        };
+        let call = if self.random.below(2) == 0 { format!("{f}({x}, {y})") } else { format!("{f}({y}, {x})") };
+        self.bind(shape, &call);
+    }
+
+    fn normalization(&mut self, x: String, shape: Vec<i64>, axis: usize, negative: i64) {
+        let vector = vec![shape[axis]];
+        let (gamma, beta) = (self.param(vector.clone()), self.param(vector));
+        let others: Vec<usize> = (0..shape.len()).filter(|a| *a != axis).collect();
+        let call = match self.random.below(4) {
+            0 => format!("R.nn.batch_norm({x}, {gamma}, {beta}, {beta}, {gamma}, axis={negative})[0]"),
+            1 => format!("R.nn.layer_norm({x}, {gamma}, {beta}, axes=[{negative}])"),
+            2 => format!("R.nn.rms_norm({x}, {gamma}, axes=[{negative}])"),
+            _ => format!("R.nn.group_norm({x}, {gamma}, {beta}, num_groups=1, channel_axis={axis}, axes={others:?})"),
+        };
+        self.bind(shape, &call);
+    }
+
+    fn text(&self) -> String {
+        let param = |(name, shape): &(String, Vec<i64>)| {
+            let dims = shape.iter().map(|d| format!("{d}, ")).collect::<String>();
+            format!("{name}: R.Tensor(({dims}), \"float32\")")
+        };
+        let params = self.params.iter().map(param).collect::<Vec<_>>().join(", ");
+        let from = self.values.len().saturating_sub(3);
+        let outputs = self.values[from..].iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        format!(
+            "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    def \
+             main({params}):\n        with R.dataflow():\n{}            out = ({outputs},)\n            R.output(out)\n\
+             \x20       return out\n",
+            self.lines
+        )
+    }
+
+    /// Numbers for the parameters; variances are positive, sums stay small.
+    fn arguments(&mut self) -> Vec<Any> {
+        let shapes: Vec<Vec<i64>> = self.params.iter().map(|(_, shape)| shape.clone()).collect();
+        let tensor = |shape: Vec<i64>| {
+            let positive = shape.len() == 1;
+            let scale = if shape.len() == 4 { 1.0 / (1 + shape[1..].iter().product::<i64>()) as f32 } else { 1.0 };
+            let mut number = || {
+                let unit = self.random.below(1000) as f32 / 500.0 - 1.0;
+                if positive { 1.5 + unit } else { unit * scale.max(0.05) * 4.0 }
+            };
+            let data: Vec<f32> = (0..shape.iter().product::<i64>()).map(|_| number()).collect();
+            let bytes: Vec<u8> = data.iter().flat_map(|v| v.to_le_bytes()).collect();
+            Any::from(Tensor::from_bytes(DType::FLOAT32, &shape, &bytes).unwrap())
+        };
+        shapes.into_iter().map(tensor).collect()
+    }
+}
+
+fn with(shape: &[i64], axis: usize, size: i64) -> Vec<i64> {
+    shape.iter().enumerate().map(|(i, d)| if i == axis { size } else { *d }).collect()
+}
+
+fn without(shape: &[i64], axis: usize) -> Vec<i64> {
+    shape.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, d)| *d).collect()
+}
+
+/// What the program computes after these passes and the pipeline, and how many operators move or convert tensors.
+fn run(text: &str, passes: &str, args: &[Any]) -> Result<Vec<Vec<f32>>, String> {
+    let source = SourceFile::new("program.py".to_owned(), text.to_owned()).unwrap();
+    let mut module = read_text(&source, &ReadOptions::default()).map_err(|e| e.render(false))?;
+    let (options, evaluator) = (Options::default(), Evaluator::interpreting());
+    let environment = options.environment(&evaluator);
+    let silent = &mut hammock_passes::Silent;
+    let first = Pipeline::parse(passes).map_err(|e| e.message)?;
+    first.run(&mut module, &environment, silent).map_err(|e| e.message)?;
+    let found = hammock_ir::verify::module(&module, &hammock_ops::Table);
+    if let Some(found) = found.first() {
+        return Err(format!("not well formed: {}", found.message));
+    }
+    lower(&mut module, &source, &pipeline(1), &environment, &mut Dump::default()).map_err(|e| e.render(false))?;
+    let vm = reference(&module, &source, None, vm::Options::default()).map_err(|e| e.render(false))?;
+    let result = vm.call("main", args).map_err(|e| e.to_string())?;
+    let leaves: Tuple = result.get().ok_or("no tuple")?;
+    let floats = |leaf: &Any| leaf.get::<Tensor>().and_then(|t| t.as_slice::<f32>().ok().map(<[f32]>::to_vec));
+    leaves.iter().map(floats).collect::<Option<_>>().ok_or_else(|| "no tensors of floats".to_owned())
+}
+
+/// Runs random programs before and after a pass.
+fn agree(count: u64, tolerance: f32, passes: impl Fn(&mut Random) -> String) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = number("PROGRAM").map_or(0..number("PROGRAMS").unwrap_or(count), |one| one..one + 1);
+    for seed in seeds {
+        let mut program = Program::new(seed);
+        let (text, args) = (program.text(), program.arguments());
+        let passes = passes(&mut program.random);
+        if number("PROGRAM").is_some() {
+            println!("{text}\n{passes}");
+        }
+        let expected = run(&text, "", &args).unwrap_or_else(|e| panic!("PROGRAM={seed} is no program: {e}\n{text}"));
+        let found = run(&text, &passes, &args).unwrap_or_else(|e| panic!("PROGRAM={seed} {passes}: {e}"));
+        for (a, b) in expected.iter().zip(&found) {
+            let largest = a.iter().fold(1.0f32, |m, v| m.max(v.abs()));
+            let close = |(a, b): (&f32, &f32)| (a - b).abs() <= tolerance * largest || a.is_nan() && b.is_nan();
+            assert!(a.len() == b.len() && a.iter().zip(b).all(close), "PROGRAM={seed} differs after {passes}");
+        }
+    }
+}
+
+const LAYOUTS: [&str; 8] = [
+    r#""NHWC","OHWI""#,
+    r#""NCHW4c","OIHW4o""#,
+    r#""NHWC4c","OHWI4o""#,
+    r#""N4cHWC","O4oHWI""#,
+    r#""NCHW4c","OIHW4i4o","NCHW2c""#,
+    r#""HWNC","HWIO","NHWC""#,
+    r#""NWHC","IOHW""#,
+    r#""CNHW","OIHW2o","NCHW2c""#,
+];
+
+#[test]
+fn programs_in_other_layouts_compute_the_same() {
+    agree(40, 1e-4, |random| {
+        let resize = random.of(&["", r#","relax.image.resize2d":["NHWC"]"#]);
+        format!(r#"ConvertLayout{{desired_layouts={{"relax.nn.conv2d":[{}]{resize}}}}}"#, random.of(&LAYOUTS))
+    });
+}
+
+#[test]
+fn programs_of_mixed_precision_compute_nearly_the_same() {
+    agree(20, 6e-2, |random| {
+        let out = random.of(&["", r#"{out_dtype="float16"}"#, r#"{dtype="bfloat16"}"#]);
+        format!("ToMixedPrecision{out}")
+    });
+}
