@@ -46,6 +46,7 @@ mod fold_batchnorm_to_conv2d;
 mod fold_constant;
 mod fuse_ops;
 mod fuse_tir;
+mod inline_private_functions;
 mod kill_after_last_use;
 mod lambda_lift;
 mod lazy_transform_params;
@@ -115,6 +116,7 @@ pub static PASSES: &[&Pass] = &[
     &fold_constant::PASS,
     &fuse_ops::PASS,
     &fuse_tir::PASS,
+    &inline_private_functions::PASS,
     &kill_after_last_use::PASS,
     &lambda_lift::PASS,
     &lazy_transform_params::PASS,

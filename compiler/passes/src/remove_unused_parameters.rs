@@ -132,7 +132,7 @@ impl Plan {
                 if let (Some(scalar), Operand::Prim(e)) = (scalar, arg) {
                     values.insert(scalar.clone(), e.clone());
                 }
-                matched(ty, &caller.operand_ty(module, arg), &mut values);
+                symbolic::matched(ty, &caller.operand_ty(module, arg), &mut values);
             }
             for size in &self.sizes {
                 args.push(Operand::Shape(vec![values.get(size)?.clone()]));
@@ -148,20 +148,6 @@ impl Plan {
             let ty = Type::shape([size.expr()]);
             let param = function.new_var(format!("param_{}", size.name()), ty, false, function.lambda.span);
             function.lambda.params.push(param);
-        }
-    }
-}
-
-/// The values that an argument's type gives for the variables in a parameter's.
-fn matched(param: &Type, argument: &Type, values: &mut Substitution) {
-    if let (Type::Tuple(params), Type::Tuple(arguments)) = (param, argument) {
-        params.iter().zip(arguments).for_each(|(param, argument)| matched(param, argument, values));
-        return;
-    }
-    let (Some(dims), Some(sizes)) = (symbolic::dims(param), symbolic::dims(argument)) else { return };
-    for (dim, size) in dims.iter().zip(sizes) {
-        if let Some(var) = dim.as_var() {
-            values.entry(var.clone()).or_insert_with(|| size.clone());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use hammock_ir::{
     Attrs, PrimExpr, TensorShape, Type,
-    prim::Var,
+    prim::{Substitution, Var},
     relax::{self, Binding, Body, Function, Operand, Value},
     tir::EXACT,
     types::ShapeType,
@@ -57,6 +57,20 @@ pub fn defined(function: &Function, params: &[relax::Var]) -> Vec<Var> {
         each_dim(function.ty(*param), &mut |dim| found.extend(dim.as_var().cloned()));
     }
     found
+}
+
+/// The values that an argument's type gives for the variables in a parameter's.
+pub fn matched(param: &Type, argument: &Type, values: &mut Substitution) {
+    if let (Type::Tuple(params), Type::Tuple(arguments)) = (param, argument) {
+        params.iter().zip(arguments).for_each(|(param, argument)| matched(param, argument, values));
+        return;
+    }
+    let (Some(own), Some(sizes)) = (dims(param), dims(argument)) else { return };
+    for (dim, size) in own.iter().zip(sizes) {
+        if let Some(var) = dim.as_var() {
+            values.entry(var.clone()).or_insert_with(|| size.clone());
+        }
+    }
 }
 
 /// Calls `f` on every symbolic expression computed in a body and those nested in it: operands, and types that are checked
