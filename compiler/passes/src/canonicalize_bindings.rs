@@ -1,15 +1,23 @@
 //! CanonicalizeBindings: one name for one value.
 //!
-//! `y = x` disappears and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`. A dataflow
-//! variable that was renamed to an output takes the output's name and becomes visible outside.
+//! - `y = x` disappears and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`, and
+//!   `(t[0], t[1])` becomes `t`. A dataflow variable that was renamed to an output takes the output's name and becomes
+//!   visible outside; one that is an output and not used outside becomes invisible.
+//! - A constant stands where the variable that is bound to it was used.
+//! - A symbolic variable that `match_cast` binds to a known size is that size; a `match_cast` that then checks nothing
+//!   disappears.
+//! - Types of values whose operands have changed say what is known of them now.
+
+mod retype;
+mod symbols;
 
 use crate::{Context, Pass, rewrite};
 use hammock_ir::{
-    Module,
-    relax::{Function, Operand, Value, Var},
+    Module, equal,
+    relax::{Body, Function, Operand, Replacements, Value, Var},
 };
 use hammock_syntax::Diagnostic;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -20,52 +28,215 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    rewrite::relax_functions(module, |_, _, function| canonicalize(function))
+    rewrite::relax_functions(module, |module, _, function| {
+        let replaced = symbols::replace(module, function);
+        let aliases = Aliases::of(module, function, true);
+        let changed = retype::users(function, &aliases.values);
+        let outputs = unused_outputs(function, &aliases.values);
+        aliases.apply(function);
+        outputs.into_iter().for_each(|var| function.vars[var].dataflow = true);
+        retype::retype(module, function, changed, replaced);
+        rewrite::merge_blocks(&mut function.lambda.body);
+        Ok(())
+    })
 }
 
-/// Canonicalizes one function.
+/// One name for one value in a function; symbolic variables and types stay as they are.
 pub fn canonicalize(function: &mut Function) -> Result<(), Diagnostic> {
-    let mut aliases: FxHashMap<Var, Operand> = FxHashMap::default();
-    let mut tuples: FxHashMap<Var, Vec<Operand>> = FxHashMap::default();
-    rewrite::bindings(function, &mut |function, mut binding, out| {
-        binding.value.each_operand_mut(&mut |o| o.map(&mut |o| resolve(&aliases, o)));
-        let source = match &binding.value {
-            Value::Operand(o @ (Operand::Var(_) | Operand::Const(_) | Operand::Global(_))) => Some(o.clone()),
-            Value::TupleGet(Operand::Var(t), i) => tuples.get(t).and_then(|fields| fields.get(*i)).cloned(),
-            _ => None,
-        };
-        if let (Value::Operand(Operand::Tuple(fields)), false) = (&binding.value, function.ty(binding.var).is_void()) {
-            tuples.insert(binding.var, fields.clone());
-        }
-        match source {
-            Some(source) => {
-                expose(function, &source, binding.var);
-                aliases.insert(binding.var, source);
-            }
-            None => out.push(binding),
-        }
-        Ok(())
-    })?;
-    function.replace(&aliases);
+    Aliases::of(&Module::new(), function, false).apply(function);
     rewrite::merge_blocks(&mut function.lambda.body);
     Ok(())
 }
 
-fn resolve(aliases: &FxHashMap<Var, Operand>, operand: &mut Operand) {
-    if let Operand::Var(v) = operand
-        && let Some(source) = aliases.get(v)
-    {
-        *operand = source.clone();
+/// What stands for what in a function.
+struct Aliases {
+    /// What replaces variables.
+    values: Replacements,
+    /// Variables whose bindings disappear.
+    removed: FxHashSet<Var>,
+    /// Dataflow variables that become visible outside, and those whose names they take.
+    exposed: Vec<(Var, Var)>,
+}
+
+impl Aliases {
+    /// `keep_constants` is whether variables that are bound to constants stay, though nothing uses them.
+    fn of(module: &Module, function: &Function, keep_constants: bool) -> Aliases {
+        let mut search = Search::new(module, function);
+        search.body(&function.lambda.body);
+        let Search { names, constants, exposed, .. } = search;
+        let mut removed: FxHashSet<Var> = names.keys().copied().collect();
+        if !keep_constants {
+            removed.extend(constants.keys());
+        }
+        let is_constant = |v: &Var| constants.get(v).filter(|_| !keep_constants || !exposed.contains_key(v));
+        let mut values: Replacements = names.clone();
+        for value in values.values_mut() {
+            if let Operand::Var(source) = value
+                && let Some(constant) = is_constant(source)
+            {
+                *value = constant.clone();
+            }
+        }
+        values.extend(constants.keys().filter_map(|v| Some((*v, is_constant(v)?.clone()))));
+        Aliases { values, removed, exposed: exposed.into_iter().collect() }
+    }
+
+    fn apply(self, function: &mut Function) {
+        for (source, alias) in self.exposed {
+            function.vars[source].dataflow = false;
+            function.vars[source].name = function.vars[alias].name.clone();
+        }
+        remove(&mut function.lambda.body, &self.removed);
+        function.replace(&self.values);
     }
 }
 
-/// A dataflow variable that stands for one visible outside becomes visible itself.
-fn expose(function: &mut Function, source: &Operand, alias: Var) {
-    if let Operand::Var(v) = source
-        && function.vars[*v].dataflow
-        && !function.vars[alias].dataflow
-    {
-        function.vars[*v].dataflow = false;
-        function.vars[*v].name = function.vars[alias].name.clone();
+fn remove(body: &mut Body, removed: &FxHashSet<Var>) {
+    for block in &mut body.blocks {
+        block.bindings.retain(|binding| !removed.contains(&binding.var));
+        for binding in &mut block.bindings {
+            binding.value.each_body_mut(&mut |nested| remove(nested, removed));
+        }
+    }
+}
+
+/// Looks for variables that are other names, from the first binding to the last.
+struct Search<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    /// What variables stand for; no name of a name.
+    names: Replacements,
+    constants: Replacements,
+    /// Dataflow variables that become visible outside, by the first of their names that is.
+    exposed: FxHashMap<Var, Var>,
+    /// Fields of tuples.
+    tuples: FxHashMap<Var, Vec<Operand>>,
+    /// Which fields of which tuples variables are.
+    fields: FxHashMap<Var, (Var, usize)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(module: &'a Module, function: &'a Function) -> Self {
+        let (names, constants, exposed) = Default::default();
+        Search {
+            module,
+            function,
+            names,
+            constants,
+            exposed,
+            tuples: FxHashMap::default(),
+            fields: FxHashMap::default(),
+        }
+    }
+
+    fn body(&mut self, body: &Body) {
+        for binding in body.bindings() {
+            self.binding(binding.var, &binding.value);
+            binding.value.each_body(&mut |nested| self.body(nested));
+        }
+    }
+
+    fn binding(&mut self, var: Var, value: &Value) {
+        match self.source(var, value) {
+            Some(constant @ Operand::Const(_)) => _ = self.constants.insert(var, constant),
+            Some(source) => {
+                if let Operand::Var(v) = source
+                    && self.function.vars[v].dataflow
+                    && !self.function.vars[var].dataflow
+                {
+                    self.exposed.entry(v).or_insert(var);
+                }
+                self.names.insert(var, source);
+            }
+            None => {}
+        }
+    }
+
+    /// What the value is another name for. Remembers tuples and their fields.
+    fn source(&mut self, var: Var, value: &Value) -> Option<Operand> {
+        match value {
+            Value::Operand(Operand::Tuple(fields)) if !fields.is_empty() => {
+                let fields: Vec<Operand> = fields.iter().map(|field| self.resolve(field)).collect();
+                let whole = self.whole(&fields);
+                self.tuples.insert(var, fields);
+                whole.map(Operand::Var)
+            }
+            Value::Operand(operand @ (Operand::Var(_) | Operand::Const(_) | Operand::Global(_))) => {
+                Some(self.resolve(operand))
+            }
+            Value::TupleGet(tuple, index) => {
+                let tuple = self.resolve(tuple).as_var()?;
+                match self.tuples.get(&tuple) {
+                    Some(fields) => fields.get(*index).cloned(),
+                    None => {
+                        self.fields.insert(var, (tuple, *index));
+                        None
+                    }
+                }
+            }
+            Value::MatchCast(operand, _) => {
+                let source = self.resolve(operand);
+                let same = equal::types(&self.function.operand_ty(self.module, operand), self.function.ty(var));
+                (same && source.as_var().is_some()).then_some(source)
+            }
+            _ => None,
+        }
+    }
+
+    /// The tuple of which these are all the fields, in order.
+    fn whole(&self, fields: &[Operand]) -> Option<Var> {
+        let field = |operand: &Operand| self.fields.get(&operand.as_var()?).copied();
+        let (tuple, _) = field(fields.first()?)?;
+        let complete = self.function.ty(tuple).as_tuple()?.len() == fields.len();
+        let mut in_order = fields.iter().enumerate().map(|(i, operand)| field(operand) == Some((tuple, i)));
+        (complete && in_order.all(|same| same)).then_some(tuple)
+    }
+
+    fn resolve(&self, operand: &Operand) -> Operand {
+        match operand {
+            Operand::Var(v) => self.names.get(v).unwrap_or(operand).clone(),
+            other => other.clone(),
+        }
+    }
+}
+
+/// Variables of dataflow blocks that nothing outside uses, neither by their own names nor by others that they replace.
+fn unused_outputs(function: &Function, names: &Replacements) -> Vec<Var> {
+    let mut uses = OutsideUses::default();
+    uses.body(function, &function.lambda.body);
+    let sources = names.iter().filter(|(name, _)| uses.outside.contains(name)).filter_map(|(_, o)| o.as_var());
+    let used: FxHashSet<Var> = sources.chain(uses.outside.iter().copied()).collect();
+    uses.home.into_keys().filter(|var| !used.contains(var)).collect()
+}
+
+#[derive(Default)]
+struct OutsideUses {
+    blocks: usize,
+    /// The dataflow blocks that variables are bound in.
+    home: FxHashMap<Var, usize>,
+    /// Variables that are used elsewhere.
+    outside: FxHashSet<Var>,
+}
+
+impl OutsideUses {
+    fn body(&mut self, function: &Function, body: &Body) {
+        for block in &body.blocks {
+            self.blocks += 1;
+            let number = self.blocks;
+            for binding in &block.bindings {
+                let mut used = |v: Var| {
+                    if self.home.get(&v).is_some_and(|home| *home != number) {
+                        self.outside.insert(v);
+                    }
+                };
+                binding.value.each_var(&mut used);
+                function.ty(binding.var).each_var(&mut used);
+                binding.value.each_body(&mut |nested| self.body(function, nested));
+                if block.dataflow {
+                    self.home.insert(binding.var, number);
+                }
+            }
+        }
+        body.result.each_var(&mut |v| _ = self.outside.insert(v));
     }
 }

@@ -70,7 +70,8 @@ fn apply_to(module: &Module, function: &mut Function, written: FxHashSet<Var>, r
     let body = rewrite::take_body(function);
     let (places, at) = (SecondaryMap::new(), (Span::NONE, false));
     let (bodies, emitted) = (Vec::new(), Vec::new());
-    let mut editor = Editor { module, function, uses, written, bodies, places, emitted, at, changed: false };
+    let mut editor =
+        Editor { module, function, uses, written, bodies, places, emitted, at, local: false, changed: false };
     let body = editor.body(body, rule);
     let changed = editor.changed;
     function.lambda.body = body;
@@ -111,6 +112,8 @@ pub struct Editor<'a> {
     emitted: Vec<Binding>,
     /// Where the binding stands in the text, and whether in a dataflow block.
     at: (Span, bool),
+    /// Whether its variable is visible only in its dataflow block.
+    local: bool,
     changed: bool,
 }
 
@@ -166,6 +169,18 @@ impl Editor<'_> {
         operand.as_var().is_some_and(|var| self.uses.get(var.as_u32() as usize).is_some_and(|uses| *uses > 1))
     }
 
+    /// Whether the value at hand is bound to a variable that is visible only in its dataflow block.
+    pub fn binds_local(&self) -> bool {
+        self.local
+    }
+
+    /// Whether something may write over the operand after it has its value.
+    pub fn is_written(&self, operand: &Operand) -> bool {
+        let mut written = false;
+        operand.each_var(&mut |var| written |= self.written.contains(&var));
+        written
+    }
+
     /// A call of an operator with some attributes given, the others at their defaults.
     pub fn make<const N: usize, const M: usize>(
         &self,
@@ -215,6 +230,7 @@ impl Editor<'_> {
                 *nested = self.body(whole, rule);
             });
             self.at = (binding.span, block.dataflow);
+            self.local = block.dataflow && self.function.vars[binding.var].dataflow;
             match rule(self, &binding.value) {
                 Some(value) => {
                     self.changed = true;

@@ -61,6 +61,7 @@ mod remove_unused_outputs;
 mod remove_unused_parameters;
 mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
+mod rewrite_dataflow_reshape;
 mod specialize_prim_func_based_on_call_site;
 mod static_plan_block_memory;
 mod to_mixed_precision;
@@ -131,6 +132,7 @@ pub static PASSES: &[&Pass] = &[
     &remove_unused_parameters::PASS,
     &reorder_permute_dims_after_concat::PASS,
     &reorder_take_after_matmul::PASS,
+    &rewrite_dataflow_reshape::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
     &static_plan_block_memory::PASS,
     &to_mixed_precision::PASS,

@@ -2,16 +2,21 @@
 
 use crate::{legalize_ops::value_ty, rewrite};
 use hammock_ir::{
-    Module, TensorType, Type,
+    Module, PrimExpr, TensorType, Type,
+    prim::Var,
     relax::{Body, Function},
 };
+use rustc_hash::FxHashSet;
 
 /// Takes from values what the declared types of a function's variables, and of its result, leave open.
 pub fn refine(module: &Module, function: &mut Function) {
     let body = rewrite::take_body(function);
     refine_body(module, function, &body);
     let result = function.operand_ty(module, &body.result);
-    function.lambda.ret_ty = refined(&function.lambda.ret_ty, &result);
+    let declared = refined(&function.lambda.ret_ty, &result);
+    if is_known_outside(function, &declared) {
+        function.lambda.ret_ty = declared;
+    }
     function.lambda.body = body;
 }
 
@@ -24,6 +29,19 @@ fn refine_body(module: &Module, function: &mut Function, body: &Body) {
             function.vars[binding.var].ty = refined(function.ty(binding.var), &inferred);
         }
     }
+}
+
+/// Whether parameters define all symbolic variables of a type.
+pub fn is_known_outside(function: &Function, ty: &Type) -> bool {
+    let mut known: FxHashSet<Var> = FxHashSet::default();
+    for param in &function.lambda.params {
+        known.extend(function.scalar(*param).cloned());
+        function.ty(*param).each_expr(&mut |e| known.extend(e.as_var().cloned()));
+    }
+    let (mut all, mut shapes) = (true, false);
+    ty.each_expr(&mut |e: &PrimExpr| e.each_var(&mut |var| all &= known.contains(var)));
+    ty.each_var(&mut |_| shapes = true);
+    all && !shapes
 }
 
 /// Whether a type leaves shapes or dtypes of tensors open.

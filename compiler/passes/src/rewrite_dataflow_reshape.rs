@@ -1,0 +1,45 @@
+//! RewriteDataflowReshape: kernels that only copy a tensor's elements in their order become reshapes.
+//!
+//! In dataflow blocks, `call_tir(kernel, (x,))` becomes `reshape(x)` when the kernel writes the elements of one of its
+//! arguments, in row-major order, to a result of another shape. The virtual machine then makes a view instead of a copy.
+//! Outputs of a block stay as they are, so that they have memory of their own.
+
+mod kernel;
+
+use crate::{
+    Context, Pass,
+    editor::{self, Editor},
+};
+use hammock_ir::{
+    Module,
+    relax::{Operand, Value},
+};
+use hammock_ops::dims;
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "RewriteDataflowReshape",
+    doc: "Makes reshapes of kernels that copy a tensor's elements in their order",
+    options: &[],
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    editor::apply_only(module, |_, _| Some(rewrite))
+}
+
+fn rewrite(e: &mut Editor, value: &Value) -> Option<Value> {
+    let call = value.as_op("call_tir")?;
+    let [Operand::Global(kernel), Operand::Tuple(args)] = call.operands()? else { return None };
+    if !e.binds_local() {
+        return None;
+    }
+    let x = args.get(kernel::copied_param(e.module.tir(kernel)?, args.len())?)?.clone();
+    let (from, to) = (e.tensor(&x)?, call.ty_args.first()?.as_tensor()?);
+    let same_count = dims::equal(&dims::product(from.dims()?), &dims::product(to.dims()?)) == Some(true);
+    if from.dtype != to.dtype || !same_count || e.is_written(&x) {
+        return None;
+    }
+    e.make("reshape", [x, Operand::Shape(to.dims()?.to_vec())], [])
+}
