@@ -42,6 +42,7 @@ mod decompose_ops;
 mod eliminate_common_subexpr;
 mod expand_matmul_of_sum;
 mod expand_tuple_arguments;
+mod fast_math_transform;
 mod fold_batchnorm_to_conv2d;
 mod fold_constant;
 mod fuse_ops;
@@ -113,6 +114,7 @@ pub static PASSES: &[&Pass] = &[
     &eliminate_common_subexpr::PASS,
     &expand_matmul_of_sum::PASS,
     &expand_tuple_arguments::PASS,
+    &fast_math_transform::PASS,
     &fold_batchnorm_to_conv2d::PASS,
     &fold_constant::PASS,
     &fuse_ops::PASS,

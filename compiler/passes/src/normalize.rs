@@ -5,7 +5,7 @@
 
 use crate::{Context, Pass, rewrite};
 use hammock_ir::{
-    Module, Span,
+    Module, Span, TensorShape,
     relax::{Binding, Block, Body, Function, Operand, Value},
 };
 use hammock_syntax::Diagnostic;
@@ -35,7 +35,15 @@ fn normalize(module: &Module, function: &mut Function, body: &mut Body) {
         }
     }
     if matches!(body.result, Operand::Tuple(_) | Operand::Shape(_)) {
-        let ty = function.operand_ty(module, &body.result);
+        let mut ty = function.operand_ty(module, &body.result);
+        // Out of its block, nobody knows a dataflow variable that is the shape of a tensor.
+        ty.each_shape_mut(&mut |shape| {
+            if let TensorShape::Var(v, ndim) = shape
+                && function.vars[*v].dataflow
+            {
+                *shape = ndim.map_or(TensorShape::Unknown, TensorShape::Rank);
+            }
+        });
         let var = function.new_var("gv", ty, false, Span::default());
         let value = Value::Operand(std::mem::replace(&mut body.result, Operand::Var(var)));
         let binding = Binding { var, value, span: Span::default() };
