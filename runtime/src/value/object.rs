@@ -224,6 +224,12 @@ impl<C: Cell> Ref<C> {
         unsafe { self.as_header().as_ref() }.counts.load(Ordering::Acquire) == BOTH_ONE
     }
 
+    /// How many references there are.
+    pub(crate) fn claims(&self) -> u32 {
+        // SAFETY: we hold a reference, so the header is live.
+        unsafe { self.as_header().as_ref() }.strong_count()
+    }
+
     /// Do both refer to the same object?
     pub fn ptr_eq(&self, other: &Ref<C>) -> bool {
         self.0 == other.0

@@ -25,6 +25,11 @@ impl Storage {
         Storage(Ref::allocate::<(), u8>(0, |_| (StorageCell(block), ())))
     }
 
+    /// How many references to it there are.
+    pub(crate) fn claims(&self) -> u32 {
+        self.0.claims()
+    }
+
     /// The block.
     pub fn block(&self) -> &Block {
         &self.0.0

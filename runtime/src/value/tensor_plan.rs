@@ -36,6 +36,11 @@ impl Tensor {
         }
     }
 
+    /// Is this the only reference to the tensor?
+    pub(crate) fn is_sole(&self) -> bool {
+        self.0.is_unique()
+    }
+
     /// Bytes of the storage that a planned tensor has for itself.
     pub(crate) fn planned_bytes(&self) -> usize {
         match self.owner() {

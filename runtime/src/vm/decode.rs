@@ -37,6 +37,8 @@ pub(super) struct Body {
     /// Plans of allocations, by number in the program.
     pub(super) allocs: Vec<u32>,
     pub(super) places: Vec<PlacePlan>,
+    /// Plans of arenas, by number in the program.
+    pub(super) arenas: Vec<u32>,
     pub(super) checks: Vec<CheckPlan>,
     pub(super) kernels: Vec<CheckedKernel>,
     /// Its machine code, if it has any and nobody looks on.
@@ -79,6 +81,7 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
         allocs: compact.allocs.iter().map(|plan| plans.number(plan)).collect(),
         slots: compact.slots,
         places: compact.places,
+        arenas: compact.arenas.into_iter().map(|plan| plans.arena(plan)).collect(),
         checks: compact.checks,
         kernels,
         native,

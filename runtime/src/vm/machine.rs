@@ -8,9 +8,10 @@ use super::program::Program;
 use super::registers::{Registers, is_tensor};
 use super::run::Run;
 use super::stack::{Mark, Stack};
-use crate::executable::compact::{AllocPlan, Size, Slot};
+use crate::executable::compact::{AllocPlan, ArenaPlan, PlacePlan, Size, Slot};
 use crate::ffi::{Error, Location, TraceEntry, kind};
 use crate::memory::AllocatorKind;
+use crate::memory::Block;
 use crate::value::{Any, Storage, Tensor};
 
 /// Frames of a failed call that its trace names at either end.
@@ -29,6 +30,16 @@ pub(super) struct Frame {
     dst: Slot,
     /// The stack before it.
     mark: Mark,
+    /// How many arenas were in use before it.
+    arenas: usize,
+}
+
+/// A storage with its tensors, while nobody else refers to them.
+struct Arena {
+    /// Its plan.
+    number: u32,
+    storage: Storage,
+    tensors: Vec<Any>,
 }
 
 /// Frames and registers of one call from outside.
@@ -37,6 +48,10 @@ pub(super) struct Machine {
     frames: Vec<Frame>,
     /// Tensors that nobody refers to, by plan.
     spare: Vec<Vec<Tensor>>,
+    /// Arenas in use by frames, the innermost frame's last.
+    arenas: Vec<Arena>,
+    /// Arenas that nobody uses, by plan.
+    spare_arenas: Vec<Vec<Arena>>,
     /// Arguments on their way from a frame to the one that replaces it.
     pub(super) transfer: Vec<Any>,
     /// Where functions put results that nobody wants; no object.
@@ -49,11 +64,12 @@ pub(super) struct Machine {
 unsafe impl Send for Machine {}
 
 impl Machine {
-    /// A machine for a program with so many plans of allocations.
-    pub(super) fn new(plans: usize) -> Machine {
+    /// A machine for a program with so many plans of allocations and of arenas.
+    pub(super) fn new(plans: usize, arenas: usize) -> Machine {
         let (stack, frames, transfer, sizes) = Default::default();
         let spare = (0..plans).map(|_| Vec::new()).collect();
-        Machine { stack, frames, spare, transfer, unwanted: Any::NONE, sizes }
+        let spare_arenas = (0..arenas).map(|_| Vec::new()).collect();
+        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, unwanted: Any::NONE, sizes }
     }
 
     /// Pushes a frame.
@@ -83,7 +99,7 @@ impl Machine {
             }
             base.add(body.registers).copy_from_nonoverlapping(body.pool.as_ptr(), body.pool.len());
         }
-        self.frames.push(Frame { base, body, pc: 0, dst, mark });
+        self.frames.push(Frame { base, body, pc: 0, dst, mark, arenas: self.arenas.len() });
         Ok(Registers::new(body, base))
     }
 
@@ -97,6 +113,9 @@ impl Machine {
             // SAFETY: the frame's registers are initialized and owned by it, and nobody looks at them again.
             let value = unsafe { frame.base.add(register).read() };
             self.discard(program, value);
+        }
+        if self.arenas.len() > frame.arenas {
+            self.close_arenas(program, frame.arenas);
         }
         self.stack.pop(frame.mark);
         frame.dst
@@ -191,36 +210,78 @@ impl Machine {
         shape: &[i64],
     ) -> Result<Tensor, Error> {
         let AllocPlan { device, storage_dtype, offset, dtype, .. } = program.plans[number as usize].alloc;
-        let bytes = storage_bytes(storage, storage_dtype)?;
-        let allocator = program.allocator(device)?;
-        let block = match allocator.alloc(bytes) {
-            Err(error) if error.kind() == kind::MEMORY && self.has_spare() => {
-                self.trim();
-                program.trim();
-                allocator.alloc(bytes)?
-            }
-            other => other?,
-        };
-        let storage = Storage::new(block);
+        let storage = Storage::new(self.block(program, device, storage_bytes(storage, storage_dtype)?)?);
         Ok(match program.options.allocator {
             AllocatorKind::Naive => storage.tensor(dtype, shape, offset)?,
             AllocatorKind::Pooled => storage.planned(dtype, shape, offset, program.plan_key(number))?,
         })
     }
 
+    /// A block of a device of the program; what is kept for reuse is given up for it if need be.
+    fn block(&mut self, program: &Program, device: i64, bytes: usize) -> Result<Block, Error> {
+        let allocator = program.allocator(device)?;
+        match allocator.alloc(bytes) {
+            Err(error) if error.kind() == kind::MEMORY && self.has_spare() => {
+                self.trim();
+                program.trim();
+                allocator.alloc(bytes)
+            }
+            other => other,
+        }
+    }
+
+    /// Makes an arena by plan, and puts its tensors into their slots, without a claim: it stays until the frame is left.
+    #[inline]
+    pub(super) fn open_arena(&mut self, program: &Program, frame: &Registers<'_>, plan: u32) -> Result<(), Error> {
+        let number = frame.body.arenas[plan as usize];
+        let arena = match self.spare_arenas[number as usize].pop() {
+            Some(arena) => arena,
+            None => self.make_arena(program, number)?,
+        };
+        let first = frame.at(program.arenas[number as usize].first);
+        // SAFETY: folding reserved as many slots of the pool there, whose values are never dropped.
+        unsafe { first.copy_from_nonoverlapping(arena.tensors.as_ptr(), arena.tensors.len()) };
+        self.arenas.push(arena);
+        Ok(())
+    }
+
+    #[cold]
+    fn make_arena(&mut self, program: &Program, number: u32) -> Result<Arena, Error> {
+        let ArenaPlan { device, storage, storage_dtype, places, .. } = &program.arenas[number as usize];
+        let storage = Storage::new(self.block(program, *device, storage_bytes(storage, *storage_dtype)?)?);
+        let tensor = |place: &PlacePlan| storage.tensor_of(place.dtype, &place.shape, place.offset, place.bytes);
+        let tensors = places.iter().map(|place| tensor(place).map(Any::from)).collect::<Result<_, _>>()?;
+        Ok(Arena { number, storage, tensors })
+    }
+
+    /// Keeps the arenas of a frame for reuse, but for those that somebody else refers to.
+    fn close_arenas(&mut self, program: &Program, before: usize) {
+        let is_pooled = program.options.allocator == AllocatorKind::Pooled;
+        for arena in self.arenas.drain(before..) {
+            let spare = &mut self.spare_arenas[arena.number as usize];
+            if is_pooled && arena.is_unused() && spare.len() < MOST_SPARE {
+                spare.push(arena);
+            }
+        }
+    }
+
     /// Bytes of storage kept for reuse on each allocator's device are counted as in use by it; this is their sum.
     pub(super) fn spare_bytes(&self, device: crate::Device) -> usize {
         let tensors = self.spare.iter().flatten().filter(|tensor| tensor.device() == device);
-        tensors.map(Tensor::planned_bytes).sum()
+        let arenas = self.spare_arenas.iter().flatten().map(|arena| arena.storage.block());
+        let arenas: usize = arenas.filter(|block| block.device() == device).map(Block::size).sum();
+        arenas + tensors.map(Tensor::planned_bytes).sum::<usize>()
     }
 
     fn has_spare(&self) -> bool {
-        self.spare.iter().any(|tensors| !tensors.is_empty())
+        let arenas = self.spare_arenas.iter().any(|arenas| !arenas.is_empty());
+        arenas || self.spare.iter().any(|tensors| !tensors.is_empty())
     }
 
     /// Gives up what is kept for reuse.
     pub(super) fn trim(&mut self) {
         self.spare.iter_mut().for_each(Vec::clear);
+        self.spare_arenas.iter_mut().for_each(Vec::clear);
     }
 
     /// Pops every frame and notes in the error where they stood.
@@ -260,6 +321,14 @@ fn size(frame: &Registers<'_>, heap: Slot, size: Size) -> Option<i64> {
         // SAFETY: `heap` gives addresses within a heap, which belongs to one call of one function and is known to its
         // thread alone.
         Size::Heap(place) => frame.heap(heap, place).map(|place| unsafe { place.read() }),
+    }
+}
+
+impl Arena {
+    /// Does nobody but the arena refer to its memory?
+    fn is_unused(&self) -> bool {
+        let unique = |tensor: &Any| tensor.get::<&Tensor>().is_some_and(Tensor::is_sole);
+        self.storage.claims() as usize == self.tensors.len() + 1 && self.tensors.iter().all(unique)
     }
 }
 

@@ -7,7 +7,7 @@ use super::instrument::{CalleeKind, Instrument};
 use super::machine::Machine;
 use super::native::{MachineCode, NOT_NATIVE, NativeFunction};
 use super::run::Run;
-use crate::executable::compact::{AllocPlan, Folding};
+use crate::executable::compact::{AllocPlan, ArenaPlan, Folding};
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
 use crate::ffi::{Error, kind};
 use crate::image::Image;
@@ -39,6 +39,7 @@ pub(super) struct Plan {
 pub(super) struct Plans {
     list: Vec<Plan>,
     numbers: HashMap<AllocPlan, u32>,
+    arenas: Vec<ArenaPlan>,
 }
 
 impl Plans {
@@ -48,6 +49,12 @@ impl Plans {
             self.list.push(Plan { alloc: plan.clone(), is_static: !plan.reads_heap() });
             self.list.len() as u32 - 1
         })
+    }
+
+    /// The number of an arena, which is its function's alone.
+    pub(super) fn arena(&mut self, plan: ArenaPlan) -> u32 {
+        self.arenas.push(plan);
+        self.arenas.len() as u32 - 1
     }
 }
 
@@ -71,6 +78,7 @@ pub(super) struct Program {
     pub(super) values: Vec<Any>,
     pub(super) constants: Vec<Any>,
     pub(super) plans: Vec<Plan>,
+    pub(super) arenas: Vec<ArenaPlan>,
     instrument: RwLock<Option<Arc<dyn Instrument>>>,
     is_watched: AtomicBool,
     /// One for each device; the host's is the last.
@@ -116,7 +124,7 @@ impl Program {
         let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
         let callees = natives.iter().map(callee).collect();
         let (plain, machines, instrument, is_watched) = Default::default();
-        let (bodies, plans) = (Vec::new(), Vec::new());
+        let (bodies, plans, arenas) = (Vec::new(), Vec::new(), Vec::new());
         let mut program = Program {
             id,
             image,
@@ -129,6 +137,7 @@ impl Program {
             values,
             constants,
             plans,
+            arenas,
             allocators,
             machines,
             instrument,
@@ -137,7 +146,7 @@ impl Program {
         };
         let mut plans = Plans::default();
         program.bodies = program.decode(Folding::Full, &mut plans);
-        program.plans = plans.list;
+        (program.plans, program.arenas) = (plans.list, plans.arenas);
         Ok(program)
     }
 
@@ -276,7 +285,7 @@ impl Program {
 
     fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {
         let resting = self.resting().pop();
-        let mut machine = resting.unwrap_or_else(|| Machine::new(self.plans.len()));
+        let mut machine = resting.unwrap_or_else(|| Machine::new(self.plans.len(), self.arenas.len()));
         let result = body(&mut machine);
         self.resting().push(machine);
         result

@@ -90,6 +90,10 @@ impl Machine {
                     self.put(program, &frame, dst, tensor.into());
                     pc += 1;
                 }
+                Op::Arena { plan } => {
+                    attempt!(self.open_arena(program, &frame, plan));
+                    pc += 1;
+                }
                 Op::Check { value, heap, plan } => {
                     if !check::holds(&frame, value, heap, plan) {
                         attempt!(check::explain(program, &frame, plan));

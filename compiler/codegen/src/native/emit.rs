@@ -217,7 +217,8 @@ impl<'a> Emitter<'a> {
             }
             Op::If { condition, otherwise } => self.if_(at, condition, otherwise),
             Op::Test { condition, otherwise } => self.test(at, condition, otherwise),
-            Op::Invoke { .. } | Op::TailInvoke { .. } | Op::InvokeValue { .. } | Op::Ret { .. } => self.leave(at),
+            Op::Invoke { .. } | Op::TailInvoke { .. } | Op::InvokeValue { .. } => self.leave(at),
+            Op::Arena { .. } | Op::Ret { .. } => self.leave(at),
             Op::CheckedCall { .. } | Op::Native { .. } => self.leave_to_interpreter(at),
         }
     }

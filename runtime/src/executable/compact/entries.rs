@@ -1,7 +1,7 @@
 //! Where machine code is entered and left.
 //!
 //! Machine code runs a function from one call of bytecode to the next; the virtual machine makes those calls, and
-//! returns. So machine code is entered at the start of the function, after each such call, and at the heads of loops, so
+//! arenas, and returns. So machine code is entered at the start of the function, after each such call, and at the heads of loops, so
 //! that a function does not stay in the interpreter after a step that only the interpreter can do.
 //!
 //! Code that runs once from start to end is faster as machine code only while it fits in the instruction cache. An
@@ -88,13 +88,13 @@ impl Compact {
 }
 
 impl<F> Op<F> {
-    /// Is it a step that machine code leaves to the machine: one that enters or leaves a frame?
+    /// Is it a step that machine code leaves to the machine: one that enters or leaves a frame, or makes an arena?
     pub fn is_of_machine(&self) -> bool {
         self.resumes() || matches!(self, Op::TailInvoke { .. } | Op::Ret { .. })
     }
 
-    /// Does the function go on behind it, when another function has returned?
+    /// Does the function go on behind it, when another function has returned, or an arena was made?
     fn resumes(&self) -> bool {
-        matches!(self, Op::Invoke { .. } | Op::InvokeValue { .. })
+        matches!(self, Op::Invoke { .. } | Op::InvokeValue { .. } | Op::Arena { .. })
     }
 }

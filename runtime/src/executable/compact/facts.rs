@@ -135,7 +135,15 @@ pub struct Facts<'a> {
 impl<'a> Facts<'a> {
     /// What is known where a function begins: its pool. The last of the program's devices is the host.
     pub fn new(executable: &'a Executable, steps: &'a Compact, pool: Vec<Content>, devices: &'a [Device]) -> Facts<'a> {
-        Facts { executable, steps, devices, registers: vec![Content::Unknown; steps.registers], pool }
+        let registers = vec![Content::Unknown; steps.registers];
+        let mut facts = Facts { executable, steps, devices, registers, pool };
+        for arena in &steps.arenas {
+            let storage = facts.device(arena.device).map_or(Content::Unknown, Content::Storage);
+            for (place, slot) in arena.places.iter().zip(arena.first as usize - steps.registers..) {
+                facts.pool[slot] = Content::Tensor(TensorFacts::placed(place, &storage));
+            }
+        }
+        facts
     }
 
     /// Keeps only what always holds.
@@ -202,7 +210,7 @@ impl<'a> Facts<'a> {
             }
             Op::Check { value, plan, .. } => self.checked(value, &steps.checks[plan as usize].matching),
             Op::TailInvoke { .. } | Op::Ret { .. } | Op::Goto { .. } | Op::Loop { .. } => (),
-            Op::If { .. } | Op::Test { .. } => (),
+            Op::If { .. } | Op::Test { .. } | Op::Arena { .. } => (),
             Op::CheckedCall { .. } | Op::Native { .. } => unreachable!("made of steps that were looked at before"),
         }
     }

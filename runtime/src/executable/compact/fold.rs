@@ -1,5 +1,6 @@
 //! Folding: a walk over the instructions that emits ops.
 use super::alloc::{AllocPlan, Matcher, PlacePlan};
+use super::arena::{self, Role};
 use super::check::{self, CheckPlan, Matching, PlanArg};
 use super::registers::Registers;
 use super::{Compact, Folding, MOVED, Op, Slot, Slots};
@@ -19,7 +20,7 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         Folding::None => Registers::apart(info.register_count),
     };
     let void = registers.count as Slot;
-    let result = Compact {
+    let mut result = Compact {
         ops: Vec::with_capacity(code.len()),
         origins: Vec::with_capacity(code.len()),
         slots: Vec::new(),
@@ -29,7 +30,12 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         most_args: 0,
         allocs: Vec::new(),
         places: Vec::new(),
+        arenas: Vec::new(),
         checks: Vec::new(),
+    };
+    let roles = match folding {
+        Folding::Full => arena::find(executable, &flow, info.register_count, &mut result),
+        Folding::None => HashMap::new(),
     };
     let none = BitSet::new(info.register_count);
     let mut folder = Folder {
@@ -37,6 +43,7 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         flow: &flow,
         registers,
         folding,
+        roles,
         void,
         result,
         pooled: HashMap::new(),
@@ -53,6 +60,8 @@ struct Folder<'a> {
     flow: &'a Flow<'a>,
     registers: Registers,
     folding: Folding,
+    /// Registers of arenas, which are none of the frame's.
+    roles: HashMap<usize, Role>,
     /// The register for results of bytecode that nobody wants.
     void: Slot,
     result: Compact,
@@ -89,6 +98,9 @@ impl Folder<'_> {
 
     /// Emits what begins at instruction `at` of a block that ends at `end`; returns how many instructions that was.
     fn step(&mut self, at: usize, end: usize) -> usize {
+        if self.arena(at) {
+            return 1;
+        }
         if self.folding == Folding::Full
             && let Some(len) = self.allocation(at, end).or_else(|| self.test(at, end))
         {
@@ -111,6 +123,18 @@ impl Folder<'_> {
             }
         }
         1
+    }
+
+    /// Emits what an instruction that writes to a register of an arena comes to.
+    fn arena(&mut self, at: usize) -> bool {
+        let role = flow::writes(&self.flow.code[at]).and_then(|register| self.roles.get(&register).copied());
+        let empties = || matches!(&self.flow.code[at], Instruction::Call { args, .. } if args.is_empty());
+        if let Some(Role::Storage(plan)) = role
+            && !empties()
+        {
+            self.emit(at, Op::Arena { plan });
+        }
+        role.is_some()
     }
 
     fn emit(&mut self, at: usize, op: Op<u32>) {
@@ -335,7 +359,10 @@ impl Folder<'_> {
         if let Arg::Register(register) = arg
             && let Some(index) = register.index()
         {
-            return self.registers.slot(index);
+            return match self.roles.get(&index) {
+                Some(Role::Tensor(slot)) => *slot,
+                _ => self.registers.slot(index),
+            };
         }
         let Compact { registers, pool, .. } = &mut self.result;
         *self.pooled.entry(arg).or_insert_with(|| {

@@ -5,11 +5,13 @@
 //! - constants and immediates get slots after the registers, so that every argument is a slot;
 //! - a `null_value` after the last call that needed the register becomes part of that call; a copy or an argument
 //!   whose register is not read again is moved;
+//! - storages of known size and all their tensors are made in one step;
 //! - several calls of builtins for shapes, checks, memory and conditions become one op.
 //!
 //! It has two users: the machine, which replaces callees with addresses ([`crate::vm`]), and the machine code generator.
 //! [`VERSION`] tells whether both use the same form.
 mod alloc;
+mod arena;
 mod check;
 mod entries;
 mod facts;
@@ -17,6 +19,7 @@ mod fold;
 mod registers;
 
 pub use alloc::{AllocPlan, PlacePlan, Size};
+pub use arena::ArenaPlan;
 pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
 pub use facts::{Content, Facts, TensorFacts};
 
@@ -24,7 +27,7 @@ use super::flow::BitSet;
 use super::{Arg, Executable, FunctionInfo};
 
 /// Changes whenever the same bytecode folds into other ops.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A slot of the frame: a register, or an entry of the pool behind the registers.
 pub type Slot = u32;
@@ -90,6 +93,8 @@ pub enum Op<F> {
     Alloc { dst: Slot, heap: Slot, plan: u32 },
     /// Makes a tensor in a storage, by plan.
     Place { dst: Slot, storage: Slot, plan: u32 },
+    /// Makes a storage with all its tensors, by plan.
+    Arena { plan: u32 },
     /// Checks a value against an annotation, by plan.
     Check { value: Slot, heap: Slot, plan: u32 },
     /// Returns.
@@ -122,6 +127,7 @@ impl<F> Op<F> {
             Op::Clear { dst } => Op::Clear { dst },
             Op::Alloc { dst, heap, plan } => Op::Alloc { dst, heap, plan },
             Op::Place { dst, storage, plan } => Op::Place { dst, storage, plan },
+            Op::Arena { plan } => Op::Arena { plan },
             Op::Check { value, heap, plan } => Op::Check { value, heap, plan },
             Op::Ret { value } => Op::Ret { value },
             Op::Goto { target } => Op::Goto { target },
@@ -192,7 +198,7 @@ pub struct Compact {
     pub num_args: usize,
     /// Number of registers. Nobody reads the last one: it takes results of bytecode that nobody wants.
     pub registers: usize,
-    /// What the pool holds; no registers of the frame.
+    /// What the pool holds; no registers of the frame. It begins with the tensors of arenas, for which nothing stands here.
     pub pool: Vec<Arg>,
     /// The most arguments that a call has.
     pub most_args: usize,
@@ -200,6 +206,8 @@ pub struct Compact {
     pub allocs: Vec<AllocPlan>,
     /// Plans of [`Op::Place`].
     pub places: Vec<PlacePlan>,
+    /// Plans of [`Op::Arena`].
+    pub arenas: Vec<ArenaPlan>,
     /// Plans of [`Op::Check`].
     pub checks: Vec<CheckPlan>,
 }

@@ -220,3 +220,65 @@ fn conditions_and_last_copies_become_steps_of_their_own() {
     );
     assert_eq!(folded.pool, [int(7)]);
 }
+
+/// Two kernels, whose tensors are in one storage; `last` is what the second kernel's output is used for.
+fn two_places(last: &dyn Fn(&mut Function)) -> Compact {
+    let mut f = Function::default();
+    let size = f.constant(Constant::Shape(Shape::new(&[128])));
+    let bytes = f.constant(Constant::DType(DType::UINT8));
+    let float = f.constant(Constant::DType(DType::FLOAT32));
+    let shape = f.constant(Constant::Shape(Shape::new(&[4])));
+    f.call(1, "vm.builtin.alloc_storage", &[VM, size, int(0), bytes]);
+    f.call(2, "vm.builtin.alloc_tensor", &[reg(1), int(0), shape, float]);
+    f.call(VOID, "kernel", &[reg(0), reg(2)]);
+    f.call(3, "vm.builtin.alloc_tensor", &[reg(1), int(64), shape, float]);
+    f.call(1, "vm.builtin.null_value", &[]);
+    f.call(VOID, "kernel", &[reg(2), reg(3)]);
+    f.call(2, "vm.builtin.null_value", &[]);
+    last(&mut f);
+    f.fold(1, 6, Folding::Full)
+}
+
+#[test]
+fn tensors_of_an_arena_are_like_constants() {
+    let folded = two_places(&|f| {
+        f.call(VOID, "kernel", &[reg(3), reg(0)]);
+        f.call(3, "vm.builtin.null_value", &[]);
+        f.ret(0);
+    });
+    let (first, kernel) =
+        (folded.registers as Slot, |start| Op::CallVoid { callee: 2, args: Slots { start, count: 2 } });
+    assert_eq!(folded.ops, [Op::Arena { plan: 0 }, kernel(0), kernel(3), kernel(6), Op::Ret { value: 0 }]);
+    assert_eq!(folded.slots, [0, first, 0, first, first + 1, 0, first + 1, 0, 0], "nothing is cleared");
+    assert_eq!((folded.arenas[0].first, folded.pool.len(), folded.places.len()), (first, 2, 0));
+    assert_eq!(folded.arenas[0].places.iter().map(|place| place.offset).collect::<Vec<_>>(), [0, 64]);
+}
+
+#[test]
+fn tensors_that_leave_are_in_no_arena() {
+    let places = |last: &dyn Fn(&mut Function)| two_places(last).places.len();
+    assert_eq!(places(&|f| f.ret(3)), 2, "it is returned");
+    let copied = |f: &mut Function| {
+        f.call(4, "vm.builtin.copy", &[reg(3)]);
+        f.ret(4);
+    };
+    assert_eq!(places(&copied), 2, "a copy is returned");
+    let called = |f: &mut Function| {
+        f.executable.define("other", 1, 1, &[ret(0)]);
+        f.call(4, "other", &[reg(0)]);
+        f.ret(4);
+    };
+    assert_eq!(places(&called), 2, "bytecode runs meanwhile");
+    let again = |f: &mut Function| {
+        f.code.push(goto(-3));
+        f.ret(0);
+    };
+    assert_eq!(places(&again), 2, "a loop would need two");
+    let branch_only = |f: &mut Function| {
+        f.call(4, "vm.builtin.read_if_cond", &[reg(3)]);
+        f.code.push(branch(4, 2));
+        f.call(VOID, "kernel", &[reg(3), reg(0)]);
+        f.ret(0);
+    };
+    assert_eq!(places(&branch_only), 0, "a branch is no reason");
+}

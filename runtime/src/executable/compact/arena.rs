@@ -1,0 +1,169 @@
+//! Arenas: storages whose tensors are all known when a function begins.
+//!
+//! A planner puts tensors that are not needed at the same time into one storage. If all sizes are known, the storage and
+//! its tensors are made in one step, and kept for the next call: to the function, the tensors are like constants, and
+//! making and dropping them costs nothing. This goes for a storage that is allocated once, before any branch, by a
+//! function that calls no bytecode, and whose tensors are only given to native functions. (Should one of those keep a
+//! tensor, the machine notices when the function returns.)
+use super::alloc::PlacePlan;
+use super::{Compact, Slot};
+use crate::executable::flow::{self, Flow};
+use crate::executable::{Arg, Constant, Executable, FunctionKind, Instruction, Register};
+use crate::value::DType;
+use std::collections::HashMap;
+
+/// A storage with its tensors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArenaPlan {
+    /// The device's number in the program; -1 is the host.
+    pub device: i64,
+    /// Sizes of the storage, in elements of its type.
+    pub storage: Vec<i64>,
+    /// Type of the storage's elements.
+    pub storage_dtype: DType,
+    /// Its tensors.
+    pub places: Vec<PlacePlan>,
+    /// The slot of the first tensor; the others follow.
+    pub first: Slot,
+}
+
+/// What a register is for.
+#[derive(Clone, Copy)]
+pub(super) enum Role {
+    /// The storage of an arena, by number.
+    Storage(u32),
+    /// A tensor, in this slot.
+    Tensor(Slot),
+}
+
+/// What is known of a register.
+#[derive(Clone, Default)]
+struct Known {
+    /// How often it is written; emptying it does not count.
+    writes: usize,
+    /// Where it is emptied first, and read last.
+    emptied: Option<usize>,
+    read: usize,
+    /// Where tensors are made in it, if it is a storage.
+    placed: Vec<usize>,
+    /// Whether it is read by nothing else.
+    is_storage: bool,
+    /// Whether it is only read by calls of native functions that may have an arena's tensor.
+    is_given: bool,
+}
+
+/// Finds arenas of a function and adds their plans to the result, whose pool is empty so far.
+pub(super) fn find(
+    executable: &Executable,
+    flow: &Flow<'_>,
+    registers: usize,
+    result: &mut Compact,
+) -> HashMap<usize, Role> {
+    let mut roles = HashMap::new();
+    let finder = Finder { executable, flow };
+    let Some(known) = finder.known(registers) else { return roles };
+    let storages = (0..flow.block(0).end).filter_map(|at| finder.arena(at, &known, result.num_args));
+    for (storage, mut plan, tensors) in storages {
+        let number = result.arenas.len() as u32;
+        plan.first = (result.registers + result.pool.len()) as Slot;
+        roles.insert(storage, Role::Storage(number));
+        for tensor in tensors {
+            roles.insert(tensor, Role::Tensor((result.registers + result.pool.len()) as Slot));
+            result.pool.push(Arg::Register(Register::VOID));
+        }
+        result.arenas.push(plan);
+    }
+    roles
+}
+
+struct Finder<'a> {
+    executable: &'a Executable,
+    flow: &'a Flow<'a>,
+}
+
+impl<'a> Finder<'a> {
+    /// What is known of each register; nothing if the function calls bytecode, or runs steps more than once.
+    fn known(&self, registers: usize) -> Option<Vec<Known>> {
+        let mut known = vec![Known { is_storage: true, is_given: true, ..Known::default() }; registers];
+        for (at, instruction) in self.flow.code.iter().enumerate() {
+            let callee = match instruction {
+                Instruction::Call { dst, function, args } => {
+                    let info = &self.executable.functions[*function as usize];
+                    let is_bytecode = info.kind != FunctionKind::Packed && info.start < info.end;
+                    if is_bytecode || info.name == "vm.builtin.invoke_closure" {
+                        return None;
+                    }
+                    if let Some(dst) = dst.index() {
+                        match (info.name.as_str(), args.as_slice()) {
+                            ("vm.builtin.null_value", []) => drop(known[dst].emptied.get_or_insert(at)),
+                            _ => known[dst].writes += 1,
+                        }
+                    }
+                    Some(info.name.as_str())
+                }
+                Instruction::Goto { offset } if *offset <= 0 => return None,
+                Instruction::If { false_offset, .. } if *false_offset <= 0 => return None,
+                _ => None,
+            };
+            let makes_tensor = callee == Some("vm.builtin.alloc_tensor");
+            let is_given = callee.is_some_and(|name| !makes_tensor && name != "vm.builtin.copy");
+            for register in flow::reads(instruction) {
+                let known = &mut known[register];
+                known.read = at;
+                known.is_given &= is_given;
+                known.is_storage &= makes_tensor;
+                known.placed.extend(makes_tensor.then_some(at));
+            }
+        }
+        Some(known)
+    }
+
+    fn call(&self, at: usize, name: &str) -> Option<(usize, &'a [Arg])> {
+        let Instruction::Call { dst, function, args } = &self.flow.code[at] else { return None };
+        dst.index()
+            .filter(|_| self.executable.functions[*function as usize].name == name)
+            .map(|dst| (dst, args.as_slice()))
+    }
+
+    /// The arena whose storage an instruction allocates: the storage's register, the plan, the tensors' registers.
+    fn arena(&self, at: usize, known: &[Known], params: usize) -> Option<(usize, ArenaPlan, Vec<usize>)> {
+        let (register, args) = self.call(at, "vm.builtin.alloc_storage")?;
+        let [Arg::Register(Register::VM), Arg::Constant(shape), Arg::Immediate(device), Arg::Constant(dtype), ..] =
+            *args
+        else {
+            return None;
+        };
+        let constant = |index: i64| &self.executable.constants[index as usize];
+        let (Constant::Shape(shape), Constant::DType(storage_dtype)) = (constant(shape), constant(dtype)) else {
+            return None;
+        };
+        let bytes = crate::value::byte_size(*storage_dtype, shape).ok()?;
+        let storage = &known[register];
+        if !storage.is_storage || !storage.is_written_once(register, params) {
+            return None;
+        }
+        let (mut places, mut tensors) = (Vec::new(), Vec::new());
+        for reader in &storage.placed {
+            let (tensor, args) = self.call(*reader, "vm.builtin.alloc_tensor")?;
+            let place = PlacePlan::new(self.executable, &args[1..])?;
+            let fits = place.offset.checked_add(place.bytes).is_some_and(|end| end <= bytes);
+            let is_given = known[tensor].is_given && known[tensor].is_written_once(tensor, params);
+            if !fits || !is_given || args[0] != Arg::Register(Register(register as i64)) {
+                return None;
+            }
+            places.push(place);
+            tensors.push(tensor);
+        }
+        let (storage, storage_dtype) = (shape.to_vec(), *storage_dtype);
+        let plan = ArenaPlan { device, storage, storage_dtype, places, first: 0 };
+        (tensors.len() > 1).then_some((register, plan, tensors))
+    }
+}
+
+impl Known {
+    /// Does the register hold one value, wherever it is read? Code runs from its start to its end here, so it does not
+    /// matter on which path it is emptied.
+    fn is_written_once(&self, register: usize, params: usize) -> bool {
+        self.writes == 1 && register >= params && self.emptied.is_none_or(|emptied| emptied > self.read)
+    }
+}
