@@ -4,13 +4,14 @@ use crate::{
     effect::refuse,
     module::ModuleArgs,
     opt::Watch,
-    output::{say, write_file},
+    output::{not_stdout, say, write_file},
     run::tool_failure,
+    stats::{self, Stats},
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile, lower,
-    missing, unused,
+    Accesses, Artifact, Bounds, Dump, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile,
+    lower, missing, unused,
 };
 use hammock_ir::Module;
 use hammock_passes::pipeline;
@@ -46,6 +47,12 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
+    /// Print how many kernels and instructions there are, and how much memory the tensors of a call take
+    #[arg(long)]
+    stats: bool,
+    /// Print `--stats` as JSON
+    #[arg(long, requires = "stats")]
+    json: bool,
     #[command(flatten)]
     watch: Watch,
 }
@@ -211,9 +218,14 @@ impl Compile {
             Kind::Bytecode => Emit::Bytecode,
             Kind::Tvm => Emit::Tvm,
         };
-        let artifact = build(&self.module, &options, emit, &self.watch, None)?;
+        if self.stats {
+            not_stdout("--stats --output", &self.output)?;
+        }
+        let (module, source, dump) = lowered(&self.module, &options, &Evaluator::new(), &self.watch, None)?;
+        let artifact = compile(&module, &source, &options, emit)?;
         self.code.report(&artifact)?;
-        write_file(&self.output, self.emit.content(), &artifact.bytes)
+        write_file(&self.output, self.emit.content(), &artifact.bytes)?;
+        if self.stats { stats::report(&Stats::of(&module, &dump.memory, &artifact), self.json) } else { Ok(()) }
     }
 }
 
@@ -225,7 +237,7 @@ pub fn build(
     watch: &Watch,
     call: Option<&CallFlags>,
 ) -> Result<Artifact, Failure> {
-    let (module, source) = lowered(args, options, &Evaluator::new(), watch, call)?;
+    let (module, source, _) = lowered(args, options, &Evaluator::new(), watch, call)?;
     compile(&module, &source, options, emit)
 }
 
@@ -237,7 +249,7 @@ pub fn lowered(
     evaluator: &Evaluator,
     watch: &Watch,
     call: Option<&CallFlags>,
-) -> Result<(Module, SourceFile), Failure> {
+) -> Result<(Module, SourceFile, Dump), Failure> {
     let (mut module, source, weights) = args.read_text()?;
     if let Some(weights) = &weights {
         report_unused(&module, weights)?;
@@ -263,7 +275,7 @@ pub fn lowered(
     let mut dump = watch.observer(&passes)?;
     lower(&mut module, &source, &passes, &options.environment(evaluator), &mut dump)?;
     watch.report(&dump)?;
-    Ok((module, source))
+    Ok((module, source, dump))
 }
 
 /// Reports the tensors of `--params` that match nothing in the module; it is an error if none does.

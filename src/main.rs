@@ -11,10 +11,12 @@ mod compile;
 mod effect;
 mod explain;
 mod inspect;
+mod memory_plan;
 mod module;
 mod opt;
 mod output;
 mod run;
+mod stats;
 mod tables;
 
 use clap::{Parser, Subcommand};

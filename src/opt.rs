@@ -3,17 +3,20 @@
 use crate::{
     compile::report_unused,
     effect::refuse,
+    memory_plan::{json_of, svg_of},
     module::ModuleArgs,
-    output::{not_stdout, say},
+    output::{not_stdout, say, write_file},
 };
 use clap::Args;
 use hammock_compiler::{Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
 use hammock_ir::{
-    Module, equal,
+    Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
-use hammock_passes::{NamedTensors, Pipeline, find};
+use hammock_passes::{MemoryPlan, NamedTensors, Pipeline, find};
+use hammock_runtime::tools::Content;
 use hammock_syntax::codes;
+use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 
 /// Runs passes on a module and prints the result
@@ -23,6 +26,7 @@ Examples:
   hammock opt model.py                                  the module as Hammock understood it
   hammock opt model.py --passes LegalizeOps             operators as loops
   hammock opt model.py --passes Normalize,LegalizeOps --print-after all
+  hammock opt model.py --memory-plan plan.svg           what memory is used when
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
@@ -37,6 +41,12 @@ pub struct Opt {
     /// Print nothing; fail unless this file has the same module, ignoring variable names
     #[arg(long, value_name = "FILE")]
     same_as: Option<String>,
+    /// Draw (as SVG) what memory functions use over time after the passes, or as `hammock compile` plans it if none run
+    #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
+    memory_plan: Option<PathBuf>,
+    /// Write `--memory-plan` as JSON
+    #[arg(long, requires = "memory_plan")]
+    json: bool,
     #[command(flatten)]
     watch: Watch,
 }
@@ -72,7 +82,7 @@ impl Watch {
             print_after: self.print_after.clone(),
             dir: self.dump_dir.clone(),
             verify: self.verify_each || cfg!(debug_assertions),
-            times: Vec::new(),
+            ..Dump::default()
         })
     }
 
@@ -117,11 +127,28 @@ impl Opt {
         environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
         pipeline.run(&mut module, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump)?;
+        if let Some(path) = &self.memory_plan {
+            not_stdout("--memory-plan", path)?;
+            let plans = if pipeline.steps.is_empty() {
+                let (mut compiled, mut observer) = (module.clone(), Dump::default());
+                let passes = hammock_passes::pipeline(options.level);
+                passes.run(&mut compiled, &environment, &mut observer).map_err(|e| Failure::from(e).within(&source))?;
+                observer.memory
+            } else {
+                MemoryPlan::all(&module)
+            };
+            self.write_plan(path, &plans)?;
+        }
         match (&self.same_as, &self.params_out) {
             (Some(other), _) => self.compare(&module, other),
             (None, Some(path)) => print_without_constants(&module, path),
             (None, None) => crate::print(&module_text(&module, &PrintOptions::default())),
         }
+    }
+
+    fn write_plan(&self, path: &Path, plans: &IndexMap<Name, MemoryPlan>) -> Result<(), Failure> {
+        let plan = if self.json { format!("{}\n", json_of(plans)) } else { svg_of(plans) };
+        write_file(path, Content::Text, plan.as_bytes())
     }
 
     /// Fails unless the other file has the same module.

@@ -85,7 +85,7 @@ impl Program {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
             let defaults = Options::default();
             let options = Options { level: self.code.level.unwrap_or(defaults.level), ..defaults };
-            let (module, source) = lowered(&module, &options, &Evaluator::interpreting(), &self.watch, call)?;
+            let (module, source, _) = lowered(&module, &options, &Evaluator::interpreting(), &self.watch, call)?;
             return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
         let options = self.code.options()?;

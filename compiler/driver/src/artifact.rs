@@ -3,10 +3,11 @@
 use crate::{Dump, Evaluator, Failure, Graphs, bytecode, graphs, kernels, target, tvm};
 use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
-use hammock_kernels::Accesses;
+use hammock_kernels::{Accesses, FlatKernel};
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
+    executable::{FunctionInfo, FunctionKind},
     image::{self, Image, SourceMap},
     library::tvm::modules,
 };
@@ -86,6 +87,10 @@ pub struct Artifact {
     pub kernels: usize,
     /// The accesses of each kernel: how many were proved to be inside of their buffers, how many are checked.
     pub accesses: Vec<(String, Accesses)>,
+    /// The instructions of each function of bytecode.
+    pub instructions: Vec<(String, usize)>,
+    /// The most bytes that a kernel allocates for itself.
+    pub temporaries: u64,
 }
 
 /// Runs the passes of a pipeline that ends at the VM's level, such as [`hammock_passes::pipeline()`].
@@ -117,8 +122,12 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let at = |message, span| not_lowerable(message, span, source);
     target::check_target(options)?;
     let mut image = image(module, source, options.bytecode.as_deref())?;
+    let is_bytecode = |f: &&FunctionInfo| f.kind != FunctionKind::Packed;
+    let functions = image.executable.functions.iter().filter(is_bytecode);
+    let instructions = functions.map(|f| (f.name.clone(), f.end - f.start)).collect();
     if emit == Emit::Bytecode {
-        return Ok(Artifact { bytes: image.executable.save_checked(), kernels: 0, accesses: Vec::new() });
+        let bytes = image.executable.save_checked();
+        return Ok(Artifact { bytes, kernels: 0, accesses: Vec::new(), instructions, temporaries: 0 });
     }
     if emit == Emit::Tvm {
         tvm::check_callees(&image, module, source)?;
@@ -148,7 +157,8 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
     })?;
     let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
-    Ok(Artifact { bytes, kernels: count, accesses })
+    let temporaries = flat.iter().map(FlatKernel::temporary_bytes).max().unwrap_or(0);
+    Ok(Artifact { bytes, kernels: count, accesses, instructions, temporaries })
 }
 
 /// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.

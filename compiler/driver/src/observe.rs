@@ -1,11 +1,15 @@
 //! Watching passes: printing, dumping, verifying, timing.
 
-use hammock_ir::{Module, print};
+use hammock_ir::{Module, Name, print};
 use hammock_ops::Table;
-use hammock_passes::{Observer, Pass};
+use hammock_passes::{MemoryPlan, Observer, Pass};
 use hammock_runtime::tools::{Content, InputError, say, write_file};
 use hammock_syntax::{Diagnostic, codes};
+use indexmap::IndexMap;
 use std::{path::PathBuf, time::Duration};
+
+/// The pass after which functions allocate what they need, and nothing is lowered further.
+const ALLOCATES: &str = "LowerAllocTensor";
 
 /// What to do after each pass.
 #[derive(Default)]
@@ -18,6 +22,8 @@ pub struct Dump {
     pub verify: bool,
     /// How long each pass took, in order.
     pub times: Vec<Timing>,
+    /// The memory of each function, as it is when all allocations are there and sizes are still expressions.
+    pub memory: IndexMap<Name, MemoryPlan>,
 }
 
 /// A pass's name and time.
@@ -31,6 +37,9 @@ pub struct Timing {
 impl Observer for Dump {
     fn after(&mut self, pass: &Pass, module: &Module, took: Duration) -> Result<(), Diagnostic> {
         self.times.push(Timing { pass: pass.name, took });
+        if pass.name == ALLOCATES {
+            self.memory = MemoryPlan::all(module);
+        }
         if self.print_after.iter().any(|p| p == pass.name || p == "all") {
             let text = print::module_text(module, &print::PrintOptions::default());
             say(&format!("# after {}\n{text}\n", pass.name)).map_err(unwritable)?;

@@ -52,7 +52,10 @@ pub use lower::{Accesses, Options, lower, lower_with};
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
 pub use target::Target;
 
-use hammock_ir::{Name, tir::PrimFunc};
+use hammock_ir::{
+    Name,
+    tir::{PrimFunc, StmtKind},
+};
 
 /// A function ready for code generation.
 #[derive(Clone, Debug)]
@@ -65,4 +68,18 @@ pub struct FlatKernel {
     pub signature: Signature,
     /// How its accesses stay inside of their buffers.
     pub accesses: Accesses,
+}
+
+impl FlatKernel {
+    /// Bytes of the buffers that it allocates for itself, those of symbolic size left out.
+    pub fn temporary_bytes(&self) -> u64 {
+        let mut bytes = 0u64;
+        self.func.body.walk(&mut |stmt| {
+            if let StmtKind::Alloc(buffer, _) = &stmt.kind {
+                let count = buffer.shape.iter().try_fold(1u64, |n, dim| n.checked_mul(dim.as_int()?.try_into().ok()?));
+                bytes = bytes.saturating_add(count.unwrap_or(0).saturating_mul(buffer.dtype.bytes() as u64));
+            }
+        });
+        bytes
+    }
 }

@@ -16,6 +16,7 @@ mod functions;
 mod groups;
 mod leaves;
 mod levels;
+mod memory_plan;
 mod observe;
 mod op_pattern;
 mod options;
@@ -75,6 +76,7 @@ pub use bind_params::bind_params;
 pub use context::{Context, Environment, Evaluator, NamedTensors};
 
 pub use levels::pipeline;
+pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedStorage, peaks};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
 pub use pipeline::{Pipeline, Step, find};

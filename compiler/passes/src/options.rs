@@ -127,6 +127,12 @@ impl Options {
         Ok(())
     }
 
+    /// The same with options given, as the pass itself knows them.
+    pub(crate) fn with<const N: usize>(mut self, given: [(&'static str, Value); N]) -> Self {
+        self.given.extend(given);
+        self
+    }
+
     /// Whether an option that is a boolean is on.
     pub fn is_on(&self, name: &str) -> bool {
         self.value(name).as_bool().unwrap_or_default()

@@ -68,6 +68,81 @@ fn planned_memory_is_used_again() {
     assert_eq!(error.trace().len(), 1, "{error:#}");
 }
 
+/// A chain of increments in one storage, in which each tensor takes the place of the one before the last. The result has
+/// memory of its own.
+fn chain_in_arena(length: i64) -> Program {
+    let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
+    let (bytes, uint8) = (shape(&mut p, &[128]), dtype(&mut p, DType::UINT8));
+    let (four, float) = (shape(&mut p, &[4]), dtype(&mut p, DType::FLOAT32));
+    let mut body = vec![p.call(1, "vm.builtin.alloc_storage", &[VM, bytes, int(0), uint8])];
+    for i in 0..length {
+        let (input, output) = (if i == 0 { 0 } else { i + 1 }, i + 2);
+        body.push(p.call(output, "vm.builtin.alloc_tensor", &[reg(1), int(i % 2 * 64), four, float]));
+        body.push(p.call(VOID, "increment", &[reg(input), reg(output)]));
+        body.push(p.call(input, "vm.builtin.null_value", &[]));
+    }
+    let (storage, result) = (length + 2, length + 3);
+    body.push(p.call(1, "vm.builtin.null_value", &[]));
+    body.push(p.call(storage, "vm.builtin.alloc_storage", &[VM, bytes, int(0), uint8]));
+    body.push(p.call(result, "vm.builtin.alloc_tensor", &[reg(storage), int(0), four, float]));
+    body.push(p.call(VOID, "increment", &[reg(length + 1), reg(result)]));
+    body.push(ret(result));
+    p.function("main", 1, length as usize + 4, &body);
+    p
+}
+
+#[test]
+fn tensors_of_an_arena_are_kept_for_the_next_call() {
+    let x = |first: f32| [floats(&[first, 2.0, 3.0, 4.0])];
+    for length in [3u8, 20, 150] {
+        let result = chain_in_arena(length.into()).run(&x(1.0)).unwrap();
+        let expected = [1.0, 2.0, 3.0, 4.0].map(|value| value + f32::from(length) + 1.0);
+        assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap(), expected);
+    }
+    for compiled in [true, false] {
+        let vm = chain_in_arena(20).load(&Options::default(), |_| compiled);
+        let results: Vec<_> = (0u8..3).map(|first| vm.call("main", &x(first.into())).unwrap()).collect();
+        let firsts = results.iter().map(|result| result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap()[0]);
+        assert_eq!(firsts.collect::<Vec<_>>(), [21.0, 22.0, 23.0]);
+        assert_eq!(vm.memory().peak, 128 + 3 * 128, "one arena and three results");
+        assert_eq!((vm.memory().used, vm.memory().pooled), (3 * 128, 128), "the arena is free");
+    }
+    let limited = Options { memory_limit: 40_000, ..Options::default() };
+    let mut too_large = chain_in_arena(3);
+    let is_size = |constant: &&mut Constant| matches!(constant, Constant::Shape(sizes) if sizes.as_slice() == [128]);
+    *too_large.executable.constants.iter_mut().find(is_size).unwrap() = Constant::Shape(Shape::new(&[50_000]));
+    for compiled in [true, false] {
+        let error = too_large.load(&limited, |_| compiled).call("main", &x(1.0)).unwrap_err();
+        assert!(error.to_string().contains("50000 bytes on cpu:0 would exceed the limit of 40000"), "{error}");
+        assert_eq!(error.trace().len(), 1, "{error:#}");
+    }
+}
+
+/// A view of a tensor in a storage is returned: the next call must not write over it.
+#[test]
+fn what_somebody_keeps_of_an_arena_stays_as_it_is() {
+    let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
+    let (bytes, uint8) = (shape(&mut p, &[128]), dtype(&mut p, DType::UINT8));
+    let (four, two, float) = (shape(&mut p, &[4]), shape(&mut p, &[2, 2]), dtype(&mut p, DType::FLOAT32));
+    let body = [
+        p.call(1, "vm.builtin.alloc_storage", &[VM, bytes, int(0), uint8]),
+        p.call(2, "vm.builtin.alloc_tensor", &[reg(1), int(0), four, float]),
+        p.call(3, "vm.builtin.alloc_tensor", &[reg(1), int(64), four, float]),
+        p.call(VOID, "increment", &[reg(0), reg(2)]),
+        p.call(VOID, "increment", &[reg(2), reg(3)]),
+        p.call(4, "vm.builtin.reshape", &[reg(3), two]),
+        ret(4),
+    ];
+    p.function("main", 1, 5, &body);
+    p.run(&[floats(&[0.0; 4])]).unwrap();
+    for compiled in [true, false] {
+        let vm = p.load(&Options::default(), |_| compiled);
+        let results: Vec<_> = [1.0, 5.0, 9.0].map(|x| vm.call("main", &[floats(&[x; 4])]).unwrap()).into();
+        let values = results.iter().map(|result| result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap()[3]);
+        assert_eq!(values.collect::<Vec<_>>(), [3.0, 7.0, 11.0]);
+    }
+}
+
 /// Arguments that kernels do not take go another way, with the same outcome.
 #[test]
 fn kernels_get_what_bytecode_gives_them() {

@@ -20,7 +20,7 @@ mod bounds;
 mod storages;
 mod tensors;
 
-use crate::{Context, OptionKind, Pass, PassOption, rewrite};
+use crate::{Context, OptionKind, Options, Pass, PassOption, rewrite};
 use hammock_ir::{Module, Name, PrimExpr, relax::Function, relax::Operand, relax::Var};
 use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
@@ -45,6 +45,12 @@ pub static PASS: Pass = Pass {
     ],
     run,
 };
+
+/// The options that share most: memory is planned for whole functions, in an arena where there can be one.
+pub fn in_whole_functions() -> Options {
+    let given = [("scope", "function".into()), ("arena", true.into())];
+    Options::of(&PASS).with(given)
+}
 
 /// How far memory is shared.
 #[derive(Clone, Copy, PartialEq)]

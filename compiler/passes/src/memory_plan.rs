@@ -1,0 +1,326 @@
+//! What memory a function uses over time, as its allocations say: for people, and for tools that draw it.
+//!
+//! Steps are the bindings of a function, in the order they are written; those of branches where the branch stands. A
+//! buffer is alive from its allocation to the last step that uses it, under any name; a result, to the end.
+
+use hammock_ir::{
+    Module, Name, PrimExpr, arith,
+    prim::BinaryOp,
+    relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
+};
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+use std::{collections::BTreeSet, rc::Rc};
+
+/// A function's memory.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryPlan {
+    /// What it allocates, in order.
+    pub storages: Vec<PlannedStorage>,
+    /// The tensors in it, in order.
+    pub buffers: Vec<PlannedBuffer>,
+    /// How many steps there are.
+    pub steps: usize,
+    /// Calls of other functions of the module, and the steps they are made at.
+    pub calls: Vec<(usize, Name)>,
+}
+
+/// Memory that is allocated at once.
+#[derive(Clone, Debug)]
+pub struct PlannedStorage {
+    /// Its size in bytes.
+    pub bytes: PrimExpr,
+    /// The first and the last step at which it is in use.
+    pub live: (usize, usize),
+    /// How many tensors are in it, one after the other or side by side.
+    pub tensors: usize,
+}
+
+/// A tensor in a storage.
+#[derive(Clone, Debug)]
+pub struct PlannedBuffer {
+    /// The variable's name.
+    pub name: Name,
+    /// The function that it is given to first, which fills it.
+    pub filled_by: Option<Name>,
+    /// The storage, by number.
+    pub storage: usize,
+    /// Where in it the tensor begins, in bytes.
+    pub offset: i64,
+    /// Its size in bytes.
+    pub bytes: PrimExpr,
+    /// The first and the last step at which it is in use.
+    pub live: (usize, usize),
+}
+
+impl MemoryPlan {
+    /// The memory of a function that makes its own allocations: after CallTIRRewrite, or any pass that follows it.
+    pub fn of(module: &Module, function: &Function) -> MemoryPlan {
+        let (plan, parts) = Default::default();
+        let mut finder = Finder { module, function, plan, parts, step: 0 };
+        let result = finder.body(&function.lambda.body);
+        finder.plan.steps = finder.step + 1;
+        finder.use_at(&result, finder.step);
+        finder.plan
+    }
+
+    /// The memory of every function of a module, by name.
+    pub fn all(module: &Module) -> IndexMap<Name, MemoryPlan> {
+        module.relax_functions().map(|(name, function)| (name.clone(), MemoryPlan::of(module, function))).collect()
+    }
+
+    /// Bytes in use at each step, storages of symbolic size left out.
+    pub fn in_use(&self) -> Vec<u64> {
+        let mut change = vec![0i128; self.steps + 1];
+        for storage in &self.storages {
+            let bytes = i128::from(storage.known().unwrap_or(0));
+            change[storage.live.0] += bytes;
+            change[storage.live.1 + 1] -= bytes;
+        }
+        let in_use = change.iter().take(self.steps).scan(0i128, |used, change| {
+            *used += change;
+            Some(u64::try_from(*used).unwrap_or(u64::MAX))
+        });
+        in_use.collect()
+    }
+
+    /// The most bytes in use at once, storages of symbolic size left out.
+    pub fn peak(&self) -> u64 {
+        self.in_use().into_iter().max().unwrap_or(0)
+    }
+
+    /// Bytes of all storages together, those of symbolic size left out.
+    pub fn planned_bytes(&self) -> u64 {
+        self.storages.iter().filter_map(PlannedStorage::known).sum()
+    }
+
+    /// Sizes that depend on the arguments, each once.
+    pub fn symbolic(&self) -> BTreeSet<String> {
+        let symbolic = self.storages.iter().filter(|storage| storage.known().is_none());
+        symbolic.map(|storage| hammock_ir::print::dim_text(&storage.bytes)).collect()
+    }
+}
+
+impl PlannedStorage {
+    /// Its size, if it does not depend on the arguments.
+    pub fn known(&self) -> Option<u64> {
+        self.bytes.as_int().and_then(|bytes| u64::try_from(bytes).ok())
+    }
+}
+
+/// What a variable may stand for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Storage(usize),
+    Buffer(usize),
+}
+
+type Parts = Rc<[Part]>;
+
+struct Finder<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    plan: MemoryPlan,
+    parts: FxHashMap<Var, Parts>,
+    step: usize,
+}
+
+impl Finder<'_> {
+    fn body(&mut self, body: &Body) -> Parts {
+        for binding in body.bindings() {
+            self.step += 1;
+            let parts = self.binding(binding);
+            if !parts.is_empty() {
+                self.parts.insert(binding.var, parts);
+            }
+        }
+        self.of(&body.result)
+    }
+
+    fn binding(&mut self, binding: &Binding) -> Parts {
+        match &binding.value {
+            Value::Operand(operand) | Value::TupleGet(operand, _) | Value::MatchCast(operand, _) => self.of(operand),
+            Value::If { cond, then, otherwise } => {
+                let cond = self.of(cond);
+                self.use_at(&cond, self.step);
+                let results = [self.body(then), self.body(otherwise)];
+                union(&results)
+            }
+            Value::Function(lambda) => {
+                let mut captured = Vec::new();
+                lambda.body.each_use(&mut |var| captured.extend(self.parts.get(&var).cloned()));
+                let _ = self.body(&lambda.body);
+                union(&captured)
+            }
+            Value::Call(call) => self.call(binding.var, call),
+        }
+    }
+
+    fn call(&mut self, var: Var, call: &Call) -> Parts {
+        match (&call.callee, call.args.as_slice()) {
+            (Callee::Op("builtin.alloc_tensor"), [..]) => {
+                let bytes = self.bytes_of(var);
+                let storage = self.storage(bytes);
+                self.buffer(var, storage, 0)
+            }
+            (Callee::Op("memory.alloc_storage"), [size, _, _, dtype])
+            | (Callee::Op("vm.alloc_storage"), [size, _, dtype, _]) => {
+                let storage = self.storage(storage_bytes(size, dtype));
+                Rc::new([Part::Storage(storage)])
+            }
+            (Callee::Op("memory.alloc_tensor" | "vm.alloc_tensor"), [storage, offset, ..]) => {
+                let held = self.of(storage);
+                let offset = if let Operand::Prim(offset) = offset { offset.as_int().unwrap_or(0) } else { 0 };
+                match held.first() {
+                    Some(Part::Storage(storage)) => self.buffer(var, *storage, offset),
+                    _ => held,
+                }
+            }
+            (Callee::Op("memory.kill_storage" | "memory.kill_tensor" | "vm.kill_object"), _) => Rc::new([]),
+            (callee, args) => {
+                let parts: Vec<Parts> = args.iter().map(|arg| self.of(arg)).collect();
+                let parts = union(&parts);
+                self.fill(&parts, callee, args);
+                self.use_at(&parts, self.step);
+                if let Callee::Global(name) = callee
+                    && self.module.relax(name).is_some()
+                {
+                    self.plan.calls.push((self.step, name.clone()));
+                }
+                let is_kernel = matches!(callee, Callee::Global(name) if self.module.tir(name).is_some());
+                if is_kernel || self.function.ty(var).is_void() { Rc::new([]) } else { parts }
+            }
+        }
+    }
+
+    /// Notes which function fills buffers that nothing has used.
+    fn fill(&mut self, parts: &Parts, callee: &Callee, args: &[Operand]) {
+        let name = match (callee, args.first()) {
+            (Callee::Global(name) | Callee::Extern(name), _) => name.clone(),
+            (Callee::Op(_), Some(Operand::Global(name) | Operand::Extern(name))) => name.clone(),
+            _ => return,
+        };
+        for part in parts.iter() {
+            if let Part::Buffer(buffer) = part {
+                self.plan.buffers[*buffer].filled_by.get_or_insert_with(|| name.clone());
+            }
+        }
+    }
+
+    fn storage(&mut self, bytes: PrimExpr) -> usize {
+        self.plan.storages.push(PlannedStorage { bytes, live: (self.step, self.step), tensors: 0 });
+        self.plan.storages.len() - 1
+    }
+
+    fn buffer(&mut self, var: Var, storage: usize, offset: i64) -> Parts {
+        self.plan.storages[storage].tensors += 1;
+        let (name, bytes, live) = (self.function.vars[var].name.clone(), self.bytes_of(var), (self.step, self.step));
+        self.plan.buffers.push(PlannedBuffer { name, filled_by: None, storage, offset, bytes, live });
+        let parts: Parts = Rc::new([Part::Buffer(self.plan.buffers.len() - 1)]);
+        self.use_at(&parts, self.step);
+        parts
+    }
+
+    /// Bytes of a tensor; zero if its shape is not known.
+    fn bytes_of(&self, var: Var) -> PrimExpr {
+        let tensor = self.function.ty(var).as_tensor();
+        let size = tensor.and_then(|tensor| {
+            let element = i64::try_from(tensor.dtype?.bytes()).ok()?;
+            Some(tensor.dims()?.iter().fold(PrimExpr::int64(element), times))
+        });
+        size.unwrap_or_else(|| PrimExpr::int64(0))
+    }
+
+    fn use_at(&mut self, parts: &Parts, step: usize) {
+        for part in parts.iter() {
+            let storage = match *part {
+                Part::Storage(storage) => storage,
+                Part::Buffer(buffer) => {
+                    self.plan.buffers[buffer].live.1 = step;
+                    self.plan.buffers[buffer].storage
+                }
+            };
+            self.plan.storages[storage].live.1 = step;
+        }
+    }
+
+    fn of(&self, operand: &Operand) -> Parts {
+        match operand {
+            Operand::Var(var) => self.parts.get(var).cloned().unwrap_or_else(|| Rc::new([])),
+            Operand::Tuple(fields) => union(&fields.iter().map(|field| self.of(field)).collect::<Vec<_>>()),
+            _ => Rc::new([]),
+        }
+    }
+}
+
+/// All of them, each once.
+fn union(parts: &[Parts]) -> Parts {
+    let mut filled = parts.iter().filter(|parts| !parts.is_empty());
+    match (filled.next(), filled.next()) {
+        (Some(one), None) => one.clone(),
+        _ => parts.iter().flat_map(|parts| parts.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect(),
+    }
+}
+
+fn times(bytes: PrimExpr, dim: &PrimExpr) -> PrimExpr {
+    arith::binary(BinaryOp::Mul, bytes, dim.clone())
+}
+
+/// Bytes of a storage: its sizes count elements.
+fn storage_bytes(size: &Operand, dtype: &Operand) -> PrimExpr {
+    let (Operand::Shape(dims), Operand::DType(dtype)) = (size, dtype) else { return PrimExpr::int64(0) };
+    dims.iter().fold(PrimExpr::int64(dtype.bytes() as i64), times)
+}
+
+/// The most bytes that calls of each function use at once, with the functions that they call, which run while the
+/// caller's memory is in use. Storages of symbolic size are left out, and what recursion multiplies counts once.
+pub fn peaks(plans: &IndexMap<Name, MemoryPlan>) -> IndexMap<Name, u64> {
+    let mut peaks: IndexMap<Name, u64> = IndexMap::new();
+    for name in plans.keys() {
+        // Functions under way, with the calls looked at so far; a list, since calls may be nested to any depth.
+        let mut under_way = vec![(name, 0)];
+        while let Some((name, next)) = under_way.last_mut() {
+            let plan = &plans[*name];
+            if let Some((_, callee)) = plan.calls.get(*next).filter(|_| *next > 0 || !peaks.contains_key(*name)) {
+                peaks.entry((*name).clone()).or_insert(0);
+                *next += 1;
+                if let Some((callee, _)) =
+                    plans.get_key_value(callee).filter(|(callee, _)| !peaks.contains_key(*callee))
+                {
+                    under_way.push((callee, 0));
+                }
+                continue;
+            }
+            let in_use = plan.in_use();
+            let called = plan
+                .calls
+                .iter()
+                .map(|(step, callee)| in_use[*step].saturating_add(peaks.get(callee).copied().unwrap_or(0)));
+            let peak = called.fold(plan.peak(), u64::max);
+            peaks.insert((*name).clone(), peak);
+            under_way.pop();
+        }
+    }
+    plans.keys().map(|name| (name.clone(), peaks[name])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A function that uses `bytes` at its only step, and calls others there.
+    fn plan(bytes: i64, calls: &[&str]) -> MemoryPlan {
+        let storage = PlannedStorage { bytes: PrimExpr::int64(bytes), live: (0, 0), tensors: 1 };
+        let calls = calls.iter().map(|callee| (0, Name::from(*callee))).collect();
+        MemoryPlan { storages: vec![storage], buffers: Vec::new(), steps: 1, calls }
+    }
+
+    #[test]
+    fn callers_wait_with_their_memory() {
+        let functions =
+            [("a", plan(1, &["b", "c"])), ("b", plan(10, &["c"])), ("c", plan(100, &[])), ("d", plan(7, &["d"]))];
+        let plans = functions.into_iter().map(|(name, plan)| (Name::from(name), plan)).collect();
+        let peaks: Vec<u64> = peaks(&plans).into_values().collect();
+        assert_eq!(peaks, [111, 110, 100, 7], "a function that calls itself counts once");
+    }
+}

@@ -1,0 +1,104 @@
+//! What a compiled module consists of, and the memory that calls of it take: `hammock compile --stats`.
+
+use hammock_compiler::{Artifact, Failure};
+use hammock_ir::{Module, Name, print::constants};
+use hammock_passes::{MemoryPlan, peaks};
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// Numbers of a module and its functions.
+pub struct Stats {
+    kernels: usize,
+    constant_bytes: usize,
+    temporary_bytes: u64,
+    functions: Vec<FunctionStats>,
+}
+
+struct FunctionStats {
+    name: Name,
+    instructions: usize,
+    tensors: usize,
+    storages: usize,
+    planned_bytes: u64,
+    peak_bytes: u64,
+    /// Sizes of storages that depend on the arguments.
+    symbolic: Vec<String>,
+}
+
+impl Stats {
+    /// Of a module at the VM's level, the memory of its functions, and what it was compiled to.
+    pub fn of(module: &Module, plans: &IndexMap<Name, MemoryPlan>, artifact: &Artifact) -> Stats {
+        let peaks = peaks(plans);
+        let instructions: HashMap<&str, usize> =
+            artifact.instructions.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+        let function = |(name, plan): (&Name, &MemoryPlan)| {
+            let symbol = module.functions.get(name).and_then(|f| f.global_symbol()).unwrap_or(name);
+            FunctionStats {
+                name: name.clone(),
+                instructions: instructions.get(symbol).copied().unwrap_or(0),
+                tensors: plan.buffers.len(),
+                storages: plan.storages.len(),
+                planned_bytes: plan.planned_bytes(),
+                peak_bytes: peaks[name],
+                symbolic: plan.symbolic().into_iter().collect(),
+            }
+        };
+        Stats {
+            kernels: artifact.kernels,
+            constant_bytes: constants(module).iter().map(|tensor| tensor.nbytes()).sum(),
+            temporary_bytes: artifact.temporaries,
+            functions: plans.iter().map(function).collect(),
+        }
+    }
+
+    fn instructions(&self) -> usize {
+        self.functions.iter().map(|function| function.instructions).sum()
+    }
+
+    fn peak_bytes(&self) -> u64 {
+        self.functions.iter().map(|function| function.peak_bytes).max().unwrap_or(0)
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let summary = [
+            (self.kernels as u64, "kernels"),
+            (self.instructions() as u64, "instructions of bytecode"),
+            (self.constant_bytes as u64, "bytes of constants"),
+            (self.peak_bytes(), "bytes of tensors in use at once, at most"),
+            (self.temporary_bytes, "bytes of temporaries in a kernel, at most"),
+        ];
+        let mut text: String = summary.iter().map(|(count, what)| format!("{count:>12} {what}\n")).collect();
+        text += "\ninstructions   tensors  storages   planned bytes     at once  function\n";
+        for function in &self.functions {
+            let FunctionStats { name, instructions, tensors, storages, planned_bytes, peak_bytes, symbolic } = function;
+            let more: String = symbolic.iter().map(|size| format!(", and {size}")).collect();
+            text += &format!(
+                "{instructions:>12}{tensors:>10}{storages:>10}{planned_bytes:>16}{peak_bytes:>12}  {name}{more}\n"
+            );
+        }
+        text
+    }
+
+    /// For tools.
+    pub fn json(&self) -> Value {
+        let function = |function: &FunctionStats| {
+            json!({
+                "name": &*function.name, "instructions": function.instructions, "tensors": function.tensors,
+                "storages": function.storages, "planned_bytes": function.planned_bytes,
+                "peak_bytes": function.peak_bytes, "symbolic": function.symbolic,
+            })
+        };
+        json!({
+            "kernels": self.kernels, "instructions": self.instructions(), "constant_bytes": self.constant_bytes,
+            "peak_bytes": self.peak_bytes(), "temporary_bytes": self.temporary_bytes,
+            "functions": self.functions.iter().map(function).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Prints them.
+pub fn report(stats: &Stats, as_json: bool) -> Result<(), Failure> {
+    crate::print(&if as_json { format!("{}\n", stats.json()) } else { stats.text() })
+}
