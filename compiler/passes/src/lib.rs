@@ -63,6 +63,7 @@ mod remove_unused_outputs;
 mod remove_unused_parameters;
 mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
+mod rewrite_cuda_graph;
 mod rewrite_dataflow_reshape;
 mod specialize_prim_func_based_on_call_site;
 mod static_plan_block_memory;
@@ -137,6 +138,7 @@ pub static PASSES: &[&Pass] = &[
     &reorder_permute_dims_after_concat::PASS,
     &reorder_take_after_matmul::PASS,
     &rewrite_dataflow_reshape::PASS,
+    &rewrite_cuda_graph::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
     &static_plan_block_memory::PASS,
     &to_mixed_precision::PASS,

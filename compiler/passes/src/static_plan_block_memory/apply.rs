@@ -85,7 +85,7 @@ impl Applier<'_> {
                 let upper = dims.iter().map(|dim| self.bounds.upper(dim));
                 let count = upper.reduce(|a, b| binary(BinaryOp::Mul, a, b))?;
                 let bytes = binary(BinaryOp::Mul, count, bounds::bytes(&[], dtype.bytes())?);
-                let (dtype, device, scope) = (*dtype, device.clone(), scope.clone());
+                let (dtype, device, scope) = (self.bounds.scope.storage_dtype(*dtype), device.clone(), scope.clone());
                 let storage = Storage { bytes, dtype, device, scope, body: None };
                 (allocate(function, &storage, binding.span, out), 0)
             }

@@ -22,6 +22,8 @@ pub(super) struct Bounds {
     ranges: FxHashMap<Var, Interval>,
     /// Whether tensors of symbolic size that share no memory, such as results, get storages of the greatest size as well.
     pub(super) dynamic_results: bool,
+    /// Where memory is shared.
+    pub(super) scope: Scope,
 }
 
 impl Bounds {
@@ -34,7 +36,7 @@ impl Bounds {
         let (upper, lower) = (integers(attrs.get(UPPER), UPPER, span)?, integers(attrs.get(LOWER), LOWER, span)?);
         let natural = names(attrs.get(NATURAL), span)?;
         let analyzer = if scope == Scope::Block { Analyzer::new() } else { Analyzer::for_shapes() };
-        let mut bounds = Bounds { analyzer, ranges: FxHashMap::default(), dynamic_results };
+        let mut bounds = Bounds { analyzer, ranges: FxHashMap::default(), dynamic_results, scope };
         for var in signature(function) {
             let name = var.name();
             match (upper.get(&**name), lower.get(&**name)) {

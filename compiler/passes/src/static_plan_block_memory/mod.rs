@@ -21,7 +21,10 @@ mod storages;
 mod tensors;
 
 use crate::{Context, OptionKind, Options, Pass, PassOption, rewrite};
-use hammock_ir::{Module, Name, PrimExpr, relax::Function, relax::Operand, relax::Var};
+use hammock_ir::{
+    DType, Module, Name, PrimExpr,
+    relax::{Function, Operand, Var},
+};
 use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
@@ -61,6 +64,14 @@ enum Scope {
     Function { arena: bool },
 }
 
+impl Scope {
+    /// What storages of tensors are made of. The runtime allocates as many elements as a storage has bytes, so only bytes
+    /// waste nothing; TVM writes the tensors' dtype.
+    fn storage_dtype(self, tensor: DType) -> DType {
+        if self == Scope::Block { tensor } else { DType::UINT8 }
+    }
+}
+
 /// Storages, and where the tensors are in them.
 #[derive(Default)]
 struct Plan {
@@ -71,7 +82,7 @@ struct Plan {
 /// One storage.
 struct Storage {
     bytes: PrimExpr,
-    dtype: hammock_ir::DType,
+    dtype: DType,
     device: Operand,
     scope: Name,
     /// The body that it is allocated at the beginning of; else where it is used for the first time.

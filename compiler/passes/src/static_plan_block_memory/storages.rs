@@ -9,7 +9,7 @@ use super::{
     bounds::Bounds,
     tensors::{Event, Tensor, TensorId, Tensors},
 };
-use hammock_ir::{DType, PrimExpr};
+use hammock_ir::PrimExpr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ impl Planner<'_> {
     }
 
     fn group(&mut self, tensor: &Tensor) -> usize {
-        let dtype = if self.scope == Scope::Block { tensor.dtype } else { DType::UINT8 };
+        let dtype = self.scope.storage_dtype(tensor.dtype);
         let name = format!("{dtype} {} {:?}", tensor.scope, tensor.device);
         let next = self.groups.len();
         *self.groups.entry(name).or_insert(next)
@@ -102,7 +102,7 @@ impl Planner<'_> {
 
     fn allocate(&mut self, tensor: &Tensor) -> usize {
         let storage = self.plan.storages.len();
-        let dtype = if self.scope == Scope::Block { tensor.dtype } else { DType::UINT8 };
+        let dtype = self.scope.storage_dtype(tensor.dtype);
         let (bytes, device, scope) = (tensor.bytes.clone(), tensor.device.clone(), tensor.scope.clone());
         self.plan.storages.push(Storage { bytes, dtype, device, scope, body: None });
         self.made.last_mut().into_iter().for_each(|made| made.push(storage));
