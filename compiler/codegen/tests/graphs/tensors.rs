@@ -107,13 +107,13 @@ fn tensors_of_an_arena_are_kept_for_the_next_call() {
         assert_eq!(vm.memory().peak, 128 + 3 * 128, "one arena and three results");
         assert_eq!((vm.memory().used, vm.memory().pooled), (3 * 128, 128), "the arena is free");
     }
-    let limited = Options { memory_limit: 40_000, ..Options::default() };
+    let limited = Options { memory_limit: 400_000, ..Options::default() };
     let mut too_large = chain_in_arena(3);
     let is_size = |constant: &&mut Constant| matches!(constant, Constant::Shape(sizes) if sizes.as_slice() == [128]);
-    *too_large.executable.constants.iter_mut().find(is_size).unwrap() = Constant::Shape(Shape::new(&[50_000]));
+    *too_large.executable.constants.iter_mut().find(is_size).unwrap() = Constant::Shape(Shape::new(&[500_000]));
     for compiled in [true, false] {
         let error = too_large.load(&limited, |_| compiled).call("main", &x(1.0)).unwrap_err();
-        assert!(error.to_string().contains("50000 bytes on cpu:0 would exceed the limit of 40000"), "{error}");
+        assert!(error.to_string().contains("500000 bytes on cpu:0 would exceed the limit of 400000"), "{error}");
         assert_eq!(error.trace().len(), 1, "{error:#}");
     }
 }
