@@ -2,8 +2,12 @@
 //!
 //! Variables that a nested function captures from the functions around it become extra parameters, after its own;
 //! symbolic variables that its parameters do not define arrive through a parameter of type shape. If nothing is captured,
-//! uses of the function become uses of the global one; otherwise it becomes `R.make_closure(cls.lifted, (captured…))`. To
-//! call itself, it calls the global function with the captured values that it received.
+//! uses of the function become uses of the global one; otherwise it becomes `R.make_closure(cls.lifted, (captured…))`,
+//! which is called with `R.invoke_closure`. To call itself, it calls the global function with the captured values that it
+//! received. A nested function that states a symbol keeps it, and is visible to others under it.
+
+mod closures;
+mod names;
 
 use crate::{Context, Pass, rewrite, symbolic};
 use hammock_ir::{
@@ -25,6 +29,10 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    let names = names::of(module);
+    if names.is_empty() {
+        return Ok(());
+    }
     rewrite::relax_functions(module, |module, name, function| {
         let mut lifted: FxHashMap<Var, Operand> = FxHashMap::default();
         rewrite::bindings(function, &mut |function, mut binding, out| {
@@ -32,8 +40,8 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
                 let mut lambda = *lambda;
                 lambda.body.replace(&lifted);
                 let captured = Captured::of(function, binding.var, &lambda);
-                let wanted = format!("_lifted_{}_{name}", function.vars[binding.var].name);
-                let global = lift(module, function, binding.var, lambda, &captured, &wanted);
+                let global = names[&(name.clone(), binding.var)].clone();
+                lift(module, function, binding.var, lambda, &captured, global.clone());
                 if captured.is_empty() {
                     lifted.insert(binding.var, Operand::Global(global));
                     return Ok(());
@@ -46,7 +54,8 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         })?;
         function.replace(&lifted);
         Ok(())
-    })
+    })?;
+    closures::invoke(module)
 }
 
 /// What a nested function uses of those around it.
@@ -113,17 +122,12 @@ impl Captured {
     }
 }
 
-/// Adds the nested function to the module and returns its name.
-fn lift(
-    module: &mut Module,
-    outer: &Function,
-    itself: Var,
-    mut lambda: Lambda,
-    captured: &Captured,
-    wanted: &str,
-) -> Name {
+/// Adds the nested function to the module under a name that no other has.
+fn lift(module: &mut Module, outer: &Function, itself: Var, mut lambda: Lambda, captured: &Captured, name: Name) {
     lambda.params.extend(&captured.vars);
-    lambda.attrs.remove("global_symbol");
+    if lambda.attrs.get("global_symbol").is_some_and(|symbol| symbol.as_str() != Some(&*name)) {
+        lambda.attrs.remove("global_symbol");
+    }
     let (mut function, numbers) = Function::around(outer, lambda);
     if !captured.dims.is_empty() {
         let dims: Vec<PrimExpr> = captured.dims.iter().map(Dim::expr).collect();
@@ -131,22 +135,17 @@ fn lift(
         let shape = function.new_var("sizes", ty, false, Span::default());
         function.lambda.params.push(shape);
     }
-    let name = module.add_unique(wanted, Global::Relax(function));
-    if let Some(Global::Relax(function)) = module.functions.get_mut(&name) {
-        let own: Vec<Operand> = function.lambda.params[function.lambda.params.len() - captured.operands().len()..]
-            .iter()
-            .map(|v| (*v).into())
-            .collect();
-        if let Some(itself) = numbers.new_var(itself) {
-            call_globally(&mut function.lambda.body, itself, &name, &own);
-        }
-        function.renew_dims();
+    let captured = captured.operands().len();
+    let own = function.lambda.params[function.lambda.params.len() - captured..].iter().map(|v| (*v).into()).collect();
+    if let Some(itself) = numbers.new_var(itself) {
+        call_globally(&mut function.lambda.body, itself, &name, own);
     }
-    name
+    function.renew_dims();
+    module.functions.insert(name, Global::Relax(function));
 }
 
 /// Calls of the function by itself become calls of the global one, with the captured values it was given.
-fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: &[Operand]) {
+fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: Vec<Operand>) {
     for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
         if let Value::Call(call) = &mut binding.value
             && matches!(call.callee, Callee::Var(v) if v == itself)
@@ -154,7 +153,7 @@ fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: &[Operand]
             call.callee = Callee::Global(name.clone());
             call.args.extend(captured.iter().cloned());
         }
-        binding.value.each_body_mut(&mut |b| call_globally(b, itself, name, captured));
+        binding.value.each_body_mut(&mut |b| call_globally(b, itself, name, captured.clone()));
     }
     let value = FxHashMap::from_iter([(itself, Operand::Global(name.clone()))]);
     if captured.is_empty() {
