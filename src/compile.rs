@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Dump, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile,
+    Accesses, Artifact, Bounds, Clock, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile,
     lower, missing, unused,
 };
 use hammock_ir::Module;
@@ -94,22 +94,7 @@ pub enum BoundsMode {
 impl CodeArgs {
     /// The mode that the flag names.
     pub fn exec_mode(&self) -> Result<ExecMode, Failure> {
-        match self.exec_mode.as_deref().unwrap_or("bytecode") {
-            "bytecode" => Ok(ExecMode::Native(Graphs::Bytecode)),
-            "compiled" => Ok(ExecMode::Native(Graphs::Compiled)),
-            "reference" => Ok(ExecMode::Reference),
-            other => match other.strip_prefix("compiled=") {
-                Some(names) => {
-                    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
-                    Ok(ExecMode::Native(Graphs::Mixed(names.map(str::to_owned).collect())))
-                }
-                None => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
-                    .help(match nearest(other, ["bytecode", "compiled", "reference"]) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => "the modes are `bytecode`, `compiled`, `compiled=FUNCTIONS` and `reference`".to_owned(),
-                    })),
-            },
-        }
+        ExecMode::parse(self.exec_mode.as_deref().unwrap_or("bytecode"))
     }
 
     /// The compiler's options.
@@ -159,6 +144,28 @@ pub enum ExecMode {
     Native(Graphs),
     /// Graphs run as bytecode; kernels are interpreted.
     Reference,
+}
+
+impl ExecMode {
+    /// The mode of that name.
+    pub fn parse(text: &str) -> Result<ExecMode, Failure> {
+        match text {
+            "bytecode" => Ok(ExecMode::Native(Graphs::Bytecode)),
+            "compiled" => Ok(ExecMode::Native(Graphs::Compiled)),
+            "reference" => Ok(ExecMode::Reference),
+            other => match other.strip_prefix("compiled=") {
+                Some(names) => {
+                    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+                    Ok(ExecMode::Native(Graphs::Mixed(names.map(str::to_owned).collect())))
+                }
+                None => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
+                    .help(match nearest(other, ["bytecode", "compiled", "reference"]) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => "the modes are `bytecode`, `compiled`, `compiled=FUNCTIONS` and `reference`".to_owned(),
+                    })),
+            },
+        }
+    }
 }
 
 fn no_files_for_reference() -> Failure {
@@ -221,35 +228,24 @@ impl Compile {
         if self.stats {
             not_stdout("--stats --output", &self.output)?;
         }
-        let (module, source, dump) = lowered(&self.module, &options, &Evaluator::new(), &self.watch, None)?;
-        let artifact = compile(&module, &source, &options, emit)?;
+        let (mut module, source) = prepared(&self.module, None)?;
+        let passes = pipeline(options.level);
+        let mut dump = self.watch.observer(&passes)?;
+        lower(&mut module, &source, &passes, &options.environment(&Evaluator::new()), &mut dump)?;
+        let mut artifact = compile(&module, &source, &options, emit)?;
+        dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;
+        let mut clock = Clock::start();
         write_file(&self.output, self.emit.content(), &artifact.bytes)?;
+        clock.lap("writing the file", &mut dump.times);
+        self.watch.report(&dump)?;
         if self.stats { stats::report(&Stats::of(&module, &dump.memory, &artifact), self.json) } else { Ok(()) }
     }
 }
 
-/// Reads, lowers and compiles a text module.
-pub fn build(
-    args: &ModuleArgs,
-    options: &Options,
-    emit: Emit,
-    watch: &Watch,
-    call: Option<&CallFlags>,
-) -> Result<Artifact, Failure> {
-    let (module, source, _) = lowered(args, options, &Evaluator::new(), watch, call)?;
-    compile(&module, &source, options, emit)
-}
-
-/// Reads a text module and lowers it as the options say; passes run kernels on the evaluator. Parameters named in the weights become constants, unless the module is compiled for
-/// one call that gives every argument itself.
-pub fn lowered(
-    args: &ModuleArgs,
-    options: &Options,
-    evaluator: &Evaluator,
-    watch: &Watch,
-    call: Option<&CallFlags>,
-) -> Result<(Module, SourceFile, Dump), Failure> {
+/// Reads a text module. Parameters named in the weights become constants, unless the module is compiled for one call that
+/// gives every argument itself.
+pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<(Module, SourceFile), Failure> {
     let (mut module, source, weights) = args.read_text()?;
     if let Some(weights) = &weights {
         report_unused(&module, weights)?;
@@ -271,11 +267,7 @@ pub fn lowered(
     if let Some(call) = call {
         add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?;
     }
-    let passes = pipeline(options.level);
-    let mut dump = watch.observer(&passes)?;
-    lower(&mut module, &source, &passes, &options.environment(evaluator), &mut dump)?;
-    watch.report(&dump)?;
-    Ok((module, source, dump))
+    Ok((module, source))
 }
 
 /// Reports the tensors of `--params` that match nothing in the module; it is an error if none does.

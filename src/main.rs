@@ -6,7 +6,9 @@
 
 mod asm;
 mod bench;
+mod bisect;
 mod check;
+mod compare;
 mod compile;
 mod effect;
 mod explain;
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     let color = cli.terminal.color.applies(&stderr());
+    output::set_color(color);
     at_timeout(move |error| report(&run::tool_failure(error.into()), color));
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,11 +1,12 @@
 //! `hammock opt`: runs passes on a module and prints the result.
 
 use crate::{
+    bisect::bisect,
     compile::report_unused,
     effect::refuse,
     memory_plan::{json_of, svg_of},
     module::ModuleArgs,
-    output::{not_stdout, say, write_file},
+    output::{colored, not_stdout, say, write_file},
 };
 use clap::Args;
 use hammock_compiler::{Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
@@ -25,14 +26,16 @@ use std::path::{Path, PathBuf};
 Examples:
   hammock opt model.py                                  the module as Hammock understood it
   hammock opt model.py --passes LegalizeOps             operators as loops
-  hammock opt model.py --passes Normalize,LegalizeOps --print-after all
+  hammock opt model.py --passes Normalize,LegalizeOps --print-after changed
+  hammock opt model.py --passes @passes.txt             the passes in this file, one or more a line; # begins a comment
+  hammock opt model.py --passes A,B,C --bisect ./test   the first pass after which `./test MODULE` fails
   hammock opt model.py --memory-plan plan.svg           what memory is used when
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
     #[command(flatten)]
     module: ModuleArgs,
-    /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them)
+    /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them), or a file of them: `@FILE`
     #[arg(long, value_name = "LIST", default_value = "")]
     passes: String,
     /// Write large constants to this file, not into the text; `--params FILE` puts them back
@@ -47,6 +50,9 @@ pub struct Opt {
     /// Write `--memory-plan` as JSON
     #[arg(long, requires = "memory_plan")]
     json: bool,
+    /// Print nothing but the first pass after which this shell command, run with the module's file as its last argument, fails
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["same_as", "params_out"])]
+    bisect: Option<String>,
     #[command(flatten)]
     watch: Watch,
 }
@@ -55,13 +61,14 @@ pub struct Opt {
 #[derive(Args)]
 #[command(next_help_heading = "Passes")]
 pub struct Watch {
-    /// Print the module to standard error after these passes (`all` for every one)
+    /// Print the module to standard error after these passes: their names, `all`, or `changed` for the lines that each
+    /// pass changes
     #[arg(long, value_name = "PASS", value_delimiter = ',')]
     pub print_after: Vec<String>,
     /// Write the module after each pass into this folder
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
-    /// Print how long each pass took to standard error
+    /// Print how long each pass, and each stage after them, took to standard error
     #[arg(long)]
     pub time_passes: bool,
     /// Verify the module after each pass
@@ -72,7 +79,7 @@ pub struct Watch {
 impl Watch {
     /// An observer that does what the flags ask for while the passes run.
     pub fn observer(&self, pipeline: &Pipeline) -> Result<Dump, Failure> {
-        for name in self.print_after.iter().filter(|name| *name != "all") {
+        for name in self.print_after.iter().filter(|name| !["all", "changed"].contains(&name.as_str())) {
             let pass = find(name)?;
             if !pipeline.steps.iter().any(|step| step.pass.name == pass.name) {
                 refuse(&[("--print-after", true)], &format!("pass `{name}` does not run"))?;
@@ -82,6 +89,7 @@ impl Watch {
             print_after: self.print_after.clone(),
             dir: self.dump_dir.clone(),
             verify: self.verify_each || cfg!(debug_assertions),
+            color: colored(),
             ..Dump::default()
         })
     }
@@ -106,7 +114,7 @@ impl Watch {
 impl Opt {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        let pipeline = Pipeline::parse(&self.passes)?;
+        let pipeline = self.pipeline()?;
         let mut dump = self.watch.observer(&pipeline)?;
         if pipeline.steps.is_empty() {
             refuse(&self.watch.given(), "no pass runs; `--passes` says which do")?;
@@ -125,6 +133,10 @@ impl Opt {
         let (options, evaluator, named) = (Options::default(), Evaluator::new(), weights.as_ref().map(Named));
         let mut environment = options.environment(&evaluator);
         environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
+        if let Some(command) = &self.bisect {
+            let found = bisect(&mut module, &pipeline, &environment, command).map_err(|e| e.within(&source))?;
+            return crate::print(&found);
+        }
         pipeline.run(&mut module, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump)?;
         if let Some(path) = &self.memory_plan {
@@ -149,6 +161,16 @@ impl Opt {
     fn write_plan(&self, path: &Path, plans: &IndexMap<Name, MemoryPlan>) -> Result<(), Failure> {
         let plan = if self.json { format!("{}\n", json_of(plans)) } else { svg_of(plans) };
         write_file(path, Content::Text, plan.as_bytes())
+    }
+
+    /// The passes, from the flag or the file that it names.
+    fn pipeline(&self) -> Result<Pipeline, Failure> {
+        let Some(path) = self.passes.strip_prefix('@') else { return Ok(Pipeline::parse(&self.passes)?) };
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Failure::new(codes::UNREADABLE_FILE, format!("cannot read {path}: {e}")))?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<&str> = lines.map(|line| line.trim_end_matches(',')).collect();
+        Ok(Pipeline::parse(&lines.join(","))?)
     }
 
     /// Fails unless the other file has the same module.

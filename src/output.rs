@@ -3,7 +3,20 @@
 use hammock_compiler::Failure;
 use hammock_runtime::tools::{self, Content, InputError};
 use hammock_syntax::codes;
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
+
+/// Whether messages are coloured; `main` says so first.
+static COLOR: OnceLock<bool> = OnceLock::new();
+
+/// Says whether messages are coloured.
+pub fn set_color(color: bool) {
+    let _ = COLOR.set(color);
+}
+
+/// Whether messages are coloured.
+pub fn colored() -> bool {
+    COLOR.get().copied().unwrap_or_default()
+}
 
 /// Writes text to standard output. It is not an error if the reader has gone away (`hammock … | head`).
 pub fn print(text: &str) -> Result<(), Failure> {

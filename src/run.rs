@@ -1,19 +1,22 @@
 //! `hammock run`: calls a function of a module or executable.
 
 use crate::{
-    compile::{CodeArgs, ExecMode, build, lowered},
+    compare::{CompareFlags, comparable, up_to},
+    compile::{CodeArgs, ExecMode, prepared},
     effect::refuse,
     module::{ModuleArgs, is_zeros},
     opt::Watch,
     output::say,
 };
 use clap::Args;
-use hammock_compiler::{Emit, Evaluator, Failure, Options, reference, unreadable};
+use hammock_compiler::{Emit, Evaluator, Failure, Options, compile, lower, reference, unreadable};
+use hammock_ir::Module;
+use hammock_passes::pipeline;
 use hammock_runtime::{
     library::LibraryError,
     tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
 };
-use hammock_syntax::{Diagnostic, codes};
+use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::path::Path;
 
 /// Runs a function of a text module (compiled first) or of a compiled executable
@@ -25,12 +28,16 @@ Examples:
   hammock run kernels.py --bytecode tvm.so --arg @x.npy
   hammock run kernel.py --arg 'random(8):float32' --arg 'zeros(8):float32'   a lone T.prim_func: all its arguments in
                                           order, outputs too; the result is the buffers that it writes
-  hammock run model.py --params weights.safetensors --arg 'random(2,64):float32' --json")]
+  hammock run model.py --params weights.safetensors --arg 'random(2,64):float32' --json
+  hammock run model.so --arg @x.npy --expect out.npz      compares with what `--output out.npz` wrote before
+  hammock run model.py --arg @x.npy -O3 --compare-levels  the first binding that differs from what -O0 computes")]
 pub struct Run {
     #[command(flatten)]
     program: Program,
     #[command(flatten)]
     output: OutputFlags,
+    #[command(flatten)]
+    compare: CompareFlags,
     #[command(flatten)]
     profile: ProfileFlags,
 }
@@ -70,29 +77,125 @@ impl Program {
 
     /// Opens the executable, or compiles the text in memory.
     pub fn open(&self) -> Result<Session, Failure> {
-        let how = self.call.how();
         if is_executable(&self.file) {
+            let how = self.call.how();
             let idle = [("--module", self.module.is_some()), ("--params zeros", is_zeros(self.call.params.as_deref()))];
             let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
             refuse(&idle, &format!("{} is compiled already", self.file))?;
             return Session::open(Path::new(&self.file), &how).map_err(tool_failure);
         }
-        let module =
-            ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() };
+        let module = self.module_args();
         // With bytecode, the module has kernels only, and the functions are the bytecode's.
         let call = Some(&self.call).filter(|_| self.code.bytecode.is_none());
         if self.code.exec_mode()? == ExecMode::Reference {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
-            let defaults = Options::default();
-            let options = Options { level: self.code.level.unwrap_or(defaults.level), ..defaults };
-            let (module, source, _) = lowered(&module, &options, &Evaluator::interpreting(), &self.watch, call)?;
-            return reference(&module, &source, self.code.bytecode()?.as_deref(), how.options()).map(Session::from_vm);
         }
-        let options = self.code.options()?;
-        let options = Options { threads: how.threads.unwrap_or(options.threads), ..options };
-        let artifact = build(&module, &options, Emit::Lib, &self.watch, call)?;
-        self.code.report(&artifact)?;
-        Session::from_bytes(artifact.bytes, &how).map_err(tool_failure)
+        let options = self.options()?;
+        let (module, source) = prepared(&module, call)?;
+        self.session(module, &source, &self.code.exec_mode()?, options)
+    }
+
+    fn module_args(&self) -> ModuleArgs {
+        ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() }
+    }
+
+    /// The compiler's options, whatever the mode.
+    fn options(&self) -> Result<Options, Failure> {
+        let options = match self.code.exec_mode()? {
+            ExecMode::Reference => {
+                let defaults = Options::default();
+                Options {
+                    level: self.code.level.unwrap_or(defaults.level),
+                    bytecode: self.code.bytecode()?,
+                    ..defaults
+                }
+            }
+            ExecMode::Native(_) => self.code.options()?,
+        };
+        Ok(Options { threads: self.call.how().threads.unwrap_or(options.threads), ..options })
+    }
+
+    /// Compiles a module in memory.
+    fn session(
+        &self,
+        mut module: Module,
+        source: &SourceFile,
+        mode: &ExecMode,
+        options: Options,
+    ) -> Result<Session, Failure> {
+        let how = self.call.how();
+        let passes = pipeline(options.level);
+        let mut dump = self.watch.observer(&passes)?;
+        let evaluator = if *mode == ExecMode::Reference { Evaluator::interpreting() } else { Evaluator::new() };
+        lower(&mut module, source, &passes, &options.environment(&evaluator), &mut dump)?;
+        self.watch.report(&dump)?;
+        match mode {
+            ExecMode::Reference => {
+                reference(&module, source, options.bytecode.as_deref(), how.options()).map(Session::from_vm)
+            }
+            ExecMode::Native(graphs) => {
+                let options = Options { graphs: graphs.clone(), ..options };
+                let artifact = compile(&module, source, &options, Emit::Lib)?;
+                self.code.report(&artifact)?;
+                Session::from_bytes(artifact.bytes, &how).map_err(tool_failure)
+            }
+        }
+    }
+
+    /// Runs the program as the flags say and in another way, and says where the two first differ.
+    fn compare(&self, how: &CompareFlags, with: Way) -> Result<String, Failure> {
+        if is_executable(&self.file) {
+            refuse(&[("--compare-levels", true)], &format!("{} is compiled already", self.file))?;
+        }
+        let (module, source) = prepared(&self.module_args(), Some(&self.call))?;
+        let (mode, options) = (self.code.exec_mode()?, self.options()?);
+        let weights = self.call.weights().map_err(input_failure)?;
+        let result = |module: &Module, mode: &ExecMode, level: u8| {
+            let session = self.session(module.clone(), &source, mode, Options { level, ..options.clone() })?;
+            let spec = self.call.spec(weights.as_ref());
+            let args = session.arguments(&spec).map_err(input_failure)?;
+            session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))
+        };
+        let (other, level) = (with.mode.as_ref().unwrap_or(&mode), with.level.unwrap_or(options.level));
+        let differ = |module: &Module| {
+            let expected = result(module, other, level)?;
+            how.difference(&expected, &result(module, &mode, options.level)?)
+        };
+        let Some(why) = differ(&module)? else { return Ok("the results are the same\n".to_owned()) };
+        let candidates = module.relax(&self.call.func).map(comparable).unwrap_or_default();
+        // The first binding that differs: what comes after it in the function usually does as well.
+        let (mut first, mut end, mut found) = (0, candidates.len(), None);
+        while first < end {
+            let middle = (first + end) / 2;
+            let Some((part, name, span)) = up_to(&module, &self.call.func, candidates[middle]) else { break };
+            match differ(&part)? {
+                Some(why) => (end, found) = (middle, Some((name, span, why))),
+                None => first = middle + 1,
+            }
+        }
+        let failure = |message: String| Diagnostic::error(codes::RUN_FAILED, message);
+        Err(match found {
+            Some((name, span, why)) => {
+                let error = failure(format!("the two ways first differ in `{name}`: {why}")).label(span, "");
+                Failure::from(error.help("`hammock opt --bisect` finds the pass")).within(&source)
+            }
+            None => failure(format!("the results differ, but no binding does on its own: {why}")).into(),
+        })
+    }
+}
+
+/// A way to compile a program that another is compared with.
+struct Way {
+    level: Option<u8>,
+    mode: Option<ExecMode>,
+}
+
+impl Way {
+    fn parse(text: &str) -> Result<Way, Failure> {
+        match text.parse() {
+            Ok(level @ 0..=3) => Ok(Way { level: Some(level), mode: None }),
+            _ => Ok(Way { level: None, mode: Some(ExecMode::parse(text)?) }),
+        }
     }
 }
 
@@ -103,9 +206,18 @@ fn is_executable(file: &str) -> bool {
 impl Run {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
+        if let Some(with) = &self.compare.compare_levels {
+            let report = self.program.compare(&self.compare, Way::parse(with)?)?;
+            return crate::print(&report);
+        }
         let session = self.program.open()?;
         let weights = self.program.weights(&session)?;
         let spec = self.program.call.spec(weights.as_ref());
+        if let Some(path) = &self.compare.expect {
+            let args = session.arguments(&spec).map_err(input_failure)?;
+            let result = session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))?;
+            return crate::print(&self.compare.with_file(&result, path)?);
+        }
         let run = || session.run(&spec, &self.output);
         crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?)
     }

@@ -1,6 +1,6 @@
 //! Modules to shared libraries.
 
-use crate::{Dump, Evaluator, Failure, Graphs, bytecode, graphs, kernels, target, tvm};
+use crate::{Clock, Dump, Evaluator, Failure, Graphs, Timing, bytecode, graphs, kernels, target, tvm};
 use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
 use hammock_kernels::{Accesses, FlatKernel};
@@ -91,6 +91,8 @@ pub struct Artifact {
     pub instructions: Vec<(String, usize)>,
     /// The most bytes that a kernel allocates for itself.
     pub temporaries: u64,
+    /// How long each stage took.
+    pub times: Vec<Timing>,
 }
 
 /// Runs the passes of a pipeline that ends at the VM's level, such as [`hammock_passes::pipeline()`].
@@ -121,13 +123,15 @@ pub fn lower(
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     let at = |message, span| not_lowerable(message, span, source);
     target::check_target(options)?;
+    let (mut clock, mut times) = (Clock::start(), Vec::new());
     let mut image = image(module, source, options.bytecode.as_deref())?;
+    clock.lap("bytecode", &mut times);
     let is_bytecode = |f: &&FunctionInfo| f.kind != FunctionKind::Packed;
     let functions = image.executable.functions.iter().filter(is_bytecode);
     let instructions = functions.map(|f| (f.name.clone(), f.end - f.start)).collect();
     if emit == Emit::Bytecode {
         let bytes = image.executable.save_checked();
-        return Ok(Artifact { bytes, kernels: 0, accesses: Vec::new(), instructions, temporaries: 0 });
+        return Ok(Artifact { bytes, kernels: 0, accesses: Vec::new(), instructions, temporaries: 0, times });
     }
     if emit == Emit::Tvm {
         tvm::check_callees(&image, module, source)?;
@@ -135,8 +139,10 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     // Kernels that TVM loads run on one thread.
     let planned = if emit == Emit::Tvm { 1 } else { options.threads };
     let flat = kernels::lower_all(module, source, options, planned).map_err(|e| at(e.message, e.span))?;
+    clock.lap("kernels to flat TIR", &mut times);
     let count = flat.len();
     let outputs = kernels::compile_all(module, &flat, options, emit).map_err(|e| at(e.message, e.span))?;
+    clock.lap("kernels to machine code", &mut times);
     let mut objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let linked = match emit {
         Emit::Lib => {
@@ -158,7 +164,8 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     })?;
     let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
     let temporaries = flat.iter().map(FlatKernel::temporary_bytes).max().unwrap_or(0);
-    Ok(Artifact { bytes, kernels: count, accesses, instructions, temporaries })
+    clock.lap("linking", &mut times);
+    Ok(Artifact { bytes, kernels: count, accesses, instructions, temporaries, times })
 }
 
 /// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.

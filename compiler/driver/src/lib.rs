@@ -31,7 +31,7 @@ pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,
     write_weights,
 };
-pub use observe::{Dump, Timing};
+pub use observe::{Clock, Dump, Timing};
 pub use params::{Named, bind, missing, unused};
 pub use reference::reference;
 pub use target::targets;

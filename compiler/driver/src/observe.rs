@@ -3,10 +3,17 @@
 use hammock_ir::{Module, Name, print};
 use hammock_ops::Table;
 use hammock_passes::{MemoryPlan, Observer, Pass};
-use hammock_runtime::tools::{Content, InputError, say, write_file};
+use hammock_runtime::{
+    printable,
+    tools::{Content, InputError, say, say_colored, write_file},
+};
 use hammock_syntax::{Diagnostic, codes};
 use indexmap::IndexMap;
-use std::{path::PathBuf, time::Duration};
+use similar::TextDiff;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 /// The pass after which functions allocate what they need, and nothing is lowered further.
 const ALLOCATES: &str = "LowerAllocTensor";
@@ -14,8 +21,13 @@ const ALLOCATES: &str = "LowerAllocTensor";
 /// What to do after each pass.
 #[derive(Default)]
 pub struct Dump {
-    /// Print the module after these passes, or after every one for `all`, to standard error.
+    /// Print the module after these passes, or after every one for `all`, to standard error; for `changed` what passes
+    /// change.
     pub print_after: Vec<String>,
+    /// Whether changes are printed in colour.
+    pub color: bool,
+    /// The module's text before the next pass, where changes are printed.
+    pub text: Option<String>,
     /// Write the module after each pass to this folder, as `01_Normalize.py`, `02_LegalizeOps.py`, ….
     pub dir: Option<PathBuf>,
     /// Verify the module after each pass.
@@ -26,15 +38,67 @@ pub struct Dump {
     pub memory: IndexMap<Name, MemoryPlan>,
 }
 
-/// A pass's name and time.
+/// How long a pass took, or a stage of compiling after the passes.
 pub struct Timing {
-    /// The pass.
+    /// The pass or stage.
     pub pass: &'static str,
     /// How long it took.
     pub took: Duration,
 }
 
+/// Measures stages one after the other.
+pub struct Clock(Instant);
+
+impl Clock {
+    /// Begins with the first stage.
+    pub fn start() -> Self {
+        Clock(Instant::now())
+    }
+
+    /// Ends a stage, and begins with the next.
+    pub fn lap(&mut self, stage: &'static str, times: &mut Vec<Timing>) {
+        let now = Instant::now();
+        times.push(Timing { pass: stage, took: now - std::mem::replace(&mut self.0, now) });
+    }
+}
+
+impl Dump {
+    /// Prints what a pass has changed.
+    fn print_changes(&mut self, pass: &Pass, module: &Module) -> Result<(), Diagnostic> {
+        let text = print::module_text(module, &print::PrintOptions::default());
+        let before = self.text.replace(text.clone()).unwrap_or_default();
+        let heading = format!("# after {}", pass.name);
+        if before == text {
+            return say(&format!("{heading}: no change\n")).map_err(unwritable);
+        }
+        let diff = TextDiff::from_lines(&before, &text);
+        let diff = diff.unified_diff().context_radius(2).to_string();
+        if !self.color {
+            return say(&format!("{heading}\n{diff}\n")).map_err(unwritable);
+        }
+        let colored: String = diff.lines().map(painted).collect();
+        say_colored(&format!("\x1b[1m{heading}\x1b[0m\n{colored}\n")).map_err(unwritable)
+    }
+}
+
+/// A line of a diff in the terminal's colours.
+fn painted(line: &str) -> String {
+    let color = match line.as_bytes().first() {
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        _ => return format!("{}\n", printable(line)),
+    };
+    format!("\x1b[{color}m{}\x1b[0m\n", printable(line))
+}
+
 impl Observer for Dump {
+    fn before(&mut self, module: &Module) {
+        if self.print_after.iter().any(|p| p == "changed") {
+            self.text = Some(print::module_text(module, &print::PrintOptions::default()));
+        }
+    }
+
     fn after(&mut self, pass: &Pass, module: &Module, took: Duration) -> Result<(), Diagnostic> {
         self.times.push(Timing { pass: pass.name, took });
         if pass.name == ALLOCATES {
@@ -43,6 +107,9 @@ impl Observer for Dump {
         if self.print_after.iter().any(|p| p == pass.name || p == "all") {
             let text = print::module_text(module, &print::PrintOptions::default());
             say(&format!("# after {}\n{text}\n", pass.name)).map_err(unwritable)?;
+        }
+        if self.text.is_some() {
+            self.print_changes(pass, module)?;
         }
         if let Some(dir) = &self.dir {
             let path = dir.join(format!("{:02}_{}.py", self.times.len(), pass.name));

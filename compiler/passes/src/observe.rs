@@ -7,6 +7,9 @@ use std::time::Duration;
 
 /// Looks at the module after each pass: prints it, writes it to a folder, verifies it, keeps times.
 pub trait Observer {
+    /// Called before the first pass.
+    fn before(&mut self, _module: &Module) {}
+
     /// Called after each pass with the time it took. An error stops the pipeline.
     ///
     /// # Errors

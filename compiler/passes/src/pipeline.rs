@@ -62,6 +62,7 @@ impl Pipeline {
         environment: &Environment,
         observer: &mut dyn Observer,
     ) -> Result<(), Diagnostic> {
+        observer.before(module);
         for Step { pass, options } in &self.steps {
             let start = Instant::now();
             (pass.run)(module, &Context { options, environment })?;

@@ -1,0 +1,87 @@
+//! Finding what is wrong: results against recorded ones, ways of compiling against each other, passes one by one.
+#![cfg(feature = "llvm")]
+
+use std::path::Path;
+use std::process::Command;
+
+const MODEL: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((500,), \"float32\")):
+        with R.dataflow():
+            a = R.add(x, R.const(1.0, \"float32\"))
+            b = R.exp(a)
+            c = R.multiply(b, b)
+            R.output(c)
+        return c
+";
+
+fn file(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What a command prints to both streams, and whether it succeeds.
+fn hammock(args: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn results_are_compared_with_recorded_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, recorded) = (file(folder.path(), "model.py", MODEL), folder.path().join("out.npz"));
+    let recorded = recorded.to_str().unwrap();
+    let run = |arg: &str, more: &[&str]| hammock(&[&["run", &model, "--arg", arg], more].concat());
+    assert!(run("random(500):float32", &["--output", recorded]).0);
+    let (same, said) = run("random(500):float32", &["--expect", recorded]);
+    assert!(same && said.contains("0: as expected, at most 0.000e0 away"), "{said}");
+    let (same, said) = run("zeros(500):float32", &["--expect", recorded]);
+    assert!(!same && said.contains("tensor `0` at [0] is 7.38") && said.contains("of 500 numbers differ"), "{said}");
+    assert!(run("zeros(500):float32", &["--expect", recorded, "--atol", "1000"]).0);
+}
+
+#[test]
+fn ways_of_compiling_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "model.py", MODEL);
+    let run = |more: &[&str]| hammock(&[&["run", &model, "--arg", "random(500):float32"], more].concat());
+    assert_eq!(run(&["--compare-levels"]), (true, "the results are the same\n".to_owned()));
+    assert_eq!(run(&["--compare-levels=compiled"]), (true, "the results are the same\n".to_owned()));
+    // The exact exponential and that of vectors differ in the last bit, here and there.
+    let (same, said) = run(&["--compare-levels=reference", "--rtol", "0", "--atol", "0"]);
+    assert!(!same && said.contains("first differ in `b`") && said.contains("b = R.exp(a)"), "{said}");
+    let (known, said) = run(&["--compare-levels=fast"]);
+    assert!(!known && said.contains("there is no execution mode `fast`"), "{said}");
+}
+
+#[test]
+fn the_pass_that_breaks_something_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "model.py", MODEL);
+    let passes = "# lowering\nNormalize\nLegalizeOps,\n\nAnnotateTIROpPattern, FuseOps\nDeadCodeElimination\n";
+    let passes = format!("@{}", file(folder.path(), "passes.txt", passes));
+    let opt = |more: &[&str]| hammock(&[&["opt", &model, "--passes", &passes], more].concat());
+    let (found, said) = opt(&["--bisect", "! grep -q Primitive"]);
+    assert!(found && said.contains("pass 4 of 5, FuseOps, is the first after which"), "{said}");
+    let (found, said) = opt(&["--bisect", "grep -q main"]);
+    assert!(found && said.contains("succeeds after all 5 passes"), "{said}");
+    let (found, said) = opt(&["--bisect", "false"]);
+    assert!(!found && said.contains("fails on the module before any pass"), "{said}");
+    let (_, said) = opt(&["--print-after", "changed"]);
+    assert!(said.contains("# after Normalize: no change\n"), "{said}");
+    assert!(said.contains("+            b = R.call_tir(cls.tir_exp, (a,)"), "{said}");
+}
+
+#[test]
+fn stages_after_the_passes_are_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, library) = (file(folder.path(), "model.py", MODEL), folder.path().join("model.so"));
+    let (done, said) = hammock(&["compile", &model, "-o", library.to_str().unwrap(), "--time-passes"]);
+    for stage in ["LegalizeOps", "bytecode", "kernels to machine code", "linking", "writing the file"] {
+        assert!(done && said.contains(&format!(" ms  {stage}\n")), "{stage}: {said}");
+    }
+}
