@@ -27,8 +27,7 @@ Examples:
   hammock opt model.py                                  the module as Hammock understood it
   hammock opt model.py --passes LegalizeOps             operators as loops
   hammock opt model.py --passes Normalize,LegalizeOps --print-after changed
-  hammock opt model.py --passes @passes.txt             the passes in this file, one or more a line; # begins a comment
-  hammock opt model.py --passes A,B,C --bisect ./test   the first pass after which `./test MODULE` fails
+  hammock opt model.py --passes Normalize,LegalizeOps --bisect 'grep -q R.matmul'    the first pass after which this fails
   hammock opt model.py --memory-plan plan.svg           what memory is used when
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]

@@ -29,8 +29,8 @@ Examples:
   hammock run kernel.py --arg 'random(8):float32' --arg 'zeros(8):float32'   a lone T.prim_func: all its arguments in
                                           order, outputs too; the result is the buffers that it writes
   hammock run model.py --params weights.safetensors --arg 'random(2,64):float32' --json
-  hammock run model.so --arg @x.npy --expect out.npz      compares with what `--output out.npz` wrote before
-  hammock run model.py --arg @x.npy -O3 --compare-levels  the first binding that differs from what -O0 computes")]
+  hammock run model.py --params weights.safetensors --arg 'random(2,64):float32' --compare-levels    finds the first
+                                          binding that differs from what -O0 computes")]
 pub struct Run {
     #[command(flatten)]
     program: Program,
