@@ -1,13 +1,14 @@
 //! KillAfterLastUse: releases memory as soon as nothing needs it.
 //!
 //! After the last binding that uses an object, a `kill` empties its register: `kill_storage` for storages,
-//! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies and values that
-//! a nested function captures stay. A use in a branch counts as a use by the `if`.
+//! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies, constants, what
+//! is killed already, and values that a nested function captures stay. A use in a branch counts as a use by the `if`.
+//! Where several are released, tensors come first, then storages.
 
 use crate::{Context, Pass, canonicalize_bindings::canonicalize, rewrite};
 use hammock_ir::{
     Attrs, Module, Type,
-    relax::{Binding, Body, Call, Callee, Function, Value, Var},
+    relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
 };
 use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,6 +20,10 @@ pub static PASS: Pass = Pass {
     options: &[],
     run,
 };
+
+const KILL_TENSOR: &str = "memory.kill_tensor";
+const KILL_STORAGE: &str = "memory.kill_storage";
+const KILL_OBJECT: &str = "vm.kill_object";
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |_, _, function| {
@@ -61,6 +66,10 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
     });
     let mut defined = Vec::new();
     for (position, binding) in body.bindings().enumerate() {
+        if let Some(killed) = killed(&binding.value) {
+            kept.insert(killed);
+            continue;
+        }
         if let Some(op) = kill_op(function, binding) {
             defined.push((op, binding.var));
         }
@@ -85,19 +94,34 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
             kills.entry(*position).or_default().push((op, var));
         }
     }
+    let rank = |op: &str| [KILL_TENSOR, KILL_STORAGE, KILL_OBJECT].iter().position(|known| *known == op);
+    kills.values_mut().for_each(|kills| kills.sort_by_key(|(op, _)| rank(op)));
     kills
+}
+
+/// The variable that a value is killed in.
+fn killed(value: &Value) -> Option<Var> {
+    match value {
+        Value::Call(call) if [KILL_TENSOR, KILL_STORAGE, KILL_OBJECT].iter().any(|op| call.is_op(op)) => {
+            call.args.first()?.as_var()
+        }
+        _ => None,
+    }
 }
 
 fn kill_op(function: &Function, binding: &Binding) -> Option<&'static str> {
     if let Value::Call(call) = &binding.value
         && call.is_op("memory.alloc_storage")
     {
-        return Some("memory.kill_storage");
+        return Some(KILL_STORAGE);
+    }
+    if matches!(binding.value, Value::Operand(Operand::Const(_))) {
+        return None;
     }
     match function.ty(binding.var) {
-        Type::Tensor(_) | Type::DTensor(_) => Some("memory.kill_tensor"),
-        Type::Any | Type::Callable(_) => Some("vm.kill_object"),
-        Type::Tuple(fields) if !fields.is_empty() => Some("vm.kill_object"),
+        Type::Tensor(_) | Type::DTensor(_) => Some(KILL_TENSOR),
+        Type::Any | Type::Callable(_) => Some(KILL_OBJECT),
+        Type::Tuple(fields) if !fields.is_empty() => Some(KILL_OBJECT),
         _ => None,
     }
 }

@@ -28,6 +28,7 @@ mod symbolic;
 mod written;
 
 mod adjust_matmul_order;
+mod allocate_workspace;
 mod annotate_tir_op_pattern;
 mod attach_global_symbol;
 mod bind_params;
@@ -100,6 +101,7 @@ pub struct Pass {
 /// Every pass, by name.
 pub static PASSES: &[&Pass] = &[
     &adjust_matmul_order::PASS,
+    &allocate_workspace::PASS,
     &annotate_tir_op_pattern::PASS,
     &attach_global_symbol::PASS,
     &bind_params::PASS,

@@ -1,0 +1,176 @@
+//! How much memory programs take, as the command line tells it, and as it limits it.
+#![cfg(feature = "llvm")]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const MODEL: &str = r#"from typing import TypeVar
+from tvm.script import ir as I, relax as R, tir as T
+
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64,), dtype="float32")) -> R.Tensor((64,), dtype="float32"):
+        cls = Module
+        a = R.concat((x, x, x, x), axis=0)
+        b = R.sum(R.reshape(a, R.shape([4, 64])), axis=[0])
+        c = R.cumsum(b, axis=0)
+        d = R.cumsum(c, axis=0)
+        e = R.add(d, c)
+        f = cls.inner(e)
+        return f
+
+    @R.function(private=True)
+    def inner(x: R.Tensor((64,), dtype="float32")) -> R.Tensor((64,), dtype="float32"):
+        a = R.cumsum(x, axis=0)
+        b = R.cumsum(a, axis=0)
+        c = R.cumsum(b, axis=0)
+        return c
+
+    @R.function
+    def symbolic(x: R.Tensor((n, 8), dtype="float32")) -> R.Tensor((n, 8), dtype="float32"):
+        a = R.cumsum(x, axis=0)
+        b = R.cumsum(a, axis=0)
+        c = R.cumsum(b, axis=0)
+        return c
+"#;
+
+/// A model in a folder of its own.
+struct Model(tempfile::TempDir);
+
+impl Model {
+    fn new(text: &str) -> Model {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("model.py"), text).unwrap();
+        Model(folder)
+    }
+
+    fn hammock(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(self.0.path()).output().unwrap()
+    }
+
+    /// What is printed to standard output.
+    fn prints(&self, args: &[&str]) -> String {
+        let output = self.hammock(args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(Path::new(self.0.path()).join(file)).unwrap()
+    }
+}
+
+fn numbers(value: &Value, keys: &[&str]) -> Vec<u64> {
+    keys.iter().map(|key| value[key].as_u64().unwrap_or_else(|| panic!("{key} in {value}"))).collect()
+}
+
+#[test]
+fn statistics_count_what_there_is() {
+    let model = Model::new(MODEL);
+    let compile = |level: &str| -> Value {
+        let printed = model.prints(&["compile", "model.py", "-o", "model.so", "--stats", "--json", level]);
+        serde_json::from_str(&printed).unwrap()
+    };
+    let (planned, plain) = (compile("-O1"), compile("-O0"));
+    let of = |stats: &Value, name: &str| {
+        let functions = stats["functions"].as_array().unwrap();
+        functions.iter().find(|function| function["name"] == name).unwrap().clone()
+    };
+    for function in ["main", "inner", "symbolic"] {
+        let (planned, plain) = (of(&planned, function), of(&plain, function));
+        let keys = ["instructions", "storages", "planned_bytes"];
+        let pairs = numbers(&planned, &keys).into_iter().zip(numbers(&plain, &keys));
+        assert!(pairs.clone().all(|(planned, plain)| planned <= plain), "{function}: {planned} and {plain}");
+    }
+    let inner = of(&planned, "inner");
+    assert_eq!(numbers(&inner, &["tensors", "storages", "planned_bytes", "peak_bytes"]), [3, 2, 768, 768]);
+    assert_eq!(of(&planned, "symbolic")["symbolic"], serde_json::json!(["32 * n", "n * 32"]));
+    let (main, kernels) = (of(&planned, "main")["peak_bytes"].as_u64().unwrap(), planned["kernels"].as_u64().unwrap());
+    assert_eq!(planned["peak_bytes"].as_u64(), Some(main));
+    assert!(main > 768 && kernels >= 5, "the caller waits with its memory: {planned}");
+    let text = model.prints(&["compile", "model.py", "-o", "model.so", "--stats", "-O1"]);
+    assert!(text.contains(" kernels\n") && text.contains("768         768  inner\n"), "{text}");
+}
+
+#[test]
+fn a_memory_plan_shows_buffers_over_time() {
+    let model = Model::new(MODEL);
+    model.prints(&["opt", "model.py", "--memory-plan", "plan.json", "--json"]);
+    let plan: Value = serde_json::from_str(&model.read("plan.json")).unwrap();
+    let mut pairs = 0;
+    for function in plan.as_array().unwrap() {
+        let buffers = function["buffers"].as_array().unwrap();
+        for (at, a) in buffers.iter().enumerate() {
+            for b in &buffers[..at] {
+                let apart = |x: &Value, y: &Value| x["live"][1].as_u64() < y["live"][0].as_u64();
+                if a["storage"] != b["storage"] || apart(a, b) || apart(b, a) {
+                    continue;
+                }
+                let end = |x: &Value| x["offset"].as_u64().unwrap() + x["bytes"].as_u64().unwrap();
+                let (first, second) = (a["offset"].as_u64().unwrap(), b["offset"].as_u64().unwrap());
+                assert!(end(a) <= second || end(b) <= first, "{a} and {b} are alive at the same time");
+                pairs += 1;
+            }
+        }
+    }
+    assert!(pairs > 0, "nothing shares a storage: {plan}");
+    model.prints(&["opt", "model.py", "--memory-plan", "plan.svg"]);
+    let svg = model.read("plan.svg");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<title>"), "{svg}");
+    assert!(!model.hammock(&["opt", "model.py", "--memory-plan", "-"]).status.success());
+}
+
+/// Arguments, constants, tensors, and temporaries of kernels all count.
+#[test]
+fn the_limit_counts_everything() {
+    let tensors = Model::new(
+        r#"from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def temporary(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        with T.sblock("root"):
+            W = T.alloc_buffer((3000000,), "float32")
+            for i in range(3000000):
+                with T.sblock("w"):
+                    v = T.axis.spatial(3000000, i)
+                    W[v] = A[v % 16]
+            for i in range(16):
+                with T.sblock("b"):
+                    v = T.axis.spatial(16, i)
+                    B[v] = W[v * 1000]
+    @R.function
+    def kernel(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.temporary, (x,), out_ty=R.Tensor((16,), "float32"))
+        return y
+    @R.function
+    def arena(x: R.Tensor((1500000,), "float32")) -> R.Tensor((), "float32"):
+        a = R.cumsum(x, axis=0)
+        b = R.cumsum(a, axis=0)
+        c = R.sum(b)
+        return c
+    @R.function
+    def result(x: R.Tensor((1,), "float32")) -> R.Tensor((3000000,), "float32"):
+        y = R.broadcast_to(x, R.shape([3000000]))
+        return y
+"#,
+    );
+    let run = |function: &str, arg: &str, limit: &str| {
+        tensors.hammock(&["run", "model.py", "--func", function, "--arg", arg, "--max-memory", limit])
+    };
+    for (function, arg, least, enough) in [
+        ("kernel", "random(16):float32", "11M", "13M"),
+        ("arena", "random(1500000):float32", "15M", "19M"),
+        ("result", "random(1):float32", "11M", "13M"),
+    ] {
+        let refused = run(function, arg, least);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && said.contains("MemoryError"), "{function} with {least}: {said}");
+        let output = run(function, arg, enough);
+        assert!(output.status.success(), "{function} with {enough}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
