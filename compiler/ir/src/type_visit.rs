@@ -56,10 +56,15 @@ impl Type {
 
     /// Calls `f` on the shape of each tensor, to change.
     pub fn each_shape_mut(&mut self, f: &mut dyn FnMut(&mut TensorShape)) {
+        self.each_tensor_mut(&mut |t| f(&mut t.shape));
+    }
+
+    /// Calls `f` on each tensor, to change.
+    pub fn each_tensor_mut(&mut self, f: &mut dyn FnMut(&mut TensorType)) {
         match self {
-            Type::Tensor(t) => f(&mut t.shape),
-            Type::DTensor(t) => f(&mut Arc::make_mut(t).tensor.shape),
-            Type::Tuple(members) => members.iter_mut().for_each(|t| t.each_shape_mut(f)),
+            Type::Tensor(t) => f(t),
+            Type::DTensor(t) => f(&mut Arc::make_mut(t).tensor),
+            Type::Tuple(members) => members.iter_mut().for_each(|t| t.each_tensor_mut(f)),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@
 
 mod compile_time;
 mod context;
+mod devices;
 mod editor;
 mod functions;
 mod groups;
@@ -30,6 +31,7 @@ mod written;
 mod adjust_matmul_order;
 mod allocate_workspace;
 mod annotate_tir_op_pattern;
+mod attach_attr_layout_free_buffers;
 mod attach_global_symbol;
 mod bind_params;
 mod bind_symbolic_vars;
@@ -39,6 +41,7 @@ mod canonicalize_bindings;
 mod combine_parallel_matmul;
 mod compute_prim_value;
 mod convert_layout;
+mod convert_to_dataflow;
 mod dead_code_elimination;
 mod decompose_ops;
 mod eliminate_common_subexpr;
@@ -58,6 +61,8 @@ mod lift_transform_params;
 mod lower_alloc_tensor;
 mod lower_runtime_builtin;
 mod normalize;
+mod optimize_layout_transform;
+mod realize_vdevice;
 mod remove_purity_checking;
 mod remove_redundant_reshape;
 mod remove_unused_outputs;
@@ -67,11 +72,13 @@ mod reorder_take_after_matmul;
 mod rewrite_cuda_graph;
 mod rewrite_dataflow_reshape;
 mod specialize_prim_func_based_on_call_site;
+mod split_layout_rewrite_preproc;
 mod static_plan_block_memory;
 mod to_mixed_precision;
 mod to_non_dataflow;
 mod topological_sort;
 mod update_param_type;
+mod update_vdevice;
 mod vm_shape_lower;
 
 pub use bind_params::bind_params;
@@ -103,6 +110,7 @@ pub static PASSES: &[&Pass] = &[
     &adjust_matmul_order::PASS,
     &allocate_workspace::PASS,
     &annotate_tir_op_pattern::PASS,
+    &attach_attr_layout_free_buffers::PASS,
     &attach_global_symbol::PASS,
     &bind_params::PASS,
     &bind_symbolic_vars::PASS,
@@ -112,10 +120,11 @@ pub static PASSES: &[&Pass] = &[
     &combine_parallel_matmul::PASS,
     &compute_prim_value::PASS,
     &convert_layout::PASS,
+    &convert_to_dataflow::PASS,
     &dead_code_elimination::PASS,
-    &decompose_ops::PASS,
     &decompose_ops::FOR_INFERENCE,
     &decompose_ops::FOR_TRAINING,
+    &decompose_ops::PASS,
     &eliminate_common_subexpr::PASS,
     &expand_matmul_of_sum::PASS,
     &expand_tuple_arguments::PASS,
@@ -133,6 +142,8 @@ pub static PASSES: &[&Pass] = &[
     &lower_alloc_tensor::PASS,
     &lower_runtime_builtin::PASS,
     &normalize::PASS,
+    &optimize_layout_transform::PASS,
+    &realize_vdevice::PASS,
     &remove_purity_checking::PASS,
     &remove_redundant_reshape::PASS,
     &remove_unused_outputs::PASS,
@@ -142,10 +153,12 @@ pub static PASSES: &[&Pass] = &[
     &rewrite_cuda_graph::PASS,
     &rewrite_dataflow_reshape::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
+    &split_layout_rewrite_preproc::PASS,
     &static_plan_block_memory::PASS,
     &to_mixed_precision::PASS,
     &to_non_dataflow::PASS,
     &topological_sort::PASS,
     &update_param_type::PASS,
+    &update_vdevice::PASS,
     &vm_shape_lower::PASS,
 ];

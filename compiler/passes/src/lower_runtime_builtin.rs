@@ -94,8 +94,8 @@ fn view([data, shape, offset]: [&Operand; 3], ty: Type) -> Call {
 /// `vm.builtin.to_device(data, device type, device index, scope)`; device types are DLPack's.
 fn to_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
     let Some(AttrValue::VDevice(device)) = call.attrs.get("dst_vdevice") else { return None };
-    let kind = if device.kind() == "cuda" { 2 } else { 1 };
-    let args = [data.clone(), Operand::int(kind), Operand::int(device.index), Operand::Str(device.scope.clone())];
+    let kind = Operand::int(device.device_type());
+    let args = [data.clone(), kind, Operand::int(device.index), Operand::Str(device.scope.clone())];
     Some(builtin("vm.builtin.to_device", &args, ty))
 }
 

@@ -42,6 +42,8 @@ pub enum OptionKind {
     Types,
     /// An object whose values are lists of strings.
     TextLists,
+    /// A device: an object of `target` (a string or an object), `vdevice_id` and `memory_scope`.
+    Device,
 }
 
 impl OptionKind {
@@ -56,6 +58,7 @@ impl OptionKind {
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             OptionKind::Types => value.as_object().is_some_and(|map| map.values().all(is_type)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
+            OptionKind::Device => is_device(value),
             OptionKind::TextLists => {
                 value.as_object().is_some_and(|map| map.values().all(|list| OptionKind::Texts.takes(list)))
             }
@@ -80,6 +83,9 @@ impl fmt::Display for OptionKind {
                 f.write_str("an object of types, `{\"x\": {\"shape\": [4, \"n\"], \"dtype\": \"float16\"}}`")
             }
             OptionKind::Integers => f.write_str("an object of integers, `{\"n\": 3}`"),
+            OptionKind::Device => {
+                f.write_str("a device, `{\"target\": \"cuda\", \"vdevice_id\": 0, \"memory_scope\": \"global\"}`")
+            }
             OptionKind::TextLists => f.write_str("an object of lists of strings, `{\"name\": [\"a\", \"b\"]}`"),
         }
     }
@@ -91,6 +97,17 @@ fn is_type(value: &Value) -> bool {
         entries.iter().all(|(key, value)| match key.as_str() {
             "dtype" => value.is_string(),
             "shape" => value.as_array().is_some_and(|sizes| sizes.iter().all(|size| size.is_i64() || size.is_string())),
+            _ => false,
+        })
+    })
+}
+
+fn is_device(value: &Value) -> bool {
+    value.as_object().is_some_and(|entries| {
+        entries.iter().all(|(key, value)| match key.as_str() {
+            "target" => value.is_string() || value.is_object(),
+            "vdevice_id" => value.is_i64(),
+            "memory_scope" => value.is_string(),
             _ => false,
         })
     })

@@ -216,31 +216,9 @@ pub(crate) fn target<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) -> Re
 /// A target's dictionary; one given as a string is taken apart into kind and options.
 fn target_of<D: Dialect>(ev: &mut Eval<'_, '_, D>, arg: &Arg) -> Read<Vec<(AttrValue, AttrValue)>> {
     match &arg.value {
-        Value::Str(text) => Ok(parse_target(text)),
+        Value::Str(text) => Ok(VDevice::target_of_text(text)),
         _ => ev.to_dict(arg),
     }
-}
-
-fn parse_target(text: &str) -> Vec<(AttrValue, AttrValue)> {
-    let mut words = text.split_whitespace();
-    let kind = words.next().unwrap_or("llvm");
-    let keys: &[&str] = match kind {
-        "cuda" | "rocm" | "vulkan" | "metal" | "opencl" | "webgpu" => &[kind, "gpu"],
-        _ => &["cpu"],
-    };
-    let mut pairs: Vec<(AttrValue, AttrValue)> = vec![("kind".into(), kind.into()), ("tag".into(), "".into())];
-    let mut own_keys = None;
-    for (key, value) in words.filter_map(|w| w.trim_start_matches('-').split_once('=')) {
-        let list = || AttrValue::List(value.split(',').map(AttrValue::from).collect());
-        match key {
-            "keys" => own_keys = Some(list()),
-            "mattr" | "libs" => pairs.push((key.into(), list())),
-            _ => pairs.push((key.into(), value.parse::<i64>().map_or_else(|_| value.into(), AttrValue::Int))),
-        }
-    }
-    let keys = own_keys.unwrap_or_else(|| AttrValue::List(keys.iter().map(|k| AttrValue::from(*k)).collect()));
-    pairs.insert(0, ("keys".into(), keys));
-    pairs
 }
 
 /// `float("inf")`, `int(3)`

@@ -58,7 +58,7 @@ fn layout_type(cx: &CallContext) -> Inferred {
 
 /// The shape that holds every mapped index, in whole groups: an axis of an index's remainder has room for all
 /// remainders, one of multiples for whole strides.
-fn mapped_shape(map: &IndexMap, shape: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+pub fn mapped_shape(map: &IndexMap, shape: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     let extents: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
     map.results.iter().map(|r| whole_extent(r, &extents)).collect()
 }

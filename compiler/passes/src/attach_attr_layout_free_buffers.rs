@@ -1,0 +1,66 @@
+//! AttachAttrLayoutFreeBuffers: kernels say which of their buffers may lie in memory in any way.
+//!
+//! A constant, or a weight (a parameter behind the first `num_input` of a function), can be rearranged before the model
+//! runs. Each kernel gets the attribute `layout_free_buffers`, the positions of such arguments in its calls; where calls
+//! differ in that, a kernel becomes several. Kernels and bindings that are then unused are removed.
+
+use crate::{Context, Pass, dead_code_elimination, rewrite, shared_functions::SharedFunctions};
+use hammock_ir::{
+    Function as Global, Module,
+    relax::{Body, Call, Function, Operand, Value, Var},
+};
+use hammock_syntax::Diagnostic;
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "AttachAttrLayoutFreeBuffers",
+    doc: "Marks the buffers of kernels that hold constants or weights",
+    options: &[],
+    run,
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let mut made = SharedFunctions::default();
+    rewrite::relax_functions(module, |module, _, function| {
+        let mut body = rewrite::take_body(function);
+        let weights = weights(function);
+        mark(module, &weights, &mut made, &mut body);
+        function.lambda.body = body;
+        Ok(())
+    })?;
+    context.then(&dead_code_elimination::PASS, module)
+}
+
+/// The parameters that are not inputs; none when the function does not say how many inputs it has.
+fn weights(function: &Function) -> Vec<Var> {
+    let params = &function.lambda.params;
+    function.lambda.num_input().and_then(|inputs| params.get(inputs..)).map(<[Var]>::to_vec).unwrap_or_default()
+}
+
+fn mark(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, body: &mut Body) {
+    for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        binding.value.each_body_mut(&mut |nested| mark(module, weights, made, nested));
+        if let Value::Call(call) = &mut binding.value
+            && call.is_op("call_tir")
+        {
+            mark_call(module, weights, made, call);
+        }
+    }
+}
+
+/// Calls the kernel that is marked for this call.
+fn mark_call(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, call: &mut Call) {
+    let [Operand::Global(name), Operand::Tuple(args), ..] = call.args.as_slice() else { return };
+    let Some(kernel) = module.tir(name) else { return };
+    let is_free = |arg: &Operand| match arg {
+        Operand::Const(_) => true,
+        Operand::Var(v) => weights.contains(v),
+        _ => false,
+    };
+    let free: Vec<i64> = (0..).zip(args).filter(|(_, arg)| is_free(arg)).map(|(i, _)| i).collect();
+    let mut kernel = kernel.clone();
+    kernel.attrs.set("layout_free_buffers", free);
+    // what others may call stays where they find it
+    kernel.attrs.remove("global_symbol");
+    call.args[0] = Operand::Global(made.share(module, &name.clone(), Global::Tir(kernel)));
+}
