@@ -42,6 +42,7 @@ mod combine_parallel_matmul;
 mod compute_prim_value;
 mod convert_layout;
 mod convert_to_dataflow;
+mod dataflow_use_inplace_calls;
 mod dead_code_elimination;
 mod decompose_ops;
 mod eliminate_common_subexpr;
@@ -121,6 +122,7 @@ pub static PASSES: &[&Pass] = &[
     &compute_prim_value::PASS,
     &convert_layout::PASS,
     &convert_to_dataflow::PASS,
+    &dataflow_use_inplace_calls::PASS,
     &dead_code_elimination::PASS,
     &decompose_ops::FOR_INFERENCE,
     &decompose_ops::FOR_TRAINING,
