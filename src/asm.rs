@@ -36,6 +36,6 @@ impl Asm {
         let find = |name: &str| tensors.as_ref().and_then(|t| t.get(name)).cloned();
         let executable =
             hammock_asm::assemble(&source, &find).map_err(|errors| Failure::from(errors).within(&source))?;
-        write_file(&self.output, Content::Data, &executable.save_checked())
+        write_file(&self.output, Content::Data, |out| out.write_all(&executable.save_checked()))
     }
 }

@@ -236,7 +236,7 @@ impl Compile {
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;
         let mut clock = Clock::start();
-        write_file(&self.output, self.emit.content(), &artifact.bytes)?;
+        write_file(&self.output, self.emit.content(), |out| artifact.file.write(out))?;
         clock.lap("writing the file", &mut dump.times);
         self.watch.report(&dump)?;
         if self.stats { stats::report(&Stats::of(&module, &dump.memory, &artifact), self.json) } else { Ok(()) }

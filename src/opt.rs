@@ -159,7 +159,7 @@ impl Opt {
 
     fn write_plan(&self, path: &Path, plans: &IndexMap<Name, MemoryPlan>) -> Result<(), Failure> {
         let plan = if self.json { format!("{}\n", json_of(plans)) } else { svg_of(plans) };
-        write_file(path, Content::Text, plan.as_bytes())
+        write_file(path, Content::Text, |out| out.write_all(plan.as_bytes()))
     }
 
     /// The passes, from the flag or the file that it names.

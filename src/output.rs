@@ -3,7 +3,11 @@
 use hammock_compiler::Failure;
 use hammock_runtime::tools::{self, Content, InputError};
 use hammock_syntax::codes;
-use std::{path::Path, sync::OnceLock};
+use std::{
+    io::{self, Write},
+    path::Path,
+    sync::OnceLock,
+};
 
 /// Whether messages are coloured; `main` says so first.
 static COLOR: OnceLock<bool> = OnceLock::new();
@@ -29,8 +33,12 @@ pub fn say(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a file, completely or not at all.
-pub fn write_file(path: &Path, content: Content, bytes: &[u8]) -> Result<(), Failure> {
-    tools::write_file(path, content, |out| out.write_all(bytes)).map_err(unwritable)
+pub fn write_file(
+    path: &Path,
+    content: Content,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    tools::write_file(path, content, |mut out| fill(&mut out)).map_err(unwritable)
 }
 
 /// Refuses to write a second output to standard output, which has the first.

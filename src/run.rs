@@ -137,7 +137,7 @@ impl Program {
                 let options = Options { graphs: graphs.clone(), ..options };
                 let artifact = compile(&module, source, &options, Emit::Lib)?;
                 self.code.report(&artifact)?;
-                Session::from_bytes(artifact.bytes, &how).map_err(tool_failure)
+                Session::from_bytes(artifact.file.into_bytes(), &how).map_err(tool_failure)
             }
         }
     }

@@ -26,7 +26,8 @@ fn examples_compute_the_same_compiled_and_interpreted() {
         let interpreted = run(Session::from_vm(reference(&module, &source, None, How::default().options()).unwrap()));
         let options = Options { threads: 1, level: 0, graphs: Graphs::Compiled, ..Options::default() };
         let library = compile(&module, &source, &options, Emit::Lib).unwrap_or_else(|f| panic!("{}", f.render(false)));
-        let compiled = run(Session::from_bytes(library.bytes, &How { threads: Some(1), ..How::default() }).unwrap());
+        let compiled =
+            run(Session::from_bytes(library.file.into_bytes(), &How { threads: Some(1), ..How::default() }).unwrap());
         compare(op.name, &compiled, &interpreted);
         compared += 1;
     }

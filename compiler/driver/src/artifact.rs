@@ -4,6 +4,7 @@ use crate::{Clock, Dump, Evaluator, Failure, Graphs, Timing, bytecode, graphs, k
 use hammock_codegen::{llvm, vm};
 use hammock_ir::Module;
 use hammock_kernels::{Accesses, FlatKernel};
+use hammock_link::Linked;
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
@@ -12,7 +13,10 @@ use hammock_runtime::{
     library::tvm::modules,
 };
 use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
-use std::sync::Arc;
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
 
 /// How to compile.
 #[derive(Clone, Debug)]
@@ -81,8 +85,8 @@ pub enum Emit {
 
 /// What compiling made.
 pub struct Artifact {
-    /// The bytes of the file.
-    pub bytes: Vec<u8>,
+    /// The file.
+    pub file: Output,
     /// How many kernels were compiled.
     pub kernels: usize,
     /// The accesses of each kernel: how many were proved to be inside of their buffers, how many are checked.
@@ -93,6 +97,35 @@ pub struct Artifact {
     pub temporaries: u64,
     /// How long each stage took.
     pub times: Vec<Timing>,
+}
+
+/// The contents of a file.
+pub enum Output {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A library whose constants were not copied.
+    Library(Linked),
+}
+
+impl Output {
+    /// Writes the contents.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Output::Bytes(bytes) => out.write_all(bytes),
+            Output::Library(library) => library.try_each(|bytes| out.write_all(bytes)),
+        }
+    }
+
+    /// The contents as bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Output::Bytes(bytes) => bytes,
+            Output::Library(library) => library.into_bytes(),
+        }
+    }
 }
 
 /// Runs the passes of a pipeline that ends at the VM's level, such as [`hammock_passes::pipeline()`].
@@ -130,8 +163,8 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let functions = image.executable.functions.iter().filter(is_bytecode);
     let instructions = functions.map(|f| (f.name.clone(), f.end - f.start)).collect();
     if emit == Emit::Bytecode {
-        let bytes = image.executable.save_checked();
-        return Ok(Artifact { bytes, kernels: 0, accesses: Vec::new(), instructions, temporaries: 0, times });
+        let file = Output::Bytes(image.executable.save_checked());
+        return Ok(Artifact { file, kernels: 0, accesses: Vec::new(), instructions, temporaries: 0, times });
     }
     if emit == Emit::Tvm {
         tvm::check_callees(&image, module, source)?;
@@ -149,12 +182,13 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
             image.kernels = flat.iter().map(llvm::signature).collect();
             let code = graphs::compile(&mut image.executable, &image.kernels, options)?;
             objects.extend(code.as_deref());
-            hammock_link::link(&objects, &image.save())
+            let (image, constants) = image.save_apart();
+            hammock_link::link_apart(&objects, &image, constants).map(Output::Library)
         }
-        Emit::Tvm => hammock_link::link_for_tvm(&objects, &modules(&image.executable.save())),
-        _ => Ok(outputs.concat()),
+        Emit::Tvm => hammock_link::link_for_tvm(&objects, &modules(&image.executable.save())).map(Output::Bytes),
+        _ => Ok(Output::Bytes(outputs.concat())),
     };
-    let bytes = linked.map_err(|error| {
+    let file = linked.map_err(|error| {
         let d = Diagnostic::error(codes::LINK_FAILED, format!("cannot link the kernels: {error}"));
         let place = match &error {
             hammock_link::LinkError::Undefined { symbol, .. } => kernels::caller_of(module, symbol),
@@ -165,7 +199,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
     let temporaries = flat.iter().map(FlatKernel::temporary_bytes).max().unwrap_or(0);
     clock.lap("linking", &mut times);
-    Ok(Artifact { bytes, kernels: count, accesses, instructions, temporaries, times })
+    Ok(Artifact { file, kernels: count, accesses, instructions, temporaries, times })
 }
 
 /// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.

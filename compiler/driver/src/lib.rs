@@ -19,7 +19,7 @@ mod reference;
 mod target;
 mod tvm;
 
-pub use artifact::{Artifact, Bounds, Emit, Options, compile, lower};
+pub use artifact::{Artifact, Bounds, Emit, Options, Output, compile, lower};
 pub use entry::add_entry;
 pub use evaluate::Evaluator;
 pub use failure::Failure;

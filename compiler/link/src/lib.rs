@@ -28,6 +28,7 @@ mod write;
 pub use error::LinkError;
 
 use hammock_runtime::{
+    executable::ConstantData,
     image,
     library::{RUNTIME_SYMBOL, seal, tvm},
 };
@@ -41,11 +42,60 @@ use resolve::{Resolved, Slots};
 /// # Errors
 /// When an object is damaged or needs what a kernel library has not, and when symbols clash or are missing.
 pub fn link(objects: &[&[u8]], image: &[u8]) -> Result<Vec<u8>, LinkError> {
+    finish(with_runtime(objects)?, objects.len(), image::SYMBOL, image)
+}
+
+/// The same for an image in two parts ([`image::Image::save_apart`]): constants are not copied.
+///
+/// # Errors
+/// As [`link`].
+pub fn link_apart(objects: &[&[u8]], image: &[u8], constants: ConstantData) -> Result<Linked, LinkError> {
+    let mut inputs = with_runtime(objects)?;
+    let size = (image.len() + constants.len()) as u64;
+    let (place, object, name) = (Place::Image, objects.len(), image::SYMBOL);
+    inputs.add(name, Chunk { place, align: PAGE, size, data: image, object, name });
+    let (mut before, offset) = write_all(&inputs)?;
+    let after = before.split_off(offset + image.len() + constants.len());
+    before.truncate(offset + image.len());
+    let seal = seal::seal_around(&before, &constants, &after);
+    Ok(Linked { before, constants, after: [after, seal].concat() })
+}
+
+/// A sealed shared library whose constants are where they were.
+pub struct Linked {
+    before: Vec<u8>,
+    constants: ConstantData,
+    after: Vec<u8>,
+}
+
+impl Linked {
+    /// Calls `f` on the library's bytes, piece by piece.
+    ///
+    /// # Errors
+    /// The first of `f`.
+    pub fn try_each<E>(&self, mut f: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        f(&self.before)?;
+        self.constants.try_each(&mut f)?;
+        f(&self.after)
+    }
+
+    /// The library's bytes, constants included.
+    pub fn into_bytes(self) -> Vec<u8> {
+        let Linked { before: mut bytes, constants, after } = self;
+        bytes.reserve_exact(constants.len() + after.len());
+        constants.append_to(&mut bytes);
+        bytes.extend(after);
+        bytes
+    }
+}
+
+/// Objects, and the pointer through which they reach the runtime.
+fn with_runtime<'a>(objects: &[&'a [u8]]) -> Result<Inputs<'a>, LinkError> {
     let mut inputs = Inputs::read(objects)?;
     let runtime =
         Chunk { place: Place::Bss, align: 8, size: 8, data: &[], object: objects.len(), name: RUNTIME_SYMBOL };
     inputs.add(RUNTIME_SYMBOL, runtime);
-    finish(inputs, objects.len(), image::SYMBOL, image)
+    Ok(inputs)
 }
 
 /// The same for TVM's runtime: kernels made for it ([`tvm`]), and the modules they belong to ([`tvm::modules`]).
@@ -62,9 +112,14 @@ fn finish<'a>(mut inputs: Inputs<'a>, object: usize, name: &'a str, data: &'a [u
         let size = data.len() as u64;
         inputs.add(name, Chunk { place: Place::Image, align: PAGE, size, data, object, name });
     }
-    let resolved = Resolved::new(&inputs.symbols)?;
-    let (slots, stored) = Slots::scan(&inputs, &resolved.targets)?;
-    let mut bytes = write::write(&inputs, &resolved, &slots, &stored)?;
+    let (mut bytes, _) = write_all(&inputs)?;
     seal::seal(&mut bytes);
     Ok(bytes)
+}
+
+/// The library's bytes without a seal, and where in them the image begins.
+fn write_all(inputs: &Inputs<'_>) -> Result<(Vec<u8>, usize), LinkError> {
+    let resolved = Resolved::new(&inputs.symbols)?;
+    let (slots, stored) = Slots::scan(inputs, &resolved.targets)?;
+    write::write(inputs, &resolved, &slots, &stored)
 }

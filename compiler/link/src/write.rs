@@ -15,13 +15,14 @@ use object::elf;
 const PROGRAM_HEADERS: u64 = 8;
 const HEADERS: u64 = record::FILE_HEADER + PROGRAM_HEADERS * record::PROGRAM_HEADER;
 
-/// Makes the library's bytes.
+/// Makes the library's bytes; says where in them the image begins. What lies beyond the data of a chunk is zero, and was
+/// not touched.
 pub(crate) fn write(
     inputs: &Inputs<'_>,
     resolved: &Resolved<'_>,
     slots: &Slots,
     stored: &[Stored],
-) -> Result<Vec<u8>, LinkError> {
+) -> Result<(Vec<u8>, usize), LinkError> {
     let strings = Strings::new(inputs, resolved);
     let relocations = loader_relocations(inputs, &resolved.targets, slots, stored);
     let needed = needed_libraries(resolved);
@@ -56,7 +57,7 @@ pub(crate) fn write(
     put_table(&mut file, &layout, Place::SectionNames, &names.bytes);
     put(&mut file, 0, &file_headers(&layout));
     put(&mut file, layout.section_headers, &section_headers(&layout, &names));
-    Ok(file)
+    Ok((file, layout.section(Place::Image).offset as usize))
 }
 
 fn put_table(file: &mut [u8], layout: &Layout, place: Place, bytes: &[u8]) {

@@ -53,10 +53,15 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
         let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
         let (known, tuples, shapes) = Default::default();
-        let mut folder = Folder { module, context, written, known, tuples, shapes };
+        let mut uses: FxHashMap<Var, usize> = FxHashMap::default();
+        function.lambda.body.each_use(&mut |v| *uses.entry(v).or_default() += 1);
+        let mut folder = Folder { module, context, written, uses, known, tuples, shapes };
         rewrite::bindings(function, &mut |function, binding, out| {
             let binding = folder.binding(function, binding, out.dataflow);
-            out.push(binding);
+            // Nobody outside the block knows it, and inside of it the constant is put in its place.
+            if !folder.known.contains_key(&binding.var) || !function.vars[binding.var].dataflow {
+                out.push(binding);
+            }
             Ok(())
         })?;
         function.replace(&folder.known);
@@ -70,6 +75,8 @@ struct Folder<'a> {
     context: &'a Context<'a>,
     /// Variables whose memory may be written to.
     written: FxHashSet<Var>,
+    /// How often variables are still used: a constant that is only a step to others takes no memory for long.
+    uses: FxHashMap<Var, usize>,
     /// Variables that are constants.
     known: Replacements,
     /// Variables that are tuples of constants.
@@ -100,13 +107,15 @@ impl Folder<'_> {
     }
 
     /// Puts constants in the place of variables, and known shapes among the arguments of operators.
-    fn put_known(&self, value: &mut Value, dataflow: bool) {
+    fn put_known(&mut self, value: &mut Value, dataflow: bool) {
         value.each_operand_mut(&mut |o| {
             o.map(&mut |o| {
                 if let Operand::Var(v) = o
                     && let Some(known) = self.known.get(v)
                 {
-                    *o = known.clone();
+                    let (var, known) = (*v, known.clone());
+                    *o = known;
+                    self.used(var);
                 }
             });
         });
@@ -118,6 +127,15 @@ impl Folder<'_> {
                     *arg = shape.clone();
                 }
             }
+        }
+    }
+
+    /// Counts a use of a constant, which is forgotten after the last.
+    fn used(&mut self, var: Var) {
+        let left = self.uses.entry(var).or_default();
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            self.known.remove(&var);
         }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! Within an image, the constant pool only describes tensors; their data is elsewhere, aligned and usable in
 //! place ([`Constants::Apart`]).
-use super::{Code, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind};
-use crate::bytes::{Put, Reader, Truncated, pad_to};
+use super::{Code, Constant, ConstantData, Executable, ExecutableError, FunctionInfo, FunctionKind};
+use crate::bytes::{Put, Reader, Truncated};
 use crate::memory::ALIGNMENT;
 use crate::value::{DType, Device, Shape, SharedBytes, Str, Tensor, index};
 use std::ops::Range;
@@ -21,8 +21,8 @@ const MAX_NDIM: i32 = 64;
 pub(crate) enum Constants<'a> {
     /// Within the constant pool, as in TVM's files.
     Inline,
-    /// In a section of its own, each at a multiple of 64: when writing, appended to `data`.
-    Append(&'a mut Vec<u8>),
+    /// In a section of its own, each at a multiple of 64: when writing, to be put there later.
+    Append(&'a mut ConstantData),
     /// The same when reading: within `range` of `owner`'s bytes.
     Apart(SharedBytes, Range<usize>),
 }
@@ -106,9 +106,8 @@ fn put_tensor(out: &mut Vec<u8>, tensor: &Tensor, constants: &mut Constants<'_>)
     out.put_i64(data.len() as i64);
     match constants {
         Constants::Append(section) => {
-            pad_to(section, ALIGNMENT);
-            out.put_u64(section.len() as u64);
-            section.put(data);
+            let at = dense.as_ref().map_or(0, |tensor| section.add(tensor.clone()));
+            out.put_u64(at as u64);
         }
         _ => out.put(data),
     }

@@ -6,6 +6,7 @@
 pub mod build;
 mod checksum;
 pub mod compact;
+mod constant_data;
 mod error;
 mod flow;
 mod format;
@@ -13,6 +14,7 @@ mod instruction;
 mod text;
 pub mod verify;
 
+pub use constant_data::ConstantData;
 pub use error::ExecutableError;
 pub use instruction::{Arg, Code, Instruction, Register};
 

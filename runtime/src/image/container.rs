@@ -32,7 +32,32 @@ pub struct Section<'a> {
     /// What its offset is a multiple of: a power of two up to 4096.
     pub alignment: usize,
     /// Its bytes.
-    pub contents: &'a [u8],
+    pub contents: Contents<'a>,
+}
+
+/// The bytes of a section.
+#[derive(Clone, Copy)]
+pub enum Contents<'a> {
+    /// These.
+    Bytes(&'a [u8]),
+    /// So many, with that checksum, which come behind the container's other bytes: of the last section.
+    Later(usize, u32),
+}
+
+impl Contents<'_> {
+    fn len(self) -> usize {
+        match self {
+            Contents::Bytes(bytes) => bytes.len(),
+            Contents::Later(len, _) => len,
+        }
+    }
+
+    fn checksum(self) -> u32 {
+        match self {
+            Contents::Bytes(bytes) => crc32fast::hash(bytes),
+            Contents::Later(_, checksum) => checksum,
+        }
+    }
 }
 
 /// Are the checksums of the contents checked on reading?
@@ -80,7 +105,7 @@ impl Container {
     }
 }
 
-/// Writes a container.
+/// Writes a container, but for the contents of its last section when they come later.
 pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
     let mut table = Vec::new();
     let mut end = HEADER_SIZE + ENTRY_SIZE * sections.len();
@@ -88,10 +113,14 @@ pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
         let offset = end.next_multiple_of(section.alignment);
         end = offset + section.contents.len();
         table.put_u32(section.kind);
-        table.put_u32(crc32fast::hash(section.contents));
+        table.put_u32(section.contents.checksum());
         [offset, section.contents.len(), section.alignment].iter().for_each(|value| table.put_u64(*value as u64));
     }
-    let mut out = Vec::with_capacity(end);
+    let later = sections.iter().map(|section| match section.contents {
+        Contents::Later(len, _) => len,
+        Contents::Bytes(_) => 0,
+    });
+    let mut out = Vec::with_capacity(end - later.sum::<usize>());
     out.put(MAGIC);
     out.put_u32(VERSION);
     out.put_u32(sections.len() as u32);
@@ -102,7 +131,9 @@ pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
     out[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
     for section in sections {
         pad_to(&mut out, section.alignment);
-        out.put(section.contents);
+        if let Contents::Bytes(bytes) = section.contents {
+            out.put(bytes);
+        }
     }
     out
 }

@@ -6,7 +6,7 @@
 //! | kind | contents |
 //! |---|---|
 //! | 1 executable | TVM's format, tensors of the constant pool described only |
-//! | 2 constants | the tensors' data, each at a multiple of 64 |
+//! | 2 constants | the tensors' data, each at a multiple of 64; written last |
 //! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
 //! | 4 kernels | what arguments each kernel takes and which it writes ([`KernelSignature`]) |
 //!
@@ -24,10 +24,10 @@ pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
 pub use sources::{SourceFile, SourceMap, Span};
 
-use crate::executable::{Constants, Executable, ExecutableError, decode, encode, verify};
+use crate::executable::{ConstantData, Constants, Executable, ExecutableError, decode, encode, verify};
 use crate::memory::{ALIGNMENT, Buffer};
 use crate::value::SharedBytes;
-use container::Section;
+use container::{Contents, Section};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -72,18 +72,27 @@ impl Image {
 
     /// The image as bytes. The same image gives the same bytes.
     pub fn save(&self) -> Vec<u8> {
-        let mut constants = Vec::new();
+        let (mut bytes, constants) = self.save_apart();
+        constants.append_to(&mut bytes);
+        bytes
+    }
+
+    /// The same in two parts: the bytes before the constants' data, and that data, which is not copied.
+    pub fn save_apart(&self) -> (Vec<u8>, ConstantData) {
+        let mut constants = ConstantData::default();
         let executable = encode(&self.executable, &mut Constants::Append(&mut constants));
         let mut sources = Vec::new();
         self.sources.encode(&mut sources);
         let mut table = Vec::new();
         kernels::encode(&self.kernels, &mut table);
-        container::write(&[
-            Section { kind: EXECUTABLE, alignment: 8, contents: &executable },
-            Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: &constants },
-            Section { kind: SOURCES, alignment: 8, contents: &sources },
-            Section { kind: KERNELS, alignment: 8, contents: &table },
-        ])
+        let data = Contents::Later(constants.len(), constants.checksum().finalize());
+        let bytes = container::write(&[
+            Section { kind: EXECUTABLE, alignment: 8, contents: Contents::Bytes(&executable) },
+            Section { kind: SOURCES, alignment: 8, contents: Contents::Bytes(&sources) },
+            Section { kind: KERNELS, alignment: 8, contents: Contents::Bytes(&table) },
+            Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: data },
+        ]);
+        (bytes, constants)
     }
 
     /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep

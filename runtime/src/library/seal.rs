@@ -14,6 +14,7 @@
 //! A stand-alone program is a runner, padding up to a page, a sealed library, and a *footer* of 32 bytes: magic
 //! `hmktail\0`, offset and length of the library (8 each), CRC-32 of the 24 bytes before (4), zero (4).
 use crate::bytes::{Put, Reader, pad_to};
+use crate::executable::ConstantData;
 use crate::parallel;
 use crc32fast::Hasher;
 use std::ops::Range;
@@ -45,14 +46,31 @@ pub enum SealError {
 
 /// Seals the bytes of a file.
 pub fn seal(bytes: &mut Vec<u8>) {
-    let checksum = checksum(bytes);
-    let begin = bytes.len();
-    bytes.put(MAGIC);
-    bytes.put_u32(VERSION);
-    bytes.put_u32(checksum);
-    bytes.put_u64((begin + SIZE) as u64);
-    bytes.resize(begin + SIZE - 4, 0);
-    bytes.put_u32(crc32fast::hash(&bytes[begin..]));
+    let seal = seal_of(checksum(bytes), bytes.len());
+    bytes.put(&seal);
+}
+
+/// The seal of a file of these parts.
+pub fn seal_around(before: &[u8], constants: &ConstantData, after: &[u8]) -> Vec<u8> {
+    let mut whole = Hasher::new();
+    whole.update(before);
+    whole.combine(&constants.checksum());
+    let mut rest = Hasher::new();
+    rest.update(after);
+    whole.combine(&rest);
+    seal_of(whole.finalize(), before.len() + constants.len() + after.len())
+}
+
+/// The seal of a file of so many bytes with that CRC-32.
+fn seal_of(checksum: u32, len: usize) -> Vec<u8> {
+    let mut seal = Vec::with_capacity(SIZE);
+    seal.put(MAGIC);
+    seal.put_u32(VERSION);
+    seal.put_u32(checksum);
+    seal.put_u64((len + SIZE) as u64);
+    seal.resize(SIZE - 4, 0);
+    seal.put_u32(crc32fast::hash(&seal));
+    seal
 }
 
 /// Checks that a file's bytes are those that were sealed.

@@ -252,6 +252,22 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.data_ptr(), len) })
     }
 
+    /// Tells the system that the data is not needed soon, where it lies in bytes that are never written to, such as those
+    /// of a mapped file: their memory can then serve for something else, until they are read again.
+    pub fn set_aside(&self) {
+        const PAGE: usize = 4096;
+        if !matches!(self.owner(), Some(Owner::Shared(_))) {
+            return;
+        }
+        let begin = self.data_ptr().addr().next_multiple_of(PAGE);
+        let end = (self.data_ptr().addr() + self.nbytes()) / PAGE * PAGE;
+        if begin < end {
+            let start = self.data_ptr().with_addr(begin).cast();
+            // SAFETY: whole pages of the tensor's own bytes; this advice changes no contents, and its failure nothing.
+            unsafe { libc::madvise(start, end - begin, libc::MADV_PAGEOUT) };
+        }
+    }
+
     /// Must its memory not be written, because it is a constant's or was lent on that condition?
     pub fn is_read_only(&self) -> bool {
         match self.owner() {

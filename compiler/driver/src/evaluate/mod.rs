@@ -96,6 +96,8 @@ impl hammock_passes::Evaluator for Evaluator {
             return Err(format!("it takes {steps} steps, which are too many"));
         } else {
             self.native(&kernel, inputs.len())?.call(&args).map_err(|e| e.to_string())?;
+            // What was computed mostly takes the place of what it was computed from.
+            inputs.iter().filter_map(|input| input.get::<&Tensor>()).for_each(Tensor::set_aside);
         }
         Ok(args.drain(inputs.len()..).filter_map(|arg| arg.get()).collect())
     }

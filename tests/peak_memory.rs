@@ -1,0 +1,71 @@
+//! How much memory compiling takes: weights are not copied on the way from their file to the compiled one.
+
+use hammock_compiler::{Emit, Evaluator, Named, Options, ReadOptions, bind, compile, lower, read_text, read_weights};
+use hammock_passes::{NamedTensors, pipeline};
+use hammock_runtime::{Tensor, tools::save_safetensors};
+use hammock_syntax::SourceFile;
+use std::path::Path;
+
+/// Weights are square, and so many.
+const COUNT: usize = 6;
+
+/// A model that multiplies by the weights in turn, the other way round.
+fn model(size: usize) -> String {
+    let params: Vec<String> = (0..COUNT).map(|i| format!("w{i}: R.Tensor(({size}, {size}), \"float32\")")).collect();
+    let steps = (0..COUNT).map(|i| format!("            y{} = R.matmul(y{i}, R.permute_dims(w{i}))\n", i + 1));
+    format!(
+        "@I.ir_module\nclass Module:\n    @R.function\n    def main(y0: R.Tensor((1, {size}), \"float32\"), {}):\n        \
+         with R.dataflow():\n{}            R.output(y{COUNT})\n        return y{COUNT}\n",
+        params.join(", "),
+        steps.collect::<String>()
+    )
+}
+
+/// Compiles the model as the command line does; gives the size of the file.
+fn compile_model(folder: &Path, size: usize) -> usize {
+    let path = folder.join(format!("{size}.safetensors"));
+    let weight = |i| {
+        let values = vec![i as f32; size * size];
+        (format!("w{i}"), Tensor::from_slice(&[size as i64, size as i64], &values).unwrap())
+    };
+    save_safetensors(&path, &(0..COUNT).map(weight).collect::<Vec<_>>()).unwrap();
+    reset_peak();
+    let source = SourceFile::new("model.py".to_owned(), model(size)).unwrap();
+    let mut module = read_text(&source, &ReadOptions::default()).unwrap();
+    let weights = read_weights(&path).unwrap();
+    assert!(Named(&weights).named("w0").is_some());
+    bind(&mut module, &weights).unwrap();
+    drop(weights);
+    let (options, evaluator) = (Options { threads: 1, ..Options::default() }, Evaluator::new());
+    lower(&mut module, &source, &pipeline(options.level), &options.environment(&evaluator), &mut Default::default())
+        .unwrap();
+    let artifact = compile(&module, &source, &options, Emit::Lib).unwrap();
+    let mut written = std::fs::File::create(folder.join("model.so")).unwrap();
+    artifact.file.write(&mut written).unwrap();
+    written.metadata().unwrap().len() as usize
+}
+
+/// A line of the process's status, in bytes.
+fn status(name: &str) -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.split_whitespace().next().unwrap().parse::<usize>().unwrap() << 10
+}
+
+/// From now on the peak counts anew.
+fn reset_peak() {
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+}
+
+#[test]
+fn one_copy_of_the_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    // What the compiler itself takes.
+    compile_model(folder.path(), 64);
+    let before = status("VmRSS:");
+    let size = 2048;
+    let weights = COUNT * size * size * 4;
+    assert!(compile_model(folder.path(), size) > weights);
+    let more = status("VmHWM:") - before;
+    assert!(more < weights + weights / 2 + (20 << 20), "{more} bytes for weights of {weights}");
+}
