@@ -195,6 +195,7 @@ impl<'a> Search<'a> {
     fn resolve(&self, operand: &Operand) -> Operand {
         match operand {
             Operand::Var(v) => self.names.get(v).unwrap_or(operand).clone(),
+            Operand::Tuple(fields) => Operand::Tuple(fields.iter().map(|field| self.resolve(field)).collect()),
             other => other.clone(),
         }
     }

@@ -1,0 +1,14 @@
+# opt: CanonicalizeBindings
+# A field of a field is what it is another name for.
+@I.ir_module
+class Module:
+    @R.function
+    def main(p: R.Tensor((4,), "float32"), q: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = q
+            t = (p, (a, p))
+            u = t[1]
+            b = u[0]
+            c = R.add(a, b)
+            R.output(c, u)
+        return (c, u)
