@@ -6,7 +6,8 @@ use crate::*;
 ///
 /// - 0: what code generation needs, and no more.
 /// - 1: also removes what is unused, and lets tensors that are not needed at the same time share memory.
-/// - 2: also computes the same values only once, constants at compile time, and makes one kernel of several.
+/// - 2: also computes the same values only once, constants at compile time, products in the cheaper order and batch
+///   normalization as a part of convolutions; and makes one kernel of several, and views of kernels that only reshape.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
@@ -14,11 +15,16 @@ pub fn pipeline(level: u8) -> Pipeline {
         Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::in_whole_functions() };
     let steps = [
         plain(&[&normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS]),
-        at(2, plain(&[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS, &fold_constant::PASS])),
+        at(2, plain(&[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
+        at(2, better_graph()),
+        at(2, plain(&[&fold_constant::PASS])),
         plain(&[&legalize_ops::PASS]),
         at(2, plain(&[&fold_constant::PASS])),
         at(1, plain(&[&dead_code_elimination::PASS])),
-        at(2, plain(&[&annotate_tir_op_pattern::PASS, &fuse_ops::PASS, &fuse_tir::PASS])),
+        at(
+            2,
+            plain(&[&annotate_tir_op_pattern::PASS, &fuse_ops::PASS, &fuse_tir::PASS, &rewrite_dataflow_reshape::PASS]),
+        ),
         plain(&[&to_non_dataflow::PASS, &remove_purity_checking::PASS, &call_tir_rewrite::PASS]),
         at(1, vec![plan_memory]),
         plain(&[
@@ -31,6 +37,17 @@ pub fn pipeline(level: u8) -> Pipeline {
         ]),
     ];
     Pipeline { steps: steps.concat() }
+}
+
+/// Rewritings that leave less to compute. Batch normalization in training stays as it is.
+fn better_graph() -> Vec<Step> {
+    let for_inference = |pass: &'static Pass| {
+        let options = Options::of(pass).with([(fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into())]);
+        Step { pass, options }
+    };
+    let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
+    steps.extend(plain(&[&canonicalize_bindings::PASS, &remove_redundant_reshape::PASS, &adjust_matmul_order::PASS]));
+    steps
 }
 
 /// Passes with their own options.
