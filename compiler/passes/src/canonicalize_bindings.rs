@@ -165,7 +165,10 @@ impl<'a> Search<'a> {
                 Some(self.resolve(operand))
             }
             Value::TupleGet(tuple, index) => {
-                let tuple = self.resolve(tuple).as_var()?;
+                let tuple = match self.resolve(tuple) {
+                    Operand::Tuple(fields) => return fields.get(*index).cloned(),
+                    tuple => tuple.as_var()?,
+                };
                 match self.tuples.get(&tuple) {
                     Some(fields) => fields.get(*index).cloned(),
                     None => {
