@@ -118,9 +118,15 @@ fn tensors_of_an_arena_are_kept_for_the_next_call() {
     }
 }
 
-/// A view of a tensor in a storage is returned: the next call must not write over it.
+/// A view or a copy of a tensor in a storage is returned: the next call must not write over it.
 #[test]
 fn what_somebody_keeps_of_an_arena_stays_as_it_is() {
+    for copied in [false, true] {
+        keeps(copied);
+    }
+}
+
+fn keeps(copied: bool) {
     let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
     let (bytes, uint8) = (shape(&mut p, &[128]), dtype(&mut p, DType::UINT8));
     let (four, two, float) = (shape(&mut p, &[4]), shape(&mut p, &[2, 2]), dtype(&mut p, DType::FLOAT32));
@@ -130,7 +136,7 @@ fn what_somebody_keeps_of_an_arena_stays_as_it_is() {
         p.call(3, "vm.builtin.alloc_tensor", &[reg(1), int(64), four, float]),
         p.call(VOID, "increment", &[reg(0), reg(2)]),
         p.call(VOID, "increment", &[reg(2), reg(3)]),
-        p.call(4, "vm.builtin.reshape", &[reg(3), two]),
+        if copied { p.call(4, "vm.builtin.copy", &[reg(3)]) } else { p.call(4, "vm.builtin.reshape", &[reg(3), two]) },
         ret(4),
     ];
     p.function("main", 1, 5, &body);

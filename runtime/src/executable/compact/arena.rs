@@ -3,8 +3,8 @@
 //! A planner puts tensors that are not needed at the same time into one storage. If all sizes are known, the storage and
 //! its tensors are made in one step, and kept for the next call: to the function, the tensors are like constants, and
 //! making and dropping them costs nothing. This goes for a storage that is allocated once, before any branch, by a
-//! function that calls no bytecode, and whose tensors are only given to native functions. (Should one of those keep a
-//! tensor, the machine notices when the function returns.)
+//! function that calls no bytecode, and whose tensors are only copied and given to native functions. (Should somebody
+//! keep a tensor, the machine notices when the function returns.)
 use super::alloc::PlacePlan;
 use super::{Compact, Slot};
 use crate::executable::flow::{self, Flow};
@@ -48,7 +48,7 @@ struct Known {
     placed: Vec<usize>,
     /// Whether it is read by nothing else.
     is_storage: bool,
-    /// Whether it is only read by calls of native functions that may have an arena's tensor.
+    /// Whether it is only read by calls of native functions that may have an arena's tensor, copies included.
     is_given: bool,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Finder<'a> {
                 _ => None,
             };
             let makes_tensor = callee == Some("vm.builtin.alloc_tensor");
-            let is_given = callee.is_some_and(|name| !makes_tensor && name != "vm.builtin.copy");
+            let is_given = callee.is_some() && !makes_tensor;
             for register in flow::reads(instruction) {
                 let known = &mut known[register];
                 known.read = at;

@@ -220,7 +220,9 @@ impl Folder<'_> {
         self.assign(register);
         match from {
             Arg::Register(own)
-                if own.index().is_some_and(|own| own != register && self.registers.is_last_read(at, own)) =>
+                if own.index().is_some_and(|own| {
+                    own != register && !self.roles.contains_key(&own) && self.registers.is_last_read(at, own)
+                }) =>
             {
                 own.index().into_iter().for_each(|own| self.vacant.insert(own));
                 self.emit(at, Op::Move { dst, from: source });

@@ -27,7 +27,7 @@ use super::flow::BitSet;
 use super::{Arg, Executable, FunctionInfo};
 
 /// Changes whenever the same bytecode folds into other ops.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// A slot of the frame: a register, or an entry of the pool behind the registers.
 pub type Slot = u32;
