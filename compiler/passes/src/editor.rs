@@ -71,7 +71,7 @@ fn apply_to(module: &Module, function: &mut Function, written: FxHashSet<Var>, r
     let (places, at) = (SecondaryMap::new(), (Span::NONE, false));
     let (bodies, emitted) = (Vec::new(), Vec::new());
     let mut editor =
-        Editor { module, function, uses, written, bodies, places, emitted, at, local: false, changed: false };
+        Editor { module, function, uses, written, bodies, places, emitted, at, target: None, changed: false };
     let body = editor.body(body, rule);
     let changed = editor.changed;
     function.lambda.body = body;
@@ -112,8 +112,8 @@ pub struct Editor<'a> {
     emitted: Vec<Binding>,
     /// Where the binding stands in the text, and whether in a dataflow block.
     at: (Span, bool),
-    /// Whether its variable is visible only in its dataflow block.
-    local: bool,
+    /// Its variable.
+    target: Option<Var>,
     changed: bool,
 }
 
@@ -171,11 +171,15 @@ impl Editor<'_> {
 
     /// Whether the value at hand is bound to a variable that is visible only in its dataflow block.
     pub fn binds_local(&self) -> bool {
-        self.local
+        self.at.1 && self.target.is_some_and(|var| self.function.vars[var].dataflow)
     }
 
-    /// Whether something may write over the operand after it has its value.
-    pub fn is_written(&self, operand: &Operand) -> bool {
+    /// Whether the value at hand may share memory with an operand: nothing writes over either of them.
+    pub fn may_share(&self, operand: &Operand) -> bool {
+        !self.is_written(operand) && self.target.is_none_or(|var| !self.written.contains(&var))
+    }
+
+    fn is_written(&self, operand: &Operand) -> bool {
         let mut written = false;
         operand.each_var(&mut |var| written |= self.written.contains(&var));
         written
@@ -230,7 +234,7 @@ impl Editor<'_> {
                 *nested = self.body(whole, rule);
             });
             self.at = (binding.span, block.dataflow);
-            self.local = block.dataflow && self.function.vars[binding.var].dataflow;
+            self.target = Some(binding.var);
             match rule(self, &binding.value) {
                 Some(value) => {
                     self.changed = true;

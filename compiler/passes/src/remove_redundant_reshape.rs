@@ -24,7 +24,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 
 fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
     let [x, shape] = value.as_op("reshape")?.operands()?;
-    if keeps_shape(e, x, shape) {
+    if keeps_shape(e, x, shape) && e.may_share(x) {
         return Some(Value::Operand(x.clone()));
     }
     let [earlier, _] = e.op(x, "reshape")?.operands()?.clone();

@@ -38,7 +38,7 @@ fn rewrite(e: &mut Editor, value: &Value) -> Option<Value> {
     let x = args.get(kernel::copied_param(e.module.tir(kernel)?, args.len())?)?.clone();
     let (from, to) = (e.tensor(&x)?, call.ty_args.first()?.as_tensor()?);
     let same_count = dims::equal(&dims::product(from.dims()?), &dims::product(to.dims()?)) == Some(true);
-    if from.dtype != to.dtype || !same_count || e.is_written(&x) {
+    if from.dtype != to.dtype || !same_count || !e.may_share(&x) {
         return None;
     }
     e.make("reshape", [x, Operand::Shape(to.dims()?.to_vec())], [])

@@ -31,6 +31,13 @@ class Module:
                 y[v] = x[v // 3, v % 3]
 
     @T.prim_func(private=True, s_tir=True)
+    def widened(x: T.Buffer((4, 3), "float32"), y: T.Buffer((4, 3), "float32")):
+        for i, j in T.grid(4, 3):
+            with T.sblock("b"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = x[vi, vj]
+
+    @T.prim_func(private=True, s_tir=True)
     def fill(x: T.Buffer((4, 3), "float32")):
         for i, j in T.grid(4, 3):
             with T.sblock("b"):
@@ -46,7 +53,9 @@ class Module:
             c = R.call_tir(cls.crossed, (x,), out_ty=R.Tensor((12,), "float32"))
             d = R.call_tir(cls.flat, (y,), out_ty=R.Tensor((12,), "float32"))
             e = R.call_tir_inplace(cls.fill, (y,), inplace_indices=[0], out_ty=R.Tensor((4, 3), "float32"))
+            f = R.call_tir(cls.widened, (x,), out_ty=R.Tensor((4, 3), "float32"))
+            g = R.call_tir_inplace(cls.fill, (f,), inplace_indices=[0], out_ty=R.Tensor((4, 3), "float32"))
             out = R.call_tir(cls.flat, (x,), out_ty=R.Tensor((12,), "float32"))
-            z = (a, b, c, d, e)
+            z = (a, b, c, d, e, g)
             R.output(out, z)
         return (out, z)
