@@ -45,14 +45,8 @@ impl Input {
         }
     }
 
-    /// The element that broadcasting puts at these indices of the result: the last ones count, and dimensions of size
-    /// 1 are read at 0. Symbolic sizes must be those of the result: see [`Input::broadcast_to`].
-    pub fn broadcast(&self, indices: &[PrimExpr]) -> PrimExpr {
-        self.broadcast_to(indices, &[&indices[..indices.len() - self.ndim()], self.shape()].concat())
-    }
-
-    /// The element that broadcasting puts at these indices of a result of that shape, where a symbolic size may be 1
-    /// when the result's is not.
+    /// The element that broadcasting puts at these indices of a result of that shape: the last ones count. A symbolic size
+    /// may be 1 when the result's is not.
     pub fn broadcast_to(&self, indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
         let skip = indices.len() - self.ndim();
         self.at(&broadcast_indices(self.shape(), &indices[skip..], &shape[skip..]))
@@ -67,8 +61,8 @@ impl Input {
 /// The indices into axes of sizes `own` for those of a result of sizes `shape` that they broadcast to.
 pub fn broadcast_indices(own: &[PrimExpr], indices: &[PrimExpr], shape: &[PrimExpr]) -> Vec<PrimExpr> {
     let at = |((own, i), out): ((&PrimExpr, &PrimExpr), &PrimExpr)| match dims::equal(own, out) {
-        _ if dims::is(own, 1) => PrimExpr::int64(0),
         Some(true) => i.clone(),
+        _ if dims::is(own, 1) => PrimExpr::int64(0),
         _ => own.clone().eq(1i64).select(0i64.into(), i.clone()),
     };
     own.iter().zip(indices).zip(shape).map(at).collect()

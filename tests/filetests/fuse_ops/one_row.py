@@ -1,0 +1,10 @@
+# opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
+# A product of one row takes in its bias: where sizes are equal nothing is broadcast, though they are 1.
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 16), "float32"), w: R.Tensor((16, 4), "float32"), b: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            h = R.nn.relu(R.add(b, R.matmul(x, w)))
+            R.output(h)
+        return h
