@@ -102,7 +102,8 @@ impl CompareFlags {
             let away = (should - is).abs();
             let away = if away.is_nan() { f64::INFINITY } else { away };
             distance.largest = distance.largest.max(away);
-            if away > self.atol + self.rtol * should.abs() {
+            // What should be infinite or no number, and is not, differs by any measure.
+            if !should.is_finite() || away > self.atol + self.rtol * should.abs() {
                 distance.outside += 1;
                 distance.first.get_or_insert((at, *is, *should));
             }
