@@ -9,10 +9,12 @@ use std::path::Path;
 /// Weights are square, and so many.
 const COUNT: usize = 6;
 
-/// A model that multiplies by the weights in turn, the other way round.
+/// A model that multiplies by the weights in turn, the other way round. Between two there is what keeps their product
+/// from being computed beforehand.
 fn model(size: usize) -> String {
     let params: Vec<String> = (0..COUNT).map(|i| format!("w{i}: R.Tensor(({size}, {size}), \"float32\")")).collect();
-    let steps = (0..COUNT).map(|i| format!("            y{} = R.matmul(y{i}, R.permute_dims(w{i}))\n", i + 1));
+    let steps =
+        (0..COUNT).map(|i| format!("            y{} = R.nn.relu(R.matmul(y{i}, R.permute_dims(w{i})))\n", i + 1));
     format!(
         "@I.ir_module\nclass Module:\n    @R.function\n    def main(y0: R.Tensor((1, {size}), \"float32\"), {}):\n        \
          with R.dataflow():\n{}            R.output(y{COUNT})\n        return y{COUNT}\n",
