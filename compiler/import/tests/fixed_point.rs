@@ -95,3 +95,21 @@ fn the_least_integer_has_no_magnitude() {
     let text = kernel("A: T.Buffer((1,), \"int32\")", &["A[0] = T.max(T.abs(-2147483648), 2147483647)"]);
     assert!(text.contains("A[0] = 2147483647"), "{text}");
 }
+
+/// A handle that was matched is its buffer, and prints as the buffer's data.
+#[test]
+fn matched_handles_are_their_buffers() {
+    let text =
+        kernel("a: T.handle", &["A = T.match_buffer(a, (4,))", "T.evaluate(T.call_extern(\"int32\", \"f\", a))"]);
+    assert!(text.contains("\"f\", A.data)"), "{text}");
+}
+
+/// A nested function may declare sizes of its own.
+#[test]
+fn nested_functions_declare_sizes() {
+    printed(
+        "@R.function\ndef main(x: R.Tensor((4,), \"float32\")):\n    \
+         @R.function\n    def f(a: R.Tensor((\"k\",), \"float32\")) -> R.Tensor((\"k\",), \"float32\"):\n        \
+         k = TypeVar(\"k\")\n        return a\n    return f(x)\n",
+    );
+}

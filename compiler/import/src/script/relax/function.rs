@@ -104,9 +104,13 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// The dtype in `T.int64()`, when an expression declares a symbolic variable that way.
+    /// The dtype in `T.int64()`, when an expression declares a symbolic variable that way, or by `TypeVar("n")`, as nested
+    /// functions declare sizes of their own.
     pub(super) fn symbol_declaration(&self, value: &Expr) -> Option<DType> {
         let (path, call) = self.callee_of(value)?;
+        if path.space == Space::Python && &*path.name == "TypeVar" {
+            return Some(DType::INT64);
+        }
         let declares = path.space == Space::Tir && call.args.is_empty();
         if declares { dtypes::of_name(&path.name) } else { None }
     }

@@ -219,6 +219,8 @@ impl TirEval<'_, '_> {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));
             };
             self.told_sizes(&buffer, at, span)?;
+            // The parameter is the buffer from here on: its name alone is where the data lies.
+            self.scope.define(handle.name().clone(), Value::Scalar(buffer.data.expr()));
             self.dialect.params[at].buffer = Some(buffer.clone());
             return Ok(Value::Buffer(buffer));
         }
