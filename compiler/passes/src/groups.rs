@@ -151,17 +151,13 @@ impl Outliner<'_> {
         let mut outlined = self.function.outline(self.module, bindings, outputs, self.how);
         let Group { name, attrs } = &self.groups.all[group];
         outlined.function.lambda.attrs = attrs.clone();
-        let ty = outlined.function.lambda.ret_ty.clone();
         let name = self.shared.share(self.module, name, Global::Relax(outlined.function));
         let args = outlined.args.into_iter().map(|arg| self.argument(arg, span)).collect();
         let call = Value::Call(Call { callee: Callee::Global(name), args, attrs: Attrs::new(), ty_args: Vec::new() });
         match outputs.as_slice() {
             [output] => self.out.push(Binding { var: *output, value: call, span }),
             outputs => {
-                let ty = match ty {
-                    Type::Tuple(_) => Type::Tuple(outputs.iter().map(|v| self.function.ty(*v).clone()).collect()),
-                    other => other,
-                };
+                let ty = Type::Tuple(outputs.iter().map(|v| self.function.ty(*v).clone()).collect());
                 let tuple = self.function.new_var("lv", ty, true, span);
                 self.out.push(Binding { var: tuple, value: call, span });
                 let field =

@@ -185,5 +185,5 @@ fn in_body(function: &Function, body: &Body, note: &mut dyn FnMut(&PrimExpr)) {
         function.ty(binding.var).each_expr(note);
         binding.value.each_body(&mut |nested| in_body(function, nested, note));
     }
-    symbolic::each_operand_expr(&body.result, note);
+    body.result.each_expr(note);
 }

@@ -3,7 +3,7 @@
 use hammock_ir::{
     Attrs, PrimExpr, TensorShape, Type,
     prim::{Substitution, Var},
-    relax::{self, Binding, Body, Function, Operand, Value},
+    relax::{self, Binding, Body, Function, Value},
     tir::EXACT,
     types::ShapeType,
 };
@@ -80,13 +80,13 @@ pub fn each_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
         each_binding_expr(binding, f);
         binding.value.each_body(&mut |b| each_expr(b, f));
     }
-    each_operand_expr(&body.result, f);
+    body.result.each_expr(f);
 }
 
 /// The same without nested bodies.
 pub fn each_own_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
     body.bindings().for_each(|binding| each_binding_expr(binding, f));
-    each_operand_expr(&body.result, f);
+    body.result.each_expr(f);
 }
 
 fn each_binding_expr<'a>(binding: &'a Binding, f: &mut dyn FnMut(&'a PrimExpr)) {
@@ -98,14 +98,5 @@ pub fn each_value_expr<'a>(value: &'a Value, f: &mut dyn FnMut(&'a PrimExpr)) {
     if let Value::MatchCast(_, ty) = value {
         each_dim(ty, f);
     }
-    value.each_operand(&mut |o| each_operand_expr(o, f));
-}
-
-/// Calls `f` on every symbolic expression in an operand.
-pub fn each_operand_expr<'a>(operand: &'a Operand, f: &mut dyn FnMut(&'a PrimExpr)) {
-    operand.walk(&mut |o| match o {
-        Operand::Prim(e) => f(e),
-        Operand::Shape(dims) => dims.iter().for_each(&mut *f),
-        _ => {}
-    });
+    value.each_operand(&mut |o| o.each_expr(f));
 }

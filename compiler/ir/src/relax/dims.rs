@@ -33,13 +33,13 @@ impl Function {
             self.ty(*param).each_expr(&mut look);
         }
         self.lambda.body.walk(&mut |binding| {
-            binding.value.each_operand(&mut |o| each_expr(o, &mut look));
+            binding.value.each_operand(&mut |o| o.each_expr(&mut look));
             if let Value::Call(call) = &binding.value {
                 call.ty_args.iter().for_each(|ty| ty.each_expr(&mut look));
             }
             self.ty(binding.var).each_expr(&mut look);
         });
-        each_expr(&self.lambda.body.result, &mut look);
+        self.lambda.body.result.each_expr(&mut look);
         undefined
     }
 
@@ -117,12 +117,4 @@ fn attr_dims(value: &mut AttrValue, values: &Substitution) {
         AttrValue::List(members) | AttrValue::Tuple(members) => members.iter_mut().for_each(|m| attr_dims(m, values)),
         _ => {}
     }
-}
-
-fn each_expr(operand: &Operand, f: &mut dyn FnMut(&PrimExpr)) {
-    operand.walk(&mut |o| match o {
-        Operand::Prim(e) => f(e),
-        Operand::Shape(dims) => dims.iter().for_each(&mut *f),
-        _ => {}
-    });
 }

@@ -1,7 +1,7 @@
 //! Walking functions, bodies and operands.
 
 use super::{Binding, Body, Call, Callee, Operand, Value, Var};
-use crate::Name;
+use crate::{Name, PrimExpr};
 
 impl Operand {
     /// Calls `f` on this operand and those inside it.
@@ -18,6 +18,15 @@ impl Operand {
             if let Operand::Var(v) = o {
                 f(*v)
             }
+        });
+    }
+
+    /// Calls `f` on each scalar expression: scalars, and the sizes of shapes.
+    pub fn each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a PrimExpr)) {
+        self.walk(&mut |o| match o {
+            Operand::Prim(e) => f(e),
+            Operand::Shape(dims) => dims.iter().for_each(&mut *f),
+            _ => {}
         });
     }
 

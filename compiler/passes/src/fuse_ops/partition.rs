@@ -55,6 +55,12 @@ impl Partition<'_> {
         at
     }
 
+    /// How many nodes a node's group has.
+    fn size(&mut self, at: usize) -> usize {
+        let root = self.root(at);
+        self.groups[root].size
+    }
+
     /// Fuses a node with its post-dominator, if the classes on the way allow it.
     fn fuse(&mut self, at: usize, to: Dominator, phase: Phase) {
         let own = self.groups[at].pattern;
@@ -73,20 +79,13 @@ impl Partition<'_> {
             _ => return,
         };
         let Some(between) = self.between(at, to.node, fits) else { return };
-        let size: usize = between.iter().map(|node| self.groups[self.root_of(*node)].size).sum();
-        if size + self.groups[self.root_of(to.node)].size > self.max_depth {
+        let size: usize = between.iter().chain([&to.node]).map(|node| self.size(*node)).sum();
+        if size > self.max_depth {
             return;
         }
         for node in between {
             self.join(node, to.node);
         }
-    }
-
-    fn root_of(&self, mut at: usize) -> usize {
-        while let Some(parent) = self.groups[at].parent {
-            at = parent;
-        }
-        at
     }
 
     /// The nodes on all paths from one to another, the first included; `None` where one does not fit.
@@ -122,7 +121,7 @@ impl Partition<'_> {
         self.groups[child].parent = Some(parent);
         // A contraction decides what its group can still take in.
         if self.groups[child].pattern == OutElementWiseFusable {
-            self.groups[parent].pattern = OutElementWiseFusable.max(self.groups[parent].pattern);
+            self.groups[parent].pattern = self.groups[parent].pattern.max(OutElementWiseFusable);
         }
     }
 }

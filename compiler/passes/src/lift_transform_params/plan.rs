@@ -170,7 +170,7 @@ impl Transform {
             each_size(function, binding, &mut |v| need(v, &mut runtime));
         }
         function.lambda.body.result.each_var(&mut |v| _ = runtime.insert(v));
-        symbolic::each_operand_expr(&function.lambda.body.result, &mut |e| e.each_var(&mut |v| need(v, &mut runtime)));
+        function.lambda.body.result.each_expr(&mut |e| e.each_var(&mut |v| need(v, &mut runtime)));
         Plan { inputs, dims, known, lifted, runtime, sizes }
     }
 
