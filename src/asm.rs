@@ -3,8 +3,8 @@
 use crate::output::write_file;
 use clap::Args;
 use hammock_compiler::{Failure, read_source, read_weights};
+use hammock_diagnostics::codes;
 use hammock_runtime::tools::Content;
-use hammock_syntax::codes;
 use std::path::PathBuf;
 
 /// Assembles a listing of an executable to bytecode

@@ -2,9 +2,9 @@
 
 use crate::output::say;
 use hammock_compiler::Failure;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, print::module_text};
 use hammock_passes::{Environment, Observer, Pass, Pipeline};
-use hammock_syntax::{Diagnostic, codes};
 use std::{path::Path, process::Command, time::Duration};
 
 /// The module's text before the first pass, and after each.

@@ -3,8 +3,8 @@
 use crate::module::ModuleArgs;
 use clap::Args;
 use hammock_compiler::Failure;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_runtime::tools::say_colored;
-use hammock_syntax::{Diagnostic, codes};
 
 /// Reads and verifies a module; prints nothing if it is correct
 #[derive(Args)]

@@ -3,6 +3,7 @@
 use clap::Args;
 use half::{bf16, f16};
 use hammock_compiler::Failure;
+use hammock_diagnostics::codes;
 use hammock_ir::{
     Module, Span, Type,
     relax::{Binding, Function, Operand, Value},
@@ -11,7 +12,6 @@ use hammock_runtime::{
     Any, DType, Element, Tensor,
     tools::{InputError, Weights, leaves},
 };
-use hammock_syntax::codes;
 use std::path::PathBuf;
 
 /// Flags of `hammock run` that compare results.

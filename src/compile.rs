@@ -13,6 +13,7 @@ use hammock_compiler::{
     Accesses, Artifact, Bounds, Clock, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile,
     lower, missing, unused,
 };
+use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_passes::pipeline;
 use hammock_runtime::{
@@ -21,7 +22,6 @@ use hammock_runtime::{
     near::nearest,
     tools::{CallFlags, Content},
 };
-use hammock_syntax::{SourceFile, codes};
 use std::{path::PathBuf, sync::Arc};
 
 /// Compiles a module to a shared library with its kernels, bytecode and weights

@@ -1,7 +1,7 @@
 //! Refuses flags that would have no effect: a user who gives one expects it to do something.
 
 use hammock_compiler::Failure;
-use hammock_syntax::codes;
+use hammock_diagnostics::codes;
 
 /// Refuses the first of these flags that was given, because none has an effect here; `reason` says why: `m.so is compiled already`.
 pub fn refuse(flags: &[(&str, bool)], reason: &str) -> Result<(), Failure> {

@@ -3,8 +3,8 @@
 use crate::tables::unknown;
 use clap::Args;
 use hammock_compiler::Failure;
+use hammock_diagnostics::codes;
 use hammock_runtime::near::nearest;
-use hammock_syntax::codes;
 
 /// Explains the code of a diagnostic
 #[derive(Args)]

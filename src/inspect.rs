@@ -3,11 +3,11 @@
 use crate::{output::not_stdout, run::tool_failure};
 use clap::Args;
 use hammock_compiler::{Failure, read_source, write_weights};
+use hammock_diagnostics::codes;
 use hammock_runtime::{
     library::LibraryError,
     tools::{InspectFlags, ToolError, inspect},
 };
-use hammock_syntax::codes;
 use std::path::PathBuf;
 
 /// Shows what is in a compiled executable

@@ -4,8 +4,8 @@ use clap::Args;
 use hammock_compiler::{
     Constants, Failure, Input, ReadOptions, Weights, check_module, read_file, read_source, read_weights,
 };
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::path::{Path, PathBuf};
 
 /// A text module, and the weights that go with it.

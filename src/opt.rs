@@ -10,13 +10,13 @@ use crate::{
 };
 use clap::Args;
 use hammock_compiler::{Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
+use hammock_diagnostics::codes;
 use hammock_ir::{
     Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
 use hammock_passes::{MemoryPlan, NamedTensors, Pipeline, find};
 use hammock_runtime::tools::Content;
-use hammock_syntax::codes;
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
 

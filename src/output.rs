@@ -1,8 +1,8 @@
 //! Writes what commands print, with failures as diagnostics: see [`hammock_runtime::tools`].
 
 use hammock_compiler::Failure;
+use hammock_diagnostics::codes;
 use hammock_runtime::tools::{self, Content, InputError};
-use hammock_syntax::codes;
 use std::{
     io::{self, Write},
     path::Path,

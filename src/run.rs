@@ -10,13 +10,13 @@ use crate::{
 };
 use clap::Args;
 use hammock_compiler::{Emit, Evaluator, Failure, Options, compile, lower, reference, unreadable};
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_passes::pipeline;
 use hammock_runtime::{
     library::LibraryError,
     tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
 };
-use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::path::Path;
 
 /// Runs a function of a text module (compiled first) or of a compiled executable

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use hammock_compiler::{Failure, nearest_operator, targets};
+use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
 use hammock_runtime::near::nearest_dotted;
-use hammock_syntax::codes;
 
 /// Lists the operators, or documents one
 #[derive(Args)]

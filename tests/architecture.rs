@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 const ORDER: &[&str] = &[
     "hammock-runtime",
     "hammock-capi",
+    "hammock-diagnostics",
     "hammock-syntax",
     "hammock-asm",
     "hammock-ir",
@@ -21,7 +22,10 @@ const ORDER: &[&str] = &[
 
 /// Neighbours in the list that must not know each other all the same.
 const FORBIDDEN: &[(&str, &str)] = &[
+    ("hammock-diagnostics", "hammock-runtime"),
     ("hammock-syntax", "hammock-runtime"),
+    ("hammock-ir", "hammock-syntax"),
+    ("hammock-passes", "hammock-syntax"),
     ("hammock-passes", "hammock-import"),
     ("hammock-kernels", "hammock-ops"),
     ("hammock-kernels", "hammock-import"),

@@ -481,7 +481,7 @@ fn other_mistakes() {
         file(name)
     };
     let model = "ir-examples/custom_kernel.py";
-    let example = |code: &str| write(&format!("{code}.py"), hammock_syntax::codes::explain(code).unwrap().wrong);
+    let example = |code: &str| write(&format!("{code}.py"), hammock_diagnostics::codes::explain(code).unwrap().wrong);
     let library = file("model.so");
     stdout(&hammock(&["compile", model, "-o", &library]));
     let cut = std::fs::read(&library).unwrap()[..4000].to_vec();

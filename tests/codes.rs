@@ -1,6 +1,6 @@
 //! Codes of diagnostics: each is seen somewhere, and the examples of `hammock explain` are what they say.
 
-use hammock_syntax::codes::{self, Code};
+use hammock_diagnostics::codes::{self, Code};
 use std::{
     fs,
     path::Path,
@@ -12,7 +12,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("E0250", "compiler/ir/src/verify/tests.rs"),
     ("E0251", "compiler/ir/src/verify/tests.rs"),
     ("E0252", "compiler/ir/src/verify/tests.rs"),
-    ("E0402", "compiler/syntax/src/source.rs"),
+    ("E0402", "compiler/diagnostics/src/source.rs"),
 ];
 
 /// Codes without examples: modules that only a pass with a mistake makes, and no text does.

@@ -2,9 +2,9 @@
 //! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
 
 use hammock_compiler::{Evaluator, Options, ReadOptions, read_text};
+use hammock_diagnostics::SourceFile;
 use hammock_ir::print::{PrintOptions, module_text};
 use hammock_passes::{Pipeline, Silent};
-use hammock_syntax::SourceFile;
 use std::path::Path;
 
 #[test]
@@ -36,7 +36,7 @@ fn run(path: &Path) -> String {
     let (options, evaluator) = (Options::default(), Evaluator::new());
     let environment = options.environment(&evaluator);
     if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &environment, &mut Silent)) {
-        return hammock_syntax::render_text(&diagnostic, Some(&source), false);
+        return hammock_diagnostics::render_text(&diagnostic, Some(&source), false);
     }
     verify(&module, "after its passes", path);
     module_text(&module, &PrintOptions::default())

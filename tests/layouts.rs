@@ -2,9 +2,9 @@
 //! run before and after, with interpreted kernels. `PROGRAMS=5000` runs more of them, `PROGRAM=17` one, with its text.
 
 use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
+use hammock_diagnostics::SourceFile;
 use hammock_passes::{Pipeline, pipeline};
 use hammock_runtime::{Any, DType, Tensor, Tuple, vm};
-use hammock_syntax::SourceFile;
 use std::fmt::Write;
 
 /// Numbers that look random (xorshift64*).

@@ -1,9 +1,9 @@
 //! How much memory compiling takes: weights are not copied on the way from their file to the compiled one.
 
 use hammock_compiler::{Emit, Evaluator, Named, Options, ReadOptions, bind, compile, lower, read_text, read_weights};
+use hammock_diagnostics::SourceFile;
 use hammock_passes::{NamedTensors, pipeline};
 use hammock_runtime::{Tensor, tools::save_safetensors};
-use hammock_syntax::SourceFile;
 use std::path::Path;
 
 /// Weights are square, and so many.

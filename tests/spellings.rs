@@ -2,8 +2,8 @@
 //! the same module.
 
 use hammock_compiler::{ReadOptions, read_text};
+use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, equal};
-use hammock_syntax::SourceFile;
 use std::path::{Path, PathBuf};
 
 /// What a version could not say.

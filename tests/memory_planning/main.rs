@@ -7,9 +7,9 @@
 mod program;
 
 use hammock_compiler::{Evaluator, Options, ReadOptions, read_text, reference};
+use hammock_diagnostics::SourceFile;
 use hammock_passes::{MemoryPlan, Pipeline, Silent};
 use hammock_runtime::{Any, Tensor, Vm, vm};
-use hammock_syntax::SourceFile;
 
 const LOWERED: &str = "LambdaLift,LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite";
 /// Passes on graphs: none that matter, or those that let results overwrite operands.

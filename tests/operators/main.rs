@@ -3,13 +3,13 @@
 mod types;
 
 use hammock_compiler::{Emit, Evaluator, Graphs, Options, ReadOptions, compile, read_text, reference};
+use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 use hammock_passes::{Silent, pipeline};
 use hammock_runtime::{
     Any, DType, Tensor,
     tools::{How, Session, leaves, parse_argument},
 };
-use hammock_syntax::SourceFile;
 
 /// How far compiled kernels may be off, relative to the largest number of a result: they sum in another order.
 const TOLERANCE: f64 = 1e-5;
@@ -39,7 +39,7 @@ fn lowered(source: &SourceFile, name: &str) -> Module {
     verify(&module, name);
     let (options, evaluator) = (Options::default(), Evaluator::new());
     if let Err(diagnostic) = pipeline(2).run(&mut module, &options.environment(&evaluator), &mut Silent) {
-        panic!("{}", hammock_syntax::render_text(&diagnostic, Some(source), false));
+        panic!("{}", hammock_diagnostics::render_text(&diagnostic, Some(source), false));
     }
     verify(&module, name);
     module

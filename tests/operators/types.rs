@@ -2,13 +2,13 @@
 //! one, and with its sizes symbolic.
 
 use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
+use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, PrimExpr, TensorShape, Type, arith::Analyzer, prim::Substitution, types::ShapeType};
 use hammock_ops::{AttrKind, Op, ParamKind};
 use hammock_runtime::{
     Any, Shape, Tensor, Tuple,
     tools::{How, parse_argument},
 };
-use hammock_syntax::SourceFile;
 
 /// Texts that some attribute of some operator takes; others refuse them.
 const WORDS: &[&str] = &[

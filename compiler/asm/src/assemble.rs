@@ -6,11 +6,11 @@ use crate::{
     instructions::{self, Name, Operand, Statement},
     lexer::Token,
 };
+use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_runtime::{
     Tensor,
     executable::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, verify},
 };
-use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
 use std::collections::HashMap;
 
 /// More mistakes than anybody reads.

@@ -4,8 +4,8 @@ use crate::{
     cursor::{Cursor, Parsed, error},
     lexer::Token,
 };
+use hammock_diagnostics::Span;
 use hammock_runtime::{DType, Element, Shape, Str, Tensor, executable::Constant};
-use hammock_syntax::Span;
 use std::str::FromStr;
 
 /// Reads a constant; tensors that lie elsewhere are found by name.

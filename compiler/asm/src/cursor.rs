@@ -1,7 +1,7 @@
 //! A position in the tokens of a listing, and the errors reported there.
 
 use crate::{lexer::Token, quote::unquoted};
-use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
+use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use logos::Logos;
 use std::str::FromStr;
 

@@ -4,8 +4,8 @@ use crate::{
     cursor::{Cursor, Parsed, error},
     lexer::Token,
 };
+use hammock_diagnostics::Span;
 use hammock_runtime::executable::{Arg, Register};
-use hammock_syntax::Span;
 
 /// An instruction whose functions and jumps are names yet.
 pub(crate) enum Statement {

@@ -3,13 +3,13 @@
 mod survive;
 
 use hammock_asm::assemble;
+use hammock_diagnostics::{SourceFile, render_text};
 use hammock_runtime::{
     DType, Image, Shape, Str, Tensor,
     executable::{Arg, Code, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register, verify},
     library::image_of,
     tools::listing::list,
 };
-use hammock_syntax::{SourceFile, render_text};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 

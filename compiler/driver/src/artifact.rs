@@ -2,6 +2,7 @@
 
 use crate::{Clock, Dump, Evaluator, Failure, Graphs, Timing, bytecode, graphs, kernels, target, tvm};
 use hammock_codegen::{llvm, vm};
+use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::Module;
 use hammock_kernels::{Accesses, FlatKernel};
 use hammock_link::Linked;
@@ -12,7 +13,6 @@ use hammock_runtime::{
     image::{self, Image, SourceMap},
     library::tvm::modules,
 };
-use hammock_syntax::{Diagnostic, SourceFile, Span, codes};
 use std::{
     io::{self, Write},
     sync::Arc,

@@ -1,6 +1,7 @@
 //! Bytecode that is given in the place of a module's own.
 
 use crate::{Failure, kernels};
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{
     Function, Module,
     relax::{Callee, Operand, Value},
@@ -10,7 +11,6 @@ use hammock_runtime::{
     Image, builtins,
     executable::{FunctionKind, Instruction},
 };
-use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::collections::{HashMap, HashSet};
 
 /// The bytecode as part of what is made of a module, whose kernels it calls.

@@ -1,13 +1,13 @@
 //! Kernels that are run by themselves: a graph function around one takes its arguments and gives what it writes.
 
 use crate::Failure;
+use hammock_diagnostics::codes;
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type,
     prim::{PrimCallee, PrimKind, PrimType, Var as PrimVar},
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     tir::{PrimFunc, Stmt, StmtKind},
 };
-use hammock_syntax::codes;
 
 /// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.
 /// Its parameters are the kernel's, outputs included; its result is the buffers that the kernel writes, a tuple when

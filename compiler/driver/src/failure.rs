@@ -1,7 +1,7 @@
 //! User errors, ready to print.
 
+use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
 use hammock_runtime::{printable, tools::InputError};
-use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
 use serde_json::Value;
 use std::fmt;
 

@@ -1,12 +1,12 @@
 //! Relax functions to machine code.
 
 use crate::{Failure, Options};
+use hammock_diagnostics::codes;
 use hammock_runtime::{
     Executable,
     executable::{FunctionInfo, FunctionKind},
     image::KernelSignature,
 };
-use hammock_syntax::codes;
 
 /// How a module's graphs run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

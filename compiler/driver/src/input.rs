@@ -1,12 +1,12 @@
 //! Files to modules.
 
 use crate::Failure;
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
     Tensor,
     tools::{FileKind, Weights, save_safetensors},
 };
-use hammock_syntax::{Diagnostic, SourceFile, codes};
 use std::{io::Read, path::Path};
 
 pub use hammock_import::{Constants, ReadOptions, check_module};

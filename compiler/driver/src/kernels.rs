@@ -4,6 +4,7 @@ use crate::{Bounds, Emit, Options};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_codegen::llvm::Cpu;
+use hammock_diagnostics::SourceFile;
 use hammock_ir::{
     Function, Module, Span,
     prim::PrimKind,
@@ -11,7 +12,6 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 use hammock_kernels::{FlatKernel, Target};
-use hammock_syntax::SourceFile;
 use std::sync::Mutex;
 
 /// Why a kernel could not be made.

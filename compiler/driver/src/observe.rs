@@ -1,5 +1,6 @@
 //! Watching passes: printing, dumping, verifying, timing.
 
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Name, print};
 use hammock_ops::Table;
 use hammock_passes::{MemoryPlan, Observer, Pass};
@@ -7,7 +8,6 @@ use hammock_runtime::{
     printable,
     tools::{Content, InputError, say, say_colored, write_file},
 };
-use hammock_syntax::{Diagnostic, codes};
 use indexmap::IndexMap;
 use similar::TextDiff;
 use std::{

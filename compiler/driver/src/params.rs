@@ -1,10 +1,10 @@
 //! Weights given by name: binds them to parameters, and says which fit none.
 
 use crate::Failure;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Tensor, relax::Operand};
 use hammock_passes::NamedTensors;
 use hammock_runtime::{tools::Weights, value::DLTensor};
-use hammock_syntax::{Diagnostic, codes};
 use std::collections::HashSet;
 
 /// Binds parameters to the tensors of their names, as the pass BindParams does.

@@ -7,6 +7,7 @@ use crate::{
     artifact::{image, not_lowerable},
     kernels::place,
 };
+use hammock_diagnostics::{SourceFile, Span};
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
 use hammock_kernels::{
     KernelError, inline_calls,
@@ -16,7 +17,6 @@ use hammock_runtime::{
     Any, Error, Function, Image, Tensor,
     vm::{Options, Vm},
 };
-use hammock_syntax::{SourceFile, Span};
 use std::{collections::HashMap, sync::Arc};
 
 /// Prepares a module at the VM's level to run with interpreted kernels, and perhaps with other bytecode than its own.

@@ -2,9 +2,9 @@
 
 use crate::{Failure, Options};
 use hammock_codegen::llvm::Cpu;
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, SourceFile, codes};
 
 /// The names that [`Options::target`] can have.
 pub fn targets() -> impl Iterator<Item = &'static str> {

@@ -1,9 +1,9 @@
 //! What libraries for TVM's runtime may use: kernels of the module, TVM's builtins, functions that others register.
 
 use crate::{Failure, kernels};
+use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{Image, executable::FunctionKind};
-use hammock_syntax::{SourceFile, codes};
 use std::collections::HashSet;
 
 /// Builtins of ours that TVM 0.27 has not.

@@ -1,10 +1,11 @@
 //! How fast text becomes a verified module, and a module text: ten megabytes of graphs and kernels in one module.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use hammock_diagnostics::SourceFile;
 use hammock_import::{ReadOptions, read_module};
 use hammock_ir::{print::module_text, verify};
 use hammock_ops::Table;
-use hammock_syntax::{SourceFile, parse};
+use hammock_syntax::parse;
 use std::fmt::Write;
 
 const SIZE: usize = 10_000_000;

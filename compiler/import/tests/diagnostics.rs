@@ -1,8 +1,8 @@
 //! What is said about mistakes: `tests/bad/AREA/NAME.py` of the repository is a module with one, and
 //! `snapshots/diagnostics/AREA/NAME.snap` is all that `hammock check` prints about it.
 
+use hammock_diagnostics::{SourceFile, render_text};
 use hammock_import::{ReadOptions, check_module};
-use hammock_syntax::{SourceFile, render_text};
 use std::path::Path;
 
 #[test]

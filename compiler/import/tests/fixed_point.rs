@@ -1,8 +1,8 @@
 //! What is printed reads back as what was printed: as the same text, and with the same meaning.
 
+use hammock_diagnostics::{SourceFile, render_text};
 use hammock_import::{ReadOptions, read_module};
 use hammock_ir::{Module, equal, print};
-use hammock_syntax::{SourceFile, render_text};
 
 fn read(text: &str) -> Module {
     let source = SourceFile::new("text.py", text).unwrap();

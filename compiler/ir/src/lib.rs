@@ -32,8 +32,8 @@ pub mod types;
 pub mod verify;
 
 pub use attrs::{AttrValue, Attrs};
+pub use hammock_diagnostics::{Span, count};
 pub use hammock_runtime::{DType, Tensor};
-pub use hammock_syntax::{Span, count};
 pub use module::{ExternFunc, Function, GlobalInfo, Module, VDevice};
 pub use name::Name;
 pub use prim::PrimExpr;

@@ -1,7 +1,7 @@
 //! Modules: tables of global functions.
 
 use crate::{AttrValue, Attrs, Name, relax, tir};
-use hammock_syntax::Span;
+use hammock_diagnostics::Span;
 use indexmap::IndexMap;
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@
 use crate::{
     Context, Pass, compile_time::CompileTime, editor, editor::Editor, reorder_permute_dims_after_concat::permutation,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, PrimExpr,
     arith::{Analyzer, Interval},
@@ -20,7 +21,6 @@ use hammock_ops::{
     dims,
     rules::{Broadcast, broadcast_dims},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

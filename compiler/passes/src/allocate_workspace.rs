@@ -6,11 +6,11 @@
 //! after the other.
 
 use crate::{Context, Pass, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Attrs, DType, Function as Global, Module, Name, PrimExpr, Type,
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

@@ -6,8 +6,8 @@ use crate::{
     Context, Pass,
     op_pattern::{OP_PATTERN, OpPattern},
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{Function, Module};
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

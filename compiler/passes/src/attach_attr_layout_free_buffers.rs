@@ -5,11 +5,11 @@
 //! differ in that, a kernel becomes several. Kernels and bindings that are then unused are removed.
 
 use crate::{Context, Pass, dead_code_elimination, rewrite, shared_functions::SharedFunctions};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module,
     relax::{Body, Call, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -1,8 +1,8 @@
 //! AttachGlobalSymbol: gives every function without a symbol its name as the symbol.
 
 use crate::{Context, Pass};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{Attrs, Function, Module};
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass =

@@ -5,6 +5,7 @@
 //! dimensions that only bound parameters define take their values.
 
 use crate::{Context, NamedTensors, OptionKind, Pass, PassOption, functions};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Tensor, Type,
     prim::{self, Substitution},
@@ -12,7 +13,6 @@ use hammock_ir::{
     relax::{Body, Call, Callee, Constant, Function, Operand, Replacements, Value},
 };
 use hammock_runtime::Shape;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

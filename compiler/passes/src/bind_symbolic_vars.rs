@@ -1,13 +1,13 @@
 //! BindSymbolicVars: symbolic dimensions become the sizes that are given for their names.
 
 use crate::{Context, OptionKind, Pass, PassOption, functions};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr,
     prim::{Substitution, Var},
     relax::{Function, Value},
 };
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashSet;
 
 /// See the module's documentation.

@@ -4,12 +4,12 @@
 //! takes its field. Functions without `num_input` stay, as do those that are used as values: others call them.
 
 use crate::{Context, OptionKind, Pass, PassOption, functions, rewrite, rewrite::Emitter, symbolic};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, Span, TensorShape, Type,
     prim::Var as PrimVar,
     relax::{Binding, Body, Callee, Function, Lambda, Operand, Value, Var},
 };
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 

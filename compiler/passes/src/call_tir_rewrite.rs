@@ -4,11 +4,11 @@
 //! `call_dps_packed` is treated the same way; `call_tir_inplace` passes the arguments that it may overwrite.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, Attrs, DType, Module, Span, TensorShape, Type,
     relax::{Binding, Call, Callee, Function, Operand, Value, Var},
 };
-use hammock_syntax::{Diagnostic, codes};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -4,13 +4,13 @@
 //! TIR function of the variables in it that returns the value.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter, symbolic};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, DType, Function as Global, Module, Name, PrimExpr, Span, Type,
     prim::{PrimType, Substitution},
     relax::{Call, Callee, Function, Operand, Value},
     tir::{Param, PrimFunc, Stmt, StmtKind},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.

@@ -1,9 +1,9 @@
 //! What passes may ask for.
 
 use crate::{Options, Pass};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{DType, Module, Tensor, relax::OpTable, tir::PrimFunc};
 use hammock_runtime::Any;
-use hammock_syntax::Diagnostic;
 
 /// What one run of a pass may ask for.
 #[derive(Clone, Copy)]

@@ -9,11 +9,11 @@ use crate::{
     dead_code_elimination::is_pure,
     rewrite::{merge_blocks, relax_functions, take_body},
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module,
     relax::{Binding, Block, Body, Function, Value},
 };
-use hammock_syntax::{Diagnostic, codes};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

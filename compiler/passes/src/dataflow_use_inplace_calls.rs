@@ -6,6 +6,7 @@
 //! of other functions may keep.
 
 use crate::{Context, Pass, rewrite, shared_functions::SharedFunctions};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function as Global, Module, Type,
     arith::Analyzer,
@@ -18,7 +19,6 @@ use hammock_ops::{
     legalize::{Legalized, is_written_out},
     lookup,
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 

@@ -4,6 +4,7 @@
 //! checks. A global function is removed when it is private and no remaining function refers to it.
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, Type,
     prim::{PrimCallee, PrimKind},
@@ -11,7 +12,6 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 use hammock_ops::Table;
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashSet;
 
 /// See the module's documentation.

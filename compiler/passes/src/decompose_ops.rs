@@ -10,11 +10,11 @@ use crate::{
     fold_batchnorm_to_conv2d::KEEP_TRAINING,
     functions,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Attrs, DType, Module, PrimExpr, Type, prim,
     relax::{Call, Callee, Constant, Operand, Value},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -17,12 +17,12 @@
 
 use crate::{canonicalize_bindings, dead_code_elimination, eliminate_common_subexpr, rewrite, written};
 use cranelift_entity::SecondaryMap;
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, Name, Span, TensorType, Type,
     relax::{Binding, Block, Body, Definitions, Function, Graph, OpTable, Operand, Value, Var},
 };
 use hammock_ops::{Table, lookup};
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashSet;
 
 /// What a rule makes of a value: `None` where it does not apply.

@@ -6,11 +6,11 @@
 //! not known outside it, and dataflow variables are not known outside their block.
 
 use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite, written};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, equal, hash,
     relax::{Block, Body, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

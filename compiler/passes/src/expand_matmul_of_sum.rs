@@ -5,12 +5,12 @@
 //! are known, their sum is computed then, and nothing changes. Results are rounded differently.
 
 use crate::{Context, Pass, compile_time::CompileTime, editor, editor::Editor};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module,
     relax::{Definitions, Operand, Value},
 };
 use hammock_ops::dims;
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

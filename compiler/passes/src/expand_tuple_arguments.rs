@@ -4,11 +4,11 @@
 //! that are used as values stay: not all of their calls are known.
 
 use crate::{Context, Pass, canonicalize_bindings, dead_code_elimination, functions, rewrite, rewrite::Emitter};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, Span, Type,
     relax::{Binding, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashSet;
 
 /// See the module's documentation.

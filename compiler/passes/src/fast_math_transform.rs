@@ -5,6 +5,7 @@
 //! of unknown shape, keep their operators.
 
 use crate::{Context, Pass, rewrite, shared_functions::SharedFunctions};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Function as Global, Module, PrimExpr,
     relax::{Call, Callee, Function, InferError, Value},
@@ -15,7 +16,6 @@ use hammock_ops::{
     legalize::{Builder, Input, Legalized},
     lookup,
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

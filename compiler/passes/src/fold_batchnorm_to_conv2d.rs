@@ -6,11 +6,11 @@
 //! option says otherwise.
 
 use crate::{Context, OptionKind, Pass, PassOption, editor, editor::Editor};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, PrimExpr,
     relax::{Call, Definitions, Operand, Value},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -14,6 +14,7 @@ use crate::{
     retype::{is_vague, refined},
     rewrite, written,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Module, PrimExpr, Tensor, TensorType, Type,
     relax::{Binding, Call, Callee, Constant, Function, Operand, Replacements, Value, Var},
@@ -21,7 +22,6 @@ use hammock_ir::{
 };
 use hammock_ops::{CallContext, Lowering, legalize::is_written_out, lookup};
 use hammock_runtime::Any;
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

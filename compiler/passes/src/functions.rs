@@ -1,12 +1,12 @@
 //! Shared by passes that change what functions take and give: who calls which function, and how.
 
 use crate::Pass;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Name,
     relax::{Body, Call, Callee, Operand, Value},
 };
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashSet;
 
 /// The Relax function that an option of a pass names.

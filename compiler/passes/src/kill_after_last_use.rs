@@ -6,11 +6,11 @@
 //! Where several are released, tensors come first, then storages.
 
 use crate::{Context, Pass, canonicalize_bindings::canonicalize, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Type,
     relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

@@ -5,11 +5,11 @@
 //! each result with another as soon as it is complete, and forgets weights after their last use.
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite, rewrite::Emitter};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, Span, Type,
     relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
 };
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

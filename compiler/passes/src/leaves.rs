@@ -1,11 +1,11 @@
 //! Shared by passes that convert tensors (to another layout, dtype or device), also those inside of tuples.
 
 use crate::rewrite::Emitter;
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Span, TensorType, Type,
     relax::{Call, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 
 /// An operand, converted.
 pub enum Converted {

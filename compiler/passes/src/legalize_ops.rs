@@ -11,6 +11,7 @@ use crate::{
     rewrite::Emitter,
     shared_functions::SharedFunctions,
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, Attrs, DType, Function as Global, Module, PrimExpr, Span, Type,
     relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value, VarInfo},
@@ -20,7 +21,6 @@ use hammock_ops::{
     legalize::{Emit, Legalized, is_written_out, write_out},
     lookup,
 };
-use hammock_syntax::{Diagnostic, codes};
 
 /// See the module's documentation.
 pub static PASS: Pass =

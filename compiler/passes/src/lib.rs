@@ -91,8 +91,8 @@ pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
 pub use pipeline::{Pipeline, Step, find};
 
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::Module;
-use hammock_syntax::Diagnostic;
 
 /// A pass: a rewriting of a whole module.
 pub struct Pass {

@@ -4,11 +4,11 @@
 //! memory planner made stay as they are.
 
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, DType, Module, PrimExpr, Type,
     relax::{Binding, Call, Function, Operand, Value},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

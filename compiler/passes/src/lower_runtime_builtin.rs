@@ -3,12 +3,12 @@
 //! Memory-level operators become those of the VM; the rest become calls of `vm.builtin.*`.
 
 use crate::{Context, Pass, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Attrs, Module, Type,
     relax::{Binding, Call, Callee, Function, Operand, Value},
 };
 use hammock_ops::is_absent;
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

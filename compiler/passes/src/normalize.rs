@@ -4,11 +4,11 @@
 //! same kind, removes empty blocks, and makes the result of every body a variable or constant, never a tuple expression.
 
 use crate::{Context, Pass, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Span, TensorShape,
     relax::{Binding, Block, Body, Function, Operand, Value},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -1,8 +1,8 @@
 //! Watching a pipeline at work.
 
 use crate::Pass;
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::Module;
-use hammock_syntax::Diagnostic;
 use std::time::Duration;
 
 /// Looks at the module after each pass: prints it, writes it to a folder, verifies it, keeps times.

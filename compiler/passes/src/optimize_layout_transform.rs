@@ -4,6 +4,7 @@
 //! shape is the first one's.
 
 use crate::{Context, Pass, editor, editor::Editor};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, PrimExpr,
     arith::Analyzer,
@@ -11,7 +12,6 @@ use hammock_ir::{
     relax::{Call, Definitions, Value},
 };
 use hammock_ops::dims;
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass =

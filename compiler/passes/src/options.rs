@@ -1,8 +1,8 @@
 //! Options of passes: each is declared with a type, a default and a line of documentation, and given as JSON.
 
 use crate::Pass;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use serde_json::Value;
 use std::fmt;
 

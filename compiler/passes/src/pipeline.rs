@@ -1,9 +1,9 @@
 //! Lists of passes: parsing, printing and running them.
 
 use crate::{Context, Environment, Observer, Options, PASSES, Pass};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::Module;
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use std::{fmt, time::Instant};
 
 /// Passes to run in order.

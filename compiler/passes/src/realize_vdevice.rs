@@ -6,12 +6,12 @@
 //! where the tensor is there already.
 
 use crate::{Context, Pass, devices, legalize_ops::value_ty, rewrite};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, GlobalInfo, Module, Span, Type, VDevice,
     relax::{Body, Call, Function, Operand, Value, Var},
 };
 use hammock_ops::lookup;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@
 //! `invoke_closure`.
 
 use crate::{Context, Pass, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     relax::{Call, Callee, Operand, Value},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -2,13 +2,13 @@
 //! last one does.
 
 use crate::{Context, Pass, editor, editor::Editor};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Type,
     relax::{Definitions, Operand, Value},
     types::ShapeType,
 };
 use hammock_ops::dims;
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -7,11 +7,11 @@ use crate::{
     Context, Pass, canonicalize_bindings, dead_code_elimination, functions, legalize_ops::value_ty, retype, rewrite,
     rewrite::Emitter,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, Span, Type,
     relax::{Body, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.

@@ -4,12 +4,12 @@
 //! it is when a call does not say such a size, or when it is used as a value, so that not all of its calls are known.
 
 use crate::{Context, Pass, dead_code_elimination::remove_unused, functions, rewrite, symbolic};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Type,
     prim::{Substitution, Var as PrimVar},
     relax::{Body, Call, Callee, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

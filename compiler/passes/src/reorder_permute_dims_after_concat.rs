@@ -4,11 +4,11 @@
 //! gathers the weights of linear layers that read the same input in one tensor.
 
 use crate::{Context, Pass, editor, editor::Editor};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module,
     relax::{Call, Definitions, Operand, Value},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

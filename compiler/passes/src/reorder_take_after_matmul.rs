@@ -5,12 +5,12 @@
 //! copied at each call; in return, products that are not chosen are computed as well.
 
 use crate::{Context, Pass, editor, editor::Editor};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module,
     relax::{Call, Definitions, Operand, Value},
 };
 use hammock_ops::dims;
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

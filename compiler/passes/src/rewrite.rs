@@ -1,11 +1,11 @@
 //! Shared by passes: rewrites bodies binding by binding.
 
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, Span, Type,
     relax::{Binding, Block, Body, Call, Function, InferError, OpTable, Operand, Value, Var},
 };
 use hammock_ops::Table;
-use hammock_syntax::{Diagnostic, codes};
 
 /// Collects the bindings that replace one.
 pub struct Emitter {

@@ -5,6 +5,7 @@
 //! `call_tir`, stay as they are.
 
 use crate::{Context, Pass, functions, symbolic};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Type,
     prim::{PrimCallee, PrimKind, PrimType, Substitution, Var as PrimVar},
@@ -12,7 +13,6 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, fresh::copy_body},
 };
 use hammock_ops::dims::simplify;
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

@@ -9,13 +9,13 @@ use crate::{
     Context, Pass, dead_code_elimination,
     rewrite::{self, Emitter},
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, TensorType, Type,
     prim::PrimKind,
     relax::{Binding, Call, Function, Operand, Value},
     tir::{Block, Buffer, Param, PrimFunc, Region, Stmt, StmtKind},
 };
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.

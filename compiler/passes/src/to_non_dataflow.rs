@@ -3,8 +3,8 @@
 //! After this, side effects may be written anywhere: allocation and calls that store into their arguments.
 
 use crate::{Context, Pass, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{Module, relax::Body};
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass =

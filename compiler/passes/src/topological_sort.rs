@@ -6,12 +6,12 @@
 //! A block in which memory is written over stays as it is.
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite, symbolic, written};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     prim::Var as Dim,
     relax::{Binding, Body, Function, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 

@@ -4,13 +4,13 @@
 //! its operands as they are then, that is an error.
 
 use crate::{Context, OptionKind, Pass, PassOption, functions, legalize_ops::value_ty, rewrite};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Function as Global, Module, Name, PrimExpr, TensorShape, TensorType, Type, equal,
     prim::Var as PrimVar,
     relax::{Binding, Body, Call, Callee, Function, Value, Var},
 };
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 

@@ -1,11 +1,11 @@
 //! UpdateVDevice: one device of the module becomes another one, wherever tensors are on it.
 
 use crate::{Context, OptionKind, Pass, PassOption, devices, rewrite};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, GlobalInfo, Module, VDevice,
     relax::{Body, Operand, Value},
 };
-use hammock_syntax::{Diagnostic, codes};
 use serde_json::Value as Json;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! How fast text becomes a tree: 10 MB of modules, made of copies of the test examples.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use hammock_syntax::{SourceFile, parse};
+use hammock_diagnostics::SourceFile;
+use hammock_syntax::parse;
 
 const EXAMPLES: [&str; 2] = [include_str!("../tests/examples/loops.py"), include_str!("../tests/examples/linear.py")];
 const SIZE: usize = 10_000_000;

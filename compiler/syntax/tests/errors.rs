@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use hammock_syntax::{SourceFile, parse, render_text};
+use hammock_diagnostics::{SourceFile, render_text};
+use hammock_syntax::parse;
 
 fn check(name: &str, text: &str) {
     let file = SourceFile::new("model.py", text).unwrap();

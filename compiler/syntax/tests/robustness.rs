@@ -1,6 +1,7 @@
 //! Nothing a file may hold makes the reader panic, overflow its stack or take long.
 
-use hammock_syntax::{Diagnostic, SourceFile, ast, parse, render_json, render_text};
+use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
+use hammock_syntax::{ast, parse};
 use proptest::prelude::*;
 
 const EXAMPLES: [&str; 2] = [include_str!("examples/linear.py"), include_str!("examples/loops.py")];

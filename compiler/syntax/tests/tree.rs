@@ -1,7 +1,8 @@
 //! What the tree of right text looks like.
 
+use hammock_diagnostics::{SourceFile, Span, render_text};
 use hammock_syntax::ast::{Expr, ExprKind, Index, Stmt, StmtKind};
-use hammock_syntax::{SourceFile, Span, parse, parse_expression, render_text};
+use hammock_syntax::{parse, parse_expression};
 
 fn file(text: &str) -> SourceFile {
     SourceFile::new("model.py", text).unwrap()

@@ -1,8 +1,8 @@
 //! What must hold for any text that is given as a listing.
 
 use hammock_asm::assemble;
+use hammock_diagnostics::{SourceFile, render_text};
 use hammock_runtime::{Image, tools::listing::list};
-use hammock_syntax::{SourceFile, render_text};
 
 /// Assembles a text; what it makes is listed, and that assembled to the same bytes.
 pub fn survive(text: &str) {

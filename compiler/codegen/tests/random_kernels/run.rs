@@ -2,10 +2,10 @@
 
 use super::generate::{Case, Value, case};
 use hammock_codegen::llvm::{self, Emit, Host, OptLevel};
+use hammock_diagnostics::SourceFile;
 use hammock_ir::{DType, Function, Name, Tensor, print};
 use hammock_kernels::{FlatKernel, Target, interp, lower};
 use hammock_runtime::{Any, Device, Image, Library, image::Integrity};
-use hammock_syntax::SourceFile;
 use std::{io::Write, path::Path, sync::Arc};
 
 /// Runs kernels in batches; what differs goes to the file `found`, the kernel at hand to `now`.

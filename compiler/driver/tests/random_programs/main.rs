@@ -10,10 +10,10 @@ mod rng;
 
 use generate::{Program, program};
 use hammock_compiler::{Evaluator, Options, ReadOptions, read_text, reference};
+use hammock_diagnostics::{SourceFile, render_text};
 use hammock_ir::{Module, print::module_text};
 use hammock_passes::{Pipeline, pipeline};
 use hammock_runtime::{Any, Tensor, Tuple, vm};
-use hammock_syntax::{SourceFile, render_text};
 use rng::Rng;
 
 /// Passes that do not change what a program computes, and take any.

@@ -5,8 +5,8 @@ use super::{
     suggest,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::Name;
-use hammock_syntax::{Diagnostic, Span, codes};
 use std::collections::VecDeque;
 
 /// An evaluated argument.

@@ -8,12 +8,12 @@ use super::{
     types,
     value::Value,
 };
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     AttrValue, Attrs, DType, PrimExpr, Type,
     prim::{self, IndexMap, Reducer},
     relax::Operand,
 };
-use hammock_syntax::{Span, codes};
 use std::sync::Arc;
 
 impl<D: Dialect> Eval<'_, '_, D> {

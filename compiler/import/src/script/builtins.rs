@@ -8,8 +8,8 @@ use super::{
     suggest,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{AttrValue, Name, PrimExpr, Type, VDevice, module::DeviceMesh};
-use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 /// Calls of `I.…`.

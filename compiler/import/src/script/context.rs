@@ -2,8 +2,8 @@
 
 use super::{metadata::Metadata, scope::Scope};
 use crate::ReadOptions;
+use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 use hammock_ir::{Module, Name};
-use hammock_syntax::{Diagnostic, SourceFile, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Errors recorded for one file; later ones are most likely echoes.

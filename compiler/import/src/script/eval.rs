@@ -9,12 +9,9 @@ use super::{
     suggest,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{DType, Name, PrimExpr, prim, relax, types::ShapeType};
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, BinaryOp, CompareOp, Expr, ExprKind, Star, UnaryOp},
-    codes,
-};
+use hammock_syntax::ast::{self, BinaryOp, CompareOp, Expr, ExprKind, Star, UnaryOp};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -10,8 +10,9 @@ use super::{
     operators,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{AttrValue, DType, Name, PrimExpr, prim::PrimType, relax::Operand, tir::Buffer};
-use hammock_syntax::{Diagnostic, Span, codes, parse_expression};
+use hammock_syntax::parse_expression;
 
 impl<D: Dialect> Eval<'_, '_, D> {
     /// Records that a value is not of the kind that is wanted, as in `a string`.

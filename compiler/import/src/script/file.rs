@@ -8,11 +8,8 @@ use super::{
     namespace::{self, Space},
     value::Value,
 };
-use hammock_syntax::{
-    Diagnostic, SourceFile, Span,
-    ast::{self, Expr, ExprKind, Stmt, StmtKind},
-    codes,
-};
+use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
+use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
 /// What a module is, for advice.
 pub(crate) const A_MODULE_IS: &str =

@@ -7,12 +7,9 @@ use super::{
     numbers, operators,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{PrimExpr, prim};
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, BinaryOp, BoolOp, CompareOp, Expr, UnaryOp},
-    codes,
-};
+use hammock_syntax::ast::{self, BinaryOp, BoolOp, CompareOp, Expr, UnaryOp};
 
 impl<D: Dialect> Eval<'_, '_, D> {
     pub fn unary(&mut self, op: UnaryOp, operand: &Expr, span: Span) -> Read<Value> {

@@ -31,9 +31,9 @@ pub use suggest::nearest_operator;
 
 use crate::ReadOptions;
 use context::Context;
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{Module, Name};
 use hammock_ops::Table;
-use hammock_syntax::{Diagnostic, SourceFile, codes};
 
 /// What reading a text gives.
 struct Reading {

@@ -10,14 +10,11 @@ use super::{
     relax, suggest, tir,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, ExternFunc, GlobalInfo, Name, PrimExpr, module::Function, prim::PrimType, relax::Operand, tir::PrimFunc,
 };
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, Expr, ExprKind, Stmt, StmtKind},
-    codes,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 use rustc_hash::FxHashMap;
 
 /// Something in the file that can be read as a module.

@@ -7,10 +7,10 @@ use super::{
     namespace::{Path, Space},
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, codes, count};
 use hammock_ir::{
     CallableType, DTensorType, DType, Name, PrimExpr, TensorShape, TensorType, Type, relax::Operand, types::ShapeType,
 };
-use hammock_syntax::{Diagnostic, codes, count};
 use std::sync::Arc;
 
 /// What to write for a size that is not known before the model runs.

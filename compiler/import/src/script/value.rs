@@ -1,13 +1,14 @@
 //! What an expression of the text evaluates to.
 
 use super::namespace::Path;
+use hammock_diagnostics::Span;
 use hammock_ir::{
     AttrValue, Name, PrimExpr, Type,
     prim::{IterVar, PrimType},
     relax::{self, Operand},
     tir::Buffer,
 };
-use hammock_syntax::{Span, ast};
+use hammock_syntax::ast;
 use std::sync::Arc;
 
 /// A value while reading. Numbers and containers stay as Python has them until their place says what they are.

@@ -1,11 +1,11 @@
 //! What must hold for any bytes that are given as a text module.
 
+use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
 use hammock_import::{ReadOptions, check_module, read_module};
 use hammock_ir::{
     equal,
     print::{PrintOptions, module_text},
 };
-use hammock_syntax::{Diagnostic, SourceFile, render_json, render_text};
 
 /// Does everything that commands do with a text before they compile it.
 pub fn survive(bytes: Vec<u8>) {

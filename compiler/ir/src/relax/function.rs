@@ -3,7 +3,7 @@
 use super::{Call, Callee, Operand, Value, Var};
 use crate::{Attrs, Name, Type, prim};
 use cranelift_entity::PrimaryMap;
-use hammock_syntax::Span;
+use hammock_diagnostics::Span;
 
 /// A global Relax function. It owns the table of every variable bound in it, those of nested functions included, so
 /// that a captured variable is simply the same variable.

@@ -5,7 +5,7 @@ use crate::{
     Attrs, DType,
     prim::{PrimType, Var},
 };
-use hammock_syntax::Span;
+use hammock_diagnostics::Span;
 
 /// The attribute of a function that computes sizes, on the host: its integers must not wrap, and an error shows what
 /// would have.

@@ -5,7 +5,7 @@ use crate::{
     AttrValue, Attrs, Name, PrimExpr,
     prim::{IterKind, IterVar, Var},
 };
-use hammock_syntax::Span;
+use hammock_diagnostics::Span;
 
 /// A statement.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use crate::{
     relax::{Call, Callee, Operand, Var},
     tir::{Buffer, Param, PrimFunc},
 };
-use hammock_syntax::{Span, codes, count};
+use hammock_diagnostics::{Span, codes, count};
 
 impl Graph<'_> {
     /// Checks arguments against parameters; whether the type rule can be asked.

@@ -10,7 +10,7 @@ use crate::{
     prim::{BinaryOp, PrimKind},
     tir::{Block, Buffer, Stmt, StmtKind},
 };
-use hammock_syntax::{Span, codes};
+use hammock_diagnostics::{Span, codes};
 
 /// An index that leaves its buffer.
 struct Outside {

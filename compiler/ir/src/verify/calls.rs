@@ -10,7 +10,7 @@ use crate::{
         call::{Misfit, bind_call, called_in, callees, misplaced},
     },
 };
-use hammock_syntax::{Diagnostic, Span, codes, count};
+use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Kernel<'_> {

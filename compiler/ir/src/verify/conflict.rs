@@ -1,7 +1,7 @@
 //! Types that contradict each other.
 
 use crate::{PrimExpr, TensorType, Type, arith::Analyzer, types::ShapeType};
-use hammock_syntax::count;
+use hammock_diagnostics::count;
 
 /// Whether dimensions of both types are over the same variables.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimCallee, PrimKind},
 };
-use hammock_syntax::codes;
+use hammock_diagnostics::codes;
 
 impl Kernel<'_> {
     /// Checks an expression.

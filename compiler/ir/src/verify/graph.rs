@@ -10,7 +10,7 @@ use crate::{
     relax::{Binding, Block, Body, Function, Lambda, OpTable, Operand, Value, Var},
     types::ShapeType,
 };
-use hammock_syntax::{Diagnostic, Span, codes};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// Everything that is wrong with a graph.
 pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTable) -> Vec<Diagnostic> {

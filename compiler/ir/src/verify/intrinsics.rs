@@ -5,7 +5,7 @@ use crate::{
     DType,
     prim::{PrimCall, PrimCallee},
 };
-use hammock_syntax::codes;
+use hammock_diagnostics::codes;
 
 /// Functions of floats, all of one dtype.
 const OF_FLOATS: &[&str] = &[

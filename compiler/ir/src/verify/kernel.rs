@@ -6,7 +6,7 @@ use crate::{
     prim::Var,
     tir::{AttrNode, Block, Buffer, ForKind, Loop, PrimFunc, Region, Stmt, StmtKind, call::callees},
 };
-use hammock_syntax::{Diagnostic, Span, codes, count};
+use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use rustc_hash::FxHashMap;
 
 /// Everything that is wrong with a kernel.

@@ -50,7 +50,7 @@ mod value;
 pub use calls::circles;
 
 use crate::{Module, Name, module::Function, relax::OpTable};
-use hammock_syntax::{Diagnostic, codes};
+use hammock_diagnostics::{Diagnostic, codes};
 
 /// Everything that is wrong with a module, functions in order of insertion.
 pub fn module(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {

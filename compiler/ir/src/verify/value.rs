@@ -7,7 +7,7 @@ use crate::{
     print::type_text,
     relax::{Call, Callee, Operand, Value},
 };
-use hammock_syntax::{Span, codes};
+use hammock_diagnostics::{Span, codes};
 
 impl Graph<'_> {
     /// The type that a value has by itself; nothing when a rule is broken.

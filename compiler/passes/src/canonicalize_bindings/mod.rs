@@ -12,11 +12,11 @@ mod retype;
 mod symbols;
 
 use crate::{Context, Pass, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, equal,
     relax::{Body, Function, Operand, Replacements, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

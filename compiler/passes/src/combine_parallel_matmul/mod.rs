@@ -10,12 +10,12 @@ use crate::{
     Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, editor, rewrite, rewrite::Emitter,
     topological_sort::in_order_of_use, written,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, Span,
     relax::{Binding, Block, Body, Function, OpTable, Operand, Value, Var},
 };
 use hammock_ops::{Table, lookup};
-use hammock_syntax::Diagnostic;
 use plan::{Group, plan};
 use rustc_hash::{FxHashMap, FxHashSet};
 

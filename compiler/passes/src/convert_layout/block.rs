@@ -6,6 +6,7 @@ use crate::{
     retype::{is_vague, refined},
     rewrite::{Emitter, call_ty, rule_broken},
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, Span, TensorShape, TensorType, Type,
     relax::{Binding, Call, Callee, Function, OpTable, Operand, Replacements, Value, Var},
@@ -16,7 +17,6 @@ use hammock_ops::{
     lookup,
     relayout::{Arrangement, Relaid, Relayout},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The layouts that the user asks for.
 
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ops::{Op, layout::Layout, lookup, ops};
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashMap;
 
 /// Layouts by operator: as many as it takes, or one less.

@@ -14,11 +14,11 @@ mod desired;
 use crate::{Context, OptionKind, Pass, PassOption, rewrite};
 use block::Mover;
 use desired::Desired;
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     relax::{Body, Function},
 };
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -16,11 +16,11 @@ use crate::{
     rewrite,
     shared_functions::SharedFunctions,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module,
     relax::{Body, Call, Function, Operand, Outlining, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// The attribute of a function that stands for one kernel.

@@ -12,12 +12,12 @@ mod shapes;
 use crate::{
     Context, Pass, canonicalize_bindings, dead_code_elimination, fuse_ops::PRIMITIVE, rewrite, rewrite::Emitter,
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, Attrs, Function as Global, Module, Name, Type,
     relax::{Binding, Call, Callee, Function, Operand, Value},
     types::ShapeType,
 };
-use hammock_syntax::{Diagnostic, codes};
 use kernel::{Fused, fuse};
 use rustc_hash::FxHashMap;
 

@@ -9,11 +9,11 @@ mod body;
 use crate::{
     Context, Pass, canonicalize_bindings::canonicalize, dead_code_elimination::remove_unused, functions, rewrite,
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Name,
     relax::{Body, Callee, Function},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.

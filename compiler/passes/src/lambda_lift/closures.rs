@@ -4,11 +4,11 @@
 //! type: it is called with `invoke_closure`, or `invoke_pure_closure` when its type promised that.
 
 use crate::rewrite;
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Name, Type,
     relax::{Body, Call, Callee, Function, Operand, Value, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashSet;
 
 /// Makes calls of closures explicit in all functions of a module.

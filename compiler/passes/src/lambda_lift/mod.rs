@@ -10,13 +10,13 @@ mod closures;
 mod names;
 
 use crate::{Context, Pass, rewrite, symbolic};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, PrimExpr, Span, Type,
     prim::Var as Dim,
     relax::{Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     types::ShapeType,
 };
-use hammock_syntax::Diagnostic;
 use indexmap::IndexSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -16,12 +16,12 @@ use crate::{
     Context, OptionKind, Pass, PassOption, bundle_model_params::bundle, canonicalize_bindings::canonicalize,
     dead_code_elimination::remove_unused, functions, rewrite,
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, Span, Type, equal,
     prim::Substitution,
     relax::{Binding, Block, Call, Callee, Function, Operand, Replacements, Value, Var},
 };
-use hammock_syntax::{Diagnostic, codes};
 use plan::{Plan, Transform};
 use rustc_hash::FxHashMap;
 

@@ -17,8 +17,8 @@ mod lift;
 mod regions;
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{Module, Name, relax::Function};
-use hammock_syntax::{Diagnostic, Span, codes};
 use regions::Regions;
 
 /// See the module's documentation.

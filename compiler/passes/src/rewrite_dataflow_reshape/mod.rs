@@ -10,12 +10,12 @@ use crate::{
     Context, Pass,
     editor::{self, Editor},
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     relax::{Operand, Value},
 };
 use hammock_ops::dims;
-use hammock_syntax::Diagnostic;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

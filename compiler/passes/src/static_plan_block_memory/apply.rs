@@ -96,7 +96,7 @@ impl Applier<'_> {
     }
 }
 
-fn allocate(function: &mut Function, storage: &Storage, span: hammock_syntax::Span, out: &mut Emitter) -> Var {
+fn allocate(function: &mut Function, storage: &Storage, span: hammock_diagnostics::Span, out: &mut Emitter) -> Var {
     let Storage { bytes, dtype, device, scope, .. } = storage;
     let args =
         vec![Operand::Shape(vec![bytes.clone()]), device.clone(), Operand::Str(scope.clone()), Operand::DType(*dtype)];

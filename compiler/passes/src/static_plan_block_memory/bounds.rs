@@ -1,13 +1,13 @@
 //! How large sizes can get, as attributes of the function say of the variables in its signature.
 
 use super::Scope;
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, PrimExpr,
     arith::{self, Analyzer, Interval},
     prim::{BinaryOp, PrimKind, Var},
     relax::Function,
 };
-use hammock_syntax::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
 const UPPER: &str = "tir_var_upper_bound";

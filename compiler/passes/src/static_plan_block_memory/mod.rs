@@ -21,11 +21,11 @@ mod storages;
 mod tensors;
 
 use crate::{Context, OptionKind, Options, Pass, PassOption, rewrite};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Module, Name, PrimExpr,
     relax::{Function, Operand, Var},
 };
-use hammock_syntax::Diagnostic;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.

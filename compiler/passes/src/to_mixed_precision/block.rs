@@ -10,12 +10,12 @@ use crate::{
     retype::{is_vague, refined},
     rewrite::{Emitter, call_ty},
 };
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, DType, Module, Span, Type,
     relax::{Binding, Call, Constant, Function, Operand, Replacements, Value, Var},
 };
 use hammock_ops::{lookup, precision::Precision};
-use hammock_syntax::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rewrites the bindings of one block. A variable whose value has another dtype is replaced by a new one, so that the

@@ -2,13 +2,13 @@
 
 use super::Dtypes;
 use crate::{dead_code_elimination::relax_refs, rewrite::Emitter};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, DType, Module, Name, TensorType, Type,
     relax::{Block, Body, Function, Value, Var},
 };
 use hammock_ops::lookup;
 use hammock_runtime::near::nearest;
-use hammock_syntax::{Diagnostic, codes};
 use rustc_hash::FxHashSet;
 
 /// The names of parameters to convert.

@@ -15,12 +15,12 @@ mod needs;
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite};
 use block::Caster;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Module,
     relax::{Body, Function, Var},
 };
 use hammock_ops::precision::Precision;
-use hammock_syntax::{Diagnostic, codes};
 use inputs::Inputs;
 use needs::Needs;
 

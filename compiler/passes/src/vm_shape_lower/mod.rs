@@ -12,12 +12,12 @@ mod checks;
 mod heap;
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite, rewrite::Emitter, symbolic};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, DType, Module, Name, PrimExpr, Span, TensorShape, TensorType, Type,
     relax::{Binding, Body, Call, Function, Operand, Value, Var},
     types::ShapeType,
 };
-use hammock_syntax::Diagnostic;
 use heap::Heap;
 use std::collections::HashSet;
 

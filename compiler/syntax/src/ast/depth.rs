@@ -1,7 +1,7 @@
 //! Heights of trees, kept as they are built.
 
 use super::{Expr, ExprKind, ForClause, Index, Slice, Stmt, StmtKind};
-use crate::Span;
+use hammock_diagnostics::Span;
 
 impl Expr {
     /// An expression over the given text.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Ident, Name};
-use crate::Span;
+use hammock_diagnostics::Span;
 
 /// An expression and where it is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub use expr::*;
 pub use stmt::*;
 
-use crate::Span;
+use hammock_diagnostics::Span;
 
 /// Highest expression tree the parser makes.
 pub const MAX_EXPR_DEPTH: u16 = 256;

@@ -1,7 +1,7 @@
 //! Moving an expression to another place in the text.
 
 use super::{Expr, ExprKind, Ident, Index, Slice};
-use crate::Span;
+use hammock_diagnostics::Span;
 
 impl Expr {
     /// Gives the expression and everything in it one span.

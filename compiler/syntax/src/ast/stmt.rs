@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::{Arg, BinaryOp, Expr, Ident, Name, Star};
-use crate::Span;
+use hammock_diagnostics::Span;
 
 /// A statement and where it is written, with its block.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::{Brackets, Content, Item, Layout, MAX_BRACKETS, indent::Indent};
 use crate::lexer::Token;
-use crate::{Diagnostic, Span, codes};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// An open bracket.
 #[derive(Clone, Copy, Debug)]

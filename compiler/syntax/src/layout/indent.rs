@@ -2,7 +2,7 @@
 
 use super::{Item, Layout, MAX_INDENTS};
 use crate::lexer::Token;
-use crate::{Diagnostic, Span, codes};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// The width of an indentation. Tabs reach to multiples of eight columns; `narrow` counts each as one. Two lines whose
 /// order depends on which is used are refused, as in Python.

@@ -13,8 +13,8 @@ mod indent;
 use logos::{Logos, SpannedIter};
 
 use crate::lexer::{LexError, Token};
-use crate::{Diagnostic, Span, codes};
 use brackets::Bracket;
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use indent::Indent;
 
 /// Deepest nesting of brackets; deeper text is refused. Python's own limit.

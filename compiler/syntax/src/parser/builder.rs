@@ -8,7 +8,7 @@ use super::unexpected;
 use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
 use crate::layout::MAX_KEPT;
 use crate::lexer::Token;
-use crate::{Diagnostic, Span, codes};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// An error of the generated parser.
 pub(super) type Unexpected = ParseError<u32, Token, std::convert::Infallible>;

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::escapes::{self, Body, Problem};
 use crate::ast::{Expr, ExprKind};
-use crate::{Diagnostic, Span, codes};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// Strings up to this length in bytes share their text: names of element types and operators recur a lot.
 const SHARED_LENGTH: usize = 64;

@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 
 use crate::ast::{Expr, Module, Stmt};
 use crate::layout::{Brackets, Content, Layout};
-use crate::{Diagnostic, SourceFile, Span, codes};
 use builder::Builder;
+use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 
 /// Errors shown for one file.
 const MAX_ERRORS: usize = 100;

@@ -5,8 +5,8 @@ use std::iter::Peekable;
 use std::vec::Drain;
 
 use super::builder::Builder;
-use crate::Span;
 use crate::ast::{Binary, BinaryOp, BoolOp, Compare, CompareOp, Expr, ExprKind, MAX_EXPR_DEPTH, UnaryOp};
+use hammock_diagnostics::Span;
 
 /// A member of a chain of operators.
 pub(super) enum Piece {

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use crate::ast::{AnnAssign, Arg, Assign, AugAssign, BinaryOp, Expr, ExprKind, StmtKind};
-use crate::{Diagnostic, codes};
+use hammock_diagnostics::{Diagnostic, codes};
 
 impl Builder<'_> {
     pub(super) fn assign(&mut self, targets: Vec<Expr>, value: Expr) -> StmtKind {

@@ -6,7 +6,7 @@ use super::builder::Unexpected;
 use super::expected::{self, Expected};
 use super::foreign;
 use crate::lexer::Token;
-use crate::{Diagnostic, Span, codes};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// What the parser stumbled over, and what stands before it.
 struct Place<'src> {

@@ -10,12 +10,12 @@ use super::{
     },
     table::{self, Intrinsic},
 };
+use hammock_diagnostics::{codes, count};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{PrimCallee, PrimKind, PrimType, intrinsics::DTypePosition},
     tir::Buffer,
 };
-use hammock_syntax::{codes, count};
 
 /// A call of an intrinsic of the table.
 pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrinsic, mut args: Args) -> Read<Value> {

@@ -9,12 +9,12 @@ use super::super::{
     operators,
     value::Value,
 };
+use hammock_diagnostics::codes;
 use hammock_ir::{
     DType, PrimExpr, arith,
     prim::{PrimType, Var},
 };
 use hammock_runtime::value::dtype_code as code;
-use hammock_syntax::codes;
 
 /// `T.int64(3)`, `T.float32(x)`; without an argument, the type itself.
 pub(super) fn of_dtype<D: Dialect>(ev: &mut Eval<'_, '_, D>, dtype: DType, mut args: Args) -> Read<Value> {

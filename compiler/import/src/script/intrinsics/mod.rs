@@ -15,8 +15,8 @@ use super::{
     operators,
     value::Value,
 };
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{PrimExpr, prim::BinaryOp};
-use hammock_syntax::{Span, codes};
 
 /// `T.name(args)`, for names that are the same everywhere.
 pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args) -> Read<Value> {

@@ -7,11 +7,11 @@ use super::super::{
     operators,
     value::Value,
 };
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     AttrValue, DType, PrimExpr, arith,
     prim::{self, BinaryOp, IterKind, IterVar, PrimKind, Reduce},
 };
-use hammock_syntax::{Span, codes};
 use std::sync::Arc;
 
 type Ev<'x, 'c, 'a, D> = &'x mut Eval<'c, 'a, D>;

@@ -1,6 +1,6 @@
 //! What is wrong with a metadata section, and where.
 
-use hammock_syntax::{SourceFile, Span};
+use hammock_diagnostics::{SourceFile, Span};
 use std::{fmt, ops::Range};
 
 /// Why a section cannot be read.

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::Constants;
 use damage::{Damage, brief};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, DType, GlobalInfo, Name, Tensor, VDevice,
     relax::{Constant, Operand},
 };
-use hammock_syntax::{Diagnostic, Span, codes};
 use indexmap::IndexMap;
 use std::sync::Arc;
 

@@ -6,12 +6,12 @@ use crate::script::{
     context::{Read, Reported},
     value::{Pending, Value},
 };
+use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use hammock_ir::{
     Name, Type,
     relax::{Binding, Block, InferError, OpTable, Operand, Value as IrValue, Var},
 };
 use hammock_ops::{CallContext, Op, Table};
-use hammock_syntax::{Diagnostic, Span, codes, count};
 use std::sync::Arc;
 
 /// How many types the variables of a function may be made of, together: 300 MB.

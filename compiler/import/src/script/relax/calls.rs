@@ -10,11 +10,11 @@ use crate::script::{
     suggest,
     value::{Pending, Value},
 };
+use hammock_diagnostics::{Diagnostic, codes, count};
 use hammock_ir::{
     Attrs, Type,
     relax::{Call, Callee, Operand, Value as IrValue},
 };
-use hammock_syntax::{Diagnostic, codes, count};
 
 /// Names of `R` that are no operators, for "did you mean".
 const OTHERS: [&str; 17] = [

@@ -2,16 +2,13 @@
 
 use super::RelaxEval;
 use crate::script::{context::Read, namespace::Space, scope::Gone, value::Value};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Name, TensorShape, TensorType, Type,
     relax::{Block, Body, Operand, Value as IrValue},
     types::ShapeType,
 };
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, Stmt, StmtKind},
-    codes,
-};
+use hammock_syntax::ast::{self, Stmt, StmtKind};
 
 /// A branch that was read.
 struct Branch {

@@ -11,16 +11,13 @@ use crate::script::{
     scope::{Gone, Scope},
     value::Value,
 };
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     CallableType, DType, Name, TensorShape, TensorType, Type, prim,
     relax::{Binding, Body, Function, Lambda, Operand, Value as IrValue, Var},
     types::ShapeType,
 };
-use hammock_syntax::{
-    Span,
-    ast::{self, Expr, ExprKind},
-    codes,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 

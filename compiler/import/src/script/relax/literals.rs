@@ -10,11 +10,11 @@ use crate::script::{
     operators,
     value::Value,
 };
+use hammock_diagnostics::{codes, count};
 use hammock_ir::{
     DType, Tensor, Type,
     relax::{Constant, Operand},
 };
-use hammock_syntax::{codes, count};
 
 impl RelaxEval<'_, '_> {
     /// `R.const(value, dtype)`; the dtype may be a type.

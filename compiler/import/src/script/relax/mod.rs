@@ -24,12 +24,13 @@ use super::{
     namespace::{Path, Space},
     value::Value,
 };
+use hammock_diagnostics::Span;
 use hammock_ir::{
     Attrs, DType, PrimExpr, Type,
     relax::{self as ir, Operand},
     types::ShapeType,
 };
-use hammock_syntax::{Span, ast};
+use hammock_syntax::ast;
 
 pub(crate) use calls::extern_func;
 pub(crate) use function::{Flags, Header, body, header};

@@ -4,13 +4,13 @@
 
 use super::RelaxEval;
 use crate::script::{context::Read, metadata};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     DType, PrimExpr, Tensor, TensorShape, TensorType, Type, equal, prim,
     relax::{Call, Callee, OpTable, Operand, Value as IrValue, Var},
 };
 use hammock_ops::Table;
 use hammock_runtime::Device;
-use hammock_syntax::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
 /// The most types that are tried for the constants of one call.

@@ -8,12 +8,12 @@ use crate::script::{
     numbers::Number,
     value::{Pending, Value},
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, DType, PrimExpr, Type,
     relax::{OpTable, Operand, Value as IrValue},
 };
 use hammock_ops::{AttrKind, Op, OperandKind, Param, ParamKind, Table};
-use hammock_syntax::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 /// Operands so far, each with its place.

@@ -6,12 +6,9 @@ use crate::script::{
     context::{Read, Reported},
     value::{Pending, Value},
 };
+use hammock_diagnostics::{Diagnostic, Label, Span, codes, count};
 use hammock_ir::{Name, Type, relax::Value as IrValue};
-use hammock_syntax::{
-    Diagnostic, Label, Span,
-    ast::{self, Expr, ExprKind, Stmt, StmtKind},
-    codes, count,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
 impl RelaxEval<'_, '_> {
     /// Reads statements in order. One that has an error is left out, and reading goes on.

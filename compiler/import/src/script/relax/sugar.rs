@@ -9,15 +9,12 @@ use crate::script::{
     suggest,
     value::{Pending, Value},
 };
+use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use hammock_ir::{
     Type,
     relax::{Operand, Value as IrValue},
 };
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, BinaryOp, CompareOp, UnaryOp},
-    codes, count,
-};
+use hammock_syntax::ast::{self, BinaryOp, CompareOp, UnaryOp};
 
 /// The operator of `R` that an infix or prefix operator stands for.
 fn op_name(op: Operator) -> Option<&'static str> {

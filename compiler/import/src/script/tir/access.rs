@@ -8,12 +8,13 @@ use crate::script::{
     namespace::{Path, Space},
     value::{Index, Value},
 };
+use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use hammock_ir::{
     DType, PrimExpr, arith,
     prim::{BinaryOp, PrimKind, PrimType},
     tir::{Buffer, StmtKind},
 };
-use hammock_syntax::{Diagnostic, Span, ast, codes, count};
+use hammock_syntax::ast;
 
 /// The value of a local scalar.
 pub(super) fn load_scalar(buffer: &Buffer) -> PrimExpr {

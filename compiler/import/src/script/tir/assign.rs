@@ -8,16 +8,13 @@ use crate::script::{
     namespace::Space,
     value::{Index, Value},
 };
+use hammock_diagnostics::{Span, codes, count};
 use hammock_ir::{
     Attrs, Name, PrimExpr,
     prim::{PrimType, Var},
     tir::{Buffer, StmtKind},
 };
-use hammock_syntax::{
-    Span,
-    ast::{self, Expr, ExprKind},
-    codes, count,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind};
 
 impl TirEval<'_, '_> {
     /// `target = value`

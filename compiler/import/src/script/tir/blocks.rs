@@ -7,12 +7,13 @@ use crate::script::{
     operators,
     value::Value,
 };
+use hammock_diagnostics::{Span, codes, count};
 use hammock_ir::{
     PrimExpr, arith,
     prim::{IterKind, IterVar, Var},
     tir::{BlockAxis, StmtKind},
 };
-use hammock_syntax::{Span, ast, codes, count};
+use hammock_syntax::ast;
 use std::sync::Arc;
 
 /// The kind of an axis by the name of the function that makes it.

@@ -7,13 +7,13 @@ use crate::script::{
     suggest,
     value::{Index, Value},
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, Attrs, DType, MAX_RANK, Name, PrimExpr,
     equal::dims,
     prim::{PrimKind, PrimType, Var},
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
 };
-use hammock_syntax::{Diagnostic, codes};
 
 /// The arguments that every kind of buffer takes, in order.
 struct Spec {

@@ -6,11 +6,11 @@ use crate::script::{
     context::{Read, Reported},
     value::Value,
 };
+use hammock_diagnostics::codes;
 use hammock_ir::{
     Name, PrimExpr,
     tir::{Stmt, StmtKind},
 };
-use hammock_syntax::codes;
 
 /// What became of a call.
 pub(super) enum Declared {
@@ -119,7 +119,7 @@ impl TirEval<'_, '_> {
     }
 
     /// Adds a statement to the scope.
-    pub(super) fn emit(&mut self, kind: StmtKind, span: hammock_syntax::Span) {
+    pub(super) fn emit(&mut self, kind: StmtKind, span: hammock_diagnostics::Span) {
         self.dialect.out.push(Stmt::new(kind).at(span));
     }
 

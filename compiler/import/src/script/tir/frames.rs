@@ -6,12 +6,12 @@ use crate::script::{
     context::Read,
     value::Value,
 };
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     AttrValue, DType, Name, PrimExpr,
     prim::{IterKind, IterVar, Var},
     tir::{AttrNode, Stmt, StmtKind},
 };
-use hammock_syntax::{Span, codes};
 use std::sync::Arc;
 
 /// Most levels of nesting that the text's indentation does not show: attributes that hold for the rest of a scope, loops

@@ -10,16 +10,13 @@ use crate::script::{
     scope::Scope,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     DType, Name, PrimExpr,
     prim::{self, PrimType},
     tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, Expr, ExprKind},
-    codes,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 
 /// What the decorator says.

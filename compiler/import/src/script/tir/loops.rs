@@ -10,16 +10,13 @@ use crate::script::{
     suggest,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use hammock_ir::{
     AttrValue, Attrs, DType, PrimExpr, arith,
     prim::Var,
     tir::{ForKind, Loop, Stmt, StmtKind},
 };
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, Expr, ExprKind},
-    codes, count,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind};
 
 /// Functions of `T` that make loops.
 const LOOPS: [&str; 6] = ["serial", "grid", "parallel", "vectorized", "unroll", "thread_binding"];

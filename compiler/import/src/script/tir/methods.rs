@@ -7,12 +7,13 @@ use crate::script::{
     suggest,
     value::{Index, Value},
 };
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, PrimExpr, arith,
     prim::{BinaryOp, PrimType},
     tir::{Buffer, StmtKind},
 };
-use hammock_syntax::{Diagnostic, ast, codes};
+use hammock_syntax::ast;
 
 const ATTRIBUTES: [&str; 11] =
     ["data", "shape", "strides", "elem_offset", "dtype", "vload", "vstore", "access_ptr", "scope", "view", "astype"];

@@ -27,12 +27,13 @@ use super::{
     namespace::{Path, Space},
     value::Value,
 };
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     Attrs, DType, Name, PrimExpr,
     prim::{self, IterVar, PrimCallee, PrimType},
     tir::{Buffer, Param, Stmt},
 };
-use hammock_syntax::{Span, ast, codes};
+use hammock_syntax::ast;
 use rustc_hash::FxHashMap;
 
 pub(crate) use decls::STATEMENT_CALLS;

@@ -9,16 +9,13 @@ use crate::script::{
     suggest,
     value::Value,
 };
+use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Name,
     prim::{PrimKind, Var},
     tir::StmtKind,
 };
-use hammock_syntax::{
-    Diagnostic, Span,
-    ast::{self, Expr, ExprKind},
-    codes,
-};
+use hammock_syntax::ast::{self, Expr, ExprKind};
 
 /// Functions of `T` that stand after `with`.
 const CONTEXTS: [&str; 5] = ["sblock", "init", "attr", "launch_thread", "hint"];
