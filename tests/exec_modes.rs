@@ -66,3 +66,28 @@ fn only_functions_of_the_module_can_be_compiled() {
     let message = text(&output.stderr);
     assert!(message.contains("there is no function `half`") && message.contains("`halve`"), "{message}");
 }
+
+const TUPLE: &str = r#"
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tuple(R.Tensor((2, 8), "float32"), R.Tuple(R.Tensor((3,), "float32"), R.Shape([4])))) -> R.Tensor((2, 8), "float32"):
+        return x[0]
+"#;
+
+#[test]
+fn members_of_tuples_have_the_sizes_that_their_types_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tuple.py");
+    std::fs::write(&file, TUPLE).unwrap();
+    let result = |x, y, s| {
+        let arg = format!("(zeros({x}):float32, (zeros({y}):float32, shape({s})))");
+        run(file.to_str().unwrap(), &["--arg", &arg], &["compiled"])
+    };
+    assert!(result("2,8", "3", "4").starts_with("float32[2, 8]"));
+    for wrong in [result("3,8", "3", "4"), result("2,8", "4", "4"), result("2,8", "3", "5")] {
+        assert!(wrong.contains("function `main`, parameter `x`: expected R.Tuple("), "{wrong}");
+        assert!(wrong.contains("shape[0] is"), "{wrong}");
+    }
+}

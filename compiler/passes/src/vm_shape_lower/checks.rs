@@ -76,7 +76,8 @@ impl Lowering<'_> {
         let mut args = vec![value.clone()];
         args.extend(extra);
         self.check_call(name, args, context, out, span);
-        self.each_field(value, ty, out, span, &mut |this, field, ty, out| {
+        let says_something = |ty: &Type| !matches!(ty, Type::Any);
+        self.each_field(value, ty, out, span, says_something, &mut |this, field, ty, out| {
             this.check_kind(field, ty, context, out, span)
         });
     }
@@ -101,18 +102,19 @@ impl Lowering<'_> {
         }
     }
 
-    /// Calls `f` on each member of a tuple that needs a check.
+    /// Calls `f` on each member of a tuple that `needs` a check, by its type.
     fn each_field(
         &mut self,
         value: &Operand,
         ty: &Type,
         out: &mut Emitter,
         span: Span,
+        needs: fn(&Type) -> bool,
         f: &mut dyn FnMut(&mut Self, &Operand, &Type, &mut Emitter),
     ) {
         let Type::Tuple(fields) = ty else { return };
         for (i, field) in fields.iter().enumerate() {
-            if matches!(field, Type::Any) {
+            if !needs(field) {
                 continue;
             }
             let get = Value::TupleGet(value.clone(), i);
@@ -123,8 +125,8 @@ impl Lowering<'_> {
 
     /// `vm.builtin.match_shape(value, heap, n, (code, value)…, context)`; new variables are stored.
     fn match_dims(&mut self, value: &Operand, ty: &Type, context: &str, out: &mut Emitter, span: Span) {
-        if matches!(ty, Type::Tuple(_)) && !symbolic_dims(ty).is_empty() {
-            self.each_field(value, ty, out, span, &mut |this, field, ty, out| {
+        if has_dims(ty) && matches!(ty, Type::Tuple(_)) {
+            self.each_field(value, ty, out, span, has_dims, &mut |this, field, ty, out| {
                 this.match_dims(field, ty, context, out, span)
             });
             return;
@@ -159,5 +161,13 @@ impl Lowering<'_> {
     fn check_call(&mut self, name: &str, mut args: Vec<Operand>, context: &str, out: &mut Emitter, span: Span) {
         args.push(Operand::Str(context.into()));
         out.effect(self.function, Value::Call(Call::packed(name, args, vec![Type::void()])), span);
+    }
+}
+
+/// Whether a type says a size, of itself or of a member.
+fn has_dims(ty: &Type) -> bool {
+    match ty {
+        Type::Tuple(fields) => fields.iter().any(has_dims),
+        _ => symbolic::dims(ty).is_some(),
     }
 }
