@@ -1,6 +1,6 @@
 //! Modules to shared libraries.
 
-use crate::{Clock, Dump, Evaluator, Failure, Graphs, Timing, bytecode, graphs, kernels, target, tvm};
+use crate::{Clock, Dump, Evaluator, Failure, Graphs, TextFiles, Timing, bytecode, graphs, kernels, target, tvm};
 use hammock_codegen::{llvm, vm};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::Module;
@@ -62,7 +62,14 @@ impl Default for Options {
 impl Options {
     /// What passes run in, for kernels that `evaluator` runs.
     pub fn environment<'a>(&'a self, evaluator: &'a Evaluator) -> Environment<'a> {
-        Environment { target: &self.target, level: self.level, operators: &Table, evaluator, weights: None }
+        Environment {
+            target: &self.target,
+            level: self.level,
+            operators: &Table,
+            evaluator,
+            weights: None,
+            texts: &TextFiles,
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod observe;
 mod params;
 mod reference;
 mod target;
+mod texts;
 mod tvm;
 
 pub use artifact::{Artifact, Bounds, Emit, Options, Output, compile, lower};
@@ -35,3 +36,4 @@ pub use observe::{Clock, Dump, Timing};
 pub use params::{Named, bind, missing, unused};
 pub use reference::reference;
 pub use target::targets;
+pub use texts::TextFiles;

@@ -13,4 +13,4 @@ mod options;
 mod script;
 
 pub use options::{Constants, ReadOptions};
-pub use script::{check_module, nearest_operator, read_module};
+pub use script::{check_module, nearest_operator, read_index_map, read_module};

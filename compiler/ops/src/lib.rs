@@ -29,6 +29,6 @@ mod text;
 
 pub use context::{CallContext, is_absent};
 pub use example::Example;
-pub use families::manipulate::mapped_shape as layout_shape;
+pub use families::manipulate::{inverse as layout_inverse, mapped_shape as layout_shape};
 pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
 pub use table::{Table, lookup, ops};

@@ -2,7 +2,7 @@
 
 use crate::{Options, Pass};
 use hammock_diagnostics::Diagnostic;
-use hammock_ir::{DType, Module, Tensor, relax::OpTable, tir::PrimFunc};
+use hammock_ir::{DType, Module, Tensor, prim::IndexMap, relax::OpTable, tir::PrimFunc};
 use hammock_runtime::Any;
 
 /// What one run of a pass may ask for.
@@ -37,6 +37,8 @@ pub struct Environment<'a> {
     pub evaluator: &'a dyn Evaluator,
     /// Tensors for parameters of their names.
     pub weights: Option<&'a dyn NamedTensors>,
+    /// Reads what options give as text.
+    pub texts: &'a dyn Texts,
 }
 
 /// Runs kernels while a module is compiled.
@@ -54,6 +56,21 @@ pub trait Evaluator {
         inputs: &[Any],
         outputs: &[(Vec<i64>, DType)],
     ) -> Result<Vec<Tensor>, String>;
+}
+
+/// Reads what options of passes give as text, about which passes know nothing.
+pub trait Texts {
+    /// The module of a text file. Its functions stand nowhere in the text that is compiled: they have no spans.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no well-formed module.
+    fn module(&self, path: &str) -> Result<Module, Diagnostic>;
+
+    /// An index map over int64 indices, `lambda i, j: (j, i // 4, i % 4)`.
+    ///
+    /// # Errors
+    /// When the text is none.
+    fn index_map(&self, text: &str) -> Result<IndexMap, Diagnostic>;
 }
 
 /// Tensors by the names of parameters.

@@ -30,6 +30,7 @@ mod written;
 
 mod adjust_matmul_order;
 mod allocate_workspace;
+mod alter_op_impl;
 mod annotate_tir_op_pattern;
 mod attach_attr_layout_free_buffers;
 mod attach_global_symbol;
@@ -83,7 +84,7 @@ mod update_vdevice;
 mod vm_shape_lower;
 
 pub use bind_params::bind_params;
-pub use context::{Context, Environment, Evaluator, NamedTensors};
+pub use context::{Context, Environment, Evaluator, NamedTensors, Texts};
 
 pub use levels::pipeline;
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedStorage, peaks};
@@ -110,6 +111,7 @@ pub struct Pass {
 pub static PASSES: &[&Pass] = &[
     &adjust_matmul_order::PASS,
     &allocate_workspace::PASS,
+    &alter_op_impl::PASS,
     &annotate_tir_op_pattern::PASS,
     &attach_attr_layout_free_buffers::PASS,
     &attach_global_symbol::PASS,

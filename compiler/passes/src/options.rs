@@ -42,6 +42,10 @@ pub enum OptionKind {
     Types,
     /// An object whose values are lists of strings.
     TextLists,
+    /// An object whose values are names.
+    Names,
+    /// An object whose values are lists of index maps, `null` for none.
+    IndexMaps,
     /// A device: an object of `target` (a string or an object), `vdevice_id` and `memory_scope`.
     Device,
 }
@@ -59,6 +63,11 @@ impl OptionKind {
             OptionKind::Types => value.as_object().is_some_and(|map| map.values().all(is_type)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
             OptionKind::Device => is_device(value),
+            OptionKind::Names => value.as_object().is_some_and(|map| map.values().all(Value::is_string)),
+            OptionKind::IndexMaps => value.as_object().is_some_and(|map| {
+                let mut lists = map.values().map(Value::as_array);
+                lists.all(|list| list.is_some_and(|list| list.iter().all(|map| OptionKind::OptionalText.takes(map))))
+            }),
             OptionKind::TextLists => {
                 value.as_object().is_some_and(|map| map.values().all(|list| OptionKind::Texts.takes(list)))
             }
@@ -86,6 +95,10 @@ impl fmt::Display for OptionKind {
             OptionKind::Device => {
                 f.write_str("a device, `{\"target\": \"cuda\", \"vdevice_id\": 0, \"memory_scope\": \"global\"}`")
             }
+            OptionKind::Names => f.write_str("an object of names, `{\"relax.add\": \"my_add\"}`"),
+            OptionKind::IndexMaps => f.write_str(
+                "an object of lists of index maps, `{\"relax.add\": [\"lambda i: (i // 4, i % 4)\", null]}`",
+            ),
             OptionKind::TextLists => f.write_str("an object of lists of strings, `{\"name\": [\"a\", \"b\"]}`"),
         }
     }

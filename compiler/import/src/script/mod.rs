@@ -32,7 +32,7 @@ pub use suggest::nearest_operator;
 use crate::ReadOptions;
 use context::Context;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
-use hammock_ir::{Module, Name};
+use hammock_ir::{AttrValue, Module, Name, prim::IndexMap, relax::Value};
 use hammock_ops::Table;
 
 /// What reading a text gives.
@@ -72,6 +72,26 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnosti
     diagnostics.extend(hammock_ir::verify::circles(&module));
     diagnostics.sort_by_key(|d| d.span().start);
     diagnostics
+}
+
+/// Reads an index map over int64 indices, `lambda i, j: (j, i)`.
+///
+/// # Errors
+/// What is wrong with it, as said of the text of a call that it is an argument of: the spans lead nowhere.
+pub fn read_index_map(text: &str) -> Result<IndexMap, Vec<Diagnostic>> {
+    let call = format!("@R.function\ndef f(x: R.Tensor):\n    return R.layout_transform(x, index_map={text})\n");
+    let module = read_module(&SourceFile::new("index map", call).map_err(|d| vec![d])?, &ReadOptions::default())?;
+    let mut found = None;
+    for (_, function) in module.relax_functions() {
+        function.lambda.body.walk(&mut |binding| {
+            if let Value::Call(call) = &binding.value
+                && let Some(AttrValue::IndexMap(map)) = call.attrs.get("index_map")
+            {
+                found = Some((**map).clone());
+            }
+        });
+    }
+    found.ok_or_else(|| vec![Diagnostic::error(codes::WRONG_VALUE, "an index map is a lambda")])
 }
 
 fn read(source: &SourceFile, options: &ReadOptions) -> Reading {

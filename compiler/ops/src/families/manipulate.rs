@@ -16,7 +16,7 @@ use crate::{
     text::dims_text,
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError, types::ShapeType};
-pub use layout::mapped_shape;
+pub use layout::{inverse, mapped_shape};
 pub use reshape::{flatten, unflatten};
 
 /// The operators of this family.

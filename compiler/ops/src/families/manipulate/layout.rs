@@ -138,6 +138,16 @@ struct Part {
     is_last: bool,
 }
 
+/// The map back from the indices of the result of [`mapped_shape`], and whether each of these comes from an index of that
+/// shape: else the result has room for more. `None` where the map is of another form than the parts of each index, joined.
+pub fn inverse(map: &IndexMap, shape: &[PrimExpr]) -> Option<(IndexMap, bool)> {
+    let moved = mapped_shape(map, shape)?;
+    let params: Vec<Var> = (0..map.results.len()).map(|axis| Var::int64(format!("axis{axis}"))).collect();
+    let results = invert(map, shape, &params.iter().map(Var::expr).collect::<Vec<_>>())?;
+    let is_full = dims::equal(&dims::product(shape), &dims::product(&moved)) == Some(true);
+    Some((IndexMap { params, results, inverse: None }, is_full))
+}
+
 /// The indices that a map takes to `to`; `None` where the map is of another form than the parts of each index, joined.
 fn invert(map: &IndexMap, shape: &[PrimExpr], to: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     if let Some(inverse) = &map.inverse {
@@ -213,14 +223,13 @@ fn rebuild(param: &Var, known: &[(Part, PrimExpr)]) -> Option<PrimExpr> {
     parts.sort_by_key(|(part, _)| part.over);
     let mut expected = Some(1);
     let mut is_whole = false;
-    let mut index = PrimExpr::int64(0);
-    for (part, value) in parts {
+    for (part, _) in &parts {
         if expected != Some(part.over) {
             return None;
         }
         expected = part.extent.as_int().map(|e| e * part.over);
         is_whole |= part.is_last;
-        index = dims::add(&index, &dims::mul(value, &part.over.into()));
     }
-    is_whole.then_some(index)
+    let terms = parts.iter().rev().map(|(part, value)| dims::mul(value, &part.over.into()));
+    is_whole.then(|| terms.fold(PrimExpr::int64(0), |sum, term| dims::add(&sum, &term)))
 }
