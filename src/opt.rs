@@ -27,6 +27,7 @@ Examples:
   hammock opt model.py                                  the module as Hammock understood it
   hammock opt model.py --passes LegalizeOps             operators as loops
   hammock opt model.py --passes Normalize,LegalizeOps --print-after changed
+  hammock opt model.py --print-after changed --time-passes > /dev/null      what the passes that compile it do to a module
   hammock opt model.py --passes Normalize,LegalizeOps --bisect 'grep -q R.matmul'    the first pass after which this fails
   hammock opt model.py --memory-plan plan.svg           what memory is used when
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
@@ -34,16 +35,20 @@ Examples:
 pub struct Opt {
     #[command(flatten)]
     module: ModuleArgs,
-    /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them), or a file of them: `@FILE`
-    #[arg(long, value_name = "LIST", default_value = "")]
-    passes: String,
+    /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them), or a file of them: `@FILE` [default: none;
+    /// with a flag that shows passes at work, those of -O2]
+    #[arg(long, value_name = "LIST", conflicts_with = "level")]
+    passes: Option<String>,
+    /// Run the passes that compile a module at this level, 0 to 3 (`hammock passes --pipeline -O2`)
+    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
+    level: Option<u8>,
     /// Write large constants to this file, not into the text; `--params FILE` puts them back
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     params_out: Option<PathBuf>,
     /// Print nothing; fail unless this file has the same module, ignoring variable names
     #[arg(long, value_name = "FILE")]
     same_as: Option<String>,
-    /// Draw (as SVG) what memory functions use over time after the passes, or as `hammock compile` plans it if none run
+    /// Draw (as SVG) what memory functions use over time after the passes, or as `hammock compile` plans it if none is given
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     memory_plan: Option<PathBuf>,
     /// Write `--memory-plan` as JSON
@@ -125,11 +130,15 @@ impl Opt {
         if let Some(weights) = &weights {
             report_unused(&module, weights)?;
         }
-        let binds = pipeline.steps.is_empty() || pipeline.steps.iter().any(|step| step.pass.name == "BindParams");
-        if let Some(weights) = weights.as_ref().filter(|_| !binds) {
-            bind(&mut module, weights).map_err(|e| e.within(&source))?;
+        let bound = |module: &mut Module| match &weights {
+            Some(weights) => bind(module, weights).map_err(|e| e.within(&source)),
+            None => Ok(()),
+        };
+        if !pipeline.steps.is_empty() && !pipeline.steps.iter().any(|step| step.pass.name == "BindParams") {
+            bound(&mut module)?;
         }
-        let (options, evaluator, named) = (Options::default(), Evaluator::new(), weights.as_ref().map(Named));
+        let options = Options { level: self.level.unwrap_or(Options::default().level), ..Options::default() };
+        let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
         let mut environment = options.environment(&evaluator);
         environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
         if let Some(command) = &self.bisect {
@@ -140,14 +149,13 @@ impl Opt {
         self.watch.report(&dump)?;
         if let Some(path) = &self.memory_plan {
             not_stdout("--memory-plan", path)?;
-            let plans = if pipeline.steps.is_empty() {
-                let (mut compiled, mut observer) = (module.clone(), Dump::default());
+            if pipeline.steps.is_empty() {
+                let mut compiled = module.clone();
+                bound(&mut compiled)?;
                 let passes = hammock_passes::pipeline(options.level);
-                passes.run(&mut compiled, &environment, &mut observer).map_err(|e| Failure::from(e).within(&source))?;
-                observer.memory
-            } else {
-                MemoryPlan::all(&module)
-            };
+                passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
+            }
+            let plans = if dump.memory.is_empty() { MemoryPlan::all(&module) } else { dump.memory };
             self.write_plan(path, &plans)?;
         }
         match (&self.same_as, &self.params_out) {
@@ -162,9 +170,16 @@ impl Opt {
         write_file(path, Content::Text, |out| out.write_all(plan.as_bytes()))
     }
 
-    /// The passes, from the flag or the file that it names.
+    /// The passes: those of a list, or of the file that it names, or those that compile a module.
     fn pipeline(&self) -> Result<Pipeline, Failure> {
-        let Some(path) = self.passes.strip_prefix('@') else { return Ok(Pipeline::parse(&self.passes)?) };
+        let watched = self.bisect.is_some() || self.watch.given().iter().any(|(_, given)| *given);
+        let list = match (&self.passes, self.level) {
+            (Some(list), _) => list,
+            (None, Some(level)) => return Ok(hammock_passes::pipeline(level)),
+            (None, None) if watched => return Ok(hammock_passes::pipeline(Options::default().level)),
+            (None, None) => return Ok(Pipeline::default()),
+        };
+        let Some(path) = list.strip_prefix('@') else { return Ok(Pipeline::parse(list)?) };
         let text = std::fs::read_to_string(path)
             .map_err(|e| Failure::new(codes::UNREADABLE_FILE, format!("cannot read {path}: {e}")))?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

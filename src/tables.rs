@@ -1,7 +1,7 @@
 //! `hammock ops`, `passes`, `builtins` and `targets`: lists of what Hammock has.
 
 use clap::Args;
-use hammock_compiler::{Failure, nearest_operator, targets};
+use hammock_compiler::{Failure, Options, check_target, nearest_operator, targets};
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
@@ -35,6 +35,9 @@ pub struct Passes {
     #[arg(short = 'O', value_name = "LEVEL", requires = "pipeline", default_value_t = 2,
         value_parser = clap::value_parser!(u8).range(0..=3))]
     level: u8,
+    /// The CPU that the module is compiled for (`hammock targets`); so far, all have the same passes
+    #[arg(long, value_name = "CPU", requires = "pipeline", default_value = "native")]
+    target: String,
 }
 
 /// Lists the builtin functions of the virtual machine, or documents one
@@ -104,6 +107,7 @@ impl Passes {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
+            check_target(&Options { target: self.target, ..Options::default() })?;
             return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
         }
         let text = match self.name {

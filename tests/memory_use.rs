@@ -1,8 +1,10 @@
 //! How much memory programs take, as the command line tells it, and as it limits it.
 #![cfg(feature = "llvm")]
 
+use hammock_compiler::write_weights;
+use hammock_runtime::Tensor;
 use serde_json::Value;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 const MODEL: &str = r#"from typing import TypeVar
@@ -58,8 +60,12 @@ impl Model {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
     fn read(&self, file: &str) -> String {
-        std::fs::read_to_string(Path::new(self.0.path()).join(file)).unwrap()
+        std::fs::read_to_string(self.path(file)).unwrap()
     }
 }
 
@@ -121,6 +127,48 @@ fn a_memory_plan_shows_buffers_over_time() {
     let svg = model.read("plan.svg");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<title>"), "{svg}");
     assert!(!model.hammock(&["opt", "model.py", "--memory-plan", "-"]).status.success());
+}
+
+/// The passes that run when a module is compiled are shown without a list of them, and plan what `compile` does.
+#[test]
+fn what_compiles_a_module_can_be_watched() {
+    let model = Model::new(
+        r#"from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((8, 64), "float32"), w: R.Tensor((64, 64), "float32")) -> R.Tensor((8, 64), "float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            wt = R.permute_dims(w)
+            h = R.matmul(x, wt)
+            y = R.nn.softmax(h)
+            R.output(y)
+        return y
+"#,
+    );
+    let weights = Tensor::from_slice(&[64, 64], &[0.5f32; 64 * 64]).unwrap();
+    write_weights(&model.path("w.safetensors"), &[("w".to_owned(), weights)]).unwrap();
+    let params = ["--params", "w.safetensors"];
+    let stats = model.prints(&[&["compile", "model.py", "-o", "model.so", "--stats", "--json"][..], &params].concat());
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    model.prints(&[&["opt", "model.py", "--memory-plan", "plan.json", "--json"][..], &params].concat());
+    let plan: Value = serde_json::from_str(&model.read("plan.json")).unwrap();
+    assert_eq!(plan[0]["planned_bytes"], stats["functions"][0]["planned_bytes"], "{plan}");
+    assert_eq!(plan[0]["planned_bytes"], 2 * 8 * 64 * 4, "the transposed weights are a constant: {plan}");
+    let watched = model.hammock(&[&["opt", "model.py", "--time-passes"][..], &params].concat());
+    let (lowered, times) = (String::from_utf8_lossy(&watched.stdout), String::from_utf8_lossy(&watched.stderr));
+    let pipeline = model.prints(&["passes", "--pipeline", "-O2", "--target", "x86-64-v3"]);
+    let passes: Vec<&str> = times.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    assert!(
+        passes.iter().all(|pass| pipeline.contains(pass)) && passes.last() == Some(&"AttachGlobalSymbol"),
+        "{times}"
+    );
+    assert!(lowered.contains("R.vm.alloc_tensor"), "{lowered}");
+    let legal = model.prints(&["opt", "model.py", "-O1", "--params", "w.safetensors"]);
+    assert!(legal.contains("def transpose("), "{legal}");
+    assert!(!model.hammock(&["passes", "--pipeline", "--target", "z80"]).status.success());
 }
 
 /// Arguments, constants, tensors, and temporaries of kernels all count.

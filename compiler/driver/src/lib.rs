@@ -35,5 +35,5 @@ pub use input::{
 pub use observe::{Clock, Dump, Timing};
 pub use params::{Named, bind, missing, unused};
 pub use reference::reference;
-pub use target::targets;
+pub use target::{check_target, targets};
 pub use texts::TextFiles;
