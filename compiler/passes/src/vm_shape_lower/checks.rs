@@ -8,8 +8,11 @@ use hammock_ir::{
 };
 
 impl Lowering<'_> {
-    /// Checks every parameter: kinds first, then dimensions, then those that need computing.
+    /// Checks every parameter: kinds first, then dimensions, then those that need computing. Weights (the parameters that
+    /// `num_input` does not count) whose sizes are all constant are not checked at every call: kernels check what they
+    /// are given.
     pub fn check_params(&mut self, out: &mut Emitter) {
+        let inputs = self.function.lambda.num_input().unwrap_or(usize::MAX);
         let params: Vec<(Operand, Type, String, Span)> = self
             .function
             .lambda
@@ -19,7 +22,8 @@ impl Lowering<'_> {
             .map(|(i, p)| {
                 let info = &self.function.vars[*p];
                 let context = self.context(&format!("param[{i}], param={}", info.name), &info.ty);
-                ((*p).into(), info.ty.clone(), context, info.span)
+                let ty = if i < inputs { info.ty.clone() } else { symbolic_part(&info.ty) };
+                ((*p).into(), ty, context, info.span)
             })
             .collect();
         for (value, ty, context, span) in &params {
@@ -169,5 +173,14 @@ fn has_dims(ty: &Type) -> bool {
     match ty {
         Type::Tuple(fields) => fields.iter().any(has_dims),
         _ => symbolic::dims(ty).is_some(),
+    }
+}
+
+/// A type that says nothing of tensors whose sizes are all constant.
+fn symbolic_part(ty: &Type) -> Type {
+    match ty {
+        Type::Tensor(t) if t.dims().is_some_and(|dims| dims.iter().all(|dim| dim.as_int().is_some())) => Type::Any,
+        Type::Tuple(fields) => Type::Tuple(fields.iter().map(symbolic_part).collect()),
+        _ => ty.clone(),
     }
 }
