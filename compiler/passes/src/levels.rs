@@ -7,7 +7,8 @@ use crate::*;
 /// - 0: what code generation needs, and no more.
 /// - 1: also removes what is unused, and lets tensors that are not needed at the same time share memory.
 /// - 2: also computes the same values only once, constants at compile time, products in the cheaper order and batch
-///   normalization as a part of convolutions; and makes one kernel of several, and views of kernels that only reshape.
+///   normalization as a part of convolutions; makes one kernel of several, and views of kernels that only reshape; and
+///   computes late what would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
@@ -21,10 +22,9 @@ pub fn pipeline(level: u8) -> Pipeline {
         plain(&[&legalize_ops::PASS]),
         at(2, plain(&[&fold_constant::PASS])),
         at(1, plain(&[&dead_code_elimination::PASS])),
-        at(
-            2,
-            plain(&[&annotate_tir_op_pattern::PASS, &fuse_ops::PASS, &fuse_tir::PASS, &rewrite_dataflow_reshape::PASS]),
-        ),
+        at(2, plain(&[&annotate_tir_op_pattern::PASS, &fuse_ops::PASS, &fuse_tir::PASS])),
+        at(2, vec![with(&topological_sort::PASS, "order", "latest".into())]),
+        at(2, plain(&[&rewrite_dataflow_reshape::PASS])),
         plain(&[&to_non_dataflow::PASS, &remove_purity_checking::PASS, &call_tir_rewrite::PASS]),
         at(1, vec![plan_memory]),
         plain(&[
@@ -41,10 +41,7 @@ pub fn pipeline(level: u8) -> Pipeline {
 
 /// Rewritings that leave less to compute. Batch normalization in training stays as it is.
 fn better_graph() -> Vec<Step> {
-    let for_inference = |pass: &'static Pass| {
-        let options = Options::of(pass).with([(fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into())]);
-        Step { pass, options }
-    };
+    let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());
     let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
     steps.extend(plain(&[&canonicalize_bindings::PASS, &remove_redundant_reshape::PASS, &adjust_matmul_order::PASS]));
     steps
@@ -53,4 +50,9 @@ fn better_graph() -> Vec<Step> {
 /// Passes with their own options.
 fn plain(passes: &[&'static Pass]) -> Vec<Step> {
     passes.iter().copied().map(Step::from).collect()
+}
+
+/// A pass with one option of its own.
+fn with(pass: &'static Pass, option: &'static str, value: serde_json::Value) -> Step {
+    Step { pass, options: Options::of(pass).with([(option, value)]) }
 }

@@ -45,6 +45,7 @@ const PASSES: &[&str] = &[
     "ToNonDataflow",
     "TopologicalSort",
     "TopologicalSort{order=\"breadth-first\"}",
+    "TopologicalSort{order=\"latest\"}",
 ];
 
 /// Reassociated sums of numbers around one differ by that much of the largest.

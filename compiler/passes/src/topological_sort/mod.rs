@@ -3,7 +3,9 @@
 //! A walk from the inputs visits a binding once all that it uses has been visited; one from the outputs, once all that
 //! uses it has been, and its order is turned round. Depth first, what the last visited binding made ready comes next;
 //! breadth first, what has been ready for longest. Where several become ready at once, they keep their order.
-//! A block in which memory is written over stays as it is.
+//! A block in which memory is written over stays as it is. The order `latest` is no walk: see `latest.rs`.
+
+mod latest;
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite, symbolic, written};
 use hammock_diagnostics::Diagnostic;
@@ -22,9 +24,10 @@ pub static PASS: Pass = Pass {
     options: &[
         PassOption {
             name: "order",
-            kind: OptionKind::Choice(&["depth-first", "breadth-first"]),
+            kind: OptionKind::Choice(&["depth-first", "breadth-first", "latest"]),
             default: "\"depth-first\"",
-            doc: "Which of the bindings that are ready comes next: the newest or the oldest",
+            doc: "Which of the bindings that are ready comes next: the newest or the oldest; or, walking nowhere, each \
+                  call as late as that keeps nothing else in memory",
         },
         PassOption {
             name: "direction",
@@ -43,10 +46,10 @@ struct Walk {
 }
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let walk = Walk {
-        depth_first: context.options.text("order") == "depth-first",
-        from_inputs: context.options.text("direction") == "from-inputs",
-    };
+    let order = context.options.text("order");
+    let walk =
+        Walk { depth_first: order == "depth-first", from_inputs: context.options.text("direction") == "from-inputs" };
+    let walk = (order != "latest").then_some(walk);
     rewrite::relax_functions(module, |_, _, function| {
         let mut body = rewrite::take_body(function);
         sort(function, &function.lambda.params, &mut body, walk);
@@ -55,12 +58,19 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Sorts the dataflow blocks of a body with these parameters, and those of bodies nested in it.
-fn sort(function: &Function, params: &[Var], body: &mut Body, walk: Walk) {
-    let order = Graph::of(function, params, body).order(walk);
+/// Sorts the dataflow blocks of a body with these parameters, and those of bodies nested in it. No walk: each call as late
+/// as possible.
+fn sort(function: &Function, params: &[Var], body: &mut Body, walk: Option<Walk>) {
+    let order = walk.map(|walk| Graph::of(function, params, body).order(walk));
     for block in &mut body.blocks {
         if block.dataflow && !block.bindings.iter().any(|binding| written::writes(&binding.value)) {
-            block.bindings.sort_by_key(|binding| order.get(&binding.var).copied().unwrap_or(usize::MAX));
+            match &order {
+                Some(order) => {
+                    let place = |binding: &Binding| order.get(&binding.var).copied().unwrap_or(usize::MAX);
+                    block.bindings.sort_by_key(place);
+                }
+                None => latest::sink(function, block),
+            }
         }
         for binding in &mut block.bindings {
             let params = match &binding.value {
