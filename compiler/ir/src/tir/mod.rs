@@ -9,6 +9,7 @@ mod buffer;
 pub mod call;
 pub mod fresh;
 mod func;
+pub mod rows;
 mod stmt;
 mod visit;
 

@@ -78,9 +78,16 @@ fn is_whole(stage: &Stage) -> bool {
     let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
     let mut taken = vec![false; spatial.len()];
     let fits = stage.indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
-        axis_of(index).is_some_and(|n| !std::mem::replace(&mut taken[n], true) && same_expr(&spatial[n].extent, size))
+        is_unit(index, size)
+            || axis_of(index)
+                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && same_expr(&spatial[n].extent, size))
     });
     fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
+}
+
+/// The only index of a dimension of size 1.
+fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
+    index.as_int() == Some(0) && size.as_int() == Some(1)
 }
 
 /// Whether values have no effects, and make no checks: those must happen as often as is written.
@@ -100,16 +107,19 @@ fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
     e.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data))
 }
 
-fn mentions(part: &Part, buffer: &Buffer) -> bool {
-    let uses = |e: &PrimExpr| loads(e, buffer) || e.uses(&buffer.data);
+/// Whether a part reads or writes a buffer's memory.
+pub fn mentions(part: &Part, buffer: &Buffer) -> bool {
     match part {
-        Part::Stage(stage) => {
-            let epilogue = stage.epilogue.iter().flat_map(|e| e.indices.iter().chain([&e.value]));
-            let own = stage.indices.iter().chain([&stage.value]).chain(&stage.init);
-            stage.target().data == buffer.data || stage.buffer.data == buffer.data || own.chain(epilogue).any(uses)
-        }
+        Part::Stage(stage) => stage_mentions(stage, buffer),
+        Part::Rows(rows) => rows.stages.iter().any(|stage| stage_mentions(stage, buffer)),
         Part::Other(stmt) => stmt_mentions(stmt, buffer),
     }
+}
+
+fn stage_mentions(stage: &Stage, buffer: &Buffer) -> bool {
+    let uses = |e: &PrimExpr| loads(e, buffer) || e.uses(&buffer.data);
+    let stored = stage.epilogue.iter().flat_map(|epilogue| &epilogue.indices).chain(&stage.indices);
+    [stage.target(), &stage.buffer].iter().any(|b| b.data == buffer.data) || stored.chain(stage.values()).any(uses)
 }
 
 /// Whether a statement reads, writes or declares a buffer's memory.
@@ -129,9 +139,11 @@ pub fn stmt_mentions(stmt: &Stmt, buffer: &Buffer) -> bool {
 }
 
 /// Whether a part may write to what a stage reads, or is not known.
-fn disturbs(part: &Part, stage: &Stage) -> bool {
+pub fn disturbs(part: &Part, stage: &Stage) -> bool {
+    let writes = |other: &Stage| stage.values().any(|e| loads(e, other.target()));
     match part {
-        Part::Stage(other) => stage.init.iter().chain([&stage.value]).any(|e| loads(e, other.target())),
+        Part::Stage(other) => writes(other),
+        Part::Rows(rows) => rows.stages.iter().any(writes),
         Part::Other(_) => true,
     }
 }
@@ -225,7 +237,8 @@ fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
 /// The axes of the user as axes of the reduction, when the indices are all of them.
 fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitution> {
     let mut values = Substitution::default();
-    for (index, own) in indices.iter().zip(&stage.indices) {
+    let dims = indices.iter().zip(&stage.indices).zip(&stage.buffer.shape);
+    for ((index, own), _) in dims.filter(|((index, own), size)| !(is_unit(index, size) && is_unit(own, size))) {
         let (var, own): (&Var, &Var) = (index.as_var()?, own.as_var()?);
         let extent = |stage: &Stage, var: &Var| stage.axes.iter().find(|a| a.var == *var).map(|a| a.extent.clone());
         if !same_expr(&extent(user, var)?, &extent(stage, own)?) || values.insert(var.clone(), own.expr()).is_some() {

@@ -6,10 +6,14 @@
 //! no plan can change what is computed, only the order: an accumulator is a register instead of memory, and each
 //! element of a reduction is still combined in the order of the reduce axes.
 //!
+//! Stages are [merged](merge) where nothing needs to be stored between them, and [share rows](rows) where each needs only
+//! its row of what others computed.
+//!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
 mod merge;
 mod recover;
+mod rows;
 mod rules;
 mod schedule;
 
@@ -19,6 +23,7 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
+use rows::Rows;
 use std::fmt;
 
 /// What a function computes, part by part, in order.
@@ -31,6 +36,8 @@ pub struct Kernel {
 pub enum Part {
     /// A computation whose loops may be chosen.
     Stage(Stage),
+    /// Several that run for a few rows at a time.
+    Rows(Rows),
     /// Anything else, as written.
     Other(Stmt),
 }
@@ -76,11 +83,31 @@ pub struct Axis {
     pub reduce: bool,
 }
 
-/// How the stages of a kernel become loops; `None` for parts that stay as they are.
+/// How the parts of a kernel become loops.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Plan {
     /// One entry a part.
-    pub stages: Vec<Option<StagePlan>>,
+    pub parts: Vec<PartPlan>,
+}
+
+/// How a part becomes loops.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PartPlan {
+    /// It stays as it is.
+    AsWritten,
+    /// A stage.
+    Stage(StagePlan),
+    /// Stages that share rows.
+    Rows(RowsPlan),
+}
+
+/// How stages that share rows become loops: over the rows, and inside over what each stage has besides.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RowsPlan {
+    /// The row axis that is spread over threads, and the fewest iterations that are worth one.
+    pub parallel: Option<(usize, i64)>,
+    /// How many rows run together, and the plans of the stages for so many: first for most rows, then for those left.
+    pub tiles: Vec<(i64, Vec<StagePlan>)>,
 }
 
 /// How a stage's axes become loops. Spatial axes come in their order, then the reduce axes.
@@ -112,6 +139,11 @@ impl Stage {
     pub fn target(&self) -> &Buffer {
         self.epilogue.as_ref().map_or(&self.buffer, |epilogue| &epilogue.buffer)
     }
+
+    /// The expressions that it evaluates to values; not the indices at which it stores.
+    fn values(&self) -> impl Iterator<Item = &PrimExpr> {
+        self.init.iter().chain([&self.value]).chain(self.epilogue.iter().map(|epilogue| &epilogue.value))
+    }
 }
 
 /// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices. Stages are merged when the
@@ -128,6 +160,7 @@ fn kernel(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
     let mut kernel = recover::kernel(stmts);
     if ["tirx.noalias", "tir.noalias"].iter().any(|name| func.attrs.is_true(name)) {
         merge::merge(&mut kernel, own);
+        rows::share(&mut kernel, own);
     }
     kernel
 }
@@ -135,7 +168,7 @@ fn kernel(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
 /// The plan for a function, to print.
 pub fn choose(func: &PrimFunc, target: &Target) -> Plan {
     let mut body = func.body.clone();
-    let mut plan = Plan { stages: Vec::new() };
+    let mut plan = Plan { parts: Vec::new() };
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
         plan = rules::choose(&kernel(func, std::mem::take(stmts), own), target);
     });
@@ -162,10 +195,25 @@ fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut 
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.stages.iter().try_for_each(|stage| match stage {
-            Some(stage) => writeln!(f, "{stage}"),
-            None => writeln!(f, "as written"),
+        self.parts.iter().try_for_each(|part| match part {
+            PartPlan::AsWritten => writeln!(f, "as written"),
+            PartPlan::Stage(stage) => writeln!(f, "{stage}"),
+            PartPlan::Rows(rows) => write!(f, "{rows}"),
         })
+    }
+}
+
+impl fmt::Display for RowsPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (count, stages) in &self.tiles {
+            write!(f, "rows, {count} at a time")?;
+            if let Some((axis, grain)) = self.parallel {
+                write!(f, ", axis {axis} parallel by {grain}")?;
+            }
+            writeln!(f, ":")?;
+            stages.iter().try_for_each(|stage| writeln!(f, "    {stage}"))?;
+        }
+        Ok(())
     }
 }
 

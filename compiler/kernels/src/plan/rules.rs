@@ -1,6 +1,6 @@
 //! Chooses the loops for each stage.
 
-use super::{Class, Kernel, Part, Plan, Stage, StagePlan};
+use super::{Class, Kernel, Part, PartPlan, Plan, RowsPlan, Stage, StagePlan, rows::Rows};
 use crate::{Target, index::Simplifier};
 use hammock_ir::{
     PrimExpr,
@@ -13,21 +13,60 @@ const GRAIN: i64 = 32_768;
 const TYPICAL: i64 = 64;
 /// Rows of a contraction that are computed side by side: 4 rows of 4 vectors leave half of 32 registers to operands.
 const ROWS: i64 = 4;
+/// Results of a reduction without vectors that are computed side by side, so that operations do not wait for each other.
+const CHAINS: i64 = 8;
 /// Vectors side by side, so that additions do not wait for each other.
 const VECTORS: i64 = 4;
+/// Rows of stages that share rows, where several at a time help.
+const TILE_ROWS: i64 = 8;
+/// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
+pub(super) const CACHE: i64 = 256 << 10;
 /// The most lanes of a vector in the lowering.
 const MAX_LANES: i64 = 64;
 
 /// A plan for every stage of a kernel.
 pub fn choose(kernel: &Kernel, target: &Target) -> Plan {
-    let stage = |part: &Part| match part {
-        Part::Stage(stage) => Some(stage_plan(stage, target)),
-        Part::Other(_) => None,
+    let part = |part: &Part| match part {
+        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, target)),
+        Part::Rows(rows) => PartPlan::Rows(rows_plan(rows, target)),
+        Part::Other(_) => PartPlan::AsWritten,
     };
-    Plan { stages: kernel.parts.iter().map(stage).collect() }
+    Plan { parts: kernel.parts.iter().map(part).collect() }
 }
 
-fn stage_plan(stage: &Stage, target: &Target) -> StagePlan {
+fn rows_plan(rows: &Rows, target: &Target) -> RowsPlan {
+    let count = rows.extents().last().and_then(PrimExpr::as_int);
+    let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
+    let plans = |n: i64| {
+        let plan = |stage: &Stage| StagePlan { parallel: None, ..stage_plan(stage, target) };
+        rows.tile(&position, n).stages.iter().map(plan).collect::<Vec<_>>()
+    };
+    let alone = plans(1);
+    // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
+    let many = alone
+        .iter()
+        .any(|plan| plan.class == Class::Contraction || (plan.class == Class::Reduction && plan.vector.is_none()));
+    let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(|n| (*n == 1 || many) && rows.bytes(*n) <= CACHE);
+    let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
+    let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
+    let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
+    RowsPlan { parallel: parallel_rows(rows, tile), tiles }
+}
+
+fn parallel_rows(rows: &Rows, tile: i64) -> Option<(usize, i64)> {
+    let extents: Vec<Option<i64>> = rows.extents().map(PrimExpr::as_int).collect();
+    let size = |e: &PrimExpr| e.as_int().unwrap_or(TYPICAL).max(1);
+    let stage_work = |stage: &Stage| stage.axes.iter().map(|a| size(&a.extent)).fold(1, i64::saturating_mul);
+    let work = rows.stages.iter().map(stage_work).fold(0, i64::saturating_add);
+    let last = extents.len() - 1;
+    let count = |n: usize| extents[n].map(|extent| if n == last { extent / tile } else { extent });
+    let axis = (0..=last).find(|n| count(*n).is_none_or(|count| count > 1))?;
+    let each = (work / count(axis).unwrap_or(TYPICAL)).max(1);
+    let symbolic = rows.stages.iter().any(|stage| stage.axes.iter().any(|a| a.extent.as_int().is_none()));
+    (symbolic || work >= 2 * GRAIN).then_some((axis, (GRAIN / each).max(1)))
+}
+
+pub(super) fn stage_plan(stage: &Stage, target: &Target) -> StagePlan {
     let vector = vector_axis(stage);
     let reduces = stage.axes.iter().any(|a| a.reduce);
     let class = match (reduces, vector) {
@@ -35,13 +74,20 @@ fn stage_plan(stage: &Stage, target: &Target) -> StagePlan {
         (true, Some(v)) if is_contraction(stage, &stage.axes[v].var) => Class::Contraction,
         _ => Class::Reduction,
     };
-    let rows = if class == Class::Contraction { row_axis(stage, vector) } else { None };
-    StagePlan {
-        class,
-        vector: vector.and_then(|v| lanes(stage, v, class, target).map(|lanes| (v, lanes))),
-        rows: rows.map(|axis| (axis, ROWS)),
-        parallel: parallel_axis(stage),
-    }
+    let vector = vector.and_then(|v| lanes(stage, v, class, target).map(|lanes| (v, lanes)));
+    let rows = match (class, vector) {
+        (Class::Contraction, _) => row_axis(stage, vector.map(|(axis, _)| axis)).map(|axis| (axis, ROWS)),
+        (Class::Reduction, None) => stage.axes.iter().rposition(|a| !a.reduce).map(|axis| (axis, CHAINS)),
+        _ => None,
+    };
+    StagePlan { class, vector, rows, parallel: parallel_axis(stage) }
+}
+
+/// The axis of a product of which several values are computed side by side.
+pub(super) fn product_rows(stage: &Stage) -> Option<usize> {
+    let vector = vector_axis(stage)?;
+    let product = stage.axes.iter().any(|a| a.reduce) && is_contraction(stage, &stage.axes[vector].var);
+    product.then(|| row_axis(stage, Some(vector)))?
 }
 
 /// The axis along which the store is contiguous, when every load is contiguous or constant along it.

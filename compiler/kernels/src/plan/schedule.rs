@@ -6,8 +6,9 @@
 //! lanes are loops of kind `vectorized`, rows loops of kind `unrolled`.
 
 use super::{
-    Class, Kernel, Part, Plan, Stage, StagePlan,
+    Class, Kernel, Part, PartPlan, Plan, Stage, StagePlan,
     recover::{replace_loads, substitution},
+    rows,
     rules::register_lanes,
 };
 use crate::Target;
@@ -19,21 +20,21 @@ use hammock_ir::{
 
 /// The statements of a kernel with the loops of a plan.
 pub fn apply(kernel: Kernel, plan: &Plan, target: &Target) -> Vec<Stmt> {
-    let parts = kernel.parts.into_iter().zip(&plan.stages);
+    let parts = kernel.parts.into_iter().zip(&plan.parts);
     parts
         .map(|(part, plan)| match (part, plan) {
-            (Part::Stage(stage), Some(plan)) => {
-                let mut position = vec![PrimExpr::int64(0); stage.axes.len()];
-                Scheduler { stage: &stage, plan, target }.axis(0, &mut position, 1, 1)
-            }
-            (Part::Stage(stage), None) => {
-                let plan = StagePlan { class: Class::Elementwise, vector: None, rows: None, parallel: None };
-                let mut position = vec![PrimExpr::int64(0); stage.axes.len()];
-                Scheduler { stage: &stage, plan: &plan, target }.axis(0, &mut position, 1, 1)
-            }
+            (Part::Stage(stage), PartPlan::Stage(plan)) => loops(&stage, plan, target),
+            (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, target),
             (Part::Other(stmt), _) => stmt,
+            _ => unreachable!("a plan has the parts of its kernel"),
         })
         .collect()
+}
+
+/// The loops of one stage.
+pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
+    let mut position = vec![PrimExpr::int64(0); stage.axes.len()];
+    Scheduler { stage, plan, target }.axis(0, &mut position, 1, 1)
 }
 
 struct Scheduler<'a> {

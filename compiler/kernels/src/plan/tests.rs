@@ -80,7 +80,7 @@ fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
 #[test]
 fn parameters_that_may_share_memory_keep_stages_apart() {
     let plan = choose(&epilogue(false), &Target::avx512());
-    assert_eq!(plan.stages.len(), 3);
+    assert_eq!(plan.parts.len(), 3);
 }
 
 /// Two stages in a row: whether the second computes what the first does.
@@ -92,7 +92,7 @@ fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimE
     let two = sblock("two", &axes, |v| (None, Stmt::store(&c, v.to_vec(), second(&t, v))));
     let mut func = function(&[&a, &c], &[&t], vec![one, two]);
     func.attrs.set("tirx.noalias", true);
-    choose(&func, &Target::avx512()).stages.len()
+    choose(&func, &Target::avx512()).parts.len()
 }
 
 #[test]
@@ -106,4 +106,68 @@ fn stages_merge_where_no_work_and_no_vectors_are_lost() {
     assert_eq!(stages(exp, across), 2, "the first has vectors");
     assert_eq!(stages(exp, |t, v| at(t, v) + row(t, v)), 2, "elements would be computed twice");
     assert_eq!(stages(|x| PrimExpr::intrin(check::DIVISOR, vec![x], DType::FLOAT32), at), 2, "checks stay");
+}
+
+/// Softmax over the last or the first axis of 32 x 48 numbers.
+fn softmax(last: bool) -> PrimFunc {
+    let sizes = [32, 48].map(PrimExpr::int64);
+    let [kept, reduced] = if last { [0, 1] } else { [1, 0] };
+    let [x, exp, out] = ["x", "exp", "out"].map(|name| buffer(name, &sizes, DType::FLOAT32));
+    let [max, sum] = ["max", "sum"].map(|name| buffer(name, std::slice::from_ref(&sizes[kept]), DType::FLOAT32));
+    let at = |v: &[PrimExpr]| if last { v.to_vec() } else { vec![v[1].clone(), v[0].clone()] };
+    let reduce = |to: &Buffer, from: &Buffer, init: f64, f: fn(PrimExpr, PrimExpr) -> PrimExpr| {
+        sblock(&to.name.clone(), &[('S', sizes[kept].clone()), ('R', sizes[reduced].clone())], |v| {
+            let own = vec![v[0].clone()];
+            let value = f(PrimExpr::load(to, own.clone()), PrimExpr::load(from, at(v)));
+            let init = PrimExpr::constant(init, DType::FLOAT32);
+            (Some(Stmt::store(to, own.clone(), init)), Stmt::store(to, own, value))
+        })
+    };
+    let each = |to: &Buffer, f: &dyn Fn(&[PrimExpr], Vec<PrimExpr>) -> PrimExpr| {
+        sblock(&to.name.clone(), &[('S', sizes[0].clone()), ('S', sizes[1].clone())], |v| {
+            (None, Stmt::store(to, v.to_vec(), f(v, vec![v[kept].clone()])))
+        })
+    };
+    let stages = vec![
+        reduce(&max, &x, f64::NEG_INFINITY, |a, b| a.max(b)),
+        each(&exp, &|v, row| (PrimExpr::load(&x, v.to_vec()) - PrimExpr::load(&max, row)).unary("exp")),
+        reduce(&sum, &exp, 0.0, |a, b| a + b),
+        each(&out, &|v, row| PrimExpr::load(&exp, v.to_vec()) / PrimExpr::load(&sum, row)),
+    ];
+    let mut func = function(&[&x, &out], &[&max, &exp, &sum], stages);
+    func.attrs.set("tirx.noalias", true);
+    func
+}
+
+#[test]
+fn stages_run_row_by_row_where_that_keeps_vectors() {
+    let plan = choose(&softmax(true), &Target::avx512()).to_string();
+    let expected = "\
+rows, 8 at a time:
+    Reduction, axis 0 8 at a time
+    Elementwise, axis 1 in vectors of 32
+    Reduction, axis 0 8 at a time
+    Elementwise, axis 1 in vectors of 32
+";
+    assert_eq!(plan, expected);
+    let columns = choose(&softmax(false), &Target::avx512());
+    assert_eq!(columns.parts.len(), 4, "columns are neighbours in memory\n{columns}");
+}
+
+#[test]
+fn only_the_rows_at_hand_are_in_memory() {
+    let mut func = softmax(true);
+    let mut body = std::mem::replace(&mut func.body, Stmt::nop());
+    schedule(&func, &mut body, &Target::avx512());
+    let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
+    assert!(root.alloc_buffers.is_empty(), "{:?}", root.alloc_buffers);
+    let mut sizes = Vec::new();
+    body.walk(&mut |stmt| {
+        if let StmtKind::Alloc(buffer, _) = &stmt.kind
+            && &*buffer.scope == "global"
+        {
+            sizes.push(buffer.shape.iter().map(|size| size.as_int().unwrap()).product::<i64>());
+        }
+    });
+    assert_eq!(sizes, [8, 8 * 48, 8]);
 }

@@ -1,0 +1,165 @@
+//! Rows: axes that the stages of a kernel share.
+//!
+//! Where every stage of a softmax has an axis for the row, and reads of the other stages' results only those of its own
+//! row, all stages can be run for one row before any is run for the next; then a row is all that must be remembered
+//! between stages. Whether fusing kernels gains this, and how a kernel's loops are to be written, are the same question:
+//! [`shared`] answers it.
+
+use super::Buffer;
+use crate::{
+    PrimExpr,
+    arith::Analyzer,
+    equal,
+    prim::{Substitution, Var},
+};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+/// A stage: loops around one store. `K` is what tells buffers apart.
+pub struct Nest<K> {
+    /// The axes.
+    pub axes: Vec<NestAxis>,
+    /// What is stored.
+    pub store: Access<K>,
+    /// What is loaded, in the order of the value.
+    pub loads: Vec<Access<K>>,
+}
+
+/// An axis, from zero.
+#[derive(Clone)]
+pub struct NestAxis {
+    /// Its variable.
+    pub var: Var,
+    /// The number of values.
+    pub extent: PrimExpr,
+    /// Whether values combine into one element.
+    pub reduce: bool,
+}
+
+/// A load or store, by the axes that its indices are.
+#[derive(Clone)]
+pub struct Access<K> {
+    /// The buffer.
+    pub buffer: K,
+    /// For each of the buffer's dimensions the axis that goes over all of it, where the index is one.
+    pub dims: Vec<Option<usize>>,
+    /// The axes that the other indices use.
+    pub mixed: Vec<usize>,
+}
+
+/// An axis that all stages share.
+pub struct Shared<K> {
+    /// Which of its axes, for each stage.
+    pub axes: Vec<usize>,
+    /// Which dimension of each buffer that a stage stores to.
+    pub dims: FxHashMap<K, usize>,
+}
+
+impl<K> Nest<K> {
+    /// A stage with its indices simplified. An axis of one value is none.
+    pub fn new<'a>(
+        axes: Vec<NestAxis>,
+        store: (K, &'a Buffer, &'a [PrimExpr]),
+        loads: impl IntoIterator<Item = (K, &'a Buffer, &'a [PrimExpr])>,
+    ) -> Self {
+        let mut analyzer = Analyzer::new();
+        let mut units = Substitution::default();
+        for axis in &axes {
+            match axis.extent.as_int() {
+                Some(1) => _ = units.insert(axis.var.clone(), PrimExpr::int(0, axis.var.dtype())),
+                _ => analyzer.bind(&axis.var, &PrimExpr::int(0, axis.var.dtype()), &axis.extent),
+            }
+        }
+        let access = |(key, buffer, indices): (K, &Buffer, &[PrimExpr])| {
+            let (mut dims, mut mixed) = (Vec::with_capacity(indices.len()), Vec::new());
+            for (index, size) in indices.iter().zip(&buffer.shape) {
+                let index = match index.as_var().is_some_and(|var| !units.contains_key(var)) {
+                    true => index.clone(),
+                    false => analyzer.simplify(&index.substitute(&units)),
+                };
+                let whole = |axis: &NestAxis| {
+                    index.as_var() == Some(&axis.var)
+                        && (equal::exprs(&axis.extent, size) || analyzer.prove_eq(&axis.extent, size))
+                };
+                let dim = axes.iter().position(whole);
+                if dim.is_none() {
+                    mixed.extend((0..axes.len()).filter(|n| index.uses(&axes[*n].var)));
+                }
+                dims.push(dim);
+            }
+            Access { buffer: key, dims, mixed }
+        };
+        let store = access(store);
+        let loads = loads.into_iter().map(access).collect();
+        Nest { axes, store, loads }
+    }
+
+    /// The axis along which results are neighbours in memory, if whatever depends on it is read in its order as well.
+    pub fn contiguous(&self) -> Option<usize> {
+        let axis = (*self.store.dims.last()?)?;
+        let fits = |load: &Access<K>| {
+            let inner = load.dims.iter().rev().skip(1).any(|dim| *dim == Some(axis));
+            !inner && (load.dims.last() == Some(&Some(axis)) || !load.mixed.contains(&axis))
+        };
+        self.loads.iter().all(fits).then_some(axis)
+    }
+}
+
+/// The axes that all stages share, in the order of the last stage's.
+pub fn shared<K: Clone + Eq + Hash>(nests: &[&Nest<K>]) -> Vec<Shared<K>> {
+    let mut users: FxHashMap<&K, Vec<usize>> = FxHashMap::default();
+    for (at, nest) in nests.iter().enumerate() {
+        if users.insert(&nest.store.buffer, vec![at]).is_some() {
+            return Vec::new();
+        }
+    }
+    for (at, nest) in nests.iter().enumerate() {
+        for load in &nest.loads {
+            if let Some(users) = users.get_mut(&load.buffer) {
+                users.push(at);
+            }
+        }
+    }
+    let Some(last) = nests.last().copied() else { return Vec::new() };
+    let own = |axis: &usize| !last.axes[*axis].reduce && last.axes[*axis].extent.as_int() != Some(1);
+    (0..last.axes.len()).filter(own).filter_map(|axis| share(nests, &users, axis)).collect()
+}
+
+/// Follows an axis of the last stage through the buffers into all others.
+fn share<K: Clone + Eq + Hash>(
+    nests: &[&Nest<K>],
+    users: &FxHashMap<&K, Vec<usize>>,
+    axis: usize,
+) -> Option<Shared<K>> {
+    let mut axes: Vec<Option<usize>> = vec![None; nests.len()];
+    let mut dims: FxHashMap<K, usize> = FxHashMap::default();
+    let mut open = vec![(nests.len() - 1, axis)];
+    while let Some((at, axis)) = open.pop() {
+        match axes[at] {
+            Some(known) if known == axis => continue,
+            Some(_) => return None,
+            None => axes[at] = Some(axis),
+        }
+        let nest = nests[at];
+        if nest.axes[axis].reduce {
+            return None;
+        }
+        for access in nest.loads.iter().chain([&nest.store]) {
+            let Some(users) = users.get(&access.buffer) else { continue };
+            let mut along = (0..access.dims.len()).filter(|dim| access.dims[*dim] == Some(axis));
+            let (Some(dim), None) = (along.next(), along.next()) else { return None };
+            if access.mixed.contains(&axis) || *dims.entry(access.buffer.clone()).or_insert(dim) != dim {
+                return None;
+            }
+            for user in users.iter().filter(|user| axes[**user].is_none()) {
+                let nest = nests[*user];
+                let mut accesses = nest.loads.iter().chain([&nest.store]).filter(|a| a.buffer == access.buffer);
+                open.push((*user, accesses.next().and_then(|a| a.dims[dim])?));
+            }
+        }
+    }
+    Some(Shared { axes: axes.into_iter().collect::<Option<_>>()?, dims })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! The loops of stages that share rows: over the rows, and inside of them those of each stage.
+
+use super::{
+    super::{RowsPlan, StagePlan, schedule},
+    Rows,
+};
+use crate::Target;
+use hammock_ir::{
+    Attrs, PrimExpr,
+    prim::Var,
+    tir::{ForKind, Stmt, StmtKind},
+};
+
+/// The loops of a plan.
+pub fn loops(rows: &Rows, plan: &RowsPlan, target: &Target) -> Stmt {
+    Loops { rows, plan, target }.axis(&mut Vec::new())
+}
+
+struct Loops<'a> {
+    rows: &'a Rows,
+    plan: &'a RowsPlan,
+    target: &'a Target,
+}
+
+impl Loops<'_> {
+    /// Loops over the axes after those that have a position.
+    fn axis(&self, position: &mut Vec<PrimExpr>) -> Stmt {
+        let number = position.len();
+        let extents: Vec<&PrimExpr> = self.rows.extents().collect();
+        if number + 1 < extents.len() {
+            return self.each(number, position, PrimExpr::int64(0), extents[number].clone(), 1, |position| {
+                self.axis(position)
+            });
+        }
+        let (mut start, mut parts) = (PrimExpr::int64(0), Vec::new());
+        for (rows, stages) in &self.plan.tiles {
+            let (count, next) = match extents[number].as_int() {
+                Some(extent) => {
+                    let (from, count) = (start.as_int().unwrap_or(0), PrimExpr::int64);
+                    let whole = (extent - from) / rows;
+                    (count(whole), count(from + whole * rows))
+                }
+                None => {
+                    let step = PrimExpr::int64(*rows);
+                    let whole = extents[number].clone().floordiv(step.clone()) * step.clone();
+                    ((extents[number].clone() - &start).floordiv(step), whole)
+                }
+            };
+            parts.push(self.each(number, position, start, count, *rows, |at| self.tile(at, *rows, stages)));
+            start = next;
+        }
+        Stmt::seq(parts)
+    }
+
+    /// `for i in range(count)`: position `start + i * step` on an axis.
+    fn each(
+        &self,
+        number: usize,
+        position: &mut Vec<PrimExpr>,
+        start: PrimExpr,
+        count: PrimExpr,
+        step: i64,
+        body: impl FnOnce(&mut Vec<PrimExpr>) -> Stmt,
+    ) -> Stmt {
+        let name = self.rows.vars().nth(number).map(|var| var.name().clone()).unwrap_or_else(|| "row".into());
+        let var = Var::int64(name);
+        let steps = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
+        position.push(if start.as_int() == Some(0) { steps } else { start + steps });
+        let body = body(position);
+        position.pop();
+        let parallel = self.plan.parallel.filter(|(axis, _)| *axis == number);
+        let kind = if parallel.is_some() { ForKind::Parallel } else { ForKind::Serial };
+        let mut stmt = Stmt::for_kind(var, count, kind, body);
+        if let (StmtKind::For(l), Some((_, grain))) = (&mut stmt.kind, parallel) {
+            l.annotations.set("grain", grain);
+        }
+        stmt
+    }
+
+    /// All stages for some rows.
+    fn tile(&self, position: &[PrimExpr], rows: i64, plans: &[StagePlan]) -> Stmt {
+        let tile = self.rows.tile(position, rows);
+        let room = tile.buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
+        let stages = tile.stages.iter().zip(plans).map(|(stage, plan)| schedule::loops(stage, plan, self.target));
+        Stmt::new(StmtKind::Seq(room.chain(stages).collect()))
+    }
+}

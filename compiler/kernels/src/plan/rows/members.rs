@@ -1,0 +1,131 @@
+//! Which stages run row by row together.
+
+use super::super::{Part, Stage, merge, rules::vector_axis};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimCallee, PrimKind},
+    tir::{
+        Buffer,
+        rows::{Nest, NestAxis, Shared, shared},
+    },
+};
+
+/// Stages of a kernel that share rows.
+pub struct Members {
+    /// Their numbers, in order.
+    pub parts: Vec<usize>,
+    /// The axes that they share.
+    pub axes: Vec<Shared<Buffer>>,
+}
+
+impl Members {
+    /// The stages that can run row by row with a given one, the last of them; `None` if that is the only one. What
+    /// stands between and cannot runs before.
+    pub fn before(parts: &[Part], last: usize) -> Option<Members> {
+        let mut candidates = vec![Candidate::new(&parts[last])?];
+        let mut found: Option<Members> = None;
+        let mut others: Vec<&Part> = Vec::new();
+        let mut numbers = vec![last];
+        for at in (0..last).rev() {
+            let candidate = Candidate::new(&parts[at]).filter(|candidate| {
+                let stage = candidate.stage;
+                !others.iter().any(|other| merge::mentions(other, stage.target()) || merge::disturbs(other, stage))
+            });
+            let axes = candidate.and_then(|candidate| {
+                candidates.insert(0, candidate);
+                let axes = row_axes(&candidates);
+                if axes.is_none() {
+                    candidates.remove(0);
+                }
+                axes
+            });
+            match axes {
+                Some(axes) => {
+                    numbers.insert(0, at);
+                    found = Some(Members { parts: numbers.clone(), axes });
+                }
+                None => others.push(&parts[at]),
+            }
+        }
+        found
+    }
+}
+
+struct Candidate<'a> {
+    stage: &'a Stage,
+    nest: Nest<Buffer>,
+    /// The axis whose neighbours can be lanes.
+    lanes: Option<usize>,
+}
+
+impl Candidate<'_> {
+    fn new(part: &Part) -> Option<Candidate<'_>> {
+        match part {
+            Part::Stage(stage) if is_plain(stage) => {
+                Some(Candidate { stage, nest: nest(stage), lanes: vector_axis(stage) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether each of its axes is shared.
+    fn is_within(&self, number: usize, axes: &[Shared<Buffer>]) -> bool {
+        (0..self.stage.axes.len()).all(|axis| axes.iter().any(|shared| shared.axes[number] == axis))
+    }
+}
+
+/// The axes that stages share and that no stage needs for its vectors.
+fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
+    let target_of = |buffer: &Buffer| {
+        let mut targets = candidates.iter().map(|c| c.stage.target());
+        targets.find(|target| target.data == buffer.data)
+    };
+    let is_known = |buffer: &Buffer| target_of(buffer).is_none_or(|target| target == buffer);
+    let as_stored = |c: &Candidate| c.nest.loads.iter().all(|load| is_known(&load.buffer));
+    if !candidates.iter().all(|c| as_stored(c) && is_known(c.stage.target())) {
+        return None;
+    }
+    let nests: Vec<&Nest<Buffer>> = candidates.iter().map(|c| &c.nest).collect();
+    let mut axes = shared(&nests);
+    let needs = |axes: &[Shared<Buffer>], axis: &Shared<Buffer>| {
+        let mut all = candidates.iter().zip(&axis.axes).enumerate();
+        all.any(|(number, (c, axis))| c.lanes == Some(*axis) && !c.is_within(number, axes))
+    };
+    while let Some(at) = axes.iter().position(|axis| needs(&axes, axis)) {
+        axes.remove(at);
+    }
+    let more = candidates.iter().enumerate().any(|(number, c)| !c.is_within(number, &axes));
+    (more && !axes.is_empty()).then_some(axes)
+}
+
+/// Whether a stage's values have no effects and no other way to memory than loads.
+fn is_plain(stage: &Stage) -> bool {
+    let acts = |e: &PrimExpr| match e.kind() {
+        PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(_, _, Some(_)) => true,
+        PrimKind::Var(var) => var.dtype().is_handle(),
+        PrimKind::Call(call) => match &call.callee {
+            PrimCallee::Intrin(name) => name.starts_with("call_"),
+            PrimCallee::Global(_) => true,
+        },
+        _ => false,
+    };
+    !stage.values().any(|e| e.any(&mut |e| acts(e)))
+}
+
+fn nest(stage: &Stage) -> Nest<Buffer> {
+    let axes = stage.axes.iter();
+    let axis = |a: &super::Axis| NestAxis { var: a.var.clone(), extent: a.extent.clone(), reduce: a.reduce };
+    let indices = stage.epilogue.as_ref().map_or(&stage.indices, |epilogue| &epilogue.indices);
+    let mut loads = Vec::new();
+    for value in stage.values() {
+        value.walk(&mut |e| {
+            if let PrimKind::Load(buffer, indices, _) = e.kind()
+                && (stage.epilogue.is_none() || *buffer != stage.buffer)
+            {
+                loads.push((buffer.clone(), buffer, indices.as_slice()));
+            }
+        });
+    }
+    let target = stage.target();
+    Nest::new(axes.map(axis).collect(), (target.clone(), target, indices), loads)
+}

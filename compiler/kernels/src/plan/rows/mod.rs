@@ -1,0 +1,176 @@
+//! Stages that share rows run for a few rows at a time, so that what one hands to the next stays in the cache.
+//!
+//! Softmax is the model: a maximum, exponentials, a sum and a quotient of each row. Run one after the other, each stage
+//! goes through all of memory; run for some rows before the next rows, only those rows' values exist at a time. The
+//! same holds for other normalisations and for attention, whose rows are queries. Which axes are rows is for
+//! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
+
+mod loops;
+mod members;
+
+use super::{Axis, Epilogue, Kernel, Part, Stage, merge, rules};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Substitution, Var},
+    tir::{Buffer, rows::Shared},
+};
+pub use loops::loops;
+use members::Members;
+
+/// What a symbolic size is taken for when memory is estimated.
+const TYPICAL: i64 = 1024;
+
+/// Stages that share rows, in order.
+pub struct Rows {
+    /// The stages.
+    pub stages: Vec<Stage>,
+    /// The axes that they share; of the last one several values run together.
+    axes: Vec<Shared<Buffer>>,
+    /// Buffers that nothing else uses: only the rows that run together are in memory.
+    kept: Vec<Buffer>,
+}
+
+/// The stages for some rows.
+pub struct Tile {
+    /// The stages without the rows' axes; with one over the rows, where there are several.
+    pub stages: Vec<Stage>,
+    /// The buffers in which they hand values on.
+    pub buffers: Vec<Buffer>,
+}
+
+/// Joins the stages of a kernel that share rows. `own` are the kernel's buffers.
+pub fn share(kernel: &mut Kernel, own: &[Buffer]) {
+    let mut last = kernel.parts.len();
+    while last > 1 {
+        last -= 1;
+        let Some(members) = Members::before(&kernel.parts, last) else { continue };
+        let Some(rows) = rows(&kernel.parts, members.axes, &members.parts, own) else { continue };
+        kernel.parts[last] = Part::Rows(rows);
+        let (joined, _) = members.parts.split_at(members.parts.len() - 1);
+        let mut at = 0..;
+        kernel.parts.retain(|_| at.next().is_none_or(|at| !joined.contains(&at)));
+        last -= joined.len();
+    }
+}
+
+fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &[Buffer]) -> Option<Rows> {
+    let stage = |at: &usize| match &parts[*at] {
+        Part::Stage(stage) => Some(stage.clone()),
+        _ => None,
+    };
+    let stages: Vec<Stage> = members.iter().filter_map(stage).collect();
+    // Products compute several rows side by side: that axis is the last one.
+    let products = |axis: &Shared<Buffer>| {
+        stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::product_rows(stage) == Some(*axis))
+    };
+    if let Some(at) = axes.iter().position(products) {
+        let tiled = axes.remove(at);
+        axes.push(tiled);
+    }
+    let elsewhere = |buffer: &Buffer| {
+        let others = parts.iter().enumerate().filter(|(at, _)| !members.contains(at));
+        others.into_iter().any(|(_, part)| merge::mentions(part, buffer))
+    };
+    let targets = stages.iter().map(Stage::target);
+    let kept = targets.filter(|buffer| own.contains(buffer) && !elsewhere(buffer)).cloned().collect();
+    let rows = Rows { stages, axes, kept };
+    (rows.bytes(1) <= rules::CACHE).then_some(rows)
+}
+
+impl Rows {
+    /// How many rows there are along each axis.
+    pub fn extents(&self) -> impl DoubleEndedIterator<Item = &PrimExpr> + ExactSizeIterator {
+        let last = self.stages.len() - 1;
+        self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].extent)
+    }
+
+    /// The variables of the axes, as the last stage has them.
+    pub fn vars(&self) -> impl Iterator<Item = &Var> {
+        let last = self.stages.len() - 1;
+        self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].var)
+    }
+
+    /// About how many bytes the values of so many rows take.
+    pub fn bytes(&self, rows: i64) -> i64 {
+        let of = |buffer: &Buffer| {
+            let is_row = |dim: &usize| self.axes.iter().any(|axis| axis.dims.get(buffer) == Some(dim));
+            let others = (0..buffer.shape.len()).filter(|dim| !is_row(dim));
+            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(TYPICAL));
+            sizes.fold(rows * buffer.dtype.bytes() as i64, i64::saturating_mul)
+        };
+        self.kept.iter().map(of).fold(0, i64::saturating_add)
+    }
+
+    /// The stages for `rows` rows from a position on.
+    pub fn tile(&self, position: &[PrimExpr], rows: i64) -> Tile {
+        let buffers: Vec<Buffer> = self.kept.iter().map(|buffer| self.local(buffer, rows)).collect();
+        let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers);
+        Tile { stages: self.stages.iter().enumerate().map(stage).collect(), buffers }
+    }
+
+    /// Room for some rows of a buffer.
+    fn local(&self, buffer: &Buffer, rows: i64) -> Buffer {
+        let size = |(dim, size): (usize, &PrimExpr)| match self.row_axis(buffer, dim) {
+            None => Some(size.clone()),
+            Some(axis) => (axis + 1 == self.axes.len() && rows > 1).then(|| PrimExpr::int64(rows)),
+        };
+        let shape = buffer.shape.iter().enumerate().filter_map(size).collect();
+        Buffer::new(buffer.name.clone(), shape, buffer.dtype)
+    }
+
+    /// The number of the shared axis that a dimension of a buffer is.
+    fn row_axis(&self, buffer: &Buffer, dim: usize) -> Option<usize> {
+        self.axes.iter().position(|axis| axis.dims.get(buffer) == Some(&dim))
+    }
+
+    fn local_stage(&self, number: usize, stage: &Stage, position: &[PrimExpr], rows: i64, buffers: &[Buffer]) -> Stage {
+        let tiled = self.axes.len() - 1;
+        let row = Var::int64(stage.axes[self.axes[tiled].axes[number]].var.name().clone());
+        let mut values = Substitution::default();
+        let mut axes = Vec::new();
+        for (at, axis) in stage.axes.iter().enumerate() {
+            match self.axes.iter().position(|shared| shared.axes[number] == at) {
+                None => axes.push(axis.clone()),
+                Some(shared) if shared == tiled && rows > 1 => {
+                    values.insert(axis.var.clone(), &position[shared] + row.expr());
+                    axes.push(Axis { var: row.clone(), extent: PrimExpr::int64(rows), reduce: false });
+                }
+                Some(shared) => _ = values.insert(axis.var.clone(), position[shared].clone()),
+            }
+        }
+        let place = |buffer: &Buffer, indices: &[PrimExpr]| {
+            let Some(at) = self.kept.iter().position(|kept| kept == buffer) else {
+                return (buffer.clone(), indices.to_vec());
+            };
+            let index = |(dim, index): (usize, &PrimExpr)| match self.row_axis(buffer, dim) {
+                None => Some(index.clone()),
+                Some(axis) => (axis == tiled && rows > 1).then(|| row.expr()),
+            };
+            (buffers[at].clone(), indices.iter().enumerate().filter_map(index).collect())
+        };
+        let value = |e: &PrimExpr| moved(e, &place).substitute(&values);
+        let store = |buffer: &Buffer, indices: &[PrimExpr]| {
+            let (buffer, indices) = place(buffer, indices);
+            (buffer, indices.iter().map(value).collect())
+        };
+        let epilogue = stage.epilogue.as_ref().map(|epilogue| {
+            let (buffer, indices) = store(&epilogue.buffer, &epilogue.indices);
+            Epilogue { buffer, indices, value: value(&epilogue.value) }
+        });
+        let (buffer, indices) = store(&stage.buffer, &stage.indices);
+        let init = stage.init.as_ref().map(value);
+        Stage { name: stage.name.clone(), axes, buffer, indices, value: value(&stage.value), init, epilogue }
+    }
+}
+
+/// An expression that loads from where buffers are now.
+fn moved(e: &PrimExpr, place: &dyn Fn(&Buffer, &[PrimExpr]) -> (Buffer, Vec<PrimExpr>)) -> PrimExpr {
+    match e.kind() {
+        PrimKind::Load(buffer, indices, None) => {
+            let indices: Vec<PrimExpr> = indices.iter().map(|index| moved(index, place)).collect();
+            let (buffer, indices) = place(buffer, &indices);
+            PrimExpr::load(&buffer, indices)
+        }
+        _ => e.map_children(&mut |child| moved(child, place)),
+    }
+}
