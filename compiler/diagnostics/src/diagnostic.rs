@@ -1,6 +1,6 @@
 //! What is wrong, where, and what to do about it: one type for every crate.
 
-use crate::Span;
+use crate::{SourceFile, Span};
 
 /// How grave a diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,7 +44,7 @@ pub struct Fix {
     pub text: String,
 }
 
-/// One message to the user. The file is named when it is printed.
+/// One message to the user. The file is named when it is printed, unless the message brings its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `E0123`, one of the table in [`codes`](crate::codes).
@@ -59,6 +59,8 @@ pub struct Diagnostic {
     pub help: Vec<String>,
     /// Changes that an editor can offer; each is said in `help` as well.
     pub fixes: Vec<Fix>,
+    /// The file that the spans lie in, when it is not the one that is being compiled.
+    pub file: Option<Box<SourceFile>>,
 }
 
 impl Diagnostic {
@@ -78,7 +80,8 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
-        Diagnostic { code, severity, message: message.into(), labels: Vec::new(), help: Vec::new(), fixes: Vec::new() }
+        let (labels, help, fixes) = Default::default();
+        Diagnostic { code, severity, message: message.into(), labels, help, fixes, file: None }
     }
 
     /// Adds the place of the mistake. [`Span::NONE`] adds nothing.
@@ -89,6 +92,12 @@ impl Diagnostic {
     /// Adds a place that explains the mistake. [`Span::NONE`] adds nothing.
     pub fn secondary(self, span: Span, message: impl Into<String>) -> Self {
         self.with_label(span, message.into(), false)
+    }
+
+    /// Says that the spans lie in this file, not in the one that is being compiled.
+    pub fn of(mut self, file: &SourceFile) -> Self {
+        self.file = Some(Box::new(file.clone()));
+        self
     }
 
     /// Adds a hint on what to do.

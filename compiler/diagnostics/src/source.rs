@@ -14,6 +14,15 @@ pub struct SourceFile {
     chars: Arc<OnceLock<Vec<u32>>>,
 }
 
+/// Of the same name and text.
+impl PartialEq for SourceFile {
+    fn eq(&self, other: &SourceFile) -> bool {
+        self.name == other.name && self.text == other.text
+    }
+}
+
+impl Eq for SourceFile {}
+
 /// Bytes of a block whose characters are counted together.
 const BLOCK: usize = 1024;
 

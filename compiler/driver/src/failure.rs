@@ -45,9 +45,13 @@ impl Failure {
 
     /// The diagnostics as text, source lines underlined; its only control characters are colours.
     pub fn render(&self, color: bool) -> String {
-        let source = self.source.as_ref().map(|source| source.renamed(&*printable(source.name())));
-        let shown =
-            |d: &Diagnostic| render_text(&d.map_text(|text| printable(text).into_owned()), source.as_ref(), color);
+        let named = |file: &SourceFile| file.renamed(&*printable(file.name()));
+        let source = self.source.as_ref().map(named);
+        let shown = |d: &Diagnostic| {
+            let file = d.file.as_deref().map(named).map(Box::new);
+            let d = Diagnostic { file, ..d.map_text(|text| printable(text).into_owned()) };
+            render_text(&d, source.as_ref(), color)
+        };
         self.diagnostics.iter().map(shown).collect()
     }
 

@@ -16,6 +16,7 @@ use crate::{Diagnostic, SourceFile, Span};
 /// the Language Server Protocol has it: `start` and `end` with `line` and `character`, which count from 0, in UTF-16 code
 /// units. Ends are exclusive. All are `null` where no source text is concerned.
 pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value {
+    let file = diagnostic.file.as_deref().or(file);
     let labels = diagnostic.labels.iter().map(|label| {
         let mut object = place(file, label.span);
         object.insert("message".into(), json!(label.message));

@@ -12,8 +12,10 @@ pub use json::render_json;
 
 /// A diagnostic as text: the message, the lines concerned with their labels underlined, and the help.
 ///
-/// `file` is the one its spans lie in; without it no source is shown. Colours are ANSI escapes.
+/// `file` is the one its spans lie in, if the diagnostic names no other; without it no source is shown. Colours are ANSI
+/// escapes.
 pub fn render_text(diagnostic: &Diagnostic, file: Option<&SourceFile>, color: bool) -> String {
+    let file = diagnostic.file.as_deref().or(file);
     let labels = if file.is_some() { diagnostic.labels.as_slice() } else { &[] };
     let excerpt = Excerpt::new(file, labels);
     let labels = labels.iter().map(|label| {
