@@ -144,13 +144,19 @@ impl Module {
 
     /// Adds a function under `wanted` or, when that is taken, under `wanted` with the first free number: `f1`, `f2`.
     pub fn add_unique(&mut self, wanted: &str, function: Function) -> Name {
+        let name = self.free_name(wanted);
+        self.functions.insert(name.clone(), function);
+        name
+    }
+
+    /// `wanted` or, when that is taken, `wanted` with the first free number.
+    pub fn free_name(&self, wanted: &str) -> Name {
         let mut name = Name::from(wanted);
         let mut n = 0;
         while self.functions.contains_key(&name) {
             n += 1;
             name = Name::from(format!("{wanted}{n}"));
         }
-        self.functions.insert(name.clone(), function);
         name
     }
 

@@ -139,12 +139,19 @@ pub fn relax_functions(
     mut f: impl FnMut(&mut hammock_ir::Module, &Name, &mut Function) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic> {
     let names: Vec<Name> = module.relax_functions().map(|(n, _)| n.clone()).collect();
-    for name in names {
-        let Some(Global::Relax(function)) = module.functions.get_mut(&name) else { continue };
-        let signature = function.signature();
-        let mut function = std::mem::replace(function, signature);
-        f(module, &name, &mut function)?;
-        module.functions.insert(name, Global::Relax(function));
-    }
+    names.iter().try_for_each(|name| relax_function(module, name, |module, function| f(module, name, function)))
+}
+
+/// The same for one of them.
+pub fn relax_function(
+    module: &mut hammock_ir::Module,
+    name: &Name,
+    f: impl FnOnce(&mut hammock_ir::Module, &mut Function) -> Result<(), Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let Some(Global::Relax(function)) = module.functions.get_mut(name) else { return Ok(()) };
+    let signature = function.signature();
+    let mut function = std::mem::replace(function, signature);
+    f(module, &mut function)?;
+    module.functions.insert(name.clone(), Global::Relax(function));
     Ok(())
 }

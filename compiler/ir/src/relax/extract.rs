@@ -30,6 +30,23 @@ impl Function {
         (function, call, numbers)
     }
 
+    /// Moves another function into this one's table: what comes back is in new variables of this function. Symbolic
+    /// variables stay what they are.
+    pub fn adopt(&mut self, other: Function) -> Lambda {
+        let new: Replacements =
+            other.vars.iter().map(|(var, info)| (var, self.vars.push(info.clone()).into())).collect();
+        let var_of = |var: Var| new.get(&var).and_then(Operand::as_var).unwrap_or(var);
+        for var in other.vars.keys() {
+            self.vars[var_of(var)].ty.replace(&new);
+        }
+        let mut lambda = other.lambda;
+        lambda.body.replace(&new);
+        lambda.ret_ty.replace(&new);
+        lambda.params.iter_mut().for_each(|param| *param = var_of(*param));
+        define(&mut lambda.body, &var_of);
+        lambda
+    }
+
     /// What the body of a signature's function is not asked for: parameters, result type and attributes.
     pub fn signature(&self) -> Function {
         let lambda = &self.lambda;
@@ -114,5 +131,16 @@ impl Renumbering {
             }
         }
         self.operand(&mut body.result, outer, function);
+    }
+}
+
+/// Gives definitions the variables that stand for theirs.
+fn define(body: &mut Body, new: &dyn Fn(Var) -> Var) {
+    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
+        binding.var = new(binding.var);
+        if let Value::Function(lambda) = &mut binding.value {
+            lambda.params.iter_mut().for_each(|param| *param = new(*param));
+        }
+        binding.value.each_body_mut(&mut |nested| define(nested, new));
     }
 }

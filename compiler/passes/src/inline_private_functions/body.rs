@@ -5,7 +5,7 @@ use crate::{functions, retype::refined, symbolic};
 use hammock_ir::{
     Module, Name, Span, Type, equal,
     prim::Substitution,
-    relax::{Binding, Block, Body, Call, Function, Operand, Replacements, Value, Var},
+    relax::{Binding, Block, Body, Call, Function, Operand, Value},
 };
 use rustc_hash::FxHashSet;
 
@@ -100,21 +100,10 @@ struct Inlined {
 
 /// Moves a function into another one's table of variables.
 fn take_over(module: &Module, function: &mut Function, callee: Function, args: &[Operand], span: Span) -> Inlined {
-    let mut renamed = Replacements::default();
-    let old: Vec<Var> = callee.vars.keys().collect();
-    for var in &old {
-        renamed.insert(*var, function.vars.push(callee.vars[*var].clone()).into());
-    }
-    let new = |var: Var| renamed.get(&var).and_then(Operand::as_var).unwrap_or(var);
-    for var in &old {
-        function.vars[new(*var)].ty.replace(&renamed);
-    }
-    let mut body = callee.lambda.body;
-    body.replace(&renamed);
-    define(&mut body, &new);
+    let lambda = function.adopt(callee);
     let mut arguments = Vec::with_capacity(args.len());
-    for (param, arg) in callee.lambda.params.iter().zip(args) {
-        let (var, given) = (new(*param), function.operand_ty(module, arg));
+    for (param, arg) in lambda.params.iter().zip(args) {
+        let (var, given) = (*param, function.operand_ty(module, arg));
         let wanted = function.ty(var).clone();
         let value = if equal::types(&refined(&wanted, &given), &given) || !has_sizes(&wanted) {
             Value::Operand(arg.clone())
@@ -125,21 +114,10 @@ fn take_over(module: &Module, function: &mut Function, callee: Function, args: &
         };
         arguments.push(Binding { var, value, span });
     }
-    Inlined { arguments, body }
+    Inlined { arguments, body: lambda.body }
 }
 
 /// Whether values of a type are checked to be of it.
 fn has_sizes(ty: &Type) -> bool {
     matches!(ty, Type::Tensor(_) | Type::Shape(_) | Type::Tuple(_))
-}
-
-/// Gives definitions the variables that stand for theirs.
-fn define(body: &mut Body, new: &dyn Fn(Var) -> Var) {
-    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
-        binding.var = new(binding.var);
-        if let Value::Function(lambda) = &mut binding.value {
-            lambda.params.iter_mut().for_each(|param| *param = new(*param));
-        }
-        binding.value.each_body_mut(&mut |nested| define(nested, new));
-    }
 }
