@@ -72,6 +72,8 @@ fn examples_are_wrong_and_right() {
     let model = "@R.function\ndef main(x: R.Tensor((3,), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
     fs::write(folder.join("model.py"), model).unwrap();
     fs::write(folder.join("other.py"), model.replace("R.add", "R.multiply")).unwrap();
+    let between = "@R.function\ndef main(x: R.Tensor((3,), \"float32\")):\n    with R.dataflow():\n        a = R.nn.relu(x)\n        b = R.exp(a)\n        y = R.add(a, b)\n        R.output(y)\n    return y\n";
+    fs::write(folder.join("between.py"), between).unwrap();
     let header = br#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
     let weights = [&(header.len() as u64).to_le_bytes()[..], header, &[0; 8]].concat();
     fs::write(folder.join("weights.safetensors"), &weights).unwrap();

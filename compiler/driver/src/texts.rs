@@ -5,6 +5,7 @@ use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{
     Function as Global, Module, Span,
     prim::IndexMap,
+    relax::pattern::NamedPattern,
     tir::{PrimFunc, Stmt},
 };
 use hammock_ops::Table;
@@ -15,13 +16,13 @@ pub struct TextFiles;
 
 impl Texts for TextFiles {
     fn module(&self, path: &str) -> Result<Module, Diagnostic> {
-        let source = read_source(path).map_err(|failure| first(path, failure))?.ok_or_else(|| {
+        let source = read_source(path).map_err(first)?.ok_or_else(|| {
             Diagnostic::error(codes::UNSUPPORTED_FILE, format!("{path} is compiled; give the text of a module"))
         })?;
-        let mut module = read_text(&source, &ReadOptions::default()).map_err(|failure| first(path, failure))?;
+        let mut module = read_text(&source, &ReadOptions::default()).map_err(first)?;
         let wrong = hammock_ir::verify::module(&module, &Table);
         if !wrong.is_empty() {
-            return Err(first(path, Failure::from(wrong).within(&source)));
+            return Err(first(Failure::from(wrong).within(&source)));
         }
         for function in module.functions.values_mut() {
             if let Global::Tir(kernel) = function {
@@ -38,21 +39,29 @@ impl Texts for TextFiles {
             error.help("write a lambda from indices to indices: `lambda i, j: (j, i // 4, i % 4)`")
         })
     }
+
+    fn patterns(&self, path: &str) -> Result<Vec<NamedPattern>, Diagnostic> {
+        let source = read_source(path).map_err(first)?.ok_or_else(|| {
+            Diagnostic::error(codes::UNSUPPORTED_FILE, format!("{path} is compiled; give a file of patterns"))
+        })?;
+        hammock_import::read_patterns(&source).map_err(|found| first(found.into()))
+    }
+
+    fn pattern(&self, name: &str, text: &str) -> Result<NamedPattern, Diagnostic> {
+        let source = SourceFile::new(format!("<pattern {name}>"), text)?;
+        let pattern = hammock_import::read_pattern(&source).map_err(|found| first(found.into()))?;
+        Ok(NamedPattern { name: name.to_owned(), pattern })
+    }
 }
 
-/// The first thing that is wrong with a file, as an error that names the place: the text that is compiled is another.
-fn first(path: &str, failure: Failure) -> Diagnostic {
-    let place = |d: &Diagnostic, source: &SourceFile| {
-        let position = source.position(d.span().start);
-        format!("{path}:{}:{}: ", position.line, position.column)
-    };
+/// The first thing that is wrong with a file: the text that is compiled is another.
+fn first(failure: Failure) -> Diagnostic {
     let Failure { diagnostics, source } = failure;
-    let Some(wrong) = diagnostics.into_iter().find(Diagnostic::is_error) else {
-        return Diagnostic::error(codes::UNREADABLE_FILE, format!("cannot read {path}"));
-    };
-    let place = source.filter(|_| !wrong.span().is_none()).map(|source| place(&wrong, &source)).unwrap_or_default();
-    let error = Diagnostic::error(wrong.code, format!("{place}{}", wrong.message));
-    wrong.help.into_iter().fold(error, Diagnostic::help)
+    match (diagnostics.into_iter().find(Diagnostic::is_error), source) {
+        (Some(wrong), Some(source)) if wrong.file.is_none() => wrong.of(&source),
+        (Some(wrong), _) => wrong,
+        (None, _) => Diagnostic::error(codes::UNREADABLE_FILE, "the file cannot be read"),
+    }
 }
 
 fn forget_places(kernel: &mut PrimFunc) {

@@ -1,4 +1,4 @@
-//! From files to IR: text modules and weights.
+//! From files to IR: text modules, patterns and weights.
 //!
 //! The input is the text of a module (or its syntax tree), the output a [`Module`](hammock_ir::Module) or a list of
 //! diagnostics. The importer gives names their meaning: it knows the namespaces `R`, `T` and `I`, asks the operator
@@ -10,7 +10,9 @@
 #![allow(clippy::wrong_self_convention)]
 
 mod options;
+mod patterns;
 mod script;
 
 pub use options::{Constants, ReadOptions};
+pub use patterns::{read_pattern, read_patterns};
 pub use script::{check_module, nearest_operator, read_index_map, read_module};

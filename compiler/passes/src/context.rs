@@ -2,7 +2,12 @@
 
 use crate::{Options, Pass};
 use hammock_diagnostics::Diagnostic;
-use hammock_ir::{DType, Module, Tensor, prim::IndexMap, relax::OpTable, tir::PrimFunc};
+use hammock_ir::{
+    DType, Module, Tensor,
+    prim::IndexMap,
+    relax::{OpTable, pattern::NamedPattern},
+    tir::PrimFunc,
+};
 use hammock_runtime::Any;
 
 /// What one run of a pass may ask for.
@@ -71,6 +76,18 @@ pub trait Texts {
     /// # Errors
     /// When the text is none.
     fn index_map(&self, text: &str) -> Result<IndexMap, Diagnostic>;
+
+    /// The patterns of a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or something in it is no pattern.
+    fn patterns(&self, path: &str) -> Result<Vec<NamedPattern>, Diagnostic>;
+
+    /// A pattern of that name and text.
+    ///
+    /// # Errors
+    /// When the text is no pattern.
+    fn pattern(&self, name: &str, text: &str) -> Result<NamedPattern, Diagnostic>;
 }
 
 /// Tensors by the names of parameters.

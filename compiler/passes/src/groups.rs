@@ -2,12 +2,13 @@
 //!
 //! Shared by the passes that decide by themselves what belongs together. Each group of a dataflow block becomes a private
 //! function, which is called where the first of its bindings stood, after what the group needs. Equal functions are
-//! made once.
+//! made once. Shapes and scalars of plain numbers that have names outside are written out inside.
 
 use crate::shared_functions::SharedFunctions;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, Span, Type,
-    relax::{Argument, Binding, Block, Body, Call, Callee, Function, Operand, Outlining, Value, Var},
+    relax::{Argument, Binding, Body, Call, Callee, Function, Operand, Outlining, Value, Var},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,6 +30,9 @@ pub struct Groups {
 }
 
 /// Turns the groups in a function's dataflow blocks into calls.
+///
+/// # Errors
+/// When a group would need its own result.
 pub fn outline_groups(
     module: &mut Module,
     function: &mut Function,
@@ -36,17 +40,36 @@ pub fn outline_groups(
     groups: &Groups,
     how: Outlining,
     shared: &mut SharedFunctions,
-) -> Body {
-    let outputs = outputs(function, &body, groups);
-    for block in body.blocks.iter_mut().filter(|block| block.dataflow) {
-        if block.bindings.iter().any(|binding| groups.of.contains_key(&binding.var)) {
-            let bindings = std::mem::take(&mut block.bindings);
-            let mut outliner = Outliner { module, function, groups, outputs: &outputs, how, shared, out: Vec::new() };
-            outliner.block(bindings);
-            *block = Block { dataflow: true, bindings: outliner.out };
+) -> Result<Body, Diagnostic> {
+    let statics = statics(&body);
+    let mut outliner =
+        Outliner { module, function, groups, statics: &statics, outputs: Vec::new(), how, shared, out: Vec::new() };
+    outliner.body(&mut body)?;
+    Ok(body)
+}
+
+/// The variables that stand for shapes and scalars of plain numbers.
+fn statics(body: &Body) -> FxHashMap<Var, Operand> {
+    let mut statics: FxHashMap<Var, Operand> = FxHashMap::default();
+    body.walk(&mut |binding| {
+        if let Value::Operand(operand) = &binding.value {
+            let known = match operand {
+                Operand::Var(var) => statics.get(var).cloned(),
+                operand => Some(operand.clone()).filter(is_static),
+            };
+            statics.extend(known.map(|operand| (binding.var, operand)));
         }
+    });
+    statics
+}
+
+fn is_static(operand: &Operand) -> bool {
+    match operand {
+        Operand::Prim(e) => e.as_int().is_some() || e.as_float().is_some(),
+        Operand::Shape(dims) => dims.iter().all(|dim| dim.as_int().is_some()),
+        Operand::Tuple(members) => !members.is_empty() && members.iter().all(is_static),
+        _ => false,
     }
-    body
 }
 
 /// What of each group is used outside of it: what is visible outside the block, then the rest in order of its uses.
@@ -81,7 +104,9 @@ struct Outliner<'a> {
     module: &'a mut Module,
     function: &'a mut Function,
     groups: &'a Groups,
-    outputs: &'a [Vec<Var>],
+    statics: &'a FxHashMap<Var, Operand>,
+    /// What of each group is used outside of it.
+    outputs: Vec<Vec<Var>>,
     how: Outlining,
     shared: &'a mut SharedFunctions,
     out: Vec<Binding>,
@@ -91,15 +116,60 @@ struct Outliner<'a> {
 type Unit = Vec<Binding>;
 
 impl Outliner<'_> {
-    fn block(&mut self, bindings: Vec<Binding>) {
+    fn body(&mut self, body: &mut Body) -> Result<(), Diagnostic> {
+        self.outputs = outputs(self.function, body, self.groups);
+        for block in &mut body.blocks {
+            if block.dataflow && block.bindings.iter().any(|binding| self.groups.of.contains_key(&binding.var)) {
+                let bindings = std::mem::take(&mut block.bindings);
+                block.bindings = self.block(bindings)?;
+            }
+        }
+        let mut done = Ok(());
+        for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+            binding.value.each_body_mut(&mut |nested| {
+                if done.is_ok() {
+                    done = self.body(nested);
+                }
+            });
+        }
+        done
+    }
+
+    fn block(&mut self, bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
         let (mut units, needs) = self.units(bindings);
-        for unit in in_order(&needs) {
+        let order = in_order(&needs).map_err(|circle| self.circle(&units, &circle))?;
+        for unit in order {
             let bindings = std::mem::take(&mut units[unit]);
             match bindings.first().and_then(|binding| self.groups.of.get(&binding.var)) {
                 Some(group) => self.call(*group, bindings),
                 None => self.out.extend(bindings),
             }
         }
+        Ok(std::mem::take(&mut self.out))
+    }
+
+    /// Units need each other in a circle.
+    fn circle(&self, units: &[Unit], circle: &[usize]) -> Diagnostic {
+        let last = |is_group: bool| {
+            let of = |binding: &&Binding| self.groups.of.contains_key(&binding.var) == is_group;
+            circle.iter().find_map(|unit| units[*unit].last().filter(of))
+        };
+        let name = |binding: &Binding| self.function.vars[binding.var].name.clone();
+        let (group, other) = (last(true), last(false));
+        let whole = group.map_or_else(String::new, |binding| format!(" that ends with `{}`", name(binding)));
+        let message = match other {
+            Some(other) => {
+                format!("a group{whole} needs its own result: through `{}`, which is not in it", name(other))
+            }
+            None => format!("groups need each other's results: one{whole}, and another"),
+        };
+        let span = |binding: Option<&Binding>| binding.map_or(Span::NONE, |binding| binding.span);
+        let error = Diagnostic::error(codes::CYCLIC_GROUP, message).label(span(group), "the group ends here");
+        let error = error.secondary(span(other), "needs a part of the group, and is needed by another");
+        error.help(match other.map(|binding| &binding.value) {
+            Some(Value::Operand(_)) => "it is another name for a value: run `CanonicalizeBindings` first",
+            _ => "let the pattern cover what is between, or fit less",
+        })
     }
 
     /// The units of a block by their first bindings, and which others each needs.
@@ -143,12 +213,15 @@ impl Outliner<'_> {
     }
 
     /// Calls the function that a group becomes. What nothing uses is dropped.
-    fn call(&mut self, group: usize, bindings: Vec<Binding>) {
-        let (outputs, span) = (&self.outputs[group], bindings.first().map_or(Span::NONE, |binding| binding.span));
+    fn call(&mut self, group: usize, mut bindings: Vec<Binding>) {
+        let outputs = std::mem::take(&mut self.outputs[group]);
         if outputs.is_empty() {
             return;
         }
-        let mut outlined = self.function.outline(self.module, bindings, outputs, self.how);
+        let span = bindings.first().map_or(Span::NONE, |binding| binding.span);
+        let order: FxHashMap<Var, usize> = bindings.iter().enumerate().map(|(at, binding)| (binding.var, at)).collect();
+        self.write_out(&mut bindings);
+        let mut outlined = self.function.outline(self.module, bindings, &outputs, self.how);
         let Group { name, attrs } = &self.groups.all[group];
         outlined.function.lambda.attrs = attrs.clone();
         let name = self.shared.share(self.module, name, Global::Relax(outlined.function));
@@ -162,8 +235,26 @@ impl Outliner<'_> {
                 self.out.push(Binding { var: tuple, value: call, span });
                 let field =
                     |(at, var): (usize, &Var)| Binding { var: *var, value: Value::TupleGet(tuple.into(), at), span };
-                self.out.extend(outputs.iter().enumerate().map(field));
+                let mut fields: Vec<(usize, &Var)> = outputs.iter().enumerate().collect();
+                fields.sort_by_key(|(_, var)| order.get(var));
+                self.out.extend(fields.into_iter().map(field));
             }
+        }
+    }
+
+    /// Puts shapes and scalars of plain numbers in the place of the variables that stand for them.
+    fn write_out(&self, bindings: &mut [Binding]) {
+        if self.statics.is_empty() {
+            return;
+        }
+        for binding in bindings {
+            binding.value.each_operand_mut(&mut |operand| {
+                operand.map(&mut |o| {
+                    if let Some(known) = o.as_var().and_then(|var| self.statics.get(&var)) {
+                        *o = known.clone();
+                    }
+                });
+            });
         }
     }
 
@@ -180,26 +271,44 @@ impl Outliner<'_> {
     }
 }
 
-/// The units in their order, but each after those that it needs.
-fn in_order(needs: &[Vec<usize>]) -> Vec<usize> {
+/// The units in their order, but each after those that it needs; the units of a circle, if there is one.
+fn in_order(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
     let mut order = Vec::with_capacity(needs.len());
-    let mut begun = vec![false; needs.len()];
-    for unit in 0..needs.len() {
+    let mut states = vec![State::New; needs.len()];
+    for first in 0..needs.len() {
         // What is to be done: units with the next of their needs to look at.
-        let mut stack = if std::mem::replace(&mut begun[unit], true) { Vec::new() } else { vec![(unit, 0)] };
+        let mut stack = Vec::new();
+        if states[first] == State::New {
+            states[first] = State::Open;
+            stack.push((first, 0));
+        }
         while let Some((unit, at)) = stack.pop() {
-            match needs[unit].get(at) {
-                None => order.push(unit),
-                Some(need) => {
-                    stack.push((unit, at + 1));
-                    if !std::mem::replace(&mut begun[*need], true) {
-                        stack.push((*need, 0));
-                    }
+            let Some(need) = needs[unit].get(at) else {
+                states[unit] = State::Done;
+                order.push(unit);
+                continue;
+            };
+            stack.push((unit, at + 1));
+            match states[*need] {
+                State::New => {
+                    states[*need] = State::Open;
+                    stack.push((*need, 0));
                 }
+                State::Open => {
+                    let open = stack.iter().map(|(unit, _)| *unit);
+                    return Err(open.skip_while(|unit| unit != need).collect());
+                }
+                State::Done => {}
             }
         }
     }
-    order
+    Ok(order)
 }
 
 #[cfg(test)]
@@ -208,11 +317,10 @@ mod tests {
 
     #[test]
     fn units_come_after_what_they_need() {
-        assert_eq!(in_order(&[vec![], vec![0], vec![1]]), [0, 1, 2]);
-        assert_eq!(in_order(&[vec![2], vec![], vec![1], vec![0]]), [1, 2, 0, 3]);
-        assert_eq!(
-            in_order(&(0..100_000).map(|n| if n < 99_999 { vec![n + 1] } else { vec![] }).collect::<Vec<_>>()).len(),
-            100_000
-        );
+        assert_eq!(in_order(&[vec![], vec![0], vec![1]]), Ok(vec![0, 1, 2]));
+        assert_eq!(in_order(&[vec![2], vec![], vec![1], vec![0]]), Ok(vec![1, 2, 0, 3]));
+        assert_eq!(in_order(&[vec![1], vec![2], vec![3], vec![1]]), Err(vec![1, 2, 3]));
+        let chain: Vec<Vec<usize>> = (0..100_000).map(|n| if n < 99_999 { vec![n + 1] } else { vec![] }).collect();
+        assert_eq!(in_order(&chain).map(|order| order.len()), Ok(100_000));
     }
 }

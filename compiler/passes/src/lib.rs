@@ -53,6 +53,7 @@ mod fast_math_transform;
 mod fold_batchnorm_to_conv2d;
 mod fold_constant;
 mod fuse_ops;
+mod fuse_ops_by_pattern;
 mod fuse_tir;
 mod inline_private_functions;
 mod kill_after_last_use;
@@ -62,6 +63,7 @@ mod legalize_ops;
 mod lift_transform_params;
 mod lower_alloc_tensor;
 mod lower_runtime_builtin;
+mod merge_composite_functions;
 mod normalize;
 mod optimize_layout_transform;
 mod realize_vdevice;
@@ -136,6 +138,7 @@ pub static PASSES: &[&Pass] = &[
     &fold_batchnorm_to_conv2d::PASS,
     &fold_constant::PASS,
     &fuse_ops::PASS,
+    &fuse_ops_by_pattern::PASS,
     &fuse_tir::PASS,
     &inline_private_functions::PASS,
     &kill_after_last_use::PASS,
@@ -145,6 +148,7 @@ pub static PASSES: &[&Pass] = &[
     &lift_transform_params::PASS,
     &lower_alloc_tensor::PASS,
     &lower_runtime_builtin::PASS,
+    &merge_composite_functions::PASS,
     &normalize::PASS,
     &optimize_layout_transform::PASS,
     &realize_vdevice::PASS,

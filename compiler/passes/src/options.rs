@@ -46,6 +46,8 @@ pub enum OptionKind {
     Names,
     /// An object whose values are lists of index maps, `null` for none.
     IndexMaps,
+    /// Patterns: a file of them, or a list of pairs of strings, each a name and a pattern.
+    Patterns,
     /// A device: an object of `target` (a string or an object), `vdevice_id` and `memory_scope`.
     Device,
 }
@@ -62,6 +64,7 @@ impl OptionKind {
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             OptionKind::Types => value.as_object().is_some_and(|map| map.values().all(is_type)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
+            OptionKind::Patterns => value.is_string() || value.as_array().is_some_and(|list| list.iter().all(is_pair)),
             OptionKind::Device => is_device(value),
             OptionKind::Names => value.as_object().is_some_and(|map| map.values().all(Value::is_string)),
             OptionKind::IndexMaps => value.as_object().is_some_and(|map| {
@@ -92,6 +95,9 @@ impl fmt::Display for OptionKind {
                 f.write_str("an object of types, `{\"x\": {\"shape\": [4, \"n\"], \"dtype\": \"float16\"}}`")
             }
             OptionKind::Integers => f.write_str("an object of integers, `{\"n\": 3}`"),
+            OptionKind::Patterns => {
+                f.write_str("a file, `\"my.patterns\"`, or a list, `[[\"name\", \"R.add(_, _)\"]]`")
+            }
             OptionKind::Device => {
                 f.write_str("a device, `{\"target\": \"cuda\", \"vdevice_id\": 0, \"memory_scope\": \"global\"}`")
             }
@@ -113,6 +119,10 @@ fn is_type(value: &Value) -> bool {
             _ => false,
         })
     })
+}
+
+fn is_pair(value: &Value) -> bool {
+    value.as_array().is_some_and(|pair| pair.len() == 2 && pair.iter().all(Value::is_string))
 }
 
 fn is_device(value: &Value) -> bool {
@@ -187,6 +197,13 @@ impl Options {
     pub fn text_lists(&self, name: &str) -> Vec<(String, Vec<String>)> {
         let value = self.value(name);
         value.as_object().into_iter().flatten().map(|(key, list)| (key.clone(), strings(list))).collect()
+    }
+
+    /// The value of an option that is a list of pairs of strings; none, when it is a string.
+    pub fn pairs(&self, name: &str) -> Option<Vec<(String, String)>> {
+        let list = self.value(name);
+        let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
+        Some(list.as_array()?.iter().filter_map(pair).collect())
     }
 
     /// The entries of an option that is an object.

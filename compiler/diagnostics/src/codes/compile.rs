@@ -80,4 +80,37 @@ the wrong number of arguments.
 `hammock inspect FILE --asm` writes listings; look at one to see the format.",
     wrong r#"$ hammock asm model.py -o model.bin"#,
     right r#"$ hammock inspect model.so --asm > listing.txt && hammock asm listing.txt -o model.bin"#;
+
+    BAD_PATTERN = "E0308", "bad pattern", "\
+A file of patterns, or a pattern, that `FuseOpsByPattern` is given cannot be read.
+
+A file has assignments, and at last the list `patterns` of names and patterns. A name is that of a code generator, a dot
+and what the pattern is. Patterns are tried in the order of the list, as in TVM:
+
+    x, w, b = wildcard(), is_const(), wildcard()
+    conv = R.nn.conv2d(x, w, strides=[1, 1])
+    biased = conv | R.add(conv, b)
+    patterns = [
+        (\"dnnl.conv2d_relu\", R.nn.relu(biased)),
+        (\"dnnl.conv2d\", biased),
+    ]
+
+`R.nn.relu(x)` is a call of an operator, as `is_op(\"relax.nn.relu\")(x)` is. Operands come in order, `...` is any that
+follow; attributes are named. `_` and `wildcard()` are anything; what has a name is the same value wherever the name
+stands. There are `is_const()`, `is_var(\"name\")`, numbers, `is_shape([1, _])`, tuples `(x, y)`,
+`is_tuple([x, y], unordered=True)`, members `x[0]` or `is_tuple_get_item(x)`, `is_gv(\"name\")`,
+`is_call_tir(\"name\", [x])`, `is_call_dps_packed(\"name\", [x])` and `is_call_packed(\"name\", [x])`.
+`p | q` is either, `p & q` both, `~p` not `p`. A pattern is narrowed by `.has_dtype(\"float32\")`,
+`.has_shape([1, _])`, `.has_ty(R.Tensor(ndim=4))` and `.has_attr({\"groups\": 1})`.",
+    wrong r#"$ hammock opt model.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.ad(_, _)"]]}'"#,
+    right r#"$ hammock opt model.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.add(_, _)"]]}'"#;
+
+    CYCLIC_GROUP = "E0309", "group needs its own result", "\
+Values that a pattern groups into one function cannot be computed at once: something between them is not in the group,
+and is computed from one of them for another.
+
+Let the pattern cover what is between, or make it one that fits less. When all that is between is another name for a
+value, `y = x`, run `CanonicalizeBindings` first.",
+    wrong r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.add(R.nn.relu(_), _)"]]}'"#,
+    right r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]]}'"#;
 }

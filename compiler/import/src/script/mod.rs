@@ -27,6 +27,7 @@ mod tir;
 mod types;
 mod value;
 
+pub(crate) use dtypes::{exists as dtype_exists, nearest as nearest_dtype};
 pub use suggest::nearest_operator;
 
 use crate::ReadOptions;

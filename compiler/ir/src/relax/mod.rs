@@ -6,6 +6,7 @@ mod function;
 mod graph;
 mod operand_ty;
 mod outline;
+pub mod pattern;
 mod replace;
 mod table;
 mod value;

@@ -25,12 +25,14 @@ pub enum Argument {
 pub struct Outlining {
     /// Whether constants become parameters.
     pub lift_constants: bool,
+    /// Whether scalars and shapes that are no plain numbers become parameters.
+    pub lift_sizes: bool,
 }
 
 impl Function {
     /// Makes a function of bindings, in their order. Its parameters stand for what the bindings use and do not define, in
     /// order of first use, and for the symbolic variables that no parameter's type defines, as one shape. Scalars and
-    /// shapes of numbers stay where they are.
+    /// shapes of plain numbers stay where they are.
     pub fn outline(&self, module: &Module, bindings: Vec<Binding>, outputs: &[Var], how: Outlining) -> Outlined {
         let result = match outputs {
             [output] => Operand::Var(*output),
@@ -73,6 +75,13 @@ fn resolve(aliases: &FxHashMap<Var, Operand>, operand: &mut Operand) {
     }
 }
 
+/// Whether a scalar or shape is of plain numbers.
+fn is_plain(operand: &Operand) -> bool {
+    let mut plain = true;
+    operand.each_expr(&mut |e| plain &= e.as_int().is_some() || e.as_float().is_some());
+    plain
+}
+
 /// Gives bindings parameters for what they do not define.
 struct Closer {
     how: Outlining,
@@ -85,6 +94,8 @@ struct Closer {
     /// Parameters for fields of tuples, and for constants.
     fields: FxHashMap<(Var, usize), Var>,
     constants: Vec<(crate::Tensor, Var)>,
+    /// How many parameters stand for what has no name.
+    without_name: usize,
 }
 
 impl Closer {
@@ -103,7 +114,7 @@ impl Closer {
             }
         }
         let (params, args, fields, constants) = Default::default();
-        Closer { how, known, whole, params, args, fields, constants }
+        Closer { how, known, whole, params, args, fields, constants, without_name: 0 }
     }
 
     fn body(&mut self, function: &mut Function, numbers: &Renumbering, body: &mut Body) {
@@ -139,18 +150,33 @@ impl Closer {
                 let param = match same {
                     Some((_, param)) => *param,
                     None => {
-                        let name = Name::from(format!("param_{}", self.constants.len()));
-                        let param = function.new_var(name, constant.ty(), false, Span::NONE);
+                        let param = self.unnamed(function, constant.ty());
                         self.constants.push((constant.tensor.clone(), param));
-                        self.params.push(param);
                         self.args.push(Argument::Operand(operand.clone()));
                         param
                     }
                 };
                 *operand = param.into();
             }
+            Operand::Prim(_) | Operand::Shape(_) if self.how.lift_sizes && !is_plain(operand) => {
+                let ty = match operand {
+                    Operand::Prim(e) => Type::Prim(e.dtype()),
+                    Operand::Shape(dims) => Type::shape(dims.iter().cloned()),
+                    _ => Type::Any,
+                };
+                let param = self.unnamed(function, ty);
+                self.args.push(Argument::Operand(std::mem::replace(operand, param.into())));
+            }
             _ => {}
         }
+    }
+
+    /// A parameter for what has no name.
+    fn unnamed(&mut self, function: &mut Function, ty: Type) -> Var {
+        let param = function.new_var(format!("param_{}", self.without_name), ty, false, Span::NONE);
+        self.without_name += 1;
+        self.params.push(param);
+        param
     }
 
     fn var(&mut self, var: Var, numbers: &Renumbering) {

@@ -47,8 +47,8 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         if !attrs.is_true(PRIMITIVE) && attrs.get("Codegen").is_none() {
             let groups = groups(module, function);
             let body = rewrite::take_body(function);
-            let how = Outlining { lift_constants: true };
-            function.lambda.body = outline_groups(module, function, body, &groups, how, &mut shared);
+            let how = Outlining { lift_constants: true, ..Outlining::default() };
+            function.lambda.body = outline_groups(module, function, body, &groups, how, &mut shared)?;
         }
         Ok(())
     })

@@ -1,0 +1,261 @@
+//! Finds what a pattern stands for.
+
+use super::{CallPattern, CalleePattern, NodeId, Pattern, PatternNode};
+use crate::{
+    AttrValue, Module, Name, Type,
+    relax::{Call, Callee, Function, Graph, Operand, Place, Value, Var},
+};
+use rustc_hash::FxHashMap;
+
+/// How many nodes are tried at one value before a pattern is given up.
+const MAX_STEPS: usize = 100_000;
+
+/// The operators whose operands are tried in both orders.
+const COMMUTATIVE: [&str; 2] = ["add", "multiply"];
+
+/// There are too many ways in which a pattern might fit a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyWays;
+
+/// What a node is compared with.
+#[derive(Clone, Copy)]
+enum Subject<'a> {
+    /// A variable that is no alias.
+    Var(Var),
+    /// An operand that is no variable.
+    Operand(&'a Operand),
+}
+
+impl Subject<'_> {
+    /// Whether it is the same thing: not an equal one.
+    fn is(self, other: Subject) -> bool {
+        match (self, other) {
+            (Subject::Var(a), Subject::Var(b)) => a == b,
+            (Subject::Operand(Operand::Const(a)), Subject::Operand(Operand::Const(b))) => a.tensor.ptr_eq(&b.tensor),
+            (Subject::Operand(a), Subject::Operand(b)) => std::ptr::eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Pattern {
+    /// The variables of the calls and members of tuples that the pattern stands for, when it fits the value of `root`,
+    /// which comes last.
+    ///
+    /// # Errors
+    /// When there are too many ways to try.
+    pub fn find(
+        &self,
+        module: &Module,
+        function: &Function,
+        graph: &Graph,
+        root: Var,
+    ) -> Result<Option<Vec<Var>>, TooManyWays> {
+        let Some(def) = graph.def(root) else { return Ok(None) };
+        let (known, found, place) = (FxHashMap::default(), Vec::new(), def.place);
+        let mut matcher = Matcher { pattern: self, module, function, graph, place, known, found, steps: 0 };
+        let fits = matcher.node(self.root, Subject::Var(root));
+        if matcher.steps > MAX_STEPS {
+            return Err(TooManyWays);
+        }
+        Ok(fits.then(|| matcher.variables()))
+    }
+}
+
+struct Matcher<'a> {
+    pattern: &'a Pattern,
+    module: &'a Module,
+    function: &'a Function,
+    graph: &'a Graph<'a>,
+    /// Where the root is.
+    place: Place,
+    /// What nodes were found to stand for.
+    known: FxHashMap<NodeId, Subject<'a>>,
+    /// These nodes, in the order in which they were found.
+    found: Vec<NodeId>,
+    steps: usize,
+}
+
+impl<'a> Matcher<'a> {
+    fn variables(&self) -> Vec<Var> {
+        let mut variables = Vec::new();
+        for node in &self.found {
+            if let PatternNode::Call(_) | PatternNode::Member(..) = self.pattern.nodes[*node]
+                && let Subject::Var(var) = self.known[node]
+                && !variables.contains(&var)
+            {
+                variables.push(var);
+            }
+        }
+        variables
+    }
+
+    /// Whether a node can stand for a subject; if not, nothing is remembered of the attempt.
+    fn node(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
+        if let Some(known) = self.known.get(&node) {
+            return known.is(subject);
+        }
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return false;
+        }
+        let mark = self.found.len();
+        let fits = self.fits(node, subject);
+        if fits {
+            self.known.insert(node, subject);
+            self.found.push(node);
+        } else {
+            self.forget(mark);
+        }
+        fits
+    }
+
+    fn operand(&mut self, node: NodeId, operand: &'a Operand) -> bool {
+        self.node(node, self.subject(operand))
+    }
+
+    fn forget(&mut self, mark: usize) {
+        for node in self.found.drain(mark..) {
+            self.known.remove(&node);
+        }
+    }
+
+    fn fits(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
+        let pattern = self.pattern;
+        match &pattern.nodes[node] {
+            PatternNode::Any => true,
+            PatternNode::Constant => matches!(subject, Subject::Operand(Operand::Const(_))),
+            PatternNode::Parameter(name) => match subject {
+                Subject::Var(var) => {
+                    let called = || &self.function.vars[var].name;
+                    self.graph.def(var).is_none() && name.as_ref().is_none_or(|name| called() == name)
+                }
+                Subject::Operand(_) => false,
+            },
+            PatternNode::Number(number) => match subject {
+                Subject::Operand(Operand::Prim(e)) => {
+                    e.as_float().or_else(|| e.as_int().map(|v| v as f64)) == Some(*number)
+                }
+                _ => false,
+            },
+            PatternNode::Shape(sizes) => match subject {
+                Subject::Operand(Operand::Shape(dims)) => {
+                    let same = |(dim, size): (&crate::PrimExpr, &Option<i64>)| {
+                        size.is_none_or(|size| dim.as_int() == Some(size))
+                    };
+                    dims.len() == sizes.len() && dims.iter().zip(sizes).all(same)
+                }
+                _ => false,
+            },
+            PatternNode::Global(part) => {
+                matches!(subject, Subject::Operand(Operand::Global(name)) if name.contains(&**part))
+            }
+            PatternNode::Extern(wanted) => match subject {
+                Subject::Operand(Operand::Extern(name)) => wanted.as_ref().is_none_or(|wanted| wanted == name),
+                _ => false,
+            },
+            PatternNode::Call(wanted) => match self.value(subject) {
+                Some(Value::Call(call)) => self.call(wanted, call),
+                _ => false,
+            },
+            PatternNode::Member(tuple, index) => match self.value(subject) {
+                Some(Value::TupleGet(of, at)) => index.is_none_or(|index| index == *at) && self.operand(*tuple, of),
+                _ => false,
+            },
+            PatternNode::Tuple { members, ordered } => match subject {
+                Subject::Operand(Operand::Tuple(fields)) if fields.len() == members.len() => {
+                    if *ordered {
+                        members.iter().zip(fields).all(|(member, field)| self.operand(*member, field))
+                    } else {
+                        self.any_order(members, fields, &mut vec![false; fields.len()])
+                    }
+                }
+                _ => false,
+            },
+            PatternNode::Either(first, second) => self.node(*first, subject) || self.node(*second, subject),
+            PatternNode::Both(first, second) => self.node(*first, subject) && self.node(*second, subject),
+            PatternNode::Not(refused) => !self.node(*refused, subject),
+            PatternNode::Tensor(inner, wanted) => wanted.accepts(&self.ty(subject)) && self.node(*inner, subject),
+        }
+    }
+
+    fn call(&mut self, wanted: &'a CallPattern, call: &'a Call) -> bool {
+        let same = match (&wanted.callee, &call.callee) {
+            (CalleePattern::Op(wanted), Callee::Op(name)) => wanted == name,
+            (CalleePattern::Global(part), Callee::Global(name)) => name.contains(&**part),
+            (CalleePattern::Extern(wanted), Callee::Extern(name)) => wanted == name,
+            _ => false,
+        };
+        let (count, most) = (wanted.args.len(), call.args.len());
+        let enough = if wanted.open { count <= most } else { count == most };
+        let attr = |(name, value): &(Name, AttrValue)| call.attrs.get(name).is_some_and(|given| equal(given, value));
+        if !same || !enough || !wanted.attrs.iter().all(attr) {
+            return false;
+        }
+        let mark = self.found.len();
+        if wanted.args.iter().zip(&call.args).all(|(node, arg)| self.operand(*node, arg)) {
+            return true;
+        }
+        self.forget(mark);
+        COMMUTATIVE.iter().any(|op| call.is_op(op))
+            && wanted.args.iter().zip(call.args.iter().rev()).all(|(node, arg)| self.operand(*node, arg))
+    }
+
+    /// Whether the members stand for the fields that are not taken yet, in some order.
+    fn any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
+        let Some((first, rest)) = members.split_first() else { return true };
+        for at in 0..fields.len() {
+            let mark = self.found.len();
+            if !taken[at] && self.operand(*first, &fields[at]) {
+                taken[at] = true;
+                if self.any_order(rest, fields, taken) {
+                    return true;
+                }
+                taken[at] = false;
+                self.forget(mark);
+            }
+        }
+        false
+    }
+
+    /// The operand, or what it is another name for.
+    fn subject(&self, mut operand: &'a Operand) -> Subject<'a> {
+        loop {
+            let Operand::Var(var) = operand else { return Subject::Operand(operand) };
+            match self.graph.def(*var).map(|def| &def.binding.value) {
+                Some(Value::Operand(other)) => operand = other,
+                _ => return Subject::Var(*var),
+            }
+        }
+    }
+
+    /// The value of a variable, when it is bound in the root's block.
+    fn value(&self, subject: Subject) -> Option<&'a Value> {
+        let Subject::Var(var) = subject else { return None };
+        let def = self.graph.def(var)?;
+        let here = (def.place.body, def.place.block) == (self.place.body, self.place.block);
+        here.then_some(&def.binding.value)
+    }
+
+    fn ty(&self, subject: Subject) -> Type {
+        match subject {
+            Subject::Var(var) => self.function.ty(var).clone(),
+            Subject::Operand(operand) => self.function.operand_ty(self.module, operand),
+        }
+    }
+}
+
+/// Whether two plain attributes, or lists of such, are the same.
+fn equal(a: &AttrValue, b: &AttrValue) -> bool {
+    match (a, b) {
+        (AttrValue::Str(a), AttrValue::Str(b)) => a == b,
+        (AttrValue::DType(a), AttrValue::DType(b)) => a == b,
+        (AttrValue::Bool(a), AttrValue::Bool(b)) => a == b,
+        _ if a.is_none() || b.is_none() => a.is_none() && b.is_none(),
+        _ => match (a.as_list(), b.as_list()) {
+            (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+            (None, None) => a.as_float().is_some() && a.as_float() == b.as_float(),
+            _ => false,
+        },
+    }
+}
