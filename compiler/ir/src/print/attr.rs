@@ -18,6 +18,12 @@ impl Printer<'_> {
             AttrValue::None => self.push("None"),
             AttrValue::Bool(v) => self.push(if *v { "True" } else { "False" }),
             AttrValue::Int(v) => self.show(v),
+            // In quotes alone, it would be read as a string.
+            AttrValue::Float(v) if !v.is_finite() => {
+                self.line.push_str("float(");
+                literal::float(&mut self.line, *v);
+                self.line.push(')');
+            }
             AttrValue::Float(v) => literal::float(&mut self.line, *v),
             AttrValue::Str(text) => self.string(text),
             AttrValue::DType(dtype) if dtype.is_void() => self.push("None"),
