@@ -2,7 +2,8 @@
 
 use hammock_ir::{
     PrimExpr,
-    arith::Analyzer,
+    arith::{self, Analyzer},
+    equal::exprs,
     prim::{BinaryOp, PrimKind},
 };
 
@@ -10,7 +11,7 @@ use hammock_ir::{
 pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => return Some(a == b),
-        _ if same(a, b) => return Some(true),
+        _ if exprs(a, b) => return Some(true),
         _ => {}
     }
     let analyzer = Analyzer::for_shapes();
@@ -45,19 +46,6 @@ pub fn simplify(dim: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// Whether two expressions are the same tree.
-fn same(a: &PrimExpr, b: &PrimExpr) -> bool {
-    if a.same_node(b) {
-        return true;
-    }
-    match (a.kind(), b.kind()) {
-        (PrimKind::Int(a), PrimKind::Int(b)) => a == b,
-        (PrimKind::Var(a), PrimKind::Var(b)) => a == b,
-        (PrimKind::Binary(f, a, b), PrimKind::Binary(g, c, d)) => f == g && same(a, c) && same(b, d),
-        _ => false,
-    }
-}
-
 /// Whether the dimension is that number.
 pub fn is(dim: &PrimExpr, value: i64) -> bool {
     dim.as_int() == Some(value)
@@ -72,15 +60,16 @@ pub fn all_equal(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
 pub fn offset(dim: &PrimExpr, by: i64) -> PrimExpr {
     let constant = |v: i64| PrimExpr::int(v, dim.dtype());
     let (base, before) = match dim.kind() {
-        PrimKind::Int(v) => return constant(v.wrapping_add(by)),
-        PrimKind::Binary(BinaryOp::Add, x, c) if c.as_int().is_some() => (x, c.as_int().unwrap_or(0)),
-        PrimKind::Binary(BinaryOp::Sub, x, c) if c.as_int().is_some() => (x, c.as_int().unwrap_or(0).wrapping_neg()),
-        _ => (dim, 0),
+        PrimKind::Binary(BinaryOp::Add, x, c) if c.as_int().is_some() => (x, c.as_int()),
+        PrimKind::Binary(BinaryOp::Sub, x, c) if c.as_int().is_some() => (x, c.as_int().and_then(i64::checked_neg)),
+        _ => (dim, Some(0)),
     };
-    match before.wrapping_add(by) {
-        0 => base.clone(),
-        total if total > 0 => base + constant(total),
-        total => base - constant(total.wrapping_neg()),
+    match before.and_then(|before| before.checked_add(by)) {
+        Some(total) if total < 0 && total != i64::MIN => {
+            arith::binary(BinaryOp::Sub, base.clone(), constant(total.wrapping_neg()))
+        }
+        Some(total) => arith::binary(BinaryOp::Add, base.clone(), constant(total)),
+        None => dim + constant(by),
     }
 }
 
@@ -95,40 +84,26 @@ pub fn add(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
 
 /// `a - b`
 pub fn sub(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    match (a.as_int(), b.as_int()) {
-        (_, Some(y)) => offset(a, y.wrapping_neg()),
-        _ if same(a, b) => PrimExpr::int(0, a.dtype()),
+    match b.as_int().and_then(i64::checked_neg) {
+        Some(y) => offset(a, y),
+        _ if exprs(a, b) => PrimExpr::int(0, a.dtype()),
         _ => a - b,
     }
 }
 
 /// `a * b`
 pub fn mul(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => PrimExpr::int(x.wrapping_mul(y), a.dtype()),
-        (Some(1), _) => b.clone(),
-        (_, Some(1)) => a.clone(),
-        (Some(0), _) | (_, Some(0)) => PrimExpr::int(0, a.dtype()),
-        _ => a * b,
-    }
+    arith::binary(BinaryOp::Mul, a.clone(), b.clone())
 }
 
 /// `a // b`, for a positive `b`.
 pub fn floordiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if y != 0 => PrimExpr::int(x.div_euclid(y), a.dtype()),
-        (_, Some(1)) => a.clone(),
-        _ => a.clone().floordiv(b),
-    }
+    arith::binary(BinaryOp::FloorDiv, a.clone(), b.clone())
 }
 
 /// `a % b`, for a positive `b`.
 pub fn floormod(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if y != 0 => PrimExpr::int(x.rem_euclid(y), a.dtype()),
-        (_, Some(1)) => PrimExpr::int(0, a.dtype()),
-        _ => a.clone().floormod(b),
-    }
+    arith::binary(BinaryOp::FloorMod, a.clone(), b.clone())
 }
 
 /// `ceil(a / b)`, for a positive `b`.
@@ -138,23 +113,40 @@ pub fn ceildiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
 
 /// The larger.
 pub fn max(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    fold(BinaryOp::Max, a, b, i64::max)
+    if exprs(a, b) { a.clone() } else { arith::binary(BinaryOp::Max, a.clone(), b.clone()) }
 }
 
 /// The smaller.
 pub fn min(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    fold(BinaryOp::Min, a, b, i64::min)
-}
-
-fn fold(op: BinaryOp, a: &PrimExpr, b: &PrimExpr, f: fn(i64, i64) -> i64) -> PrimExpr {
-    match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) => PrimExpr::int(f(x, y), a.dtype()),
-        _ if same(a, b) => a.clone(),
-        _ => hammock_ir::prim::binary(op, a.clone(), b.clone()),
-    }
+    if exprs(a, b) { a.clone() } else { arith::binary(BinaryOp::Min, a.clone(), b.clone()) }
 }
 
 /// The product of dimensions; 1 for none.
 pub fn product<'a>(dims: impl IntoIterator<Item = &'a PrimExpr>) -> PrimExpr {
     dims.into_iter().fold(PrimExpr::int64(1), |p, d| mul(&p, d))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hammock_ir::prim::Var;
+
+    #[test]
+    fn constants_gather() {
+        let n = Var::int64("n").expr();
+        assert!(exprs(&offset(&offset(&n, -3), 4), &(&n + PrimExpr::int64(1))));
+        assert!(offset(&offset(&n, -3), 3).same_node(&n));
+        assert_eq!(ceildiv(&7.into(), &2.into()).as_int(), Some(4));
+    }
+
+    /// What int64 cannot hold stays as it is written: an error when it is computed, not a wrong size.
+    #[test]
+    fn nothing_wraps() {
+        let (most, n) = (PrimExpr::int64(i64::MAX), Var::int64("n").expr());
+        for size in [add(&most, &1.into()), mul(&most, &2.into()), product([&most, &most]), sub(&(-2).into(), &most)] {
+            assert_eq!(size.as_int(), None, "{size}");
+        }
+        let twice = offset(&offset(&n, i64::MAX), i64::MAX);
+        assert_eq!(twice.to_string(), format!("n + {0} + {0}", most));
+    }
 }

@@ -14,7 +14,6 @@ mod expect;
 mod file;
 mod infix;
 mod intrinsics;
-mod linear;
 mod metadata;
 mod module;
 mod namespace;

@@ -114,6 +114,16 @@ impl Analyzer {
         e.as_int().or_else(|| self.simplify(e).as_int()).or_else(|| self.interval(e).as_point())
     }
 
+    /// `a - b`, where that is the same number whatever variables are worth.
+    pub fn difference(&self, a: &PrimExpr, b: &PrimExpr) -> Option<i64> {
+        match (a.as_int(), b.as_int()) {
+            (Some(a), Some(b)) => a.checked_sub(b),
+            _ if a.size() <= MOST_NODES && crate::equal::exprs(a, b) => Some(0),
+            _ if comparable(a, b) => Session::new(self).difference(a, b)?.as_constant(),
+            _ => None,
+        }
+    }
+
     /// Whether the condition holds always.
     pub fn prove(&self, condition: &PrimExpr) -> bool {
         match condition.kind() {

@@ -49,7 +49,7 @@ impl Session<'_> {
         self.holds(poly, DEPTH)
     }
 
-    fn difference(&mut self, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
+    pub fn difference(&mut self, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
         let (a, b) = (self.poly(a), self.poly(b));
         a.sub(&b).map(|d| self.rejoin(d))
     }

@@ -257,3 +257,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn differences_that_no_variable_changes() {
+    let (i, n) = (Var::int64("i").expr(), Var::int64("n").expr());
+    let difference = |a: &PrimExpr, b: &PrimExpr| Analyzer::new().difference(a, b);
+    let base = i.clone() * 4i64 + n.clone() * i.clone();
+    assert_eq!(difference(&(base.clone() + 4i64), &base), Some(4));
+    assert_eq!(difference(&((i.clone() + 1i64) * 4i64), &(i.clone() * 4i64)), Some(4));
+    assert_eq!(difference(&n, &i), None);
+    assert_eq!(difference(&PrimExpr::int64(i64::MAX), &PrimExpr::int64(-1)), None, "what wraps is no difference");
+}

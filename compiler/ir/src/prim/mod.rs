@@ -6,7 +6,8 @@
 //! Integers of a kernel wrap to the width of their dtype when it runs. Sizes do not: sizes in shapes are computed exactly,
 //! and a size that int64 cannot hold is an error that shows the expression. So no compile-time step may rely on wrapping:
 //! signed constants are folded only if their dtype can hold the result, and `arith` treats the indices and sizes that it
-//! reasons about as unbounded integers.
+//! reasons about as unbounded integers. Native code computes the indices of buffers in 64 bits, whatever their dtype: one
+//! that would have wrapped to 32 lies outside of the buffer, or is the element that unbounded integers mean.
 
 mod build;
 pub mod intrinsics;

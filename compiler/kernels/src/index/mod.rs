@@ -1,12 +1,11 @@
 //! Index arithmetic: polynomials over loop variables and sizes, and their simplification.
 //!
-//! Everything here is int64. Index expressions of narrower integers are assumed not to overflow, so they widen to
-//! the same numbers.
+//! Everything here is int64: native code computes indices of narrower integers in 64 bits (see
+//! [`prim`](hammock_ir::prim)).
 
-mod equal;
 mod poly;
 mod simplify;
 
-pub use equal::same_expr;
+pub use hammock_ir::equal::exprs as same_expr;
 pub use poly::Poly;
 pub use simplify::Simplifier;

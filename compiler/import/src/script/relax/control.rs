@@ -5,6 +5,7 @@ use crate::script::{context::Read, namespace::Space, scope::Gone, value::Value};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Name, TensorShape, TensorType, Type,
+    arith::Analyzer,
     relax::{Block, Body, Operand, Value as IrValue},
     types::ShapeType,
 };
@@ -187,5 +188,5 @@ fn join_tensors(x: &TensorType, y: &TensorType) -> TensorType {
 }
 
 fn same_dims(a: &[hammock_ir::PrimExpr], b: &[hammock_ir::PrimExpr]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| crate::script::linear::constant_difference(a, b) == Some(0))
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Analyzer::new().prove_eq(a, b))
 }

@@ -4,13 +4,13 @@ use super::TirEval;
 use crate::script::{
     args::{Arg, Args},
     context::Read,
-    linear,
     namespace::{Path, Space},
     value::{Index, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use hammock_ir::{
-    DType, PrimExpr, arith,
+    DType, PrimExpr,
+    arith::{self, Analyzer},
     prim::{BinaryOp, PrimKind, PrimType},
     tir::{Buffer, StmtKind},
 };
@@ -39,7 +39,7 @@ fn element_index(index: &Index) -> Option<PrimExpr> {
     let step = step.clone().unwrap_or_else(|| PrimExpr::int(1, begin.dtype()));
     let extent = match (begin.as_int(), end.as_int()) {
         (Some(b), Some(e)) => e.checked_sub(b)?,
-        _ => linear::constant_difference(end, begin)?,
+        _ => Analyzer::new().difference(end, begin)?,
     };
     let stride = step.as_int().filter(|s| *s > 0)?;
     match extent.checked_add(stride - 1)? / stride {

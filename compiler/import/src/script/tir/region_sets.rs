@@ -1,8 +1,8 @@
 //! Ranges of index values: what an index covers while loops run.
 
-use crate::script::linear;
 use hammock_ir::{
-    PrimExpr, arith,
+    PrimExpr,
+    arith::{self, Analyzer},
     prim::{BinaryOp, PrimKind, Var},
 };
 use rustc_hash::FxHashMap;
@@ -33,7 +33,7 @@ impl Range {
 
     /// The number of values, as simple as it is known.
     pub fn extent(&self) -> PrimExpr {
-        match linear::constant_difference(&self.end, &self.begin) {
+        match Analyzer::new().difference(&self.end, &self.begin) {
             Some(n) => PrimExpr::int(n, self.begin.dtype()),
             None => arith::binary(BinaryOp::Sub, self.end.clone(), self.begin.clone()),
         }
@@ -86,7 +86,7 @@ fn mul(a: &PrimExpr, b: i64) -> PrimExpr {
 }
 
 fn extreme(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    match linear::constant_difference(a, b) {
+    match Analyzer::new().difference(a, b) {
         Some(d) if (d <= 0) == (op == BinaryOp::Min) => a.clone(),
         Some(_) => b.clone(),
         None => arith::binary(op, a.clone(), b.clone()),
