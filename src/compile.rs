@@ -231,7 +231,7 @@ impl Compile {
         let (mut module, source) = prepared(&self.module, None)?;
         let passes = pipeline(options.level);
         let mut dump = self.watch.observer(&passes)?;
-        lower(&mut module, &source, &passes, &options.environment(&Evaluator::new()), &mut dump)?;
+        lower(&mut module, &source, &passes, &self.watch.environment(&options, &Evaluator::new()), &mut dump)?;
         let mut artifact = compile(&module, &source, &options, emit)?;
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;

@@ -15,7 +15,7 @@ use hammock_ir::{
     Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
-use hammock_passes::{MemoryPlan, NamedTensors, Pipeline, find};
+use hammock_passes::{Environment, MemoryPlan, NamedTensors, Pipeline, find};
 use hammock_runtime::tools::Content;
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,9 @@ pub struct Watch {
     /// Verify the module after each pass
     #[arg(long)]
     pub verify_each: bool,
+    /// Say on standard error why kernels are fused row by row, or are not, with what it costs
+    #[arg(long)]
+    pub explain_fusion: bool,
 }
 
 impl Watch {
@@ -98,13 +101,23 @@ impl Watch {
         })
     }
 
+    /// What the passes run in.
+    pub fn environment<'a>(&self, options: &'a Options, evaluator: &'a Evaluator) -> Environment<'a> {
+        let notes: Option<&dyn Fn(&str)> = match self.explain_fusion {
+            true => Some(&|text| _ = say(&format!("{text}\n"))),
+            false => None,
+        };
+        Environment { notes, ..options.environment(evaluator) }
+    }
+
     /// The flags, and whether each was given.
-    pub fn given(&self) -> [(&'static str, bool); 4] {
+    pub fn given(&self) -> [(&'static str, bool); 5] {
         [
             ("--print-after", !self.print_after.is_empty()),
             ("--dump-dir", self.dump_dir.is_some()),
             ("--time-passes", self.time_passes),
             ("--verify-each", self.verify_each),
+            ("--explain-fusion", self.explain_fusion),
         ]
     }
 
@@ -139,7 +152,7 @@ impl Opt {
         }
         let options = Options { level: self.level.unwrap_or(Options::default().level), ..Options::default() };
         let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
-        let mut environment = options.environment(&evaluator);
+        let mut environment = self.watch.environment(&options, &evaluator);
         environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
         if let Some(command) = &self.bisect {
             let found = bisect(&mut module, &pipeline, &environment, command).map_err(|e| e.within(&source))?;

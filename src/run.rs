@@ -127,7 +127,7 @@ impl Program {
         let passes = pipeline(options.level);
         let mut dump = self.watch.observer(&passes)?;
         let evaluator = if *mode == ExecMode::Reference { Evaluator::interpreting() } else { Evaluator::new() };
-        lower(&mut module, source, &passes, &options.environment(&evaluator), &mut dump)?;
+        lower(&mut module, source, &passes, &self.watch.environment(&options, &evaluator), &mut dump)?;
         self.watch.report(&dump)?;
         match mode {
             ExecMode::Reference => {

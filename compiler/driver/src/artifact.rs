@@ -69,6 +69,7 @@ impl Options {
             evaluator,
             weights: None,
             texts: &TextFiles,
+            notes: None,
         }
     }
 }

@@ -27,6 +27,13 @@ impl Context<'_> {
     pub fn then(&self, pass: &'static Pass, module: &mut Module) -> Result<(), Diagnostic> {
         (pass.run)(module, &Context { options: &Options::of(pass), environment: self.environment })
     }
+
+    /// Says why something was fused, or not, to whoever wants to know.
+    pub fn note(&self, text: impl FnOnce() -> String) {
+        if let Some(notes) = self.environment.notes {
+            notes(&text());
+        }
+    }
 }
 
 /// What is the same for all passes of a pipeline.
@@ -44,6 +51,8 @@ pub struct Environment<'a> {
     pub weights: Option<&'a dyn NamedTensors>,
     /// Reads what options give as text.
     pub texts: &'a dyn Texts,
+    /// Who wants to know why kernels are fused, or not.
+    pub notes: Option<&'a dyn Fn(&str)>,
 }
 
 /// Runs kernels while a module is compiled.

@@ -23,8 +23,9 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, plain(&[&fold_constant::PASS])),
         at(1, plain(&[&dead_code_elimination::PASS])),
         at(2, plain(&[&annotate_tir_op_pattern::PASS, &fuse_ops::PASS, &fuse_tir::PASS])),
+        // Reshapes are views from here on: kernels that work row by row need not take them in.
+        at(2, plain(&[&rewrite_dataflow_reshape::PASS, &fuse_rows::PASS, &fuse_tir::PASS])),
         at(2, vec![with(&topological_sort::PASS, "order", "latest".into())]),
-        at(2, plain(&[&rewrite_dataflow_reshape::PASS])),
         plain(&[&to_non_dataflow::PASS, &remove_purity_checking::PASS, &call_tir_rewrite::PASS]),
         at(1, vec![plan_memory]),
         plain(&[
@@ -43,7 +44,8 @@ pub fn pipeline(level: u8) -> Pipeline {
 fn better_graph() -> Vec<Step> {
     let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());
     let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
-    steps.extend(plain(&[&canonicalize_bindings::PASS, &remove_redundant_reshape::PASS, &adjust_matmul_order::PASS]));
+    steps.extend(plain(&[&canonicalize_bindings::PASS, &remove_redundant_permute_dims::PASS]));
+    steps.extend(plain(&[&remove_redundant_reshape::PASS, &adjust_matmul_order::PASS]));
     steps
 }
 

@@ -54,6 +54,7 @@ mod fold_batchnorm_to_conv2d;
 mod fold_constant;
 mod fuse_ops;
 mod fuse_ops_by_pattern;
+mod fuse_rows;
 mod fuse_tir;
 mod inline_private_functions;
 mod kill_after_last_use;
@@ -68,6 +69,7 @@ mod normalize;
 mod optimize_layout_transform;
 mod realize_vdevice;
 mod remove_purity_checking;
+mod remove_redundant_permute_dims;
 mod remove_redundant_reshape;
 mod remove_unused_outputs;
 mod remove_unused_parameters;
@@ -139,6 +141,7 @@ pub static PASSES: &[&Pass] = &[
     &fold_constant::PASS,
     &fuse_ops::PASS,
     &fuse_ops_by_pattern::PASS,
+    &fuse_rows::PASS,
     &fuse_tir::PASS,
     &inline_private_functions::PASS,
     &kill_after_last_use::PASS,
@@ -153,6 +156,7 @@ pub static PASSES: &[&Pass] = &[
     &optimize_layout_transform::PASS,
     &realize_vdevice::PASS,
     &remove_purity_checking::PASS,
+    &remove_redundant_permute_dims::PASS,
     &remove_redundant_reshape::PASS,
     &remove_unused_outputs::PASS,
     &remove_unused_parameters::PASS,

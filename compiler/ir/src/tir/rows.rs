@@ -45,6 +45,8 @@ pub struct Access<K> {
     pub dims: Vec<Option<usize>>,
     /// The axes that the other indices use.
     pub mixed: Vec<usize>,
+    /// The axes whose neighbours are neighbours in memory.
+    pub neighbours: Vec<usize>,
 }
 
 /// An axis that all stages share.
@@ -70,24 +72,26 @@ impl<K> Nest<K> {
                 _ => analyzer.bind(&axis.var, &PrimExpr::int(0, axis.var.dtype()), &axis.extent),
             }
         }
+        let simple = |index: &PrimExpr| match index.as_var().is_some_and(|var| !units.contains_key(var)) {
+            true => index.clone(),
+            false => analyzer.simplify(&index.substitute(&units)),
+        };
         let access = |(key, buffer, indices): (K, &Buffer, &[PrimExpr])| {
-            let (mut dims, mut mixed) = (Vec::with_capacity(indices.len()), Vec::new());
-            for (index, size) in indices.iter().zip(&buffer.shape) {
-                let index = match index.as_var().is_some_and(|var| !units.contains_key(var)) {
-                    true => index.clone(),
-                    false => analyzer.simplify(&index.substitute(&units)),
-                };
-                let whole = |axis: &NestAxis| {
-                    index.as_var() == Some(&axis.var)
-                        && (equal::exprs(&axis.extent, size) || analyzer.prove_eq(&axis.extent, size))
-                };
-                let dim = axes.iter().position(whole);
-                if dim.is_none() {
-                    mixed.extend((0..axes.len()).filter(|n| index.uses(&axes[*n].var)));
-                }
-                dims.push(dim);
-            }
-            Access { buffer: key, dims, mixed }
+            let indices: Vec<PrimExpr> = indices.iter().map(simple).collect();
+            let axis = |(index, size): (&PrimExpr, &PrimExpr)| {
+                let same = |extent: &PrimExpr| equal::exprs(extent, size) || analyzer.prove_eq(extent, size);
+                axes.iter().position(|axis| index.as_var() == Some(&axis.var) && same(&axis.extent))
+            };
+            let dims: Vec<Option<usize>> = indices.iter().zip(&buffer.shape).map(axis).collect();
+            let uses = |at: usize, axis: &usize| indices[at].uses(&axes[*axis].var);
+            let others = |axis: &usize| (0..dims.len()).any(|at| dims[at].is_none() && uses(at, axis));
+            let steps = |axis: &usize| {
+                let inner = (1..indices.len()).any(|at| uses(at - 1, axis));
+                !inner && indices.last().is_some_and(|last| is_unit_step(&analyzer, last, &axes[*axis].var))
+            };
+            let (mixed, neighbours) =
+                ((0..axes.len()).filter(others).collect(), (0..axes.len()).filter(steps).collect());
+            Access { buffer: key, dims, mixed, neighbours }
         };
         let store = access(store);
         let loads = loads.into_iter().map(access).collect();
@@ -97,12 +101,16 @@ impl<K> Nest<K> {
     /// The axis along which results are neighbours in memory, if whatever depends on it is read in its order as well.
     pub fn contiguous(&self) -> Option<usize> {
         let axis = (*self.store.dims.last()?)?;
-        let fits = |load: &Access<K>| {
-            let inner = load.dims.iter().rev().skip(1).any(|dim| *dim == Some(axis));
-            !inner && (load.dims.last() == Some(&Some(axis)) || !load.mixed.contains(&axis))
-        };
+        let uses = |load: &Access<K>| load.dims.contains(&Some(axis)) || load.mixed.contains(&axis);
+        let fits = |load: &Access<K>| load.neighbours.contains(&axis) || !uses(load);
         self.loads.iter().all(fits).then_some(axis)
     }
+}
+
+/// Whether an index grows by one with a variable.
+fn is_unit_step(analyzer: &Analyzer, index: &PrimExpr, var: &Var) -> bool {
+    let next = index.substitute(&[(var.clone(), var.expr() + PrimExpr::int(1, var.dtype()))].into_iter().collect());
+    index.uses(var) && analyzer.simplify(&(next - index)).as_int() == Some(1)
 }
 
 /// The axes that all stages share, in the order of the last stage's.

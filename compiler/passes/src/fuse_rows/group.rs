@@ -1,0 +1,210 @@
+//! Kernels that are to become one, and what that costs.
+
+use super::kernel::Kernel;
+use hammock_ir::{
+    DType,
+    relax::Var,
+    tir::{
+        Buffer,
+        rows::{Access, Nest, NestAxis, Shared, shared},
+    },
+};
+
+/// What a symbolic size is taken for.
+const TYPICAL: i64 = 256;
+/// Rows that a kernel computes together.
+const TILE: i64 = 8;
+/// What may be read, or remembered, for each tile of rows at no cost, in bytes: it stays in a core's own cache.
+const CACHE: i64 = 256 << 10;
+
+/// A buffer of a group: a tensor that kernels hand on, or one inside of the kernel of a binding.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A tensor.
+    Tensor(Var),
+    /// A buffer of a binding's kernel.
+    Inner(Var, Buffer),
+}
+
+/// Kernel calls that become one kernel.
+pub struct Group {
+    /// The bindings, by their numbers, in order.
+    pub members: Vec<usize>,
+    stages: Vec<Stage>,
+    /// What is read again for each tile of rows, in bytes.
+    repeated: i64,
+}
+
+/// A stage with the bytes of what it stores and loads, for all axes that each uses.
+#[derive(Clone)]
+struct Stage {
+    member: usize,
+    nest: std::rc::Rc<Nest<Place>>,
+    width: i64,
+}
+
+/// What becomes of two groups that become one.
+pub struct Merged {
+    /// The group.
+    pub group: Group,
+    /// How.
+    pub how: How,
+}
+
+/// Why one kernel is better than two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The second works on each result of the first as it is computed.
+    Epilogue,
+    /// Both work row by row.
+    Rows {
+        /// What need not be stored or loaded, in bytes.
+        saved: i64,
+        /// What is loaded again, in bytes.
+        repeated: i64,
+    },
+}
+
+/// Why two groups stay two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// They share no rows.
+    NoRows,
+    /// What they would hand on for one row does not fit into the cache: the bytes of a tile.
+    TooLong(i64),
+    /// More would be loaded again than is saved: both in bytes.
+    TooDear(i64, i64),
+}
+
+impl Group {
+    /// The kernel call of one binding.
+    pub fn new(number: usize, var: Var, kernel: &Kernel, operands: &[Option<Var>]) -> Group {
+        let place = |buffer: &Buffer| match kernel.inputs.iter().position(|input| input == buffer) {
+            Some(at) => operands[at].map_or_else(|| Place::Inner(var, buffer.clone()), Place::Tensor),
+            None if *buffer == kernel.output => Place::Tensor(var),
+            None => Place::Inner(var, buffer.clone()),
+        };
+        let access = |a: &Access<Buffer>| Access {
+            buffer: place(&a.buffer),
+            dims: a.dims.clone(),
+            mixed: a.mixed.clone(),
+            neighbours: a.neighbours.clone(),
+        };
+        let stage = |nest: &Nest<Buffer>| Stage {
+            member: number,
+            width: bytes(nest.store.buffer.dtype),
+            nest: std::rc::Rc::new(Nest {
+                axes: nest.axes.clone(),
+                store: access(&nest.store),
+                loads: nest.loads.iter().map(access).collect(),
+            }),
+        };
+        Group { members: vec![number], stages: kernel.nests.iter().map(stage).collect(), repeated: 0 }
+    }
+
+    /// Whether one kernel is better than two. `tensor` is what the first hands to the second; `visible` says which
+    /// tensors others need as well.
+    pub fn merge(&self, user: &Group, tensor: Var, visible: &dyn Fn(Var) -> bool) -> Result<Merged, Apart> {
+        let mut members: Vec<usize> = self.members.iter().chain(&user.members).copied().collect();
+        members.sort_unstable();
+        let mut stages: Vec<Stage> = self.stages.iter().chain(&user.stages).cloned().collect();
+        stages.sort_by_key(|stage| stage.member);
+        let own = self.repeated + user.repeated;
+        if self.takes_epilogue(user, tensor) && !visible(tensor) {
+            return Ok(Merged { group: Group { members, stages, repeated: own }, how: How::Epilogue });
+        }
+        let axes = row_axes(&stages).ok_or(Apart::NoRows)?;
+        let held = held(&stages, &axes, visible);
+        if held > CACHE {
+            return Err(Apart::TooLong(held));
+        }
+        let repeated = repeated(&stages, &axes);
+        let stored = self.stages.iter().find(|stage| stage.nest.store.buffer == Place::Tensor(tensor));
+        let size = stored.map_or(0, |stage| size(&stage.nest, &stage.nest.store, stage.width));
+        let saved = if visible(tensor) { size } else { size.saturating_mul(2) };
+        let more = repeated.saturating_sub(own);
+        if more >= saved {
+            return Err(Apart::TooDear(more, saved));
+        }
+        Ok(Merged { group: Group { members, stages, repeated }, how: How::Rows { saved, repeated: more } })
+    }
+
+    /// Whether the user does something with each result as it is computed: it has no other axes than those of the result.
+    fn takes_epilogue(&self, user: &Group, tensor: Var) -> bool {
+        let Some(last) = self.stages.last().filter(|last| last.nest.store.buffer == Place::Tensor(tensor)) else {
+            return false;
+        };
+        let spatial = |nest: &Nest<Place>| nest.axes.iter().filter(|axis| !axis.reduce && !is_unit(axis)).count();
+        let all = spatial(&last.nest);
+        let same = |stage: &Stage| !stage.nest.axes.iter().any(|axis| axis.reduce) && spatial(&stage.nest) == all;
+        let nests: Vec<&Nest<Place>> = [last].into_iter().chain(&user.stages).map(|stage| &*stage.nest).collect();
+        user.stages.iter().all(same) && shared(&nests).len() == all
+    }
+}
+
+/// The axes that all stages share and none needs for its vectors; `None` if there are none, or nothing else.
+fn row_axes(stages: &[Stage]) -> Option<Vec<Shared<Place>>> {
+    let nests: Vec<&Nest<Place>> = stages.iter().map(|stage| &*stage.nest).collect();
+    let mut axes = shared(&nests);
+    let is_within = |number: usize, axes: &[Shared<Place>]| {
+        let mut others = nests[number].axes.iter().enumerate().filter(|(_, axis)| axis.reduce || !is_unit(axis));
+        others.all(|(at, _)| axes.iter().any(|shared| shared.axes[number] == at))
+    };
+    let needs = |axes: &[Shared<Place>], shared: &Shared<Place>| {
+        let mut all = shared.axes.iter().enumerate();
+        all.any(|(number, axis)| nests[number].contiguous() == Some(*axis) && !is_within(number, axes))
+    };
+    while let Some(at) = axes.iter().position(|axis| needs(&axes, axis)) {
+        axes.remove(at);
+    }
+    let more = (0..nests.len()).any(|number| !is_within(number, &axes));
+    (more && !axes.is_empty()).then_some(axes)
+}
+
+/// The bytes that a tile of rows holds between stages.
+fn held(stages: &[Stage], axes: &[Shared<Place>], visible: &dyn Fn(Var) -> bool) -> i64 {
+    let of = |(number, stage): (usize, &Stage)| {
+        let outside = matches!(stage.nest.store.buffer, Place::Tensor(var) if visible(var));
+        let rows: i64 = rows(stages, axes, number);
+        if outside { 0 } else { size(&stage.nest, &stage.nest.store, stage.width) / rows.max(1) * TILE.min(rows) }
+    };
+    stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
+}
+
+/// How many rows there are.
+fn rows(stages: &[Stage], axes: &[Shared<Place>], number: usize) -> i64 {
+    let extent = |shared: &Shared<Place>| extent(&stages[number].nest.axes[shared.axes[number]]);
+    axes.iter().map(extent).fold(1, i64::saturating_mul)
+}
+
+/// The bytes that products load again for each tile of rows but the first: operands that are the same for all rows, where
+/// they do not stay in the cache.
+fn repeated(stages: &[Stage], axes: &[Shared<Place>]) -> i64 {
+    let of = |(number, stage): (usize, &Stage)| {
+        let nest = &stage.nest;
+        let tiles = (rows(stages, axes, number) / TILE).max(1);
+        let is_row = |axis: &usize| axes.iter().any(|shared| shared.axes[number] == *axis);
+        let whole = |load: &&Access<Place>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
+        let sizes = nest.loads.iter().filter(whole).map(|load| size(nest, load, stage.width));
+        sizes.filter(|size| *size > CACHE).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
+    };
+    stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
+}
+
+/// The bytes of all elements that a store or load goes over.
+fn size(nest: &Nest<Place>, access: &Access<Place>, width: i64) -> i64 {
+    let used = |axis: &usize| access.dims.contains(&Some(*axis)) || access.mixed.contains(axis);
+    (0..nest.axes.len()).filter(used).map(|axis| extent(&nest.axes[axis])).fold(width, i64::saturating_mul)
+}
+
+fn extent(axis: &NestAxis) -> i64 {
+    axis.extent.as_int().unwrap_or(TYPICAL)
+}
+
+fn is_unit(axis: &NestAxis) -> bool {
+    axis.extent.as_int() == Some(1)
+}
+
+fn bytes(dtype: DType) -> i64 {
+    dtype.bytes() as i64
+}
