@@ -26,6 +26,7 @@ mod retype;
 mod rewrite;
 mod shared_functions;
 mod symbolic;
+mod tir;
 mod written;
 
 mod adjust_matmul_order;
@@ -173,4 +174,12 @@ pub static PASSES: &[&Pass] = &[
     &update_param_type::PASS,
     &update_vdevice::PASS,
     &vm_shape_lower::PASS,
+    &tir::bind_target::PASS,
+    &tir::convert_blocks_to_opaque::PASS,
+    &tir::lower_init_block::PASS,
+    &tir::lower_opaque_block::PASS,
+    &tir::remove_no_op::PASS,
+    &tir::skip_assert::PASS,
+    &tir::stmt_simplify::PASS,
+    &tir::unroll_loop::PASS,
 ];

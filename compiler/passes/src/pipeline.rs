@@ -88,13 +88,27 @@ impl fmt::Display for Pipeline {
 /// # Errors
 /// When there is none; with the name that was meant, if one is near.
 pub fn find(name: &str) -> Result<&'static Pass, Diagnostic> {
-    PASSES.iter().copied().find(|pass| pass.name == name).ok_or_else(|| {
+    let is_named =
+        |pass: &&&'static Pass| pass.name == name || in_dialect(pass.name) && plain(pass.name) == plain(name);
+    PASSES.iter().find(is_named).copied().ok_or_else(|| {
         let error = Diagnostic::error(codes::UNKNOWN_PASS, format!("there is no pass `{name}`"));
         match nearest(name, PASSES.iter().map(|pass| pass.name)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help("`hammock passes` lists them"),
         }
     })
+}
+
+/// The dialects of TIR, as names of passes over it begin. Older versions of TVM call both of them `tir`.
+const DIALECTS: [&str; 3] = ["tirx.", "s_tir.", "tir."];
+
+fn in_dialect(name: &str) -> bool {
+    DIALECTS.iter().any(|dialect| name.starts_with(dialect))
+}
+
+/// A pass's name without its dialect.
+fn plain(name: &str) -> &str {
+    DIALECTS.iter().find_map(|dialect| name.strip_prefix(dialect)).unwrap_or(name)
 }
 
 const NEVER_CLOSED: &str = "`{` is never closed";
@@ -145,6 +159,14 @@ mod tests {
         let printed = "Normalize,DeadCodeElimination{entry_functions=[]},VMShapeLower";
         assert_eq!(Pipeline::parse(spaced).unwrap().to_string(), printed);
         assert!(Pipeline::parse("VMShapeLower").unwrap().steps[0].options.is_on("emit_err_ctx"));
+    }
+
+    #[test]
+    fn passes_over_tir_are_found_in_either_dialect_or_none() {
+        for name in ["tirx.UnrollLoop", "tir.UnrollLoop", "s_tir.UnrollLoop", "UnrollLoop"] {
+            assert_eq!(find(name).unwrap().name, "tirx.UnrollLoop");
+        }
+        assert!(find("tirx.LegalizeOps").is_err() && find("tirx.InlinePrivateFunctions").is_err());
     }
 
     #[test]

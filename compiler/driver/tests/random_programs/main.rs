@@ -46,6 +46,11 @@ const PASSES: &[&str] = &[
     "TopologicalSort",
     "TopologicalSort{order=\"breadth-first\"}",
     "TopologicalSort{order=\"latest\"}",
+    "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock",
+    "tirx.BindTarget",
+    "tirx.RemoveNoOp",
+    "tirx.StmtSimplify",
+    "tirx.UnrollLoop{auto_max_extent=3}",
 ];
 
 /// Reassociated sums of numbers around one differ by that much of the largest.

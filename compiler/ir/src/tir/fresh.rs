@@ -1,4 +1,4 @@
-//! Copies of statements with fresh variables.
+//! Copies of statements with fresh variables, or with values for variables.
 
 use super::{AttrNode, Block, Buffer, Region, Stmt, StmtKind};
 use crate::{
@@ -9,13 +9,19 @@ use rustc_hash::FxHashMap;
 
 /// A copy in which every variable and buffer declared inside is new and `values` are put in.
 pub fn copy(stmt: &Stmt, values: Substitution) -> Stmt {
-    Copier { values, buffers: FxHashMap::default(), closed: false }.copy(stmt)
+    Copier { values, buffers: FxHashMap::default(), closed: false, renews: true }.copy(stmt)
+}
+
+/// A copy in which `values` are put in everywhere, into the sizes of declared buffers too, which makes them others. The
+/// values may name what the statement declares.
+pub fn replace(stmt: &Stmt, values: Substitution) -> Stmt {
+    Copier { values, buffers: FxHashMap::default(), closed: false, renews: false }.copy(stmt)
 }
 
 /// A copy of a function's body with other parameters: `values` has what its scalars, sizes and pointers become,
 /// `buffers` its buffers. Everything else in it is new.
 pub fn copy_body(body: &Stmt, values: Substitution, buffers: FxHashMap<Buffer, Buffer>) -> Stmt {
-    Copier { values, buffers, closed: true }.copy(body)
+    Copier { values, buffers, closed: true, renews: true }.copy(body)
 }
 
 struct Copier {
@@ -23,6 +29,8 @@ struct Copier {
     buffers: FxHashMap<Buffer, Buffer>,
     /// Whether nothing in the copy is known outside, but for what it was given.
     closed: bool,
+    /// Whether what is declared is new.
+    renews: bool,
 }
 
 impl Copier {
@@ -99,6 +107,9 @@ impl Copier {
 
     /// A new variable in place of one that is declared here.
     fn define(&mut self, var: &Var) -> Var {
+        if !self.renews {
+            return var.clone();
+        }
         let new = var.fresh();
         self.values.insert(var.clone(), new.expr());
         new
@@ -118,6 +129,12 @@ impl Copier {
         let mut all = |exprs: &[PrimExpr]| exprs.iter().map(|e| self.expr(e)).collect::<Vec<_>>();
         let (shape, strides) = (all(&buffer.shape), all(&buffer.strides));
         let elem_offset = buffer.elem_offset.as_ref().map(|e| self.expr(e));
+        let same = |a: &[PrimExpr], b: &[PrimExpr]| a.iter().zip(b).all(|(a, b)| a.same_node(b));
+        let offsets = (elem_offset.as_slice(), buffer.elem_offset.as_slice());
+        if !self.renews && same(&shape, &buffer.shape) && same(&strides, &buffer.strides) && same(offsets.0, offsets.1)
+        {
+            return buffer.clone();
+        }
         let new = buffer.change(|b| {
             (b.data, b.shape, b.strides, b.elem_offset) = (data, shape, strides, elem_offset);
         });

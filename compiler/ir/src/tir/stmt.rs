@@ -1,9 +1,9 @@
 //! Statements.
 
-use super::{Buffer, Region};
+use super::{Buffer, Region, fresh};
 use crate::{
-    AttrValue, Attrs, Name, PrimExpr,
-    prim::{IterKind, IterVar, Var},
+    AttrValue, Attrs, Name, PrimExpr, arith,
+    prim::{BinaryOp, IterKind, IterVar, Substitution, Var},
 };
 use hammock_diagnostics::Span;
 
@@ -202,6 +202,19 @@ impl Stmt {
         matches!(&self.kind, StmtKind::Seq(s) if s.is_empty())
     }
 
+    /// Whether a `break` or `continue` of the loop whose body this is stands in it.
+    pub fn jumps(&self) -> bool {
+        match &self.kind {
+            StmtKind::Break | StmtKind::Continue => true,
+            StmtKind::For(_) | StmtKind::While(..) => false,
+            _ => {
+                let mut found = false;
+                self.each_child(&mut |stmt| found |= stmt.jumps());
+                found
+            }
+        }
+    }
+
     /// `buffer[indices] = value`.
     pub fn store(buffer: &Buffer, indices: Vec<PrimExpr>, value: PrimExpr) -> Self {
         Stmt::new(StmtKind::Store { buffer: buffer.clone(), indices, value, predicate: None })
@@ -217,6 +230,23 @@ impl Stmt {
         let min = PrimExpr::int(0, var.dtype());
         let annotations = Attrs::new();
         Stmt::new(StmtKind::For(Box::new(Loop { var, min, extent, step: None, kind, annotations, body })))
+    }
+}
+
+impl Loop {
+    /// Its first `iterations` one after the other, each with variables of its own.
+    pub fn unrolled(&self, iterations: i64) -> Stmt {
+        let dtype = self.var.dtype();
+        let constant = |v| PrimExpr::int(v, dtype);
+        let value = |i: i64| {
+            let moved = match &self.step {
+                Some(step) => arith::binary(BinaryOp::Mul, step.clone(), constant(i)),
+                None => constant(i),
+            };
+            arith::binary(BinaryOp::Add, self.min.clone(), moved)
+        };
+        let copy = |i| fresh::copy(&self.body, Substitution::from_iter([(self.var.clone(), value(i))]));
+        Stmt::seq((0..iterations).map(copy))
     }
 }
 

@@ -57,7 +57,7 @@ impl Tidier {
             Some(n) if n <= 0 && l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0)) => {
                 return evaluated([&l.min]);
             }
-            Some(1) if l.step.is_none() && !jumps(&l.body) => {
+            Some(1) if l.step.is_none() && !l.body.jumps() => {
                 let value = Substitution::from_iter([(l.var.clone(), l.min.clone())]);
                 l.body.substitute(&value);
                 return self.stmt(l.body);
@@ -153,17 +153,4 @@ impl Tidier {
 fn evaluated<'a>(exprs: impl IntoIterator<Item = &'a PrimExpr>) -> Stmt {
     let open = exprs.into_iter().filter(|e| check::count(e) > 0);
     Stmt::seq(open.map(|e| Stmt::new(StmtKind::Evaluate(e.clone()))))
-}
-
-/// Whether a `break` or `continue` of the loop around the body stands in it.
-pub fn jumps(body: &Stmt) -> bool {
-    match &body.kind {
-        StmtKind::Break | StmtKind::Continue => true,
-        StmtKind::For(_) | StmtKind::While(..) => false,
-        _ => {
-            let mut found = false;
-            body.each_child(&mut |s| found |= jumps(s));
-            found
-        }
-    }
 }

@@ -1,11 +1,6 @@
 //! Unrolls the loops that ask for it, so that their variables become constants.
 
-use hammock_ir::tir::fresh;
-use hammock_ir::{
-    PrimExpr,
-    prim::Substitution,
-    tir::{ForKind, Loop, Stmt, StmtKind},
-};
+use hammock_ir::tir::{ForKind, Loop, Stmt, StmtKind};
 
 /// Iterations up to which an unrolled loop is written out; longer ones stay loops.
 const LIMIT: i64 = 64;
@@ -21,13 +16,7 @@ pub fn unroll(mut stmt: Stmt) -> Stmt {
 
 fn write_out(mut l: Loop) -> Stmt {
     match (l.extent.as_int(), &l.step) {
-        (Some(n), None) if n <= LIMIT && !super::tidy::jumps(&l.body) => {
-            let copy = |i| {
-                let value = if l.min.as_int() == Some(0) { PrimExpr::int64(i) } else { &l.min + PrimExpr::int64(i) };
-                fresh::copy(&l.body, Substitution::from_iter([(l.var.clone(), value)]))
-            };
-            Stmt::seq((0..n.max(0)).map(copy))
-        }
+        (Some(n), None) if n <= LIMIT && !l.body.jumps() => l.unrolled(n),
         _ => {
             l.kind = ForKind::Serial;
             Stmt::new(StmtKind::For(Box::new(l)))

@@ -90,7 +90,7 @@ impl Vectorizer {
             }
             StmtKind::For(l) => {
                 let varies = self.varies(&l.min) || self.varies(&l.extent) || l.step.iter().any(|s| self.varies(s));
-                if varies || super::tidy::jumps(&l.body) && self.mask.is_some() {
+                if varies || l.body.jumps() && self.mask.is_some() {
                     return None;
                 }
                 let body = self.stmt(&l.body)?;

@@ -1,0 +1,39 @@
+//! LowerInitBlock: what a block does before its first iteration becomes a part of its body, under a condition.
+//!
+//! `T.init()` runs in the first iteration of the reduce axes: when each of them has its first value. A block without
+//! reduce axes runs it always.
+
+use super::each_kernel;
+use crate::{Context, Pass};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    Module, PrimExpr,
+    prim::IterKind,
+    tir::{Stmt, StmtKind},
+};
+
+/// See the module's documentation.
+pub static PASS: Pass =
+    Pass { name: "s_tir.LowerInitBlock", doc: "Makes what blocks do first a part of their bodies", options: &[], run };
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    each_kernel(module, |_, kernel| {
+        lower(&mut kernel.body);
+        Ok(())
+    })
+}
+
+fn lower(stmt: &mut Stmt) {
+    stmt.each_child_mut(&mut lower);
+    let StmtKind::Block(block) = &mut stmt.kind else { return };
+    let Some(init) = block.init.take() else { return };
+    let reduced = block.axes.iter().filter(|axis| axis.kind == IterKind::Reduce);
+    let first = reduced.map(|axis| axis.var.expr().eq(&axis.dom.0)).reduce(PrimExpr::and);
+    let span = init.span;
+    let init = match first {
+        Some(first) => Stmt::new(StmtKind::If(first, Box::new(init), None)).at(span),
+        None => init,
+    };
+    let body = super::take(&mut block.body);
+    block.body = Stmt::seq([init, body]);
+}

@@ -1,0 +1,112 @@
+//! Passes over TIR that pipelines name: they change the loops of each kernel by itself.
+//!
+//! Compiling a module needs none of them: `hammock-kernels` takes kernels as they are, and does what is needed on the
+//! way to machine code. They are for people who look at kernels, and for pipelines written for TVM. Names begin with
+//! the dialect, as TVM's do: `tirx.UnrollLoop`, `s_tir.LowerInitBlock`.
+
+pub mod bind_target;
+pub mod convert_blocks_to_opaque;
+pub mod lower_init_block;
+pub mod lower_opaque_block;
+pub mod remove_no_op;
+pub mod skip_assert;
+pub mod stmt_simplify;
+pub mod unroll_loop;
+
+use crate::Pass;
+use hammock_diagnostics::{Diagnostic, codes};
+use hammock_ir::{
+    Function as Global, Module, Name, PrimExpr, Span, equal,
+    prim::{PrimCallee, PrimKind},
+    tir::{Buffer, PrimFunc, Stmt},
+};
+
+/// Runs `f` on each kernel of a module.
+pub fn each_kernel(
+    module: &mut Module,
+    mut f: impl FnMut(&Name, &mut PrimFunc) -> Result<(), Diagnostic>,
+) -> Result<(), Diagnostic> {
+    module.functions.iter_mut().try_for_each(|(name, function)| match function {
+        Global::Tir(kernel) => f(name, kernel),
+        _ => Ok(()),
+    })
+}
+
+/// Rewrites every statement, inner ones first.
+pub fn map(stmt: Stmt, f: &mut dyn FnMut(Stmt) -> Stmt) -> Stmt {
+    let mut stmt = stmt;
+    stmt.each_child_mut(&mut |child| *child = map(take(child), f));
+    f(stmt)
+}
+
+/// Takes a statement out to rewrite it.
+pub fn take(stmt: &mut Stmt) -> Stmt {
+    std::mem::replace(stmt, Stmt::nop())
+}
+
+/// A kernel that is not of the form that a pass takes.
+pub fn misplaced(pass: &Pass, kernel: &Name, why: &str, help: &str, span: Span) -> Diagnostic {
+    let message = format!("pass `{}` cannot change kernel `{kernel}`: {why}", pass.name);
+    Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help(help)
+}
+
+/// Intrinsics that compute a value and do nothing else.
+const PURE: &[&str] = &[
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "ceil",
+    "clz",
+    "cos",
+    "erf",
+    "exp",
+    "exp10",
+    "exp2",
+    "fabs",
+    "floor",
+    "fma",
+    "if_then_else",
+    "isinf",
+    "isnan",
+    "likely",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "nearbyint",
+    "popcount",
+    "pow",
+    "reinterpret",
+    "round",
+    "rsqrt",
+    "shift_left",
+    "shift_right",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+];
+
+/// Whether evaluating an expression may do more than give its value.
+pub fn has_effects(e: &PrimExpr) -> bool {
+    e.any(&mut |e| match e.kind() {
+        PrimKind::Call(call) => match &call.callee {
+            PrimCallee::Intrin(name) => !PURE.contains(&&**name),
+            PrimCallee::Global(_) => true,
+        },
+        _ => false,
+    })
+}
+
+/// Whether a value is the element that is at a place.
+pub fn is_element(buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>, value: &PrimExpr) -> bool {
+    match value.kind() {
+        PrimKind::Load(from, at, None) => {
+            from == buffer && mask.is_none() && equal::dims(at, indices) && !has_effects(value)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,196 @@
+//! UnrollLoop: loops that ask for it are written out, with a number in the place of their variable.
+//!
+//! That are those of kind `T.unroll`, and, where options or pragmas (`pragma_auto_unroll_max_step`) allow, serial ones
+//! that are short and not around loops that remain. A loop whose iterations are left by `break` or `continue` remains.
+
+use super::{each_kernel, misplaced, take};
+use crate::{Context, OptionKind, Pass, PassOption};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    AttrValue, Module, Name, PrimExpr, Span,
+    arith::Analyzer,
+    prim::PrimKind,
+    tir::{ForKind, Loop, PrimFunc, Stmt, StmtKind},
+};
+
+const fn option(name: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> PassOption {
+    PassOption { name, kind, default, doc }
+}
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "tirx.UnrollLoop",
+    doc: "Writes out the iterations of loops that are to be unrolled",
+    options: &[
+        option("auto_max_step", OptionKind::Integer, "0", "Unroll serial loops that make no more steps than this"),
+        option("auto_max_depth", OptionKind::Integer, "8", "Do so for no more loops than this, one in the other"),
+        option("auto_max_extent", OptionKind::Integer, "0", "Unroll serial loops of no more iterations than this"),
+        option("explicit_unroll", OptionKind::Bool, "true", "Write iterations out; else loops only become `T.unroll`"),
+    ],
+    run,
+};
+
+/// Statements that a kernel may have after its loops have been written out: more take longer to read than to run.
+const MOST: usize = 1 << 18;
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let options = context.options;
+    each_kernel(module, |name, kernel| {
+        let mut unroller = Unroller {
+            most_steps: options.integer("auto_max_step"),
+            most_depth: options.integer("auto_max_depth"),
+            most_iterations: options.integer("auto_max_extent"),
+            explicit: options.is_on("explicit_unroll"),
+            here: Count::default(),
+            kernel: name,
+        };
+        unroller.kernel(kernel)
+    })
+}
+
+/// What was found in the statements so far.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// Stores and calls, as often as unrolled loops run them.
+    steps: i64,
+    /// Unrolled loops, one in the other.
+    unrolled: i64,
+    /// Whether a loop remains.
+    loops: bool,
+    /// Statements, as they will be written.
+    written: usize,
+}
+
+struct Unroller<'a> {
+    most_steps: i64,
+    most_depth: i64,
+    most_iterations: i64,
+    explicit: bool,
+    here: Count,
+    kernel: &'a Name,
+}
+
+impl Unroller<'_> {
+    fn kernel(&mut self, kernel: &mut PrimFunc) -> Result<(), Diagnostic> {
+        kernel.body = self.stmt(take(&mut kernel.body))?;
+        Ok(())
+    }
+
+    fn stmt(&mut self, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
+        let span = stmt.span;
+        self.here.written += 1;
+        match stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let stmts = stmts.into_iter().map(|stmt| self.member(stmt)).collect::<Result<Vec<_>, _>>()?;
+                return Ok(flat(Stmt::seq(stmts)).at(span));
+            }
+            StmtKind::Attr { ref key, ref value, ref mut body, .. } if self.pragma(key, value).is_some() => {
+                let (steps, explicit) = (self.most_steps, self.explicit);
+                if let Some(pragma) = self.pragma(key, value) {
+                    (self.most_steps, self.explicit) = pragma;
+                }
+                let body = self.stmt(take(body));
+                (self.most_steps, self.explicit) = (steps, explicit);
+                return body;
+            }
+            StmtKind::For(mut l) => {
+                l.body = self.stmt(take(&mut l.body))?;
+                return self.of_loop(*l, span);
+            }
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) => self.here.steps += 1,
+            _ => {}
+        }
+        let mut failed = None;
+        stmt.each_child_mut(&mut |child| match self.stmt(take(child)) {
+            Ok(new) => *child = new,
+            Err(error) => failed = failed.take().or(Some(error)),
+        });
+        failed.map_or(Ok(stmt), Err)
+    }
+
+    /// A statement of a sequence: each counts for itself.
+    fn member(&mut self, stmt: Stmt) -> Result<Stmt, Diagnostic> {
+        let before = std::mem::take(&mut self.here);
+        let stmt = self.stmt(stmt)?;
+        self.here.steps = self.here.steps.saturating_add(before.steps);
+        self.here.unrolled = self.here.unrolled.max(before.unrolled);
+        self.here.loops |= before.loops;
+        self.here.written += before.written;
+        Ok(stmt)
+    }
+
+    /// The steps that are unrolled, and whether explicitly, where an attribute says so.
+    fn pragma(&self, key: &str, value: &PrimExpr) -> Option<(i64, bool)> {
+        match key {
+            "pragma_auto_unroll_max_step" => Some((value.as_int()?, self.explicit)),
+            "pragma_unroll_explicit" => Some((self.most_steps, value.as_int()? != 0)),
+            _ => None,
+        }
+    }
+
+    /// A loop whose body has been looked at.
+    fn of_loop(&mut self, mut l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
+        let iterations = iterations(&l);
+        let asked = l.kind == ForKind::Unrolled;
+        if asked && iterations.is_none() {
+            let help = "a loop of a number of iterations that is not known yet is written `range`";
+            return Err(misplaced(&PASS, self.kernel, "a loop to unroll has no constant extent", help, span));
+        }
+        let Some(n) = iterations.filter(|n| (asked || self.is_short(&l, *n)) && !l.body.jumps()) else {
+            self.here.loops = true;
+            return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
+        };
+        self.here.steps = self.here.steps.saturating_mul(n);
+        self.here.unrolled += 1;
+        if !self.explicit && !(n <= self.most_iterations && self.most_iterations == 1) {
+            l.kind = ForKind::Unrolled;
+            return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
+        }
+        self.here.written = self.here.written.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
+        if self.here.written > MOST {
+            let why = format!("it would have more than {MOST} statements");
+            return Err(misplaced(&PASS, self.kernel, &why, "unroll loops of fewer iterations", span));
+        }
+        Ok(flat(l.unrolled(n)).at(span))
+    }
+
+    /// Whether a loop is unrolled without being asked to.
+    fn is_short(&self, l: &Loop, n: i64) -> bool {
+        let automatic = l.kind == ForKind::Serial
+            && !self.here.loops
+            && self.here.unrolled <= self.most_depth
+            && (n.saturating_mul(self.here.steps) <= self.most_steps || n <= self.most_iterations);
+        automatic && !is_annotated(l)
+    }
+}
+
+/// A sequence without sequences in it that declare values only, which no others know.
+fn flat(stmt: Stmt) -> Stmt {
+    let StmtKind::Seq(stmts) = stmt.kind else { return stmt };
+    let opened = stmts.into_iter().flat_map(|stmt| match stmt.kind {
+        StmtKind::Seq(stmts) if stmts.iter().all(|s| !s.declares() || matches!(s.kind, StmtKind::Bind(..))) => stmts,
+        _ => vec![stmt],
+    });
+    Stmt::new(StmtKind::Seq(opened.collect()))
+}
+
+/// Whether annotations say how a loop runs.
+fn is_annotated(l: &Loop) -> bool {
+    l.annotations.iter().any(|(_, value)| !matches!(value, AttrValue::None))
+}
+
+/// How often a loop runs.
+fn iterations(l: &Loop) -> Option<i64> {
+    let constant = |e: &PrimExpr| match e.kind() {
+        PrimKind::Int(v) => Some(*v),
+        _ => Analyzer::new().as_constant(e),
+    };
+    let extent = constant(&l.extent)?.max(0);
+    match &l.step {
+        None => Some(extent),
+        Some(step) => {
+            let step = constant(step).filter(|step| *step > 0)?;
+            Some(extent / step + i64::from(extent % step != 0))
+        }
+    }
+}
