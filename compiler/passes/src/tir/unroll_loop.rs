@@ -142,7 +142,8 @@ impl Unroller<'_> {
         };
         self.here.steps = self.here.steps.saturating_mul(n);
         self.here.unrolled += 1;
-        if !self.explicit && !(n <= self.most_iterations && self.most_iterations == 1) {
+        let written_out = self.explicit || n <= self.most_iterations && self.most_iterations == 1;
+        if !written_out {
             l.kind = ForKind::Unrolled;
             return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
         }
