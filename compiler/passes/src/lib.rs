@@ -79,6 +79,7 @@ mod reorder_take_after_matmul;
 mod rewrite_cuda_graph;
 mod rewrite_dataflow_reshape;
 mod specialize_prim_func_based_on_call_site;
+mod split_call_tir_by_pattern;
 mod split_layout_rewrite_preproc;
 mod static_plan_block_memory;
 mod to_mixed_precision;
@@ -166,6 +167,7 @@ pub static PASSES: &[&Pass] = &[
     &rewrite_cuda_graph::PASS,
     &rewrite_dataflow_reshape::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
+    &split_call_tir_by_pattern::PASS,
     &split_layout_rewrite_preproc::PASS,
     &static_plan_block_memory::PASS,
     &to_mixed_precision::PASS,
