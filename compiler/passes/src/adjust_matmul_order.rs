@@ -8,7 +8,8 @@
 //! stays as it is. Results are rounded differently.
 
 use crate::{
-    Context, Pass, compile_time::CompileTime, editor, editor::Editor, reorder_permute_dims_after_concat::permutation,
+    Context, OptionKind, Pass, PassOption, compile_time::CompileTime, editor, editor::Editor,
+    reorder_permute_dims_after_concat::permutation,
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -26,13 +27,22 @@ use hammock_ops::{
 pub static PASS: Pass = Pass {
     name: "AdjustMatmulOrder",
     doc: "Multiplies three matrices in the order that takes fewer operations",
-    options: &[],
+    options: &[KNOWN_WEIGHTS],
     run,
 };
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+pub const KNOWN_WEIGHTS: PassOption = PassOption {
+    name: "known_weights",
+    kind: OptionKind::Bool,
+    default: "true",
+    doc: "Parameters that `num_input` does not count are known when the module is compiled, as LiftTransformParams makes \
+          them; else only constants are",
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let with_weights = context.options.is_on(KNOWN_WEIGHTS.name);
     editor::apply(module, |_, function| {
-        let (mut known, sizes) = (CompileTime::of(function), sizes(function));
+        let (mut known, sizes) = (CompileTime::of(function, with_weights), sizes(function));
         Some(move |e: &mut Editor, value: &Value| adjust(e, &mut known, &sizes, value))
     })
 }

@@ -1,10 +1,8 @@
-//! Which values can be computed when a module is compiled: constants, a function's parameters after its inputs (those
-//! that the attribute `num_input` does not count), and all that is computed from such values alone.
+//! Which values can be computed when a module is compiled: constants, for those who will lift what depends on them
+//! out of the function (LiftTransformParams) its parameters after its inputs as well (those that the attribute `num_input`
+//! does not count), and all that is computed from such values alone.
 
-use hammock_ir::{
-    AttrValue,
-    relax::{Binding, Function, Operand, Value, Var},
-};
+use hammock_ir::relax::{Binding, Function, Operand, Value, Var};
 use rustc_hash::FxHashSet;
 
 /// The variables of a function whose values can be computed when the module is compiled.
@@ -12,10 +10,9 @@ use rustc_hash::FxHashSet;
 pub struct CompileTime(FxHashSet<Var>);
 
 impl CompileTime {
-    /// Those of a function.
-    pub fn of(function: &Function) -> Self {
-        let inputs = function.lambda.attrs.get("num_input").and_then(AttrValue::as_int);
-        let inputs = inputs.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
+    /// Those of a function; `with_weights`, when parameters after its inputs count.
+    pub fn of(function: &Function, with_weights: bool) -> Self {
+        let inputs = function.lambda.num_input().filter(|_| with_weights).unwrap_or(usize::MAX);
         let mut known = CompileTime(function.lambda.params.iter().skip(inputs).copied().collect());
         function.lambda.body.walk(&mut |binding| known.learn(binding));
         known

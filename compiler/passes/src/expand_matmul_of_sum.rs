@@ -22,7 +22,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     editor::apply(module, |_, function| {
-        let known = CompileTime::of(function);
+        let known = CompileTime::of(function, true);
         Some(move |e: &mut Editor, value: &Value| expand(e, &known, value))
     })
 }

@@ -45,7 +45,9 @@ fn better_graph() -> Vec<Step> {
     let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());
     let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
     steps.extend(plain(&[&canonicalize_bindings::PASS, &remove_redundant_permute_dims::PASS]));
-    steps.extend(plain(&[&remove_redundant_reshape::PASS, &adjust_matmul_order::PASS]));
+    steps.extend(plain(&[&remove_redundant_reshape::PASS]));
+    // Weights that are arguments of each call are computed with at each call.
+    steps.push(with(&adjust_matmul_order::PASS, adjust_matmul_order::KNOWN_WEIGHTS.name, false.into()));
     steps
 }
 

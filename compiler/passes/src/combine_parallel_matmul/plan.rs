@@ -62,7 +62,7 @@ struct Product {
 /// The groups of products of a function that are to be joined.
 pub fn plan(function: &Function, written: &FxHashSet<Var>, known_weights: bool) -> Vec<Group> {
     let graph = Graph::of(function);
-    let known = known_weights.then(|| CompileTime::of(function));
+    let known = known_weights.then(|| CompileTime::of(function, false));
     let planner = Planner { function, graph, written, known };
     let mut products: IndexMap<(Var, usize, usize), Vec<Product>, FxBuildHasher> = IndexMap::default();
     function.lambda.body.walk(&mut |binding| {
