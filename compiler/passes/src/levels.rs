@@ -48,6 +48,7 @@ fn better_graph() -> Vec<Step> {
     steps.extend(plain(&[&remove_redundant_reshape::PASS]));
     // Weights that are arguments of each call are computed with at each call.
     steps.push(with(&adjust_matmul_order::PASS, adjust_matmul_order::KNOWN_WEIGHTS.name, false.into()));
+    steps.push(Step { pass: &combine_parallel_matmul::PASS, options: combine_parallel_matmul::where_it_helps() });
     steps
 }
 

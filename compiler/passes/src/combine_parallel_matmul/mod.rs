@@ -7,7 +7,7 @@
 mod plan;
 
 use crate::{
-    Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, editor, rewrite, rewrite::Emitter,
+    Context, OptionKind, Options, Pass, PassOption, dead_code_elimination::is_pure, editor, rewrite, rewrite::Emitter,
     topological_sort::in_order_of_use, written,
 };
 use hammock_diagnostics::Diagnostic;
@@ -16,28 +16,46 @@ use hammock_ir::{
     relax::{Binding, Block, Body, Function, OpTable, Operand, Value, Var},
 };
 use hammock_ops::{Table, lookup};
-use plan::{Group, plan};
+use plan::{Group, Wanted, plan};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "CombineParallelMatmul",
     doc: "Joins the weights of products with the same left side",
-    options: &[PassOption {
-        name: "known_weights",
-        kind: OptionKind::Bool,
-        default: "false",
-        doc: "Only where all weights and biases are known when the module is compiled, so that joining them is free",
-    }],
+    options: &[
+        PassOption {
+            name: "known_weights",
+            kind: OptionKind::Bool,
+            default: "false",
+            doc: "Only where all weights and biases are constants, so that joining them costs nothing when the module runs",
+        },
+        PassOption {
+            name: "max_rows",
+            kind: OptionKind::Integer,
+            default: "0",
+            doc: "Only where the left side is known to have at most so many rows, if that is not 0",
+        },
+    ],
     run,
 };
 
+/// What the default pipeline joins. Of a few rows, as a decoder's step has, one product takes 2 to 10 % less time than three;
+/// of more rows from 30 % less to 30 % more, since wide weights lie less well in the cache (measured with 256 to 768 columns
+/// each).
+pub fn where_it_helps() -> Options {
+    Options::of(&PASS).with([("known_weights", true.into()), ("max_rows", 4.into())])
+}
+
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let known_weights = context.options.is_on("known_weights");
+    let wanted = Wanted {
+        known_weights: context.options.is_on("known_weights"),
+        max_rows: Some(context.options.integer("max_rows")).filter(|rows| *rows != 0),
+    };
     let anything_written = written::anything(module);
     rewrite::relax_functions(module, |module, _, function| {
         let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
-        let groups = plan(function, &written, known_weights);
+        let groups = plan(function, &written, wanted);
         if groups.is_empty() {
             return Ok(());
         }

@@ -59,11 +59,18 @@ struct Product {
     activation: Option<(&'static str, Var)>,
 }
 
+/// Which products may be joined, as the pass's options say.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub known_weights: bool,
+    pub max_rows: Option<i64>,
+}
+
 /// The groups of products of a function that are to be joined.
-pub fn plan(function: &Function, written: &FxHashSet<Var>, known_weights: bool) -> Vec<Group> {
+pub fn plan(function: &Function, written: &FxHashSet<Var>, wanted: Wanted) -> Vec<Group> {
     let graph = Graph::of(function);
-    let known = known_weights.then(|| CompileTime::of(function, false));
-    let planner = Planner { function, graph, written, known };
+    let known = wanted.known_weights.then(|| CompileTime::of(function, false));
+    let planner = Planner { function, graph, written, known, max_rows: wanted.max_rows };
     let mut products: IndexMap<(Var, usize, usize), Vec<Product>, FxBuildHasher> = IndexMap::default();
     function.lambda.body.walk(&mut |binding| {
         if let Some((lhs, product)) = planner.product(binding)
@@ -80,6 +87,7 @@ struct Planner<'f> {
     graph: Graph<'f>,
     written: &'f FxHashSet<Var>,
     known: Option<CompileTime>,
+    max_rows: Option<i64>,
 }
 
 impl Planner<'_> {
@@ -101,10 +109,19 @@ impl Planner<'_> {
         stays && self.known.as_ref().is_none_or(|known| known.knows(operand))
     }
 
+    /// Whether what is multiplied has no more rows than products may have.
+    fn has_few_rows(&self, lhs: Var) -> bool {
+        let Some(most) = self.max_rows else { return true };
+        let rows = self.function.ty(lhs).as_tensor().and_then(TensorType::dims).and_then(<[PrimExpr]>::split_last);
+        let rows = rows.and_then(|(_, rows)| dims::product(rows).as_int());
+        rows.is_some_and(|rows| rows <= most)
+    }
+
     fn product(&self, binding: &Binding) -> Option<(Var, Product)> {
         let [lhs, rhs] = binding.value.as_op("matmul")?.operands()?;
         let (lhs, weights) = (lhs.as_var()?, self.tensor(rhs)?);
-        if weights.dims()?.len() < 2 || !self.takes_part(rhs) || self.written.contains(&lhs) {
+        if weights.dims()?.len() < 2 || !self.takes_part(rhs) || self.written.contains(&lhs) || !self.has_few_rows(lhs)
+        {
             return None;
         }
         let (result, ty) = (binding.var, self.function.ty(binding.var).as_tensor()?.clone());
@@ -124,10 +141,14 @@ impl Planner<'_> {
         }
     }
 
-    /// The bias that is added to a product, with one element for each of its columns.
+    /// The bias that is added to a product, with one element for each of its columns. TVM's pass looks for it behind
+    /// the product only; both orders give the same sum.
     fn bias(&self, product: Var, ty: &TensorType, weights: &TensorType) -> Option<(Operand, TensorType, Var)> {
         let (add, sum) = self.follower(product).filter(|(call, _)| call.is_op("add"))?;
-        let [_, bias] = add.operands()?;
+        let bias = match add.operands()? {
+            [bias, behind] if self.known.is_some() && behind.as_var() == Some(product) => bias,
+            [_, bias] => bias,
+        };
         let bias_ty = self.tensor(bias)?;
         let width = dims::equal(bias_ty.dims()?.last()?, weights.dims()?.last()?) == Some(true);
         let fits = bias_ty.ndim()? <= ty.ndim()? && bias_ty.dtype == ty.dtype && self.takes_part(bias);
