@@ -78,6 +78,7 @@ mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
 mod rewrite_cuda_graph;
 mod rewrite_dataflow_reshape;
+mod separate_outputs;
 mod specialize_prim_func_based_on_call_site;
 mod split_call_tir_by_pattern;
 mod split_layout_rewrite_preproc;
@@ -166,6 +167,7 @@ pub static PASSES: &[&Pass] = &[
     &reorder_take_after_matmul::PASS,
     &rewrite_cuda_graph::PASS,
     &rewrite_dataflow_reshape::PASS,
+    &separate_outputs::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
     &split_call_tir_by_pattern::PASS,
     &split_layout_rewrite_preproc::PASS,

@@ -41,6 +41,7 @@ const PASSES: &[&str] = &[
     "RemoveUnusedParameters",
     "ReorderPermuteDimsAfterConcat",
     "ReorderTakeAfterMatmul",
+    "SeparateOutputs",
     "SpecializePrimFuncBasedOnCallSite",
     "ToNonDataflow",
     "TopologicalSort",
