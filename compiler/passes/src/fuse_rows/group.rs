@@ -2,13 +2,14 @@
 
 use super::kernel::Kernel;
 use hammock_ir::{
-    DType,
     relax::Var,
     tir::{
         Buffer,
         rows::{Access, Nest, NestAxis, Shared, shared},
     },
 };
+
+use std::rc::Rc;
 
 /// What a symbolic size is taken for.
 const TYPICAL: i64 = 256;
@@ -35,12 +36,23 @@ pub struct Group {
     repeated: i64,
 }
 
-/// A stage with the bytes of what it stores and loads, for all axes that each uses.
+/// A stage, of one of the members.
 #[derive(Clone)]
 struct Stage {
     member: usize,
-    nest: std::rc::Rc<Nest<Place>>,
-    width: i64,
+    nest: Rc<Nest<Place>>,
+    /// The bytes of an element that it stores, and of those that its loads load.
+    widths: (i64, Vec<i64>),
+    /// About how many operations an element takes.
+    work: i64,
+}
+
+/// What running a kernel for each user costs, in bytes: an operation counts as one.
+pub struct CostOfCopies {
+    /// To compute it again.
+    pub repeated: i64,
+    /// To store it once and load it by all others.
+    pub stored: i64,
 }
 
 /// What becomes of two groups that become one.
@@ -92,8 +104,9 @@ impl Group {
         };
         let stage = |nest: &Nest<Buffer>| Stage {
             member: number,
-            width: bytes(nest.store.buffer.dtype),
-            nest: std::rc::Rc::new(Nest {
+            widths: (bytes(&nest.store), nest.loads.iter().map(bytes).collect()),
+            work: kernel.work,
+            nest: Rc::new(Nest {
                 axes: nest.axes.clone(),
                 store: access(&nest.store),
                 loads: nest.loads.iter().map(access).collect(),
@@ -120,13 +133,26 @@ impl Group {
         }
         let repeated = repeated(&stages, &axes);
         let stored = self.stages.iter().find(|stage| stage.nest.store.buffer == Place::Tensor(tensor));
-        let size = stored.map_or(0, |stage| size(&stage.nest, &stage.nest.store, stage.width));
+        let size = stored.map_or(0, Stage::stored);
         let saved = if visible(tensor) { size } else { size.saturating_mul(2) };
         let more = repeated.saturating_sub(own);
         if more >= saved {
             return Err(Apart::TooDear(more, saved));
         }
         Ok(Merged { group: Group { members, stages, repeated }, how: How::Rows { saved, repeated: more } })
+    }
+
+    /// What running the kernel once for each of so many users costs; `None` if it is more than one value for each element.
+    pub fn cost_of_copies(&self, users: usize) -> Option<CostOfCopies> {
+        let [stage] = self.stages.as_slice() else { return None };
+        if stage.nest.axes.iter().any(|axis| axis.reduce) {
+            return None;
+        }
+        let users = users as i64;
+        let loaded = stage.loaded().map(|(_, bytes)| bytes).fold(0, i64::saturating_add);
+        let work = stage.nest.axes.iter().map(extent).fold(stage.work, i64::saturating_mul);
+        let repeated = loaded.saturating_mul(users).saturating_add(work.saturating_mul(users - 1));
+        Some(CostOfCopies { repeated, stored: loaded.saturating_add(stage.stored().saturating_mul(users)) })
     }
 
     /// Whether the user does something with each result as it is computed: it has no other axes than those of the result.
@@ -166,7 +192,7 @@ fn held(stages: &[Stage], axes: &[Shared<Place>], visible: &dyn Fn(Var) -> bool)
     let of = |(number, stage): (usize, &Stage)| {
         let outside = matches!(stage.nest.store.buffer, Place::Tensor(var) if visible(var));
         let rows: i64 = rows(stages, axes, number);
-        if outside { 0 } else { size(&stage.nest, &stage.nest.store, stage.width) / rows.max(1) * TILE.min(rows) }
+        if outside { 0 } else { stage.stored() / rows.max(1) * TILE.min(rows) }
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
 }
@@ -181,11 +207,10 @@ fn rows(stages: &[Stage], axes: &[Shared<Place>], number: usize) -> i64 {
 /// they do not stay in the cache.
 fn repeated(stages: &[Stage], axes: &[Shared<Place>]) -> i64 {
     let of = |(number, stage): (usize, &Stage)| {
-        let nest = &stage.nest;
         let tiles = (rows(stages, axes, number) / TILE).max(1);
         let is_row = |axis: &usize| axes.iter().any(|shared| shared.axes[number] == *axis);
-        let whole = |load: &&Access<Place>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
-        let sizes = nest.loads.iter().filter(whole).map(|load| size(nest, load, stage.width));
+        let whole = |load: &Access<Place>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
+        let sizes = stage.loaded().filter(|(load, _)| whole(load)).map(|(_, bytes)| bytes);
         sizes.filter(|size| *size > CACHE).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
@@ -205,6 +230,18 @@ fn is_unit(axis: &NestAxis) -> bool {
     axis.extent.as_int() == Some(1)
 }
 
-fn bytes(dtype: DType) -> i64 {
-    dtype.bytes() as i64
+fn bytes(access: &Access<Buffer>) -> i64 {
+    access.buffer.dtype.bytes() as i64
+}
+
+impl Stage {
+    /// The bytes that it stores.
+    fn stored(&self) -> i64 {
+        size(&self.nest, &self.nest.store, self.widths.0)
+    }
+
+    /// Its loads, with the bytes that each goes over.
+    fn loaded(&self) -> impl Iterator<Item = (&Access<Place>, i64)> {
+        self.nest.loads.iter().zip(&self.widths.1).map(|(load, width)| (load, size(&self.nest, load, *width)))
+    }
 }

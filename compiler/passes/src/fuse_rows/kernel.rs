@@ -17,7 +17,12 @@ pub struct Kernel {
     pub inputs: Vec<Buffer>,
     /// The buffer of its result.
     pub output: Buffer,
+    /// About how many operations its values take, stage by stage.
+    pub work: i64,
 }
+
+/// What a function of mathematics costs, in operations.
+const FUNCTION: i64 = 40;
 
 impl Kernel {
     /// Reads a kernel; `None` if it is more than loops around stores, or takes more than tensors.
@@ -31,9 +36,15 @@ impl Kernel {
         }
         let mut nests = Vec::new();
         stages(&func.body, &mut nests)?;
+        let mut work = 0;
+        func.body.walk(&mut |stmt| {
+            if let StmtKind::Store { value, .. } = &stmt.kind {
+                value.walk(&mut |e| work += operations(e));
+            }
+        });
         let stored = |buffer: &Buffer| nests.iter().any(|nest| nest.store.buffer == *buffer);
         let last = nests.last().is_some_and(|nest| nest.store.buffer == output);
-        (last && !inputs.iter().any(stored)).then_some(Kernel { nests, inputs, output })
+        (last && !inputs.iter().any(stored)).then_some(Kernel { nests, inputs, output, work })
     }
 }
 
@@ -92,6 +103,16 @@ fn axes(block: &Block) -> Vec<NestAxis> {
         reduce: axis.kind != IterKind::Spatial,
     };
     block.axes.iter().map(axis).collect()
+}
+
+fn operations(e: &PrimExpr) -> i64 {
+    match e.kind() {
+        PrimKind::Call(call) if !matches!(&call.callee, PrimCallee::Intrin(name) if &**name == "if_then_else") => {
+            FUNCTION
+        }
+        PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Load(..) => 0,
+        _ => 1,
+    }
 }
 
 /// Whether an expression does more than compute a value.

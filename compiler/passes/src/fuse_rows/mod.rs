@@ -10,8 +10,9 @@
 //!   and loading what is handed on costs more bytes than what is loaded again for each 8 rows, such as the weights of a
 //!   product that do not fit into the cache.
 //!
-//! No result is computed twice. The groups become functions as FuseOps makes them, so FuseTIR must follow.
+//! A cheap call with several users is repeated for each where that costs less than storing its result. The groups become functions as FuseOps makes them, so FuseTIR must follow.
 
+mod copies;
 mod group;
 mod kernel;
 
@@ -52,6 +53,8 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         if attrs.is_true(PRIMITIVE) || attrs.get("Codegen").is_some() {
             return Ok(());
         }
+        let copies = Fusion::new(module, function, &mut kernels, context, name).copies();
+        copies.make(function)?;
         let groups = Fusion::new(module, function, &mut kernels, context, name).groups();
         if !groups.all.is_empty() {
             let body = rewrite::take_body(function);

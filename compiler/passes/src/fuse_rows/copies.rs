@@ -1,0 +1,87 @@
+//! Kernels that are cheaper to run again than to read the result of.
+//!
+//! Where several kernels use what a cheap one computes from little (a mask made larger, a number made wider), each gets a
+//! call of its own that it can be fused with: nothing is stored then.
+
+use super::{Fusion, group::How};
+use crate::rewrite;
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::relax::{Binding, Function, Value, Var};
+use rustc_hash::FxHashMap;
+
+/// The most kernels that compute the same.
+const MOST: usize = 4;
+
+/// Which operands of which bindings are computed again for them.
+#[derive(Default)]
+pub struct Copies(FxHashMap<Var, Vec<Var>>);
+
+impl Fusion<'_> {
+    /// The calls that are cheaper to repeat for each user than to store, if every user can take its own in. The first
+    /// user keeps the call that there is.
+    pub fn copies(&self) -> Copies {
+        let mut copies = Copies::default();
+        for (number, call) in self.calls.iter().enumerate() {
+            let Some(group) = &self.groups[number] else { continue };
+            let (own, hidden) = (call.var, self.function.vars[call.var].dataflow && self.graph.results(call.var) == 0);
+            let mut users = self.graph.users(own).to_vec();
+            users.dedup();
+            let Some(cost) = group.cost_of_copies(users.len()).filter(|_| hidden && (2..=MOST).contains(&users.len()))
+            else {
+                continue;
+            };
+            let takes = |user: &Var| {
+                let user = self.numbers.get(user).filter(|at| self.calls[**at].block == call.block);
+                let user = user.and_then(|at| self.groups[*at].as_ref());
+                let merged = user.and_then(|user| group.merge(user, own, &|_| false).ok());
+                merged.is_some_and(|merged| match merged.how {
+                    How::Epilogue => true,
+                    How::Rows { repeated, .. } => repeated == 0,
+                })
+            };
+            if cost.repeated < cost.stored && users.iter().all(takes) {
+                self.context.note(|| {
+                    let (name, callee, tensor) = (self.name, call.callee, &self.function.vars[own].name);
+                    let (users, bytes) = (users.len(), super::size(cost.stored - cost.repeated));
+                    format!("{name}: `{callee}` runs for each of the {users} users of `{tensor}`; saves {bytes} of memory traffic")
+                });
+                users[1..].iter().for_each(|user| copies.0.entry(*user).or_default().push(own));
+            }
+        }
+        copies
+    }
+}
+
+impl Copies {
+    /// Makes the copies.
+    pub fn make(self, function: &mut Function) -> Result<(), Diagnostic> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let wanted = self.0.values().flatten();
+        let mut calls: FxHashMap<Var, Option<Binding>> = wanted.map(|var| (*var, None)).collect();
+        rewrite::bindings(function, &mut |function, mut binding, out| {
+            for own in self.0.get(&binding.var).into_iter().flatten() {
+                let Some(Some(call)) = calls.get(own) else { continue };
+                let (info, value) = (function.vars[*own].clone(), call.value.clone());
+                let copy = out.bind(function, &info.name, info.ty, value, call.span);
+                replace(&mut binding.value, *own, copy);
+            }
+            if let Some(call) = calls.get_mut(&binding.var) {
+                *call = Some(binding.clone());
+            }
+            out.push(binding);
+            Ok(())
+        })
+    }
+}
+
+fn replace(value: &mut Value, from: Var, to: Var) {
+    value.each_operand_mut(&mut |operand| {
+        operand.map(&mut |operand| {
+            if operand.as_var() == Some(from) {
+                *operand = to.into();
+            }
+        });
+    });
+}
