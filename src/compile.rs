@@ -3,19 +3,19 @@
 use crate::{
     effect::refuse,
     module::ModuleArgs,
-    opt::Watch,
+    opt::{Watch, read_pipeline},
     output::{not_stdout, say, write_file},
     run::tool_failure,
     stats::{self, Stats},
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Clock, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind, compile,
-    lower, missing, unused,
+    Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind,
+    compile, lower, missing, unused,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
-use hammock_passes::pipeline;
+use hammock_passes::{Environment, Pipeline, pipeline};
 use hammock_runtime::{
     Image,
     library::image_of,
@@ -75,6 +75,9 @@ pub struct CodeArgs {
     /// a file that `hammock asm` wrote, or a compiled model
     #[arg(long, value_name = "FILE")]
     pub bytecode: Option<PathBuf>,
+    /// Passes to run before those of the level: `A,B{option=1},C`, or a file of them: `@FILE`
+    #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
+    pub passes: String,
     /// What to do about buffer accesses that cannot be proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
@@ -107,6 +110,13 @@ impl CodeArgs {
         Ok(Options { target, level, bytecode, graphs, bounds, ..Options::default() })
     }
 
+    /// The passes that compile a module: those that are asked for, then those of the level.
+    pub fn pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
+        let mut passes = read_pipeline(&self.passes)?;
+        passes.steps.extend(pipeline(level).steps);
+        Ok(passes)
+    }
+
     /// Flags that affect only the machine code of kernels, and whether each was given.
     pub fn of_kernels(&self) -> [(&'static str, bool); 2] {
         [("--target", self.target.is_some()), ("--bounds", self.bounds != BoundsMode::Checked)]
@@ -117,6 +127,7 @@ impl CodeArgs {
         let others = [
             ("-O", self.level.is_some()),
             ("--exec-mode", self.exec_mode.is_some()),
+            ("--passes", !self.passes.is_empty()),
             ("--bytecode", self.bytecode.is_some()),
         ];
         self.of_kernels().into_iter().chain(others).collect()
@@ -229,9 +240,12 @@ impl Compile {
             not_stdout("--stats --output", &self.output)?;
         }
         let (mut module, source) = prepared(&self.module, None)?;
-        let passes = pipeline(options.level);
+        let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
-        lower(&mut module, &source, &passes, &self.watch.environment(&options, &Evaluator::new()), &mut dump)?;
+        let (evaluator, codegens) = (Evaluator::new(), Codegens::default());
+        let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
+        lower(&mut module, &source, &passes, &environment, &mut dump)?;
+        let options = Options { objects: codegens.into_objects(), ..options };
         let mut artifact = compile(&module, &source, &options, emit)?;
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;

@@ -9,8 +9,8 @@ use crate::{
     output::{colored, not_stdout, say, write_file},
 };
 use clap::Args;
-use hammock_compiler::{Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
-use hammock_diagnostics::codes;
+use hammock_compiler::{Codegens, Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
@@ -152,7 +152,9 @@ impl Opt {
         }
         let options = Options { level: self.level.unwrap_or(Options::default().level), ..Options::default() };
         let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
+        let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);
+        environment.codegens = Some(&codegens);
         environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
         if let Some(command) = &self.bisect {
             let found = bisect(&mut module, &pipeline, &environment, command).map_err(|e| e.within(&source))?;
@@ -160,6 +162,7 @@ impl Opt {
         }
         pipeline.run(&mut module, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump)?;
+        note_objects(&codegens)?;
         if let Some(path) = &self.memory_plan {
             not_stdout("--memory-plan", path)?;
             if pipeline.steps.is_empty() {
@@ -192,12 +195,7 @@ impl Opt {
             (None, None) if watched => return Ok(hammock_passes::pipeline(Options::default().level)),
             (None, None) => return Ok(Pipeline::default()),
         };
-        let Some(path) = list.strip_prefix('@') else { return Ok(Pipeline::parse(list)?) };
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Failure::new(codes::UNREADABLE_FILE, format!("cannot read {path}: {e}")))?;
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let lines: Vec<&str> = lines.map(|line| line.trim_end_matches(',')).collect();
-        Ok(Pipeline::parse(&lines.join(","))?)
+        read_pipeline(list)
     }
 
     /// Fails unless the other file has the same module.
@@ -213,6 +211,26 @@ impl Opt {
             Failure::new(codes::MODULES_DIFFER, message).help(format!("the first has {left}, the second {right}"))
         })
     }
+}
+
+/// Says that what code generators made is lost.
+fn note_objects(codegens: &Codegens) -> Result<(), Failure> {
+    if !codegens.has_made_objects() {
+        return Ok(());
+    }
+    let message = "the text calls what code generators made, and cannot hold it";
+    let note = Diagnostic::note(codes::CODE_GENERATOR, message);
+    say(&Failure::from(note.help("`hammock compile --passes` and `hammock run --passes` link it")).render(false))
+}
+
+/// A list of passes, or that of the file that it names: `@FILE`.
+pub fn read_pipeline(list: &str) -> Result<Pipeline, Failure> {
+    let Some(path) = list.strip_prefix('@') else { return Ok(Pipeline::parse(list)?) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::new(codes::UNREADABLE_FILE, format!("cannot read {path}: {e}")))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines: Vec<&str> = lines.map(|line| line.trim_end_matches(',')).collect();
+    Ok(Pipeline::parse(&lines.join(","))?)
 }
 
 /// Prints a module, and writes its constants to a separate file under the numbers that the text gives them.

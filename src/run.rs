@@ -9,10 +9,10 @@ use crate::{
     output::say,
 };
 use clap::Args;
-use hammock_compiler::{Emit, Evaluator, Failure, Options, compile, lower, reference, unreadable};
+use hammock_compiler::{Codegens, Emit, Evaluator, Failure, Options, compile, lower, reference, unreadable};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_passes::pipeline;
+use hammock_passes::Environment;
 use hammock_runtime::{
     library::LibraryError,
     tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
@@ -124,17 +124,19 @@ impl Program {
         options: Options,
     ) -> Result<Session, Failure> {
         let how = self.call.how();
-        let passes = pipeline(options.level);
+        let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
+        let codegens = Codegens::default();
         let evaluator = if *mode == ExecMode::Reference { Evaluator::interpreting() } else { Evaluator::new() };
-        lower(&mut module, source, &passes, &self.watch.environment(&options, &evaluator), &mut dump)?;
+        let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
+        lower(&mut module, source, &passes, &environment, &mut dump)?;
         self.watch.report(&dump)?;
         match mode {
             ExecMode::Reference => {
                 reference(&module, source, options.bytecode.as_deref(), how.options()).map(Session::from_vm)
             }
             ExecMode::Native(graphs) => {
-                let options = Options { graphs: graphs.clone(), ..options };
+                let options = Options { graphs: graphs.clone(), objects: codegens.into_objects(), ..options };
                 let artifact = compile(&module, source, &options, Emit::Lib)?;
                 self.code.report(&artifact)?;
                 Session::from_bytes(artifact.file.into_bytes(), &how).map_err(tool_failure)

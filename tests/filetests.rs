@@ -1,10 +1,10 @@
 //! File-tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; what the passes make of it is the snapshot
 //! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
 
-use hammock_compiler::{Evaluator, Options, ReadOptions, read_text};
+use hammock_compiler::{Codegens, Evaluator, Options, ReadOptions, read_text};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::print::{PrintOptions, module_text};
-use hammock_passes::{Pipeline, Silent};
+use hammock_passes::{Environment, Pipeline, Silent};
 use std::path::Path;
 
 #[test]
@@ -34,7 +34,8 @@ fn run(path: &Path) -> String {
     };
     verify(&module, "as written", path);
     let (options, evaluator) = (Options::default(), Evaluator::new());
-    let environment = options.environment(&evaluator);
+    let codegens = Codegens::default();
+    let environment = Environment { codegens: Some(&codegens), ..options.environment(&evaluator) };
     if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &environment, &mut Silent)) {
         return hammock_diagnostics::render_text(&diagnostic, Some(&source), false);
     }

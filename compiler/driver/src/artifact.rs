@@ -33,6 +33,8 @@ pub struct Options {
     pub graphs: Graphs,
     /// What keeps kernels inside of their buffers.
     pub bounds: Bounds,
+    /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
+    pub objects: Vec<Vec<u8>>,
 }
 
 /// What keeps kernels inside of their buffers, where that is not proved when they are compiled.
@@ -55,6 +57,7 @@ impl Default for Options {
             bytecode: None,
             graphs: Graphs::default(),
             bounds: Bounds::default(),
+            objects: Vec::new(),
         }
     }
 }
@@ -70,6 +73,7 @@ impl Options {
             weights: None,
             texts: &TextFiles,
             notes: None,
+            codegens: None,
         }
     }
 }
@@ -184,7 +188,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let count = flat.len();
     let outputs = kernels::compile_all(module, &flat, options, emit).map_err(|e| at(e.message, e.span))?;
     clock.lap("kernels to machine code", &mut times);
-    let mut objects: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
+    let mut objects: Vec<&[u8]> = outputs.iter().chain(&options.objects).map(Vec::as_slice).collect();
     let linked = match emit {
         Emit::Lib => {
             image.kernels = flat.iter().map(llvm::signature).collect();

@@ -7,6 +7,7 @@
 
 mod artifact;
 mod bytecode;
+mod codegens;
 mod entry;
 mod evaluate;
 mod failure;
@@ -21,6 +22,7 @@ mod texts;
 mod tvm;
 
 pub use artifact::{Artifact, Bounds, Emit, Options, Output, compile, lower};
+pub use codegens::{CodeGenerator, Codegens};
 pub use entry::add_entry;
 pub use evaluate::Evaluator;
 pub use failure::Failure;

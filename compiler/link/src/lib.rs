@@ -32,7 +32,7 @@ use hammock_runtime::{
     image,
     library::{RUNTIME_SYMBOL, seal, tvm},
 };
-use input::{Chunk, Inputs};
+use input::{Binding, Chunk, Inputs, Value};
 use layout::{PAGE, Place};
 use resolve::{Resolved, Slots};
 
@@ -87,6 +87,18 @@ impl Linked {
         bytes.extend(after);
         bytes
     }
+}
+
+/// The names under which an object's functions and data can be found from outside.
+///
+/// # Errors
+/// When it is no relocatable object, or damaged.
+pub fn exports(object: &[u8]) -> Result<Vec<&str>, LinkError> {
+    let inputs = Inputs::read(&[object])?;
+    let is_visible = |binding| matches!(binding, Binding::Global | Binding::Weak);
+    let symbols = inputs.symbols.iter().filter(|symbol| is_visible(symbol.binding));
+    let defined = symbols.filter(|symbol| !matches!(symbol.value, Value::Undefined { .. }));
+    Ok(defined.map(|symbol| symbol.name).collect())
 }
 
 /// Objects, and the pointer through which they reach the runtime.

@@ -53,6 +53,8 @@ pub struct Environment<'a> {
     pub texts: &'a dyn Texts,
     /// Who wants to know why kernels are fused, or not.
     pub notes: Option<&'a dyn Fn(&str)>,
+    /// Code generators of others; none where nobody would link what they make.
+    pub codegens: Option<&'a dyn CodeGenerators>,
 }
 
 /// Runs kernels while a module is compiled.
@@ -97,6 +99,26 @@ pub trait Texts {
     /// # Errors
     /// When the text is no pattern.
     fn pattern(&self, name: &str, text: &str) -> Result<NamedPattern, Diagnostic>;
+}
+
+/// Code generators of others, which compile functions that are theirs.
+pub trait CodeGenerators {
+    /// Has one compile the functions of a module that have the attribute `Codegen`.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it fails.
+    fn generate(&self, by: Generator, functions: &Module) -> Result<(), Diagnostic>;
+}
+
+/// Which code generator is asked, and how.
+#[derive(Clone, Copy)]
+pub struct Generator<'a> {
+    /// Its name: that of the attribute.
+    pub name: &'a str,
+    /// The program that it is; one that is registered when there is none.
+    pub program: Option<&'a str>,
+    /// What it is told: an object.
+    pub options: &'a serde_json::Value,
 }
 
 /// Tensors by the names of parameters.

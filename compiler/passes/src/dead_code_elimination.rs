@@ -87,10 +87,15 @@ pub fn is_pure(module: &Module, function: &Function, value: &Value) -> bool {
 }
 
 fn reachable(module: &Module, entries: Vec<String>) -> FxHashSet<Name> {
-    let mut seen = FxHashSet::default();
     let exported = module.functions.iter().filter(|(_, f)| f.global_symbol().is_some());
     let mut todo: Vec<Name> = exported.map(|(n, _)| n.clone()).collect();
     todo.extend(entries.into_iter().map(Name::from));
+    used_by(module, todo)
+}
+
+/// Functions, and all that they use.
+pub fn used_by(module: &Module, mut todo: Vec<Name>) -> FxHashSet<Name> {
+    let mut seen = FxHashSet::default();
     while let Some(name) = todo.pop() {
         if seen.contains(&name) {
             continue;

@@ -78,6 +78,7 @@ mod reorder_permute_dims_after_concat;
 mod reorder_take_after_matmul;
 mod rewrite_cuda_graph;
 mod rewrite_dataflow_reshape;
+mod run_codegen;
 mod separate_outputs;
 mod specialize_prim_func_based_on_call_site;
 mod split_call_tir_by_pattern;
@@ -91,7 +92,7 @@ mod update_vdevice;
 mod vm_shape_lower;
 
 pub use bind_params::bind_params;
-pub use context::{Context, Environment, Evaluator, NamedTensors, Texts};
+pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Texts};
 
 pub use levels::pipeline;
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedStorage, peaks};
@@ -167,6 +168,7 @@ pub static PASSES: &[&Pass] = &[
     &reorder_take_after_matmul::PASS,
     &rewrite_cuda_graph::PASS,
     &rewrite_dataflow_reshape::PASS,
+    &run_codegen::PASS,
     &separate_outputs::PASS,
     &specialize_prim_func_based_on_call_site::PASS,
     &split_call_tir_by_pattern::PASS,

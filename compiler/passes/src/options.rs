@@ -46,6 +46,8 @@ pub enum OptionKind {
     Names,
     /// An object whose values are lists of index maps, `null` for none.
     IndexMaps,
+    /// An object whose values are objects.
+    Objects,
     /// Patterns: a file of them, or a list of pairs of strings, each a name and a pattern.
     Patterns,
     /// A device: an object of `target` (a string or an object), `vdevice_id` and `memory_scope`.
@@ -64,6 +66,7 @@ impl OptionKind {
             OptionKind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
             OptionKind::Types => value.as_object().is_some_and(|map| map.values().all(is_type)),
             OptionKind::Integers => value.as_object().is_some_and(|map| map.values().all(Value::is_i64)),
+            OptionKind::Objects => value.as_object().is_some_and(|map| map.values().all(Value::is_object)),
             OptionKind::Patterns => value.is_string() || value.as_array().is_some_and(|list| list.iter().all(is_pair)),
             OptionKind::Device => is_device(value),
             OptionKind::Names => value.as_object().is_some_and(|map| map.values().all(Value::is_string)),
@@ -95,6 +98,7 @@ impl fmt::Display for OptionKind {
                 f.write_str("an object of types, `{\"x\": {\"shape\": [4, \"n\"], \"dtype\": \"float16\"}}`")
             }
             OptionKind::Integers => f.write_str("an object of integers, `{\"n\": 3}`"),
+            OptionKind::Objects => f.write_str("an object of objects, `{\"name\": {\"option\": 3}}`"),
             OptionKind::Patterns => {
                 f.write_str("a file, `\"my.patterns\"`, or a list, `[[\"name\", \"R.add(_, _)\"]]`")
             }

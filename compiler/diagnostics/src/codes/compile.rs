@@ -113,4 +113,21 @@ Let the pattern cover what is between, or make it one that fits less. When all t
 value, `y = x`, run `CanonicalizeBindings` first.",
     wrong r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.add(R.nn.relu(_), _)"]]}'"#,
     right r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]]}'"#;
+
+    CODE_GENERATOR = "E0310", "code generator missing or failed", "\
+`RunCodegen` asks the code generator that a function names to compile it. Either there is none of that name, or it
+failed, or what it made is not what was asked for.
+
+A program becomes one by the option `codegens`. It is started once, with the options of `target_options` as its
+argument, in JSON, and reads a module on standard input, as text: functions with the attribute `Codegen`, and what they
+use. It prints an ELF object file. For each of those functions, the object defines a function of C that writes the
+results into its last arguments:
+
+    int __tvm_ffi_SYMBOL(void *, const hammock_any *args, int count, hammock_any *result);
+
+SYMBOL is the function's name. The arguments are those of the function, then a tensor for each result. The object may
+use what kernels may: the mathematics of C, `memcpy` and the like. A program in Rust registers generators with
+`hammock_compiler::Codegens`.",
+    wrong r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]],annotate_codegen=true},RunCodegen'"#,
+    right r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]]},RunCodegen'"#;
 }

@@ -1,0 +1,134 @@
+//! Code generators of others: what they make is linked, called and computes the right numbers.
+
+use hammock_compiler::{CodeGenerator, Codegens, Emit, Evaluator, Options, ReadOptions, compile, lower, read_text};
+use hammock_diagnostics::SourceFile;
+use hammock_ir::Module;
+use hammock_passes::{Environment, Pipeline, pipeline};
+use hammock_runtime::{
+    Any, Tensor,
+    tools::{How, Session},
+};
+use std::{
+    path::Path,
+    process::{Command, Output},
+    sync::{Arc, Mutex},
+};
+
+/// Runs `hammock` with the model of `tests/codegen`, with more arguments.
+fn hammock(args: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    command.args(args).current_dir(root).env("NO_COLOR", "1").output().unwrap()
+}
+
+const PATTERNS: &str = r#"FuseOpsByPattern{patterns="tests/codegen/toy.patterns",annotate_codegen=true}"#;
+const ARGS: [&str; 4] = ["--arg", "[[0.5,1,-1],[0,0.25,2]]:float32", "--arg", "[[1,0,1],[-1,3,0]]:float32"];
+
+fn run(passes: &str, more: &[&str]) -> Output {
+    hammock(&[&["run", "tests/codegen/model.py", "--passes", passes], &ARGS[..], more].concat())
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn what_a_program_makes_is_called() {
+    let plain = stdout(&run("", &[]));
+    let toy = |options: &str| format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"tests/codegen/toy.sh"}}{options}}}"#);
+    for more in [&[][..], &["--exec-mode", "compiled"], &["-O0"], &["-O3"]] {
+        assert_eq!(stdout(&run(&toy(""), more)), plain, "{more:?}");
+    }
+    // The functions are the generator's, not ours: it is told to compute something else.
+    assert_ne!(stdout(&run(&toy(r#",target_options={"toy":{"factor":3}}"#), &[])), plain);
+
+    let merged = r#"FuseOpsByPattern{patterns="tests/codegen/toy.patterns"},MergeCompositeFunctions"#;
+    assert_eq!(stdout(&run(merged, &[])), plain, "without a generator, we compile the functions ourselves");
+    assert_eq!(stdout(&run(PATTERNS, &[])), plain);
+
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("model.so").display().to_string();
+    stdout(&hammock(&["compile", "tests/codegen/model.py", "-o", &library, "--passes", &toy("")]));
+    assert_eq!(stdout(&hammock(&[&["run", &library], &ARGS[..]].concat())), plain);
+}
+
+#[test]
+fn what_goes_wrong_is_said() {
+    let with = |program: &str| format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"{program}"}}}}"#);
+    for (passes, said) in [
+        (format!("{PATTERNS},RunCodegen"), "there is no code generator `toy` for `fused_relax_multiply_relax_add_toy`"),
+        (with("./no/such/program"), "the code generator `toy` failed: cannot start ./no/such/program"),
+        (with("false"), "the code generator `toy` failed: false ended with exit status: 1"),
+        (with("true"), "what the code generator `toy` made cannot be used"),
+        (with("cat"), "the code generator `toy` failed: cat ended with exit status: 1: cat: "),
+    ] {
+        let output = run(&passes, &[]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && text.contains(said) && text.contains("[E0310]"), "{passes}: {text}");
+    }
+}
+
+/// Gives objects that were made before, and keeps what it was asked.
+struct Given {
+    objects: Vec<Vec<u8>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl CodeGenerator for Given {
+    fn generate(&self, functions: &Module, options: &serde_json::Value) -> Result<Vec<Vec<u8>>, String> {
+        let names = functions.functions.keys().map(|name| name.to_string()).collect::<Vec<_>>().join(",");
+        self.asked.lock().unwrap().push(format!("{names} {options}"));
+        if self.objects.is_empty() { Err("it has nothing to give".into()) } else { Ok(self.objects.clone()) }
+    }
+}
+
+const SYMBOL: &str = "fused_relax_multiply_relax_add_toy";
+
+/// A kernel of ours as an object: it adds 100 to its second argument, so that it cannot be taken for the program's.
+fn object() -> Vec<u8> {
+    let text = format!(
+        "@T.prim_func\ndef {SYMBOL}(x: T.handle, y: T.handle, z: T.handle):\n    n = T.int64()\n    \
+         X = T.match_buffer(x, (n, 3))\n    Y = T.match_buffer(y, (n, 3))\n    Z = T.match_buffer(z, (n, 3))\n    \
+         for i, j in T.grid(n, 3):\n        with T.sblock(\"z\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            \
+         Z[vi, vj] = Y[vi, vj] + T.float32(100)\n"
+    );
+    let source = SourceFile::new("kernel.py", text).unwrap();
+    let module = read_text(&source, &ReadOptions::default()).unwrap();
+    let options = Options { threads: 1, ..Options::default() };
+    compile(&module, &source, &options, Emit::Obj).unwrap().file.into_bytes()
+}
+
+fn compiled(objects: Vec<Vec<u8>>, asked: &Arc<Mutex<Vec<String>>>) -> Result<Vec<u8>, hammock_compiler::Failure> {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codegen/model.py")).unwrap();
+    let source = SourceFile::new("model.py", text).unwrap();
+    let mut module = read_text(&source, &ReadOptions::default())?;
+    let (options, evaluator) = (Options { threads: 1, ..Options::default() }, Evaluator::new());
+    let mut codegens = Codegens::default();
+    codegens.register("toy", Given { objects, asked: asked.clone() });
+    let mut passes =
+        Pipeline::parse(&format!(r#"{PATTERNS},RunCodegen{{target_options={{"toy":{{"x":1}}}}}}"#)).unwrap();
+    passes.steps.extend(pipeline(options.level).steps);
+    let environment = Environment { codegens: Some(&codegens), ..options.environment(&evaluator) };
+    lower(&mut module, &source, &passes, &environment, &mut Default::default())?;
+    let options = Options { objects: codegens.into_objects(), ..options };
+    Ok(compile(&module, &source, &options, Emit::Lib)?.file.into_bytes())
+}
+
+#[test]
+fn a_program_registers_its_own() {
+    let asked = Arc::default();
+    let library = compiled(vec![object()], &asked).unwrap();
+    assert_eq!(*asked.lock().unwrap(), [format!("{SYMBOL} {{\"x\":1}}")], "equal groups are one function");
+    let session = Session::from_bytes(library, &How::default()).unwrap();
+    let tensor = |values: [f32; 3]| Any::from(Tensor::from_slice(&[1, 3], &values).unwrap());
+    let result = session.call("main", &[tensor([1.0, 2.0, 3.0]), tensor([-200.0, -400.0, -600.0])]).unwrap();
+    // first = y + 100, second = x + 100, result = exp(-second).
+    let found = result.get::<Tensor>().unwrap();
+    let found = found.as_slice::<f32>().unwrap();
+    let expected = [1.0f32, 2.0, 3.0].map(|x| (-(x + 100.0)).exp());
+    assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= b * 1e-4), "{found:?} is not {expected:?}");
+
+    let failed = compiled(Vec::new(), &asked).unwrap_err().to_string();
+    assert!(failed.contains("the code generator `toy` failed: it has nothing to give"), "{failed}");
+}
