@@ -57,6 +57,7 @@ mod fuse_ops;
 mod fuse_ops_by_pattern;
 mod fuse_rows;
 mod fuse_tir;
+mod fuse_transpose_matmul;
 mod inline_private_functions;
 mod kill_after_last_use;
 mod lambda_lift;
@@ -147,6 +148,7 @@ pub static PASSES: &[&Pass] = &[
     &fuse_ops_by_pattern::PASS,
     &fuse_rows::PASS,
     &fuse_tir::PASS,
+    &fuse_transpose_matmul::PASS,
     &inline_private_functions::PASS,
     &kill_after_last_use::PASS,
     &lambda_lift::PASS,

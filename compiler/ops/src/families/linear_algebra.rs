@@ -12,6 +12,7 @@ use crate::{
     text::shape_text,
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+use std::sync::LazyLock;
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -83,6 +84,47 @@ fn matmul_shape(
 fn lengths((a, b): (&str, &str), b_rank: usize) -> String {
     let axis = if b_rank == 1 { "axis" } else { "second last" };
     format!("the last axis of `{a}` must be as long as the {axis} of `{b}`")
+}
+
+/// The product with a matrix whose last two axes are swapped: not an operator of programs, but a kernel that a pass makes
+/// of two operators.
+pub fn matmul_of_transposed() -> &'static Op {
+    static OP: LazyLock<Op> = LazyLock::new(|| {
+        Op::new("matmul_of_transposed")
+            .tensor("x")
+            .tensor("w")
+            .attr("out_dtype", AttrKind::DType, NONE)
+            .infer(|cx| {
+                let mut w = cx.tensor("w")?;
+                if let TensorShape::Known(dims) = &w.shape {
+                    w.shape = TensorShape::Known(swapped(dims).into());
+                }
+                Ok(product_type(cx, ("x", cx.tensor("x")?), ("w", w))?.into())
+            })
+            .legalize(|cx| {
+                let mut b = Builder::new(cx, "NT_matmul")?;
+                let (x, w) = (b.input("x")?, b.input("w")?);
+                let out = b.output("NT_matmul")?;
+                let (depth, other) = (x.shape()[x.ndim() - 1].clone(), w.shape()[w.ndim() - 1].clone());
+                b.require_equal(&depth, &other, "the last axis of `x` must be as long as that of `w`");
+                b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
+                    let (left, right) = matmul_indices(&x, &w, (i, &out.shape), &k[0]);
+                    let wide = accumulator(out.dtype);
+                    x.at(&left).cast(wide) * w.at(&swapped(&right)).cast(wide)
+                });
+                Ok(b.finish())
+            })
+    });
+    &OP
+}
+
+/// The same with the last two in the other order.
+fn swapped(list: &[PrimExpr]) -> Vec<PrimExpr> {
+    let mut list = list.to_vec();
+    if let [.., a, b] = list.as_mut_slice() {
+        std::mem::swap(a, b);
+    }
+    list
 }
 
 fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {

@@ -1,0 +1,13 @@
+# opt: FuseTransposeMatmul
+# A weight that is transposed for two products, of which one is on the left; and for nothing else.
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3, 8), "float32"), w: R.Tensor((4, 8), "float32"), v: R.Tensor((4, 8), "float32")):
+        with R.dataflow():
+            t = R.permute_dims(w, axes=[1, 0])
+            y = R.matmul(x, t)
+            u = R.permute_dims(v)
+            z = R.matmul(u, R.matmul(v, u))
+            R.output(y, z)
+        return (y, z)
