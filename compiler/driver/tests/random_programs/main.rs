@@ -29,6 +29,11 @@ const PASSES: &[&str] = &[
     "ExpandMatmulOfSum",
     "ExpandTupleArguments",
     "FoldConstant",
+    "FuseOpsByPattern{patterns=[[\"x.a\", \"R.exp(R.tanh(_))\"], [\"y.b\", \"R.tanh(_) | R.abs(_)\"]]}",
+    "FuseOpsByPattern{patterns=[[\"x.a\", \"R.add(_, ...)\"], [\"x.b\", \"R.nn.relu(_)\"]],annotate_codegen=true}",
+    "FuseOpsByPattern{patterns=[[\"x.a\", \"R.tanh(_)\"], [\"x.b\", \"R.split(_)\"], [\"x.c\", \"R.matmul(_, _)\"], \
+     [\"x.d\", \"R.concat(_)\"], [\"y.e\", \"R.add(_, _)\"], [\"y.f\", \"R.multiply(_, _)\"]]},MergeCompositeFunctions",
+    "FuseTransposeMatmul",
     "InlinePrivateFunctions",
     "LambdaLift",
     "LegalizeOps",
