@@ -132,6 +132,10 @@ impl Program {
         lower(&mut module, source, &passes, &environment, &mut dump)?;
         self.watch.report(&dump)?;
         match mode {
+            ExecMode::Reference if codegens.has_made_objects() => {
+                let message = "what code generators made is machine code, which `--exec-mode reference` does not run";
+                Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--exec-mode`, or `RunCodegen`"))
+            }
             ExecMode::Reference => {
                 reference(&module, source, options.bytecode.as_deref(), how.options()).map(Session::from_vm)
             }

@@ -69,6 +69,20 @@ fn what_goes_wrong_is_said() {
     }
 }
 
+#[test]
+fn what_does_not_link_says_so() {
+    let toy = format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"tests/codegen/toy.sh"}}}}"#);
+    let interpreted = run(&toy, &["--exec-mode", "reference"]);
+    let unlinked = hammock(&["compile", "tests/codegen/model.py", "-o", "-", "--emit", "asm", "--passes", &toy]);
+    for output in [interpreted, unlinked] {
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && text.contains("[E0407]: what code generators made is"), "{text}");
+    }
+    let noted = hammock(&["opt", "tests/codegen/model.py", "--passes", &toy]);
+    assert!(stdout(&noted).contains("R.call_dps_packed(\"fused_relax_multiply_relax_add_toy\", (x, y)"));
+    assert!(String::from_utf8_lossy(&noted.stderr).contains("cannot hold it"));
+}
+
 /// Gives objects that were made before, and keeps what it was asked.
 struct Given {
     objects: Vec<Vec<u8>>,

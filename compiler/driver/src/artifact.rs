@@ -168,6 +168,12 @@ pub fn lower(
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     let at = |message, span| not_lowerable(message, span, source);
     target::check_target(options)?;
+    if !options.objects.is_empty() && !matches!(emit, Emit::Lib | Emit::Tvm) {
+        let message = "what code generators made is linked into libraries, and no other output holds it";
+        return Err(
+            Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--emit`, or the pass `RunCodegen`")
+        );
+    }
     let (mut clock, mut times) = (Clock::start(), Vec::new());
     let mut image = image(module, source, options.bytecode.as_deref())?;
     clock.lap("bytecode", &mut times);
