@@ -58,6 +58,8 @@ pub struct Op {
     pub infer: InferFn,
     /// How it is computed.
     pub lowering: Lowering,
+    /// Where its result is.
+    pub memory: ResultMemory,
     /// What the importer puts written calls through once operands have types.
     pub resolve: Option<ResolveFn>,
     /// How a call looks when its operands lie in other layouts than the program's; `None` where they must not.
@@ -81,6 +83,27 @@ pub enum Lowering {
     Structural(&'static str),
 }
 
+/// Where the result of an operator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultMemory {
+    /// Nothing is said: it may be, or hold, any of the operands.
+    Unknown,
+    /// In memory of its own.
+    Own,
+    /// In memory of its own; it could as well be written over an operand of the result's type, since an element depends
+    /// on those at its place alone.
+    OwnOrOperand,
+    /// It may be the first operand's memory, seen in another way.
+    View,
+}
+
+impl ResultMemory {
+    /// Whether the result certainly shares no memory with operands.
+    pub fn is_own(self) -> bool {
+        matches!(self, ResultMemory::Own | ResultMemory::OwnOrOperand)
+    }
+}
+
 impl Op {
     /// An operator without parameters. It is pure; its type rule and how it is computed must be set.
     pub fn new(name: &'static str) -> Self {
@@ -95,6 +118,7 @@ impl Op {
             complete: None,
             infer: Box::new(|cx| Err(cx.error("has no type rule"))),
             lowering: Lowering::Structural(""),
+            memory: ResultMemory::Unknown,
             resolve: None,
             layouts: None,
             layout_axes: Vec::new(),
@@ -206,12 +230,33 @@ impl Op {
         self
     }
 
+    /// Says that the result has memory of its own, as that of a TIR function has unless something else is said.
+    pub fn own_memory(mut self) -> Self {
+        self.memory = ResultMemory::Own;
+        self
+    }
+
+    /// Says that an element of the result depends on those of operands at its place alone.
+    pub fn in_place(mut self) -> Self {
+        self.memory = ResultMemory::OwnOrOperand;
+        self
+    }
+
+    /// Says that the result may be the first operand's memory, seen in another way.
+    pub fn view(mut self) -> Self {
+        self.memory = ResultMemory::View;
+        self
+    }
+
     /// Computes it by a TIR function.
     pub fn legalize(
         mut self,
         build: impl Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync + 'static,
     ) -> Self {
         self.lowering = Lowering::Tir(Box::new(build));
+        if self.memory == ResultMemory::Unknown {
+            self.memory = ResultMemory::Own;
+        }
         self
     }
 

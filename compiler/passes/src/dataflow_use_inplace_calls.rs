@@ -1,7 +1,7 @@
 //! DataflowUseInplaceCalls: a result takes the place of an operand that nobody needs any more.
 //!
-//! In dataflow blocks, a call of one of [`OPERATORS`] becomes `R.call_tir_inplace`, whose kernel writes over an operand. The
-//! operand has the type of the result and its memory is made in the block, is not used after the call under any name, and
+//! In dataflow blocks, a call of an operator that says that it could ([`ResultMemory::OwnOrOperand`]) becomes
+//! `R.call_tir_inplace`, whose kernel writes over an operand. The operand has the type of the result and its memory is made in the block, is not used after the call under any name, and
 //! is not that of another operand. Nothing is known of memory that comes from outside, or leaves the block, or that calls
 //! of other functions may keep.
 
@@ -15,7 +15,7 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, fresh::copy_body},
 };
 use hammock_ops::{
-    CallContext, Lowering,
+    CallContext, Lowering, ResultMemory,
     legalize::{Legalized, is_written_out},
     lookup,
 };
@@ -30,19 +30,6 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// The operators that TVM's pass knows: an element of the result depends on those at its place alone.
-const OPERATORS: [&str; 6] = ["add", "subtract", "multiply", "divide", "nn.silu", "nn.relu"];
-/// Operators whose result may be their first operand's memory, seen in another way.
-const VIEWS: [&str; 8] = [
-    "expand_dims",
-    "squeeze",
-    "reshape",
-    "permute_dims",
-    "flatten",
-    "nn.batch_flatten",
-    "memory.view",
-    "memory.ensure_zero_offset",
-];
 /// Of more pieces of memory behind one variable, nothing is known.
 const MOST_HELD: usize = 64;
 
@@ -78,13 +65,18 @@ fn rewrite_block(module: &mut Module, function: &Function, block: &mut Block, ma
             same_type(function.ty(*operand), result) && memory.is_free_after(*operand, at, &call.args)
         });
         if let Callee::Op(name) = call.callee
-            && OPERATORS.contains(&name)
+            && memory_of(name) == ResultMemory::OwnOrOperand
             && let Some(operand) = free.next()
             && let Some(inplace) = inplace_call(module, function, call, operand, made)
         {
             binding.value = Value::Call(inplace);
         }
     }
+}
+
+/// Where the results of an operator are.
+fn memory_of(operator: &str) -> ResultMemory {
+    lookup(operator).map_or(ResultMemory::Unknown, |op| op.memory)
 }
 
 /// Whether both are tensors of one dtype and certainly of one shape.
@@ -218,13 +210,10 @@ impl Memory {
                 held => held,
             },
             Value::Call(call) => match call.callee {
-                Callee::Op(name) if VIEWS.contains(&name) => {
+                Callee::Op(name) if memory_of(name) == ResultMemory::View => {
                     call.args.first().map_or(Held::Unknown, |arg| self.operand(arg))
                 }
-                Callee::Op(name) if lookup(name).is_some_and(|op| matches!(op.lowering, Lowering::Tir(_))) => {
-                    self.fresh_of(function.ty(binding.var))
-                }
-                Callee::Op("call_tir" | "call_dps_packed") => self.fresh_of(function.ty(binding.var)),
+                Callee::Op(name) if memory_of(name).is_own() => self.fresh_of(function.ty(binding.var)),
                 // The result may be any of the operands, or hold them.
                 _ => self.any_of(call),
             },

@@ -5,7 +5,6 @@ use hammock_ir::{
     Module,
     relax::{Body, Call, Callee, Operand, Value, Var},
 };
-use hammock_ops::Lowering;
 use rustc_hash::FxHashSet;
 
 /// Whether anything in the module may write to what it is given.
@@ -57,6 +56,5 @@ fn find_written(body: &Body, written: &mut FxHashSet<Var>) {
 /// Whether the value certainly shares no memory with its operands.
 fn makes_memory(value: &Value) -> bool {
     let Value::Call(Call { callee: Callee::Op(name), .. }) = value else { return false };
-    let computed = hammock_ops::lookup(name).is_some_and(|op| matches!(op.lowering, Lowering::Tir(_)));
-    computed || ["call_tir", "call_tir_with_grad", "call_dps_packed"].contains(name)
+    hammock_ops::lookup(name).is_some_and(|op| op.memory.is_own())
 }

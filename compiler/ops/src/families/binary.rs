@@ -36,12 +36,12 @@ pub fn ops() -> Vec<Op> {
 fn arithmetic_ops() -> Vec<Op> {
     use BinaryOp::{Add, Max, Min, Mul, Sub};
     vec![
-        arithmetic("add", "The sum.", |a, b| one_bit(Add, a, b)),
-        arithmetic("subtract", "The difference.", |a, b| one_bit(Sub, a, b)),
-        arithmetic("multiply", "The product.", |a, b| one_bit(Mul, a, b)),
+        arithmetic("add", "The sum.", |a, b| one_bit(Add, a, b)).in_place(),
+        arithmetic("subtract", "The difference.", |a, b| one_bit(Sub, a, b)).in_place(),
+        arithmetic("multiply", "The product.", |a, b| one_bit(Mul, a, b)).in_place(),
         arithmetic("maximum", "The larger; NaN when one is NaN.", |a, b| one_bit(Max, a, b)),
         arithmetic("minimum", "The smaller; NaN when one is NaN.", |a, b| one_bit(Min, a, b)),
-        division("divide", "The quotient; of integers, towards zero.", trunc_divide),
+        division("divide", "The quotient; of integers, towards zero.", trunc_divide).in_place(),
         division("floor_divide", "The quotient, rounded down.", floor_divide),
         division("mod", "The remainder, with the sign of `x1`.", trunc_mod),
         division("floor_mod", "The remainder, with the sign of `x2`.", floor_mod),

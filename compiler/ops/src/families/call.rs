@@ -36,6 +36,7 @@ fn destination_passing() -> Vec<Op> {
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .infer(written)
+            .own_memory()
             .structural(REWRITE),
         Op::new("call_tir_inplace")
             .doc(
@@ -55,12 +56,14 @@ fn destination_passing() -> Vec<Op> {
             .required("te_grad_name", AttrKind::Str)
             .attr("te_grad_kwargs", AttrKind::Any, AttrValue::Dict(Vec::new()))
             .infer(written)
+            .own_memory()
             .structural(REWRITE),
         Op::new("call_dps_packed")
             .doc("Calls a runtime function that writes its results into tensors of the given types.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
             .infer(written)
+            .own_memory()
             .structural(REWRITE),
         Op::new("call_py_func")
             .doc("Calls a function that the host program registered under this name.")

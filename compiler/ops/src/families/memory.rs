@@ -41,6 +41,7 @@ fn graph_level() -> Vec<Op> {
             .doc("Views a tensor's memory with another shape, dtype or byte offset.")
             .example("x: float32[2, 3]", "x, R.shape([6])")
             .tensor("data")
+            .view()
             .operand_or("shape", OperandKind::Shape, NONE)
             .operand_or("dtype", OperandKind::DType, NONE)
             .operand_or("relative_byte_offset", OperandKind::Prim, NONE)
@@ -55,6 +56,7 @@ fn graph_level() -> Vec<Op> {
             .doc("Returns the tensor, or a copy if it does not start at the beginning of its memory.")
             .example("x: float32[2, 3]", "x")
             .tensor("data")
+            .view()
             .infer(same_as("data"))
             .structural("LowerRuntimeBuiltin"),
     ]

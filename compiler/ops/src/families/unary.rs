@@ -62,7 +62,7 @@ fn number_functions() -> Vec<Op> {
         number("square", "`x * x`.", |x| &x * &x),
         number("trunc", "Rounds towards zero to an integer.", |x| rounded(x, "trunc")),
         // `max(a, b)` is `b` when one is NaN: zero goes first, so that NaN stays
-        number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)),
+        number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)).in_place(),
         number("nn.relu6", "`x` kept between zero and 6.", |x| {
             let bound = |v| PrimExpr::constant(v, x.dtype());
             bound(0.0).max(bound(6.0).min(x.clone()))

@@ -12,7 +12,7 @@ use hammock_ir::{
     DType, Function as Global, Module, Name, PrimExpr, TensorShape, Type,
     relax::{Binding, Body, Call, Callee, Function, OpTable, Operand, Value, Var},
 };
-use hammock_ops::Table;
+use hammock_ops::{ResultMemory, Table, lookup};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -182,7 +182,9 @@ impl Finder<'_> {
     fn call(&mut self, var: Var, call: &Call, body: usize) -> Held {
         match &call.callee {
             Callee::Op("builtin.alloc_tensor") => return self.make(var, call, body),
-            Callee::Op("reshape" | "memory.view" | "memory.ensure_zero_offset") => return self.first(call),
+            Callee::Op(name) if lookup(name).is_some_and(|op| op.memory == ResultMemory::View) => {
+                return self.first(call);
+            }
             Callee::Extern(name) if **name == *"vm.builtin.reshape" => return self.first(call),
             Callee::Op("vm.call_tir_dyn") => self.use_args(call),
             Callee::Global(name) if matches!(self.module.functions.get(name), Some(Global::Tir(_))) => {

@@ -28,6 +28,7 @@ fn reshape() -> Op {
         )
         .example("x: float32[2, 6]", "x, (3, -1)")
         .tensor("x")
+        .view()
         .operand("shape", OperandKind::Shape)
         .precision(Precision::Follow)
         .resolve(resolve_reshape)
@@ -40,6 +41,7 @@ fn flatten_op() -> Op {
         .doc("Flattens to one dimension, in row-major order.")
         .example("x: float32[2, 3]", "x")
         .tensor("x")
+        .view()
         .precision(Precision::Follow)
         .infer(|cx| {
             let x = cx.tensor("x")?;

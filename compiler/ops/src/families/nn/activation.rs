@@ -18,7 +18,7 @@ pub fn ops() -> Vec<Op> {
         follows("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
         follows("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
         follows("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
-        follows("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))),
+        follows("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))).in_place(),
         elementwise("nn.leakyrelu", "`x` above zero, `alpha * x` below.", |cx| {
             let alpha = cx.float("alpha")?;
             Ok(Box::new(move |x| leaky(x.clone(), constant(&x, alpha))))

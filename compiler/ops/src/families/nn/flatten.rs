@@ -10,6 +10,7 @@ pub fn ops() -> Vec<Op> {
             .doc("Flattens all dimensions but the first into one.")
             .example("x: float32[2, 3, 4]", "x")
             .tensor("data")
+            .view()
             .precision(Precision::Follow)
             .infer(infer)
             .decompose(|cx, emit| {
