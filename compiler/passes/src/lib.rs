@@ -5,6 +5,9 @@
 //! written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
 //! pass. [`pipeline()`] says which passes compile a module; a pass may occur several times, or not at all.
 //!
+//! A pass of one's own is a function and a `static` of type [`Pass`]: [`Pipeline::parse_with`] takes it by name among the
+//! others. `compiler/driver/tests/own_pass.rs` has one, with [`editor`] to rewrite values.
+//!
 //! A pass leaves a module that the verifier accepts. Passes know nothing about text, and make no machine code: what they
 //! may ask for is in their [`Context`], and a driver hands in an [`Evaluator`] that runs kernels for them.
 #![forbid(unsafe_code)]
@@ -12,7 +15,7 @@
 mod compile_time;
 mod context;
 mod devices;
-mod editor;
+pub mod editor;
 mod functions;
 mod groups;
 mod leaves;

@@ -34,11 +34,19 @@ impl Pipeline {
     /// # Errors
     /// When there is no pass of a name, or it does not take its options.
     pub fn parse(text: &str) -> Result<Pipeline, Diagnostic> {
+        Pipeline::parse_with(text, &[])
+    }
+
+    /// The same, where names may also be those of passes of one's own, which come first.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::parse`].
+    pub fn parse_with(text: &str, own: &[&'static Pass]) -> Result<Pipeline, Diagnostic> {
         let mut steps = Vec::new();
         let mut rest = text.trim_start();
         while !rest.is_empty() {
             let end = rest.find([',', '{']).unwrap_or(rest.len());
-            let mut step = Step::from(find(rest[..end].trim())?);
+            let mut step = Step::from(find_with(rest[..end].trim(), own)?);
             rest = &rest[end..];
             if let Some(inner) = rest.strip_prefix('{') {
                 rest = read_options(&mut step, inner)?.trim_start();
@@ -88,11 +96,17 @@ impl fmt::Display for Pipeline {
 /// # Errors
 /// When there is none; with the name that was meant, if one is near.
 pub fn find(name: &str) -> Result<&'static Pass, Diagnostic> {
+    find_with(name, &[])
+}
+
+/// The same among passes of one's own, then all others.
+fn find_with(name: &str, own: &[&'static Pass]) -> Result<&'static Pass, Diagnostic> {
+    let all = || own.iter().chain(PASSES);
     let is_named =
         |pass: &&&'static Pass| pass.name == name || in_dialect(pass.name) && plain(pass.name) == plain(name);
-    PASSES.iter().find(is_named).copied().ok_or_else(|| {
+    all().find(is_named).copied().ok_or_else(|| {
         let error = Diagnostic::error(codes::UNKNOWN_PASS, format!("there is no pass `{name}`"));
-        match nearest(name, PASSES.iter().map(|pass| pass.name)) {
+        match nearest(name, all().map(|pass| pass.name)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help("`hammock passes` lists them"),
         }
