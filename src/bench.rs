@@ -1,6 +1,9 @@
 //! `hammock bench`: times a function.
 
-use crate::run::{Program, input_failure, tool_failure};
+use crate::{
+    failure::{input_failure, tool_failure},
+    run::Program,
+};
 use clap::Args;
 use hammock_compiler::Failure;
 use hammock_runtime::tools::{BenchFlags, ProfileFlags};

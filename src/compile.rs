@@ -2,10 +2,10 @@
 
 use crate::{
     effect::refuse,
+    failure::tool_failure,
     module::ModuleArgs,
     opt::{Watch, read_pipeline},
     output::{not_stdout, say, write_file},
-    run::tool_failure,
     stats::{self, Stats},
 };
 use clap::{Args, ValueEnum};

@@ -1,6 +1,6 @@
 //! `hammock inspect`: shows what is in a compiled executable.
 
-use crate::{output::not_stdout, run::tool_failure};
+use crate::{failure::tool_failure, output::not_stdout};
 use clap::Args;
 use hammock_compiler::{Failure, read_source, write_weights};
 use hammock_diagnostics::codes;

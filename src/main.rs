@@ -12,6 +12,7 @@ mod compare;
 mod compile;
 mod effect;
 mod explain;
+mod failure;
 mod inspect;
 mod memory_plan;
 mod module;
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
     };
     let color = cli.terminal.color.applies(&stderr());
     output::set_color(color);
-    at_timeout(move |error| report(&run::tool_failure(error.into()), color));
+    at_timeout(move |error| report(&failure::tool_failure(error.into()), color));
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -4,19 +4,17 @@ use crate::{
     compare::{CompareFlags, comparable, up_to},
     compile::{CodeArgs, ExecMode, prepared},
     effect::refuse,
+    failure::{input_failure, tool_failure},
     module::{ModuleArgs, is_zeros},
     opt::Watch,
     output::say,
 };
 use clap::Args;
-use hammock_compiler::{Codegens, Emit, Evaluator, Failure, Options, compile, lower, reference, unreadable};
+use hammock_compiler::{Codegens, Emit, Evaluator, Failure, Options, compile, lower, reference};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_passes::Environment;
-use hammock_runtime::{
-    library::LibraryError,
-    tools::{CallFlags, FileKind, InputError, OutputFlags, ProfileFlags, Session, ToolError, Weights},
-};
+use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Weights};
 use std::path::Path;
 
 /// Runs a function of a text module (compiled first) or of a compiled executable
@@ -227,26 +225,4 @@ impl Run {
         let run = || session.run(&spec, &self.output);
         crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?)
     }
-}
-
-/// What went wrong with a compiled program, as a diagnostic.
-pub fn tool_failure(error: ToolError) -> Failure {
-    match error {
-        ToolError::Input(error) => input_failure(error),
-        ToolError::Library(error @ LibraryError::OfTvm) => Failure::new(codes::UNSUPPORTED_FILE, error.to_string())
-            .help(
-                "`hammock inspect` shows its bytecode; `--bytecode` runs that with kernels compiled from a text module",
-            ),
-        ToolError::Library(LibraryError::Read { path, cause }) => unreadable(&path.display().to_string(), &cause),
-        ToolError::Library(error) => {
-            let help = "compile the module again";
-            Failure::new(codes::DAMAGED_EXECUTABLE, error.to_string()).help(help)
-        }
-        ToolError::Run(error) => Failure::new(codes::RUN_FAILED, format!("{error:#}")),
-    }
-}
-
-/// What is wrong with an argument, as a diagnostic.
-pub fn input_failure(error: InputError) -> Failure {
-    Failure::of_input(codes::BAD_ARGUMENT, error)
 }

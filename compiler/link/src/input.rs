@@ -2,7 +2,7 @@
 
 use crate::{
     LinkError,
-    layout::{PAGE, Place},
+    place::{PAGE, Place},
 };
 use object::{
     Architecture, BinaryFormat, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,

@@ -21,6 +21,7 @@ mod error;
 mod imports;
 mod input;
 mod layout;
+mod place;
 mod relocate;
 mod resolve;
 mod write;
@@ -33,7 +34,7 @@ use hammock_runtime::{
     library::{RUNTIME_SYMBOL, seal, tvm},
 };
 use input::{Binding, Chunk, Inputs, Value};
-use layout::{PAGE, Place};
+use place::{PAGE, Place};
 use resolve::{Resolved, Slots};
 
 /// Links objects and an image ([`image::Image::save`]) into the bytes of a sealed shared library. With an empty image

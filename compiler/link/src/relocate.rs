@@ -4,7 +4,8 @@ use crate::{
     LinkError,
     elf::Rela,
     input::{Inputs, Relocation},
-    layout::{Layout, Place},
+    layout::Layout,
+    place::Place,
     resolve::{LEA, PLT_ENTRY, Resolved, Slots, Stored, Target},
 };
 use object::elf;

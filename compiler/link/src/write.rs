@@ -5,7 +5,8 @@ use crate::{
     elf::{self as record, FileHeader, ProgramHeader, Record, Rela, hash_table},
     imports::SystemLibrary,
     input::{Binding, Inputs, Value},
-    layout::{Layout, PAGE, Place, Section, Segment},
+    layout::{Layout, Section},
+    place::{PAGE, Place, Segment},
     relocate::{Addresses, put},
     resolve::{Resolved, Slots, Stored, loader_relocations, slot_tables},
 };
@@ -95,7 +96,7 @@ impl<'a> Strings<'a> {
 
 fn section_names() -> Strings<'static> {
     let mut names = Strings { bytes: vec![0], ..Strings::default() };
-    crate::layout::PLACES.iter().for_each(|p| names.push(p.name()));
+    crate::place::PLACES.iter().for_each(|p| names.push(p.name()));
     names
 }
 

@@ -27,10 +27,14 @@ pub use elf::ElfError;
 pub use seal::SealError;
 pub use tvm::TvmError;
 
+use crate::Error;
 use crate::executable::{Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity};
 use crate::value::{Function, SharedBytes};
-use crate::vm::native::{self, MachineCode};
+use crate::vm::{
+    Options, Vm,
+    native::{self, MachineCode},
+};
 use code::Code;
 use memmap2::Mmap;
 use snapshot::Snapshot;
@@ -129,6 +133,16 @@ fn tvm_modules(bytes: &[u8]) -> Result<Option<Range<usize>>, ElfError> {
         Ok(elf) => Ok(elf.find(tvm::SYMBOL)),
         Err(ElfError::NotElf) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+impl Vm {
+    /// Prepares a linked model.
+    pub fn from_library(library: &Arc<Library>, options: Options) -> Result<Vm, Error> {
+        let failed = |error: LibraryError| Error::runtime(error.to_string());
+        let kernel = |name: &str| library.kernel(name).map_err(failed);
+        let machine_code = |name: &str| library.machine_code(name).map_err(failed);
+        Vm::with_code(library.image().clone(), library.bytes().len(), options, kernel, machine_code)
     }
 }
 

@@ -1,12 +1,36 @@
 //! Flags that the command line and `hammock-run` share.
 
-use super::{CallSpec, InputError, LimitFlags, View, Weights};
+use super::{InputError, LimitFlags, Weights};
 use crate::{Device, vm::Options};
 use clap::{Args, ValueEnum};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+
+/// A view of an executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Instructions, as TVM's `as_text`.
+    Text,
+    /// Instructions as Python, as TVM's `as_python`.
+    Python,
+    /// Sizes of the tables, as TVM's `stats`.
+    Stats,
+    /// All of it, as a listing that can be assembled; tensors of more than so many bytes beside it.
+    Listing(usize),
+}
+
+/// What to call, and with what.
+#[derive(Clone, Debug, Default)]
+pub struct CallSpec<'a> {
+    /// The function.
+    pub func: &'a str,
+    /// Arguments as people write them, in order.
+    pub args: &'a [String],
+    /// Values of parameters that `args` do not give, by name.
+    pub weights: Option<&'a Weights>,
+}
 
 /// What to call, and with what.
 #[derive(Args, Clone, Debug)]

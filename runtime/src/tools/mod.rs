@@ -20,13 +20,13 @@ mod weights;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
-pub use flags::{BenchFlags, CallFlags, How, InspectFlags, JsonForm, OutputFlags};
+pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, OutputFlags, View};
 pub use kind::FileKind;
 pub use limits::LimitFlags;
 pub use npz::{load_npy, load_npz, save_npz};
 pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
-pub use session::{CallSpec, Session, ToolError, View, inspect};
+pub use session::{Session, ToolError, inspect};
 pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;

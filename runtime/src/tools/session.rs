@@ -2,8 +2,8 @@
 
 use super::listing::{Listing, list};
 use super::{
-    FileKind, How, InputError, JsonForm, OutputFlags, Samples, Unused, Weights, leaves, parse_argument, sample,
-    save_npz, show, watchdog,
+    CallSpec, FileKind, How, InputError, JsonForm, OutputFlags, Samples, Unused, View, Weights, leaves, parse_argument,
+    sample, save_npz, show, watchdog,
 };
 use crate::{
     Any, Error, Library, Vm,
@@ -32,17 +32,6 @@ pub enum ToolError {
     /// The model failed while it ran; with its call stack.
     #[error("{0:#}")]
     Run(#[from] Error),
-}
-
-/// What to call, and with what.
-#[derive(Clone, Debug, Default)]
-pub struct CallSpec<'a> {
-    /// The function.
-    pub func: &'a str,
-    /// Arguments as people write them, in order.
-    pub args: &'a [String],
-    /// Values of parameters that `args` do not give, by name.
-    pub weights: Option<&'a Weights>,
 }
 
 /// A model ready to run.
@@ -193,19 +182,6 @@ impl Session {
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")
     }
-}
-
-/// A view of an executable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
-    /// Instructions, as TVM's `as_text`.
-    Text,
-    /// Instructions as Python, as TVM's `as_python`.
-    Python,
-    /// Sizes of the tables, as TVM's `stats`.
-    Stats,
-    /// All of it, as a listing that can be assembled; tensors of more than so many bytes beside it.
-    Listing(usize),
 }
 
 /// What is in an executable: a linked model, a library that TVM exported, or bytecode alone.

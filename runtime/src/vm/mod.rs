@@ -39,7 +39,6 @@ pub use interrupt::Interrupt;
 use crate::executable::FunctionKind;
 use crate::ffi::Error;
 use crate::image::Image;
-use crate::library::{Library, LibraryError};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
 use crate::value::{Any, Device, Function};
@@ -99,26 +98,25 @@ pub struct CallLimits {
 pub struct Vm(Arc<Program>, Arc<State>);
 
 impl Vm {
-    /// Prepares a linked model.
-    pub fn from_library(library: &Arc<Library>, options: Options) -> Result<Vm, Error> {
-        let failed = |error: LibraryError| Error::runtime(error.to_string());
-        let kernel = |name: &str| library.kernel(name).map_err(failed);
-        let machine_code = |name: &str| library.machine_code(name).map_err(failed);
-        Program::load(library.image().clone(), library.bytes().len(), options, kernel, machine_code)
-            .map(Vm::from_program)
-    }
-
     /// Prepares an image whose kernels `kernel` finds by name; its functions are of bytecode only.
     pub fn new(
         image: Arc<Image>,
         options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
     ) -> Result<Vm, Error> {
-        Program::load(image, 0, options, kernel, |_| Ok(None)).map(Vm::from_program)
+        Vm::with_code(image, 0, options, kernel, |_| Ok(None))
     }
 
-    fn from_program(program: Program) -> Vm {
-        Vm(Arc::new(program), Arc::default())
+    /// The same for an image that was read with `bytes` bytes; `machine_code` finds its functions that are compiled.
+    pub(crate) fn with_code(
+        image: Arc<Image>,
+        bytes: usize,
+        options: Options,
+        kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
+        machine_code: impl Fn(&str) -> Result<Option<native::MachineCode>, Error>,
+    ) -> Result<Vm, Error> {
+        let program = Program::load(image, bytes, options, kernel, machine_code)?;
+        Ok(Vm(Arc::new(program), Arc::default()))
     }
 
     /// The image.

@@ -4,7 +4,7 @@ use super::{
     args::{Arg, Args},
     context::{Read, Reported},
     eval::{Dialect, Eval},
-    namespace::{Path, Space},
+    path::{Path, Space},
     suggest,
     value::Value,
 };

@@ -4,7 +4,7 @@ use super::{
     args::{Arg, Args, Keyword, list},
     builtins,
     context::{Context, Read, Reported},
-    namespace::{Path, Space},
+    path::{Path, Space},
     scope::Scope,
     suggest,
     value::Value,

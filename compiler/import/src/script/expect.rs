@@ -5,9 +5,9 @@ use super::{
     context::{Read, Reported},
     dtypes,
     eval::{Dialect, Eval},
-    namespace::Space,
     numbers::Number,
     operators,
+    path::Space,
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};

@@ -5,7 +5,8 @@ use super::{
     context::{Context, Read, Reported},
     eval::Eval,
     module::File,
-    namespace::{self, Space},
+    namespace,
+    path::Space,
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};

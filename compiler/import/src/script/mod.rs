@@ -19,6 +19,7 @@ mod module;
 mod namespace;
 mod numbers;
 mod operators;
+mod path;
 mod relax;
 mod scope;
 mod suggest;

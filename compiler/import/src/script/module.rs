@@ -6,7 +6,7 @@ use super::{
     context::{Context, Read, TrailingScalars},
     eval::{Dialect, Eval, Operator},
     file::{self, Skipped},
-    namespace::{Path, Space},
+    path::{Path, Space},
     relax, suggest, tir,
     value::Value,
 };

@@ -4,7 +4,7 @@ use super::{
     args::{Arg, Args},
     context::Read,
     eval::{Dialect, Eval},
-    namespace::{Path, Space},
+    path::{Path, Space},
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, codes, count};

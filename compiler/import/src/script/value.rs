@@ -1,6 +1,6 @@
 //! What an expression of the text evaluates to.
 
-use super::namespace::Path;
+use super::path::Path;
 use hammock_diagnostics::Span;
 use hammock_ir::{
     AttrValue, Name, PrimExpr, Type,

@@ -3,6 +3,7 @@
 pub(super) mod calls;
 mod constants;
 mod nodes;
+mod statements;
 mod table;
 
 use super::{
@@ -11,8 +12,8 @@ use super::{
     context::Read,
     dtypes,
     eval::{Dialect, Eval},
-    namespace::{Path, Space},
     operators,
+    path::{Path, Space},
     value::Value,
 };
 use hammock_diagnostics::{Span, codes};
@@ -111,7 +112,7 @@ const OTHERS: [&str; 40] = [
 
 /// Every name of `T` that can be called.
 fn names() -> impl Iterator<Item = &'static str> {
-    table::names().chain(OTHERS).chain(super::tir::STATEMENT_CALLS)
+    table::names().chain(OTHERS).chain(statements::STATEMENT_CALLS)
 }
 
 /// Whether `T` has a function of that name.

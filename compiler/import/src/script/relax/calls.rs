@@ -6,7 +6,7 @@ use crate::script::{
     builtins,
     context::{Read, TrailingScalars},
     eval::{Dialect, Eval},
-    namespace::{Path, Space},
+    path::{Path, Space},
     suggest,
     value::{Pending, Value},
 };

@@ -1,7 +1,7 @@
 //! Dataflow blocks and branches.
 
 use super::RelaxEval;
-use crate::script::{context::Read, namespace::Space, scope::Gone, value::Value};
+use crate::script::{context::Read, path::Space, scope::Gone, value::Value};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Name, TensorShape, TensorType, Type,

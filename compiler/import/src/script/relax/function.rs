@@ -7,7 +7,7 @@ use crate::script::{
     dtypes,
     eval::Eval,
     module::{Decoration, decoration, plain_params},
-    namespace::Space,
+    path::Space,
     scope::{Gone, Scope},
     value::Value,
 };

@@ -21,7 +21,7 @@ use super::{
     context::Read,
     eval::{Dialect, Eval, Operator},
     intrinsics,
-    namespace::{Path, Space},
+    path::{Path, Space},
     value::Value,
 };
 use hammock_diagnostics::Span;

@@ -4,8 +4,8 @@ use super::{RelaxEval, literals::default_dtype};
 use crate::script::{
     args::{Arg, Args},
     context::{Read, Reported},
-    namespace::Path,
     numbers::Number,
+    path::Path,
     value::{Pending, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};

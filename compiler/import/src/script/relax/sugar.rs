@@ -5,7 +5,7 @@ use crate::script::{
     args::{Arg, Args},
     context::{Read, Reported},
     eval::Operator,
-    namespace::{Path, Space},
+    path::{Path, Space},
     suggest,
     value::{Pending, Value},
 };

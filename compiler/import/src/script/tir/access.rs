@@ -4,7 +4,7 @@ use super::TirEval;
 use crate::script::{
     args::{Arg, Args},
     context::Read,
-    namespace::{Path, Space},
+    path::{Path, Space},
     value::{Index, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes, count};

@@ -5,7 +5,7 @@ use crate::script::{
     args::Arg,
     context::Read,
     dtypes,
-    namespace::Space,
+    path::Space,
     value::{Index, Value},
 };
 use hammock_diagnostics::{Span, codes, count};

@@ -19,52 +19,6 @@ pub(super) enum Declared {
     Nothing(Args),
 }
 
-/// Names that stand for statements or declarations, for "did you mean".
-pub(crate) const STATEMENT_CALLS: [&str; 42] = [
-    "Buffer",
-    "match_buffer",
-    "alloc_buffer",
-    "sblock_alloc_buffer",
-    "alloc_shared",
-    "alloc_local",
-    "alloc_scalar",
-    "decl_scalar",
-    "decl_buffer",
-    "axis.spatial",
-    "axis.reduce",
-    "axis.scan",
-    "axis.opaque",
-    "axis.remap",
-    "reads",
-    "writes",
-    "where",
-    "sblock_attr",
-    "func_attr",
-    "launch_thread",
-    "env_thread",
-    "attr",
-    "hint",
-    "device_entry",
-    "evaluate",
-    "break_loop",
-    "continue_loop",
-    "ret",
-    "buffer_store",
-    "bind",
-    "allocate",
-    "sblock",
-    "init",
-    "grid",
-    "serial",
-    "parallel",
-    "vectorized",
-    "unroll",
-    "thread_binding",
-    "prim_func",
-    "handle",
-    "let",
-];
-
 impl TirEval<'_, '_> {
     /// Reads a call that declares something, or gives it back.
     pub(super) fn declare(&mut self, name: &str, args: Args) -> Read<Declared> {

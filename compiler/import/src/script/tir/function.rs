@@ -6,7 +6,7 @@ use crate::script::{
     context::{Context, Read},
     dtypes,
     eval::Eval,
-    namespace::Space,
+    path::Space,
     scope::Scope,
     value::Value,
 };

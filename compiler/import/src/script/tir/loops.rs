@@ -4,8 +4,8 @@ use super::{TirEval, stmts::target_names};
 use crate::script::{
     args::{Arg, Args, list},
     context::Read,
-    namespace::Space,
     operators,
+    path::Space,
     scope::Gone,
     suggest,
     value::Value,

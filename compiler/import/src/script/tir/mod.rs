@@ -24,7 +24,7 @@ use super::{
     context::Read,
     eval::{Dialect, Eval, Operator},
     intrinsics::calls::describe,
-    namespace::{Path, Space},
+    path::{Path, Space},
     value::Value,
 };
 use hammock_diagnostics::{Span, codes};
@@ -36,7 +36,6 @@ use hammock_ir::{
 use hammock_syntax::ast;
 use rustc_hash::FxHashMap;
 
-pub(crate) use decls::STATEMENT_CALLS;
 pub(crate) use function::{Flags, Header, body, header};
 
 /// What is known while a function is read.

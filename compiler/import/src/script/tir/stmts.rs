@@ -4,7 +4,7 @@ use super::{TirEval, scope::Parts};
 use crate::script::{
     args::{Arg, Args, list},
     context::{Read, Reported},
-    namespace::{Path, Space},
+    path::{Path, Space},
     scope::Gone,
     suggest,
     value::Value,

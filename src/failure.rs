@@ -1,0 +1,30 @@
+//! What the runtime's tools say went wrong, as diagnostics.
+
+use hammock_compiler::{Failure, unreadable};
+use hammock_diagnostics::codes;
+use hammock_runtime::{
+    library::LibraryError,
+    tools::{InputError, ToolError},
+};
+
+/// What went wrong with a compiled program, as a diagnostic.
+pub fn tool_failure(error: ToolError) -> Failure {
+    match error {
+        ToolError::Input(error) => input_failure(error),
+        ToolError::Library(error @ LibraryError::OfTvm) => Failure::new(codes::UNSUPPORTED_FILE, error.to_string())
+            .help(
+                "`hammock inspect` shows its bytecode; `--bytecode` runs that with kernels compiled from a text module",
+            ),
+        ToolError::Library(LibraryError::Read { path, cause }) => unreadable(&path.display().to_string(), &cause),
+        ToolError::Library(error) => {
+            let help = "compile the module again";
+            Failure::new(codes::DAMAGED_EXECUTABLE, error.to_string()).help(help)
+        }
+        ToolError::Run(error) => Failure::new(codes::RUN_FAILED, format!("{error:#}")),
+    }
+}
+
+/// What is wrong with an argument, as a diagnostic.
+pub fn input_failure(error: InputError) -> Failure {
+    Failure::of_input(codes::BAD_ARGUMENT, error)
+}
