@@ -167,6 +167,9 @@ class Module:
         "{times}"
     );
     assert!(lowered.contains("R.vm.alloc_tensor"), "{lowered}");
+    let changes = model.hammock(&[&["opt", "model.py", "--print-after", "changed"][..], &params].concat()).stderr;
+    let changes = String::from_utf8_lossy(&changes);
+    assert!(changes.contains("# after FoldConstant\n@@") && !changes.contains("load_json"), "no numbers: {changes}");
     let legal = model.prints(&["opt", "model.py", "-O1", "--params", "w.safetensors"]);
     assert!(legal.contains("def transpose("), "{legal}");
     assert!(!model.hammock(&["passes", "--pipeline", "--target", "z80"]).status.success());

@@ -65,7 +65,7 @@ impl Clock {
 impl Dump {
     /// Prints what a pass has changed.
     fn print_changes(&mut self, pass: &Pass, module: &Module) -> Result<(), Diagnostic> {
-        let text = print::module_text(module, &print::PrintOptions::default());
+        let text = without_constants(module);
         let before = self.text.replace(text.clone()).unwrap_or_default();
         let heading = format!("# after {}", pass.name);
         if before == text {
@@ -79,6 +79,11 @@ impl Dump {
         let colored: String = diff.lines().map(painted).collect();
         say_colored(&format!("\x1b[1m{heading}\x1b[0m\n{colored}\n")).map_err(unwritable)
     }
+}
+
+/// A module's text for people to compare: what constants hold is large, and no pass changes it.
+fn without_constants(module: &Module) -> String {
+    print::module_text(module, &print::PrintOptions { metadata: print::Metadata::NoConstants })
 }
 
 /// A line of a diff in the terminal's colours.
@@ -95,7 +100,7 @@ fn painted(line: &str) -> String {
 impl Observer for Dump {
     fn before(&mut self, module: &Module) {
         if self.print_after.iter().any(|p| p == "changed") {
-            self.text = Some(print::module_text(module, &print::PrintOptions::default()));
+            self.text = Some(without_constants(module));
         }
     }
 
