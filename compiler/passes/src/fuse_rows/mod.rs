@@ -174,7 +174,11 @@ impl<'a> Fusion<'a> {
             if place(var) > last || !seen.insert(var) {
                 continue;
             }
-            if seen.len() > MAX_SEARCH || self.graph.users(var).iter().any(|user| members.contains(user)) {
+            // Sizes that are bound here may be those of a member's type.
+            let binds_sizes = self.function.scalar(var).is_some()
+                || matches!(self.graph.def(var).map(|def| &def.binding.value), Some(Value::MatchCast(..)));
+            let needed = || self.graph.users(var).iter().any(|user| members.contains(user));
+            if binds_sizes || seen.len() > MAX_SEARCH || needed() {
                 return true;
             }
             outside(var, &mut open);
