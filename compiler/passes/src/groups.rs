@@ -7,7 +7,7 @@
 use crate::shared_functions::SharedFunctions;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, Function as Global, Module, Span, Type,
+    Attrs, Function as Global, Module, Span, Type, prim,
     relax::{Argument, Binding, Body, Call, Callee, Function, Operand, Outlining, Value, Var},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,10 +42,21 @@ pub fn outline_groups(
     shared: &mut SharedFunctions,
 ) -> Result<Body, Diagnostic> {
     let statics = statics(&body);
-    let mut outliner =
-        Outliner { module, function, groups, statics: &statics, outputs: Vec::new(), how, shared, out: Vec::new() };
+    let mut sizes = FxHashSet::default();
+    function.lambda.params.iter().for_each(|param| each_size(function.ty(*param), &mut |dim| _ = sizes.insert(dim)));
+    let (outputs, out) = Default::default();
+    let mut outliner = Outliner { module, function, groups, statics: &statics, outputs, sizes, how, shared, out };
     outliner.body(&mut body)?;
     Ok(body)
+}
+
+/// Calls `f` on the variables that are sizes in a type, which a value of that type gives values.
+fn each_size(ty: &Type, f: &mut dyn FnMut(prim::Var)) {
+    ty.each_expr(&mut |e| {
+        if let Some(dim) = e.as_var() {
+            f(dim.clone());
+        }
+    });
 }
 
 /// The variables that stand for shapes and scalars of plain numbers.
@@ -107,6 +118,8 @@ struct Outliner<'a> {
     statics: &'a FxHashMap<Var, Operand>,
     /// What of each group is used outside of it.
     outputs: Vec<Vec<Var>>,
+    /// The sizes that have values before the block.
+    sizes: FxHashSet<prim::Var>,
     how: Outlining,
     shared: &'a mut SharedFunctions,
     out: Vec<Binding>,
@@ -119,10 +132,17 @@ impl Outliner<'_> {
     fn body(&mut self, body: &mut Body) -> Result<(), Diagnostic> {
         self.outputs = outputs(self.function, body, self.groups);
         for block in &mut body.blocks {
+            let mut sizes = Vec::new();
+            for binding in &block.bindings {
+                if let Value::MatchCast(_, ty) = &binding.value {
+                    each_size(ty, &mut |dim| sizes.push(dim));
+                }
+            }
             if block.dataflow && block.bindings.iter().any(|binding| self.groups.of.contains_key(&binding.var)) {
                 let bindings = std::mem::take(&mut block.bindings);
                 block.bindings = self.block(bindings)?;
             }
+            self.sizes.extend(sizes);
         }
         let mut done = Ok(());
         for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
@@ -177,7 +197,7 @@ impl Outliner<'_> {
         let (mut units, mut needs): (Vec<Unit>, Vec<Vec<usize>>) = Default::default();
         let mut of_group: FxHashMap<usize, usize> = FxHashMap::default();
         let mut of_var: FxHashMap<Var, usize> = FxHashMap::default();
-        let mut of_dim: FxHashMap<hammock_ir::prim::Var, usize> = FxHashMap::default();
+        let mut of_dim: FxHashMap<prim::Var, usize> = FxHashMap::default();
         for binding in bindings {
             let new = units.len();
             let unit = match self.groups.of.get(&binding.var) {
@@ -197,9 +217,9 @@ impl Outliner<'_> {
             binding.value.each_operand(&mut |o| o.each_var(&mut |used| need(of_var.get(&used))));
             self.function.ty(binding.var).each_expr(&mut |e| e.each_var(&mut |dim| need(of_dim.get(dim))));
             if let Value::MatchCast(_, ty) = &binding.value {
-                ty.each_expr(&mut |e| {
-                    if let Some(dim) = e.as_var() {
-                        of_dim.entry(dim.clone()).or_insert(unit);
+                each_size(ty, &mut |dim| {
+                    if !self.sizes.contains(&dim) {
+                        of_dim.entry(dim).or_insert(unit);
                     }
                 });
             }

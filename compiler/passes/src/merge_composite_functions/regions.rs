@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 pub fn groups(module: &Module, function: &Function) -> Groups {
     let graph = Graph::of(function);
     let (regions, of) = Default::default();
-    let mut builder = Builder { module, function, graph: &graph, regions, of, visit: 0 };
+    let mut builder = Builder { module, function, graph: &graph, regions, of, block: 0, blocks: 0, visit: 0 };
     builder.body(&function.lambda.body);
     builder.into_groups(&function.lambda.body)
 }
@@ -24,6 +24,8 @@ pub fn groups(module: &Module, function: &Function) -> Groups {
 struct Region {
     /// The code generator that compiles it; a region without one has one value.
     codegen: Option<Name>,
+    /// The dataflow block that it lies in.
+    block: usize,
     /// The region that it was merged into.
     merged: Option<usize>,
     /// The regions that it needs, as they were.
@@ -39,6 +41,9 @@ struct Builder<'a> {
     regions: Vec<Region>,
     /// The region of each variable that is bound.
     of: FxHashMap<Var, usize>,
+    /// The number of the block that is being looked at, and how many there are so far.
+    block: usize,
+    blocks: usize,
     /// The number of the last search.
     visit: usize,
 }
@@ -46,7 +51,10 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn body(&mut self, body: &Body) {
         for block in &body.blocks {
+            self.blocks += 1;
+            let number = self.blocks;
             for binding in &block.bindings {
+                self.block = number;
                 let region = self.value(binding.var, &binding.value, block.dataflow);
                 self.of.insert(binding.var, region);
                 binding.value.each_body(&mut |nested| self.body(nested));
@@ -58,7 +66,9 @@ impl Builder<'_> {
     fn value(&mut self, var: Var, value: &Value, dataflow: bool) -> usize {
         match value {
             Value::Call(call) if dataflow && self.codegen(value).is_some() => self.composite(value, &call.args),
-            Value::Operand(Operand::Var(other)) if self.region(*other).is_some() => self.region(*other).unwrap_or(0),
+            Value::Operand(Operand::Var(other)) if self.region(*other).is_some_and(|region| self.is_here(region)) => {
+                self.region(*other).unwrap_or(0)
+            }
             Value::Operand(Operand::Tuple(members)) if dataflow => self.tuple(var, members),
             Value::TupleGet(Operand::Var(tuple), _) if dataflow && self.absorbs(*tuple) => {
                 self.region(*tuple).unwrap_or(0)
@@ -82,7 +92,7 @@ impl Builder<'_> {
             arg.each_var(&mut |var| indirect.extend(self.region(var)));
         });
         let mut joined: Vec<usize> =
-            direct.iter().copied().filter(|region| self.regions[*region].codegen == codegen).collect();
+            direct.iter().copied().filter(|r| self.is_here(*r) && self.regions[*r].codegen == codegen).collect();
         if direct.iter().any(|region| *region != direct[0]) || !indirect.is_empty() {
             self.mark(&direct, &indirect);
             joined.retain(|region| self.regions[*region].visited != self.visit);
@@ -122,7 +132,8 @@ impl Builder<'_> {
         let regions: Vec<Option<usize>> =
             members.iter().map(|member| member.as_var().and_then(|v| self.region(v))).collect();
         let common = regions.first().copied().flatten().filter(|first| regions.iter().all(|r| *r == Some(*first)));
-        match common.filter(|region| self.regions[*region].codegen.is_some() && self.is_taken_apart(var)) {
+        let joins = |region: &usize| self.is_here(*region) && self.regions[*region].codegen.is_some();
+        match common.filter(|region| joins(region) && self.is_taken_apart(var)) {
             Some(region) => region,
             None => {
                 let mut needs = Vec::new();
@@ -134,7 +145,13 @@ impl Builder<'_> {
 
     fn absorbs(&self, tuple: Var) -> bool {
         let region = self.region(tuple);
-        region.is_some_and(|region| self.regions[region].codegen.is_some()) && self.is_taken_apart(tuple)
+        let joins = |region: usize| self.is_here(region) && self.regions[region].codegen.is_some();
+        region.is_some_and(joins) && self.is_taken_apart(tuple)
+    }
+
+    /// Whether a region lies in the block that is being looked at: functions are made of parts of one block.
+    fn is_here(&self, region: usize) -> bool {
+        self.regions[region].block == self.block
     }
 
     /// Whether a tuple of tensors, under all its names, is used for its members alone.
@@ -170,7 +187,7 @@ impl Builder<'_> {
     }
 
     fn new_region(&mut self, codegen: Option<Name>, needs: Vec<usize>) -> usize {
-        self.regions.push(Region { codegen, merged: None, needs, visited: 0 });
+        self.regions.push(Region { codegen, block: self.block, merged: None, needs, visited: 0 });
         self.regions.len() - 1
     }
 

@@ -1,0 +1,18 @@
+# opt: FuseOpsByPattern{patterns=[["x.a", "R.tanh(_)"], ["x.b", "R.exp(_)"]]},MergeCompositeFunctions
+# Functions are made of parts of one block; a cast to sizes that are known already keeps nothing apart.
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n,), "float32")):
+        with R.dataflow():
+            a = R.tanh(x)
+            b = R.exp(a)
+            c = R.match_cast(b, R.Tensor((n,), "float32"))
+            d = R.exp(a)
+            R.output(a, c, d)
+        with R.dataflow():
+            e = R.tanh(d)
+            f = R.exp(e)
+            R.output(f)
+        return (a, c, f)
