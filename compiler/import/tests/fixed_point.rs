@@ -113,3 +113,139 @@ fn nested_functions_declare_sizes() {
          k = TypeVar(\"k\")\n        return a\n    return f(x)\n",
     );
 }
+
+/// A kernel that is one block.
+fn blocked(params: &str, body: &[&str]) -> String {
+    let lines: String = body.iter().map(|line| format!("        {line}\n")).collect();
+    printed(&format!("@T.prim_func(s_tir=True)\ndef f({params}):\n    with T.sblock(\"b\"):\n{lines}"))
+}
+
+/// What is said about a buffer in each way that there is, wherever buffers are made.
+#[test]
+fn buffers_keep_what_is_said_about_them() {
+    let said = [
+        "align=0",
+        "align=64",
+        "align=16",
+        "offset_factor=0",
+        "offset_factor=1",
+        "offset_factor=4",
+        "elem_offset=T.int32()",
+        "elem_offset=T.int64()",
+        "elem_offset=T.int32(), offset_factor=1",
+        "elem_offset=T.int64(), offset_factor=4",
+        "elem_offset=\"q\"",
+        "elem_offset=\"q\", offset_factor=1",
+        "elem_offset=3",
+        "elem_offset=0, offset_factor=4",
+        "strides=(\"s\", \"t\")",
+        "strides=(\"s\", \"s\")",
+        "strides=(\"s\", 1), elem_offset=\"s\"",
+        "strides=(\"s\", T.int32(1))",
+        "axis_separators=[1]",
+        "byte_offset=8",
+        "scope=\"shared\"",
+        "layout=None",
+    ];
+    for said in said {
+        kernel(&format!("A: T.Buffer((16, 4), \"float32\", {said})"), &["A[0, 0] = T.float32(1)"]);
+        for line in [
+            format!("C = T.match_buffer(A[0:16, 0:4], (16, 4), \"float32\", {said})"),
+            format!("C = T.sblock_alloc_buffer((16, 4), \"float32\", {said})"),
+            format!("C = T.decl_buffer((16, 4), \"float32\", data=A.data, {said})"),
+            format!("C = T.alloc_buffer((16, 4), \"float32\", {said})"),
+        ] {
+            blocked("A: T.Buffer((16, 8), \"float32\")", &[&line, "C[0, 0] = T.float32(1)"]);
+        }
+    }
+}
+
+/// A stride in quotes is of the sizes' type: one of another has a name.
+#[test]
+fn strides_keep_their_types() {
+    let params = "A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")";
+    let text = blocked(params, &["s = T.int64()", "C = T.match_buffer(A[0:4], (4,), strides=(s,))", "B[0] = C[0]"]);
+    assert!(text.contains("s = T.int64()") && text.contains("strides=(s,)"), "{text}");
+}
+
+/// Two ways to say the same: the default, and an offset of any number of elements.
+#[test]
+fn what_goes_without_saying_is_equal() {
+    let with =
+        |said: &str| read(&format!("@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\"{said})):\n    A[0] = 1.0\n"));
+    for (one, other) in
+        [("", ", align=64"), (", elem_offset=T.int32()", ", offset_factor=1"), (", elem_offset=0", ", offset_factor=0")]
+    {
+        equal::modules(&with(one), &with(other)).unwrap();
+    }
+    assert!(equal::modules(&with(""), &with(", align=16")).is_err());
+    assert!(equal::modules(&with(", offset_factor=1"), &with(", offset_factor=2")).is_err());
+    assert!(equal::modules(&with(""), &with(", offset_factor=1")).is_err());
+}
+
+/// Regions are of buffers from outside, through all buffers that are matched.
+#[test]
+fn matched_buffers_may_be_of_matched_ones() {
+    let params = "A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")";
+    let text = blocked(
+        params,
+        &["C = T.match_buffer(A[2:6], (4,))", "D = T.match_buffer(C[1:3], (2,), offset_factor=1)", "B[0] = D[0]"],
+    );
+    assert!(text.contains("T.reads(A[3])"), "{text}");
+    let text = blocked(params, &["C = T.sblock_alloc_buffer((4,))", "D = T.match_buffer(C[1:3], (2,))", "B[0] = D[0]"]);
+    assert!(text.contains("T.reads()"), "{text}");
+}
+
+/// Buffers of a block's own that it mentions among its regions stand before those.
+#[test]
+fn blocks_may_mention_their_own_buffers() {
+    let params = "A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")";
+    for own in ["C = T.sblock_alloc_buffer((4,))", "C = T.match_buffer(A[2:6], (4,))"] {
+        for mentions in
+            ["T.reads(C[0])", "T.writes(C[0])", "T.reads(A[T.Cast(\"int32\", C[0])])", "T.where(C[0] < B[0])"]
+        {
+            blocked(params, &[own, mentions, "B[0] = C[0]"]);
+        }
+    }
+}
+
+/// The declaration of a size that is a parameter makes nothing new: the name is the parameter as before.
+#[test]
+fn sizes_that_are_parameters_stay_parameters() {
+    let text = printed(
+        "@R.function\ndef main(x: R.Tensor((c, 4), \"float32\"), c: T.int64):\n    \
+         a = R.call_packed(\"f\", x, c, c + 1, sinfo_args=R.Tensor((c, 4), \"float32\"))\n    return (a, c)\n",
+    );
+    assert!(text.contains("    c = T.int64()\n"), "{text}");
+}
+
+/// What is said about a block holds for all of it: where it stands in a loop, or in no block, it means nothing.
+#[test]
+fn parts_of_blocks_stand_at_their_top() {
+    let refused = |text: &str, why: &str| {
+        let source = SourceFile::new("text.py", text).unwrap();
+        let found = read_module(&source, &ReadOptions::default()).err().unwrap_or_else(|| panic!("{text}"));
+        assert!(found[0].message.ends_with(why), "{text}{}", found[0].message);
+    };
+    let head = "@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((16,), \"float32\")):\n";
+    for part in [
+        "C = T.match_buffer(A[j:j + 4], (4,))",
+        "vj = T.axis.spatial(4, j)",
+        "T.reads(A[j])",
+        "T.writes(A[j])",
+        "T.where(j < 3)",
+    ] {
+        refused(&format!("{head}    j = T.int32()\n    {part}\n    A[0] = T.float32(1)\n"), "stands in a block");
+        let block = format!("{head}    with T.sblock(\"b\"):\n");
+        refused(
+            &format!("{block}        for j in range(4):\n            {part}\n            A[j] = 1.0\n"),
+            "top of a block",
+        );
+        refused(&format!("{block}        j = T.int32()\n        if j < 3:\n            {part}\n"), "top of a block");
+        read(&format!("{block}        j = T.int32()\n        {part}\n        A[0] = T.float32(1)\n"));
+    }
+    refused(
+        &format!("{head}    C = T.decl_buffer((4,), data=A.data, offset_factor=-3)\n    C[0] = 1.0\n"),
+        "there are no multiples of -3",
+    );
+}

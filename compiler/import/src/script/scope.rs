@@ -66,6 +66,11 @@ impl Scope {
         self.frames.push(FxHashMap::default());
     }
 
+    /// How many scopes are open.
+    pub fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
     /// Closes the innermost scope; the outermost stays.
     pub fn pop(&mut self, gone: Gone) {
         if self.frames.len() > 1 {

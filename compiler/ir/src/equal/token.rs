@@ -139,8 +139,8 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
         self.part("strides", |w| w.list(&buffer.strides, |w, e| w.expr(e)));
         self.part("elem_offset", |w| w.option(buffer.elem_offset.as_ref(), |w, e| w.expr(e)));
         self.part("scope", |w| w.text(&buffer.scope));
-        self.int(buffer.align);
-        self.int(buffer.offset_factor);
+        self.int(buffer.alignment());
+        self.int(buffer.offset_multiple());
         self.list(&buffer.axis_separators, |w, v| w.int(*v));
         self.option(buffer.layout.as_ref(), |w, v| w.attr(v));
     }

@@ -3,8 +3,8 @@
 use super::{attr::end, printer::Printer};
 use crate::{
     Attrs, PrimExpr, equal,
-    prim::IterKind,
-    tir::{Block, BlockAxis, Region},
+    prim::{IterKind, PrimKind},
+    tir::{Block, BlockAxis, Buffer, Region},
 };
 
 impl Printer<'_> {
@@ -33,6 +33,10 @@ impl Printer<'_> {
 
     fn block_body(&mut self, block: &Block) {
         self.axes(block);
+        let own_first = mentions_its_own(block);
+        if own_first {
+            self.block_buffers(block);
+        }
         if let Some(predicate) = block.predicate.as_ref().filter(|e| e.as_int() != Some(1)) {
             self.tir("where(");
             self.expr(predicate);
@@ -47,9 +51,8 @@ impl Printer<'_> {
             self.push(")");
             self.end_line();
         }
-        self.block_allocations(block);
-        for matched in &block.match_buffers {
-            self.match_line(matched);
+        if !own_first {
+            self.block_buffers(block);
         }
         if let Some(init) = &block.init {
             self.push("with ");
@@ -58,6 +61,14 @@ impl Printer<'_> {
             self.block(|p| p.body(init));
         }
         self.body(&block.body);
+    }
+
+    /// Prints the buffers that a block has for itself.
+    fn block_buffers(&mut self, block: &Block) {
+        self.block_allocations(block);
+        for matched in &block.match_buffers {
+            self.match_line(matched);
+        }
     }
 
     fn regions(&mut self, call: &str, regions: Option<&[Region]>) {
@@ -130,4 +141,15 @@ impl Printer<'_> {
             self.tuple([min, &end(min, extent)], |p, e| p.expr(e));
         }
     }
+}
+
+/// Whether what is said about a block mentions buffers that the block has for itself: then those have to come first.
+fn mentions_its_own(block: &Block) -> bool {
+    let own = |b: &Buffer| block.alloc_buffers.contains(b) || block.match_buffers.iter().any(|m| m.buffer == *b);
+    let loads = |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(b, ..) if own(b)));
+    let regions = block.reads.iter().chain(&block.writes).flatten();
+    block.predicate.as_ref().is_some_and(loads)
+        || regions
+            .into_iter()
+            .any(|r| own(&r.buffer) || r.ranges.iter().any(|(min, extent)| loads(min) || loads(extent)))
 }

@@ -7,13 +7,10 @@ use super::{
 use crate::{
     AttrValue, DType, PrimExpr,
     prim::Var,
-    tir::{Buffer, MatchBuffer},
+    tir::{Buffer, DEFAULT_ALIGN, MatchBuffer},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
-
-/// Alignment in bytes that goes without saying.
-const DEFAULT_ALIGN: i64 = 64;
 
 /// Where a buffer stands, for what its text says.
 pub(super) enum Place<'s> {
@@ -177,14 +174,19 @@ impl Printer<'_> {
     }
 
     fn shape_and_dtype(&mut self, buffer: &Buffer, place: &Place) {
-        let mut quoted = FxHashSet::default();
-        self.tuple(&buffer.shape, |p, dim| match place {
-            Place::Param(signature) => p.param_dim(dim, signature, &mut quoted),
-            _ => p.expr(dim),
-        });
+        let mut defined = FxHashSet::default();
+        self.tuple(&buffer.shape, |p, dim| p.size(dim, place, &mut defined));
         if buffer.dtype != DType::FLOAT32 || matches!(place, Place::Param(_)) {
             self.push(", ");
             self.quote(&buffer.dtype.to_string());
+        }
+    }
+
+    /// Appends a size, a stride or an offset.
+    fn size(&mut self, size: &PrimExpr, place: &Place, defined: &mut FxHashSet<Var>) {
+        match place {
+            Place::Param(signature) => self.param_dim(size, signature, defined),
+            _ => self.expr(size),
         }
     }
 
@@ -207,43 +209,58 @@ impl Printer<'_> {
 
     fn buffer_keywords(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
         let inline = if matches!(place, Place::Statement) { FxHashMap::default() } else { uses(buffer) };
-        let is_new = |p: &Self, e: &PrimExpr| {
-            let used_once = e.as_var().is_some_and(|v| inline.get(v) == Some(&1));
-            used_once && e.as_var().is_some_and(|v| p.names.get(&Entity::Scalar(v.clone())).is_none())
+        // What a quoted stride or an offset without a name is read as.
+        let index = buffer.shape.first().map_or(DType::INT32, PrimExpr::dtype);
+        let new = |p: &Self, e: &PrimExpr| {
+            let var = e.as_var().filter(|v| inline.get(v) == Some(&1)).cloned();
+            var.filter(|v| p.names.get(&Entity::Scalar(v.clone())).is_none())
         };
         if !buffer.strides.is_empty() {
             self.push(", strides=");
-            self.tuple(buffer.strides.iter().enumerate(), |p, (i, stride)| match stride.as_var() {
-                Some(v) if is_new(p, stride) => {
-                    p.name_part(buffer, v, &format!(".strides[{i}]"));
-                    p.quote(v.name());
+            self.tuple(buffer.strides.iter().enumerate(), |p, (i, stride)| {
+                match new(p, stride).filter(|v| v.dtype() == index) {
+                    Some(v) => {
+                        p.name_part(buffer, &v, &format!(".strides[{i}]"));
+                        p.quote(v.name());
+                    }
+                    None => p.size(stride, place, &mut FxHashSet::default()),
                 }
-                _ => p.expr(stride),
             });
         }
-        let mut factor_is_said = buffer.offset_factor > 1;
+        let mut factor_is_said = buffer.offset_multiple() > 1;
         match &buffer.elem_offset {
-            Some(offset) if is_new(self, offset) => {
-                if let Some(v) = offset.as_var() {
-                    self.name_part(buffer, v, ".elem_offset");
+            Some(offset) => match new(self, offset) {
+                Some(v) => {
+                    self.name_part(buffer, &v, ".elem_offset");
+                    factor_is_said |= v.dtype() == index;
+                    if v.dtype() != index {
+                        self.push(", elem_offset=");
+                        self.creation(v.ty());
+                    }
                 }
-                factor_is_said = true;
-            }
-            Some(offset) => {
-                self.push(", elem_offset=");
-                self.expr(offset);
-            }
+                None => {
+                    self.push(", elem_offset=");
+                    self.size(offset, place, &mut FxHashSet::default());
+                }
+            },
+            // A factor alone would say that there is an offset.
+            None if factor_is_said => self.push(", elem_offset=0"),
             None => {}
         }
         if buffer.scope != "global" && !scope_is_said {
             self.push(", scope=");
             self.quote(&buffer.scope);
         }
-        if !matches!(buffer.align, 0 | DEFAULT_ALIGN) {
+        if buffer.alignment() != DEFAULT_ALIGN {
             self.show(format_args!(", align={}", buffer.align));
         }
         if factor_is_said {
-            self.show(format_args!(", offset_factor={}", buffer.offset_factor.max(1)));
+            self.show(format_args!(", offset_factor={}", buffer.offset_multiple()));
+        }
+        if !buffer.axis_separators.is_empty() {
+            self.push(", axis_separators=[");
+            self.list(&buffer.axis_separators, |p, at| p.show(format_args!("{at}")));
+            self.push("]");
         }
         match &buffer.layout {
             Some(AttrValue::None) if self.s_tir => {}
@@ -261,6 +278,15 @@ impl Printer<'_> {
         let scope = self.names.depth();
         self.names.alias_in(scope, Entity::Scalar(var.clone()), Rc::from(format!("{name}{part}")));
     }
+}
+
+/// What the text of a parameter names: its sizes, and strides and an offset but for variables that occur once, which are
+/// parts of the buffer.
+pub(super) fn named_sizes(buffer: &Buffer) -> Vec<PrimExpr> {
+    let counts = uses(buffer);
+    let once = |e: &PrimExpr| e.as_var().is_some_and(|v| counts.get(v) == Some(&1));
+    let parts = buffer.strides.iter().chain(&buffer.elem_offset).filter(|e| !once(e));
+    buffer.shape.iter().chain(parts).cloned().collect()
 }
 
 /// How often each variable occurs in a buffer's type.

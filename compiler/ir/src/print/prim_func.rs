@@ -1,7 +1,7 @@
 //! Kernels.
 
 use super::{
-    buffer::Signature,
+    buffer::{Signature, named_sizes},
     names::Entity,
     printer::{Dialect, Printer},
     stmt::shared_threads,
@@ -82,7 +82,7 @@ impl Printer<'_> {
         let name = self.define_buffer(buffer);
         self.push(&name);
         self.push(": ");
-        self.declare_in_body(&buffer.shape);
+        self.declare_in_body(&named_sizes(buffer));
         self.buffer_type(buffer, &Signature { type_vars, bound });
         for dim in &buffer.shape {
             dim.each_var(&mut |v| {

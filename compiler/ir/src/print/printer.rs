@@ -306,7 +306,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Appends the call that makes a variable of a type: `T.int64()`.
-    fn creation(&mut self, ty: &PrimType) {
+    pub fn creation(&mut self, ty: &PrimType) {
         let text = self.capture(|p| p.prim_type(ty));
         self.push(&text);
         if !text.ends_with(')') {

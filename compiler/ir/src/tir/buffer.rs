@@ -14,6 +14,9 @@ use std::{
 /// that the text declares by `x: T.int32 = 0`.
 pub const DEFAULT_LAYOUT: &str = "default";
 
+/// Alignment in bytes of data that nothing is said about.
+pub const DEFAULT_ALIGN: i64 = 64;
+
 /// A buffer: a typed view of memory, equal to itself and its clones only.
 #[derive(Clone, Debug)]
 pub struct Buffer(Arc<BufferNode>);
@@ -37,7 +40,7 @@ pub struct BufferNode {
     pub scope: Name,
     /// Alignment of the data pointer in bytes; 0 for the default (64).
     pub align: i64,
-    /// What `elem_offset` is a multiple of, in elements; 0 for not given.
+    /// What `elem_offset` is a multiple of, in elements; 0 for not given, which is as much as 1.
     pub offset_factor: i64,
     /// Where flattening to N dimensions splits the axes.
     pub axis_separators: Vec<i64>,
@@ -100,6 +103,16 @@ impl Buffer {
         }
     }
 
+    /// Alignment of the data pointer in bytes.
+    pub fn alignment(&self) -> i64 {
+        if self.align == 0 { DEFAULT_ALIGN } else { self.align }
+    }
+
+    /// What `elem_offset` is a multiple of, in elements.
+    pub fn offset_multiple(&self) -> i64 {
+        self.offset_factor.max(1)
+    }
+
     /// Whether it is one element that the text writes as a scalar variable: its name alone is the element, in loads and
     /// stores, and `x.source` is the buffer. Depends on whether the kernel is of the dialect with blocks.
     pub fn is_scalar(&self, s_tir: bool) -> bool {
@@ -108,8 +121,8 @@ impl Buffer {
             && node.shape[0].as_int() == Some(1)
             && node.strides.is_empty()
             && node.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0))
-            && matches!(node.align, 0 | 64)
-            && node.offset_factor <= 1
+            && self.alignment() == DEFAULT_ALIGN
+            && self.offset_multiple() == 1
             && (self.has_default_layout(s_tir) || self.is_local_scalar())
     }
 

@@ -13,6 +13,6 @@ pub mod rows;
 mod stmt;
 mod visit;
 
-pub use buffer::{Buffer, BufferNode, DEFAULT_LAYOUT, Region};
+pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN, DEFAULT_LAYOUT, Region};
 pub use func::{EXACT, Param, PrimFunc};
 pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, Stmt, StmtKind};

@@ -95,7 +95,7 @@ fn of_block(block: Block, span: Span) -> Stmt {
 
 /// A buffer's allocation, with the annotations that TVM's pass gives it.
 fn allocation(buffer: Buffer) -> StmtKind {
-    let align = if buffer.align == 0 { 64 } else { buffer.align };
+    let align = buffer.alignment();
     let annotations = Attrs::new().with("buffer_allocated_addr", Vec::<AttrValue>::new());
     StmtKind::Alloc(buffer, annotations.with("buffer_data_alignment", align))
 }

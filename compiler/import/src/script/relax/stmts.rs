@@ -7,7 +7,10 @@ use crate::script::{
     value::{Pending, Value},
 };
 use hammock_diagnostics::{Diagnostic, Label, Span, codes, count};
-use hammock_ir::{Name, Type, relax::Value as IrValue};
+use hammock_ir::{
+    Name, Type, prim,
+    relax::{Operand, Value as IrValue},
+};
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
 impl RelaxEval<'_, '_> {
@@ -136,12 +139,22 @@ impl RelaxEval<'_, '_> {
         ty.and(assigned)
     }
 
+    /// Whether a name is the parameter whose value the symbolic variable stands for: its declaration, which the shapes of
+    /// parameters before it need, makes nothing new.
+    fn is_parameter(&self, name: &str, symbol: &prim::Var) -> bool {
+        let Some(Value::Operand(Operand::Var(var))) = self.scope.get(name) else { return false };
+        self.dialect.function.vars[*var].scalar.as_ref() == Some(symbol)
+    }
+
     /// `target = value`
     fn assign(&mut self, target: &Expr, ty: Option<Type>, value: &Expr, span: Span) -> Read<()> {
         match &target.kind {
             ExprKind::Name(name) => {
                 if let Some(dtype) = self.symbol_declaration(value) {
                     let var = self.symbol(name, dtype);
+                    if self.is_parameter(name, &var) {
+                        return Ok(());
+                    }
                     self.scope.define(name.clone(), Value::Scalar(var.expr()));
                     return Ok(());
                 }

@@ -34,7 +34,7 @@ impl TirEval<'_, '_> {
         let no_realize = args.take("no_realize").map_or(Ok(false), |arg| self.to_bool(&arg));
         args.take("exec_scope");
         let rest = args.finish(self.cx);
-        self.dialect.blocks.push(Parts::default());
+        self.dialect.blocks.push(Parts { depth: self.scope.depth() + 1, ..Parts::default() });
         let body = self.block_of(body);
         let Some(parts) = self.dialect.blocks.pop() else { return Ok(()) };
         self.emit(StmtKind::Block(Box::new(parts.finish(&name?, no_realize?, body))), span);
@@ -46,7 +46,7 @@ impl TirEval<'_, '_> {
         let rest = args.finish(self.cx);
         let init = self.block_of(body).at(span);
         rest?;
-        let block = self.parts("T.init", span)?;
+        let block = self.parts("`T.init`", span)?;
         if block.init.is_none() {
             block.init = Some(init);
             return Ok(());
@@ -54,28 +54,27 @@ impl TirEval<'_, '_> {
         Err(self.cx.error(codes::BAD_BLOCK, span, "a block has one `T.init()`", "the second one"))
     }
 
-    /// The parts of the block around, which a function's own body is not.
-    fn parts(&mut self, what: &str, span: Span) -> Read<&mut Parts> {
+    /// The parts of the block around, which a function's own body is not. What belongs to them stands among the block's
+    /// own statements: they hold for the block as a whole, where the variables of loops in it mean nothing.
+    pub(super) fn parts(&mut self, what: &str, span: Span) -> Read<&mut Parts> {
         if self.dialect.blocks.len() < 2 {
-            let message = format!("`{what}` stands in a block");
+            let message = format!("{what} stands in a block");
             return Err(self.cx.error(codes::BAD_BLOCK, span, message, "no `with T.sblock(…):` around it"));
         }
-        self.dialect.blocks.last_mut().ok_or_else(|| self.cx.reported_before())
+        let depth = self.scope.depth();
+        match self.dialect.blocks.last_mut() {
+            Some(block) if depth <= block.depth => Ok(block),
+            _ => {
+                let message = format!("{what} stands at the top of a block");
+                let label = "move it out of the statement around it, to the block's own lines";
+                Err(self.cx.error(codes::BAD_BLOCK, span, message, label))
+            }
+        }
     }
 
     fn add_axis(&mut self, axis: BlockAxis, span: Span) -> Read<Value> {
         let iter = IterVar { var: axis.var.clone(), dom: Some(axis.dom.clone()), kind: axis.kind, thread: "".into() };
-        match self.dialect.blocks.as_mut_slice() {
-            [_, .., block] => block.axes.push(axis),
-            _ => {
-                return Err(self.cx.error(
-                    codes::BAD_BLOCK,
-                    span,
-                    "an axis stands in a block",
-                    "no `with T.sblock(…)` around it",
-                ));
-            }
-        }
+        self.parts("an axis", span)?.axes.push(axis);
         Ok(Value::IterVar(Arc::new(iter)))
     }
 
@@ -176,14 +175,14 @@ impl TirEval<'_, '_> {
             }
         }
         args.finish(self.cx)?;
-        let name = if reads { "T.reads" } else { "T.writes" };
+        let name = if reads { "`T.reads`" } else { "`T.writes`" };
         let block = self.parts(name, span)?;
         let place = if reads { &mut block.reads } else { &mut block.writes };
         if place.is_none() {
             *place = Some(regions);
             return Ok(Value::None);
         }
-        Err(self.cx.error(codes::BAD_BLOCK, span, format!("the block has two `{name}`"), "put all regions into one"))
+        Err(self.cx.error(codes::BAD_BLOCK, span, format!("the block has two {name}"), "put all regions into one"))
     }
 
     /// `T.where(i * 4 + j < n)`
@@ -191,7 +190,7 @@ impl TirEval<'_, '_> {
         let span = args.span;
         let arg = self.first(args)?;
         let predicate = self.to_condition(&arg)?;
-        self.parts("T.where", span)?.predicate = Some(predicate).filter(|p| p.as_int() != Some(1));
+        self.parts("`T.where`", span)?.predicate = Some(predicate).filter(|p| p.as_int() != Some(1));
         Ok(Value::None)
     }
 

@@ -79,7 +79,7 @@ impl TirEval<'_, '_> {
         let index = shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;
         let strides = spec.strides.map_or(Ok(Vec::new()), |arg| self.sizes(&arg, index))?;
-        let offset_factor = spec.offset_factor.map_or(Ok(0), |arg| self.to_int(&arg))?;
+        let offset_factor = spec.offset_factor.map_or(Ok(0), |arg| self.offset_factor(&arg))?;
         // Any offset is a multiple of 1: that says only that there is one.
         let offset_factor = if offset_factor == 1 && spec.elem_offset.is_some() { 0 } else { offset_factor };
         let elem_offset = match (spec.elem_offset, spec.byte_offset) {
@@ -159,6 +159,16 @@ impl TirEval<'_, '_> {
         }
     }
 
+    /// What an offset is a multiple of.
+    fn offset_factor(&mut self, arg: &Arg) -> Read<i64> {
+        let factor = self.to_int(arg)?;
+        if factor >= 0 {
+            return Ok(factor);
+        }
+        let label = "an offset is a multiple of a number of elements, such as 4";
+        Err(self.cx.error(codes::WRONG_VALUE, arg.span, format!("there are no multiples of {factor}"), label))
+    }
+
     /// A layout. Without block semantics a buffer has one, and `None` says that this one has not.
     fn layout(&mut self, arg: &Arg) -> Read<Option<AttrValue>> {
         Ok(match &arg.value {
@@ -224,6 +234,7 @@ impl TirEval<'_, '_> {
             self.dialect.params[at].buffer = Some(buffer.clone());
             return Ok(Value::Buffer(buffer));
         }
+        let span = args.span;
         let region = self.to_region(&source)?;
         if spec.shape.is_none() {
             let extents = region.ranges.iter().map(|(_, extent)| Value::Scalar(extent.clone())).collect();
@@ -232,9 +243,8 @@ impl TirEval<'_, '_> {
                 spec.dtype.or(Some(Arg { value: Value::str(&region.buffer.dtype.to_string()), span: source.span }));
         }
         let buffer = self.build(spec, args, name, &region.buffer.scope)?;
-        if let Some(block) = self.dialect.blocks.last_mut() {
-            block.match_buffers.push(MatchBuffer { buffer: buffer.clone(), source: region });
-        }
+        let matched = MatchBuffer { buffer: buffer.clone(), source: region };
+        self.parts("a part of a buffer that is matched", span)?.match_buffers.push(matched);
         Ok(Value::Buffer(buffer))
     }
 

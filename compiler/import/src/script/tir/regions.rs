@@ -137,11 +137,15 @@ impl<'a> Accesses<'a> {
     /// The regions of buffers from outside; what is accessed of a matched buffer is accessed of its source.
     fn regions(&self, accessed: &[(Buffer, Extents)], matches: &[MatchBuffer]) -> Vec<Region> {
         let mut boxes: Vec<(Buffer, Extents)> = Vec::new();
-        for (buffer, ranges) in accessed {
-            match matches.iter().find(|m| m.buffer == *buffer) {
-                Some(m) => access(&mut boxes, &m.source.buffer, in_source(m, ranges)),
-                None if self.own.contains(buffer) => {}
-                None => access(&mut boxes, buffer, ranges.clone()),
+        for (mut buffer, mut ranges) in accessed.iter().map(|(buffer, ranges)| (buffer, ranges.clone())) {
+            // The source may be matched itself, by a line before.
+            for m in matches.iter().rev() {
+                if m.buffer == *buffer {
+                    (buffer, ranges) = (&m.source.buffer, in_source(m, &ranges));
+                }
+            }
+            if !self.own.contains(buffer) {
+                access(&mut boxes, buffer, ranges);
             }
         }
         boxes.into_iter().map(|(buffer, ranges)| region_of(buffer, ranges)).collect()

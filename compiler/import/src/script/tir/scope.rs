@@ -19,6 +19,8 @@ pub(super) struct Parts {
     pub alloc_buffers: Vec<Buffer>,
     pub match_buffers: Vec<MatchBuffer>,
     pub init: Option<Stmt>,
+    /// How many scopes are open where its own statements stand.
+    pub depth: usize,
 }
 
 impl Parts {

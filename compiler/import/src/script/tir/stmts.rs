@@ -149,7 +149,7 @@ impl TirEval<'_, '_> {
         let mut names = Vec::new();
         items.iter().filter_map(|(_, target)| target.as_ref()).for_each(|target| target_names(target, &mut names));
         // What stands there may belong into a block.
-        self.dialect.blocks.push(Parts::default());
+        self.dialect.blocks.push(Parts { depth: usize::MAX, ..Parts::default() });
         self.examine_body(&names, body);
         self.dialect.blocks.pop();
     }
