@@ -1,8 +1,11 @@
 //! Kernels compiled, linked, loaded and run, against the reference interpreter.
 #![cfg(feature = "native")]
 
+#[path = "support/build.rs"]
+mod build;
 mod support;
 
+use build::{elementwise, func};
 use hammock_codegen::llvm::{self, Cpu, Emit, Host, OptLevel};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
@@ -10,7 +13,7 @@ use hammock_ir::{
     tir::{Buffer, ForKind, Loop, Param, Stmt, StmtKind},
 };
 use hammock_runtime::{Any, Error, Function, Str, Tensor, registry};
-use support::{Kernel, check, check_kernel, elementwise, func};
+use support::{Kernel, check, check_kernel};
 
 /// A spread of numbers that conversions and divisions stumble over.
 fn floats() -> Vec<f32> {

@@ -6,10 +6,6 @@ use hammock_kernels::{Target, interp, lower};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
 use std::sync::Arc;
 
-mod build;
-
-pub use build::{elementwise, func};
-
 /// An object for a processor.
 pub fn compile(f: &PrimFunc, cpu: &Cpu) -> Result<Vec<u8>, LlvmError> {
     let flat = lower(f, &Target::host()).unwrap();
