@@ -219,14 +219,44 @@ fn sizes_that_are_parameters_stay_parameters() {
     assert!(text.contains("    c = T.int64()\n"), "{text}");
 }
 
+fn refused(text: &str, why: &str) {
+    let source = SourceFile::new("text.py", text).unwrap();
+    let found = read_module(&source, &ReadOptions::default()).err().unwrap_or_else(|| panic!("{text}"));
+    assert!(found[0].message.contains(why), "{text}{}", found[0].message);
+}
+
+/// Loops, axes and indices count: a pointer, though it is a scalar, is no number of times or elements.
+#[test]
+fn pointers_do_not_count() {
+    let head = "@T.prim_func(s_tir=True)\ndef f(p: T.handle, A: T.Buffer((16,), \"float32\")):\n";
+    for iter in [
+        "range(p)",
+        "range(0, p)",
+        "range(0, 8, p)",
+        "T.grid(p)",
+        "T.grid((0, p))",
+        "T.grid(8, dtype=\"handle\")",
+        "T.serial(8, dtype=\"float32\")",
+        "T.parallel(T.float32(8))",
+        "T.vectorized(T.broadcast(8, 4))",
+    ] {
+        refused(&format!("{head}    for i in {iter}:\n        A[0] = 1.0\n"), "the bounds of a loop are integers");
+    }
+    for (axis, why) in [
+        ("T.axis.spatial(p, 0)", "the domain of an axis"),
+        ("T.axis.spatial((0, p), 0)", "the domain of an axis"),
+        ("T.axis.spatial(8, p)", "an axis is bound to an integer"),
+    ] {
+        refused(&format!("{head}    with T.sblock(\"b\"):\n        v = {axis}\n        A[v] = 1.0\n"), why);
+    }
+    for index in ["p", "0:p", "p:8", "0:8:p", "0:1.5"] {
+        refused(&format!("{head}    with T.sblock(\"b\"):\n        T.reads(A[{index}])\n"), "an index of `A` is");
+    }
+}
+
 /// What is said about a block holds for all of it: where it stands in a loop, or in no block, it means nothing.
 #[test]
 fn parts_of_blocks_stand_at_their_top() {
-    let refused = |text: &str, why: &str| {
-        let source = SourceFile::new("text.py", text).unwrap();
-        let found = read_module(&source, &ReadOptions::default()).err().unwrap_or_else(|| panic!("{text}"));
-        assert!(found[0].message.ends_with(why), "{text}{}", found[0].message);
-    };
     let head = "@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((16,), \"float32\")):\n";
     for part in [
         "C = T.match_buffer(A[j:j + 4], (4,))",
@@ -243,6 +273,13 @@ fn parts_of_blocks_stand_at_their_top() {
         );
         refused(&format!("{block}        j = T.int32()\n        if j < 3:\n            {part}\n"), "top of a block");
         read(&format!("{block}        j = T.int32()\n        {part}\n        A[0] = T.float32(1)\n"));
+    }
+    // Buffers and attributes may stand below, if they are made of what the block knows.
+    for (part, made_of) in [("C = T.sblock_alloc_buffer((j,))", "(8,)"), ("T.sblock_attr({\"a\": [j]})", "[8]")] {
+        let below =
+            |part: &str| format!("{head}    with T.sblock(\"b\"):\n        for j in range(4):\n            {part}\n");
+        refused(&below(part), "what a statement in the block defines");
+        printed(&below(&part.replace("(j,)", made_of).replace("[j]", made_of)));
     }
     refused(
         &format!("{head}    C = T.decl_buffer((4,), data=A.data, offset_factor=-3)\n    C[0] = 1.0\n"),

@@ -34,6 +34,11 @@ pub(crate) fn pointer(element: Option<DType>, scope: &str) -> PrimType {
     }
 }
 
+/// Whether values can count, as bounds of loops, axes and indices do: pointers and floats cannot.
+pub(crate) fn counts(dtype: DType) -> bool {
+    dtype.is_integer() || dtype.is_bool()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -71,6 +71,11 @@ impl Scope {
         self.frames.len()
     }
 
+    /// What is defined in the scopes inside the outermost `depth`.
+    pub fn inside(&self, depth: usize) -> impl Iterator<Item = &Value> {
+        self.frames.iter().skip(depth).flat_map(FxHashMap::values)
+    }
+
     /// Closes the innermost scope; the outermost stays.
     pub fn pop(&mut self, gone: Gone) {
         if self.frames.len() > 1 {

@@ -4,6 +4,7 @@ use super::TirEval;
 use crate::script::{
     args::{Arg, Args},
     context::Read,
+    dtypes,
     path::{Path, Space},
     value::{Index, Value},
 };
@@ -160,9 +161,13 @@ impl TirEval<'_, '_> {
 
     fn to_index_of(&mut self, buffer: &Buffer, arg: &Arg) -> Read<PrimExpr> {
         let index = self.to_scalar(arg)?;
-        if index.dtype().is_floating() {
+        self.checked_index(buffer, index, arg.span)
+    }
+
+    fn checked_index(&mut self, buffer: &Buffer, index: PrimExpr, span: Span) -> Read<PrimExpr> {
+        if !dtypes::counts(index.dtype()) {
             let message = format!("an index of `{}` is {}, which is not an integer", buffer.name, index.dtype());
-            let diagnostic = Diagnostic::error(codes::KERNEL_TYPES, message).label(arg.span, "");
+            let diagnostic = Diagnostic::error(codes::KERNEL_TYPES, message).label(span, "");
             return Err(self.cx.report(diagnostic.help("convert it: `T.Cast(\"int32\", …)`")));
         }
         Ok(index)
@@ -174,7 +179,7 @@ impl TirEval<'_, '_> {
             Some(e) => {
                 let arg = self.arg(e);
                 let plain = arg.value.number().is_some();
-                Ok((self.to_scalar(&arg)?, plain))
+                Ok((self.to_index_of(buffer, &arg)?, plain))
             }
             None => Ok((otherwise, true)),
         };
@@ -188,7 +193,8 @@ impl TirEval<'_, '_> {
         let step = match &slice.step {
             Some(e) => {
                 let arg = self.arg(e);
-                Some(self.to_scalar_like(&arg, begin.dtype())?)
+                let step = self.to_scalar_like(&arg, begin.dtype())?;
+                Some(self.checked_index(buffer, step, arg.span)?)
             }
             None => None,
         };

@@ -4,12 +4,12 @@ use super::{TirEval, scope::Parts};
 use crate::script::{
     args::{Arg, Args},
     context::Read,
-    operators,
+    dtypes, operators,
     value::Value,
 };
 use hammock_diagnostics::{Span, codes, count};
 use hammock_ir::{
-    PrimExpr, arith,
+    AttrValue, PrimExpr, arith,
     prim::{IterKind, IterVar, Var},
     tir::{BlockAxis, StmtKind},
 };
@@ -88,7 +88,7 @@ impl TirEval<'_, '_> {
         let dom = self.domain(&dom)?;
         let dtype = dom.1.dtype();
         let value = self.to_scalar_like(&binding, dtype)?;
-        if value.dtype().is_floating() {
+        if !dtypes::counts(value.dtype()) {
             let message = format!("an axis is bound to an integer, not to a {}", value.dtype());
             return Err(self.cx.error(codes::KERNEL_STRUCTURE, binding.span, message, "the value of the axis"));
         }
@@ -112,6 +112,10 @@ impl TirEval<'_, '_> {
                 (PrimExpr::int(0, extent.dtype()), extent)
             }
         };
+        if !dtypes::counts(min.dtype()) || !dtypes::counts(extent.dtype()) {
+            let message = "the domain of an axis is made of integers";
+            return Err(self.cx.error(codes::KERNEL_STRUCTURE, arg.span, message, ""));
+        }
         operators::same_type(min, extent).map_err(|why| self.cx.error(codes::SCALAR_MISMATCH, arg.span, why, ""))
     }
 
@@ -198,9 +202,22 @@ impl TirEval<'_, '_> {
     pub(super) fn sblock_attr(&mut self, args: Args) -> Read<Value> {
         let arg = self.first(args)?;
         let attrs = self.to_attrs(&arg)?;
+        let mut made_of = Vec::new();
+        attrs.iter().for_each(|(_, value)| expressions(value, &mut made_of));
+        self.holds_for_block(&made_of, arg.span)?;
         if let Some(block) = self.dialect.blocks.last_mut() {
             attrs.iter().for_each(|(key, value)| block.annotations.set(key.clone(), value.clone()));
         }
         Ok(Value::None)
+    }
+}
+
+/// The expressions in an attribute.
+fn expressions(value: &AttrValue, found: &mut Vec<PrimExpr>) {
+    match value {
+        AttrValue::Expr(e) => found.push(e.clone()),
+        AttrValue::List(items) | AttrValue::Tuple(items) => items.iter().for_each(|item| expressions(item, found)),
+        AttrValue::Dict(pairs) => pairs.iter().for_each(|(_, item)| expressions(item, found)),
+        _ => {}
     }
 }

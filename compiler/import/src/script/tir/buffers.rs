@@ -250,9 +250,13 @@ impl TirEval<'_, '_> {
 
     /// `T.sblock_alloc_buffer((16,), scope="local")`: lives as long as the block around it.
     pub(super) fn sblock_alloc_buffer(&mut self, mut args: Args) -> Read<Value> {
+        let span = args.span;
         let spec = Spec::take(&mut args, false);
         let name = self.name_for("buffer");
         let buffer = self.build(spec, args, name, "global")?;
+        let mut sizes = Vec::new();
+        buffer.each_expr(&mut |e| sizes.push(e.clone()));
+        self.holds_for_block(&sizes, span)?;
         if let Some(block) = self.dialect.blocks.last_mut() {
             block.alloc_buffers.push(buffer.clone());
         }

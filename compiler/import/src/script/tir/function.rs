@@ -79,6 +79,7 @@ pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> 
     };
     ev.dialect.header = false;
     ev.scope.push();
+    ev.dialect.blocks[0].depth = ev.scope.depth();
     ev.statements(&def.body);
     let body = ev.close_scope();
     let mut state = ev.dialect;

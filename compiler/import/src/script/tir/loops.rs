@@ -4,7 +4,7 @@ use super::{TirEval, stmts::target_names};
 use crate::script::{
     args::{Arg, Args, list},
     context::Read,
-    operators,
+    dtypes, operators,
     path::Space,
     scope::Gone,
     suggest,
@@ -138,11 +138,22 @@ impl TirEval<'_, '_> {
 
     fn bound(&mut self, arg: &Arg) -> Read<PrimExpr> {
         let bound = self.to_scalar(arg)?;
-        if bound.dtype().is_floating() {
-            let message = format!("the bounds of a loop are integers, not {}", bound.dtype());
-            return Err(self.cx.error(codes::KERNEL_STRUCTURE, arg.span, message, ""));
-        }
+        self.counted_in(bound.dtype(), arg.span)?;
         Ok(bound)
+    }
+
+    /// The type of a loop's variable.
+    fn counter(&mut self, arg: &Arg) -> Read<DType> {
+        let dtype = self.to_dtype(arg)?;
+        self.counted_in(dtype, arg.span)
+    }
+
+    fn counted_in(&mut self, dtype: DType, span: Span) -> Read<DType> {
+        if dtypes::counts(dtype) && dtype.is_scalar() {
+            return Ok(dtype);
+        }
+        let message = format!("the bounds of a loop are integers, not {dtype}");
+        Err(self.cx.error(codes::KERNEL_STRUCTURE, span, message, ""))
     }
 
     fn range_loop(&mut self, mut args: Args) -> Read<Bounds> {
@@ -187,12 +198,13 @@ impl TirEval<'_, '_> {
     ) -> Read<Bounds> {
         let (mut min, mut extent) = self.span_of(start, stop)?;
         if let Some(dtype) = dtype {
-            let dtype = self.to_dtype(&dtype)?;
+            let dtype = self.counter(&dtype)?;
             (min, extent) = (arith::cast(min, dtype), arith::cast(extent, dtype));
         }
         let step = match step {
             Some(arg) => {
                 let step = self.to_scalar_like(&arg, extent.dtype())?;
+                self.counted_in(step.dtype(), arg.span)?;
                 if step.as_int().is_some_and(|s| s <= 0) {
                     let message = "the step of a loop is positive";
                     return Err(self.cx.error(
@@ -234,12 +246,14 @@ impl TirEval<'_, '_> {
             return Err(self.cx.error(codes::WRONG_ARGUMENTS, args.span, message, ""));
         }
         let dtype = args.keyword("dtype").filter(|arg| !matches!(arg.value, Value::None));
-        let dtype = dtype.map(|arg| self.to_dtype(&arg)).transpose()?;
+        let dtype = dtype.map(|arg| self.counter(&arg)).transpose()?;
         let mut loops = Vec::new();
         while let Some(arg) = args.positional.pop_front() {
             let (min, extent) = match arg.value.elements() {
                 Some([start, extent]) => {
                     let side = |value: &Value| Arg { value: value.clone(), span: arg.span };
+                    self.bound(&side(start))?;
+                    self.bound(&side(extent))?;
                     self.scalar_pair(&side(start), &side(extent))?
                 }
                 _ => self.span_of(arg, None)?,

@@ -1,9 +1,11 @@
 //! Scopes of statements, and the parts of blocks.
 
 use super::{TirEval, frames};
-use crate::script::{context::Read, scope::Gone};
+use crate::script::{context::Read, scope::Gone, value::Value};
+use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     Attrs, PrimExpr,
+    prim::PrimKind,
     tir::{Block, BlockAxis, Buffer, MatchBuffer, Region, Stmt},
 };
 use hammock_syntax::ast;
@@ -52,6 +54,25 @@ impl TirEval<'_, '_> {
         (self.dialect.out, self.dialect.open) = outer;
         self.scope.pop(Gone::Kernel);
         result.map(|()| body)
+    }
+
+    /// Refuses what holds for the block around as a whole, if it is made of what a statement in the block defines, such as
+    /// the variable of a loop.
+    pub(super) fn holds_for_block(&mut self, made_of: &[PrimExpr], span: Span) -> Read<()> {
+        let depth = self.dialect.blocks.last().map_or(0, |block| block.depth);
+        let defined = |e: &PrimExpr| {
+            self.scope.inside(depth).any(|value| match (value, e.kind()) {
+                (Value::Scalar(scalar), PrimKind::Var(var)) => scalar.as_var() == Some(var),
+                (Value::IterVar(axis), PrimKind::Var(var)) => axis.var == *var,
+                (Value::Buffer(buffer), PrimKind::Load(loaded, ..)) => buffer == loaded,
+                _ => false,
+            })
+        };
+        if !made_of.iter().any(|e| e.any(&mut |part| defined(part))) {
+            return Ok(());
+        }
+        let message = "this holds for the whole block, but is made of what a statement in the block defines";
+        Err(self.cx.error(codes::BAD_BLOCK, span, message, "put it, and what it is made of, at the top of the block"))
     }
 
     /// The statements of the scope just read, those after an open attribute under it.
