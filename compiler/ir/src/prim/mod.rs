@@ -83,6 +83,16 @@ pub struct PrimCall {
     pub attrs: Attrs,
 }
 
+impl PrimCall {
+    /// Whether it runs a function, of the module or one that `call_…` names; other intrinsics only compute a value.
+    pub fn runs_function(&self) -> bool {
+        match &self.callee {
+            PrimCallee::Intrin(name) => name.starts_with("call_"),
+            PrimCallee::Global(_) => true,
+        }
+    }
+}
+
 /// What a scalar call calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PrimCallee {

@@ -50,6 +50,11 @@ impl Param {
 }
 
 impl PrimFunc {
+    /// Whether it says that its parameters share no memory.
+    pub fn is_noalias(&self) -> bool {
+        ["tirx.noalias", "tir.noalias"].iter().any(|name| self.attrs.is_true(name))
+    }
+
     /// Buffers among the parameters.
     pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
         self.params.iter().filter_map(|p| p.buffer.as_ref())

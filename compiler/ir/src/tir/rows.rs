@@ -133,6 +133,30 @@ pub fn shared<K: Clone + Eq + Hash>(nests: &[&Nest<K>]) -> Vec<Shared<K>> {
     (0..last.axes.len()).filter(own).filter_map(|axis| share(nests, &users, axis)).collect()
 }
 
+/// The axes that all stages share and that none needs for its vectors; `None` if there are none, or if stages have
+/// nothing else. `lanes` is the axis of a stage whose neighbours can be lanes of a vector: it may be shared only with all
+/// others of the stage.
+pub fn rows<K: Clone + Eq + Hash>(
+    nests: &[&Nest<K>],
+    lanes: impl Fn(usize) -> Option<usize>,
+) -> Option<Vec<Shared<K>>> {
+    let mut axes = shared(nests);
+    let is_within = |number: usize, axes: &[Shared<K>]| {
+        let own = nests[number].axes.iter().enumerate();
+        let mut own = own.filter(|(_, axis)| axis.reduce || axis.extent.as_int() != Some(1));
+        own.all(|(at, _)| axes.iter().any(|shared| shared.axes[number] == at))
+    };
+    let needs = |axes: &[Shared<K>], shared: &Shared<K>| {
+        let mut all = shared.axes.iter().enumerate();
+        all.any(|(number, axis)| lanes(number) == Some(*axis) && !is_within(number, axes))
+    };
+    while let Some(at) = axes.iter().position(|axis| needs(&axes, axis)) {
+        axes.remove(at);
+    }
+    let more = (0..nests.len()).any(|number| !is_within(number, &axes));
+    (more && !axes.is_empty()).then_some(axes)
+}
+
 /// Follows an axis of the last stage through the buffers into all others.
 fn share<K: Clone + Eq + Hash>(
     nests: &[&Nest<K>],

@@ -94,10 +94,7 @@ fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
 fn is_free(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) => true,
-        PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) => name.starts_with("call_"),
-            PrimCallee::Global(_) => true,
-        },
+        PrimKind::Call(call) => call.runs_function(),
         _ => false,
     };
     !stage.init.iter().chain([&stage.value]).any(|e| e.any(&mut |e| acts(e) || check::is_check(e)))

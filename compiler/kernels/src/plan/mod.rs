@@ -158,7 +158,7 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, target: &Target) {
 
 fn kernel(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
     let mut kernel = recover::kernel(stmts);
-    if ["tirx.noalias", "tir.noalias"].iter().any(|name| func.attrs.is_true(name)) {
+    if func.is_noalias() {
         merge::merge(&mut kernel, own);
         rows::share(&mut kernel, own);
     }

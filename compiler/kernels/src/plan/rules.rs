@@ -4,7 +4,7 @@ use super::{Class, Kernel, Part, PartPlan, Plan, RowsPlan, Stage, StagePlan, row
 use crate::{Target, index::Simplifier};
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimCallee, PrimKind, Var},
+    prim::{BinaryOp, PrimKind, Var},
 };
 
 /// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
@@ -106,7 +106,7 @@ pub(super) fn vector_axis(stage: &Stage) -> Option<usize> {
                 fits &= buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
             }
             // A call whose effect or order matters stays scalar.
-            PrimKind::Call(c) => fits &= matches!(&c.callee, PrimCallee::Intrin(n) if !n.starts_with("call_")),
+            PrimKind::Call(call) => fits &= !call.runs_function(),
             PrimKind::Let(..) | PrimKind::Reduce(_) => fits = false,
             _ => {}
         });

@@ -53,11 +53,13 @@ impl Fusion<'_> {
 }
 
 impl Copies {
+    /// Whether nothing is worth repeating.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Makes the copies.
     pub fn make(self, function: &mut Function) -> Result<(), Diagnostic> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
         let wanted = self.0.values().flatten();
         let mut calls: FxHashMap<Var, Option<Binding>> = wanted.map(|var| (*var, None)).collect();
         rewrite::bindings(function, &mut |function, mut binding, out| {

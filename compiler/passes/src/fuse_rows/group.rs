@@ -5,7 +5,7 @@ use hammock_ir::{
     relax::Var,
     tir::{
         Buffer,
-        rows::{Access, Nest, NestAxis, Shared, shared},
+        rows::{self, Access, Nest, NestAxis, Shared, shared},
     },
 };
 
@@ -168,23 +168,9 @@ impl Group {
     }
 }
 
-/// The axes that all stages share and none needs for its vectors; `None` if there are none, or nothing else.
 fn row_axes(stages: &[Stage]) -> Option<Vec<Shared<Place>>> {
     let nests: Vec<&Nest<Place>> = stages.iter().map(|stage| &*stage.nest).collect();
-    let mut axes = shared(&nests);
-    let is_within = |number: usize, axes: &[Shared<Place>]| {
-        let mut others = nests[number].axes.iter().enumerate().filter(|(_, axis)| axis.reduce || !is_unit(axis));
-        others.all(|(at, _)| axes.iter().any(|shared| shared.axes[number] == at))
-    };
-    let needs = |axes: &[Shared<Place>], shared: &Shared<Place>| {
-        let mut all = shared.axes.iter().enumerate();
-        all.any(|(number, axis)| nests[number].contiguous() == Some(*axis) && !is_within(number, axes))
-    };
-    while let Some(at) = axes.iter().position(|axis| needs(&axes, axis)) {
-        axes.remove(at);
-    }
-    let more = (0..nests.len()).any(|number| !is_within(number, &axes));
-    (more && !axes.is_empty()).then_some(axes)
+    rows::rows(&nests, |number| nests[number].contiguous())
 }
 
 /// The bytes that a tile of rows holds between stages.

@@ -27,11 +27,10 @@ const FUNCTION: i64 = 40;
 impl Kernel {
     /// Reads a kernel; `None` if it is more than loops around stores, or takes more than tensors.
     pub fn of(func: &PrimFunc) -> Option<Kernel> {
-        let noalias = ["tirx.noalias", "tir.noalias"].iter().any(|name| func.attrs.is_true(name));
         let mut inputs = func.params.iter().map(|param| param.buffer.clone()).collect::<Option<Vec<Buffer>>>()?;
         let output = inputs.pop()?;
         let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.elem_offset.is_none();
-        if !noalias || !func.s_tir || !inputs.iter().chain([&output]).all(plain) {
+        if !func.is_noalias() || !func.s_tir || !inputs.iter().chain([&output]).all(plain) {
             return None;
         }
         let mut nests = Vec::new();
@@ -120,10 +119,7 @@ fn acts(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(..) => true,
         PrimKind::Var(var) => var.dtype().is_handle(),
-        PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) => name.starts_with("call_"),
-            PrimCallee::Global(_) => true,
-        },
+        PrimKind::Call(call) => call.runs_function(),
         _ => false,
     }
 }

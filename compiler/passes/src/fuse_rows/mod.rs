@@ -53,9 +53,15 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         if attrs.is_true(PRIMITIVE) || attrs.get("Codegen").is_some() {
             return Ok(());
         }
-        let copies = Fusion::new(module, function, &mut kernels, context, name).copies();
-        copies.make(function)?;
-        let groups = Fusion::new(module, function, &mut kernels, context, name).groups();
+        let fusion = Fusion::new(module, function, &mut kernels, context, name);
+        let copies = fusion.copies();
+        let groups = if copies.is_empty() {
+            fusion.groups()
+        } else {
+            drop(fusion);
+            copies.make(function)?;
+            Fusion::new(module, function, &mut kernels, context, name).groups()
+        };
         if !groups.all.is_empty() {
             let body = rewrite::take_body(function);
             let how = Outlining { lift_constants: true, ..Outlining::default() };
@@ -136,12 +142,14 @@ impl<'a> Fusion<'a> {
         let [Some(a), Some(b)] = [&self.groups[first], &self.groups[second]] else { return };
         let fits = first != second
             && self.calls[producer].block == self.calls[user].block
-            && a.members.len() + b.members.len() <= MAX_MEMBERS
-            && !self.comes_between(a, b);
+            && a.members.len() + b.members.len() <= MAX_MEMBERS;
         if !fits {
             return;
         }
         let members: FxHashSet<Var> = a.members.iter().chain(&b.members).map(|at| self.calls[*at].var).collect();
+        if self.comes_between(&members) {
+            return;
+        }
         let visible = |var: Var| {
             !self.function.vars[var].dataflow
                 || self.graph.results(var) > 0
@@ -158,12 +166,10 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Whether something outside of two groups needs one and is needed by the other, or by the same one; or may be.
-    fn comes_between(&self, a: &Group, b: &Group) -> bool {
-        let members: FxHashSet<Var> = a.members.iter().chain(&b.members).map(|at| self.calls[*at].var).collect();
-        let last = a.members.iter().chain(&b.members).max().map(|at| self.calls[*at].var);
+    /// Whether something else needs one of these calls and is needed by another; or may be.
+    fn comes_between(&self, members: &FxHashSet<Var>) -> bool {
         let place = |var: Var| self.graph.def(var).map(|def| def.place);
-        let last = last.and_then(place);
+        let last = members.iter().filter_map(|member| place(*member)).max();
         let mut seen: FxHashSet<Var> = FxHashSet::default();
         let mut open: Vec<Var> = Vec::new();
         let outside = |from: Var, open: &mut Vec<Var>| {

@@ -3,10 +3,10 @@
 use super::super::{Part, Stage, merge, rules::vector_axis};
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimCallee, PrimKind},
+    prim::PrimKind,
     tir::{
         Buffer,
-        rows::{Nest, NestAxis, Shared, shared},
+        rows::{Nest, NestAxis, Shared, rows},
     },
 };
 
@@ -67,11 +67,6 @@ impl Candidate<'_> {
             _ => None,
         }
     }
-
-    /// Whether each of its axes is shared.
-    fn is_within(&self, number: usize, axes: &[Shared<Buffer>]) -> bool {
-        (0..self.stage.axes.len()).all(|axis| axes.iter().any(|shared| shared.axes[number] == axis))
-    }
 }
 
 /// The axes that stages share and that no stage needs for its vectors.
@@ -86,16 +81,7 @@ fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
         return None;
     }
     let nests: Vec<&Nest<Buffer>> = candidates.iter().map(|c| &c.nest).collect();
-    let mut axes = shared(&nests);
-    let needs = |axes: &[Shared<Buffer>], axis: &Shared<Buffer>| {
-        let mut all = candidates.iter().zip(&axis.axes).enumerate();
-        all.any(|(number, (c, axis))| c.lanes == Some(*axis) && !c.is_within(number, axes))
-    };
-    while let Some(at) = axes.iter().position(|axis| needs(&axes, axis)) {
-        axes.remove(at);
-    }
-    let more = candidates.iter().enumerate().any(|(number, c)| !c.is_within(number, &axes));
-    (more && !axes.is_empty()).then_some(axes)
+    rows(&nests, |number| candidates[number].lanes)
 }
 
 /// Whether a stage's values have no effects and no other way to memory than loads.
@@ -103,10 +89,7 @@ fn is_plain(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(_, _, Some(_)) => true,
         PrimKind::Var(var) => var.dtype().is_handle(),
-        PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) => name.starts_with("call_"),
-            PrimCallee::Global(_) => true,
-        },
+        PrimKind::Call(call) => call.runs_function(),
         _ => false,
     };
     !stage.values().any(|e| e.any(&mut |e| acts(e)))
