@@ -8,7 +8,7 @@ use crate::{Context, Pass, dead_code_elimination, rewrite, shared_functions::Sha
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module,
-    relax::{Body, Call, Function, Operand, Value, Var},
+    relax::{Body, Call, CallTir, Function, Operand, Value, Var},
 };
 
 /// See the module's documentation.
@@ -41,26 +41,27 @@ fn mark(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, body: 
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         binding.value.each_body_mut(&mut |nested| mark(module, weights, made, nested));
         if let Value::Call(call) = &mut binding.value
-            && call.is_op("call_tir")
+            && let Some(new) = marked_call(module, weights, made, call)
         {
-            mark_call(module, weights, made, call);
+            *call = new;
         }
     }
 }
 
-/// Calls the kernel that is marked for this call.
-fn mark_call(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, call: &mut Call) {
-    let [Operand::Global(name), Operand::Tuple(args), ..] = call.args.as_slice() else { return };
-    let Some(kernel) = module.tir(name) else { return };
+/// The call of a kernel that is marked for it.
+fn marked_call(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, call: &Call) -> Option<Call> {
+    let call = CallTir::of(call)?;
+    let (name, args) = (call.kernel()?, call.inputs()?);
+    let mut kernel = module.tir(name)?.clone();
     let is_free = |arg: &Operand| match arg {
         Operand::Const(_) => true,
         Operand::Var(v) => weights.contains(v),
         _ => false,
     };
     let free: Vec<i64> = (0..).zip(args).filter(|(_, arg)| is_free(arg)).map(|(i, _)| i).collect();
-    let mut kernel = kernel.clone();
     kernel.attrs.set("layout_free_buffers", free);
     // what others may call stays where they find it
     kernel.attrs.remove("global_symbol");
-    call.args[0] = Operand::Global(made.share(module, &name.clone(), Global::Tir(kernel)));
+    let name = made.share(module, name, Global::Tir(kernel));
+    Some(Call::tir(name, args.to_vec(), call.out_ty.clone()))
 }

@@ -6,8 +6,8 @@
 use crate::{Context, Pass, rewrite, rewrite::Emitter};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    AttrValue, Attrs, DType, Module, Span, TensorShape, Type,
-    relax::{Binding, Call, Callee, Function, Operand, Value, Var},
+    Attrs, DType, Module, Span, TensorShape, Type,
+    relax::{Binding, Call, CallTir, Callee, Function, Operand, Value, Var},
 };
 
 /// See the module's documentation.
@@ -19,40 +19,36 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    rewrite::relax_functions(module, |_, _, function| rewrite::bindings(function, &mut rewrite_binding))
+    rewrite::relax_functions(module, |module, _, function| {
+        rewrite::bindings(function, &mut |function, binding, out| rewrite_binding(module, function, binding, out))
+    })
 }
 
-fn rewrite_binding(function: &mut Function, binding: Binding, out: &mut Emitter) -> Result<(), Diagnostic> {
-    let Value::Call(call) = &binding.value else {
+fn rewrite_binding(
+    module: &Module,
+    function: &mut Function,
+    binding: Binding,
+    out: &mut Emitter,
+) -> Result<(), Diagnostic> {
+    let call = match &binding.value {
+        Value::Call(call) => CallTir::of_any(call),
+        _ => None,
+    };
+    let Some(call) = call else {
         out.push(binding);
         return Ok(());
     };
-    let (Callee::Op("call_tir" | "call_dps_packed" | "call_tir_inplace"), [func, inputs, ..]) =
-        (&call.callee, call.args.as_slice())
-    else {
-        out.push(binding);
-        return Ok(());
-    };
-    let callee = match func {
+    let callee = match call.function {
         Operand::Global(name) => Callee::Global(name.clone()),
         Operand::Extern(name) | Operand::Str(name) => Callee::Extern(name.clone()),
         Operand::Var(v) => Callee::Var(*v),
         _ => return Err(not_lowerable(binding.span, "its callee is not a function")),
     };
-    let mut args = match inputs {
-        Operand::Tuple(fields) => fields.clone(),
-        single => vec![single.clone()],
-    };
-    let out_ty = call.ty_args.first().cloned().unwrap_or_else(Type::void);
-    let single = !matches!(out_ty, Type::Tuple(_));
-    let types = match out_ty {
-        Type::Tuple(types) => types,
-        ty => vec![ty],
-    };
-    let reused = inplace_indices(call, types.len());
-    let mut results = Vec::with_capacity(types.len());
-    for (ty, reuse) in types.into_iter().zip(reused) {
-        let result = match reuse.and_then(|i| args.get(i)) {
+    let mut args = inputs(module, function, call, binding.span, out);
+    let single = !matches!(call.out_ty, Type::Tuple(_));
+    let mut results = Vec::with_capacity(call.outputs().len());
+    for (ty, place) in call.outputs().iter().zip(call.in_place()) {
+        let result = match place.and_then(|i| args.get(i)) {
             Some(arg) => arg.clone(),
             None => {
                 let tensor = Operand::Var(allocate(function, out, ty, binding.span)?);
@@ -69,16 +65,20 @@ fn rewrite_binding(function: &mut Function, binding: Binding, out: &mut Emitter)
     Ok(())
 }
 
-/// For each result, the argument whose memory it takes.
-fn inplace_indices(call: &Call, results: usize) -> Vec<Option<usize>> {
-    let indices = call.attrs.get("inplace_indices").and_then(AttrValue::as_list).unwrap_or(&[]);
-    let index = |i: usize| indices.get(i).and_then(AttrValue::as_int).and_then(|v| usize::try_from(v).ok());
-    (0..results).map(index).collect()
+/// The arguments one by one.
+fn inputs(module: &Module, function: &mut Function, call: CallTir, span: Span, out: &mut Emitter) -> Vec<Operand> {
+    if let Some(inputs) = call.inputs() {
+        return inputs.to_vec();
+    }
+    let tuple = call.args;
+    let Type::Tuple(types) = function.operand_ty(module, tuple) else { return vec![tuple.clone()] };
+    let get = |(i, ty)| out.bind(function, "lv", ty, Value::TupleGet(tuple.clone(), i), span).into();
+    types.into_iter().enumerate().map(get).collect()
 }
 
 /// `R.builtin.alloc_tensor(shape, dtype, device, scope)`.
-fn allocate(function: &mut Function, out: &mut Emitter, ty: Type, span: Span) -> Result<Var, Diagnostic> {
-    let Type::Tensor(tensor) = &ty else {
+fn allocate(function: &mut Function, out: &mut Emitter, ty: &Type, span: Span) -> Result<Var, Diagnostic> {
+    let Type::Tensor(tensor) = ty else {
         return Err(not_lowerable(span, "its result is not a tensor"));
     };
     let shape = match &tensor.shape {
@@ -91,7 +91,7 @@ fn allocate(function: &mut Function, out: &mut Emitter, ty: Type, span: Span) ->
     let args = vec![shape, Operand::DType(dtype), Operand::int(device), Operand::Str(scope)];
     let mut call = Call::op("builtin.alloc_tensor", args, Attrs::new());
     call.ty_args = vec![ty.clone()];
-    Ok(out.bind(function, "alloc", ty, Value::Call(call), span))
+    Ok(out.bind(function, "alloc", ty.clone(), Value::Call(call), span))
 }
 
 fn not_lowerable(span: Span, why: &str) -> Diagnostic {

@@ -8,7 +8,7 @@
 use crate::{Context, Pass, rewrite, shared_functions::SharedFunctions};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
-    Attrs, Function as Global, Module, Type,
+    Function as Global, Module, Type,
     arith::Analyzer,
     prim::Substitution,
     relax::{Binding, Block, Body, Call, Callee, Function, Operand, Value, Var},
@@ -107,9 +107,7 @@ fn inplace_call(
     let index = args.iter().rposition(|arg| arg.as_var() == Some(operand))?;
     let func = writing_over(func, index)?;
     let name = made.share(module, &format!("{name}_inplace"), Global::Tir(func));
-    let attrs = Attrs::new().with("inplace_indices", vec![index as i64]);
-    let args = vec![Operand::Global(name), Operand::Tuple(args)];
-    Some(Call { callee: Callee::Op("call_tir_inplace"), args, attrs, ty_args: vec![out_ty] })
+    Some(Call::tir_inplace(name, args, out_ty, &[Some(index)]))
 }
 
 /// The kernel with its result, the last parameter, in the memory of another.

@@ -17,7 +17,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Module, PrimExpr, Tensor, TensorType, Type,
-    relax::{Binding, Call, Callee, Constant, Function, Operand, Replacements, Value, Var},
+    relax::{Binding, Call, CallTir, Callee, Constant, Function, Operand, Replacements, Value, Var},
     tir::PrimFunc,
 };
 use hammock_ops::{CallContext, Lowering, legalize::is_written_out, lookup};
@@ -92,10 +92,11 @@ impl Folder<'_> {
         self.retype(function, &binding);
         let folded = match &binding.value {
             _ if self.written.contains(&binding.var) => None,
-            Value::Call(call) if call.is_op("call_tir") => self.call_tir(call),
-            Value::Call(call @ Call { callee: Callee::Op(name), .. }) if dataflow => {
-                self.operator(function, name, call)
-            }
+            Value::Call(call) => match (CallTir::of(call), &call.callee) {
+                (Some(call), _) => self.call_tir(call),
+                (None, Callee::Op(name)) if dataflow => self.operator(function, name, call),
+                _ => None,
+            },
             Value::TupleGet(Operand::Var(tuple), i) => {
                 self.tuples.get(tuple).and_then(|fields| fields.get(*i)).cloned()
             }
@@ -199,16 +200,10 @@ impl Folder<'_> {
     }
 
     /// What a kernel of the module gives for constants.
-    fn call_tir(&self, call: &Call) -> Option<Operand> {
-        let ([Operand::Global(name), Operand::Tuple(args)], [ty]) = (call.args.as_slice(), call.ty_args.as_slice())
-        else {
-            return None;
-        };
-        if !args.iter().all(is_known) {
-            return None;
-        }
-        self.worth_it(args, &outputs(ty)?)?;
-        self.evaluate(self.module.tir(name)?, args, ty)
+    fn call_tir(&self, call: CallTir) -> Option<Operand> {
+        let args = call.inputs().filter(|args| args.iter().all(is_known))?;
+        self.worth_it(args, &outputs(call.out_ty)?)?;
+        self.evaluate(self.module.tir(call.kernel()?)?, args, call.out_ty)
     }
 
     /// Whether constants of these shapes are worth their size.

@@ -8,7 +8,7 @@
 use crate::{Context, OptionKind, Pass, PassOption, context::Generator, dead_code_elimination, functions, rewrite};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, Function as Global, Module, Name, Span, Type,
+    Function as Global, Module, Name, Span, Type,
     relax::{Call, Callee, Function, Operand, Value},
 };
 use indexmap::IndexMap;
@@ -125,8 +125,7 @@ fn external(symbol: Name, args: Vec<Operand>, ty: Type, span: Span) -> Result<Ca
         let error = Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "");
         return Err(error.help("give the model's inputs shapes, with symbolic sizes where they vary"));
     }
-    let args = vec![Operand::Extern(symbol), Operand::Tuple(args)];
-    Ok(Call { callee: Callee::Op("call_dps_packed"), args, attrs: Attrs::new(), ty_args: vec![ty] })
+    Ok(Call::dps_packed(symbol, args, ty))
 }
 
 /// Whether values of a type can be written into memory that is there already.

@@ -13,9 +13,9 @@ use crate::{
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
-    Attrs, Function as Global, Module, Type,
+    Function as Global, Module, Type,
     prim::{PrimKind, Substitution},
-    relax::{Call, Function, Graph, Operand, Value, Var},
+    relax::{Call, CallTir, Function, Graph, Operand, Value, Var},
     tir::{Buffer, PrimFunc, Stmt, StmtKind, fresh::copy_body},
 };
 use rustc_hash::FxHashMap;
@@ -60,8 +60,7 @@ struct Part {
 impl Part {
     fn call(self, module: &mut Module, shared: &mut SharedFunctions) -> Call {
         let name = shared.share(module, &self.name, Global::Tir(self.kernel));
-        let args = vec![Operand::Global(name), Operand::Tuple(self.args)];
-        Call { ty_args: vec![self.ty], ..Call::op("call_tir", args, Attrs::new()) }
+        Call::tir(name, self.args, self.ty)
     }
 }
 
@@ -70,16 +69,15 @@ fn separable(module: &Module, function: &Function) -> Vec<(Var, Part)> {
     let mut found = Vec::new();
     let mut graph = None;
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
-        if let Some(call) = binding.value.as_op("call_tir")
-            && let ([Operand::Global(name), Operand::Tuple(args)], [Type::Tuple(types)]) =
-                (call.args.as_slice(), call.ty_args.as_slice())
+        if let Some(call) = CallTir::of_value(&binding.value)
+            && let (Some(name), Some(args), Type::Tuple(types)) = (call.kernel(), call.inputs(), call.out_ty)
             && let Some(kernel) = module.tir(name).filter(|kernel| is_injective(kernel))
         {
             let graph = graph.get_or_insert_with(|| Graph::of(function));
             let Some(parts) = parts(module, function, graph, binding.var) else { continue };
             let made = parts.into_iter().map(|(var, at)| {
                 let kernel = only_result(kernel, types.len(), at)?;
-                Some((var, Part { name: format!("{name}_part"), kernel, args: args.clone(), ty: types[at].clone() }))
+                Some((var, Part { name: format!("{name}_part"), kernel, args: args.to_vec(), ty: types[at].clone() }))
             });
             found.extend(made.collect::<Option<Vec<_>>>().unwrap_or_default());
         }
@@ -107,8 +105,8 @@ fn parts(module: &Module, function: &Function, graph: &Graph, results: Var) -> O
 /// Whether FuseOps can fuse what makes a value with the one call that uses it.
 fn is_fused(module: &Module, function: &Function, graph: &Graph, var: Var) -> bool {
     let user = graph.only_user(var).filter(|_| function.vars[var].dataflow).and_then(|user| graph.def(user));
-    let Some(call) = user.and_then(|user| user.binding.value.as_op("call_tir")) else { return false };
-    matches!(call.args.first(), Some(Operand::Global(name)) if module.tir(name).is_some_and(is_injective))
+    let call = user.and_then(|user| CallTir::of_value(&user.binding.value));
+    call.and_then(|call| module.tir(call.kernel()?)).is_some_and(is_injective)
 }
 
 fn is_injective(kernel: &PrimFunc) -> bool {

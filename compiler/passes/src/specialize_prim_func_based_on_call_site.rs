@@ -9,7 +9,7 @@ use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Type,
     prim::{PrimCallee, PrimKind, PrimType, Substitution, Var as PrimVar},
-    relax::{Call, Function, Operand},
+    relax::{Call, CallTir, Function},
     tir::{Buffer, PrimFunc, fresh::copy_body},
 };
 use hammock_ops::dims::simplify;
@@ -79,20 +79,10 @@ impl Given {
 
 /// The kernel that a `call_tir` calls, and what it is given: its arguments, then its results.
 fn site<'a>(module: &Module, function: &Function, call: &'a Call) -> Option<(&'a Name, Vec<Given>)> {
-    if !call.is_op("call_tir") {
-        return None;
-    }
-    let ([Operand::Global(name), Operand::Tuple(args)], [out_ty]) = (call.args.as_slice(), call.ty_args.as_slice())
-    else {
-        return None;
-    };
-    let outputs = match out_ty {
-        Type::Tuple(members) => members.as_slice(),
-        single => std::slice::from_ref(single),
-    };
-    let args = args.iter().map(|arg| Given::of(&function.operand_ty(module, arg)));
-    let given = args.chain(outputs.iter().map(Given::of)).collect::<Option<_>>()?;
-    Some((name, given))
+    let call = CallTir::of(call)?;
+    let args = call.inputs()?.iter().map(|arg| Given::of(&function.operand_ty(module, arg)));
+    let given = args.chain(call.outputs().iter().map(Given::of)).collect::<Option<_>>()?;
+    Some((call.kernel()?, given))
 }
 
 /// Kernels that kernels call.

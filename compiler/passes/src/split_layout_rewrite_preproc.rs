@@ -11,9 +11,9 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Function as Global, Module, Name, PrimExpr, TensorType, Type,
+    Function as Global, Module, Name, PrimExpr, Span, TensorType, Type,
     prim::PrimKind,
-    relax::{Binding, Call, Function, Operand, Value},
+    relax::{Binding, Call, CallTir, Function, Operand, Value},
     tir::{Block, Buffer, Param, PrimFunc, Region, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;
@@ -56,8 +56,9 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let mut parts: FxHashMap<Name, (Name, Name)> = FxHashMap::default();
     rewrite::relax_functions(module, |module, _, function| {
         rewrite::bindings(function, &mut |function, binding, out| {
-            let kernel = kernel_of(&binding.value).and_then(|name| Some((name.clone(), splits.get(name)?)));
-            let Some((name, split)) = kernel else {
+            let call = CallTir::of_value(&binding.value);
+            let called = call.and_then(|call| Some((call.kernel()?, call.inputs()?, splits.get(call.kernel()?)?)));
+            let Some((name, inputs, split)) = called else {
                 out.push(binding);
                 return Ok(());
             };
@@ -67,22 +68,15 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
                 };
                 (add("_weight_prepack", &split.packing), add("_prepacked", &split.computing))
             });
-            call_both(function, binding, split, (packing, computing), out);
+            let args = with_packed(function, inputs.to_vec(), split, packing, binding.span, out);
+            let ty = function.ty(binding.var).clone();
+            let call = Value::Call(Call::tir(computing.clone(), args, ty.clone()));
+            let result = out.bind(function, "lv", ty, call, binding.span);
+            out.push(Binding { value: Value::Operand(result.into()), ..binding });
             Ok(())
         })
     })?;
     context.then(&dead_code_elimination::PASS, module)
-}
-
-/// The kernel that a value calls with arguments that are written out.
-fn kernel_of(value: &Value) -> Option<&Name> {
-    match value {
-        Value::Call(call) if call.is_op("call_tir") => match call.args.as_slice() {
-            [Operand::Global(name), Operand::Tuple(_), ..] => Some(name),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 fn wrong(kernel: &Name, message: &str, at: &Stmt) -> Diagnostic {
@@ -211,16 +205,15 @@ fn touches(stmt: &Stmt, is: &dyn Fn(&Buffer) -> bool) -> bool {
     found
 }
 
-/// Calls the packing kernel, then the computing one with what it gives.
-fn call_both(
+/// Calls the packing kernel; the arguments with what it gives.
+fn with_packed(
     function: &mut Function,
-    binding: Binding,
+    mut args: Vec<Operand>,
     split: &Split,
-    (packing, computing): (&Name, &Name),
+    packing: &Name,
+    span: Span,
     out: &mut Emitter,
-) {
-    let Binding { var, value: Value::Call(mut call), span } = binding else { return };
-    let Operand::Tuple(mut args) = std::mem::replace(&mut call.args[1], Operand::Tuple(Vec::new())) else { return };
+) -> Vec<Operand> {
     let given = split.rewrites.iter().map(|r| args[r.param].clone()).collect();
     let ty = |r: &Rewrite| Type::from(TensorType::new(r.after.shape.iter().map(as_int64), r.after.dtype));
     let packed_ty = match split.rewrites.as_slice() {
@@ -235,11 +228,7 @@ fn call_both(
             _ => out.bind(function, "lv", ty(rewrite), Value::TupleGet(packed.into(), i), span).into(),
         };
     }
-    call.args[0] = Operand::Global(computing.clone());
-    call.args[1] = Operand::Tuple(args);
-    let ty = function.ty(var).clone();
-    let result = out.bind(function, "lv", ty, Value::Call(call), span);
-    out.push(Binding { var, value: Value::Operand(result.into()), span });
+    args
 }
 
 fn as_int64(size: &PrimExpr) -> PrimExpr {

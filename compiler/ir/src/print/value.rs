@@ -3,7 +3,7 @@
 use super::printer::Printer;
 use crate::{
     AttrValue, Name, Type,
-    relax::{Call, Callee, Operand, Value},
+    relax::{Call, CallTir, Callee, Operand, Value},
 };
 
 impl Printer<'_> {
@@ -64,7 +64,7 @@ impl Printer<'_> {
     /// Appends the arguments of an operator, in the order in which the peer writes them.
     fn op_arguments(&mut self, op: &str, call: &Call) {
         match op {
-            "call_tir" | "call_tir_inplace" | "call_dps_packed" | "call_tir_with_grad" | "dist.call_tir_local_view" => {
+            _ if CallTir::OPS.contains(&op) => {
                 self.arguments(&call.args);
                 self.out_ty(call.ty_args.first());
                 self.attr_keywords(call.attrs.iter().filter(|(_, v)| !is_empty_dict(v)));

@@ -1,5 +1,6 @@
 //! Relax: functions over tensors in A-normal form.
 
+mod call_tir;
 mod dims;
 mod extract;
 mod function;
@@ -12,6 +13,7 @@ mod table;
 mod value;
 mod visit;
 
+pub use call_tir::CallTir;
 pub use extract::Renumbering;
 pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
 pub use graph::{Def, Definitions, Graph, Place};

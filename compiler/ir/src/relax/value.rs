@@ -147,12 +147,6 @@ impl Call {
         Call { callee: Callee::Op(name), args, attrs, ty_args: Vec::new() }
     }
 
-    /// `R.call_tir(cls.func, (args…), out_ty)`.
-    pub fn tir(func: Name, args: Vec<Operand>, out_ty: Type) -> Self {
-        let args = vec![Operand::Global(func), Operand::Tuple(args)];
-        Call { callee: Callee::Op("call_tir"), args, attrs: Attrs::new(), ty_args: vec![out_ty] }
-    }
-
     /// `R.call_packed(name, args…, ty_args=…)`.
     pub fn packed(name: impl Into<Name>, args: Vec<Operand>, ty_args: Vec<Type>) -> Self {
         Call { callee: Callee::Extern(name.into()), args, attrs: Attrs::new(), ty_args }

@@ -8,7 +8,7 @@ use crate::{
     DType, Name, PrimExpr, Type,
     module::Function,
     print::type_text,
-    relax::{Call, Callee, Operand, Var},
+    relax::{Call, CallTir, Callee, Operand, Var},
     tir::{Buffer, Param, PrimFunc},
 };
 use hammock_diagnostics::{Span, codes, count};
@@ -17,7 +17,7 @@ impl Graph<'_> {
     /// Checks arguments against parameters; whether the type rule can be asked.
     pub fn arguments(&mut self, call: &Call, span: Span) -> bool {
         match &call.callee {
-            Callee::Op("call_tir" | "call_tir_inplace" | "call_tir_with_grad") => self.kernel_call(call, span),
+            Callee::Op(_) => CallTir::of_kernel(call).is_none_or(|kernel| self.kernel_call(call, kernel, span)),
             Callee::Global(name) => self.direct_call(name, call, span),
             Callee::Var(var) => self.call_of_value(*var, call, span),
             _ => true,
@@ -25,9 +25,9 @@ impl Graph<'_> {
     }
 
     /// `R.call_tir(cls.kernel, (x, y), out_ty=…)`: inputs and scalars, then outputs.
-    fn kernel_call(&mut self, call: &Call, span: Span) -> bool {
+    fn kernel_call(&mut self, call: &Call, parts: CallTir, span: Span) -> bool {
         let (module, f) = (self.module, self.f);
-        if let [Operand::Extern(name) | Operand::Str(name), ..] = &call.args[..] {
+        if let Operand::Extern(name) | Operand::Str(name) = parts.function {
             let message = format!("{} calls a kernel of the module, not \"{name}\"", self.callee_text(call));
             let report = self.error(codes::WRONG_CALLEE, message, span, "called here");
             match module.functions.contains_key(name) {
@@ -36,7 +36,7 @@ impl Graph<'_> {
             };
             return false;
         }
-        let [Operand::Global(name), Operand::Tuple(args)] = &call.args[..] else { return true };
+        let (Some(name), Some(args)) = (parts.kernel(), parts.inputs()) else { return true };
         let kernel = match module.functions.get(name) {
             Some(Function::Tir(kernel)) => kernel,
             Some(_) => {
@@ -47,15 +47,8 @@ impl Graph<'_> {
             }
             None => return false,
         };
-        let outputs: Vec<&Type> = match call.ty_args.first() {
-            Some(Type::Tuple(members)) => members.iter().collect(),
-            Some(ty) => vec![ty],
-            None => Vec::new(),
-        };
-        let new_outputs = match call.attrs.get("inplace_indices").and_then(|v| v.as_list()) {
-            Some(indices) => indices.iter().filter(|i| i.as_int() == Some(-1)).count(),
-            None => outputs.len(),
-        };
+        let outputs = parts.outputs();
+        let new_outputs = parts.in_place().filter(Option::is_none).count();
         if kernel.params.len() != args.len() + new_outputs {
             let (params, given) = (kernel.params.len(), args.len());
             let (params, given) = (count(params, "parameter"), count(given, "argument"));
@@ -72,7 +65,7 @@ impl Graph<'_> {
             fits &= self.kernel_argument(name, kernel, i, &ty, &format!("argument {i}"), span);
         }
         if new_outputs == outputs.len() {
-            for (i, ty) in outputs.into_iter().enumerate() {
+            for (i, ty) in outputs.iter().enumerate() {
                 fits &= self.kernel_argument(name, kernel, args.len() + i, ty, &format!("output {i}"), span);
             }
         }

@@ -12,8 +12,8 @@ use crate::{
     text::dim_text,
 };
 use hammock_ir::{
-    Attrs, PrimExpr, TensorShape, TensorType,
-    relax::{Call, Callee, InferError, Operand, Value},
+    PrimExpr, TensorShape, TensorType,
+    relax::{Call, InferError, Operand, Value},
 };
 
 /// The operators of this family.
@@ -143,9 +143,7 @@ fn in_group(cx: &CallContext) -> Result<Operand, InferError> {
 
 /// A call of a runtime function that writes the result of this operator.
 fn call(cx: &CallContext, emit: &mut dyn Emit, name: &str, args: Vec<Operand>) -> Result<Operand, InferError> {
-    let args = vec![Operand::Extern(name.into()), Operand::Tuple(args)];
-    let ty_args = vec![(cx.op.infer)(cx)?];
-    emit.emit(Value::Call(Call { callee: Callee::Op("call_dps_packed"), args, attrs: Attrs::new(), ty_args }))
+    emit.emit(Value::Call(Call::dps_packed(name.into(), args, (cx.op.infer)(cx)?)))
 }
 
 /// Brings the workers' parts to the front, one after the other in memory.

@@ -16,7 +16,7 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, DType, Function as Global, Module, Name, Span, TensorShape, TensorType, Type,
     prim::{IndexMap, PrimExpr, Substitution, Var},
-    relax::{Binding, Call, Function, Operand, Value},
+    relax::{Binding, Call, CallTir, Function, Operand, Value},
 };
 use hammock_ops::{layout_inverse, layout_shape, lookup};
 use replacement::Replacement;
@@ -71,9 +71,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// The operator whose kernel a value calls.
 fn operator(module: &Module, value: &Value) -> Option<Name> {
-    let call = value.as_op("call_tir")?;
-    let [Operand::Global(name), ..] = call.args.as_slice() else { return None };
-    module.tir(name)?.attrs.get(replacement::OPERATOR)?.as_str().map(Name::from)
+    module.tir(CallTir::of_value(value)?.kernel()?)?.attrs.get(replacement::OPERATOR)?.as_str().map(Name::from)
 }
 
 /// The replacements, and what has been added to the module so far.
@@ -94,14 +92,10 @@ struct Site<'a> {
 impl Altered {
     /// What takes the place of a call of an operator's kernel.
     fn replace(&mut self, operator: &str, value: &Value, site: &mut Site) -> Result<Value, Diagnostic> {
-        let (Value::Call(call), Some(replacement)) = (value, self.replacements.get_mut(operator)) else {
+        let (Some(call), Some(replacement)) = (CallTir::of_value(value), self.replacements.get_mut(operator)) else {
             return Ok(value.clone());
         };
-        let out_ty = call.ty_args.first().cloned().unwrap_or_else(Type::void);
-        let results = match &out_ty {
-            Type::Tuple(members) => members.as_slice(),
-            single => std::slice::from_ref(single),
-        };
+        let (out_ty, results) = (call.out_ty, call.outputs());
         let args = site.arguments(call);
         replacement.takes(args.len() + results.len(), site.span)?;
         let mut maps = replacement.maps.clone();
@@ -115,15 +109,13 @@ impl Altered {
         replacement.fits(&given.chain(types.iter().cloned()).collect::<Vec<_>>(), site.span)?;
         let is_tuple = matches!(out_ty, Type::Tuple(_));
         let ty = if is_tuple { Type::Tuple(types.clone()) } else { types[0].clone() };
-        let name = replacement.name(site.module);
-        let args = vec![Operand::Global(name), Operand::Tuple(args)];
-        let value = Value::Call(Call { args, ty_args: vec![ty.clone()], ..call.clone() });
+        let value = Value::Call(Call::tir(replacement.name(site.module), args, ty.clone()));
         if wanted.iter().all(Option::is_none) {
             return Ok(value);
         }
         let whole = site.bind(ty, value);
         if !is_tuple {
-            return self.back(whole, &out_ty, wanted[0].as_deref(), site);
+            return self.back(whole, out_ty, wanted[0].as_deref(), site);
         }
         let mut members = Vec::with_capacity(results.len());
         for (i, ((result, ty), map)) in results.iter().zip(types).zip(&wanted).enumerate() {
@@ -168,14 +160,14 @@ impl Site<'_> {
     }
 
     /// The arguments of a `call_tir` one by one.
-    fn arguments(&mut self, call: &Call) -> Vec<Operand> {
-        let tuple = match call.args.get(1) {
-            Some(Operand::Tuple(args)) => return args.clone(),
-            Some(other) => other.clone(),
-            None => return Vec::new(),
+    fn arguments(&mut self, call: CallTir) -> Vec<Operand> {
+        if let Some(inputs) = call.inputs() {
+            return inputs.to_vec();
+        }
+        let Type::Tuple(types) = self.function.operand_ty(self.module, call.args) else {
+            return vec![call.args.clone()];
         };
-        let Type::Tuple(types) = self.function.operand_ty(self.module, &tuple) else { return vec![tuple] };
-        let get = |(i, ty)| self.bind(ty, Value::TupleGet(tuple.clone(), i));
+        let get = |(i, ty)| self.bind(ty, Value::TupleGet(call.args.clone(), i));
         types.into_iter().enumerate().map(get).collect()
     }
 

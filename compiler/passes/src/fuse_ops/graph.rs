@@ -3,7 +3,7 @@
 use crate::op_pattern::OpPattern;
 use hammock_ir::{
     Module,
-    relax::{Binding, Call, Callee, Function, Operand, Value, Var},
+    relax::{Binding, CallTir, Function, Operand, Value, Var},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -42,12 +42,9 @@ pub fn graph(module: &Module, function: &Function) -> (Vec<Node>, Vec<Var>) {
 
 fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {
     match &binding.value {
-        Value::Call(Call { callee: Callee::Op("call_tir" | "call_tir_inplace"), args, .. }) => {
-            let func = match args.first() {
-                Some(Operand::Global(name)) => module.tir(name),
-                _ => None,
-            };
-            func.and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque)
+        Value::Call(call) => {
+            let kernel = CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?));
+            kernel.and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque)
         }
         // Fetching weights from a tuple of all of them usually comes first: its place must not decide what is fused.
         Value::TupleGet(Operand::Var(tuple), _) if weights.contains(tuple) => OpPattern::Opaque,

@@ -5,7 +5,7 @@ use crate::groups::{Group, Groups};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Module,
-    relax::{Body, Call, Callee, Function, Graph, Operand, Value, Var, pattern::NamedPattern},
+    relax::{Body, CallTir, Callee, Function, Graph, Value, Var, pattern::NamedPattern},
 };
 use rustc_hash::FxHashMap;
 
@@ -84,13 +84,10 @@ impl Found {
 /// What a value adds to the name of a function that computes it.
 pub fn name_of(value: &Value) -> String {
     let Value::Call(call) = value else { return String::new() };
-    let name = match call {
-        Call { callee: Callee::Op("call_tir" | "call_tir_inplace"), args, .. } => match args.first() {
-            Some(Operand::Global(name)) => name.to_string(),
-            _ => return String::new(),
-        },
-        Call { callee: Callee::Op(op), .. } => format!("relax_{op}"),
-        Call { callee: Callee::Global(name), .. } => name.strip_prefix("fused_").unwrap_or(name).to_owned(),
+    let name = match (CallTir::or_inplace(call).and_then(|call| call.kernel()), &call.callee) {
+        (Some(kernel), _) => kernel.to_string(),
+        (None, Callee::Op(op)) => format!("relax_{op}"),
+        (None, Callee::Global(name)) => name.strip_prefix("fused_").unwrap_or(name).to_owned(),
         _ => return String::new(),
     };
     format!("_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"))

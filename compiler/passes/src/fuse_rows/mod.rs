@@ -27,7 +27,7 @@ use group::{Apart, Group, How, Merged};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Name,
-    relax::{Binding, Call, Callee, Function, Graph, Operand, Outlining, Value, Var},
+    relax::{Binding, CallTir, Function, Graph, Operand, Outlining, Value, Var},
 };
 use kernel::Kernel;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -217,15 +217,14 @@ impl<'a> Fusion<'a> {
 
 /// The kernel that a binding calls, and the variables among its operands; `None` if it is no call with one new tensor.
 fn kernel_call<'a>(function: &Function, binding: &'a Binding) -> Option<(&'a Name, Vec<Option<Var>>)> {
-    let Value::Call(Call { callee: Callee::Op("call_tir"), args, .. }) = &binding.value else { return None };
-    let [Operand::Global(callee), Operand::Tuple(operands)] = args.as_slice() else { return None };
+    let call = CallTir::of_value(&binding.value)?;
     function.ty(binding.var).as_tensor()?;
     let operand = |operand: &Operand| match operand {
         Operand::Var(var) => Some(Some(*var)),
         Operand::Const(_) => Some(None),
         _ => None,
     };
-    Some((callee, operands.iter().map(operand).collect::<Option<_>>()?))
+    Some((call.kernel()?, call.inputs()?.iter().map(operand).collect::<Option<_>>()?))
 }
 
 /// A number of bytes as people say it.

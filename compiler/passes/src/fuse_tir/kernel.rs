@@ -7,7 +7,7 @@ use super::{
 use hammock_ir::{
     Attrs, Module, Name, PrimExpr, Type,
     prim::Substitution,
-    relax::{Call, Callee, Function, Operand, Value, Var},
+    relax::{CallTir, Function, Operand, Value, Var},
     tir::{Block, Buffer, EXACT, Param, PrimFunc, Region, Stmt, StmtKind, fresh},
     types::ShapeType,
 };
@@ -19,8 +19,8 @@ pub struct Fused {
     pub func: PrimFunc,
     /// The parameters of the function that it takes, in order: whole, or a field of a tuple.
     pub takes: Vec<(usize, Option<usize>)>,
-    /// Where each result is written: the number of an argument, or -1 for a new tensor.
-    pub results: Vec<i64>,
+    /// Where each result is written: over an argument, or into a new tensor.
+    pub results: Vec<Option<usize>>,
 }
 
 /// Puts the kernels that a function calls behind each other, with memory for what passes between them. `None` where they
@@ -33,24 +33,19 @@ pub fn fuse(module: &Module, function: &Function, keep_unused: bool) -> Option<F
         fuser.buffers.insert(binding.var, buffers);
     }
     let results = fuser.operand(&function.lambda.body.result)?;
-    let inputs: Vec<Buffer> = fuser.params.iter().filter_map(|param| param.buffer.clone()).collect();
+    if results.iter().collect::<FxHashSet<_>>().len() < results.len() {
+        return None;
+    }
     let mut places = Vec::new();
     for buffer in &results {
         let input = fuser.params.iter().position(|param| param.buffer.as_ref() == Some(buffer));
-        let written_over = input.is_some_and(|_| fuser.written_over.contains(buffer));
-        if inputs.contains(buffer) != written_over {
+        if input.is_some() && !fuser.written_over.contains(buffer) {
             return None;
         }
-        match input {
-            Some(input) => places.push(i64::try_from(input).ok()?),
-            None => {
-                places.push(-1);
-                fuser.params.push(Param::buffer(buffer.clone()));
-            }
+        if input.is_none() {
+            fuser.params.push(Param::buffer(buffer.clone()));
         }
-    }
-    if places.iter().collect::<FxHashSet<_>>().len() < places.len() && places.iter().any(|place| *place >= 0) {
-        return None;
+        places.push(input);
     }
     Some(Fused { func: fuser.kernel(), takes, results: places })
 }
@@ -128,7 +123,7 @@ impl<'a> Fuser<'a> {
                     Some(self.buffers.get(tuple)?.get(begin..begin + sizes.get(*at)?)?.to_vec())
                 }
             },
-            Value::Call(call @ Call { callee: Callee::Op("call_tir" | "call_tir_inplace"), .. }) => self.call(call),
+            Value::Call(call) => self.call(CallTir::or_inplace(call)?),
             _ => None,
         }
     }
@@ -145,9 +140,8 @@ impl<'a> Fuser<'a> {
     }
 
     /// Adds a kernel's body, and gives the buffers of its results.
-    fn call(&mut self, call: &Call) -> Option<Vec<Buffer>> {
-        let [Operand::Global(name), Operand::Tuple(args), rest @ ..] = call.args.as_slice() else { return None };
-        let func = self.module.tir(name)?;
+    fn call(&mut self, call: CallTir) -> Option<Vec<Buffer>> {
+        let (func, args) = (self.module.tir(call.kernel()?)?, call.inputs()?);
         if !func.s_tir || func.ret_ty.is_some() || func.attrs.is_true(EXACT) || !func.buffers().all(is_plain) {
             return None;
         }
@@ -168,17 +162,8 @@ impl<'a> Fuser<'a> {
         }
         let allocated = self.allocated.len();
         let results = self.results(call, inputs, others, &mut values, &mut buffers)?;
-        let scalars = others.iter().filter(|param| param.buffer.is_none());
-        let sizes = match rest {
-            [] => &[][..],
-            [Operand::Shape(sizes)] => sizes,
-            _ => return None,
-        };
-        for (param, size) in scalars.clone().zip(sizes) {
-            match_size(&param.var.expr(), size, &mut values).then_some(())?;
-        }
         let known = |e: &PrimExpr| !e.any(&mut |e| e.as_var().is_some_and(|var| !values.contains_key(var)));
-        let mut told = scalars.count() == sizes.len();
+        let mut told = others.iter().all(|param| param.buffer.is_some());
         func.buffers().for_each(|buffer| buffer.each_expr(&mut |e| told &= known(e)));
         told.then_some(())?;
         self.body(fresh::copy_body(&func.body, values, buffers), allocated);
@@ -188,24 +173,16 @@ impl<'a> Fuser<'a> {
     /// Makes room for a call's results, but for those that are written over arguments.
     fn results(
         &mut self,
-        call: &Call,
+        call: CallTir,
         inputs: &[Param],
         others: &[Param],
         values: &mut Substitution,
         buffers: &mut FxHashMap<Buffer, Buffer>,
     ) -> Option<Vec<Buffer>> {
-        let types = match call.ty_args.as_slice() {
-            [Type::Tuple(types)] => types.as_slice(),
-            types => types,
-        };
-        let places = match call.attrs.get("inplace_indices").and_then(|indices| indices.as_list()) {
-            Some(indices) => indices.iter().map(|index| index.as_int()).collect::<Option<Vec<i64>>>()?,
-            None => vec![-1; types.len()],
-        };
         let mut new = others.iter();
         let mut results = Vec::new();
-        for (ty, place) in types.iter().zip(places) {
-            if let Ok(input) = usize::try_from(place) {
+        for (ty, place) in call.outputs().iter().zip(call.in_place()) {
+            if let Some(input) = place {
                 let given = buffers.get(inputs.get(input)?.buffer.as_ref()?)?.clone();
                 self.written_over.insert(given.clone());
                 results.push(given);

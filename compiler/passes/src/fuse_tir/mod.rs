@@ -14,8 +14,8 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    AttrValue, Attrs, Function as Global, Module, Name, Type,
-    relax::{Binding, Call, Callee, Function, Operand, Value},
+    Function as Global, Module, Name, Type,
+    relax::{Binding, Call, CallTir, Callee, Function, Operand, Value},
     types::ShapeType,
 };
 use kernel::{Fused, fuse};
@@ -62,8 +62,8 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 /// A function that stands for a kernel calls kernels only.
 fn check(name: &Name, function: &Function) -> Result<(), Diagnostic> {
     for binding in function.lambda.body.bindings() {
-        if let Value::Call(Call { callee: Callee::Op(op), .. }) = &binding.value
-            && !op.starts_with("call_tir")
+        if let Value::Call(call @ Call { callee: Callee::Op(op), .. }) = &binding.value
+            && CallTir::of_kernel(call).is_none()
         {
             let message = format!("`{name}` is to become one kernel, but calls `R.{op}`");
             let error = Diagnostic::error(codes::NOT_LOWERABLE, message).label(binding.span, "");
@@ -100,12 +100,8 @@ fn kernel_call(
             (arg, None) => args.push(arg.clone()),
         }
     }
-    let in_place = fused.results.iter().any(|place| *place >= 0);
-    let mut new = Call::tir(name.clone(), args, ty);
-    if in_place {
-        let indices = fused.results.iter().map(|place| AttrValue::Int(*place)).collect();
-        new.callee = Callee::Op("call_tir_inplace");
-        new.attrs = Attrs::new().with("inplace_indices", AttrValue::List(indices));
+    match fused.results.iter().any(Option::is_some) {
+        true => Call::tir_inplace(name.clone(), args, ty, &fused.results),
+        false => Call::tir(name.clone(), args, ty),
     }
-    new
 }

@@ -13,7 +13,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
-    relax::{Operand, Value},
+    relax::{CallTir, Operand, Value},
 };
 use hammock_ops::dims;
 
@@ -30,13 +30,10 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 }
 
 fn rewrite(e: &mut Editor, value: &Value) -> Option<Value> {
-    let call = value.as_op("call_tir")?;
-    let [Operand::Global(kernel), Operand::Tuple(args)] = call.operands()? else { return None };
-    if !e.binds_local() {
-        return None;
-    }
-    let x = args.get(kernel::copied_param(e.module.tir(kernel)?, args.len())?)?.clone();
-    let (from, to) = (e.tensor(&x)?, call.ty_args.first()?.as_tensor()?);
+    let call = CallTir::of_value(value).filter(|_| e.binds_local())?;
+    let args = call.inputs()?;
+    let x = args.get(kernel::copied_param(e.module.tir(call.kernel()?)?, args.len())?)?.clone();
+    let (from, to) = (e.tensor(&x)?, call.out_ty.as_tensor()?);
     let same_count = dims::equal(&dims::product(from.dims()?), &dims::product(to.dims()?)) == Some(true);
     if from.dtype != to.dtype || !same_count || !e.may_share(&x) {
         return None;

@@ -16,9 +16,9 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, DType, Function as Global, Module, Name, PrimExpr, TensorType, Type,
+    DType, Function as Global, Module, Name, PrimExpr, TensorType, Type,
     prim::{PrimKind, Substitution, Var},
-    relax::{Binding, Call, Callee, Function, Operand, Value},
+    relax::{Binding, Call, CallTir, Function, Operand, Value},
     tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 use matcher::{matched, statements};
@@ -47,7 +47,8 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let mut splits: FxHashMap<Name, Option<Split>> = FxHashMap::default();
     rewrite::relax_functions(module, |module, _, function| {
         rewrite::bindings(function, &mut |function, binding, out| {
-            let value = match called(&binding.value) {
+            let call = CallTir::of_value(&binding.value);
+            let value = match call.and_then(|call| Some((call.kernel()?, call.inputs()?, call.out_ty))) {
                 Some((name, args, ty)) => {
                     let split =
                         splits.entry(name.clone()).or_insert_with(|| split(&patterns, module.tir(name)?, args.len()));
@@ -59,15 +60,6 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             Ok(())
         })
     })
-}
-
-/// The kernel that a value calls, with which arguments, and the type of what it gives.
-fn called(value: &Value) -> Option<(&Name, &[Operand], &Type)> {
-    let call = value.as_op("call_tir")?;
-    match (call.args.as_slice(), call.ty_args.as_slice()) {
-        ([Operand::Global(name), Operand::Tuple(args)], [ty]) => Some((name, args, ty)),
-        _ => None,
-    }
 }
 
 /// A kernel as a call of a library and what is left.
@@ -199,7 +191,9 @@ impl Split {
     ) -> Option<Value> {
         let scalars = self.scalars.iter().cloned().map(Operand::Prim);
         let library = self.inputs.iter().map(|at| args[*at].clone()).chain(scalars).collect();
-        let Some(rest) = &mut self.rest else { return Some(packed(&self.library, library, ty.clone())) };
+        let symbol = self.library.clone();
+        let packed = |args, ty| Value::Call(Call::dps_packed(symbol, args, ty));
+        let Some(rest) = &mut self.rest else { return Some(packed(library, ty.clone())) };
         let sizes = sizes(module, function, &self.params, args);
         let shape: Vec<PrimExpr> = rest.from.shape.iter().map(|size| size.substitute(&sizes)).collect();
         let open = |size: &PrimExpr| {
@@ -211,17 +205,12 @@ impl Split {
         }
         let shape = shape.into_iter().map(|size| size.cast(DType::INT64));
         let made = Type::from(TensorType::new(shape, rest.from.dtype));
-        let result = out.bind(function, "lv", made.clone(), packed(&self.library, library, made), binding.span);
+        let result = out.bind(function, "lv", made.clone(), packed(library, made), binding.span);
         let add = || module.add_unique("unfused_epilogue", Global::Tir(rest.kernel.clone()));
         let name = rest.name.get_or_insert_with(add).clone();
         let others = rest.inputs.iter().map(|at| args[*at].clone());
         Some(Value::Call(Call::tir(name, std::iter::once(result.into()).chain(others).collect(), ty.clone())))
     }
-}
-
-fn packed(library: &Name, args: Vec<Operand>, ty: Type) -> Value {
-    let args = vec![Operand::Extern(library.clone()), Operand::Tuple(args)];
-    Value::Call(Call { callee: Callee::Op("call_dps_packed"), args, attrs: Attrs::new(), ty_args: vec![ty] })
 }
 
 /// What the variables in a kernel's parameters are in a call.

@@ -13,7 +13,7 @@ use crate::script::{
 use hammock_diagnostics::{Diagnostic, codes, count};
 use hammock_ir::{
     Attrs, Type,
-    relax::{Call, Callee, Operand, Value as IrValue},
+    relax::{Call, CallTir, Callee, Operand, Value as IrValue},
 };
 
 /// Names of `R` that are no operators, for "did you mean".
@@ -176,9 +176,7 @@ impl RelaxEval<'_, '_> {
     /// Brings older and looser forms of some calls to the one that their operator declares.
     fn prepare(&mut self, op: &str, args: &mut Args, ty_args: &[Type]) -> Read<()> {
         match op {
-            "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "call_dps_packed" | "dist.call_tir_local_view" => {
-                self.prepare_call_tir(args, ty_args)
-            }
+            _ if CallTir::OPS.contains(&op) => self.prepare_call_tir(args, ty_args),
             // The device stands as one argument and is kept as its parts.
             "hint_on_device" => {
                 let device = args.positional.get(1).cloned().or_else(|| args.keyword("dst_vdevice"));
