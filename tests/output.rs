@@ -1,5 +1,6 @@
 //! What commands write and where: files, standard output, standard error, terminals.
 
+use object::{Object, ObjectSymbol};
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
@@ -259,4 +260,27 @@ fn colours_are_as_the_user_wants_them() {
     assert!(!coloured("NO_COLOR=1 CLICOLOR_FORCE=1", ""));
     assert!(coloured("NO_COLOR=1", "--color always"));
     assert_eq!(hammock(&["check", MODEL, "--color", "sometimes"]).status.code(), Some(2));
+}
+
+/// Code is generated on several threads, but what is not linked is one object.
+#[test]
+fn objects_hold_every_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("m.py");
+    let text = "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        \
+                y = R.exp(x)\n        z = R.sum(y, axis=0)\n        return z\n";
+    for (text, kernels) in
+        [(text, &["tir_exp", "sum"][..]), (&text.replace("R.exp", "").replace("R.sum(y, axis=0)", "y"), &[])]
+    {
+        fs::write(&model, text).unwrap();
+        let path = folder.path().join("m.o");
+        let (from, to) = (model.to_str().unwrap(), path.to_str().unwrap());
+        succeed(hammock(&["compile", from, "-O0", "--emit", "obj", "--threads", "4", "-o", to]));
+        let bytes = fs::read(&path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let defined: Vec<&str> = file.symbols().filter(|s| s.is_definition()).filter_map(|s| s.name().ok()).collect();
+        for kernel in kernels {
+            assert!(defined.contains(&format!("__tvm_ffi_{kernel}").as_str()), "{kernel} is missing: {defined:?}");
+        }
+    }
 }

@@ -95,7 +95,7 @@ pub fn functions(module: &Module) -> impl Iterator<Item = (&str, &PrimFunc)> {
     })
 }
 
-/// Compiles kernels in as many modules as there are threads.
+/// Compiles kernels: for libraries, which are linked, in as many modules as there are threads; else in one.
 #[cfg(feature = "native")]
 pub fn compile_all(
     module: &Module,
@@ -111,13 +111,15 @@ pub fn compile_all(
         _ => llvm::OptLevel::Full,
     };
     let host = if emit == Emit::Tvm { llvm::Host::Tvm } else { llvm::Host::Hammock };
+    let groups: Vec<&[FlatKernel]> = match emit {
+        Emit::Lib | Emit::Tvm => kernels.chunks(kernels.len().div_ceil(options.threads.max(1)).max(1)).collect(),
+        _ => vec![kernels],
+    };
     let emit = match emit {
         Emit::Llvm => llvm::Emit::Ir,
         Emit::Asm => llvm::Emit::Assembly,
         _ => llvm::Emit::Object,
     };
-    let share = if emit == llvm::Emit::Object { kernels.len().div_ceil(options.threads.max(1)) } else { kernels.len() };
-    let groups: Vec<&[FlatKernel]> = kernels.chunks(share.max(1)).collect();
     let compile = |group: &[FlatKernel]| llvm::compile(group, &cpu, host, level, emit);
     in_parallel(&groups, options.threads, |group| {
         // Which of several it is, each shows by itself.
