@@ -8,6 +8,7 @@ class Module:
         if c:
             with R.dataflow():
                 y = R.exp(x)
+                z = R.exp(y)
                 R.output(y)
         else:
             y = x

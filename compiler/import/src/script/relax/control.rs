@@ -130,18 +130,23 @@ impl RelaxEval<'_, '_> {
 
     /// The value of a branch: its last binding. One that only names another value is that value.
     fn branch_result(&mut self, mut blocks: Vec<Block>, suffix: &str, header: Span) -> Read<Branch> {
-        let last = blocks.last_mut().filter(|block| !block.dataflow);
-        let Some(binding) = last.and_then(|block| block.bindings.pop()) else {
+        let vars = &mut self.dialect.function.vars;
+        let last = blocks.last_mut().and_then(|block| block.bindings.pop());
+        let Some(binding) = last.filter(|binding| !vars[binding.var].dataflow) else {
             let branch = if suffix == "_then" { "first" } else { "second" };
             let message = format!("the {branch} branch does not end with an assignment");
             let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(header, "");
-            let help = "both branches end with an assignment to the same name, outside of dataflow blocks";
+            let help = "both branches end with an assignment to the same name, which `R.output` names if it is in a \
+                        dataflow block";
             return Err(self.cx.report(diagnostic.help(help)));
         };
-        let info = &mut self.dialect.function.vars[binding.var];
+        let info = &mut vars[binding.var];
         let (name, ty) = (info.name.clone(), info.ty.clone());
         let result = match binding.value {
-            IrValue::Operand(operand) if !matches!(operand, Operand::Tuple(_)) => operand,
+            IrValue::Operand(operand) if !matches!(operand, Operand::Tuple(_)) => {
+                operand.each_var(&mut |var| vars[var].dataflow = false);
+                operand
+            }
             _ => {
                 info.name = Name::from(format!("{name}{suffix}"));
                 let var = binding.var;
