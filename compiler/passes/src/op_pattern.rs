@@ -43,13 +43,15 @@ impl OpPattern {
         )
     }
 
-    /// The class that a function's blocks show. Without blocks it is opaque.
-    pub fn of(func: &PrimFunc) -> OpPattern {
+    /// The class that a function's blocks show. Without blocks it is opaque. Where `symbolic`, indices may be computed with
+    /// symbolic sizes; else what does is opaque.
+    pub fn of(func: &PrimFunc, symbolic: bool) -> OpPattern {
         if !func.s_tir {
             return OpPattern::Opaque;
         }
         let params = func.buffers().cloned().collect();
-        let mut analyzer = Analyzer { params, store: None, loads: Vec::new(), pattern: OpPattern::ElementWise };
+        let sizes = if symbolic { sizes(func) } else { FxHashSet::default() };
+        let mut analyzer = Analyzer { params, sizes, store: None, loads: Vec::new(), pattern: OpPattern::ElementWise };
         analyzer.stmt(&func.body);
         analyzer.pattern
     }
@@ -58,6 +60,8 @@ impl OpPattern {
 /// The class of the blocks seen so far, and what the current one stores and loads.
 struct Analyzer {
     params: FxHashSet<Buffer>,
+    /// Variables that have the same value for all elements.
+    sizes: FxHashSet<Var>,
     store: Option<(Buffer, Vec<PrimExpr>)>,
     loads: Vec<(Buffer, Vec<PrimExpr>)>,
     pattern: OpPattern,
@@ -96,7 +100,7 @@ impl Analyzer {
         self.stmt(&block.body);
         self.pattern = match &self.store {
             None => OpPattern::Opaque,
-            Some((buffer, indices)) => match access_pattern(buffer, indices, &self.loads) {
+            Some((buffer, indices)) => match access_pattern(buffer, indices, &self.loads, &self.sizes) {
                 Some(_) if self.pattern == OpPattern::CommReduce && self.writes_param(block) => {
                     // Reductions, then a value for each element of the result: softmax.
                     OpPattern::OutElementWiseFusable
@@ -114,8 +118,23 @@ impl Analyzer {
     }
 }
 
+/// The variables that stand for a function's sizes and numbers.
+fn sizes(func: &PrimFunc) -> FxHashSet<Var> {
+    let scalars = func.params.iter().filter(|param| param.buffer.is_none());
+    let mut sizes: FxHashSet<Var> = scalars.map(|param| param.var.clone()).collect();
+    for buffer in func.buffers() {
+        buffer.each_expr(&mut |e| e.each_var(&mut |var| _ = sizes.insert(var.clone())));
+    }
+    sizes
+}
+
 /// The class of a block that computes each element on its own; `None` for any other.
-fn access_pattern(buffer: &Buffer, stored: &[PrimExpr], loads: &[(Buffer, Vec<PrimExpr>)]) -> Option<OpPattern> {
+fn access_pattern(
+    buffer: &Buffer,
+    stored: &[PrimExpr],
+    loads: &[(Buffer, Vec<PrimExpr>)],
+    sizes: &FxHashSet<Var>,
+) -> Option<OpPattern> {
     let mut pattern = OpPattern::ElementWise;
     let mut element_wise = false;
     for (source, indices) in loads {
@@ -123,7 +142,7 @@ fn access_pattern(buffer: &Buffer, stored: &[PrimExpr], loads: &[(Buffer, Vec<Pr
             element_wise = true;
         } else if is_broadcast(buffer, stored, source, indices) {
             pattern = pattern.max(OpPattern::Broadcast);
-        } else if is_injective(stored, indices) {
+        } else if is_injective(stored, indices, sizes) {
             pattern = pattern.max(OpPattern::Injective);
         } else {
             return None;
@@ -161,11 +180,11 @@ fn is_broadcast(target: &Buffer, stored: &[PrimExpr], source: &Buffer, indices: 
     })
 }
 
-/// Whether a load's indices use only variables at which the element is stored.
-fn is_injective(stored: &[PrimExpr], indices: &[PrimExpr]) -> bool {
+/// Whether a load's indices use only variables at which the element is stored, and sizes.
+fn is_injective(stored: &[PrimExpr], indices: &[PrimExpr], sizes: &FxHashSet<Var>) -> bool {
     let vars: Option<Vec<&Var>> = stored.iter().map(PrimExpr::as_var).collect();
     let Some(vars) = vars else { return false };
-    let foreign = |e: &PrimExpr| e.as_var().is_some_and(|var| !vars.contains(&var));
+    let foreign = |e: &PrimExpr| e.as_var().is_some_and(|var| !vars.contains(&var) && !sizes.contains(var));
     !indices.iter().any(|index| index.any(&mut |e| foreign(e)))
 }
 

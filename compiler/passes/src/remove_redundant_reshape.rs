@@ -1,5 +1,5 @@
-//! RemoveRedundantReshape: a reshape to the shape that a tensor has already disappears, and of two reshapes in a row the
-//! last one does.
+//! RemoveRedundantReshape: a reshape or broadcast to the shape that a tensor has already disappears, and of two reshapes
+//! in a row the first one does.
 
 use crate::{Context, Pass, editor, editor::Editor};
 use hammock_diagnostics::Diagnostic;
@@ -13,7 +13,7 @@ use hammock_ops::dims;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RemoveRedundantReshape",
-    doc: "Removes reshapes to the same shape, and the first of two in a row",
+    doc: "Removes reshapes and broadcasts to the same shape, and the first of two in a row",
     options: &[],
     run,
 };
@@ -23,10 +23,11 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 }
 
 fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
-    let [x, shape] = value.as_op("reshape")?.operands()?;
+    let [x, shape] = value.as_op("reshape").or_else(|| value.as_op("broadcast_to"))?.operands()?;
     if keeps_shape(e, x, shape) && e.may_share(x) {
         return Some(Value::Operand(x.clone()));
     }
+    value.as_op("reshape")?;
     let [earlier, _] = e.op(x, "reshape")?.operands()?.clone();
     e.make("reshape", [earlier, shape.clone()], [])
 }

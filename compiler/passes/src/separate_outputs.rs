@@ -133,7 +133,7 @@ fn only_result(kernel: &PrimFunc, count: usize, at: usize) -> Option<PrimFunc> {
         }
     }
     kernel.body = copy_body(&kernel.body, values, buffers);
-    kernel.attrs.set(OP_PATTERN, OpPattern::of(&kernel) as i64);
+    kernel.attrs.set(OP_PATTERN, OpPattern::of(&kernel, true) as i64);
     Some(kernel)
 }
 

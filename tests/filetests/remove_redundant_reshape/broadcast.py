@@ -1,0 +1,14 @@
+# opt: RemoveRedundantReshape
+# A broadcast that changes nothing goes; one to another shape, or to one that may be another, stays.
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 64), "float32"), s: R.Shape(ndim=2)):
+        n = T.int64()
+        with R.dataflow():
+            a = R.broadcast_to(x, R.shape([n, 64]))
+            b = R.exp(a)
+            c = R.broadcast_to(b, R.shape([3, n, 64]))
+            d = R.broadcast_to(b, s)
+            R.output(c, d)
+        return (c, d)
