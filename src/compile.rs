@@ -81,6 +81,9 @@ pub struct CodeArgs {
     /// What to do about buffer accesses that cannot be proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
+    /// Add up sums (and combine other reductions) in the order in which they are written, which is slower
+    #[arg(long)]
+    pub strict_order: bool,
 }
 
 /// What to do about buffer accesses that cannot be proved to be in bounds.
@@ -107,7 +110,7 @@ impl CodeArgs {
         let target = self.target.clone().unwrap_or(defaults.target);
         let level = self.level.unwrap_or(defaults.level);
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
-        Ok(Options { target, level, bytecode, graphs, bounds, ..Options::default() })
+        Ok(Options { target, level, bytecode, graphs, bounds, strict_order: self.strict_order, ..Options::default() })
     }
 
     /// The passes that compile a module: those that are asked for, then those of the level.
@@ -118,8 +121,12 @@ impl CodeArgs {
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 2] {
-        [("--target", self.target.is_some()), ("--bounds", self.bounds != BoundsMode::Checked)]
+    pub fn of_kernels(&self) -> [(&'static str, bool); 3] {
+        [
+            ("--target", self.target.is_some()),
+            ("--bounds", self.bounds != BoundsMode::Checked),
+            ("--strict-order", self.strict_order),
+        ]
     }
 
     /// All flags, and whether each was given.

@@ -95,7 +95,7 @@ fn flags_that_do_nothing_are_refused() {
             assert!(refusal(&args).contains("`--exec-mode` has no effect here"), "{args:?}");
         }
     }
-    for flags in [&["--target", "x86-64"][..], &["--bounds", "unchecked"]] {
+    for flags in [&["--target", "x86-64"][..], &["--bounds", "unchecked"], &["--strict-order"]] {
         let said = refusal(&[&["compile", MODEL, "-o", "/dev/null", "--emit", "bytecode"], flags].concat());
         assert!(said.contains("writes no kernels"), "{said}");
         let said = refusal(&[&["run", MODEL, "--exec-mode", "reference"], flags].concat());

@@ -33,6 +33,8 @@ pub struct Options {
     pub graphs: Graphs,
     /// What keeps kernels inside of their buffers.
     pub bounds: Bounds,
+    /// Whether reductions combine their terms in the order in which they are written.
+    pub strict_order: bool,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
     pub objects: Vec<Vec<u8>>,
 }
@@ -57,6 +59,7 @@ impl Default for Options {
             bytecode: None,
             graphs: Graphs::default(),
             bounds: Bounds::default(),
+            strict_order: false,
             objects: Vec::new(),
         }
     }

@@ -34,7 +34,8 @@ pub fn lower_all(
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         let checked = options.bounds == Bounds::Checked;
-        let options = hammock_kernels::Options { target: &target, checked, place: &place };
+        let options =
+            hammock_kernels::Options { target: &target, checked, strict_order: options.strict_order, place: &place };
         hammock_kernels::inline_calls(func, &|name| module.tir(name), &place)
             .and_then(|func| hammock_kernels::lower_with(&func, options))
             .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })

@@ -39,10 +39,12 @@ pub mod interp;
 mod lower;
 mod math;
 pub mod plan;
+pub mod rules;
 #[cfg(test)]
 mod samples;
 mod signature;
 mod small_float;
+pub mod stage;
 mod target;
 mod written;
 

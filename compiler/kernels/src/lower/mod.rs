@@ -6,6 +6,7 @@ pub mod exact;
 mod flatten;
 mod free;
 mod legalize;
+mod loops;
 mod selects;
 mod threads;
 mod tidy;
@@ -18,7 +19,7 @@ use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
     index::same_expr,
-    plan,
+    rules::Choice,
     signature::{self, Interface},
 };
 use hammock_ir::{
@@ -38,6 +39,9 @@ pub struct Options<'a> {
     /// Whether accesses that are not proved to be inside of their buffers are checked. Without that, whoever gives a
     /// kernel its arguments vouches for it.
     pub checked: bool,
+    /// Whether reductions combine their terms in the order in which they are written, though lanes of vectors would be
+    /// faster with an order of their own.
+    pub strict_order: bool,
     /// Says where a span lies (`model.py:12`), for messages at run time.
     pub place: &'a dyn Fn(Span) -> Option<String>,
 }
@@ -45,7 +49,7 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// Checked kernels for a machine, whose messages name no lines.
     pub fn new(target: &'a Target) -> Self {
-        Options { target, checked: true, place: &|_| None }
+        Options { target, checked: true, strict_order: false, place: &|_| None }
     }
 }
 
@@ -99,7 +103,7 @@ fn flat_blocks(
     let relied = traps::check(func, &mut body, options.place);
     selects::guard(&mut body);
     widen::widen(&mut body);
-    plan::schedule(func, &mut body, options.target);
+    loops::schedule(func, &mut body, Choice { target: options.target, strict_order: options.strict_order });
     let first = if options.checked { interface.checks() } else { Vec::new() };
     let limited = relied.limited.iter().filter(|size| !checked.limited.iter().any(|known| same_expr(known, size)));
     let limits: Vec<Stmt> = checked.limited.iter().chain(limited).map(bounds::limit).collect();

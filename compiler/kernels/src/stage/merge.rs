@@ -7,7 +7,7 @@
 //!
 //! Only for buffers that belong to the kernel, and only if the kernel's parameters share no memory.
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, recover::substitution, rules::vector_axis};
+use super::{Axis, Epilogue, Kernel, Part, Stage, access::vector_axis, substitution};
 use crate::{check, index::same_expr};
 use hammock_ir::{
     PrimExpr,

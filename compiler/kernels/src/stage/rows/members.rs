@@ -1,6 +1,6 @@
 //! Which stages run row by row together.
 
-use super::super::{Part, Stage, merge, rules::vector_axis};
+use super::super::{Part, Stage, access::vector_axis, merge};
 use hammock_ir::{
     PrimExpr,
     prim::PrimKind,

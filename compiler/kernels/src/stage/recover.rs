@@ -1,6 +1,6 @@
 //! Blocks to stages.
 
-use super::{Axis, Kernel, Part, Stage};
+use super::{Axis, Kernel, Part, Stage, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -128,17 +128,4 @@ fn reads_only(value: &PrimExpr, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
         PrimKind::Load(b, ..) => b.data == buffer.data,
         _ => false,
     })
-}
-
-/// The value with every load of the buffer replaced.
-pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimExpr {
-    match value.kind() {
-        PrimKind::Load(b, ..) if b == buffer => by.clone(),
-        _ => value.map_children(&mut |c| replace_loads(c, buffer, by)),
-    }
-}
-
-/// Positions for axes.
-pub fn substitution(axes: &[Axis], positions: &[PrimExpr]) -> Substitution {
-    axes.iter().map(|a| a.var.clone()).zip(positions.iter().cloned()).collect()
 }

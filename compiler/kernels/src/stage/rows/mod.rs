@@ -5,16 +5,15 @@
 //! same holds for other normalisations and for attention, whose rows are queries. Which axes are rows is for
 //! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
 
-mod loops;
 mod members;
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, merge, rules};
+use super::{Axis, Epilogue, Kernel, Part, Stage, merge};
+use crate::rules;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
     tir::{Buffer, rows::Shared},
 };
-pub use loops::loops;
 use members::Members;
 
 /// What a symbolic size is taken for when memory is estimated.
@@ -99,6 +98,12 @@ impl Rows {
             sizes.fold(rows * buffer.dtype.bytes() as i64, i64::saturating_mul)
         };
         self.kept.iter().map(of).fold(0, i64::saturating_add)
+    }
+
+    /// The stages for some rows, no matter which.
+    pub fn sample(&self, rows: i64) -> Tile {
+        let position: Vec<PrimExpr> = self.vars().map(Var::expr).collect();
+        self.tile(&position, rows)
     }
 
     /// The stages for `rows` rows from a position on.

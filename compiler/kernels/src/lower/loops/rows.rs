@@ -1,10 +1,11 @@
 //! The loops of stages that share rows: over the rows, and inside of them those of each stage.
 
-use super::{
-    super::{RowsPlan, StagePlan, schedule},
-    Rows,
+use super::nest;
+use crate::{
+    Target,
+    plan::{RowsPlan, StagePlan},
+    stage::rows::Rows,
 };
-use crate::Target;
 use hammock_ir::{
     Attrs, PrimExpr,
     prim::Var,
@@ -81,7 +82,7 @@ impl Loops<'_> {
     fn tile(&self, position: &[PrimExpr], rows: i64, plans: &[StagePlan]) -> Stmt {
         let tile = self.rows.tile(position, rows);
         let room = tile.buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
-        let stages = tile.stages.iter().zip(plans).map(|(stage, plan)| schedule::loops(stage, plan, self.target));
+        let stages = tile.stages.iter().zip(plans).map(|(stage, plan)| nest::loops(stage, plan, self.target));
         Stmt::new(StmtKind::Seq(room.chain(stages).collect()))
     }
 }

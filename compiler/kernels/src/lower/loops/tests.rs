@@ -3,7 +3,22 @@ use crate::{
     check,
     samples::{buffer, function, matmul, sblock},
 };
-use hammock_ir::DType;
+use hammock_ir::{DType, PrimExpr, prim::Var};
+
+fn fastest(target: &Target) -> Choice<'_> {
+    Choice { target, strict_order: false }
+}
+
+/// The plan of a function, as text.
+fn plan(func: &PrimFunc, target: &Target) -> String {
+    let (kernel, plan) = planned(func, fastest(target));
+    plan.text(&kernel).to_string()
+}
+
+/// The number of parts that a function's stages become.
+fn parts(func: &PrimFunc) -> usize {
+    planned(func, fastest(&Target::avx512())).1.parts.len()
+}
 
 fn n() -> PrimExpr {
     Var::int64("n").expr()
@@ -12,10 +27,10 @@ fn n() -> PrimExpr {
 #[test]
 fn contractions_share_rows_and_fill_registers() {
     let func = matmul(n(), PrimExpr::int64(70), PrimExpr::int64(33), DType::FLOAT32);
-    let plan = choose(&func, &Target::avx512()).to_string();
-    assert_eq!(plan, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 64\n");
-    let narrow = choose(&func, &Target::avx2()).to_string();
-    assert_eq!(narrow, "Contraction, axis 0 parallel by 14, axis 0 4 at a time, axis 1 in vectors of 8\n");
+    let plan = plan(&func, &Target::avx512());
+    assert_eq!(plan, "outer-product: v0 by 4 parallel 3, v1 by 64, v2, v0 unrolled, v1 vector\n");
+    let narrow = self::plan(&func, &Target::avx2());
+    assert_eq!(narrow, "outer-product: v0 by 4 parallel 3, v1 by 8, v2, v0 unrolled, v1 vector\n");
 }
 
 #[test]
@@ -25,8 +40,8 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
         let value = PrimExpr::load(&a, v.to_vec());
         (None, Stmt::store(&b, v.to_vec(), &value + value.clone()))
     });
-    let plan = choose(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan.to_string(), "Elementwise, axis 0 parallel by 3276, axis 1 in vectors of 10\n");
+    let plan = plan(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
+    assert_eq!(plan, "elementwise: v0 parallel 3276, v1 by 10, v1 vector\n");
 }
 
 #[test]
@@ -38,8 +53,8 @@ fn transposes_stay_scalar() {
         let value = PrimExpr::load(&a, vec![v[1].clone(), v[0].clone()]);
         (None, Stmt::store(&b, v.to_vec(), value))
     });
-    let plan = choose(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan.to_string(), "Elementwise\n");
+    let plan = plan(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
+    assert_eq!(plan, "elementwise: v0, v1\n");
 }
 
 /// `C = relu(A @ B + bias)` as three stages, of parameters that share no memory.
@@ -69,18 +84,17 @@ fn epilogue(noalias: bool) -> PrimFunc {
 #[test]
 fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
     let mut func = epilogue(true);
-    let plan = choose(&func, &Target::avx512()).to_string();
-    assert_eq!(plan, "Contraction, axis 0 parallel by 16, axis 0 4 at a time, axis 1 in vectors of 64\n");
+    let plan = plan(&func, &Target::avx512());
+    assert_eq!(plan, "outer-product: v0 by 4 parallel 4, v1 by 64, v2, v0 unrolled, v1 vector\n");
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    schedule(&func, &mut body, &Target::avx512());
+    schedule(&func, &mut body, fastest(&Target::avx512()));
     let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
     assert!(root.alloc_buffers.is_empty(), "{:?}", root.alloc_buffers);
 }
 
 #[test]
 fn parameters_that_may_share_memory_keep_stages_apart() {
-    let plan = choose(&epilogue(false), &Target::avx512());
-    assert_eq!(plan.parts.len(), 3);
+    assert_eq!(parts(&epilogue(false)), 3);
 }
 
 /// Two stages in a row: whether the second computes what the first does.
@@ -92,7 +106,7 @@ fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimE
     let two = sblock("two", &axes, |v| (None, Stmt::store(&c, v.to_vec(), second(&t, v))));
     let mut func = function(&[&a, &c], &[&t], vec![one, two]);
     func.attrs.set("tirx.noalias", true);
-    choose(&func, &Target::avx512()).parts.len()
+    parts(&func)
 }
 
 #[test]
@@ -141,24 +155,23 @@ fn softmax(last: bool) -> PrimFunc {
 
 #[test]
 fn stages_run_row_by_row_where_that_keeps_vectors() {
-    let plan = choose(&softmax(true), &Target::avx512()).to_string();
+    let plan = plan(&softmax(true), &Target::avx512());
     let expected = "\
 rows, 8 at a time:
-    Reduction, axis 0 8 at a time
-    Elementwise, axis 1 in vectors of 32
-    Reduction, axis 0 8 at a time
-    Elementwise, axis 1 in vectors of 32
+    lanes-of-terms: v0, v1 by 32, v1 vector
+    elementwise: v0, v1 by 32, v1 vector
+    lanes-of-terms: v0, v1 by 32, v1 vector
+    elementwise: v0, v1 by 32, v1 vector
 ";
     assert_eq!(plan, expected);
-    let columns = choose(&softmax(false), &Target::avx512());
-    assert_eq!(columns.parts.len(), 4, "columns are neighbours in memory\n{columns}");
+    assert_eq!(parts(&softmax(false)), 4, "columns are neighbours in memory");
 }
 
 #[test]
 fn only_the_rows_at_hand_are_in_memory() {
     let mut func = softmax(true);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    schedule(&func, &mut body, &Target::avx512());
+    schedule(&func, &mut body, fastest(&Target::avx512()));
     let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
     assert!(root.alloc_buffers.is_empty(), "{:?}", root.alloc_buffers);
     let mut sizes = Vec::new();

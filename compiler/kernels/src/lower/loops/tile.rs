@@ -1,0 +1,234 @@
+//! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
+//! the stores; otherwise the stores alone.
+
+use super::nest::{At, Nest, moved};
+use crate::{
+    index::same_expr,
+    plan::{Loop, LoopKind},
+    stage::{
+        Stage,
+        access::{combiner, factors},
+        replace_loads, substitution,
+    },
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, Var, binary},
+    tir::{Buffer, ForKind, Stmt, StmtKind},
+};
+
+/// The tile of a nest. Where vectors do not cover an axis of results evenly, one after the other for each length.
+pub fn tile(nest: &Nest, at: &At) -> Stmt {
+    let vector = nest.plan.vector().map(|l| l.axis);
+    let results = vector.filter(|axis| !nest.stage.axes[*axis].reduce);
+    let Some(axis) = results else { return Tile { nest, at, results: None }.stmt() };
+    let count = at.left[axis].as_int().unwrap_or(1);
+    let mut start = 0;
+    Stmt::seq(nest.pieces(count).into_iter().map(|lanes| {
+        let mut part = at.clone();
+        part.position[axis] = moved(&at.position[axis], PrimExpr::int64(start));
+        start += lanes;
+        Tile { nest, at: &part, results: Some((axis, lanes)) }.stmt()
+    }))
+}
+
+struct Tile<'a> {
+    nest: &'a Nest<'a>,
+    at: &'a At,
+    /// The axis whose values are lanes, and how many; of a spatial axis.
+    results: Option<(usize, i64)>,
+}
+
+impl Tile<'_> {
+    fn stmt(&self) -> Stmt {
+        let stage = self.nest.stage;
+        if stage.reduces() {
+            return self.reduction();
+        }
+        self.each(&self.at.position, self.results, |_, at| {
+            Stmt::store(&stage.buffer, indices(stage, at), stage.value.substitute(&substitution(&stage.axes, at)))
+        })
+    }
+
+    fn loops(&self) -> &[Loop] {
+        &self.nest.plan.loops[self.nest.tile..]
+    }
+
+    /// The reduce axis whose values are lanes, and how many.
+    fn terms(&self) -> Option<(usize, i64)> {
+        let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
+        let step = self.loops().iter().rev().find(|other| other.axis == l.axis && other.step != 1)?.step;
+        Some((l.axis, step))
+    }
+
+    /// How many accumulators belong to one row of the tile.
+    fn width(&self) -> i64 {
+        self.results.or(self.terms()).map_or(1, |(_, lanes)| lanes)
+    }
+
+    /// The positions side by side with one, with the number of the first accumulator of each.
+    fn rows(&self, first: &[PrimExpr]) -> Vec<(PrimExpr, Vec<PrimExpr>)> {
+        let mut rows = vec![first.to_vec()];
+        for l in self.loops().iter().filter(|l| l.kind == LoopKind::Unrolled) {
+            let count = self.at.left[l.axis].as_int().unwrap_or(1);
+            let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n));
+            rows = rows.iter().flat_map(|row| (0..count).map(|n| moved(row, n)).collect::<Vec<_>>()).collect();
+        }
+        (0..).zip(rows).map(|(row, at)| (PrimExpr::int64(row * self.width()), at)).collect()
+    }
+
+    /// Calls `f` for every row and, inside, every lane, with the number of its accumulator and its position.
+    fn each(&self, first: &[PrimExpr], lanes: Option<(usize, i64)>, f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt) -> Stmt {
+        Stmt::seq(self.rows(first).into_iter().map(|(slot, at)| match lanes {
+            Some((axis, lanes)) if lanes > 1 => {
+                in_lanes(lanes, |lane| f(moved(&slot, lane.clone()), &shifted(&at, axis, lane)))
+            }
+            _ => f(slot, &at),
+        }))
+    }
+
+    fn reduction(&self) -> Stmt {
+        let (stage, first) = (self.nest.stage, &self.at.position);
+        let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
+        let sums = Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![size], stage.buffer.dtype, "local");
+        let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Default::default()));
+        let start = self.each(first, self.results, |slot, at| Stmt::store(&sums, vec![slot], self.initial(at)));
+        let finish = self.each(first, self.results, |slot, at| self.finish(&PrimExpr::load(&sums, vec![slot]), at));
+        let Some((op, (axis, lanes))) = combiner(stage).map(|(op, _)| op).zip(self.terms()) else {
+            return Stmt::new(StmtKind::Seq(vec![alloc, start, self.update(0, first, self.results, &sums), finish]));
+        };
+        // Every lane may start from the least of all values; but only one sum from what there is already.
+        let neutral = match op {
+            BinaryOp::Add => Some(PrimExpr::constant(0.0, sums.dtype)),
+            BinaryOp::Mul => Some(PrimExpr::constant(1.0, sums.dtype)),
+            _ => None,
+        };
+        let start = self.each(first, Some((axis, lanes)), |slot, at| {
+            Stmt::store(&sums, vec![slot], neutral.clone().unwrap_or_else(|| self.initial(at)))
+        });
+        let update = self.update(0, first, None, &sums);
+        let joined = self.rows(first).into_iter().map(|(slot, _)| halves(op, &sums, &slot, lanes));
+        let with_initial = neutral.filter(|neutral| stage.init.as_ref().is_none_or(|init| !same_expr(init, neutral)));
+        let with_initial = with_initial.map(|_| {
+            self.each(first, None, |slot, at| {
+                let sum = PrimExpr::load(&sums, vec![slot.clone()]);
+                Stmt::store(&sums, vec![slot], binary(op, self.initial(at), sum))
+            })
+        });
+        let stmts = [alloc, start, update].into_iter().chain(joined).chain(with_initial).chain([finish]);
+        Stmt::new(StmtKind::Seq(stmts.collect()))
+    }
+
+    /// What the reduction of an element starts from.
+    fn initial(&self, at: &[PrimExpr]) -> PrimExpr {
+        let stage = self.nest.stage;
+        match &stage.init {
+            Some(init) => init.substitute(&substitution(&stage.axes, at)),
+            None => PrimExpr::load(&stage.buffer, indices(stage, at)),
+        }
+    }
+
+    /// The loops over what is combined, from this number of the tile's loops on. `lanes` are those of one step.
+    fn update(&self, number: usize, at: &[PrimExpr], lanes: Option<(usize, i64)>, sums: &Buffer) -> Stmt {
+        let Some(next) = self.loops()[number..].iter().position(|l| l.kind == LoopKind::Serial) else {
+            return self.terms_at(at, lanes, sums);
+        };
+        let Loop { axis, step, .. } = self.loops()[number + next];
+        let inside = |at: &[PrimExpr], count: i64| {
+            let lanes = if step == 1 { lanes } else { Some((axis, count)) };
+            self.update(number + next + 1, at, lanes, sums)
+        };
+        let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
+            let var = Var::int64(self.nest.stage.axes[axis].var.name().clone());
+            let offset = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
+            Stmt::serial(var, count, inside(&shifted(at, axis, moved(start, offset)), step))
+        };
+        let (count, zero) = (&self.at.left[axis], PrimExpr::int64(0));
+        let Some(extent) = count.as_int().filter(|_| step != 1) else {
+            if step == 1 {
+                return repeated(&zero, count.clone(), 1);
+            }
+            let (mut parts, mut start) = (Vec::new(), zero);
+            for step in [Some(step), (step >= 32).then_some(step / 4), Some(1)].into_iter().flatten() {
+                let step_expr = PrimExpr::int64(step);
+                parts.push(repeated(&start, (count - &start).floordiv(step_expr.clone()), step));
+                start = count.clone().floordiv(step_expr.clone()) * step_expr;
+            }
+            return Stmt::seq(parts);
+        };
+        let whole = extent / step;
+        let mut parts = vec![repeated(&zero, PrimExpr::int64(whole), step)];
+        let mut start = whole * step;
+        for lanes in self.nest.pieces(extent % step) {
+            parts.push(inside(&shifted(at, axis, PrimExpr::int64(start)), lanes));
+            start += lanes;
+        }
+        Stmt::seq(parts)
+    }
+
+    /// One step of the reduction for all of the tile.
+    fn terms_at(&self, at: &[PrimExpr], lanes: Option<(usize, i64)>, sums: &Buffer) -> Stmt {
+        let stage = self.nest.stage;
+        self.each(at, lanes, |slot, at| {
+            let sum = PrimExpr::load(sums, vec![slot.clone()]);
+            let value = self.fused(&sum).unwrap_or_else(|| replace_loads(&stage.value, &stage.buffer, &sum));
+            Stmt::store(sums, vec![slot], value.substitute(&substitution(&stage.axes, at)))
+        })
+    }
+
+    /// A sum of products as fused operations, where the target has them: each rounds once instead of twice.
+    fn fused(&self, sum: &PrimExpr) -> Option<PrimExpr> {
+        let dtype = sum.dtype();
+        let has = self.nest.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
+        let (a, b) = factors(self.nest.stage).filter(|_| has)?;
+        Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
+    }
+
+    /// Stores the result of an element.
+    fn finish(&self, sum: &PrimExpr, at: &[PrimExpr]) -> Stmt {
+        let stage = self.nest.stage;
+        let Some(epilogue) = &stage.epilogue else {
+            return Stmt::store(&stage.buffer, indices(stage, at), sum.clone());
+        };
+        let values = substitution(&stage.axes, at);
+        let value = replace_loads(&epilogue.value.substitute(&values), &stage.buffer, sum);
+        let indices = epilogue.indices.iter().map(|i| i.substitute(&values)).collect();
+        Stmt::store(&epilogue.buffer, indices, value)
+    }
+}
+
+/// Where an element of a stage is stored.
+fn indices(stage: &Stage, at: &[PrimExpr]) -> Vec<PrimExpr> {
+    let values = substitution(&stage.axes, at);
+    stage.indices.iter().map(|i| i.substitute(&values)).collect()
+}
+
+/// A position moved along an axis.
+fn shifted(at: &[PrimExpr], axis: usize, by: PrimExpr) -> Vec<PrimExpr> {
+    let mut at = at.to_vec();
+    at[axis] = moved(&at[axis], by);
+    at
+}
+
+/// A statement for each of so many lanes.
+fn in_lanes(lanes: i64, f: impl FnOnce(PrimExpr) -> Stmt) -> Stmt {
+    let lane = Var::int64("lane");
+    let body = f(lane.expr());
+    Stmt::for_kind(lane, PrimExpr::int64(lanes), ForKind::Vectorized, body)
+}
+
+/// Combines the accumulators of a row, a power of two, in halves, until the first holds the result.
+fn halves(op: BinaryOp, sums: &Buffer, first: &PrimExpr, mut lanes: i64) -> Stmt {
+    let mut steps = Vec::new();
+    while lanes > 1 {
+        lanes /= 2;
+        let step = |lane: PrimExpr| {
+            let own = moved(first, lane);
+            let other = moved(&own, PrimExpr::int64(lanes));
+            let load = |slot: &PrimExpr| PrimExpr::load(sums, vec![slot.clone()]);
+            Stmt::store(sums, vec![own.clone()], binary(op, load(&own), load(&other)))
+        };
+        steps.push(if lanes > 1 { in_lanes(lanes, step) } else { step(PrimExpr::int64(0)) });
+    }
+    Stmt::seq(steps)
+}

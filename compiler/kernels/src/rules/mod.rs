@@ -1,0 +1,118 @@
+//! Which loops compute a stage: rules, tried in order. Each says what it matches, what it chooses and why.
+//!
+//! Rules look at axes and access patterns, never at names, and take symbolic sizes like others.
+
+mod elementwise;
+mod products;
+mod reductions;
+mod rows;
+
+use crate::{
+    Target,
+    plan::{Loop, LoopKind, PartPlan, Plan, StagePlan},
+    stage::{Kernel, Part, Stage},
+};
+use hammock_ir::PrimExpr;
+pub use products::product_rows;
+
+/// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
+const GRAIN: i64 = 32_768;
+/// What a symbolic extent is taken for when work is estimated.
+const TYPICAL: i64 = 64;
+/// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
+pub const CACHE: i64 = 256 << 10;
+/// The most lanes of a vector in the lowering.
+const MAX_LANES: i64 = 64;
+
+/// A way to compute stages of one kind.
+pub struct Rule {
+    /// Its name, in plans.
+    pub name: &'static str,
+    /// Which stages it is for, what it chooses, and why.
+    pub doc: &'static str,
+    /// The loops, outermost first and without threads, of a stage that it is for.
+    plan: fn(&Stage, &Choice) -> Option<Vec<Loop>>,
+}
+
+/// What rules may choose from.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// The machine.
+    pub target: &'a Target,
+    /// Whether reductions combine their terms in the order in which they are written.
+    pub strict_order: bool,
+}
+
+/// All rules, in the order in which they are tried.
+pub static RULES: [&Rule; 6] = [
+    &products::OUTER,
+    &products::INNER,
+    &reductions::LANES_OF_RESULTS,
+    &reductions::LANES_OF_TERMS,
+    &reductions::SIDE_BY_SIDE,
+    &elementwise::RULE,
+];
+
+/// A plan for every part of a kernel.
+pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
+    let part = |part: &Part| match part {
+        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
+        Part::Rows(rows) => PartPlan::Rows(rows::plan(rows, choice)),
+        Part::Other(_) => PartPlan::AsWritten,
+    };
+    Plan { parts: kernel.parts.iter().map(part).collect() }
+}
+
+/// The plan of the first rule that is for a stage.
+fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
+    let chosen = RULES.iter().find_map(|rule| Some((rule, (rule.plan)(stage, &choice)?)));
+    let (rule, loops) = chosen.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
+    let mut plan = StagePlan { rule: rule.name, loops };
+    spread(&mut plan, stage);
+    plan
+}
+
+/// Spreads the outermost loop with several iterations over threads, where there is work for them.
+fn spread(plan: &mut StagePlan, stage: &Stage) {
+    let tile = plan.tile(stage);
+    let several = |l: &&mut Loop| stage.axes[l.axis].extent.as_int().is_none_or(|extent| extent > l.step);
+    let Some(outer) = plan.loops[..tile].iter_mut().find(several) else { return };
+    let work: i64 = stage.axes.iter().map(|a| size(&a.extent)).fold(1, i64::saturating_mul);
+    let symbolic = stage.axes.iter().any(|a| a.extent.as_int().is_none());
+    let each = (work / size(&stage.axes[outer.axis].extent)).saturating_mul(outer.step).max(1);
+    if symbolic || work >= 2 * GRAIN {
+        outer.kind = LoopKind::Parallel((GRAIN / each).max(1));
+    }
+}
+
+/// About how many values there are.
+fn size(extent: &PrimExpr) -> i64 {
+    extent.as_int().unwrap_or(TYPICAL).max(1)
+}
+
+/// How many elements one register holds. Masks and comparisons of small elements would fill a register many times over:
+/// elements count four bytes at least.
+pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
+    let bytes = stage.buffer.dtype.bytes().max(4) as i64;
+    (i64::from(target.vector_bytes) / bytes).max(1)
+}
+
+/// How many lanes: so many registers' worth, no more than the axis has; none when there would be one.
+fn lanes(stage: &Stage, axis: usize, registers: i64, target: &Target) -> Option<i64> {
+    let one = register_lanes(stage, target);
+    let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
+    let lanes = (one * registers).min(MAX_LANES).min(most);
+    // A part of one register may have any length; several registers are filled whole.
+    let lanes = if lanes > one { 1 << lanes.ilog2() } else { lanes };
+    (lanes >= 2).then_some(lanes)
+}
+
+/// The numbers of a stage's spatial axes.
+fn spatial(stage: &Stage) -> impl DoubleEndedIterator<Item = usize> {
+    (0..stage.axes.len()).filter(|at| !stage.axes[*at].reduce)
+}
+
+/// Loops over the reduce axes.
+fn reduced(stage: &Stage) -> impl Iterator<Item = Loop> {
+    (0..stage.axes.len()).filter(|at| stage.axes[*at].reduce).map(Loop::serial)
+}

@@ -1,0 +1,73 @@
+//! Stages whose elements combine many values, with no more structure than that.
+
+use super::{Choice, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial};
+use crate::{
+    plan::Loop,
+    stage::{
+        Stage,
+        access::{reduced_vector_axis, vector_axis},
+    },
+};
+
+/// Vectors side by side, so that additions do not wait for each other.
+const VECTORS: i64 = 4;
+/// Results without vectors that are computed side by side.
+const CHAINS: i64 = 8;
+
+/// Neighbouring results as lanes.
+pub static LANES_OF_RESULTS: Rule = Rule {
+    name: "lanes-of-results",
+    doc: "A reduction over outer axes: neighbouring results are lanes of four registers, which every step of the \
+          reduction loads as they lie in memory.",
+    plan: lanes_of_results,
+};
+
+/// Neighbouring terms as lanes.
+pub static LANES_OF_TERMS: Rule = Rule {
+    name: "lanes-of-terms",
+    doc: "A reduction along memory: neighbouring terms are lanes of four registers, which are combined in the end. Not \
+          with --strict-order.",
+    plan: lanes_of_terms,
+};
+
+/// Several results side by side.
+pub static SIDE_BY_SIDE: Rule = Rule {
+    name: "chains",
+    doc: "Any other reduction: eight results side by side, so that operations do not wait for each other.",
+    plan: chains,
+};
+
+fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+    let axis = vector_axis(stage).filter(|_| stage.reduces())?;
+    let lanes = lanes(stage, axis, VECTORS, choice.target)?;
+    let outer = spatial(stage).map(|at| if at == axis { Loop::by(axis, lanes) } else { Loop::serial(at) });
+    Some(outer.chain(reduced(stage)).chain([Loop::vector(axis)]).collect())
+}
+
+fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+    let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
+    let lanes = term_lanes(stage, axis, VECTORS, choice)?;
+    Some(spatial(stage).map(Loop::serial).chain(terms(stage, axis, lanes)).chain([Loop::vector(axis)]).collect())
+}
+
+/// How many terms of an axis are lanes: a power of two, so that halves can be combined; at least half a register.
+pub fn term_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
+    let one = register_lanes(stage, choice.target);
+    let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES).max(1);
+    let lanes = 1 << (one * registers).min(MAX_LANES).min(most).ilog2();
+    (lanes >= 2 && lanes * 2 >= one).then_some(lanes)
+}
+
+/// Loops over the reduce axes, so many values of one of them at a time.
+pub fn terms(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loop> {
+    reduced(stage).map(move |l| if l.axis == axis { Loop::by(axis, lanes) } else { l })
+}
+
+fn chains(stage: &Stage, _: &Choice) -> Option<Vec<Loop>> {
+    if !stage.reduces() {
+        return None;
+    }
+    let rows = spatial(stage).next_back();
+    let outer = spatial(stage).map(|at| if Some(at) == rows { Loop::by(at, CHAINS) } else { Loop::serial(at) });
+    Some(outer.chain(reduced(stage)).chain(rows.map(Loop::unrolled)).collect())
+}

@@ -1,0 +1,42 @@
+//! Stages that share rows.
+
+use super::{CACHE, Choice, GRAIN, TYPICAL, product_rows, size, stage_plan};
+use crate::{
+    plan::{RowsPlan, StagePlan},
+    stage::{Stage, access::vector_axis, rows::Rows},
+};
+use hammock_ir::PrimExpr;
+
+/// Rows that run together, where several at a time help.
+const TILE_ROWS: i64 = 8;
+
+pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
+    let count = rows.extents().last().and_then(PrimExpr::as_int);
+    let plans = |n: i64| {
+        let plan = |stage: &Stage| stage_plan(stage, choice).on_one_thread();
+        rows.sample(n).stages.iter().map(plan).collect::<Vec<StagePlan>>()
+    };
+    // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
+    let many = rows
+        .sample(1)
+        .stages
+        .iter()
+        .any(|stage| product_rows(stage).is_some() || (stage.reduces() && vector_axis(stage).is_none()));
+    let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(|n| (*n == 1 || many) && rows.bytes(*n) <= CACHE);
+    let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
+    let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
+    let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
+    RowsPlan { parallel: parallel_rows(rows, tile), tiles }
+}
+
+fn parallel_rows(rows: &Rows, tile: i64) -> Option<(usize, i64)> {
+    let extents: Vec<Option<i64>> = rows.extents().map(PrimExpr::as_int).collect();
+    let stage_work = |stage: &Stage| stage.axes.iter().map(|a| size(&a.extent)).fold(1, i64::saturating_mul);
+    let work = rows.stages.iter().map(stage_work).fold(0, i64::saturating_add);
+    let last = extents.len() - 1;
+    let count = |n: usize| extents[n].map(|extent| if n == last { extent / tile } else { extent });
+    let axis = (0..=last).find(|n| count(*n).is_none_or(|count| count > 1))?;
+    let each = (work / count(axis).unwrap_or(TYPICAL)).max(1);
+    let symbolic = rows.stages.iter().any(|stage| stage.axes.iter().any(|a| a.extent.as_int().is_none()));
+    (symbolic || work >= 2 * GRAIN).then_some((axis, (GRAIN / each).max(1)))
+}

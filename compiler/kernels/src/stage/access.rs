@@ -1,0 +1,78 @@
+//! How stages go through memory: along which axis neighbours are neighbours, and what changes along it.
+
+use super::Stage;
+use crate::index::Simplifier;
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind, Var},
+};
+
+/// The axis along which the store is contiguous, when every load is contiguous or constant along it.
+pub fn vector_axis(stage: &Stage) -> Option<usize> {
+    let (last, rest) = stage.target_indices().split_last()?;
+    let var = last.as_var()?;
+    let axis = stage.axes.iter().position(|a| a.var == *var && !a.reduce)?;
+    let alone = rest.iter().all(|i| !i.uses(var));
+    let fits = alone && stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
+    let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
+    let mut values = [&stage.value].into_iter().chain(epilogue);
+    (fits && values.all(|value| is_vector(stage, value, var))).then_some(axis)
+}
+
+/// The reduce axis along which every load is contiguous or constant, and at least one is contiguous.
+pub fn reduced_vector_axis(stage: &Stage) -> Option<usize> {
+    let (_, term) = combiner(stage)?;
+    let fits = |var: &Var| {
+        is_vector(stage, term, var)
+            && term
+                .any(&mut |e| matches!(e.kind(), PrimKind::Load(_, indices, _) if indices.iter().any(|i| i.uses(var))))
+    };
+    stage.axes.iter().rposition(|axis| axis.reduce && stage.buffer.dtype.is_scalar() && fits(&axis.var))
+}
+
+/// Whether a value can be computed for neighbours along an axis at once.
+fn is_vector(stage: &Stage, value: &PrimExpr, var: &Var) -> bool {
+    !value.any(&mut |e| match e.kind() {
+        PrimKind::Load(buffer, ..) if *buffer == stage.buffer => stage.epilogue.is_none() && !is_contiguous(e, var),
+        PrimKind::Load(..) => !is_contiguous(e, var),
+        // A call whose effect or order matters stays scalar.
+        PrimKind::Call(call) => call.runs_function(),
+        PrimKind::Let(..) | PrimKind::Reduce(_) => true,
+        _ => false,
+    })
+}
+
+/// Whether neighbours along an axis load neighbours, or the same element.
+fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
+    let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
+    let Some((last, rest)) = indices.split_last() else { return true };
+    let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
+    indices.iter().all(|i| !i.uses(var)) || unit()
+}
+
+/// Whether an index is the variable plus something without it.
+fn is_unit(index: &PrimExpr, var: &Var) -> bool {
+    let coefficient = Simplifier::default().poly(index).coefficient(var);
+    coefficient.is_some_and(|c| c.as_constant() == Some(1))
+}
+
+/// How a reduction combines its terms, when they may be combined in any order, and the term.
+pub fn combiner(stage: &Stage) -> Option<(BinaryOp, &PrimExpr)> {
+    let PrimKind::Binary(op, a, b) = stage.value.kind() else { return None };
+    let own = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(b, ..) if *b == stage.buffer);
+    let any_order = matches!(op, BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max);
+    let term = if own(a) { b } else { a };
+    let once = (own(a) || own(b)) && !term.any(&mut |e| own(e));
+    (stage.reduces() && any_order && once).then_some((*op, term))
+}
+
+/// The factors of a sum of products.
+pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
+    match combiner(stage)? {
+        (BinaryOp::Add, term) => match term.kind() {
+            PrimKind::Binary(BinaryOp::Mul, a, b) => Some((a, b)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

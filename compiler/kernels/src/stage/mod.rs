@@ -1,0 +1,126 @@
+//! What a kernel computes: stages, found in its blocks.
+//!
+//! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
+//! value. Stages are [merged](merge) where nothing needs to be stored between them, and [share rows](rows) where each
+//! needs only its row of what others computed. [`access`] says how stages go through memory. Which loops compute them is
+//! not known here: [`rules`](crate::rules) choose a [`plan`](crate::plan).
+//!
+//! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
+
+pub mod access;
+mod merge;
+mod recover;
+pub mod rows;
+
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Substitution, Var},
+    tir::{Buffer, PrimFunc, Stmt},
+};
+pub use merge::stmt_mentions;
+use rows::Rows;
+
+/// What a function computes, part by part, in order.
+pub struct Kernel {
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a kernel.
+pub enum Part {
+    /// A computation whose loops may be chosen.
+    Stage(Stage),
+    /// Several that run for a few rows at a time.
+    Rows(Rows),
+    /// Anything else, as written.
+    Other(Stmt),
+}
+
+/// One store over a domain.
+#[derive(Clone)]
+pub struct Stage {
+    /// The block's name.
+    pub name: String,
+    /// Axes, in the order in which reductions combine.
+    pub axes: Vec<Axis>,
+    /// Where the result goes.
+    pub buffer: Buffer,
+    /// At which indices, over the spatial axes.
+    pub indices: Vec<PrimExpr>,
+    /// What is stored. A reduction reads the buffer at the same indices.
+    pub value: PrimExpr,
+    /// What a reduction starts from; `None` to start from what the buffer holds.
+    pub init: Option<PrimExpr>,
+    /// What is stored in place of the results of a reduction.
+    pub epilogue: Option<Epilogue>,
+}
+
+/// What is done with each result of a reduction. Its buffer, the stage's, is in no memory then.
+#[derive(Clone)]
+pub struct Epilogue {
+    /// Where the values go.
+    pub buffer: Buffer,
+    /// At which indices, over the spatial axes.
+    pub indices: Vec<PrimExpr>,
+    /// What is stored; a load of the stage's buffer is the result.
+    pub value: PrimExpr,
+}
+
+/// An axis of a stage, from zero.
+#[derive(Clone)]
+pub struct Axis {
+    /// Its variable.
+    pub var: Var,
+    /// The number of values.
+    pub extent: PrimExpr,
+    /// Whether values combine into one element.
+    pub reduce: bool,
+}
+
+impl Kernel {
+    /// Reads statements of a function, as stages where they are. `own` are the buffers of the kernel. Stages are merged
+    /// when the function says that its parameters share no memory.
+    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
+        let mut kernel = recover::kernel(stmts);
+        if func.is_noalias() {
+            merge::merge(&mut kernel, own);
+            rows::share(&mut kernel, own);
+        }
+        kernel
+    }
+}
+
+impl Stage {
+    /// The buffer that it writes to.
+    pub fn target(&self) -> &Buffer {
+        self.epilogue.as_ref().map_or(&self.buffer, |epilogue| &epilogue.buffer)
+    }
+
+    /// Where it writes.
+    pub fn target_indices(&self) -> &[PrimExpr] {
+        self.epilogue.as_ref().map_or(&self.indices, |epilogue| &epilogue.indices)
+    }
+
+    /// Whether elements combine many values.
+    pub fn reduces(&self) -> bool {
+        self.axes.iter().any(|axis| axis.reduce)
+    }
+
+    /// The expressions that it evaluates to values; not the indices at which it stores.
+    pub fn values(&self) -> impl Iterator<Item = &PrimExpr> {
+        self.init.iter().chain([&self.value]).chain(self.epilogue.iter().map(|epilogue| &epilogue.value))
+    }
+}
+
+/// The value with every load of the buffer replaced.
+pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimExpr {
+    match value.kind() {
+        PrimKind::Load(b, ..) if b == buffer => by.clone(),
+        _ => value.map_children(&mut |c| replace_loads(c, buffer, by)),
+    }
+}
+
+/// Positions for axes.
+pub fn substitution(axes: &[Axis], positions: &[PrimExpr]) -> Substitution {
+    axes.iter().map(|a| a.var.clone()).zip(positions.iter().cloned()).collect()
+}
