@@ -28,7 +28,7 @@ const CONTROL_FLOW: &str = "ir-examples/control_flow.py";
 
 #[test]
 fn examples_run_the_same() {
-    let modes = ["compiled", "compiled=count", "compiled=main,halve"];
+    let modes = ["compiled", "compiled=count", "compiled=main"];
     assert_eq!(run(CONTROL_FLOW, &["--arg", "1000.0:float32"], &modes).trim(), "10 (int64)");
     run("ir-examples/custom_kernel.py", &["--arg", "random(7):float32"], &["compiled"]);
     let weights = ["--params", "ir-examples/digits/weights.safetensors", "--arg", "random(3,64):float32"];
@@ -50,21 +50,24 @@ fn libraries_hold_both_forms() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("model.so");
     let library = library.to_str().unwrap();
-    let output = hammock(&["compile", CONTROL_FLOW, "-o", library, "--exec-mode", "compiled=count,main"]);
+    let output = hammock(&["compile", CONTROL_FLOW, "-o", library, "--exec-mode", "compiled=count"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let output = hammock(&["run", library, "--arg", "1000.0:float32"]);
     assert_eq!(text(&output.stdout).trim(), "10 (int64)");
     let listing = text(&hammock(&["inspect", library, "--text"]).stdout);
-    assert!(listing.contains("@halve:\n  call"), "{listing}");
+    assert!(listing.contains("@main:\n  call"), "{listing}");
     assert!(listing.contains("@count num_inputs=2 vm_tir_func;\n  call"), "{listing}");
 }
 
 #[test]
 fn only_functions_of_the_module_can_be_compiled() {
-    let output = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=half", "--arg", "1.0:float32"]);
+    let output = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32"]);
     assert_eq!(output.status.code(), Some(1));
     let message = text(&output.stderr);
-    assert!(message.contains("there is no function `half`") && message.contains("`halve`"), "{message}");
+    assert!(message.contains("there is no function `halve`") && message.contains("`count`"), "{message}");
+    assert!(message.contains("-O1"), "{message}");
+    let kept = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32", "-O1"]);
+    assert!(kept.status.success(), "{}", text(&kept.stderr));
 }
 
 const TUPLE: &str = r#"

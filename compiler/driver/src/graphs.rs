@@ -55,7 +55,7 @@ fn check_names(executable: &Executable, options: &Options) -> Result<(), Failure
             let graphs = executable.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
             let known: Vec<String> = graphs.map(|f| format!("`{}`", f.name)).collect();
             Err(Failure::new(codes::UNKNOWN_NAME, format!("there is no function `{name}` to compile"))
-                .help(format!("the module has {}", known.join(", "))))
+                .help(format!("the module has {}; -O1 leaves private functions as they are", known.join(", "))))
         }
     }
 }

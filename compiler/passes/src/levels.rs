@@ -6,17 +6,20 @@ use crate::*;
 ///
 /// - 0: what code generation needs, and no more.
 /// - 1: also removes what is unused, and lets tensors that are not needed at the same time share memory.
-/// - 2: also gathers what has no effects into dataflow blocks, which much of the rest needs; computes the same values
-///   only once, constants at compile time, products in the cheaper order and batch normalization as a part of
-///   convolutions; joins products of a few rows; makes one kernel of several, and views of kernels that only reshape or
-///   copy parts; and computes late what would only wait for its use.
+/// - 2: also puts the bodies of private functions in the place of their calls while the module stays of about its
+///   size; gathers what has no effects into dataflow blocks, which much of the rest needs; computes the same
+///   values only once, constants at compile time, products in the cheaper order and batch normalization as a part
+///   of convolutions; joins products of a few rows; makes one kernel of several, and views of kernels that only
+///   reshape or copy parts; and computes late what would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
     let plan_memory =
         Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::in_whole_functions() };
+    let inline = Step { pass: &inline_private_functions::PASS, options: inline_private_functions::within_reason() };
     let steps = [
         plain(&[&normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS]),
+        at(2, vec![inline]),
         at(2, plain(&[&convert_to_dataflow::PASS, &eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, better_graph()),
         at(2, plain(&[&fold_constant::PASS])),

@@ -1,6 +1,5 @@
 //! Puts bodies of functions in the place of their calls.
 
-use super::count;
 use crate::{functions, retype::refined, symbolic};
 use hammock_ir::{
     Module, Name, Span, Type, equal,
@@ -12,13 +11,11 @@ use rustc_hash::FxHashSet;
 pub struct Inliner<'a> {
     pub module: &'a Module,
     pub inlined: &'a FxHashSet<Name>,
-    /// How many bindings may be added.
-    pub left: usize,
 }
 
 impl Inliner<'_> {
     /// Inlines the calls in a body of a function.
-    pub fn body(&mut self, function: &mut Function, body: &mut Body) {
+    pub fn body(&self, function: &mut Function, body: &mut Body) {
         let mut blocks: Vec<Block> = Vec::with_capacity(body.blocks.len());
         for mut block in std::mem::take(&mut body.blocks) {
             if block.dataflow && self.leaves_dataflow(&block) {
@@ -65,11 +62,10 @@ impl Inliner<'_> {
     }
 
     /// A copy of the body that a binding calls, in variables of this function.
-    fn call(&mut self, function: &mut Function, binding: &Binding) -> Option<Inlined> {
+    fn call(&self, function: &mut Function, binding: &Binding) -> Option<Inlined> {
         let callee = self.callee(&binding.value)?;
         let Value::Call(Call { args, .. }) = &binding.value else { return None };
-        let size = count(&callee.lambda.body) + args.len();
-        if size > self.left || args.len() != callee.lambda.params.len() {
+        if args.len() != callee.lambda.params.len() {
             return None;
         }
         let mut callee = callee.clone();
@@ -86,7 +82,6 @@ impl Inliner<'_> {
             symbolic::matched(callee.ty(*param), &function.operand_ty(self.module, arg), &mut sizes);
         }
         callee.substitute_dims(&sizes);
-        self.left -= size;
         Some(take_over(self.module, function, callee, args, binding.span))
     }
 }

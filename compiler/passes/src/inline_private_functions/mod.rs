@@ -2,17 +2,19 @@
 //!
 //! Arguments take the place of parameters, and what they say of symbolic sizes that of the function's; a cast checks
 //! what they do not say. Functions without calls left are removed. Functions that call themselves, by others too,
-//! stay, and so do those that bodies would grow beyond [`MAX_BINDINGS`] by.
+//! stay. A function that is called once costs nothing; copies for further calls make the module grow, and a function
+//! stays when they would make it grow by more bindings than `max_growth` in all.
 
 mod body;
 
 use crate::{
-    Context, Pass, canonicalize_bindings::canonicalize, dead_code_elimination::remove_unused, functions, rewrite,
+    Context, OptionKind, Options, Pass, PassOption, canonicalize_bindings::canonicalize,
+    dead_code_elimination::remove_unused, editor, functions, rewrite,
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Name,
-    relax::{Body, Callee, Function},
+    relax::{Callee, Function},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,38 +22,72 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub static PASS: Pass = Pass {
     name: "InlinePrivateFunctions",
     doc: "Replaces calls of private functions by their bodies",
-    options: &[],
+    options: &[MAX_GROWTH, PRIMITIVE],
     run,
 };
 
-/// As many bindings as functions may grow to: calls of functions that call others several times multiply.
-const MAX_BINDINGS: usize = 200_000;
+/// Functions that call others several times multiply: there is always a bound.
+const MAX_GROWTH: PassOption = PassOption {
+    name: "max_growth",
+    kind: OptionKind::Integer,
+    default: "200000",
+    doc: "How many bindings the module may grow by",
+};
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+const PRIMITIVE: PassOption = PassOption {
+    name: "primitive",
+    kind: OptionKind::Bool,
+    default: "true",
+    doc: "Also functions that FuseTIR is to make kernels of",
+};
+
+/// What the default pipeline inlines: groups that a user's pipeline has made remain, and the passes after this one take no
+/// more than a fraction of a second longer.
+pub fn within_reason() -> Options {
+    Options::of(&PASS).with([(MAX_GROWTH.name, 2000.into()), (PRIMITIVE.name, false.into())])
+}
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let calls = calls(module);
     let recursive = recursive(&calls);
+    let with_primitive = context.options.is_on(PRIMITIVE.name);
     let can_go = |name: &Name, f: &Function| {
-        f.is_private() && !recursive.contains(name) && !f.lambda.attrs.is_true("relax.force_pure")
+        f.is_private()
+            && !recursive.contains(name)
+            && !f.lambda.attrs.is_true("relax.force_pure")
+            && (with_primitive || !editor::is_primitive(f))
     };
-    let inlined = module.relax_functions().filter(|(name, f)| can_go(name, f));
-    let inlined: FxHashSet<Name> = inlined.map(|(name, _)| name.clone()).collect();
-    if inlined.is_empty() {
+    let candidates = module.relax_functions().filter(|(name, f)| can_go(name, f));
+    let candidates: FxHashSet<Name> = candidates.map(|(name, _)| name.clone()).collect();
+    if candidates.is_empty() {
         return Ok(());
     }
+    let mut inlined = candidates.clone();
+    let sites = sites(module);
+    let values = functions::escaping(module);
+    let mut left = usize::try_from(context.options.integer(MAX_GROWTH.name)).unwrap_or(0);
     for name in callees_first(&calls, &inlined) {
         let Some(hammock_ir::Function::Relax(function)) = module.functions.get_mut(&name) else { continue };
-        if !calls[&name].iter().any(|callee| inlined.contains(callee)) {
-            continue;
+        if calls[&name].iter().any(|callee| inlined.contains(callee)) {
+            let signature = function.signature();
+            let mut function = std::mem::replace(function, signature);
+            let mut whole = rewrite::take_body(&mut function);
+            body::Inliner { module, inlined: &inlined }.body(&mut function, &mut whole);
+            function.lambda.body = whole;
+            canonicalize(&mut function)?;
+            remove_unused(module, &mut function);
+            module.functions.insert(name.clone(), hammock_ir::Function::Relax(function));
         }
-        let signature = function.signature();
-        let mut function = std::mem::replace(function, signature);
-        let mut whole = rewrite::take_body(&mut function);
-        let left = MAX_BINDINGS.saturating_sub(count(&whole));
-        body::Inliner { module, inlined: &inlined, left }.body(&mut function, &mut whole);
-        function.lambda.body = whole;
-        canonicalize(&mut function)?;
-        remove_unused(module, &mut function);
-        module.functions.insert(name, hammock_ir::Function::Relax(function));
+        if inlined.contains(&name) {
+            let sites = sites.get(&name).copied().unwrap_or(0);
+            // the last call takes the function itself, unless that is needed as a value too
+            let copies = if values.contains(&name) { sites } else { sites.saturating_sub(1) };
+            let growth = module.relax(&name).map_or(0, size).saturating_mul(copies);
+            match left.checked_sub(growth) {
+                Some(rest) => left = rest,
+                None => _ = inlined.remove(&name),
+            }
+        }
     }
     let mut used = functions::escaping(module);
     for (_, function) in module.relax_functions() {
@@ -59,15 +95,28 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             call.each_global(&mut |name| _ = used.insert(name.clone()));
         });
     }
-    module.functions.retain(|name, _| !inlined.contains(name) || used.contains(name));
+    module.functions.retain(|name, _| !candidates.contains(name) || used.contains(name));
     Ok(())
 }
 
-/// How many bindings a body has, those of nested bodies included.
-fn count(body: &Body) -> usize {
-    let mut count = 0;
-    body.walk(&mut |_| count += 1);
-    count
+/// How many bindings a call of a function becomes: those of nested bodies count, and arguments may need casts.
+fn size(function: &Function) -> usize {
+    let mut size = function.lambda.params.len();
+    function.lambda.body.walk(&mut |_| size += 1);
+    size
+}
+
+/// In how many places each function is called.
+fn sites(module: &Module) -> FxHashMap<Name, usize> {
+    let mut sites: FxHashMap<Name, usize> = FxHashMap::default();
+    for (_, function) in module.relax_functions() {
+        functions::each_call(&function.lambda.body, &mut |call| {
+            if let Callee::Global(callee) = &call.callee {
+                *sites.entry(callee.clone()).or_default() += 1;
+            }
+        });
+    }
+    sites
 }
 
 /// The Relax functions that each Relax function calls.
