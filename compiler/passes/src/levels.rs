@@ -9,9 +9,10 @@ use crate::*;
 /// - 2: also puts the bodies of private functions in the place of their calls while the module stays of about its
 ///   size; gathers what has no effects into dataflow blocks, which much of the rest needs; computes the same
 ///   values only once, constants at compile time, products in the cheaper order and batch normalization as a part
-///   of convolutions; leaves out layouts that are undone; joins products of a few rows, and multiplies a row or
-///   two by matrices as they lie, not transposed; makes one kernel of several, and views of kernels that only
-///   reshape or copy parts; and computes late what would only wait for its use.
+///   of convolutions; joins matrices before they are transposed; leaves out layouts that are undone; joins
+///   products of a few rows, and multiplies a row or two by matrices as they lie, not transposed; makes one
+///   kernel of several, and views of kernels that only reshape or copy parts; and computes late what would only
+///   wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
@@ -52,7 +53,10 @@ pub fn pipeline(level: u8) -> Pipeline {
 fn better_graph() -> Vec<Step> {
     let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());
     let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
-    steps.extend(plain(&[&canonicalize_bindings::PASS, &remove_redundant_permute_dims::PASS]));
+    steps.extend(plain(&[&canonicalize_bindings::PASS]));
+    let for_products = reorder_permute_dims_after_concat::FOR_PRODUCTS.name;
+    steps.push(with(&reorder_permute_dims_after_concat::PASS, for_products, true.into()));
+    steps.extend(plain(&[&remove_redundant_permute_dims::PASS]));
     steps.extend(plain(&[&remove_redundant_reshape::PASS, &optimize_layout_transform::PASS]));
     // Weights that are arguments of each call are computed with at each call.
     steps.push(with(&adjust_matmul_order::PASS, adjust_matmul_order::KNOWN_WEIGHTS.name, false.into()));

@@ -2,8 +2,11 @@
 //!
 //! `concat((permute_dims(a), permute_dims(b)))` becomes `permute_dims(concat((a, b)))`. With CombineParallelMatmul this
 //! gathers the weights of linear layers that read the same input in one tensor.
+//!
+//! Kernels that read whole rows of a large tensor are faster than those that gather parts of several. But where the joined
+//! tensor is only copied on, joining permuted parts is as fast as copying: there `for_products` leaves it.
 
-use crate::{Context, Pass, editor, editor::Editor};
+use crate::{Context, OptionKind, Pass, PassOption, editor, editor::Editor};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module,
@@ -14,12 +17,35 @@ use hammock_ir::{
 pub static PASS: Pass = Pass {
     name: "ReorderPermuteDimsAfterConcat",
     doc: "Joins tensors before they are permuted, where all are permuted in the same way",
-    options: &[],
+    options: &[FOR_PRODUCTS],
     run,
 };
 
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    editor::apply(module, |_, _| Some(reorder))
+pub const FOR_PRODUCTS: PassOption = PassOption {
+    name: "for_products",
+    kind: OptionKind::Bool,
+    default: "false",
+    doc: "Only where one product multiplies by the joined tensor, or one permutation permutes it again, and nothing else \
+          uses it",
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let for_products = context.options.is_on(FOR_PRODUCTS.name);
+    editor::apply(module, |_, _| Some(if for_products { reorder_below } else { reorder }))
+}
+
+/// A product or permutation of tensors that are joined, as one of a tensor that is permuted after they are.
+fn reorder_below(e: &mut Editor, value: &Value) -> Option<Value> {
+    let user = value.as_op("matmul").or_else(|| value.as_op("permute_dims"))?;
+    let joined = user.args.last()?;
+    if e.is_shared(joined) {
+        return None;
+    }
+    let concat = Value::Call(e.op(joined, "concat")?.clone());
+    let permuted = reorder(e, &concat)?;
+    let mut user = user.clone();
+    *user.args.last_mut()? = e.bind(permuted)?;
+    Some(Value::Call(user))
 }
 
 fn reorder(e: &mut Editor, value: &Value) -> Option<Value> {
