@@ -9,10 +9,10 @@ use crate::*;
 /// - 2: also puts the bodies of private functions in the place of their calls while the module stays of about its
 ///   size; gathers what has no effects into dataflow blocks, which much of the rest needs; computes the same
 ///   values only once, constants at compile time, products in the cheaper order and batch normalization as a part
-///   of convolutions; joins matrices before they are transposed; leaves out layouts that are undone; joins
-///   products of a few rows, and multiplies a row or two by matrices as they lie, not transposed; makes one
-///   kernel of several, and views of kernels that only reshape or copy parts; and computes late what would only
-///   wait for its use.
+///   of convolutions; joins matrices before they are transposed; chooses columns of a product rather than of a
+///   matrix where that is cheaper; leaves out layouts that are undone; joins products of a few rows, and
+///   multiplies a row or two by matrices as they lie, not transposed; makes one kernel of several, and views of
+///   kernels that only reshape or copy parts; and computes late what would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
@@ -58,6 +58,7 @@ fn better_graph() -> Vec<Step> {
     steps.push(with(&reorder_permute_dims_after_concat::PASS, for_products, true.into()));
     steps.extend(plain(&[&remove_redundant_permute_dims::PASS]));
     steps.extend(plain(&[&remove_redundant_reshape::PASS, &optimize_layout_transform::PASS]));
+    steps.push(with(&reorder_take_after_matmul::PASS, reorder_take_after_matmul::CHEAPER.name, true.into()));
     // Weights that are arguments of each call are computed with at each call.
     steps.push(with(&adjust_matmul_order::PASS, adjust_matmul_order::KNOWN_WEIGHTS.name, false.into()));
     steps.push(Step { pass: &combine_parallel_matmul::PASS, options: combine_parallel_matmul::where_it_helps() });
