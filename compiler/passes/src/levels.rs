@@ -10,15 +10,17 @@ use crate::*;
 ///   size; gathers what has no effects into dataflow blocks, which much of the rest needs; computes the same
 ///   values only once, constants at compile time, products in the cheaper order and batch normalization as a part
 ///   of convolutions; joins matrices before they are transposed; chooses columns of a product rather than of a
-///   matrix where that is cheaper; leaves out layouts that are undone; joins products of a few rows, and
-///   multiplies a row or two by matrices as they lie, not transposed; makes one kernel of several, and views of
-///   kernels that only reshape or copy parts; and computes late what would only wait for its use.
+///   matrix where that is cheaper; lays tensors out as convolutions are fastest, and leaves out layouts that are
+///   undone; joins products of a few rows, and multiplies a row or two by matrices as they lie, not transposed;
+///   makes one kernel of several, and views of kernels that only reshape or copy parts; and computes late what
+///   would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
     let plan_memory =
         Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::in_whole_functions() };
     let inline = Step { pass: &inline_private_functions::PASS, options: inline_private_functions::within_reason() };
+    let layouts = Step { pass: &convert_layout::PASS, options: convert_layout::where_it_helps() };
     let few_rows = fuse_transpose_matmul::FEW_ROWS.into();
     let steps = [
         plain(&[&normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS]),
@@ -26,6 +28,8 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, plain(&[&convert_to_dataflow::PASS, &eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, better_graph()),
         at(2, plain(&[&fold_constant::PASS])),
+        at(2, vec![layouts]),
+        at(2, plain(&[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, vec![with(&fuse_transpose_matmul::PASS, fuse_transpose_matmul::MAX_ROWS.name, few_rows)]),
         plain(&[&legalize_ops::PASS]),
         at(2, plain(&[&fold_constant::PASS])),

@@ -1,0 +1,42 @@
+# opt: ConvertLayout{desired_layouts={"relax.nn.conv2d":["NHWC","HWIO"]},cheaper=true}
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    # Rows of 14 fill no vectors, and 32 channels do.
+    @R.function
+    def yes(x: R.Tensor((n, 64, 14, 14), "float32")) -> R.Tensor((n, 32, 14, 14), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((32, 64, 3, 3), "float32"), padding=1)
+            b = R.nn.relu(a)
+            R.output(b)
+        return b
+
+    @R.function
+    def rows_fill_vectors(x: R.Tensor((n, 64, 7, 16), "float32")) -> R.Tensor((n, 16, 7, 16), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((16, 64, 3, 3), "float32"), padding=1)
+            R.output(a)
+        return a
+
+    @R.function
+    def channels_do_not(x: R.Tensor((n, 64, 7, 7), "float32")) -> R.Tensor((n, 3, 7, 7), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((3, 64, 3, 3), "float32"), padding=1)
+            R.output(a)
+        return a
+
+    # Moving the tensors takes longer than these few multiplications do.
+    @R.function
+    def too_little(x: R.Tensor((n, 16, 7, 7), "float32")) -> R.Tensor((n, 16, 7, 7), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((16, 1, 3, 3), "float32"), padding=1, groups=16)
+            R.output(a)
+        return a
+
+    # Its kernel would have to be read across.
+    @R.function
+    def kernel(x: R.Tensor((n, 14, 14, 64), "float32"), w: R.Tensor((16, 3, 3, 64), "float32")):
+        with R.dataflow():
+            a = R.nn.conv2d(x, w, padding=1, data_layout="NHWC", kernel_layout="OHWI")
+            R.output(a)
+        return a
