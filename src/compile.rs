@@ -47,7 +47,7 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
-    /// Print how many kernels and instructions there are, and how much memory the tensors of a call take
+    /// Print how many kernels and instructions there are, and how much memory a call takes
     #[arg(long)]
     stats: bool,
     /// Print `--stats` as JSON
@@ -260,7 +260,7 @@ impl Compile {
         write_file(&self.output, self.emit.content(), |out| artifact.file.write(out))?;
         clock.lap("writing the file", &mut dump.times);
         self.watch.report(&dump)?;
-        if self.stats { stats::report(&Stats::of(&module, &dump.memory, &artifact), self.json) } else { Ok(()) }
+        if self.stats { stats::report(&Stats::of(&module, dump.memory, &artifact), self.json) } else { Ok(()) }
     }
 }
 

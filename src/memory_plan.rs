@@ -1,10 +1,12 @@
 //! Drawings of what memory a module's functions use over time: `hammock opt --memory-plan`.
 //!
-//! Steps go from left to right, addresses from top to bottom, storage under storage; the curve below says how much is in
-//! use. A storage whose size depends on the arguments has a row of its own height, with dashed lines.
+//! Steps go from left to right, addresses from top to bottom, storage under storage, then the temporaries of kernels, whose
+//! memory a call keeps; the curve below says how much is in use. A storage whose size depends on the arguments has a row of its own
+//! height, with dashed lines.
 
+use hammock_compiler::Temporaries;
 use hammock_ir::{Name, print::dim_text};
-use hammock_passes::{MemoryPlan, PlannedBuffer};
+use hammock_passes::{MemoryPlan, PlannedBuffer, PlannedKernel};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -20,9 +22,20 @@ const CURVE: f64 = 80.0;
 const GAP: f64 = 28.0;
 const COLORS: [&str; 6] = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948"];
 
+/// Notes what kernels take for themselves.
+pub fn add_temporaries(plans: &mut IndexMap<Name, MemoryPlan>, temporaries: &Temporaries) {
+    let of = |symbol: &str| temporaries.get(symbol).copied().unwrap_or(0);
+    plans.values_mut().for_each(|plan| plan.add_temporaries(&of));
+}
+
 /// The functions that allocate anything.
 fn allocating(plans: &IndexMap<Name, MemoryPlan>) -> impl Iterator<Item = (&Name, &MemoryPlan)> {
-    plans.iter().filter(|(_, plan)| !plan.storages.is_empty())
+    plans.iter().filter(|(_, plan)| !plan.storages.is_empty() || plan.temporary_bytes() > 0)
+}
+
+/// The kernels that take memory for themselves.
+fn taking(plan: &MemoryPlan) -> impl Iterator<Item = &PlannedKernel> {
+    plan.kernels.iter().filter(|kernel| kernel.temporaries > 0)
 }
 
 /// For tools: a list of functions with their storages, and the tensors in these.
@@ -36,9 +49,11 @@ pub fn json_of(plans: &IndexMap<Name, MemoryPlan>) -> Value {
                 "bytes": bytes(&b.bytes), "live": [b.live.0, b.live.1],
             })
         });
+        let temporaries = taking(plan).map(|k| json!({"kernel": &*k.name, "step": k.step, "bytes": k.temporaries}));
         json!({
             "function": &**name, "steps": plan.steps, "peak_bytes": plan.peak(), "planned_bytes": plan.planned_bytes(),
-            "storages": storages.collect::<Vec<_>>(), "buffers": buffers.collect::<Vec<_>>(),
+            "temporary_bytes": plan.temporary_bytes(), "storages": storages.collect::<Vec<_>>(),
+            "buffers": buffers.collect::<Vec<_>>(), "temporaries": temporaries.collect::<Vec<_>>(),
         })
     };
     allocating(plans).map(function).collect()
@@ -59,10 +74,16 @@ pub fn svg_of(plans: &IndexMap<Name, MemoryPlan>) -> String {
 
 /// Draws a function from `y` on; returns where the next may begin.
 fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
-    let (planned, peak) = (plan.planned_bytes(), plan.peak());
-    let title = format!("{name}: {planned} bytes in {} storages, at most {peak} in use at once", plan.storages.len());
+    let (planned, temporary, peak) = (plan.planned_bytes(), plan.temporary_bytes(), plan.peak());
+    let title = format!(
+        "{name}: {planned} bytes in {} storages, {temporary} bytes of temporaries, at most {peak} in use at once",
+        plan.storages.len()
+    );
     let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{}\" font-weight=\"bold\">{}</text>", y + 18.0, escaped(&title));
-    let scale = Scale { step: (WIDTH - LEFT - 20.0) / plan.steps.max(1) as f64, byte: HEIGHT / planned.max(1) as f64 };
+    let scale = Scale {
+        step: (WIDTH - LEFT - 20.0) / plan.steps.max(1) as f64,
+        byte: HEIGHT / (planned + temporary).max(1) as f64,
+    };
     let (mut tops, mut top) = (Vec::with_capacity(plan.storages.len()), y + GAP);
     for storage in &plan.storages {
         let height = storage.known().map_or(ROW, |bytes| bytes as f64 * scale.byte);
@@ -80,7 +101,18 @@ fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
     for (number, buffer) in plan.buffers.iter().enumerate() {
         draw_buffer(out, buffer, tops[buffer.storage], &scale, COLORS[number % COLORS.len()]);
     }
-    draw_curve(out, &plan.in_use(), peak, top + GAP, &scale);
+    for PlannedKernel { step, name, temporaries } in taking(plan) {
+        let ((x, width), height) = (scale.span((*step, *step)), *temporaries as f64 * scale.byte);
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"#e15759\">\
+             <title>temporaries of {}: {temporaries} bytes, step {step}</title></rect>",
+            escaped(name)
+        );
+    }
+    top += temporary as f64 * scale.byte;
+    let in_use: Vec<u64> = plan.in_use().into_iter().map(|bytes| bytes + temporary).collect();
+    draw_curve(out, &in_use, peak, top + GAP, &scale);
     top + GAP + CURVE + GAP
 }
 

@@ -4,12 +4,12 @@ use crate::{
     bisect::bisect,
     compile::report_unused,
     effect::refuse,
-    memory_plan::{json_of, svg_of},
+    memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
     output::{colored, not_stdout, say, write_file},
 };
 use clap::Args;
-use hammock_compiler::{Codegens, Dump, Evaluator, Failure, Named, Options, Timing, bind, write_weights};
+use hammock_compiler::{Codegens, Dump, Evaluator, Failure, Named, Options, Timing, bind, temporaries, write_weights};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Name, equal,
@@ -165,13 +165,14 @@ impl Opt {
         note_objects(&codegens)?;
         if let Some(path) = &self.memory_plan {
             not_stdout("--memory-plan", path)?;
+            let mut compiled = module.clone();
             if pipeline.steps.is_empty() {
-                let mut compiled = module.clone();
                 bound(&mut compiled)?;
                 let passes = hammock_passes::pipeline(options.level);
                 passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
             }
-            let plans = if dump.memory.is_empty() { MemoryPlan::all(&module) } else { dump.memory };
+            let mut plans = if dump.memory.is_empty() { MemoryPlan::all(&compiled) } else { dump.memory };
+            add_temporaries(&mut plans, &temporaries(&compiled, &source, &options)?);
             self.write_plan(path, &plans)?;
         }
         match (&self.same_as, &self.params_out) {

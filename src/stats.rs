@@ -28,8 +28,9 @@ struct FunctionStats {
 
 impl Stats {
     /// Of a module at the VM's level, the memory of its functions, and what it was compiled to.
-    pub fn of(module: &Module, plans: &IndexMap<Name, MemoryPlan>, artifact: &Artifact) -> Stats {
-        let peaks = peaks(plans);
+    pub fn of(module: &Module, mut plans: IndexMap<Name, MemoryPlan>, artifact: &Artifact) -> Stats {
+        crate::memory_plan::add_temporaries(&mut plans, &artifact.temporaries);
+        let peaks = peaks(&plans);
         let instructions: HashMap<&str, usize> =
             artifact.instructions.iter().map(|(name, count)| (name.as_str(), *count)).collect();
         let function = |(name, plan): (&Name, &MemoryPlan)| {
@@ -47,7 +48,7 @@ impl Stats {
         Stats {
             kernels: artifact.kernels,
             constant_bytes: constants(module).iter().map(|tensor| tensor.nbytes()).sum(),
-            temporary_bytes: artifact.temporaries,
+            temporary_bytes: artifact.temporaries.values().copied().max().unwrap_or(0),
             functions: plans.iter().map(function).collect(),
         }
     }
@@ -66,7 +67,7 @@ impl Stats {
             (self.kernels as u64, "kernels"),
             (self.instructions() as u64, "instructions of bytecode"),
             (self.constant_bytes as u64, "bytes of constants"),
-            (self.peak_bytes(), "bytes of tensors in use at once, at most"),
+            (self.peak_bytes(), "bytes in use at once, at most: tensors, and temporaries of kernels"),
             (self.temporary_bytes, "bytes of temporaries in a kernel, at most"),
         ];
         let mut text: String = summary.iter().map(|(count, what)| format!("{count:>12} {what}\n")).collect();

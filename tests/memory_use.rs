@@ -175,6 +175,88 @@ class Module:
     assert!(!model.hammock(&["passes", "--pipeline", "--target", "z80"]).status.success());
 }
 
+/// Kernels with temporaries of several sizes: one of 64 KB; one of 512 KB and one of 256 KB.
+const TEMPORARIES: &str = r#"from tvm.script import ir as I, relax as R, tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def small(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        with T.sblock("root"):
+            W = T.alloc_buffer((16384,), "float32")
+            for i in range(16):
+                with T.sblock("w"):
+                    v = T.axis.spatial(16, i)
+                    W[v * 1000] = A[v]
+            for i in range(16):
+                with T.sblock("b"):
+                    v = T.axis.spatial(16, i)
+                    B[v] = W[v * 1000] + W[(15 - v) * 1000]
+    @T.prim_func(private=True)
+    def large(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        with T.sblock("root"):
+            W = T.alloc_buffer((131072,), "float32")
+            V = T.alloc_buffer((65536,), "float32")
+            for i in range(16):
+                with T.sblock("w"):
+                    v = T.axis.spatial(16, i)
+                    W[v * 1000] = A[v]
+            for i in range(16):
+                with T.sblock("v"):
+                    v = T.axis.spatial(16, i)
+                    V[v * 1000] = W[(15 - v) * 1000] + A[v]
+            for i in range(16):
+                with T.sblock("b"):
+                    v = T.axis.spatial(16, i)
+                    B[v] = V[v * 1000] + W[(15 - v) * 1000]
+    @R.function
+    def main(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        cls = Module
+        a = R.call_tir(cls.small, (x,), out_ty=R.Tensor((16,), "float32"))
+        b = R.call_tir(cls.large, (a,), out_ty=R.Tensor((16,), "float32"))
+        c = cls.inner(b)
+        return c
+    @R.function
+    def inner(x: R.Tensor((16,), "float32")) -> R.Tensor((16,), "float32"):
+        cls = Module
+        a = R.call_tir(cls.small, (x,), out_ty=R.Tensor((16,), "float32"))
+        return a
+"#;
+
+/// What temporaries take is planned, counted and limited alike, however often they are used.
+#[test]
+fn temporaries_of_kernels_count() {
+    const LARGE: u64 = (131_072 + 65_536) * 4;
+    let model = Model::new(TEMPORARIES);
+    let stats = model.prints(&["compile", "model.py", "-o", "model.so", "--stats", "--json"]);
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    let tensors = numbers(&stats, &["peak_bytes"])[0] - LARGE;
+    assert!(numbers(&stats, &["temporary_bytes"]) == [LARGE] && (64..1024).contains(&tensors), "{stats}");
+    model.prints(&["opt", "model.py", "--memory-plan", "plan.json", "--json"]);
+    let plan: Value = serde_json::from_str(&model.read("plan.json")).unwrap();
+    let main = plan.as_array().unwrap().iter().find(|function| function["function"] == "main").unwrap();
+    let taken: Vec<u64> = main["temporaries"].as_array().unwrap().iter().map(|t| numbers(t, &["bytes"])[0]).collect();
+    assert_eq!((taken, numbers(main, &["temporary_bytes"])), (vec![65_536, LARGE], vec![LARGE]), "{plan}");
+    model.prints(&["opt", "model.py", "--memory-plan", "plan.svg"]);
+    assert!(model.read("plan.svg").contains(&format!("temporaries of large: {LARGE} bytes")));
+
+    let bench = |more: &[&str]| {
+        let args = ["bench", "model.so", "--arg", "random(16):float32", "--json", "--min-time", "0.01"];
+        model.hammock(&[&args[..], more].concat())
+    };
+    let peak = |output: Output| {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        numbers(&serde_json::from_slice(&output.stdout).unwrap(), &["peak_bytes"])[0]
+    };
+    let most = peak(bench(&[]));
+    let besides = LARGE + std::fs::metadata(model.path("model.so")).unwrap().len() + tensors;
+    assert!((besides..besides + (128 << 10)).contains(&most), "{most}: {besides}, frames, and values");
+    assert_eq!(peak(bench(&["--max-memory", &most.to_string()])), most, "as much as is reported is enough");
+    let refused = bench(&["--max-memory", &(most - 1).to_string()]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("MemoryError") && said.contains("a workspace of"), "{said}");
+}
+
 /// Arguments, constants, tensors, and temporaries of kernels all count.
 #[test]
 fn the_limit_counts_everything() {

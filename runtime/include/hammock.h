@@ -401,8 +401,8 @@ int hammock_vm_time(const hammock_vm *vm, const char *function, const hammock_an
 /* The model's devices, most wanted first, the host among them: a tuple. */
 int hammock_vm_devices(const hammock_vm *vm, hammock_any *devices);
 
-/* Memory of the model's tensors on the device at a place there, in bytes: in use, the most that was, kept for
- * reuse. */
+/* Memory of the model's tensors and of kernels' temporaries on the device at a place there, in bytes: in use, the most
+ * that was, kept for reuse. */
 typedef struct hammock_memory {
     uint64_t used;
     uint64_t peak;

@@ -4,7 +4,7 @@ use crate::{Clock, Dump, Evaluator, Failure, Graphs, TextFiles, Timing, bytecode
 use hammock_codegen::{llvm, vm};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::Module;
-use hammock_kernels::{Accesses, FlatKernel};
+use hammock_kernels::Accesses;
 use hammock_link::Linked;
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
@@ -14,6 +14,7 @@ use hammock_runtime::{
     library::tvm::modules,
 };
 use std::{
+    collections::HashMap,
     io::{self, Write},
     sync::Arc,
 };
@@ -98,6 +99,19 @@ pub enum Emit {
     Tvm,
 }
 
+/// The most bytes that each kernel takes for itself at once, by symbol; those that take none are left out.
+pub type Temporaries = HashMap<String, u64>;
+
+/// The temporaries of a module's kernels, as [`compile`] makes them.
+///
+/// # Errors
+/// When a kernel cannot be made.
+pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> Result<Temporaries, Failure> {
+    let flat = kernels::lower_all(module, source, options, options.threads);
+    let flat = flat.map_err(|e| not_lowerable(e.message, e.span, source))?;
+    Ok(kernels::temporaries(&flat, options.threads))
+}
+
 /// What compiling made.
 pub struct Artifact {
     /// The file.
@@ -108,8 +122,8 @@ pub struct Artifact {
     pub accesses: Vec<(String, Accesses)>,
     /// The instructions of each function of bytecode.
     pub instructions: Vec<(String, usize)>,
-    /// The most bytes that a kernel allocates for itself.
-    pub temporaries: u64,
+    /// The bytes that each kernel takes for itself, by symbol.
+    pub temporaries: Temporaries,
     /// How long each stage took.
     pub times: Vec<Timing>,
 }
@@ -185,7 +199,14 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let instructions = functions.map(|f| (f.name.clone(), f.end - f.start)).collect();
     if emit == Emit::Bytecode {
         let file = Output::Bytes(image.executable.save_checked());
-        return Ok(Artifact { file, kernels: 0, accesses: Vec::new(), instructions, temporaries: 0, times });
+        return Ok(Artifact {
+            file,
+            kernels: 0,
+            accesses: Vec::new(),
+            instructions,
+            temporaries: Temporaries::default(),
+            times,
+        });
     }
     if emit == Emit::Tvm {
         tvm::check_callees(&image, module, source)?;
@@ -218,7 +239,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
     })?;
     let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
-    let temporaries = flat.iter().map(FlatKernel::temporary_bytes).max().unwrap_or(0);
+    let temporaries = kernels::temporaries(&flat, planned);
     clock.lap("linking", &mut times);
     Ok(Artifact { file, kernels: count, accesses, instructions, temporaries, times })
 }

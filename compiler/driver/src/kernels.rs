@@ -1,6 +1,6 @@
 //! TIR functions to object code, several at a time.
 
-use crate::{Bounds, Emit, Options};
+use crate::{Bounds, Emit, Options, Temporaries};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_codegen::llvm::Cpu;
@@ -41,6 +41,12 @@ pub fn lower_all(
             .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
             .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: span_of(module, name) })
     })
+}
+
+/// What each kernel that takes memory for itself takes at most when so many threads run it.
+pub fn temporaries<'a>(kernels: impl IntoIterator<Item = &'a FlatKernel>, threads: usize) -> Temporaries {
+    let of = |kernel: &FlatKernel| (kernel.name.to_string(), kernel.temporary_bytes(threads));
+    kernels.into_iter().map(of).filter(|(_, bytes)| *bytes > 0).collect()
 }
 
 /// Where a span lies, for messages of kernels: `model.py:12`.

@@ -21,7 +21,7 @@ mod target;
 mod texts;
 mod tvm;
 
-pub use artifact::{Artifact, Bounds, Emit, Options, Output, compile, lower};
+pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, lower, temporaries};
 pub use codegens::{CodeGenerator, Codegens};
 pub use entry::add_entry;
 pub use evaluate::Evaluator;

@@ -56,7 +56,7 @@ pub use target::Target;
 
 use hammock_ir::{
     Name,
-    tir::{PrimFunc, StmtKind},
+    tir::{Buffer, ForKind, PrimFunc, Stmt, StmtKind},
 };
 
 /// A function ready for code generation.
@@ -73,15 +73,41 @@ pub struct FlatKernel {
 }
 
 impl FlatKernel {
-    /// Bytes of the buffers that it allocates for itself, those of symbolic size left out.
-    pub fn temporary_bytes(&self) -> u64 {
-        let mut bytes = 0u64;
-        self.func.body.walk(&mut |stmt| {
-            if let StmtKind::Alloc(buffer, _) = &stmt.kind {
-                let count = buffer.shape.iter().try_fold(1u64, |n, dim| n.checked_mul(dim.as_int()?.try_into().ok()?));
-                bytes = bytes.saturating_add(count.unwrap_or(0).saturating_mul(buffer.dtype.bytes() as u64));
-            }
-        });
-        bytes
+    /// The most bytes that a call takes from the runtime at once for temporary buffers, when a loop runs on so many
+    /// threads. Buffers on the stack are left out, and those of symbolic size.
+    pub fn temporary_bytes(&self, threads: usize) -> u64 {
+        let Temporaries { caller, helper } = Temporaries::of(&self.func.body);
+        helper.saturating_mul(threads.saturating_sub(1) as u64).saturating_add(caller)
     }
+}
+
+/// Bytes that are taken from the runtime at once by the thread that calls a kernel, and by each that helps it.
+#[derive(Default)]
+struct Temporaries {
+    caller: u64,
+    helper: u64,
+}
+
+impl Temporaries {
+    fn of(stmt: &Stmt) -> Temporaries {
+        // What a statement allocates lives to the end of its sequence.
+        let (mut kept, mut most) = (0u64, Temporaries::default());
+        stmt.each_child(&mut |child| {
+            if let StmtKind::Alloc(buffer, _) = &child.kind {
+                kept = kept.saturating_add(runtime_bytes(buffer));
+            }
+            let inner = Temporaries::of(child);
+            most.caller = most.caller.max(kept.saturating_add(inner.caller));
+            most.helper = most.helper.max(inner.helper);
+        });
+        let is_shared = matches!(&stmt.kind, StmtKind::For(l) if l.kind == ForKind::Parallel);
+        if is_shared { Temporaries { helper: most.caller, ..most } } else { most }
+    }
+}
+
+/// Bytes of an allocation that is not on the stack.
+fn runtime_bytes(buffer: &Buffer) -> u64 {
+    let count = buffer.shape.iter().try_fold(1u64, |n, dim| n.checked_mul(dim.as_int()?.try_into().ok()?));
+    let bytes = count.unwrap_or(0).saturating_mul(buffer.dtype.bytes() as u64);
+    if *buffer.scope == *"local" { 0 } else { bytes }
 }

@@ -99,7 +99,7 @@ pub use bind_params::bind_params;
 pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Texts};
 
 pub use levels::pipeline;
-pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedStorage, peaks};
+pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
 pub use pipeline::{Pipeline, Step, find};

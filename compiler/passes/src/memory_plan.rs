@@ -2,6 +2,9 @@
 //!
 //! Steps are the bindings of a function, in the order they are written; those of branches where the branch stands. A
 //! buffer is alive from its allocation to the last step that uses it, under any name; a result, to the end.
+//!
+//! Temporaries of kernels are not in the module: whoever compiles the kernels tells them ([`MemoryPlan::add_temporaries`]).
+//! They are in one block, which a call keeps from kernel to kernel.
 
 use hammock_ir::{
     Module, Name, PrimExpr, arith,
@@ -23,6 +26,19 @@ pub struct MemoryPlan {
     pub steps: usize,
     /// Calls of other functions of the module, and the steps they are made at.
     pub calls: Vec<(usize, Name)>,
+    /// Calls of kernels.
+    pub kernels: Vec<PlannedKernel>,
+}
+
+/// A call of a kernel.
+#[derive(Clone, Debug)]
+pub struct PlannedKernel {
+    /// The step it is made at.
+    pub step: usize,
+    /// The kernel's symbol.
+    pub name: Name,
+    /// Bytes that the kernel takes for itself meanwhile.
+    pub temporaries: u64,
 }
 
 /// Memory that is allocated at once.
@@ -69,7 +85,17 @@ impl MemoryPlan {
         module.relax_functions().map(|(name, function)| (name.clone(), MemoryPlan::of(module, function))).collect()
     }
 
-    /// Bytes in use at each step, storages of symbolic size left out.
+    /// Notes how many bytes each kernel, given by symbol, takes for itself.
+    pub fn add_temporaries(&mut self, of: &dyn Fn(&str) -> u64) {
+        self.kernels.iter_mut().for_each(|kernel| kernel.temporaries = of(&kernel.name));
+    }
+
+    /// The most bytes that one of the kernels takes for itself.
+    pub fn temporary_bytes(&self) -> u64 {
+        self.kernels.iter().map(|kernel| kernel.temporaries).max().unwrap_or(0)
+    }
+
+    /// Bytes of storages in use at each step, those of symbolic size left out.
     pub fn in_use(&self) -> Vec<u64> {
         let mut change = vec![0i128; self.steps + 1];
         for storage in &self.storages {
@@ -86,6 +112,10 @@ impl MemoryPlan {
 
     /// The most bytes in use at once, storages of symbolic size left out.
     pub fn peak(&self) -> u64 {
+        self.most_in_use().saturating_add(self.temporary_bytes())
+    }
+
+    fn most_in_use(&self) -> u64 {
         self.in_use().into_iter().max().unwrap_or(0)
     }
 
@@ -187,7 +217,7 @@ impl Finder<'_> {
                 {
                     self.plan.calls.push((self.step, name.clone()));
                 }
-                let is_kernel = matches!(callee, Callee::Global(name) if self.module.tir(name).is_some());
+                let is_kernel = self.kernel(callee, args);
                 if is_kernel || self.function.ty(var).is_void() { Rc::new([]) } else { parts }
             }
         }
@@ -205,6 +235,20 @@ impl Finder<'_> {
                 self.plan.buffers[*buffer].filled_by.get_or_insert_with(|| name.clone());
             }
         }
+    }
+
+    /// Notes a call of a kernel; says whether it is one.
+    fn kernel(&mut self, callee: &Callee, args: &[Operand]) -> bool {
+        let name = match (callee, args.first()) {
+            (Callee::Global(name), _) | (Callee::Op("vm.call_tir_dyn"), Some(Operand::Global(name))) => name,
+            _ => return false,
+        };
+        let Some(function) = self.module.functions.get(name).filter(|_| self.module.tir(name).is_some()) else {
+            return false;
+        };
+        let name = Name::from(function.global_symbol().unwrap_or(name));
+        self.plan.kernels.push(PlannedKernel { step: self.step, name, temporaries: 0 });
+        true
     }
 
     fn storage(&mut self, bytes: PrimExpr) -> usize {
@@ -275,14 +319,15 @@ fn storage_bytes(size: &Operand, dtype: &Operand) -> PrimExpr {
 /// The most bytes that calls of each function use at once, with the functions that they call, which run while the
 /// caller's memory is in use. Storages of symbolic size are left out, and what recursion multiplies counts once.
 pub fn peaks(plans: &IndexMap<Name, MemoryPlan>) -> IndexMap<Name, u64> {
-    let mut peaks: IndexMap<Name, u64> = IndexMap::new();
+    // Bytes of storages and of temporaries; of these, a call and those within it have one block.
+    let mut peaks: IndexMap<Name, (u64, u64)> = IndexMap::new();
     for name in plans.keys() {
         // Functions under way, with the calls looked at so far; a list, since calls may be nested to any depth.
         let mut under_way = vec![(name, 0)];
         while let Some((name, next)) = under_way.last_mut() {
             let plan = &plans[*name];
             if let Some((_, callee)) = plan.calls.get(*next).filter(|_| *next > 0 || !peaks.contains_key(*name)) {
-                peaks.entry((*name).clone()).or_insert(0);
+                peaks.entry((*name).clone()).or_insert((0, 0));
                 *next += 1;
                 if let Some((callee, _)) =
                     plans.get_key_value(callee).filter(|(callee, _)| !peaks.contains_key(*callee))
@@ -292,35 +337,41 @@ pub fn peaks(plans: &IndexMap<Name, MemoryPlan>) -> IndexMap<Name, u64> {
                 continue;
             }
             let in_use = plan.in_use();
-            let called = plan
-                .calls
-                .iter()
-                .map(|(step, callee)| in_use[*step].saturating_add(peaks.get(callee).copied().unwrap_or(0)));
-            let peak = called.fold(plan.peak(), u64::max);
+            let mut peak = (plan.most_in_use(), plan.temporary_bytes());
+            for (step, callee) in &plan.calls {
+                let (storages, temporaries) = peaks.get(callee).copied().unwrap_or_default();
+                peak = (peak.0.max(in_use[*step].saturating_add(storages)), peak.1.max(temporaries));
+            }
             peaks.insert((*name).clone(), peak);
             under_way.pop();
         }
     }
-    plans.keys().map(|name| (name.clone(), peaks[name])).collect()
+    let of = |name: &Name| peaks[name].0.saturating_add(peaks[name].1);
+    plans.keys().map(|name| (name.clone(), of(name))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A function that uses `bytes` at its only step, and calls others there.
-    fn plan(bytes: i64, calls: &[&str]) -> MemoryPlan {
+    /// A function that uses `bytes` at its only step, where it calls others and a kernel with some temporaries.
+    fn plan(bytes: i64, calls: &[&str], temporaries: u64) -> MemoryPlan {
         let storage = PlannedStorage { bytes: PrimExpr::int64(bytes), live: (0, 0), tensors: 1 };
         let calls = calls.iter().map(|callee| (0, Name::from(*callee))).collect();
-        MemoryPlan { storages: vec![storage], buffers: Vec::new(), steps: 1, calls }
+        let kernels = vec![PlannedKernel { step: 0, name: "kernel".into(), temporaries }];
+        MemoryPlan { storages: vec![storage], steps: 1, calls, kernels, ..MemoryPlan::default() }
     }
 
     #[test]
     fn callers_wait_with_their_memory() {
-        let functions =
-            [("a", plan(1, &["b", "c"])), ("b", plan(10, &["c"])), ("c", plan(100, &[])), ("d", plan(7, &["d"]))];
+        let functions = [
+            ("a", plan(1, &["b", "c"], 2000)),
+            ("b", plan(10, &["c"], 0)),
+            ("c", plan(100, &[], 1000)),
+            ("d", plan(7, &["d"], 0)),
+        ];
         let plans = functions.into_iter().map(|(name, plan)| (Name::from(name), plan)).collect();
         let peaks: Vec<u64> = peaks(&plans).into_values().collect();
-        assert_eq!(peaks, [111, 110, 100, 7], "a function that calls itself counts once");
+        assert_eq!(peaks, [2111, 1110, 1100, 7], "a function that calls itself counts once, as do temporaries");
     }
 }

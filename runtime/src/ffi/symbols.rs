@@ -1,12 +1,11 @@
 //! Functions that compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
 //! the loader hands to a library, so that the library needs no undefined symbols.
 use super::{Error, answer, arguments, raise};
-use crate::memory::{Buffer, Reservation, meter};
+use crate::memory::workspace;
 use crate::parallel::{Body, hammock_parallel_for};
 use crate::registry;
 use crate::value::{Any, index};
 use crate::vm::{Builtin, builtins};
-use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 
 /// The functions of the runtime that kernels use. Fields are only ever added at the end.
@@ -89,47 +88,21 @@ pub unsafe extern "C" fn hammock_raise_values(
     raise(Error::new(text(kind).into_owned(), message))
 }
 
-thread_local! {
-    /// Workspaces handed out, and those free for the next request.
-    static WORKSPACES: RefCell<(Vec<Workspace>, Vec<Buffer>)> = const { RefCell::new((Vec::new(), Vec::new())) };
-}
-
-/// Scratch memory in use, and its place in the count of the program that uses it.
-type Workspace = (Buffer, Option<Reservation>);
-
 /// Scratch memory for a kernel on the current thread, aligned to 64; null if there is none, or the program may not take
 /// so much.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let alloc = |(used, free): &mut (Vec<Workspace>, Vec<Buffer>)| {
-        let counted = meter::reserve(bytes).ok()?;
-        let fitting = free.iter().position(|buffer| buffer.len() >= bytes);
-        let buffer = fitting.map(|i| free.swap_remove(i)).or_else(|| Buffer::new(bytes))?;
-        let data = buffer.as_ptr();
-        used.push((buffer, counted));
-        Some(data)
-    };
-    let workspace = WORKSPACES.try_with(|spaces| alloc(&mut spaces.borrow_mut())).ok().flatten();
-    workspace.map_or(std::ptr::null_mut(), |data| data.cast())
+    workspace::take(bytes).cast()
 }
 
-/// Gives scratch memory back for the thread's next request.
+/// Gives scratch memory back.
 ///
 /// # Safety
-/// `workspace` came from [`hammock_workspace_alloc`] on this thread and is no longer used.
+/// Of all that this thread took by [`hammock_workspace_alloc`] and has not given back, `workspace` is what it took last,
+/// and no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
-    let _ = WORKSPACES.try_with(|spaces| {
-        let (used, free) = &mut *spaces.borrow_mut();
-        if let Some(position) = used.iter().rposition(|(buffer, _)| buffer.as_ptr().cast() == workspace) {
-            // Keep what is asked for most: at most a few buffers, the newest.
-            free.push(used.swap_remove(position).0);
-            if free.len() > 8 {
-                free.remove(0);
-            }
-        }
-    });
+    workspace::give(workspace.cast());
 }
 
 /// Calls the global function called `name`: a registered one ([`crate::registry`]), else a builtin. Of its result a
@@ -161,39 +134,6 @@ pub unsafe extern "C" fn hammock_call_global(
 mod tests {
     use super::super::take_raised;
     use super::*;
-
-    #[test]
-    fn workspaces_are_reused() {
-        let first = hammock_workspace_alloc(1000);
-        let second = hammock_workspace_alloc(1000);
-        assert!(!first.is_null() && first != second && first.addr().is_multiple_of(64));
-        // SAFETY: both came from above.
-        unsafe {
-            hammock_workspace_free(first);
-            assert_eq!(hammock_workspace_alloc(500), first);
-            hammock_workspace_free(first);
-            hammock_workspace_free(second);
-        }
-        assert!(hammock_workspace_alloc(u64::MAX).is_null());
-    }
-
-    #[test]
-    fn workspaces_count_towards_the_programs_limit() {
-        use crate::memory::{Allocator, AllocatorKind, meter::Account};
-        let allocator = Allocator::new(crate::Device::CPU, AllocatorKind::Pooled, 10_000).unwrap();
-        let flag = std::sync::atomic::AtomicU8::new(0);
-        let kept = hammock_workspace_alloc(20_000);
-        // SAFETY: the workspace came from above.
-        unsafe { hammock_workspace_free(kept) };
-        // SAFETY: allocator and flag outlive what is entered.
-        let _call = unsafe { Account::new(&allocator, &flag).enter() };
-        assert!(hammock_workspace_alloc(20_000).is_null(), "also where one lies ready");
-        let first = hammock_workspace_alloc(6000);
-        assert!(!first.is_null() && hammock_workspace_alloc(6000).is_null());
-        // SAFETY: as above.
-        unsafe { hammock_workspace_free(first) };
-        assert!(allocator.alloc(6000).is_ok());
-    }
 
     #[test]
     fn global_functions_are_called_by_name() {

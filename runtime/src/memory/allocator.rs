@@ -5,11 +5,14 @@
 //! to exceed their limit.
 use super::lock::Lock;
 use super::pool::{Pool, SizeClass};
+use super::workspace;
 use crate::device::{self, DeviceApi};
 use crate::ffi::{Error, kind};
 use crate::value::Device;
+use crate::vm;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 /// What happens to blocks that are given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +33,9 @@ pub struct MemoryStats {
     pub peak: usize,
     /// Kept for reuse.
     pub pooled: usize,
+    /// The most that ever counted towards the limit at once: blocks, and what is charged besides. So high a limit is
+    /// enough.
+    pub most: usize,
 }
 
 /// Hands out memory of one device.
@@ -50,6 +56,8 @@ struct Shared {
     kind: AllocatorKind,
     limit: usize,
     state: Lock<State>,
+    /// Bytes that a stack of scratch memory begins with: of threads that call kernels, and of those that help them.
+    workspaces: [AtomicUsize; 2],
 }
 
 struct State {
@@ -83,10 +91,11 @@ impl Allocator {
 
     /// An allocator for the device behind `api`.
     pub(super) fn on(api: &'static dyn DeviceApi, kind: AllocatorKind, limit: usize) -> Allocator {
-        let stats = MemoryStats { used: 0, peak: 0, pooled: 0 };
+        let stats = MemoryStats { used: 0, peak: 0, pooled: 0, most: 0 };
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
         let state = Lock::new(State { stats, charged: 0, pool, blocks: 0, retired: false });
-        let shared = Box::new(Shared { api, device: api.device(), kind, limit, state });
+        let workspaces = Default::default();
+        let shared = Box::new(Shared { api, device: api.device(), kind, limit, state, workspaces });
         Allocator(NonNull::from(Box::leak(shared)))
     }
 
@@ -106,18 +115,20 @@ impl Allocator {
         let class = SizeClass::of(bytes).ok_or_else(|| shared.exhausted(bytes))?;
         let mut state = shared.state.lock();
         let used = state.stats.used.saturating_add(class.bytes);
-        if used.saturating_add(state.charged) > shared.limit {
+        let counted = used.saturating_add(state.charged);
+        if counted > shared.limit {
             drop(state);
-            return Err(self.over_limit(bytes));
+            return if make_room() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
         }
         state.stats.used = used;
         state.stats.peak = state.stats.peak.max(used);
+        state.stats.most = state.stats.most.max(counted);
         state.blocks += 1;
         if let Some(data) = state.pool.take(class) {
             state.stats.pooled -= class.bytes;
             return Ok(Block { data, class, shared: self.0 });
         }
-        let crowded = used.saturating_add(state.charged).saturating_add(state.stats.pooled) > shared.limit;
+        let crowded = counted.saturating_add(state.stats.pooled) > shared.limit;
         drop(state);
         match self.alloc_fresh(class, crowded) {
             Some(data) => Ok(Block { data, class, shared: self.0 }),
@@ -158,6 +169,12 @@ impl Allocator {
     pub fn reset_peak(&self) {
         let mut state = self.shared().state.lock();
         state.stats.peak = state.stats.used;
+        state.stats.most = state.stats.used + state.charged;
+    }
+
+    /// How many bytes the stacks of scratch memory begin with that are for helpers, or for those who call kernels.
+    pub(super) fn workspace(&self, helpers: bool) -> &AtomicUsize {
+        &self.shared().workspaces[usize::from(helpers)]
     }
 
     /// Gives what is kept for reuse back to the device.
@@ -177,13 +194,14 @@ impl Allocator {
         let fits = used <= shared.limit;
         if fits {
             state.charged += bytes;
+            state.stats.most = state.stats.most.max(used);
         }
         let crowded = used.saturating_add(state.stats.pooled) > shared.limit;
         drop(state);
         if crowded {
             self.clear();
         }
-        fits
+        fits || make_room() && self.charge(bytes)
     }
 
     /// Takes back what [`Allocator::charge`] counted.
@@ -209,6 +227,12 @@ impl Allocator {
         let message = format!("{bytes} bytes on {device} would exceed the limit of {limit} ({used} are in use)");
         Error::new(kind::MEMORY, message)
     }
+}
+
+/// Gives up idle memory that the program under way on this thread counts as in use; says whether there was any.
+#[cold]
+fn make_room() -> bool {
+    workspace::give_up_idle() || vm::trim()
 }
 
 impl Shared {
@@ -332,20 +356,20 @@ mod tests {
         let first = allocator.alloc(100).unwrap();
         let address = first.as_ptr();
         assert_eq!(address.addr() % ALIGNMENT, 0);
-        assert_eq!(allocator.stats(), MemoryStats { used: 128, peak: 128, pooled: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 128, peak: 128, pooled: 0, most: 128 });
         drop(first);
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 128, pooled: 128 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 128, pooled: 128, most: 128 });
         assert_eq!(allocator.alloc(65).unwrap().as_ptr(), address);
         allocator.clear();
         allocator.reset_peak();
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 0, pooled: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 0, pooled: 0, most: 0 });
     }
 
     #[test]
     fn naive_blocks_go_back_at_once() {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, usize::MAX).unwrap();
         drop(allocator.alloc(1).unwrap());
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 64, pooled: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 64, pooled: 0, most: 64 });
     }
 
     #[test]
@@ -367,7 +391,7 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let _other = allocator.alloc(500).unwrap();
-        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0, most: 960 });
     }
 
     #[test]
@@ -375,7 +399,7 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let held = allocator.reserve(700).unwrap();
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0, most: 960 });
         assert_eq!(
             allocator.reserve(301).unwrap_err().message(),
             "301 bytes on cpu:0 would exceed the limit of 1000 (700 are in use)"

@@ -1,14 +1,16 @@
-//! Memory that a call uses beyond its allocators' blocks: tensors that builtins make, scratch memory of kernels, and
-//! objects. All of it counts towards the limit of the program's host memory.
+//! Memory that a call uses beyond its allocators' blocks: tensors that builtins make, and objects. All of it counts
+//! towards the limit of the program's host memory.
 //!
-//! While a thread works for a program, its meter knows the allocator of that memory. Tensors and scratch memory are
-//! counted exactly, before they are allocated ([`reserve`]). Objects are too many and too small for that: a thread counts
+//! While a thread works for a program, its meter knows the allocator of that memory, from which the scratch memory of
+//! kernels comes as well ([`super::workspace`]). Tensors are counted exactly, before they are allocated ([`reserve`]). Objects are too many and too small for that: a thread counts
 //! the memory that it takes from the system for them and returns, reserves more room from the allocator in steps, and
 //! tells the call to stop when there is none. Objects count until the call is over; after that they are the caller's.
 use super::allocator::{Allocator, Reservation};
+use super::workspace::Workspace;
 use crate::ffi::Error;
 use crate::vm::EXHAUSTED;
 use std::cell::Cell;
+use std::mem::ManuallyDrop;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -21,10 +23,12 @@ pub(crate) struct Account {
     allocator: *const Allocator,
     /// What stops the call.
     flag: *const AtomicU8,
+    /// Does the thread help another with a parallel loop?
+    is_helper: bool,
 }
 
 /// Nobody's.
-const NOBODY: Account = Account { allocator: null(), flag: null() };
+const NOBODY: Account = Account { allocator: null(), flag: null(), is_helper: false };
 
 struct Meter {
     account: Cell<Account>,
@@ -34,6 +38,10 @@ struct Meter {
     allowed: Cell<isize>,
     /// How many it was given for the call under way.
     charged: Cell<usize>,
+    /// The stack of scratch memory that kernels work on; null for the thread's own.
+    workspace: Cell<*const Workspace>,
+    /// Empty whenever no kernel runs.
+    own_workspace: ManuallyDrop<Workspace>,
 }
 
 thread_local! {
@@ -43,6 +51,8 @@ thread_local! {
             taken: Cell::new(0),
             allowed: Cell::new(isize::MAX),
             charged: Cell::new(0),
+            workspace: Cell::new(null()),
+            own_workspace: ManuallyDrop::new(Workspace::new()),
         }
     };
 }
@@ -50,12 +60,30 @@ thread_local! {
 impl Account {
     /// Of a call that `flag` stops and whose host memory comes from `allocator`.
     pub(crate) fn new(allocator: &Allocator, flag: &AtomicU8) -> Account {
-        Account { allocator, flag }
+        Account { allocator, flag, is_helper: false }
     }
 
-    /// The one that this thread works for, for threads that help it.
+    /// The one that this thread works for.
     pub(crate) fn current() -> Account {
         METER.with(|meter| meter.account.get())
+    }
+
+    /// The same for threads that help this one.
+    pub(crate) fn for_helpers() -> Account {
+        Account { is_helper: true, ..Account::current() }
+    }
+
+    pub(super) fn is_helper(self) -> bool {
+        self.is_helper
+    }
+
+    /// Where the memory comes from; none if nobody's work is done.
+    ///
+    /// # Safety
+    /// The result is used during that work only.
+    pub(super) unsafe fn allocator<'a>(self) -> Option<&'a Allocator> {
+        // SAFETY: allocators live as long as the work for them.
+        unsafe { self.allocator.as_ref() }
     }
 
     /// Makes this thread work for the account until the result is dropped.
@@ -72,6 +100,7 @@ impl Account {
                 account: meter.account.replace(self),
                 allowed: meter.allowed.replace(meter.taken.get().saturating_add(STEP)),
                 charged: meter.charged.replace(0),
+                workspace: meter.workspace.replace(null()),
             })
         })
     }
@@ -82,6 +111,7 @@ pub(crate) struct Outer {
     account: Account,
     allowed: isize,
     charged: usize,
+    workspace: *const Workspace,
 }
 
 impl Drop for Outer {
@@ -89,6 +119,7 @@ impl Drop for Outer {
         METER.with(|meter| {
             let charged = meter.charged.replace(self.charged);
             meter.allowed.set(self.allowed);
+            meter.workspace.set(self.workspace);
             // SAFETY: the account is still that of `enter`.
             if let Some(allocator) = unsafe { meter.account.replace(self.account).allocator.as_ref() } {
                 allocator.discharge(charged);
@@ -103,9 +134,14 @@ impl Drop for Outer {
 /// # Errors
 /// When the program may not take so much.
 pub fn reserve(bytes: usize) -> Result<Option<Reservation>, Error> {
-    let allocator = METER.with(|meter| meter.account.get().allocator);
-    // SAFETY: allocators live as long as the work for them.
-    unsafe { allocator.as_ref() }.map(|allocator| allocator.reserve(bytes)).transpose()
+    // SAFETY: the work goes on.
+    unsafe { Account::current().allocator() }.map(|allocator| allocator.reserve(bytes)).transpose()
+}
+
+/// Gives `f` this thread's stack of scratch memory, if one is set, and its own.
+#[inline]
+pub(super) fn workspace<R>(f: impl FnOnce(&Cell<*const Workspace>, &Workspace) -> R) -> R {
+    METER.with(|meter| f(&meter.workspace, &meter.own_workspace))
 }
 
 /// Counts memory that was taken for an object.
@@ -130,7 +166,7 @@ impl Meter {
     /// Asks for room for what was taken and one step more. Without, the call is told to stop, and may go on until then.
     #[cold]
     fn ask(&self, taken: isize) {
-        let Account { allocator, flag } = self.account.get();
+        let Account { allocator, flag, .. } = self.account.get();
         let more = taken - self.allowed.get() + STEP;
         // SAFETY: allocator and flag live as long as the work for them.
         let Some((allocator, flag)) = (unsafe { allocator.as_ref().zip(flag.as_ref()) }) else { return };

@@ -7,6 +7,7 @@ pub(crate) mod meter;
 #[cfg(loom)]
 mod models;
 mod pool;
+pub(crate) mod workspace;
 
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};

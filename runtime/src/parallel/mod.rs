@@ -13,6 +13,7 @@ mod pool;
 
 use crate::ffi::{self, Error, kind};
 use crate::memory::meter::Account;
+use crate::memory::workspace::Workspace;
 use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
 use crate::sync::{Mutex, thread_local};
 use pool::{POOL, Pool};
@@ -125,7 +126,7 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
         return if unsafe { body(context, 0, extent) } == 0 { Ok(()) } else { Err(ffi::take_raised()) };
     }
     let (next, failed, error) = (AtomicI64::new(0), AtomicBool::new(false), Mutex::new(None));
-    let account = Account::current();
+    let account = Account::for_helpers();
     let region = Region { body, context, extent, chunk, next, failed, error, account };
     pool.fork_join(&region, threads as usize - 1, threads.min(chunks) as usize - 1);
     match region.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -135,10 +136,15 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
 }
 
 impl Region {
-    /// Takes chunks until none is left or one failed.
-    fn work(&self) {
+    /// Helps a thread that opened the region.
+    fn help(&self) {
         // SAFETY: who opened the region waits until it is empty, and works for the account meanwhile.
         let _account = unsafe { self.account.enter() };
+        Workspace::new().within(|| self.work());
+    }
+
+    /// Takes chunks until none is left or one failed.
+    fn work(&self) {
         INSIDE_REGION.with(|inside| inside.set(true));
         while !self.failed.load(Relaxed) {
             let begin = self.next.fetch_add(self.chunk, Relaxed);

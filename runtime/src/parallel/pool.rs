@@ -159,7 +159,7 @@ impl Pool {
         if self.state.0.compare_exchange(state, state + 1, AcqRel, Relaxed).is_ok() {
             *seen = number;
             // SAFETY: the region was open when we were counted in, and its owner waits until we are counted out.
-            unsafe { &*self.region.0.load(Relaxed) }.work();
+            unsafe { &*self.region.0.load(Relaxed) }.help();
             self.state.0.fetch_sub(1, Release);
         }
         true

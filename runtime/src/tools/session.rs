@@ -178,7 +178,7 @@ impl Session {
     pub fn bench(&self, spec: &CallSpec, least: Duration, json: bool) -> Result<String, ToolError> {
         let args = self.arguments(spec)?;
         let samples: Samples = sample(least, || self.call(spec.func, &args).map(drop))?;
-        let (threads, peak) = (parallel::threads(), self.vm.memory().peak);
+        let (threads, peak) = (parallel::threads(), self.vm.memory().most);
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")
     }

@@ -67,6 +67,11 @@ pub(super) fn with<R>(body: impl FnOnce(&Program) -> Result<R, Error>) -> Result
     }
 }
 
+/// Gives up what a machine of the current program's that is at rest keeps for reuse; says whether there was any.
+pub(crate) fn trim() -> bool {
+    with(|program| Ok(program.trim_machine())).unwrap_or(false)
+}
+
 /// Fails once the call that this thread is at work on is to stop: for native functions that take long.
 ///
 /// # Errors

@@ -12,7 +12,9 @@ use crate::executable::compact::{AllocPlan, ArenaPlan, PlacePlan, Size, Slot};
 use crate::ffi::{Error, Location, TraceEntry, kind};
 use crate::memory::AllocatorKind;
 use crate::memory::Block;
+use crate::memory::workspace::Workspace;
 use crate::value::{Any, Storage, Tensor};
+use std::rc::Rc;
 
 /// Frames of a failed call that its trace names at either end.
 const TRACED: usize = 16;
@@ -58,9 +60,12 @@ pub(super) struct Machine {
     pub(super) unwanted: Any,
     /// Sizes of what is being allocated.
     sizes: Vec<i64>,
+    /// Scratch memory of kernels.
+    workspace: Rc<Workspace>,
 }
 
-// SAFETY: a machine's pointers lead into its own stack, and to bodies of the program it belongs to.
+// SAFETY: a machine's pointers lead into its own stack, and to bodies of the program it belongs to. Its scratch memory is
+// shared by nobody but the call that it is used for.
 unsafe impl Send for Machine {}
 
 impl Machine {
@@ -69,7 +74,13 @@ impl Machine {
         let (stack, frames, transfer, sizes) = Default::default();
         let spare = (0..plans).map(|_| Vec::new()).collect();
         let spare_arenas = (0..arenas).map(|_| Vec::new()).collect();
-        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, unwanted: Any::NONE, sizes }
+        let (unwanted, workspace) = (Any::NONE, Rc::new(Workspace::new()));
+        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, unwanted, sizes, workspace }
+    }
+
+    /// Scratch memory of kernels.
+    pub(super) fn workspace(&self) -> &Rc<Workspace> {
+        &self.workspace
     }
 
     /// Pushes a frame.
@@ -221,11 +232,7 @@ impl Machine {
     fn block(&mut self, program: &Program, device: i64, bytes: usize) -> Result<Block, Error> {
         let allocator = program.allocator(device)?;
         match allocator.alloc(bytes) {
-            Err(error) if error.kind() == kind::MEMORY && self.has_spare() => {
-                self.trim();
-                program.trim();
-                allocator.alloc(bytes)
-            }
+            Err(error) if error.kind() == kind::MEMORY && self.trim() => allocator.alloc(bytes),
             other => other,
         }
     }
@@ -270,18 +277,17 @@ impl Machine {
         let tensors = self.spare.iter().flatten().filter(|tensor| tensor.device() == device);
         let arenas = self.spare_arenas.iter().flatten().map(|arena| arena.storage.block());
         let arenas: usize = arenas.filter(|block| block.device() == device).map(Block::size).sum();
-        arenas + tensors.map(Tensor::planned_bytes).sum::<usize>()
+        let workspace = if device.is_host() { self.workspace.size() } else { 0 };
+        workspace + arenas + tensors.map(Tensor::planned_bytes).sum::<usize>()
     }
 
-    fn has_spare(&self) -> bool {
+    /// Gives up what is kept for reuse; says whether there was any.
+    pub(super) fn trim(&mut self) -> bool {
         let arenas = self.spare_arenas.iter().any(|arenas| !arenas.is_empty());
-        arenas || self.spare.iter().any(|tensors| !tensors.is_empty())
-    }
-
-    /// Gives up what is kept for reuse.
-    pub(super) fn trim(&mut self) {
+        let any = arenas || self.spare.iter().any(|tensors| !tensors.is_empty());
         self.spare.iter_mut().for_each(Vec::clear);
         self.spare_arenas.iter_mut().for_each(Vec::clear);
+        self.workspace.give_up() || any
     }
 
     /// Pops every frame and notes in the error where they stood.

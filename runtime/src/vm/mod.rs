@@ -32,6 +32,7 @@ mod test;
 mod watch;
 
 pub use builtin::{Builtin, Param};
+pub(crate) use current::trim;
 pub use current::{go_on, invoke};
 pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;

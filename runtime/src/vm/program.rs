@@ -11,7 +11,7 @@ use crate::executable::compact::{AllocPlan, ArenaPlan, Folding};
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
 use crate::ffi::{Error, kind};
 use crate::image::Image;
-use crate::memory::{Allocator, MemoryStats, Reservation};
+use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation};
 use crate::registry;
 use crate::value::{Any, Closure, Device, Function, Tensor, device_kind};
 use std::collections::HashMap;
@@ -241,8 +241,13 @@ impl Program {
 
     /// Gives memory that is kept for reuse back to the devices.
     pub(super) fn trim(&self) {
-        self.resting().iter_mut().for_each(Machine::trim);
+        self.resting().iter_mut().for_each(|machine| _ = machine.trim());
         self.allocators.iter().for_each(|allocator| allocator.clear());
+    }
+
+    /// Gives up what a machine at rest keeps for reuse; says whether there was any.
+    pub(super) fn trim_machine(&self) -> bool {
+        self.resting().iter_mut().any(Machine::trim)
     }
 
     /// Calls a function, or a closure of this program, from outside.
@@ -286,7 +291,12 @@ impl Program {
     fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {
         let resting = self.resting().pop();
         let mut machine = resting.unwrap_or_else(|| Machine::new(self.plans.len(), self.arenas.len()));
-        let result = body(&mut machine);
+        let workspace = machine.workspace().clone();
+        let result = workspace.within(|| body(&mut machine));
+        if self.options.allocator == AllocatorKind::Naive {
+            workspace.give_up();
+        }
+        drop(workspace);
         self.resting().push(machine);
         result
     }

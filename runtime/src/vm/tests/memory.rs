@@ -47,9 +47,11 @@ fn dynamic_shapes_flow_through_the_heap() {
     assert_eq!(vm.memory().used, 4096, "the tensor keeps its storage");
     drop(result);
     // The heap of sizes takes 64 bytes.
-    assert_eq!(vm.memory(), MemoryStats { used: 0, peak: 4160, pooled: 4160 });
+    let in_use = |memory: MemoryStats| (memory.used, memory.peak, memory.pooled);
+    assert_eq!(in_use(vm.memory()), (0, 4160, 4160));
     vm.trim();
-    assert_eq!(vm.memory(), MemoryStats { used: 0, peak: 4160, pooled: 0 });
+    assert_eq!(in_use(vm.memory()), (0, 4160, 0));
+    assert!(vm.memory().most > 4160, "frames count as well");
 
     let message = |arg| vm.call("main", &[arg]).unwrap_err().to_string();
     let expected = "function `main`, parameter `x`: expected R.Tensor((n, 4), dtype=\"float32\"), got ";
@@ -141,4 +143,46 @@ fn long_chains_of_values_are_dropped_safely() {
     a.define("nest", 2, 3, &body);
     let depth: i64 = if cfg!(miri) { 300 } else { 60_000 };
     drop(a.vm().call("nest", &[depth.into(), Any::NONE]).unwrap());
+}
+
+/// Machines keep kernels' scratch memory for their next calls, and give it up when others need the room.
+#[test]
+fn scratch_memory_rests_with_machines() {
+    use crate::memory::workspace;
+    const KB: usize = 1 << 10;
+    let together = Arc::new(std::sync::Barrier::new(2));
+    let both = together.clone();
+    let kernel = Function::new(move |args| {
+        let bytes = args[0].get::<i64>().unwrap_or(0);
+        let piece = workspace::take(bytes as u64);
+        if bytes == 64 << 10 {
+            both.wait();
+        }
+        if piece.is_null() {
+            return Err(Error::new(kind::MEMORY, "no room"));
+        }
+        workspace::give(piece);
+        Ok(Any::NONE)
+    });
+    let mut a = Assembler::default();
+    let body = [a.call(1, "kernel", &[reg(0)]), ret(1)];
+    a.define("main", 1, 2, &body);
+    let options = Options { memory_limit: 400 * KB, ..Options::default() };
+    let vm = Vm::new(a.image(), options, |name| Ok((name == "kernel").then(|| kernel.clone()))).unwrap();
+    let call = |bytes: usize| vm.call("main", &ints(&[bytes as i64]));
+    let in_use = || (vm.memory().used, vm.memory().pooled);
+    for _ in 0..3 {
+        std::thread::scope(|scope| {
+            let threads = [(); 2].map(|()| scope.spawn(|| call(64 * KB).is_ok()));
+            threads.into_iter().for_each(|thread| assert!(thread.join().unwrap()));
+        });
+        assert_eq!(in_use(), (0, 128 * KB), "a block of each machine");
+    }
+    // Two machines' frames take 128 KB.
+    assert!(call(250 * KB).is_ok(), "the other machine's block goes");
+    assert_eq!(in_use(), (0, 256 * KB));
+    assert!(call(300 * KB).is_err() && call(KB).is_ok());
+    vm.trim();
+    assert_eq!(in_use(), (0, 0));
+    assert_eq!(vm.memory().most, 384 * KB);
 }

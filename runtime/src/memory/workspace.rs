@@ -1,0 +1,319 @@
+//! Scratch memory of kernels.
+//!
+//! A kernel gives back first what it took last, so a thread that runs kernels works on a stack of scratch memory, in a
+//! block of the allocator of the program that it works for. The stack is that of the machine whose call the thread runs,
+//! or of a parallel loop that it helps with; a kernel that is called by itself has the thread's own, whose block goes when
+//! the kernel ends. A machine keeps its block for the next call. So scratch memory counts like any other, in use or idle, and is given up idle before other memory is
+//! refused.
+//!
+//! A stack that grows beyond its block goes on in a second one. Those that begin for the same program after that begin
+//! with a block for everything, so a program holds as much as its kernels need at once, not one block for each of the
+//! sizes they ask for. Threads that help with parallel loops need less than those that call kernels, and count apart.
+use super::ALIGNMENT;
+use super::allocator::{Allocator, AllocatorKind, Block};
+use super::meter::{self, Account};
+use crate::value::Device;
+use std::cell::Cell;
+use std::ptr::{from_ref, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+/// A stack of scratch memory.
+pub(crate) struct Workspace {
+    /// Where the block begins and ends, and the next piece begins; null if there is no block.
+    base: Cell<*mut u8>,
+    top: Cell<*mut u8>,
+    end: Cell<*mut u8>,
+    /// Where the block begins if it is given up as soon as it is empty, else null.
+    floor: Cell<*mut u8>,
+    block: Cell<Option<Block>>,
+    /// The rest of the stack, in a block that had no room for what is in this one.
+    below: Cell<Option<Box<Workspace>>>,
+}
+
+/// So many bytes on this thread, aligned to [`ALIGNMENT`]; null if there are none, or the program may not take so many.
+#[inline]
+pub(crate) fn take(bytes: u64) -> *mut u8 {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
+    current(|workspace| workspace.take(bytes))
+}
+
+/// Gives back what [`take`] returned last on this thread, of all that was not given back.
+#[inline]
+pub(crate) fn give(piece: *mut u8) {
+    current(|workspace| workspace.give(piece));
+}
+
+/// Gives up this thread's scratch memory if it is idle; says whether there was any.
+pub(super) fn give_up_idle() -> bool {
+    current(Workspace::give_up)
+}
+
+/// The stack that kernels on this thread work on.
+#[inline]
+fn current<R>(f: impl FnOnce(&Workspace) -> R) -> R {
+    // SAFETY: `within` sets the address for the time it borrows the stack, and no longer.
+    meter::workspace(|set, own| f(unsafe { set.get().as_ref() }.unwrap_or(own)))
+}
+
+impl Workspace {
+    /// Without a block.
+    pub(crate) const fn new() -> Workspace {
+        let [base, top, end, floor] = [const { Cell::new(null_mut()) }; 4];
+        Workspace { base, top, end, floor, block: Cell::new(None), below: Cell::new(None) }
+    }
+
+    /// In a block.
+    fn on(block: Block) -> Workspace {
+        let workspace = Workspace::new();
+        let base = block.as_ptr();
+        workspace.base.set(base);
+        workspace.top.set(base);
+        workspace.end.set(base.wrapping_add(block.size()));
+        workspace.block.set(Some(block));
+        workspace
+    }
+
+    /// Runs `body`; its kernels work on this stack.
+    #[inline]
+    pub(crate) fn within<R>(&self, body: impl FnOnce() -> R) -> R {
+        struct Restore(*const Workspace);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                meter::workspace(|set, _| set.set(self.0));
+            }
+        }
+        let _restore = Restore(meter::workspace(|set, _| set.replace(from_ref(self))));
+        body()
+    }
+
+    /// Bytes of its block.
+    pub(crate) fn size(&self) -> usize {
+        self.end.get().addr() - self.base.get().addr()
+    }
+
+    #[inline]
+    fn take(&self, bytes: usize) -> *mut u8 {
+        let top = self.top.get();
+        if bytes > self.end.get().addr() - top.addr() {
+            return self.grow(bytes).unwrap_or(null_mut());
+        }
+        // The room is in whole lines.
+        self.top.set(top.wrapping_add(bytes.next_multiple_of(ALIGNMENT)));
+        top
+    }
+
+    #[inline]
+    fn give(&self, piece: *mut u8) {
+        self.top.set(piece);
+        if self.top == self.floor {
+            self.pop();
+        }
+    }
+
+    /// The first piece of a new block.
+    #[cold]
+    fn grow(&self, bytes: usize) -> Option<*mut u8> {
+        self.give_up();
+        let (allocator, most) = allocator()?;
+        let (held, known) = (self.in_use(), most.load(Relaxed));
+        let whole = if held == 0 && known > bytes { allocator.alloc(known).ok() } else { None };
+        let below = Workspace::on(whole.or_else(|| allocator.alloc(bytes).ok())?);
+        most.fetch_max(held + bytes, Relaxed);
+        self.swap(&below);
+        if held > 0 {
+            self.below.set(Some(Box::new(below)));
+        }
+        if held > 0 || meter::workspace(|_, own| std::ptr::eq(self, own)) {
+            self.floor.set(self.base.get());
+        }
+        Some(self.take(bytes))
+    }
+
+    /// Gives up the block, which is empty, and goes on below it, in a block that is too small.
+    #[cold]
+    fn pop(&self) {
+        let size = self.size();
+        let below = self.below.take().map_or(const { Workspace::new() }, |below| *below);
+        below.floor.set(below.base.get());
+        self.swap(&below);
+        drop(below);
+        if let Some((allocator, most)) = allocator()
+            && size < most.load(Relaxed)
+        {
+            // Blocks of this size will not be asked for again.
+            allocator.clear();
+        }
+    }
+
+    /// Gives up the block if it is empty; says whether there was one.
+    pub(crate) fn give_up(&self) -> bool {
+        let is_idle = self.top == self.base && !self.base.get().is_null();
+        if is_idle {
+            self.pop();
+        }
+        is_idle
+    }
+
+    /// Bytes in use.
+    fn in_use(&self) -> usize {
+        let below = self.below.take();
+        let bytes = below.as_ref().map_or(0, |below| below.in_use());
+        self.below.set(below);
+        bytes + (self.top.get().addr() - self.base.get().addr())
+    }
+
+    fn swap(&self, other: &Workspace) {
+        self.base.swap(&other.base);
+        self.top.swap(&other.top);
+        self.end.swap(&other.end);
+        self.floor.swap(&other.floor);
+        self.block.swap(&other.block);
+        self.below.swap(&other.below);
+    }
+}
+
+/// Where this thread's scratch memory comes from, and how many bytes a stack of it begins with.
+fn allocator<'a>() -> Option<(&'a Allocator, &'a AtomicUsize)> {
+    static NOBODYS: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
+    let new = || Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).ok();
+    let account = Account::current();
+    // SAFETY: the result is used at once.
+    let allocator = unsafe { account.allocator() }.or_else(|| NOBODYS.get_or_init(new).as_deref())?;
+    Some((allocator, allocator.workspace(account.is_helper())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicU8;
+    use std::sync::{Barrier, Mutex};
+
+    const KB: u64 = 1 << 10;
+
+    /// Does work for a program on this thread.
+    fn call<R>(allocator: &Allocator, work: impl FnOnce() -> R) -> R {
+        let flag = AtomicU8::new(0);
+        // SAFETY: allocator and flag outlive the work.
+        let _call = unsafe { Account::new(allocator, &flag).enter() };
+        let workspace = Workspace::new();
+        workspace.within(work)
+    }
+
+    fn allocator(limit: u64) -> Arc<Allocator> {
+        Allocator::new(Device::CPU, AllocatorKind::Pooled, limit as usize).unwrap()
+    }
+
+    /// A kernel with temporaries of these sizes; says whether it got them.
+    fn kernel(sizes: &[u64]) -> bool {
+        let [size, rest @ ..] = sizes else { return true };
+        let piece = take(*size);
+        if piece.is_null() {
+            return false;
+        }
+        assert!(piece.addr().is_multiple_of(ALIGNMENT));
+        let (size, mark) = (*size as usize, rest.len() as u8);
+        // SAFETY: the memory is this kernel's.
+        unsafe { piece.write_bytes(mark, size) };
+        let done = kernel(rest);
+        // SAFETY: as above.
+        assert!(unsafe { std::slice::from_raw_parts(piece, size) }.iter().all(|byte| *byte == mark));
+        give(piece);
+        done
+    }
+
+    #[test]
+    fn a_program_holds_what_one_kernel_needs() {
+        let allocator = allocator(u64::MAX / 2);
+        for _ in 0..5 {
+            call(&allocator, || {
+                for sizes in [&[16 * KB][..], &[0, 1], &[100 * KB, 8 * KB, 20 * KB], &[64 * KB, 64 * KB], &[KB; 9]] {
+                    assert!(kernel(sizes));
+                }
+            });
+        }
+        let held = 128 * KB as usize;
+        let stats = allocator.stats();
+        assert_eq!((stats.used, stats.pooled), (0, held), "one block, and not one for each size");
+        allocator.reset_peak();
+        call(&allocator, || assert!(kernel(&[100 * KB, 8 * KB, 20 * KB]) && kernel(&[64 * KB, 64 * KB])));
+        assert_eq!(allocator.stats().most, held, "as much as it holds");
+    }
+
+    #[test]
+    fn idle_memory_makes_room_and_busy_memory_does_not() {
+        let allocator = allocator(100 * KB);
+        call(&allocator, || {
+            assert!(kernel(&[64 * KB]));
+            assert_eq!(allocator.stats().used, 64 << 10, "the thread keeps it for the next kernel");
+            drop(allocator.alloc(80 << 10).unwrap());
+            assert!(kernel(&[64 * KB]) && allocator.reserve(80 << 10).is_ok());
+            assert!(kernel(&[80 * KB]) && !kernel(&[101 * KB]));
+            let piece = take(64 * KB);
+            assert!(allocator.alloc(80 << 10).is_err() && allocator.reserve(80 << 10).is_err() && !kernel(&[80 * KB]));
+            give(piece);
+            let _other = allocator.alloc(80 << 10).unwrap();
+            assert!(!kernel(&[64 * KB]) && kernel(&[16 * KB]), "though a larger one was known to be needed");
+        });
+        assert_eq!(allocator.stats().used, 0);
+    }
+
+    #[test]
+    fn programs_within_programs_have_memory_of_their_own() {
+        let (outer, inner) = (allocator(100 * KB), allocator(50 * KB));
+        call(&outer, || {
+            let piece = take(64 * KB);
+            call(&inner, || assert!(kernel(&[40 * KB]) && !kernel(&[64 * KB])));
+            assert_eq!((outer.stats().used, inner.stats().used), (64 << 10, 0));
+            assert!(kernel(&[16 * KB]));
+            give(piece);
+        });
+        assert_eq!(take(u64::MAX), null_mut());
+        assert!(kernel(&[64 * KB, 64 * KB]), "nobody counts");
+        assert_eq!(inner.stats().most, 40 << 10);
+    }
+
+    #[test]
+    fn threads_have_memory_of_their_own() {
+        let allocator = allocator(u64::MAX / 2);
+        let both = Barrier::new(2);
+        std::thread::scope(|scope| {
+            for size in [16 * KB, 32 * KB] {
+                let (allocator, both) = (&allocator, &both);
+                scope.spawn(move || {
+                    call(allocator, || {
+                        assert!(kernel(&[32 * KB]) && kernel(&[size]));
+                        both.wait();
+                        assert_eq!(allocator.stats().used, 64 << 10);
+                        both.wait();
+                    });
+                });
+            }
+        });
+        let stats = allocator.stats();
+        assert_eq!((stats.used, stats.pooled, stats.most), (0, 64 << 10, 64 << 10));
+    }
+
+    #[test]
+    fn helpers_count_apart() {
+        let allocator = allocator(u64::MAX / 2);
+        call(&allocator, || {
+            for _ in 0..20 {
+                let shared = take(496 * KB);
+                let threads = Mutex::new(BTreeSet::new());
+                parallel::for_each(64, 1, |_| {
+                    assert!(kernel(&[16 * KB]));
+                    threads.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
+                });
+                give(shared);
+                let helpers = threads.into_inner().unwrap().len() - 1;
+                assert!(allocator.stats().used <= (512 + 16 * helpers) << 10, "{helpers}: {:?}", allocator.stats());
+            }
+        });
+        assert_eq!(allocator.stats().used, 0);
+        let most = 512 + 16 * (parallel::threads() - 1);
+        assert!(allocator.stats().pooled <= most << 10, "{:?}", allocator.stats());
+    }
+}
