@@ -11,6 +11,7 @@
 
 mod build;
 pub mod intrinsics;
+pub mod math;
 mod visit;
 
 pub use build::{BinaryFn, binary, compare};

@@ -4,7 +4,7 @@ use super::kernel::Kernel;
 use crate::{
     DType, Module, Name, PrimExpr,
     module::Function,
-    prim::{PrimCall, PrimKind},
+    prim::{PrimCall, PrimKind, math},
     tir::{
         Buffer, Stmt,
         call::{Misfit, bind_call, called_in, callees, misplaced},
@@ -85,7 +85,7 @@ impl Kernel<'_> {
                 .help("write loops, or register a function and call it by `T.call_packed`");
             return;
         }
-        let Some((params, dtype)) = prototype(symbol) else { return };
+        let Some((params, dtype)) = math::c_prototype(symbol) else { return };
         let given: Vec<DType> = call.args[1..].iter().map(PrimExpr::dtype).collect();
         if given != params || e.dtype() != dtype {
             let text = |all: &[DType]| all.iter().map(DType::to_string).collect::<Vec<_>>().join(", ");
@@ -150,65 +150,6 @@ fn circle(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
 
 /// Functions of C that work on memory.
 const OF_MEMORY: &[&str] = &["bcmp", "memcmp", "memcpy", "memmove", "memset", "sincos", "sincosf", "strlen"];
-
-/// Functions of the C mathematics library, of float64; with `f` at the end of the name, of float32.
-const UNARY: &[&str] = &[
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "exp10",
-    "exp2",
-    "expm1",
-    "fabs",
-    "floor",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logb",
-    "nearbyint",
-    "rint",
-    "round",
-    "roundeven",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "tgamma",
-    "trunc",
-];
-const BINARY: &[&str] =
-    &["atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder"];
-
-/// Dtypes of the parameters and of the result of a function of the C mathematics library.
-fn prototype(symbol: &str) -> Option<(Vec<DType>, DType)> {
-    let known =
-        |name: &str| UNARY.contains(&name) || BINARY.contains(&name) || matches!(name, "fma" | "ldexp" | "scalbn");
-    let (name, float) = match symbol.strip_suffix('f').filter(|name| known(name)) {
-        Some(name) => (name, DType::FLOAT32),
-        None => (symbol, DType::FLOAT64),
-    };
-    let params = match name {
-        _ if UNARY.contains(&name) => vec![float],
-        _ if BINARY.contains(&name) => vec![float; 2],
-        "fma" => vec![float; 3],
-        "ldexp" | "scalbn" => vec![float, DType::INT32],
-        _ => return None,
-    };
-    Some((params, float))
-}
 
 /// The bytes that a compact buffer of constant sizes reaches over.
 pub(super) fn constant_bytes(buffer: &Buffer) -> Option<i64> {

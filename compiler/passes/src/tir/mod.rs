@@ -17,7 +17,7 @@ use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Span, equal,
-    prim::{PrimCallee, PrimKind},
+    prim::{PrimCallee, PrimKind, math},
     tir::{Buffer, PrimFunc, Stmt},
 };
 
@@ -50,51 +50,13 @@ pub fn misplaced(pass: &Pass, kernel: &Name, why: &str, help: &str, span: Span) 
     Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help(help)
 }
 
-/// Intrinsics that compute a value and do nothing else.
-const PURE: &[&str] = &[
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "ceil",
-    "clz",
-    "cos",
-    "erf",
-    "exp",
-    "exp10",
-    "exp2",
-    "fabs",
-    "floor",
-    "fma",
-    "if_then_else",
-    "isinf",
-    "isnan",
-    "likely",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "nearbyint",
-    "popcount",
-    "pow",
-    "reinterpret",
-    "round",
-    "rsqrt",
-    "shift_left",
-    "shift_right",
-    "sigmoid",
-    "sin",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-];
-
 /// Whether evaluating an expression may do more than give its value.
 pub fn has_effects(e: &PrimExpr) -> bool {
     e.any(&mut |e| match e.kind() {
         PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) => !PURE.contains(&&**name),
+            PrimCallee::Intrin(name) => {
+                math::intrinsic(name).is_none() && !matches!(&**name, "if_then_else" | "likely" | "reinterpret")
+            }
             PrimCallee::Global(_) => true,
         },
         _ => false,

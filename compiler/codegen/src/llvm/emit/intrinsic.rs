@@ -6,7 +6,7 @@
 use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind},
+    prim::{PrimCall, PrimCallee, PrimKind, math},
 };
 use hammock_kernels::{check, interp};
 
@@ -173,9 +173,9 @@ impl Emitter<'_, '_> {
 
     /// A function of the C mathematics library on each lane; `None` for one that it has not.
     fn libm(&mut self, name: &str, args: &[Value]) -> Option<Value> {
-        let function = LIBM.iter().find(|(tir, arity)| *tir == name && *arity == args.len())?.0;
+        math::c_params(name, DType::FLOAT64).filter(|params| params.len() == args.len())?;
         let ty = args[0].ty;
-        let symbol = if ty.bits() == 32 { format!("{function}f") } else { function.to_owned() };
+        let symbol = if ty.bits() == 32 { format!("{name}f") } else { name.to_owned() };
         let params: Vec<Ty> = args.iter().map(|a| a.ty.element()).collect();
         let callee = self.kernel.module.declare(&symbol, ty.element(), &params);
         Some(self.lanewise(args, ty, &mut |s, lanes| {
@@ -235,35 +235,4 @@ const DIRECT: &[(&str, &str, usize)] = &[
     ("fabs", "fabs", 1),
     ("copysign", "copysign", 2),
     ("fma", "fma", 3),
-];
-
-/// Functions of the C mathematics library under their names there, with their number of operands.
-const LIBM: &[(&str, usize)] = &[
-    ("acos", 1),
-    ("acosh", 1),
-    ("asin", 1),
-    ("asinh", 1),
-    ("atan", 1),
-    ("atan2", 2),
-    ("atanh", 1),
-    ("cos", 1),
-    ("cosh", 1),
-    ("erf", 1),
-    ("exp", 1),
-    ("exp10", 1),
-    ("exp2", 1),
-    ("expm1", 1),
-    ("fmod", 2),
-    ("hypot", 2),
-    ("ldexp", 2),
-    ("log", 1),
-    ("log10", 1),
-    ("log1p", 1),
-    ("log2", 1),
-    ("nextafter", 2),
-    ("pow", 2),
-    ("sin", 1),
-    ("sinh", 1),
-    ("tan", 1),
-    ("tanh", 1),
 ];

@@ -4,65 +4,14 @@ use super::Vectorizer;
 use crate::{check, lower::selects::divides};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind, binary},
+    prim::{PrimCall, PrimCallee, PrimKind, binary, math},
     tir::Buffer,
 };
 
-/// Intrinsics that act on each lane by itself.
-const LANEWISE: [&str; 52] = [
-    "exp",
-    "exp2",
-    "exp10",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asin",
-    "acos",
-    "atan",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "sigmoid",
-    "sqrt",
-    "rsqrt",
-    "floor",
-    "ceil",
-    "trunc",
-    "round",
-    "nearbyint",
-    "fabs",
-    "abs",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "reinterpret",
-    "pow",
-    "atan2",
-    "fmod",
-    "hypot",
-    "copysign",
-    "nextafter",
-    "ldexp",
-    "fma",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bitwise_not",
-    "shift_left",
-    "shift_right",
-    "popcount",
-    "clz",
-    "q_multiply_shift",
-];
+/// Whether an intrinsic acts on each lane by itself.
+fn is_lanewise(name: &str) -> bool {
+    math::intrinsic(name).is_some() || matches!(name, "reinterpret" | "q_multiply_shift")
+}
 
 impl Vectorizer {
     /// The values of an expression: a vector if they differ, else the scalar. `None` if there is no such form.
@@ -159,7 +108,7 @@ impl Vectorizer {
                 let args = [operand].into_iter().chain(rest.iter().cloned()).collect();
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }
-            (known, args) if LANEWISE.contains(&known) => {
+            (known, args) if is_lanewise(known) => {
                 let args = args.iter().map(|a| self.vector(a)).collect::<Option<_>>()?;
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }

@@ -1,0 +1,137 @@
+//! Functions of mathematics: TIR's intrinsics and those of the C library.
+
+use crate::DType;
+
+/// What an intrinsic of mathematics computes with, lane by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Floats, all of one dtype.
+    Floats,
+    /// The bits of integers, all of one dtype.
+    Integers,
+    /// Numbers of any kind, all of one dtype.
+    Numbers,
+    /// Anything; its operands and its result may be of different dtypes.
+    Any,
+}
+
+const OF_FLOATS: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "copysign",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fmod",
+    "hypot",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "nextafter",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+];
+const OF_INTEGERS: &[&str] =
+    &["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "popcount", "shift_left", "shift_right"];
+const OF_NUMBERS: &[&str] = &["abs", "ceil", "fabs", "floor", "fma", "nearbyint", "pow", "round", "trunc"];
+const OF_ANY: &[&str] = &["isfinite", "isinf", "isnan", "ldexp"];
+
+/// What the intrinsic of that name computes with; `None` if it does anything else than compute each lane from those of its
+/// operands.
+pub fn intrinsic(name: &str) -> Option<Of> {
+    let all = [(OF_FLOATS, Of::Floats), (OF_INTEGERS, Of::Integers), (OF_NUMBERS, Of::Numbers), (OF_ANY, Of::Any)];
+    all.into_iter().find(|(names, _)| names.contains(&name)).map(|(_, of)| of)
+}
+
+/// Functions of the C library of one float64; with `f` at the end of the name, of float32.
+const C_UNARY: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "exp10",
+    "exp2",
+    "expm1",
+    "fabs",
+    "floor",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logb",
+    "nearbyint",
+    "rint",
+    "round",
+    "roundeven",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "tgamma",
+    "trunc",
+];
+/// The same of two.
+const C_BINARY: &[&str] =
+    &["atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder"];
+
+/// Dtypes of the parameters and of the result of a function of the C library, by the name of its symbol.
+pub fn c_prototype(symbol: &str) -> Option<(Vec<DType>, DType)> {
+    let (params, float) = match symbol.strip_suffix('f').and_then(|name| c_params(name, DType::FLOAT32)) {
+        Some(params) => (params, DType::FLOAT32),
+        None => (c_params(symbol, DType::FLOAT64)?, DType::FLOAT64),
+    };
+    Some((params, float))
+}
+
+/// Dtypes of the parameters of the C library's function of that name, for floats of that dtype.
+pub fn c_params(name: &str, float: DType) -> Option<Vec<DType>> {
+    match name {
+        _ if C_UNARY.contains(&name) => Some(vec![float]),
+        _ if C_BINARY.contains(&name) => Some(vec![float; 2]),
+        "fma" => Some(vec![float; 3]),
+        "ldexp" | "scalbn" => Some(vec![float, DType::INT32]),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_say_the_dtype() {
+        let (single, double) = (DType::FLOAT32, DType::FLOAT64);
+        assert_eq!(c_prototype("expf"), Some((vec![single], single)));
+        assert_eq!(c_prototype("erf"), Some((vec![double], double)), "not er of float32");
+        assert_eq!(c_prototype("ldexpf"), Some((vec![single, DType::INT32], single)));
+        assert_eq!(c_prototype("expff"), None);
+        assert_eq!(intrinsic("clz"), Some(Of::Integers));
+        assert_eq!(intrinsic("call_extern"), None);
+    }
+}
