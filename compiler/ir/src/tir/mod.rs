@@ -10,6 +10,7 @@ pub mod call;
 pub mod fresh;
 mod func;
 pub mod rows;
+pub mod stage;
 mod stmt;
 mod visit;
 

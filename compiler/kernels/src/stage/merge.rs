@@ -11,17 +11,14 @@ use super::{Axis, Epilogue, Kernel, Part, Stage, access::vector_axis, substituti
 use crate::{check, index::same_expr};
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimCallee, PrimKind, Substitution, Var},
-    tir::{Buffer, Stmt, StmtKind},
+    prim::{PrimKind, Substitution, Var},
+    tir::{Buffer, Stmt, StmtKind, stage::Cost},
 };
 
 /// Work that is repeated rather than stored: about what a load and a store cost.
 const CHEAP: u32 = 8;
 /// The most work in one stage; of more, nothing is gained by not storing.
 const MOST: u32 = 600;
-/// What a function of mathematics costs, in operations.
-const FUNCTION: u32 = 40;
-
 /// Merges the stages of a kernel. `own` are its buffers.
 pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
     // What follows a reduction has become one stage before the reduction takes it in.
@@ -65,7 +62,7 @@ fn merged(parts: &[Part], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage
         let [only] = users.as_slice() else { return None };
         return Some(vec![(*only, with_epilogue(stage, user(only)?)?)]);
     }
-    if users.len() > 1 && work(&stage.value) > CHEAP {
+    if users.len() > 1 && Cost::of(&stage.value).total() > CHEAP {
         return None;
     }
     let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?)?));
@@ -169,8 +166,8 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
         return None;
     }
     let once = positions.len() == 1 && user.axes.iter().all(|axis| positions[0].iter().any(|i| i.uses(&axis.var)));
-    let work = work(&stage.value);
-    if !once && work > CHEAP || work * sites + self::work(&user.value) > MOST {
+    let work = Cost::of(&stage.value).total();
+    if !once && work > CHEAP || work * sites + Cost::of(&user.value).total() > MOST {
         return None;
     }
     let put = |e: &PrimExpr| inlined(e, stage);
@@ -249,20 +246,4 @@ fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitutio
 fn keeps_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
     let had = before.iter().any(|stage| vector_axis(stage).is_some());
     (!had || vector_axis(&merged).is_some()).then_some(merged)
-}
-
-/// About how many operations a value takes.
-fn work(e: &PrimExpr) -> u32 {
-    let mut work = 0_u32;
-    e.walk(&mut |e| {
-        work += match e.kind() {
-            PrimKind::Call(call) => match &call.callee {
-                PrimCallee::Intrin(name) if name.as_str() == "if_then_else" => 1,
-                _ => FUNCTION,
-            },
-            PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => 0,
-            _ => 1,
-        };
-    });
-    work
 }

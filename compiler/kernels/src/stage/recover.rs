@@ -5,7 +5,10 @@ use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
     prim::{IterKind, PrimKind, Substitution},
-    tir::{Block, Buffer, ForKind, Loop, Stmt, StmtKind},
+    tir::{
+        BlockAxis, Buffer, Stmt,
+        stage::{self, Init},
+    },
 };
 
 /// Reads statements as parts of a kernel.
@@ -19,24 +22,19 @@ pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
 
 /// A nest of plain loops around a block with one store, each axis bound to a loop of its own.
 fn stage(stmt: &Stmt) -> Option<Stage> {
-    let mut loops: Vec<&Loop> = Vec::new();
-    let mut inner = stmt;
-    while let StmtKind::For(l) = &inner.kind {
-        let plain = l.kind == ForKind::Serial && l.step.is_none() && l.annotations.is_empty();
-        if !plain || Simplifier::default().index(&l.min).as_int() != Some(0) {
-            return None;
-        }
-        loops.push(l);
-        inner = &l.body;
-    }
-    let StmtKind::Block(block) = &inner.kind else { return None };
-    let mut axes = axes(block, &loops)?;
+    // Casts of narrow variables, which are wide by now, go.
+    let written = stage::Stage::of(stmt, |e| Simplifier::default().index(e))?;
+    let axis = |(axis, extent): &(&BlockAxis, PrimExpr)| Axis {
+        var: axis.var.clone(),
+        extent: extent.clone(),
+        reduce: axis.kind == IterKind::Reduce,
+    };
+    let mut axes: Vec<Axis> = written.axes.iter().map(axis).collect();
     let indices = Indices::new(&mut axes);
-    let StmtKind::Store { buffer, indices: at, value, predicate: None } = &block.body.kind else { return None };
-    let (at, value) = (indices.simple(at), indices.value(value));
-    let init = match &block.init {
+    let (buffer, at, value) = (written.buffer, indices.simple(written.indices), indices.value(written.value));
+    let init = match &written.init {
         None => None,
-        Some(init) => Some(initial(init, buffer, &at, &indices)?),
+        Some(init) => Some(initial(*init, buffer, &at, &indices)?),
     };
     let reduces = axes.iter().any(|a| a.reduce);
     let moves = axes.iter().any(|a| a.reduce && at.iter().any(|i| i.uses(&a.var)));
@@ -44,31 +42,8 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
     {
         return None;
     }
-    let (name, buffer) = (block.name.to_string(), buffer.clone());
+    let (name, buffer) = (written.block.name.to_string(), buffer.clone());
     Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None })
-}
-
-fn axes(block: &Block, loops: &[&Loop]) -> Option<Vec<Axis>> {
-    let plain = block.predicate.is_none() && block.match_buffers.is_empty() && block.alloc_buffers.is_empty();
-    if !plain || block.no_realize || block.axes.len() != loops.len() {
-        return None;
-    }
-    // Casts of narrow variables, which are wide by now, go.
-    let simple = |e: &PrimExpr| Simplifier::default().index(e);
-    let bindings: Vec<PrimExpr> = block.axes.iter().map(|axis| simple(&axis.binding)).collect();
-    let mut order = Vec::with_capacity(loops.len());
-    let mut taken = vec![false; block.axes.len()];
-    for l in loops {
-        let i = bindings.iter().position(|binding| binding.as_var() == Some(&l.var))?;
-        let (axis, extent) = (&block.axes[i], simple(&l.extent));
-        let known = matches!(axis.kind, IterKind::Spatial | IterKind::Reduce);
-        let whole = simple(&axis.dom.0).as_int() == Some(0) && same_expr(&simple(&axis.dom.1), &extent);
-        if !known || !whole || std::mem::replace(&mut taken[i], true) {
-            return None;
-        }
-        order.push(Axis { var: axis.var.clone(), extent, reduce: axis.kind == IterKind::Reduce });
-    }
-    Some(order)
 }
 
 /// How indices are written: simplified, by the axes that have more than one value.
@@ -103,16 +78,11 @@ impl Indices {
     }
 }
 
-/// The value that `init` stores, when it stores to the same element.
-fn initial(init: &Stmt, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> Option<PrimExpr> {
-    match &init.kind {
-        StmtKind::Store { buffer: b, indices: i, value, predicate: None } => {
-            let (i, value) = (indices.simple(i), indices.value(value));
-            let same = b == buffer && i.len() == at.len() && i.iter().zip(at).all(|(a, b)| same_expr(a, b));
-            (same && !reads(&value, buffer)).then_some(value)
-        }
-        _ => None,
-    }
+/// The value that a reduction starts from, when it is stored to the same element.
+fn initial(init: Init, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> Option<PrimExpr> {
+    let (i, value) = (indices.simple(init.indices), indices.value(init.value));
+    let same = i.len() == at.len() && i.iter().zip(at).all(|(a, b)| same_expr(a, b));
+    (same && !reads(&value, buffer)).then_some(value)
 }
 
 fn reads(value: &PrimExpr, buffer: &Buffer) -> bool {

@@ -2,10 +2,12 @@
 
 use hammock_ir::{
     PrimExpr,
-    prim::{IterKind, PrimCallee, PrimKind},
+    arith::Analyzer,
+    prim::{IterKind, PrimKind},
     tir::{
-        Block, Buffer, ForKind, PrimFunc, Stmt, StmtKind,
+        BlockAxis, Buffer, PrimFunc, Stmt, StmtKind,
         rows::{Nest, NestAxis},
+        stage::{Cost, Stage},
     },
 };
 
@@ -21,9 +23,6 @@ pub struct Kernel {
     pub work: i64,
 }
 
-/// What a function of mathematics costs, in operations.
-const FUNCTION: i64 = 40;
-
 impl Kernel {
     /// Reads a kernel; `None` if it is more than loops around stores, or takes more than tensors.
     pub fn of(func: &PrimFunc) -> Option<Kernel> {
@@ -33,85 +32,46 @@ impl Kernel {
         if !func.is_noalias() || !func.s_tir || !inputs.iter().chain([&output]).all(plain) {
             return None;
         }
-        let mut nests = Vec::new();
-        stages(&func.body, &mut nests)?;
-        let mut work = 0;
-        func.body.walk(&mut |stmt| {
-            if let StmtKind::Store { value, .. } = &stmt.kind {
-                value.walk(&mut |e| work += operations(e));
-            }
-        });
+        let mut stages = Vec::new();
+        read(&func.body, &mut stages)?;
+        let nests = stages.iter().map(nest).collect::<Option<Vec<_>>>()?;
+        let values = stages.iter().flat_map(|stage| stage.init.iter().map(|init| init.value).chain([stage.value]));
+        let work = values.map(|value| i64::from(Cost::of(value).operations)).sum();
         let stored = |buffer: &Buffer| nests.iter().any(|nest| nest.store.buffer == *buffer);
         let last = nests.last().is_some_and(|nest| nest.store.buffer == output);
         (last && !inputs.iter().any(stored)).then_some(Kernel { nests, inputs, output, work })
     }
 }
 
-fn stages(stmt: &Stmt, nests: &mut Vec<Nest<Buffer>>) -> Option<()> {
+fn read<'s>(stmt: &'s Stmt, stages: &mut Vec<Stage<'s>>) -> Option<()> {
     match &stmt.kind {
-        StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| stages(stmt, nests)),
-        StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => stages(&block.body, nests),
+        StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| read(stmt, stages)),
+        StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => read(&block.body, stages),
         _ => {
-            nests.push(stage(stmt)?);
+            stages.push(Stage::of(stmt, |e| Analyzer::new().simplify(e))?);
             Some(())
         }
     }
 }
 
-/// Plain loops around a block with one store, an axis for each loop.
-fn stage(stmt: &Stmt) -> Option<Nest<Buffer>> {
-    let (mut inner, mut loops) = (stmt, Vec::new());
-    while let StmtKind::For(l) = &inner.kind {
-        if l.kind != ForKind::Serial || l.step.is_some() || l.min.as_int() != Some(0) || !l.annotations.is_empty() {
-            return None;
-        }
-        loops.push(l.var.clone());
-        inner = &l.body;
-    }
-    let StmtKind::Block(block) = &inner.kind else { return None };
-    let bound = |axis: &hammock_ir::tir::BlockAxis| {
-        axis.binding.as_var().is_some_and(|var| loops.contains(var)) && axis.dom.0.as_int() == Some(0)
-    };
-    let plain = block.predicate.is_none() && block.match_buffers.is_empty() && block.alloc_buffers.is_empty();
-    if !plain || block.no_realize || block.axes.len() != loops.len() || !block.axes.iter().all(bound) {
-        return None;
-    }
-    let StmtKind::Store { buffer, indices, value, predicate: None } = &block.body.kind else { return None };
-    let first = match &block.init {
-        None => None,
-        Some(init) => match &init.kind {
-            StmtKind::Store { buffer: own, value, predicate: None, .. } if own == buffer => Some(value),
-            _ => return None,
-        },
-    };
+/// A stage, if its values do no more than compute.
+fn nest(stage: &Stage) -> Option<Nest<Buffer>> {
     let mut loads = Vec::new();
     let mut free = true;
-    for value in first.into_iter().chain([value]) {
+    for value in stage.init.iter().map(|init| init.value).chain([stage.value]) {
         value.walk(&mut |e| match e.kind() {
             PrimKind::Load(buffer, indices, None) => loads.push((buffer.clone(), buffer, indices.as_slice())),
             _ => free &= !acts(e),
         });
     }
-    free.then(|| Nest::new(axes(block), (buffer.clone(), buffer, indices), loads))
-}
-
-fn axes(block: &Block) -> Vec<NestAxis> {
-    let axis = |axis: &hammock_ir::tir::BlockAxis| NestAxis {
+    // The order of a block's axes is that in which its writer thinks of them.
+    let axis = |axis: &BlockAxis| NestAxis {
         var: axis.var.clone(),
         extent: axis.dom.1.clone(),
-        reduce: axis.kind != IterKind::Spatial,
+        reduce: axis.kind == IterKind::Reduce,
     };
-    block.axes.iter().map(axis).collect()
-}
-
-fn operations(e: &PrimExpr) -> i64 {
-    match e.kind() {
-        PrimKind::Call(call) if !matches!(&call.callee, PrimCallee::Intrin(name) if &**name == "if_then_else") => {
-            FUNCTION
-        }
-        PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Load(..) => 0,
-        _ => 1,
-    }
+    let axes = stage.block.axes.iter().map(axis).collect();
+    free.then(|| Nest::new(axes, (stage.buffer.clone(), stage.buffer, stage.indices), loads))
 }
 
 /// Whether an expression does more than compute a value.
