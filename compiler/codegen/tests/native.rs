@@ -3,6 +3,7 @@
 
 #[path = "support/build.rs"]
 mod build;
+#[allow(dead_code)]
 mod support;
 
 use build::{elementwise, func};

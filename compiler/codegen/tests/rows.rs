@@ -8,12 +8,11 @@ mod rng;
 #[allow(dead_code)]
 mod support;
 
-use hammock_diagnostics::SourceFile;
-use hammock_ir::{Function, Tensor, print, tir::PrimFunc};
+use hammock_ir::{Function, Tensor, print};
 use hammock_kernels::{Target, lower};
 use rng::Rng;
 use std::fmt::Write;
-use support::check;
+use support::{check, function};
 
 /// A buffer of a chain: the rows' axes in some order, then perhaps one more.
 #[derive(Clone)]
@@ -185,17 +184,6 @@ impl Chain {
         let attrs = "    T.func_attr({\"tirx.noalias\": True})\n";
         let text = [&head, attrs, &symbols, &bound, &room, &self.body].concat();
         (text, self.inputs)
-    }
-}
-
-fn function(text: &str) -> PrimFunc {
-    let source = SourceFile::new("rows.py", text).unwrap();
-    let module = hammock_import::read_module(&source, &Default::default()).unwrap_or_else(|found| {
-        panic!("{}\n{text}", hammock_diagnostics::render_text(&found[0], Some(&source), false))
-    });
-    match module.functions.values().next() {
-        Some(Function::Tir(func)) => func.clone(),
-        _ => panic!("no kernel\n{text}"),
     }
 }
 

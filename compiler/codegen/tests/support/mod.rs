@@ -1,14 +1,19 @@
 //! Building, compiling and running small kernels.
 
 use hammock_codegen::llvm::{self, Cpu, Emit, Host, LlvmError, OptLevel};
-use hammock_ir::{DType, PrimExpr, Tensor, tir::PrimFunc};
-use hammock_kernels::{Target, interp, lower};
+use hammock_diagnostics::SourceFile;
+use hammock_ir::{DType, Function as IrFunction, PrimExpr, Tensor, tir::PrimFunc};
+use hammock_kernels::{Options, Target, interp, lower_with};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
 use std::sync::Arc;
 
 /// An object for a processor.
 pub fn compile(f: &PrimFunc, cpu: &Cpu) -> Result<Vec<u8>, LlvmError> {
-    let flat = lower(f, &Target::host()).unwrap();
+    compile_with(f, cpu, Options::new(&Target::host()))
+}
+
+fn compile_with(f: &PrimFunc, cpu: &Cpu, options: Options) -> Result<Vec<u8>, LlvmError> {
+    let flat = lower_with(f, options).unwrap();
     llvm::compile(&[flat], cpu, Host::Hammock, OptLevel::Lean, Emit::Object)
 }
 
@@ -25,7 +30,15 @@ impl Kernel {
     }
 
     pub fn for_cpu(func: &PrimFunc, cpu: &Cpu) -> Kernel {
-        let object = compile(func, cpu).unwrap();
+        Kernel::of(func, compile(func, cpu).unwrap())
+    }
+
+    /// Compiles for this machine with plans for another.
+    pub fn planned(func: &PrimFunc, options: Options) -> Kernel {
+        Kernel::of(func, compile_with(func, &llvm::host(), options).unwrap())
+    }
+
+    fn of(func: &PrimFunc, object: Vec<u8>) -> Kernel {
         let linked = hammock_link::link(&[&object], &Image::default().save()).unwrap();
         let library = Library::from_bytes(Arc::new(linked), Integrity::Trust).unwrap();
         Kernel { function: library.kernel("f").unwrap().unwrap(), func: func.clone() }
@@ -98,5 +111,17 @@ fn is_nan(bytes: &[u8], dtype: DType) -> bool {
         (4, t) if t.is_float() => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
         (8, t) if t.is_float() => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
         _ => false,
+    }
+}
+
+/// The kernel that a text has.
+pub fn function(text: &str) -> PrimFunc {
+    let source = SourceFile::new("kernel.py", text).unwrap();
+    let module = hammock_import::read_module(&source, &Default::default()).unwrap_or_else(|found| {
+        panic!("{}\n{text}", hammock_diagnostics::render_text(&found[0], Some(&source), false))
+    });
+    match module.functions.values().next() {
+        Some(IrFunction::Tir(func)) => func.clone(),
+        _ => panic!("no kernel\n{text}"),
     }
 }

@@ -44,6 +44,21 @@ pub struct StagePlan {
     /// the first reduce axis on, and those that are unrolled or vectors, are the *tile*: they come last, and everything
     /// that they compute is in registers.
     pub loops: Vec<Loop>,
+    /// What is copied before it is used.
+    pub staged: Vec<Staged>,
+}
+
+/// A copy of what a load reads inside some loops, in an order that suits the loops.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Staged {
+    /// Which of the different loads of the stage's value, in order.
+    pub load: usize,
+    /// How many of the loops are around the copy.
+    pub inside: usize,
+    /// The axes that the load changes along, in the order of the copy's dimensions.
+    pub axes: Vec<usize>,
+    /// How the copy is made: a stage with these axes.
+    pub copy: StagePlan,
 }
 
 /// A loop of a plan.
@@ -94,10 +109,14 @@ impl Loop {
 }
 
 impl StagePlan {
-    /// The number of values of an axis that the loop with this number runs over, if that does not depend on the axis.
-    pub fn range(&self, number: usize) -> Option<i64> {
-        let axis = self.loops[number].axis;
-        self.loops[..number].iter().rev().find(|l| l.axis == axis).map(|l| l.step)
+    /// Loops, and nothing staged.
+    pub fn new(rule: &'static str, loops: Vec<Loop>) -> StagePlan {
+        StagePlan { rule, loops, staged: Vec::new() }
+    }
+
+    /// The number of values of an axis that are left inside of some loops, where these divide it.
+    pub fn range(&self, axis: usize, inside: usize) -> Option<i64> {
+        self.loops[..inside].iter().rev().find(|l| l.axis == axis).map(|l| l.step)
     }
 
     /// The loop that is lanes of vectors.

@@ -48,17 +48,29 @@ fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows) -> fmt::R
 
 fn stage_text(f: &mut fmt::Formatter<'_>, plan: &StagePlan, names: &[String]) -> fmt::Result {
     write!(f, "{}:", plan.rule)?;
-    plan.loops.iter().enumerate().try_for_each(|(number, Loop { axis, step, kind })| {
+    for (number, Loop { axis, step, kind }) in plan.loops.iter().enumerate() {
+        copies_text(f, plan, number, names)?;
         write!(f, "{}{}", if number == 0 { " " } else { ", " }, names[*axis])?;
         if *step != 1 {
             write!(f, " by {step}")?;
         }
         match kind {
-            LoopKind::Serial => Ok(()),
-            LoopKind::Parallel(grain) => write!(f, " parallel {grain}"),
-            LoopKind::Unrolled => write!(f, " unrolled"),
-            LoopKind::Vector => write!(f, " vector"),
+            LoopKind::Serial => {}
+            LoopKind::Parallel(grain) => write!(f, " parallel {grain}")?,
+            LoopKind::Unrolled => write!(f, " unrolled")?,
+            LoopKind::Vector => write!(f, " vector")?,
         }
+    }
+    Ok(())
+}
+
+/// The copies that are made inside so many loops.
+fn copies_text(f: &mut fmt::Formatter<'_>, plan: &StagePlan, inside: usize, names: &[String]) -> fmt::Result {
+    plan.staged.iter().filter(|staged| staged.inside == inside).try_for_each(|staged| {
+        let own: Vec<String> = staged.axes.iter().map(|axis| names[*axis].clone()).collect();
+        write!(f, ", copy of load {} (", staged.load)?;
+        stage_text(f, &staged.copy, &own)?;
+        write!(f, ")")
     })
 }
 

@@ -1,6 +1,6 @@
 //! Stages whose elements are computed on their own.
 
-use super::{Choice, Rule, lanes, spatial};
+use super::{Choice, Loops, Rule, lanes, spatial};
 use crate::{
     plan::Loop,
     stage::{Stage, access::vector_axis},
@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
     plan,
 };
 
-fn plan(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let vector = vector_axis(stage).and_then(|axis| Some((axis, lanes(stage, axis, 2, choice.target)?)));
     let outer = spatial(stage).map(|axis| match vector {
         Some((v, lanes)) if v == axis => Loop::by(axis, lanes),
         _ => Loop::serial(axis),
     });
-    Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect())
+    Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect::<Vec<_>>().into())
 }

@@ -6,10 +6,11 @@ mod elementwise;
 mod products;
 mod reductions;
 mod rows;
+mod tiles;
 
 use crate::{
     Target,
-    plan::{Loop, LoopKind, PartPlan, Plan, StagePlan},
+    plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged},
     stage::{Kernel, Part, Stage},
 };
 use hammock_ir::PrimExpr;
@@ -31,7 +32,19 @@ pub struct Rule {
     /// Which stages it is for, what it chooses, and why.
     pub doc: &'static str,
     /// The loops, outermost first and without threads, of a stage that it is for.
-    plan: fn(&Stage, &Choice) -> Option<Vec<Loop>>,
+    plan: fn(&Stage, &Choice) -> Option<Loops>,
+}
+
+/// What a rule chooses.
+struct Loops {
+    loops: Vec<Loop>,
+    staged: Vec<Staged>,
+}
+
+impl From<Vec<Loop>> for Loops {
+    fn from(loops: Vec<Loop>) -> Loops {
+        Loops { loops, staged: Vec::new() }
+    }
 }
 
 /// What rules may choose from.
@@ -44,12 +57,14 @@ pub struct Choice<'a> {
 }
 
 /// All rules, in the order in which they are tried.
-pub static RULES: [&Rule; 6] = [
+pub static RULES: [&Rule; 8] = [
+    &products::PACKED,
     &products::OUTER,
     &products::INNER,
     &reductions::LANES_OF_RESULTS,
     &reductions::LANES_OF_TERMS,
     &reductions::SIDE_BY_SIDE,
+    &tiles::RULE,
     &elementwise::RULE,
 ];
 
@@ -66,8 +81,8 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
 /// The plan of the first rule that is for a stage.
 fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
     let chosen = RULES.iter().find_map(|rule| Some((rule, (rule.plan)(stage, &choice)?)));
-    let (rule, loops) = chosen.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
-    let mut plan = StagePlan { rule: rule.name, loops };
+    let (rule, chosen) = chosen.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
+    let mut plan = StagePlan { rule: rule.name, loops: chosen.loops, staged: chosen.staged };
     spread(&mut plan, stage);
     plan
 }

@@ -1,23 +1,31 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    Choice, Rule, lanes, reduced,
+    Choice, Loops, Rule, lanes, reduced,
     reductions::{term_lanes, terms},
-    size, spatial,
+    size, spatial, stage_plan,
 };
 use crate::{
-    plan::Loop,
+    index::same_expr,
+    plan::{Loop, Staged},
     stage::{
         Stage,
-        access::{factors, reduced_vector_axis, vector_axis},
+        access::{
+            self, can_be_copied, computes_in_lanes, factors, is_contiguous, reduced_vector_axis, store_axis,
+            vector_axis,
+        },
     },
 };
-use hammock_ir::{PrimExpr, prim::Var};
+use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
 
 /// Rows that are computed side by side: 4 rows of 4 vectors leave half of 32 registers to operands.
 const ROWS: i64 = 4;
 /// Vectors side by side.
 const VECTORS: i64 = 4;
+/// How often numbers are used when it is worth to copy them, from where they lie far apart in the order of the loops,
+const USED_OFTEN: i64 = 32;
+/// and from where they lie in another order.
+const USED: i64 = 16;
 /// Results of a factor along memory that one pass of the other factor is for.
 const BLOCK: i64 = 64;
 
@@ -29,6 +37,14 @@ pub static OUTER: Rule = Rule {
     plan: outer,
 };
 
+/// The same through a copy.
+pub static PACKED: Rule = Rule {
+    name: "packed-product",
+    doc: "As outer-product, where the factor along the result does not lie as the loops use it: far apart, or along \
+          another axis. A block of it is copied first, if its numbers are used often enough.",
+    plan: packed,
+};
+
 /// Both factors along memory.
 pub static INNER: Rule = Rule {
     name: "inner-product",
@@ -37,11 +53,10 @@ pub static INNER: Rule = Rule {
     plan: inner,
 };
 
-fn outer(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let registers = if choice.target.vector_registers >= 32 { VECTORS } else { 1 };
-    let lanes = lanes(stage, axis, registers, choice.target);
+    let lanes = lanes(stage, axis, registers(choice), choice.target);
     let rows = row_axis(stage, axis, shared);
     let outer = spatial(stage).map(|at| match lanes {
         Some(lanes) if at == axis => Loop::by(axis, lanes),
@@ -49,7 +64,43 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
         _ => Loop::serial(at),
     });
     let tile = rows.map(Loop::unrolled).into_iter().chain(lanes.map(|_| Loop::vector(axis)));
-    Some(outer.chain(reduced(stage)).chain(tile).collect())
+    Some(outer.chain(reduced(stage)).chain(tile).collect::<Vec<_>>().into())
+}
+
+/// How many registers of results belong to one row.
+fn registers(choice: &Choice) -> i64 {
+    if choice.target.vector_registers >= 32 { VECTORS } else { 1 }
+}
+
+fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
+    let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
+    let shared = vector_factor(stage, &stage.axes[axis].var)?;
+    let lanes = lanes(stage, axis, registers(choice), choice.target)?;
+    let rows = row_axis(stage, axis, shared)?;
+    let (load, e) = access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, shared))?;
+    let used = |at: &usize| shared.uses(&stage.axes[*at].var);
+    // How often each number that is copied is used, and how often it would be loaded from far apart.
+    let times: i64 = spatial(stage).filter(|at| !used(at)).map(|at| size(&stage.axes[at].extent)).product();
+    let as_it_lies = is_contiguous(e, &stage.axes[axis].var);
+    let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
+    let worth = if as_it_lies { far && times >= USED_OFTEN } else { times >= USED };
+    if !worth || !can_be_copied(stage, e) {
+        return None;
+    }
+    let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
+    loops.push(Loop::by(axis, lanes));
+    let inside = loops.len();
+    let axes: Vec<usize> = reduced(stage).map(|l| l.axis).filter(used).chain([axis]).collect();
+    let left = axes.iter().map(|at| if *at == axis { PrimExpr::int64(lanes) } else { stage.axes[*at].extent.clone() });
+    let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+    let left: Vec<PrimExpr> = left.collect();
+    let to = Buffer::new("copy", left.clone(), e.dtype());
+    let copy = stage_plan(&stage.copy_of(e, &axes, left, &position, to), *choice).on_one_thread();
+    let others = spatial(stage).filter(|at| !used(at));
+    loops.extend(others.map(|at| if at == rows { Loop::by(at, ROWS) } else { Loop::serial(at) }));
+    loops.extend(reduced(stage));
+    loops.extend([Loop::unrolled(rows), Loop::vector(axis)]);
+    Some(Loops { loops, staged: vec![Staged { load, inside, axes, copy }] })
 }
 
 /// The axis of a product of which several values are computed side by side.
@@ -69,7 +120,7 @@ fn row_axis(stage: &Stage, axis: usize, factor: &PrimExpr) -> Option<usize> {
     spatial(stage).rev().find(|at| *at != axis && !factor.uses(&stage.axes[*at].var))
 }
 
-fn inner(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
     let (a, b) = factors(stage)?;
     let var = &stage.axes[axis].var;
@@ -94,5 +145,5 @@ fn inner(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
     let block = block.map(|at| Loop::by(*at, BLOCK));
     let around = tiled.iter().zip(&sides).map(|(at, side)| Loop::by(*at, *side));
     let tile = tiled.iter().map(|at| Loop::unrolled(*at)).chain([Loop::vector(axis)]);
-    Some(outside.chain(block).chain(around).chain(terms(stage, axis, lanes)).chain(tile).collect())
+    Some(outside.chain(block).chain(around).chain(terms(stage, axis, lanes)).chain(tile).collect::<Vec<_>>().into())
 }

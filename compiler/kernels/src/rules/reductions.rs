@@ -1,6 +1,6 @@
 //! Stages whose elements combine many values, with no more structure than that.
 
-use super::{Choice, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial};
+use super::{Choice, Loops, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial};
 use crate::{
     plan::Loop,
     stage::{
@@ -37,17 +37,24 @@ pub static SIDE_BY_SIDE: Rule = Rule {
     plan: chains,
 };
 
-fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
     let lanes = lanes(stage, axis, VECTORS, choice.target)?;
     let outer = spatial(stage).map(|at| if at == axis { Loop::by(axis, lanes) } else { Loop::serial(at) });
-    Some(outer.chain(reduced(stage)).chain([Loop::vector(axis)]).collect())
+    Some(outer.chain(reduced(stage)).chain([Loop::vector(axis)]).collect::<Vec<_>>().into())
 }
 
-fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Vec<Loop>> {
+fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
     let lanes = term_lanes(stage, axis, VECTORS, choice)?;
-    Some(spatial(stage).map(Loop::serial).chain(terms(stage, axis, lanes)).chain([Loop::vector(axis)]).collect())
+    Some(
+        spatial(stage)
+            .map(Loop::serial)
+            .chain(terms(stage, axis, lanes))
+            .chain([Loop::vector(axis)])
+            .collect::<Vec<_>>()
+            .into(),
+    )
 }
 
 /// How many terms of an axis are lanes: a power of two, so that halves can be combined; at least half a register.
@@ -63,11 +70,11 @@ pub fn terms(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loo
     reduced(stage).map(move |l| if l.axis == axis { Loop::by(axis, lanes) } else { l })
 }
 
-fn chains(stage: &Stage, _: &Choice) -> Option<Vec<Loop>> {
+fn chains(stage: &Stage, _: &Choice) -> Option<Loops> {
     if !stage.reduces() {
         return None;
     }
     let rows = spatial(stage).next_back();
     let outer = spatial(stage).map(|at| if Some(at) == rows { Loop::by(at, CHAINS) } else { Loop::serial(at) });
-    Some(outer.chain(reduced(stage)).chain(rows.map(Loop::unrolled)).collect())
+    Some(outer.chain(reduced(stage)).chain(rows.map(Loop::unrolled)).collect::<Vec<_>>().into())
 }

@@ -1,22 +1,27 @@
 //! How stages go through memory: along which axis neighbours are neighbours, and what changes along it.
 
 use super::Stage;
-use crate::index::Simplifier;
+use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind, Var},
+    prim::{BinaryOp, PrimCallee, PrimKind, Var},
 };
 
-/// The axis along which the store is contiguous, when every load is contiguous or constant along it.
-pub fn vector_axis(stage: &Stage) -> Option<usize> {
+/// The axis along which the store is contiguous.
+pub fn store_axis(stage: &Stage) -> Option<usize> {
     let (last, rest) = stage.target_indices().split_last()?;
     let var = last.as_var()?;
     let axis = stage.axes.iter().position(|a| a.var == *var && !a.reduce)?;
     let alone = rest.iter().all(|i| !i.uses(var));
-    let fits = alone && stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
+    (alone && stage.target().strides.is_empty() && stage.target().dtype.is_scalar()).then_some(axis)
+}
+
+/// The axis along which the store is contiguous, when every load is contiguous or constant along it.
+pub fn vector_axis(stage: &Stage) -> Option<usize> {
+    let axis = store_axis(stage)?;
     let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let mut values = [&stage.value].into_iter().chain(epilogue);
-    (fits && values.all(|value| is_vector(stage, value, var))).then_some(axis)
+    values.all(|value| is_vector(stage, value, &stage.axes[axis].var)).then_some(axis)
 }
 
 /// The reduce axis along which every load is contiguous or constant, and at least one is contiguous.
@@ -35,15 +40,27 @@ fn is_vector(stage: &Stage, value: &PrimExpr, var: &Var) -> bool {
     !value.any(&mut |e| match e.kind() {
         PrimKind::Load(buffer, ..) if *buffer == stage.buffer => stage.epilogue.is_none() && !is_contiguous(e, var),
         PrimKind::Load(..) => !is_contiguous(e, var),
-        // A call whose effect or order matters stays scalar.
-        PrimKind::Call(call) => call.runs_function(),
-        PrimKind::Let(..) | PrimKind::Reduce(_) => true,
-        _ => false,
+        _ => !has_lanes(e),
     })
 }
 
+/// Whether a value can be computed for several elements at once, if they can be loaded.
+pub fn computes_in_lanes(value: &PrimExpr) -> bool {
+    !value.any(&mut |e| !has_lanes(e))
+}
+
+/// Whether an operation can be done for several elements at once.
+fn has_lanes(e: &PrimExpr) -> bool {
+    match e.kind() {
+        // A call whose effect or order matters stays scalar.
+        PrimKind::Call(call) => !call.runs_function(),
+        PrimKind::Let(..) | PrimKind::Reduce(_) => false,
+        _ => true,
+    }
+}
+
 /// Whether neighbours along an axis load neighbours, or the same element.
-fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
+pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
     let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
@@ -74,5 +91,49 @@ pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The different loads of a stage's value besides those of its own buffer, in order.
+pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
+    let mut found: Vec<&PrimExpr> = Vec::new();
+    stage.value.walk(&mut |e| match e.kind() {
+        PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !found.iter().any(|known| same_expr(known, e)) => {
+            found.push(e);
+        }
+        _ => {}
+    });
+    found
+}
+
+/// Whether what a load reads may be copied before the loops over other axes than those that it changes along: wherever
+/// the stage is computed, the load is made.
+pub fn can_be_copied(stage: &Stage, load: &PrimExpr) -> bool {
+    let plain = |e: &PrimExpr| !matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_) | PrimKind::Select(..));
+    let simple = match load.kind() {
+        PrimKind::Load(_, indices, None) => indices.iter().all(|index| !index.any(&mut |e| !plain(e))),
+        _ => false,
+    };
+    let used = |axis: &super::Axis| load.uses(&axis.var);
+    let others = stage.axes.iter().filter(|axis| !used(axis));
+    simple
+        && is_always_made(&stage.value, load)
+        && others.into_iter().all(|axis| axis.extent.as_int().is_some_and(|n| n > 0))
+}
+
+/// Whether a value cannot be computed without a load.
+fn is_always_made(value: &PrimExpr, load: &PrimExpr) -> bool {
+    match value.kind() {
+        _ if same_expr(value, load) => true,
+        PrimKind::Select(condition, ..) => is_always_made(condition, load),
+        PrimKind::Binary(BinaryOp::And | BinaryOp::Or, first, _) => is_always_made(first, load),
+        PrimKind::Call(call) if matches!(&call.callee, PrimCallee::Intrin(name) if name.as_str() == "if_then_else") => {
+            call.args.first().is_some_and(|condition| is_always_made(condition, load))
+        }
+        _ => {
+            let mut made = false;
+            value.each_child(&mut |child| made |= is_always_made(child, load));
+            made
+        }
     }
 }

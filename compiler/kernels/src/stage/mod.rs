@@ -106,6 +106,33 @@ impl Stage {
         self.axes.iter().any(|axis| axis.reduce)
     }
 
+    /// A stage that copies what a load of this one reads, for so many values from a position on of the axes that it changes
+    /// along.
+    pub fn copy_of(
+        &self,
+        load: &PrimExpr,
+        axes: &[usize],
+        counts: Vec<PrimExpr>,
+        position: &[PrimExpr],
+        to: Buffer,
+    ) -> Stage {
+        let vars: Vec<Var> = axes.iter().map(|axis| self.axes[*axis].var.fresh()).collect();
+        let mut at = position.to_vec();
+        for (axis, var) in axes.iter().zip(&vars) {
+            at[*axis] = if at[*axis].as_int() == Some(0) { var.expr() } else { &at[*axis] + var.expr() };
+        }
+        let own = vars.iter().cloned().zip(counts);
+        Stage {
+            name: format!("{}_copy", self.name),
+            axes: own.map(|(var, extent)| Axis { var, extent, reduce: false }).collect(),
+            buffer: to,
+            indices: vars.iter().map(Var::expr).collect(),
+            value: load.substitute(&substitution(&self.axes, &at)),
+            init: None,
+            epilogue: None,
+        }
+    }
+
     /// The expressions that it evaluates to values; not the indices at which it stores.
     pub fn values(&self) -> impl Iterator<Item = &PrimExpr> {
         self.init.iter().chain([&self.value]).chain(self.epilogue.iter().map(|epilogue| &epilogue.value))

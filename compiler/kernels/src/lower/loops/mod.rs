@@ -5,6 +5,7 @@
 
 mod nest;
 mod rows;
+mod staging;
 mod tile;
 
 use crate::{

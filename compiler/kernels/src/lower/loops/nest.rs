@@ -3,7 +3,7 @@
 //! Each loop is followed by what is left of its axis when its step does not divide it, as a nest of its own. In the tile
 //! every axis has a constant number of values.
 
-use super::tile;
+use super::{staging, tile};
 use crate::{
     Target,
     plan::{Loop, LoopKind, StagePlan},
@@ -68,6 +68,18 @@ pub fn moved(position: &PrimExpr, by: PrimExpr) -> PrimExpr {
 impl Nest<'_> {
     /// The loops from this number on.
     fn level(&self, number: usize, at: &At) -> Stmt {
+        if self.plan.staged.iter().any(|staged| staged.inside == number) {
+            let (mut stmts, stage) = staging::staged(self, number, at);
+            let zeros = vec![PrimExpr::int64(0); at.position.len()];
+            let inner = Nest { stage: &stage, ..*self };
+            stmts.push(inner.loops_from(number, &At { position: zeros, left: at.left.clone() }));
+            return Stmt::new(StmtKind::Seq(stmts));
+        }
+        self.loops_from(number, at)
+    }
+
+    /// The same after copies.
+    fn loops_from(&self, number: usize, at: &At) -> Stmt {
         if number == self.tile {
             return tile::tile(self, at);
         }

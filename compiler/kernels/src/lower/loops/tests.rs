@@ -45,7 +45,7 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
 }
 
 #[test]
-fn transposes_stay_scalar() {
+fn transposes_go_through_tiles() {
     let m = PrimExpr::int64(8);
     let (a, b) =
         (buffer("A", &[m.clone(), m.clone()], DType::FLOAT32), buffer("B", &[m.clone(), m.clone()], DType::FLOAT32));
@@ -54,7 +54,10 @@ fn transposes_stay_scalar() {
         (None, Stmt::store(&b, v.to_vec(), value))
     });
     let plan = plan(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan, "elementwise: v0, v1\n");
+    assert_eq!(
+        plan,
+        "tiles: v0 by 16, v1 by 16, copy of load 0 (elementwise: v1, v0 by 16, v0 vector), v0 unrolled, v1 vector\n"
+    );
 }
 
 /// `C = relu(A @ B + bias)` as three stages, of parameters that share no memory.

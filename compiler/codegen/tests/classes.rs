@@ -1,0 +1,273 @@
+//! Stages of every class that has rules of its own, of random sizes and layouts, planned for every width of vectors and
+//! compared with the reference interpreter. Numbers are small integers, so that sums are exact in any order.
+#![cfg(feature = "native")]
+
+#[allow(dead_code)]
+#[path = "random_kernels/rng.rs"]
+mod rng;
+#[allow(dead_code)]
+mod support;
+
+use hammock_ir::Tensor;
+use hammock_kernels::{Options, Target};
+use hammock_runtime::Any;
+use rng::Rng;
+use support::{Kernel, check_kernel, function};
+
+/// Around the lanes of vectors, and tiles of them.
+const SIZES: [i64; 18] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40, 64, 67, 130];
+/// Values that a stage combines at most, so that the interpreter keeps up.
+const MOST: i64 = 60_000;
+
+/// One stage: axes, and buffers over them.
+struct Case {
+    rng: Rng,
+    /// Name, size, whether reduced, and whether the size is a variable.
+    axes: Vec<(String, i64, bool, bool)>,
+    /// The inputs: the expression of each index, and its size.
+    inputs: Vec<Vec<(String, Size)>>,
+}
+
+/// How many values an index has.
+#[derive(Clone)]
+struct Size {
+    text: String,
+    value: i64,
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        Case { rng: Rng::new(seed), axes: Vec::new(), inputs: Vec::new() }
+    }
+
+    fn axis(&mut self, name: &str, sizes: &[i64], reduce: bool) {
+        let size = *self.rng.pick(sizes);
+        let symbolic = self.rng.chance(25);
+        self.axes.push((name.to_owned(), size, reduce, symbolic));
+    }
+
+    /// Makes the domain small enough. Of no terms, blocks as they are written make no result; kernels make what a
+    /// reduction starts from.
+    fn shrink(&mut self) {
+        self.axes.iter_mut().filter(|axis| axis.2).for_each(|axis| axis.1 = axis.1.max(1));
+        while self.axes.iter().map(|axis| axis.1.max(1)).product::<i64>() > MOST {
+            let largest = self.axes.iter_mut().max_by_key(|axis| axis.1);
+            largest.into_iter().for_each(|axis| axis.1 = axis.1 / 2 + 1);
+        }
+    }
+
+    fn size(&self, name: &str) -> Size {
+        let (name, value, _, symbolic) = self.axes.iter().find(|axis| axis.0 == name).unwrap();
+        Size { text: if *symbolic { format!("n_{name}") } else { value.to_string() }, value: *value }
+    }
+
+    /// Indices by names of axes, in a random order.
+    fn over(&mut self, names: &[&str], shuffled: bool) -> Vec<(String, Size)> {
+        let mut left: Vec<&str> = names.to_vec();
+        let mut indices = Vec::new();
+        while !left.is_empty() {
+            let at = if shuffled { self.rng.below(left.len() as u64) as usize } else { 0 };
+            let name = left.remove(at);
+            indices.push((format!("v{name}"), self.size(name)));
+        }
+        indices
+    }
+
+    fn load(&self, number: usize) -> String {
+        let indices: Vec<&str> = self.inputs[number].iter().map(|(index, _)| index.as_str()).collect();
+        format!("x{number}[{}]", indices.join(", "))
+    }
+
+    /// The function, for a result with these indices and the statement's parts: what it starts from, and its value, in
+    /// which `{y}` is the result.
+    fn text(&self, dtype: &str, result: &[(String, Size)], init: Option<&str>, value: &str) -> String {
+        let shape = |indices: &[(String, Size)]| {
+            let sizes: Vec<String> = indices.iter().map(|(_, size)| size.text.clone()).collect();
+            format!("({},)", sizes.join(", "))
+        };
+        let buffers: Vec<(String, String)> =
+            self.inputs.iter().enumerate().map(|(n, i)| (format!("x{n}"), shape(i))).collect();
+        let buffers = [buffers, vec![("y".to_owned(), shape(result))]].concat();
+        let handles: Vec<String> = buffers.iter().map(|(name, _)| format!("{name}_: T.handle")).collect();
+        let symbols = self.axes.iter().filter(|axis| axis.3).map(|axis| format!("    n_{} = T.int64()\n", axis.0));
+        let bound =
+            buffers.iter().map(|(name, shape)| format!("    {name} = T.match_buffer({name}_, {shape}, \"{dtype}\")\n"));
+        let head =
+            format!("# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\ndef f({}):\n", handles.join(", "));
+        let list =
+            |f: &dyn Fn(&(String, i64, bool, bool)) -> String| self.axes.iter().map(f).collect::<Vec<_>>().join(", ");
+        let sizes = list(&|axis| self.size(&axis.0).text);
+        let mut lines = vec!["    T.func_attr({\"tirx.noalias\": True})".to_owned()];
+        let grid = if self.axes.len() == 1 { format!("range({sizes})") } else { format!("T.grid({sizes})") };
+        lines.push(format!("    for {} in {grid}:", list(&|axis| axis.0.clone())));
+        lines.push("        with T.sblock(\"stage\"):".to_owned());
+        for axis in &self.axes {
+            let (name, kind) = (&axis.0, if axis.2 { "reduce" } else { "spatial" });
+            lines.push(format!("            v{name} = T.axis.{kind}({}, {name})", self.size(name).text));
+        }
+        let indices: Vec<&str> = result.iter().map(|(index, _)| index.as_str()).collect();
+        let y = format!("y[{}]", indices.join(", "));
+        if let Some(init) = init {
+            lines.push(format!("            with T.init():\n                {y} = T.{dtype}({init})"));
+        }
+        lines.push(format!("            {y} = {}\n", value.replace("{y}", &y)));
+        [head, symbols.collect(), bound.collect(), lines.join("\n")].concat()
+    }
+
+    /// Compares the function at every width of vectors.
+    fn check(mut self, dtype: &str, text: &str) {
+        let func = function(text);
+        let inputs: Vec<Any> = (0..self.inputs.len()).map(|n| self.numbers(n, dtype)).collect();
+        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+            let width = target.vector_bytes;
+            if width > Target::host().vector_bytes {
+                continue;
+            }
+            let strict_order = self.rng.chance(20);
+            println!("vectors of {width} bytes, strict order: {strict_order}\n{text}");
+            check_kernel(&Kernel::planned(&func, Options { strict_order, ..Options::new(&target) }), &inputs);
+        }
+    }
+
+    fn numbers(&mut self, input: usize, dtype: &str) -> Any {
+        let shape: Vec<i64> = self.inputs[input].iter().map(|(_, size)| size.value).collect();
+        let count = shape.iter().product::<i64>();
+        let values: Vec<i64> = (0..count).map(|_| self.rng.between(-3, 3)).collect();
+        let tensor = match dtype {
+            "int32" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as i32).collect::<Vec<_>>()),
+            "float64" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as f64).collect::<Vec<_>>()),
+            _ => Tensor::from_slice(&shape, &values.iter().map(|v| *v as f32).collect::<Vec<_>>()),
+        };
+        tensor.unwrap().into()
+    }
+
+    fn dtype(&mut self) -> &'static str {
+        ["float32", "float32", "float64", "int32"][self.rng.below(4) as usize]
+    }
+}
+
+/// How many cases of a class to try: few in every run, `CLASSES` of them by hand.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let from = number("CLASSES_FROM", 0);
+    from..from + number("CLASSES", 12)
+}
+
+#[test]
+fn products() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        if case.rng.chance(40) {
+            case.axis("b", &[1, 2, 3], false);
+        }
+        case.axis("i", &SIZES, false);
+        case.axis("j", &SIZES, false);
+        case.axis("k", &SIZES, true);
+        case.shrink();
+        let batch = if case.axes.len() == 4 { vec!["b"] } else { vec![] };
+        for own in ["i", "j"] {
+            let input = case.over(&[&batch[..], &[own, "k"]].concat(), true);
+            case.inputs.push(input);
+        }
+        let shuffled = case.rng.chance(30);
+        let result = case.over(&[&batch[..], &["i", "j"]].concat(), shuffled);
+        let value = format!("{{y}} + {} * {}", case.load(0), case.load(1));
+        let dtype = case.dtype();
+        let text = case.text(dtype, &result, Some("0"), &value);
+        case.check(dtype, &text);
+    }
+}
+
+#[test]
+fn convolutions() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let grouped = case.rng.chance(30);
+        case.axis("o", &[1, 3, 8, 17, 64], false);
+        case.axis("h", &[1, 3, 7], false);
+        case.axis("w", &[1, 5, 7, 14, 28, 56], false);
+        if !grouped {
+            case.axis("c", &[1, 3, 4, 16], true);
+        }
+        case.axis("r", &[1, 3], true);
+        case.axis("s", &[1, 3, 5], true);
+        case.shrink();
+        // Sizes of windows are no variables: the input's size would not be one.
+        case.axes.iter_mut().filter(|axis| axis.0 != "o" && axis.0 != "c").for_each(|axis| axis.3 = false);
+        let (stride, dilation) = (*case.rng.pick(&[1, 1, 2, 3]), *case.rng.pick(&[1, 1, 2]));
+        let window = |case: &Case, at: &str, tap: &str| {
+            let value = (case.size(at).value - 1).max(0) * stride + (case.size(tap).value - 1) * dilation + 1;
+            (format!("v{at} * {stride} + v{tap} * {dilation}"), Size { text: value.to_string(), value })
+        };
+        let channel = if grouped { "o" } else { "c" };
+        let mut input = case.over(&[channel], false);
+        let taps = [window(&case, "h", "r"), window(&case, "w", "s")];
+        let last = case.rng.chance(40);
+        input.splice(if last { 0..0 } else { 1..1 }, taps);
+        case.inputs.push(input);
+        let weights: &[&str] = if grouped { &["o", "r", "s"] } else { &["o", "c", "r", "s"] };
+        let shuffled = case.rng.chance(50);
+        let weights = case.over(weights, shuffled);
+        case.inputs.push(weights);
+        let result = case.over(if last { &["h", "w", "o"] } else { &["o", "h", "w"] }, false);
+        let value = format!("{{y}} + {} * {}", case.load(0), case.load(1));
+        let dtype = case.dtype();
+        let text = case.text(dtype, &result, Some("0"), &value);
+        case.check(dtype, &text);
+    }
+}
+
+#[test]
+fn reductions() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let rank = case.rng.between(1, 4) as usize;
+        let names = &["a", "b", "c", "d"][..rank];
+        for name in names {
+            let reduce = case.rng.chance(50);
+            case.axis(name, &SIZES, reduce);
+        }
+        case.axes.last_mut().unwrap().2 |= rank == 1;
+        case.shrink();
+        let shuffled = case.rng.chance(30);
+        let input = case.over(names, shuffled);
+        case.inputs.push(input);
+        let kept: Vec<&str> =
+            names.iter().copied().filter(|name| !case.axes.iter().any(|a| a.0 == *name && a.2)).collect();
+        let mut result = case.over(&kept, false);
+        if result.is_empty() {
+            result.push(("0".to_owned(), Size { text: "1".to_owned(), value: 1 }));
+        }
+        let x = case.load(0);
+        let forms = [
+            ("0", format!("{{y}} + {x}")),
+            ("-2", format!("T.max({{y}}, {x})")),
+            ("1", format!("T.min({x}, {{y}})")),
+            ("3", format!("{{y}} + {x} * {x}")),
+        ];
+        let (init, value) = case.rng.pick(&forms).clone();
+        let dtype = case.dtype();
+        let text = case.text(dtype, &result, Some(init), &value);
+        case.check(dtype, &text);
+    }
+}
+
+#[test]
+fn permutations() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let rank = case.rng.between(2, 4) as usize;
+        let names = &["a", "b", "c", "d"][..rank];
+        names.iter().for_each(|name| case.axis(name, &SIZES, false));
+        case.shrink();
+        for _ in 0..case.rng.between(1, 2) {
+            let input = case.over(names, true);
+            case.inputs.push(input);
+        }
+        let result = case.over(names, false);
+        let loads: Vec<String> = (0..case.inputs.len()).map(|n| case.load(n)).collect();
+        let dtype = case.dtype();
+        let text = case.text(dtype, &result, None, &loads.join(" - "));
+        case.check(dtype, &text);
+    }
+}

@@ -1,0 +1,68 @@
+//! Copies of what a load reads inside some loops, in an order that suits the loops.
+
+use super::nest::{self, At, Nest, moved};
+use crate::{
+    index::same_expr,
+    plan::Staged,
+    stage::{Epilogue, Stage, access, substitution},
+};
+use hammock_ir::{
+    Attrs, PrimExpr,
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+/// A copy of at most so many bytes is on the stack.
+const STACK: i64 = 8 << 10;
+
+/// What stands before the loops inside of some, and the stage as it is there: it loads from the copies, and its axes
+/// count from the position at hand.
+pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
+    let stage = nest.stage;
+    let loads = access::loads(stage);
+    // Stand for the axes where the copies are loaded, as long as the others still count from zero.
+    let own: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.fresh().expr()).collect();
+    let (mut stmts, mut value) = (Vec::new(), stage.value.clone());
+    for staged in nest.plan.staged.iter().filter(|staged| staged.inside == inside) {
+        let copy = copy(nest, staged, loads[staged.load], at);
+        let index = staged.axes.iter().map(|axis| own[*axis].clone()).collect();
+        value = replaced(&value, loads[staged.load], &PrimExpr::load(&copy.buffer, index));
+        stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
+        stmts.push(nest::loops(&copy, &staged.copy, nest.target));
+    }
+    let axes = stage.axes.iter().zip(&at.position);
+    let from_here: Vec<PrimExpr> = axes.map(|(axis, position)| moved(position, axis.var.expr())).collect();
+    let from_here = substitution(&stage.axes, &from_here);
+    let own = own.iter().zip(&stage.axes).filter_map(|(own, axis)| Some((own.as_var()?.clone(), axis.var.expr())));
+    let own = own.collect();
+    let here = |e: &PrimExpr| e.substitute(&from_here).substitute(&own);
+    let all = |indices: &[PrimExpr]| indices.iter().map(here).collect();
+    let epilogue = stage.epilogue.as_ref().map(|epilogue| Epilogue {
+        buffer: epilogue.buffer.clone(),
+        indices: all(&epilogue.indices),
+        value: here(&epilogue.value),
+    });
+    let init = stage.init.as_ref().map(here);
+    let stage = Stage { indices: all(&stage.indices), value: here(&value), init, epilogue, ..stage.clone() };
+    (stmts, stage)
+}
+
+/// The stage that copies what a load reads from a position on.
+fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
+    let stage = nest.stage;
+    // Room for whole blocks, so that distances in the copy are constants.
+    let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
+        Some(count) => PrimExpr::int64(count),
+        None => at.left[*axis].clone(),
+    };
+    let shape: Vec<PrimExpr> = staged.axes.iter().map(room).collect();
+    let bytes = shape.iter().try_fold(load.dtype().bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
+    let scope = if bytes.is_some_and(|bytes| bytes <= STACK) { "local" } else { "global" };
+    let left: Vec<PrimExpr> = staged.axes.iter().map(|axis| at.left[*axis].clone()).collect();
+    let buffer = Buffer::scoped("copy", shape, load.dtype(), scope);
+    stage.copy_of(load, &staged.axes, left, &at.position, buffer)
+}
+
+/// The value with every load that is the same replaced.
+fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
+    if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
+}

@@ -1,0 +1,47 @@
+//! Stages that store along one axis and load along another: transposes, whatever else they compute.
+
+use super::{Choice, Loops, Rule, register_lanes, spatial};
+use crate::{
+    plan::{Loop, StagePlan, Staged},
+    stage::{
+        Stage,
+        access::{self, can_be_copied, computes_in_lanes, is_contiguous, store_axis},
+    },
+};
+use hammock_ir::PrimExpr;
+
+/// Tiles, through a copy in the first cache.
+pub static RULE: Rule = Rule {
+    name: "tiles",
+    doc: "Each element on its own, but what is loaded is contiguous along another axis than the result: square tiles of \
+          one register's lanes are copied as they lie in memory, and then read across.",
+    plan,
+};
+
+fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
+    let along = store_axis(stage).filter(|_| !stage.reduces())?;
+    let loads = access::loads(stage);
+    let crossing = |load: &&PrimExpr| !is_contiguous(load, &stage.axes[along].var);
+    let first = loads.iter().copied().find(crossing)?;
+    let across = spatial(stage)
+        .find(|at| *at != along && first.uses(&stage.axes[*at].var) && is_contiguous(first, &stage.axes[*at].var))?;
+    let fits = |load: &PrimExpr| can_be_copied(stage, load) && is_contiguous(load, &stage.axes[across].var);
+    if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
+        return None;
+    }
+    let side = register_lanes(stage, choice.target);
+    let outer: Vec<Loop> = spatial(stage)
+        .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
+        .collect();
+    let copied = |(load, e): (usize, &&PrimExpr)| {
+        crossing(e).then(|| Staged {
+            load,
+            inside: outer.len(),
+            axes: vec![along, across],
+            copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
+        })
+    };
+    let staged = loads.iter().enumerate().filter_map(copied).collect();
+    let loops = outer.iter().cloned().chain([Loop::unrolled(across), Loop::vector(along)]).collect();
+    Some(Loops { loops, staged })
+}
