@@ -40,3 +40,36 @@ class Module:
         w = R.exp(v)
         y = R.tanh(w)
         return y
+
+    # Two places are enough for all of them: of the branches one runs, and what it begins with is not needed any more.
+    @R.function
+    def branches(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
+        a = R.exp(x)
+        if c:
+            b = R.tanh(a)
+            d = R.exp(b)
+            r = R.tanh(d)
+        else:
+            b = R.negative(a)
+            d = R.exp(b)
+            e = R.negative(d)
+            r = R.exp(e)
+        f = R.tanh(r)
+        return f
+
+    # What is needed in one branch late, or after both, is not in the place of what the other makes.
+    @R.function
+    def needed(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
+        a = R.exp(x)
+        k = R.tanh(x)
+        if c:
+            b = R.tanh(a)
+            d = R.exp(b)
+            r = R.tanh(d)
+        else:
+            b = R.negative(x)
+            d = R.exp(b)
+            r = R.add(d, a)
+        f = R.add(r, k)
+        g = R.exp(f)
+        return g

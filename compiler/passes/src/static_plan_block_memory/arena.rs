@@ -1,4 +1,5 @@
-//! One storage for all tensors of known size, at offsets that differ where lifetimes overlap.
+//! One storage for all tensors of known size, at offsets that differ where lifetimes overlap. Of tensors that different
+//! branches make, only one is ever there.
 //!
 //! Finding the smallest arena is hard; two simple ways come close, and the smaller result is taken: the largest tensors
 //! first, each at the lowest offset that is free as long as it lives; or in the order they are made, each in the
@@ -10,6 +11,7 @@ use super::{
 };
 use hammock_ir::{DType, PrimExpr};
 use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Offsets are multiples of this: a cache line, and what vector instructions like best.
@@ -22,8 +24,10 @@ const MOST_BY_SIZE: usize = 2000;
 struct Buffer {
     id: TensorId,
     bytes: i64,
-    first: usize,
-    last: usize,
+    /// Steps.
+    live: (usize, usize),
+    moments: (usize, usize),
+    body: usize,
 }
 
 /// Plans the tensors of known size; for each tensor, says whether it remains to be planned. A function that calls others
@@ -41,11 +45,12 @@ pub(super) fn plan(tensors: &Tensors, plan: &mut Plan) -> Vec<bool> {
         let name = format!("{function} {} {:?}", tensor.scope, tensor.device);
         let group = *numbers.entry(name).or_insert(groups.len());
         groups.resize_with(groups.len().max(group + 1), Vec::new);
-        groups[group].push(Buffer { id, bytes, first: tensor.live.0, last: tensor.live.1 });
+        let Tensor { live, moments, body, .. } = *tensor;
+        groups[group].push(Buffer { id, bytes, live, moments, body });
     }
     // A lone tensor has a storage of its own anyway.
     for buffers in groups.into_iter().filter(|buffers| buffers.len() > 1) {
-        let (offsets, bytes) = place(&buffers);
+        let (offsets, bytes) = place(&buffers, &tensors.bodies);
         let body = buffers.iter().map(|buffer| tensors.all[buffer.id].body);
         let body = body.reduce(|a, b| around_both(&tensors.bodies, a, b));
         let storage = plan.storages.len();
@@ -73,13 +78,33 @@ fn around_both(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> usize {
     a
 }
 
+/// Whether two bodies are in different branches of one choice, so that only one of them runs.
+fn are_alternatives(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> bool {
+    while a != b {
+        let (of_a, of_b) = (bodies[a], bodies[b]);
+        if of_a.choice.is_some() && of_a.choice == of_b.choice {
+            return true;
+        }
+        let up = |at: &mut usize, of: BodyInfo| of.outer.map(|outer| *at = outer).is_some();
+        let is_up = match of_a.depth.cmp(&of_b.depth) {
+            Ordering::Greater => up(&mut a, of_a),
+            Ordering::Less => up(&mut b, of_b),
+            Ordering::Equal => up(&mut a, of_a) && up(&mut b, of_b),
+        };
+        if !is_up {
+            return false;
+        }
+    }
+    false
+}
+
 /// An offset for each buffer, and the bytes that they need in all.
-fn place(buffers: &[Buffer]) -> (Vec<i64>, i64) {
+fn place(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
     let in_order = in_order(buffers);
     if buffers.len() > MOST_BY_SIZE {
         return in_order;
     }
-    let by_size = by_size(buffers);
+    let by_size = by_size(buffers, bodies);
     if by_size.1 <= in_order.1 { by_size } else { in_order }
 }
 
@@ -88,7 +113,7 @@ fn aligned(bytes: i64) -> i64 {
 }
 
 /// The largest first, each in the lowest gap between those that live at the same time.
-fn by_size(buffers: &[Buffer]) -> (Vec<i64>, i64) {
+fn by_size(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
     let mut order: Vec<usize> = (0..buffers.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(buffers[*at].bytes));
     let (mut offsets, mut total) = (vec![0; buffers.len()], 0);
@@ -98,8 +123,8 @@ fn by_size(buffers: &[Buffer]) -> (Vec<i64>, i64) {
         let buffer = buffers[at];
         let mut offset = 0;
         for other in &placed {
-            let (from, Buffer { bytes, first, last, .. }) = (offsets[*other], buffers[*other]);
-            if first > buffer.last || last < buffer.first {
+            let (from, Buffer { bytes, moments: (first, last), body, .. }) = (offsets[*other], buffers[*other]);
+            if first > buffer.moments.1 || last < buffer.moments.0 || are_alternatives(bodies, body, buffer.body) {
                 continue;
             }
             if offset + buffer.bytes <= from {
@@ -121,13 +146,13 @@ fn in_order(buffers: &[Buffer]) -> (Vec<i64>, i64) {
     let mut ends: BTreeSet<(usize, usize)> = BTreeSet::new();
     let (mut offsets, mut total) = (vec![0; buffers.len()], 0);
     for (at, buffer) in buffers.iter().enumerate() {
-        while let Some((last, done)) = ends.first().copied().filter(|(last, _)| *last < buffer.first) {
+        while let Some((last, done)) = ends.first().copied().filter(|(last, _)| *last < buffer.live.0) {
             ends.remove(&(last, done));
             gaps.add(offsets[done], aligned(buffers[done].bytes));
         }
         offsets[at] = gaps.take(aligned(buffer.bytes));
         total = total.max(offsets[at] + buffer.bytes);
-        ends.insert((buffer.last, at));
+        ends.insert((buffer.live.1, at));
     }
     (offsets, total)
 }

@@ -2,7 +2,8 @@
 //!
 //! The steps of a function are numbered as they are written, those of branches where the branch stands. That is a safe
 //! order to plan in: what is behind a variable is needed from the step that makes it to the last one that uses it, and
-//! only one of the branches runs.
+//! only one of the branches runs. Moments are numbered by what may have happened before: both branches begin at the same
+//! moment, and what follows them comes after the longer one.
 
 use super::{
     Scope,
@@ -39,6 +40,8 @@ pub(super) struct Tensor {
     pub(super) uses: usize,
     /// The step that makes it, and the last that uses it.
     pub(super) live: (usize, usize),
+    /// The moments of these.
+    pub(super) moments: (usize, usize),
 }
 
 /// A body of bindings.
@@ -50,6 +53,10 @@ pub(super) struct BodyInfo {
     pub(super) function: usize,
     /// Whether it, if it is a function's, or a body in it calls functions other than kernels.
     pub(super) calls: bool,
+    /// How many bodies are around it.
+    pub(super) depth: usize,
+    /// For a branch, the step that chooses it or another.
+    pub(super) choice: Option<usize>,
 }
 
 /// What happens, in order.
@@ -92,8 +99,18 @@ enum Held {
 
 pub(super) fn find(module: &Module, function: &Function, scope: Scope, bounds: &Bounds) -> Tensors {
     let found = Tensors::default();
-    let mut finder =
-        Finder { module, function, scope, bounds, found, held: FxHashMap::default(), step: 0, blocks: 0, block: 0 };
+    let mut finder = Finder {
+        module,
+        function,
+        scope,
+        bounds,
+        found,
+        held: FxHashMap::default(),
+        step: 0,
+        moment: 0,
+        blocks: 0,
+        block: 0,
+    };
     finder.function_body(&function.lambda.body);
     finder.found
 }
@@ -106,6 +123,7 @@ struct Finder<'a> {
     found: Tensors,
     held: FxHashMap<Var, Held>,
     step: usize,
+    moment: usize,
     blocks: usize,
     block: usize,
 }
@@ -113,15 +131,16 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn function_body(&mut self, body: &Body) {
         self.found.events.push(Event::EnterFunction);
-        let result = self.body(body, None);
+        let result = self.body(body, None, None);
         self.give_up(&result);
         self.found.events.push(Event::LeaveFunction);
     }
 
-    fn body(&mut self, body: &Body, outer: Option<usize>) -> Held {
+    fn body(&mut self, body: &Body, outer: Option<usize>, choice: Option<usize>) -> Held {
         let id = self.found.bodies.len();
         let function = outer.map_or(id, |outer| self.found.bodies[outer].function);
-        self.found.bodies.push(BodyInfo { outer, function, calls: false });
+        let depth = outer.map_or(0, |outer| self.found.bodies[outer].depth + 1);
+        self.found.bodies.push(BodyInfo { outer, function, calls: false, depth, choice });
         self.found.events.push(Event::Enter);
         let around = self.block;
         for block in &body.blocks {
@@ -132,6 +151,7 @@ impl Finder<'_> {
             }
             for binding in &block.bindings {
                 self.step += 1;
+                self.moment += 1;
                 let held = self.binding(binding, id);
                 if !matches!(held, Held::Nothing) {
                     self.held.insert(binding.var, held);
@@ -161,7 +181,15 @@ impl Finder<'_> {
                 } else {
                     self.give_up(&cond)
                 }
-                let results = [then, otherwise].map(|branch| self.body(branch, Some(body)));
+                let (choice, begin) = (Some(self.step), self.moment);
+                let mut end = begin;
+                let results = [then, otherwise].map(|branch| {
+                    self.moment = begin;
+                    let result = self.body(branch, Some(body), choice);
+                    end = end.max(self.moment);
+                    result
+                });
+                self.moment = end;
                 if whole_function {
                     return self.either(&results);
                 }
@@ -220,10 +248,11 @@ impl Finder<'_> {
         };
         let dims: Vec<PrimExpr> = dims.iter().map(|dim| self.bounds.upper(dim)).collect();
         let Some(bytes) = bounds::bytes(&dims, dtype.bytes()) else { return Held::Nothing };
-        let (device, scope, live) = (device.clone(), scope.clone(), (self.step, self.step));
+        let (device, scope) = (device.clone(), scope.clone());
+        let (live, moments) = ((self.step, self.step), (self.moment, self.moment));
         let id = self.found.all.len();
         let (block, is_planned, uses) = (self.block, true, 0);
-        self.found.all.push(Tensor { var, bytes, dtype, device, scope, body, block, is_planned, uses, live });
+        self.found.all.push(Tensor { var, bytes, dtype, device, scope, body, block, is_planned, uses, live, moments });
         self.found.events.push(Event::Make(id));
         Held::AnyOf(Rc::new([id]))
     }
@@ -246,6 +275,7 @@ impl Finder<'_> {
             tensor.is_planned &= self.scope != Scope::Block || tensor.block == self.block;
             tensor.uses += 1;
             tensor.live.1 = self.step;
+            tensor.moments.1 = tensor.moments.1.max(self.moment);
             self.found.events.push(Event::Use(id));
         });
     }
