@@ -1,7 +1,8 @@
 //! What memory a function uses over time, as its allocations say: for people, and for tools that draw it.
 //!
 //! Steps are the bindings of a function, in the order they are written; those of branches where the branch stands. A
-//! buffer is alive from its allocation to the last step that uses it, under any name; a result, to the end.
+//! buffer is alive from its allocation to the last step that uses it, under any name; a result, to the end. Of buffers that
+//! different branches make, which may have one place, only one is ever there.
 //!
 //! Temporaries of kernels are not in the module: whoever compiles the kernels tells them ([`MemoryPlan::add_temporaries`]).
 //! They are in one block, which a call keeps from kernel to kernel.

@@ -47,10 +47,10 @@ pub fn program(seed: u64) -> Program {
         },
     );
     g.function("main", "@R.function", &params, |g| {
-        for _ in 0..g.rng.between(1, 3) {
-            match g.rng.below(5) {
-                0 => g.branch(),
-                1 => g.closure(),
+        for _ in 0..g.rng.between(1, 4) {
+            match g.rng.below(8) {
+                0..=2 => g.branch(),
+                3 => g.closure(),
                 _ => g.dataflow(),
             }
         }
