@@ -6,6 +6,7 @@ use super::Poly;
 use crate::check;
 use hammock_ir::{
     DType, PrimExpr,
+    arith::Interval,
     prim::{BinaryOp, PrimKind, Var, binary},
 };
 use rustc_hash::FxHashMap;
@@ -14,7 +15,7 @@ use std::cell::Cell;
 /// Simplifies index expressions under known ranges of variables.
 #[derive(Clone, Debug, Default)]
 pub struct Simplifier {
-    ranges: FxHashMap<Var, Range>,
+    ranges: FxHashMap<Var, Interval>,
     budget: Budget,
 }
 
@@ -55,23 +56,17 @@ impl Drop for Part<'_> {
     }
 }
 
-/// The least and the greatest value, where known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Range(Option<i64>, Option<i64>);
-
-const ANY: Range = Range(None, None);
-
 impl Simplifier {
     /// Notes that a variable runs from `min` over `extent` values.
     pub fn learn(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         let (first, count) = (self.range(&self.parts(min)), self.range(&self.parts(extent)));
-        let last = first.1.zip(count.1).and_then(|(a, b)| a.checked_add(b)?.checked_sub(1));
-        self.ranges.insert(var.clone(), Range(first.0, last));
+        let last = known(known(first + count) - Interval::point(1));
+        self.ranges.insert(var.clone(), Interval::new(first.min, last.max));
     }
 
     /// Notes that a variable, such as a size, is at least `min`.
     pub fn at_least(&mut self, var: &Var, min: i64) {
-        self.ranges.insert(var.clone(), Range(Some(min), None));
+        self.ranges.insert(var.clone(), Interval::new(min, i64::MAX));
     }
 
     /// The polynomial of an integer expression of any width, as int64. Of what takes too long to look into, nothing is
@@ -131,9 +126,9 @@ impl Simplifier {
     }
 
     fn compare(&self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
-        let Range(low, high) = self.range_between(&self.parts(a), &self.parts(b));
-        let (below, above) = (high.is_some_and(|h| h < 0), low.is_some_and(|l| l > 0));
-        let (at_most, at_least) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
+        let difference = self.range_between(&self.parts(a), &self.parts(b));
+        let (below, above) = (difference.max < 0, difference.min > 0);
+        let (at_most, at_least) = (difference.max <= 0, difference.min >= 0);
         let decide = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
         match op {
             BinaryOp::Lt => decide(below, at_least),
@@ -168,8 +163,8 @@ impl Simplifier {
     }
 
     fn extremum(&self, op: BinaryOp, x: Poly, y: Poly) -> Poly {
-        let Range(low, high) = self.range_between(&x, &y);
-        let (smaller, larger) = (high.is_some_and(|h| h <= 0), low.is_some_and(|l| l >= 0));
+        let difference = self.range_between(&x, &y);
+        let (smaller, larger) = (difference.max <= 0, difference.min >= 0);
         match (op == BinaryOp::Min, smaller, larger) {
             (true, true, _) | (false, _, true) => x,
             (true, _, true) | (false, true, _) => y,
@@ -240,53 +235,45 @@ impl Simplifier {
 
     /// Whether `0 <= x < y` always; `y` is a divisor and so not zero.
     fn within(&self, x: &Poly, y: &Poly) -> bool {
-        x.is_zero() || self.not_negative(x) && self.range_between(x, y).1.is_some_and(|h| h < 0)
+        x.is_zero() || self.not_negative(x) && self.range_between(x, y).max < 0
     }
 
     fn not_negative(&self, x: &Poly) -> bool {
-        self.range(x).0.is_some_and(|low| low >= 0)
+        self.range(x).min >= 0
     }
 
     /// The least and greatest value of `x - y`.
-    fn range_between(&self, x: &Poly, y: &Poly) -> Range {
-        x.checked_sub(y).map_or(ANY, |difference| self.range(&difference))
+    fn range_between(&self, x: &Poly, y: &Poly) -> Interval {
+        x.checked_sub(y).map_or(Interval::ALL, |difference| self.range(&difference))
     }
 
     /// The least and greatest value of a polynomial.
-    fn range(&self, x: &Poly) -> Range {
-        let Some(_part) = self.budget.begin() else { return ANY };
-        x.terms().fold(Range(Some(0), Some(0)), |sum, (atoms, k)| {
-            let term = atoms.iter().map(|a| self.atom_range(a)).fold(Range(Some(1), Some(1)), product);
-            let term = product(term, Range(Some(k), Some(k)));
-            Range(add(sum.0, term.0), add(sum.1, term.1))
+    fn range(&self, x: &Poly) -> Interval {
+        let Some(_part) = self.budget.begin() else { return Interval::ALL };
+        x.terms().fold(Interval::point(0), |sum, (atoms, k)| {
+            let term = atoms.iter().fold(Interval::point(k), |term, atom| known(term * self.atom_range(atom)));
+            known(sum + term)
         })
     }
 
-    fn atom_range(&self, atom: &PrimExpr) -> Range {
+    fn atom_range(&self, atom: &PrimExpr) -> Interval {
         match atom.kind() {
-            PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(ANY),
+            PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(Interval::ALL),
             PrimKind::Cast(a) if is_index(a.dtype()) || a.dtype().is_bool() => self.atom_range(a),
             PrimKind::Binary(BinaryOp::FloorMod, _, b) => match b.as_int() {
-                Some(c) if c > 0 => Range(Some(0), Some(c - 1)),
-                _ => ANY,
+                Some(c) if c > 0 => Interval::new(0, c - 1),
+                _ => Interval::ALL,
             },
-            PrimKind::Binary(BinaryOp::FloorDiv, a, b) => match (self.range(&self.parts(a)), b.as_int()) {
-                (Range(low, high), Some(c)) if c > 0 => {
-                    Range(low.map(|l| l.div_euclid(c)), high.map(|h| h.div_euclid(c)))
+            PrimKind::Binary(op, a, b) => {
+                let range = |e: &PrimExpr| self.range(&self.parts(e));
+                match (op, b.as_int()) {
+                    (BinaryOp::FloorDiv, Some(c)) if c > 0 => range(a).floor_div(Interval::point(c)),
+                    (BinaryOp::Min, _) => range(a).min(range(b)),
+                    (BinaryOp::Max, _) => range(a).max(range(b)),
+                    _ => Interval::ALL,
                 }
-                _ => ANY,
-            },
-            PrimKind::Binary(BinaryOp::Min, a, b) => {
-                let (a, b) = (self.range(&self.parts(a)), self.range(&self.parts(b)));
-                let high = a.1.into_iter().chain(b.1).min();
-                Range(a.0.zip(b.0).map(|(a, b)| a.min(b)), high)
             }
-            PrimKind::Binary(BinaryOp::Max, a, b) => {
-                let (a, b) = (self.range(&self.parts(a)), self.range(&self.parts(b)));
-                let low = a.0.into_iter().chain(b.0).max();
-                Range(low, a.1.zip(b.1).map(|(a, b)| a.max(b)))
-            }
-            _ => ANY,
+            _ => Interval::ALL,
         }
     }
 
@@ -323,34 +310,10 @@ fn without(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     Some(rest)
 }
 
-fn add(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    a?.checked_add(b?)
-}
-
-/// The range of a product.
-fn product(a: Range, b: Range) -> Range {
-    let not_negative = |r: Range| r.0.is_some_and(|l| l >= 0);
-    match (a, b) {
-        (Range(Some(a0), Some(a1)), Range(Some(b0), Some(b1))) => {
-            let corners = [a0.checked_mul(b0), a0.checked_mul(b1), a1.checked_mul(b0), a1.checked_mul(b1)];
-            match corners.iter().copied().collect::<Option<Vec<i64>>>() {
-                Some(corners) => Range(corners.iter().copied().min(), corners.iter().copied().max()),
-                None => ANY,
-            }
-        }
-        (Range(Some(a0), _), Range(Some(b0), _)) if not_negative(a) && not_negative(b) => {
-            Range(a0.checked_mul(b0), None)
-        }
-        (Range(Some(low), None), Range(Some(k), Some(l))) if k == l && k < 0 => Range(None, low.checked_mul(k)),
-        (Range(None, Some(high)), Range(Some(k), Some(l))) if k == l => match k {
-            0 => Range(Some(0), Some(0)),
-            k if k > 0 => Range(None, high.checked_mul(k)),
-            k => Range(high.checked_mul(k), None),
-        },
-        (Range(Some(low), None), Range(Some(k), Some(l))) if k == l => Range(low.checked_mul(k), None),
-        (Range(Some(1), Some(1)), other) => other,
-        _ => ANY,
-    }
+/// What is known of numbers in an interval when they wrap: nothing where all of them are beyond int64.
+fn known(interval: Interval) -> Interval {
+    let beyond = interval.min >= i64::MAX - 1 || interval.max <= i64::MIN + 1;
+    if beyond { Interval::ALL } else { interval }
 }
 
 #[cfg(test)]
