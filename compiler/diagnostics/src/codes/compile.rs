@@ -101,7 +101,13 @@ stands. There are `is_const()`, `is_var(\"name\")`, numbers, `is_shape([1, _])`,
 `is_tuple([x, y], unordered=True)`, members `x[0]` or `is_tuple_get_item(x)`, `is_gv(\"name\")`,
 `is_call_tir(\"name\", [x])`, `is_call_dps_packed(\"name\", [x])` and `is_call_packed(\"name\", [x])`.
 `p | q` is either, `p & q` both, `~p` not `p`. A pattern is narrowed by `.has_dtype(\"float32\")`,
-`.has_shape([1, _])`, `.has_ty(R.Tensor(ndim=4))` and `.has_attr({\"groups\": 1})`.",
+`.has_shape([1, _])`, `.has_ty(R.Tensor(ndim=4))` and `.has_attr({\"groups\": 1})`, and by other values:
+
+    y.same_shape_as(x)      has certainly the shape of `x`, if that is in the match
+    x.used_by(call)         is an operand of `call`; of number 1: `x.used_by(call, 1)`
+    x.only_used_by(call)    and nothing else uses it
+
+A call that uses a value becomes a part of the group. TVM has these too, but its FuseOpsByPattern does not look at them.",
     wrong r#"$ hammock opt model.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.ad(_, _)"]]}'"#,
     right r#"$ hammock opt model.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.add(_, _)"]]}'"#;
 

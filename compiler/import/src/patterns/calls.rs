@@ -2,7 +2,7 @@
 
 use super::{
     reader::{Read, Reader, wrong},
-    values::{attribute, dtype, elements, index, sizes, text},
+    values::{attribute, dtype, elements, index, integer, sizes, text},
 };
 use crate::script::nearest_operator;
 use hammock_diagnostics::{Diagnostic, Span, count};
@@ -10,7 +10,7 @@ use hammock_ir::{
     AttrValue, Name,
     relax::{
         Callee,
-        pattern::{CallPattern, CalleePattern, NodeId, PatternNode, TensorPattern},
+        pattern::{CallPattern, CalleePattern, NodeId, PatternNode, Relation, TensorPattern},
     },
 };
 use hammock_ops::{Op, OperandKind, ParamKind, lookup};
@@ -33,7 +33,7 @@ const FUNCTIONS: [&str; 11] = [
 ];
 
 /// The methods that narrow patterns.
-const METHODS: [&str; 4] = ["has_attr", "has_dtype", "has_shape", "has_ty"];
+const METHODS: [&str; 7] = ["has_attr", "has_dtype", "has_shape", "has_ty", "only_used_by", "same_shape_as", "used_by"];
 
 impl Reader {
     /// The pattern that a call is.
@@ -173,6 +173,9 @@ impl Reader {
             "has_shape" => tensor(inner, TensorPattern { sizes: Some(sizes(one(call)?)?), ..Default::default() }),
             "has_ty" => tensor(inner, tensor_type(one(call)?)?),
             "has_attr" => self.with_attributes(inner, one(call)?, span)?,
+            "same_shape_as" => return self.same_shape(inner, call, span),
+            "used_by" => self.used_by(inner, call, false)?,
+            "only_used_by" => self.used_by(inner, call, true)?,
             _ => {
                 let error = wrong(place, format!("patterns have no `{method}`"));
                 return Err(match nearest(method, METHODS) {
@@ -182,6 +185,33 @@ impl Reader {
             }
         };
         self.add(node, span)
+    }
+
+    fn same_shape(&mut self, inner: NodeId, call: &Call, span: Span) -> Read<NodeId> {
+        let others = call.args.iter().map(|arg| self.pattern(&arg.value)).collect::<Read<Vec<NodeId>>>()?;
+        if others.is_empty() {
+            return Err(wrong(call.func.span, "`same_shape_as` takes patterns, none is given"));
+        }
+        others
+            .into_iter()
+            .try_fold(inner, |inner, other| self.add(PatternNode::Related(inner, Relation::SameShape, other), span))
+    }
+
+    fn used_by(&mut self, inner: NodeId, call: &Call, only: bool) -> Read<PatternNode> {
+        let (user, operand) = match call.args.as_slice() {
+            [user] => (user, None),
+            // TVM writes -1 for any operand.
+            [user, number] if integer(&number.value) == Some(-1) => (user, None),
+            [user, number] => (user, Some(index(&number.value)?)),
+            _ => {
+                return Err(wrong(call.func.span, "this takes the pattern of a call, and perhaps an operand's number"));
+            }
+        };
+        let other = self.pattern(&user.value)?;
+        if !self.is_call(other) {
+            return Err(wrong(user.value.span, "only a call uses values").help("write a pattern such as `R.add(_, _)`"));
+        }
+        Ok(PatternNode::Related(inner, Relation::UsedBy { operand, only }, other))
     }
 
     /// The same call, with attributes.

@@ -53,12 +53,13 @@ impl Reader {
         Ok(node)
     }
 
-    fn is_call(&self, node: NodeId) -> bool {
+    /// Whether it stands for calls only.
+    pub fn is_call(&self, node: NodeId) -> bool {
         match &self.nodes[node] {
             PatternNode::Call(_) => true,
             PatternNode::Either(a, b) => self.is_call(*a) && self.is_call(*b),
             PatternNode::Both(a, b) => self.is_call(*a) || self.is_call(*b),
-            PatternNode::Tensor(inner, _) => self.is_call(*inner),
+            PatternNode::Tensor(inner, _) | PatternNode::Related(inner, ..) => self.is_call(*inner),
             _ => false,
         }
     }
@@ -152,6 +153,7 @@ fn parts(node: &PatternNode) -> Vec<NodeId> {
         PatternNode::Call(call) => call.args.clone(),
         PatternNode::Tuple { members, .. } => members.clone(),
         PatternNode::Either(a, b) | PatternNode::Both(a, b) => vec![*a, *b],
+        PatternNode::Related(inner, _, other) => vec![*inner, *other],
         PatternNode::Member(inner, _) | PatternNode::Not(inner) | PatternNode::Tensor(inner, _) => vec![*inner],
         _ => Vec::new(),
     }

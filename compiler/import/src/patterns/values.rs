@@ -16,7 +16,8 @@ pub fn number(e: &Expr) -> Option<f64> {
     }
 }
 
-fn integer(e: &Expr) -> Option<i64> {
+/// An integer.
+pub fn integer(e: &Expr) -> Option<i64> {
     match &e.kind {
         ExprKind::Int(value) => i64::try_from(*value).ok(),
         ExprKind::Unary(UnaryOp::Neg, inner) => integer(inner).map(|value| -value),

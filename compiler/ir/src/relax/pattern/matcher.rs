@@ -1,8 +1,9 @@
 //! Finds what a pattern stands for.
 
-use super::{CallPattern, CalleePattern, NodeId, Pattern, PatternNode};
+use super::{CallPattern, CalleePattern, NodeId, Pattern, PatternNode, Relation};
 use crate::{
-    AttrValue, Module, Name, Type,
+    AttrValue, Module, Name, PrimExpr, Type,
+    arith::Analyzer,
     relax::{Call, Callee, Function, Graph, Operand, Place, Value, Var},
 };
 use rustc_hash::FxHashMap;
@@ -52,9 +53,9 @@ impl Pattern {
         root: Var,
     ) -> Result<Option<Vec<Var>>, TooManyWays> {
         let Some(def) = graph.def(root) else { return Ok(None) };
-        let (known, found, place) = (FxHashMap::default(), Vec::new(), def.place);
-        let mut matcher = Matcher { pattern: self, module, function, graph, place, known, found, steps: 0 };
-        let fits = matcher.node(self.root, Subject::Var(root));
+        let (known, found, open, place) = (FxHashMap::default(), Vec::new(), Vec::new(), def.place);
+        let mut matcher = Matcher { pattern: self, module, function, graph, place, known, found, open, steps: 0 };
+        let fits = matcher.node(self.root, Subject::Var(root)) && matcher.finds_users();
         if matcher.steps > MAX_STEPS {
             return Err(TooManyWays);
         }
@@ -73,7 +74,16 @@ struct Matcher<'a> {
     known: FxHashMap<NodeId, Subject<'a>>,
     /// These nodes, in the order in which they were found.
     found: Vec<NodeId>,
+    /// What is to be related to nodes that stand for nothing yet.
+    open: Vec<(Subject<'a>, Relation, NodeId)>,
     steps: usize,
+}
+
+/// How much was known at some time.
+#[derive(Clone, Copy)]
+struct Mark {
+    found: usize,
+    open: usize,
 }
 
 impl<'a> Matcher<'a> {
@@ -99,8 +109,8 @@ impl<'a> Matcher<'a> {
         if self.steps > MAX_STEPS {
             return false;
         }
-        let mark = self.found.len();
-        let fits = self.fits(node, subject);
+        let mark = self.mark();
+        let fits = self.fits(node, subject) && self.keeps_relations(node, subject);
         if fits {
             self.known.insert(node, subject);
             self.found.push(node);
@@ -114,10 +124,15 @@ impl<'a> Matcher<'a> {
         self.node(node, self.subject(operand))
     }
 
-    fn forget(&mut self, mark: usize) {
-        for node in self.found.drain(mark..) {
+    fn mark(&self) -> Mark {
+        Mark { found: self.found.len(), open: self.open.len() }
+    }
+
+    fn forget(&mut self, mark: Mark) {
+        for node in self.found.drain(mark.found..) {
             self.known.remove(&node);
         }
+        self.open.truncate(mark.open);
     }
 
     fn fits(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
@@ -140,9 +155,8 @@ impl<'a> Matcher<'a> {
             },
             PatternNode::Shape(sizes) => match subject {
                 Subject::Operand(Operand::Shape(dims)) => {
-                    let same = |(dim, size): (&crate::PrimExpr, &Option<i64>)| {
-                        size.is_none_or(|size| dim.as_int() == Some(size))
-                    };
+                    let same =
+                        |(dim, size): (&PrimExpr, &Option<i64>)| size.is_none_or(|size| dim.as_int() == Some(size));
                     dims.len() == sizes.len() && dims.iter().zip(sizes).all(same)
                 }
                 _ => false,
@@ -176,7 +190,70 @@ impl<'a> Matcher<'a> {
             PatternNode::Both(first, second) => self.node(*first, subject) && self.node(*second, subject),
             PatternNode::Not(refused) => !self.node(*refused, subject),
             PatternNode::Tensor(inner, wanted) => wanted.accepts(&self.ty(subject)) && self.node(*inner, subject),
+            PatternNode::Related(inner, relation, other) => {
+                self.node(*inner, subject)
+                    && match self.known.get(other) {
+                        Some(known) => self.relates(subject, *relation, *known),
+                        None => {
+                            self.open.push((subject, *relation, *other));
+                            true
+                        }
+                    }
+            }
         }
+    }
+
+    /// Whether values that are to be related to a node's are so when it stands for the subject.
+    fn keeps_relations(&self, node: NodeId, subject: Subject) -> bool {
+        self.open.iter().all(|(first, relation, other)| *other != node || self.relates(*first, *relation, subject))
+    }
+
+    fn relates(&self, first: Subject, relation: Relation, second: Subject) -> bool {
+        match relation {
+            Relation::SameShape => {
+                let (a, b) = (self.ty(first), self.ty(second));
+                let dims = |ty: &Type| ty.as_tensor()?.dims().map(<[PrimExpr]>::to_vec);
+                let analyzer = Analyzer::for_shapes();
+                dims(&a)
+                    .zip(dims(&b))
+                    .is_some_and(|(a, b)| a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| analyzer.prove_eq(a, b)))
+            }
+            Relation::UsedBy { operand, only } => {
+                let (Subject::Var(var), Subject::Var(user), Some(Value::Call(call))) =
+                    (first, second, self.value(second))
+                else {
+                    return false;
+                };
+                let uses = |arg: &Operand| {
+                    let mut found = false;
+                    arg.walk(&mut |part| found |= self.subject(part).is(first));
+                    found
+                };
+                let used = match operand {
+                    Some(number) => call.args.get(number).is_some_and(uses),
+                    None => call.args.iter().any(uses),
+                };
+                used && (!only || self.graph.only_user(var) == Some(user))
+            }
+        }
+    }
+
+    /// Whether there are calls that use what is to be used; they become a part of what is found.
+    fn finds_users(&mut self) -> bool {
+        let mut at = 0;
+        while let Some((first, relation, other)) = self.open.get(at).copied() {
+            at += 1;
+            let (Relation::UsedBy { .. }, Subject::Var(var), false) =
+                (relation, first, self.known.contains_key(&other))
+            else {
+                continue;
+            };
+            let graph = self.graph;
+            if !graph.users(var).iter().any(|user| self.node(other, Subject::Var(*user))) {
+                return false;
+            }
+        }
+        true
     }
 
     fn call(&mut self, wanted: &'a CallPattern, call: &'a Call) -> bool {
@@ -192,7 +269,7 @@ impl<'a> Matcher<'a> {
         if !same || !enough || !wanted.attrs.iter().all(attr) {
             return false;
         }
-        let mark = self.found.len();
+        let mark = self.mark();
         if wanted.args.iter().zip(&call.args).all(|(node, arg)| self.operand(*node, arg)) {
             return true;
         }
@@ -205,7 +282,7 @@ impl<'a> Matcher<'a> {
     fn any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
         let Some((first, rest)) = members.split_first() else { return true };
         for at in 0..fields.len() {
-            let mark = self.found.len();
+            let mark = self.mark();
             if !taken[at] && self.operand(*first, &fields[at]) {
                 taken[at] = true;
                 if self.any_order(rest, fields, taken) {
@@ -219,7 +296,10 @@ impl<'a> Matcher<'a> {
     }
 
     /// The operand, or what it is another name for.
-    fn subject(&self, mut operand: &'a Operand) -> Subject<'a> {
+    fn subject<'o>(&self, mut operand: &'o Operand) -> Subject<'o>
+    where
+        'a: 'o,
+    {
         loop {
             let Operand::Var(var) = operand else { return Subject::Operand(operand) };
             match self.graph.def(*var).map(|def| &def.binding.value) {

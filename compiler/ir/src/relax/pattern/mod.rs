@@ -4,6 +4,9 @@
 //! same at all of them. Operands are looked at through aliases: where `y = x`, `y` is `x`. What a node other than a call
 //! or member matches may be computed anywhere; calls and members are those of the root's block.
 //!
+//! What a value is related to ([`Relation`]) is a part of the match as well: if no operand leads to what uses a value, it is
+//! looked for among the calls that do. A shape is compared with those of values that are in the match.
+//!
 //! Matching is greedy: of two alternatives, the first that fits is taken, whatever follows. The operands of `add` and
 //! `multiply` are tried in both orders.
 
@@ -77,6 +80,22 @@ pub enum PatternNode {
     Not(NodeId),
     /// A tensor of that kind.
     Tensor(NodeId, TensorPattern),
+    /// The first, where it is related to what the second stands for.
+    Related(NodeId, Relation, NodeId),
+}
+
+/// How two values of a match are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Both are tensors of certainly the same shape.
+    SameShape,
+    /// The first is an operand of the second, a call.
+    UsedBy {
+        /// The operand's number; `None` is any.
+        operand: Option<usize>,
+        /// Whether nothing else uses the first.
+        only: bool,
+    },
 }
 
 /// What a call is to look like.
