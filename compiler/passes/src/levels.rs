@@ -11,7 +11,7 @@ use crate::*;
 ///   values only once, constants at compile time, products in the cheaper order and batch normalization as a part
 ///   of convolutions; joins matrices before they are transposed; chooses columns of a product rather than of a
 ///   matrix where that is cheaper; lays tensors out as convolutions are fastest, and leaves out layouts that are
-///   undone; joins products of a few rows, and multiplies a row or two by matrices as they lie, not transposed;
+///   undone; joins products of a few rows, and multiplies few rows by matrices as they lie, not transposed;
 ///   makes one kernel of several, and views of kernels that only reshape or copy parts; and computes late what
 ///   would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
