@@ -187,10 +187,13 @@ pub static PASSES: &[&Pass] = &[
     &vm_shape_lower::PASS,
     &tir::bind_target::PASS,
     &tir::convert_blocks_to_opaque::PASS,
+    &tir::flatten_buffer::PASS,
     &tir::lower_init_block::PASS,
+    &tir::lower_match_buffer::PASS,
     &tir::lower_opaque_block::PASS,
     &tir::remove_no_op::PASS,
     &tir::skip_assert::PASS,
     &tir::stmt_simplify::PASS,
     &tir::unroll_loop::PASS,
+    &tir::vectorize_loop::PASS,
 ];

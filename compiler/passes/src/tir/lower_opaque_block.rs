@@ -49,7 +49,7 @@ fn unopened(block: &Block) -> Option<(&'static str, &'static str)> {
     } else if !block.axes.is_empty() {
         Some(("a block has axes", "run pass `s_tir.ConvertBlocksToOpaque` first"))
     } else if !block.match_buffers.is_empty() {
-        Some(("a block matches regions of buffers", "leave the pass out: compiling a kernel lowers its blocks anyway"))
+        Some(("a block matches regions of buffers", "run pass `s_tir.LowerMatchBuffer` first"))
     } else {
         None
     }

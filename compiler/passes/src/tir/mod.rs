@@ -6,12 +6,15 @@
 
 pub mod bind_target;
 pub mod convert_blocks_to_opaque;
+pub mod flatten_buffer;
 pub mod lower_init_block;
+pub mod lower_match_buffer;
 pub mod lower_opaque_block;
 pub mod remove_no_op;
 pub mod skip_assert;
 pub mod stmt_simplify;
 pub mod unroll_loop;
+pub mod vectorize_loop;
 
 use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};

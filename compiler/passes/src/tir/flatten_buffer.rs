@@ -1,0 +1,190 @@
+//! FlattenBuffer: buffers get one dimension, or as many as their separators divide their axes into.
+//!
+//! An index is the sum of the indices, each times its stride, and of the buffer's offset. A buffer of the caller's stays as
+//! the caller knows it; a flat one over the same memory is declared for the kernel.
+
+use super::{each_kernel, misplaced, take};
+use crate::{Context, Pass};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    Module, PrimExpr,
+    arith::Analyzer,
+    prim::PrimKind,
+    tir::{Buffer, PrimFunc, Stmt, StmtKind},
+};
+use rustc_hash::FxHashMap;
+
+/// See the module's documentation.
+pub static PASS: Pass =
+    Pass { name: "tirx.FlattenBuffer", doc: "Gives buffers one dimension, and accesses one index", options: &[], run };
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    each_kernel(module, |name, kernel| {
+        let mut block = None;
+        kernel.body.walk(&mut |stmt| {
+            if matches!(stmt.kind, StmtKind::Block(_)) {
+                block.get_or_insert(stmt.span);
+            }
+        });
+        if let Some(span) = block {
+            let help = "run passes `s_tir.ConvertBlocksToOpaque` and `s_tir.LowerOpaqueBlock` first";
+            return Err(misplaced(&PASS, name, "it has blocks", help, span));
+        }
+        flatten(kernel);
+        Ok(())
+    })
+}
+
+fn flatten(kernel: &mut PrimFunc) {
+    let mut flattener = Flattener { analyzer: Analyzer::new(), flat: FxHashMap::default() };
+    let declared: Vec<Stmt> =
+        kernel.buffers().map(|buffer| StmtKind::Decl(flattener.add(buffer))).map(Stmt::new).collect();
+    let mut body = take(&mut kernel.body);
+    flattener.buffers(&mut body);
+    body.map_exprs(&mut |e| flattener.expr(e));
+    flattener.stores(&mut body);
+    kernel.body = Stmt::seq(declared.into_iter().chain([body]));
+}
+
+struct Flattener {
+    analyzer: Analyzer,
+    flat: FxHashMap<Buffer, Buffer>,
+}
+
+impl Flattener {
+    /// The flat form of a buffer.
+    fn add(&mut self, buffer: &Buffer) -> Buffer {
+        let size = |axes: &[usize]| match axes {
+            [] => PrimExpr::int32(1),
+            [first, ..] if !buffer.strides.is_empty() => &buffer.shape[*first] * &buffer.strides[*first],
+            [first, rest @ ..] => {
+                rest.iter().fold(buffer.shape[*first].clone(), |size, axis| size * &buffer.shape[*axis])
+            }
+        };
+        let shape: Vec<PrimExpr> = groups(buffer).iter().map(|axes| self.analyzer.simplify(&size(axes))).collect();
+        let flat = buffer.change(|b| {
+            b.axis_separators = (1..shape.len() as i64).collect();
+            (b.shape, b.strides, b.elem_offset) = (shape, Vec::new(), None);
+        });
+        self.flat.insert(buffer.clone(), flat.clone());
+        flat
+    }
+
+    /// Flattens what is allocated and declared, and learns the ranges of loops.
+    fn buffers(&mut self, stmt: &mut Stmt) {
+        match &mut stmt.kind {
+            StmtKind::For(l) if l.step.is_none() => self.analyzer.bind(&l.var, &l.min, &l.extent),
+            StmtKind::Alloc(buffer, _) | StmtKind::Decl(buffer) if !is_flat(buffer) => *buffer = self.add(buffer),
+            _ => {}
+        }
+        stmt.each_child_mut(&mut |child| self.buffers(child));
+    }
+
+    fn stores(&self, stmt: &mut Stmt) {
+        if let StmtKind::Store { buffer, indices, .. } = &mut stmt.kind
+            && let Some(flat) = self.flat.get(buffer)
+        {
+            *indices = self.indices(buffer, indices);
+            *buffer = flat.clone();
+        }
+        stmt.each_child_mut(&mut |child| self.stores(child));
+    }
+
+    fn expr(&self, e: &PrimExpr) -> PrimExpr {
+        let e = e.map_children(&mut |child| self.expr(child));
+        match e.kind() {
+            PrimKind::Load(buffer, indices, mask) => match self.flat.get(buffer) {
+                Some(flat) => PrimExpr::load_masked(flat, self.indices(buffer, indices), mask.clone()),
+                None => e,
+            },
+            _ => e,
+        }
+    }
+
+    /// One index for each dimension that remains.
+    fn indices(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Vec<PrimExpr> {
+        if indices.len() != buffer.ndim() {
+            return indices.to_vec();
+        }
+        let offset = buffer.elem_offset.as_ref();
+        let groups = groups(buffer);
+        let offset = |last: bool| offset.filter(|_| last).cloned();
+        groups
+            .iter()
+            .enumerate()
+            .map(|(i, axes)| self.index(buffer, axes, indices, offset(i + 1 == groups.len())))
+            .collect()
+    }
+
+    fn index(&self, buffer: &Buffer, axes: &[usize], indices: &[PrimExpr], offset: Option<PrimExpr>) -> PrimExpr {
+        let (mut base, mut step, mut lanes) = (offset, None, 1);
+        let add = |sum: &mut Option<PrimExpr>, e: PrimExpr| {
+            *sum = Some(match sum.take() {
+                None => e,
+                Some(sum) => both_wide(sum, e, |a, b| a + b),
+            })
+        };
+        let mut vectors = None;
+        for (at, axis) in axes.iter().enumerate() {
+            let index = &indices[*axis];
+            let stride = match buffer.strides.get(*axis) {
+                Some(stride) => stride.clone(),
+                None => axes[at + 1..]
+                    .iter()
+                    .fold(PrimExpr::int(1, buffer.shape[*axis].dtype()), |n, a| n * &buffer.shape[*a]),
+            };
+            lanes = lanes.max(index.dtype().lanes);
+            match index.kind() {
+                PrimKind::Ramp(first, distance) => {
+                    add(&mut base, product(first, &stride));
+                    add(&mut step, product(distance, &stride));
+                }
+                PrimKind::Broadcast(index) => add(&mut base, product(index, &stride)),
+                _ if index.dtype().is_vector() => {
+                    add(&mut vectors, product(index, &stride.broadcast(index.dtype().lanes)))
+                }
+                _ => add(&mut base, product(index, &stride)),
+            }
+        }
+        let base = self.analyzer.simplify(&base.unwrap_or_else(|| PrimExpr::int32(0)));
+        let linear = match step {
+            Some(step) => PrimExpr::ramp(base, self.analyzer.simplify(&step), lanes),
+            None if lanes > 1 => base.broadcast(lanes),
+            None => base,
+        };
+        vectors.map_or(linear.clone(), |vectors| linear + vectors)
+    }
+}
+
+fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+    both_wide(a.clone(), b.clone(), |a, b| a * b)
+}
+
+/// Combines integers of which one may be wider: it says how wide both are.
+fn both_wide(a: PrimExpr, b: PrimExpr, combine: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr) -> PrimExpr {
+    match (a.dtype(), b.dtype()) {
+        (x, y) if x.bits < y.bits => combine(a.cast(y), b),
+        (x, y) if x.bits > y.bits => combine(a, b.cast(x)),
+        _ => combine(a, b),
+    }
+}
+
+/// Whether a buffer has one dimension already, in which its elements lie one after the other.
+fn is_flat(buffer: &Buffer) -> bool {
+    buffer.ndim() == 1 && buffer.strides.is_empty() && buffer.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0))
+}
+
+/// The axes that each remaining dimension takes.
+fn groups(buffer: &Buffer) -> Vec<Vec<usize>> {
+    let starts: Vec<usize> = buffer.axis_separators.iter().filter_map(|at| usize::try_from(*at).ok()).collect();
+    let mut groups = vec![Vec::new()];
+    for axis in 0..buffer.ndim() {
+        if starts.contains(&axis) {
+            groups.push(Vec::new());
+        }
+        if let Some(group) = groups.last_mut() {
+            group.push(axis);
+        }
+    }
+    groups
+}

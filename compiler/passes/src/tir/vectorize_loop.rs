@@ -1,0 +1,254 @@
+//! VectorizeLoop: loops of kind `T.vectorized` become operations on vectors.
+//!
+//! A value that differs from iteration to iteration becomes a vector of one lane for each; sums and products of the loop's
+//! variable become ramps, other values are repeated where they meet vectors. A statement that has no such form, as one
+//! under a condition that differs, runs once for each lane. Where vectors are not wanted, loops become serial ones.
+
+use super::{each_kernel, misplaced, take};
+use crate::{Context, OptionKind, Pass, PassOption};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    Module, Name, PrimExpr, Span,
+    arith::Analyzer,
+    prim::{BinaryOp, PrimCallee, PrimKind, Substitution, Var, binary, math},
+    tir::{Buffer, ForKind, Loop, Stmt, StmtKind, fresh},
+};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "tirx.VectorizeLoop",
+    doc: "Turns loops that are to be vectorized into operations on vectors",
+    options: &[PassOption {
+        name: "enable_vectorize",
+        kind: OptionKind::Bool,
+        default: "true",
+        doc: "Make vectors; else the loops become serial ones",
+    }],
+    run,
+};
+
+/// The most lanes that a vector may have.
+const MOST_LANES: i64 = 1 << 12;
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let enabled = context.options.is_on("enable_vectorize");
+    each_kernel(module, |name, kernel| {
+        let body = take(&mut kernel.body);
+        kernel.body = if enabled { vectorized(name, body)? } else { super::map(body, &mut serial) };
+        Ok(())
+    })
+}
+
+fn serial(mut stmt: Stmt) -> Stmt {
+    if let StmtKind::For(l) = &mut stmt.kind
+        && l.kind == ForKind::Vectorized
+    {
+        l.kind = ForKind::Serial;
+    }
+    stmt
+}
+
+/// Vectorizes the loops of a statement, inner ones first.
+fn vectorized(kernel: &Name, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
+    let mut failed = None;
+    stmt.each_child_mut(&mut |child| match vectorized(kernel, take(child)) {
+        Ok(new) => *child = new,
+        Err(error) => failed = failed.take().or(Some(error)),
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match stmt.kind {
+        StmtKind::For(l) if l.kind == ForKind::Vectorized => of_loop(kernel, *l, stmt.span),
+        _ => Ok(stmt),
+    }
+}
+
+fn of_loop(kernel: &Name, l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
+    let wrong = |why: &str, help: &str| Err(misplaced(&PASS, kernel, why, help, span));
+    let lanes = match l.extent.as_int() {
+        Some(lanes) if (1..=MOST_LANES).contains(&lanes) && l.step.is_none() && l.min.as_int() == Some(0) => {
+            lanes as u16
+        }
+        _ => {
+            let help = format!(
+                "a loop of such kind runs from 0 to a constant of at most {MOST_LANES}; split the loop, or write `range`"
+            );
+            return wrong("a loop to vectorize has other bounds", &help);
+        }
+    };
+    let (mut blocks, mut across) = (false, false);
+    l.body.walk(&mut |stmt| {
+        blocks |= matches!(stmt.kind, StmtKind::Block(_));
+        if let StmtKind::Store { indices, .. } = &stmt.kind {
+            across |= crosses(indices, &l.var);
+        }
+        stmt.each_expr(&mut |e| {
+            e.walk(&mut |e| across |= matches!(e.kind(), PrimKind::Load(_, indices, _) if crosses(indices, &l.var)));
+        });
+    });
+    if blocks {
+        return wrong("a loop to vectorize has blocks", "run pass `s_tir.LowerOpaqueBlock` first");
+    }
+    if across {
+        return wrong(
+            "a vector would lie across a dimension that is not the last",
+            "run pass `tirx.FlattenBuffer` first",
+        );
+    }
+    if lanes == 1 {
+        return Ok(fresh::replace(&l.body, Substitution::from_iter([(l.var, l.min)])));
+    }
+    let vectorizer = Vectorizer { var: &l.var, lanes };
+    Ok(vectorizer.stmt(l.body.clone()))
+}
+
+/// Whether an index differs between iterations that is not the last one.
+fn crosses(indices: &[PrimExpr], var: &Var) -> bool {
+    indices.split_last().is_some_and(|(_, others)| others.iter().any(|index| index.uses(var)))
+}
+
+struct Vectorizer<'a> {
+    var: &'a Var,
+    lanes: u16,
+}
+
+impl Vectorizer<'_> {
+    /// The statement for all iterations at once.
+    fn stmt(&self, stmt: Stmt) -> Stmt {
+        if let StmtKind::Seq(stmts) = stmt.kind {
+            return self.sequence(stmts).at(stmt.span);
+        }
+        match self.as_vectors(&stmt) {
+            Some(vectors) => vectors.at(stmt.span),
+            None => self.one_by_one(stmt),
+        }
+    }
+
+    /// Statements after one that declares what differs are a part of the loop that it needs.
+    fn sequence(&self, stmts: Vec<Stmt>) -> Stmt {
+        let mut done = Vec::with_capacity(stmts.len());
+        let mut rest = stmts.into_iter();
+        while let Some(stmt) = rest.next() {
+            let needs_loop = stmt.declares() && self.as_vectors(&stmt).is_none();
+            if needs_loop {
+                done.push(self.one_by_one(Stmt::seq(std::iter::once(stmt).chain(rest))));
+                break;
+            }
+            done.push(self.stmt(stmt));
+        }
+        Stmt::seq(done)
+    }
+
+    fn one_by_one(&self, stmt: Stmt) -> Stmt {
+        let var = self.var.fresh();
+        let span = stmt.span;
+        let body = fresh::copy(&stmt, Substitution::from_iter([(self.var.clone(), var.expr())]));
+        Stmt::serial(var.clone(), PrimExpr::int(i64::from(self.lanes), var.dtype()), body).at(span)
+    }
+
+    /// The statement on vectors; none where it has no such form.
+    fn as_vectors(&self, stmt: &Stmt) -> Option<Stmt> {
+        let kind = match &stmt.kind {
+            StmtKind::Store { buffer, indices, value, predicate: None } => self.store(buffer, indices, value)?,
+            StmtKind::For(l) if ![&l.min, &l.extent].iter().any(|e| self.varies(e)) && l.step.is_none() => {
+                StmtKind::For(Box::new(Loop { body: self.stmt(l.body.clone()), ..(**l).clone() }))
+            }
+            StmtKind::If(condition, then, otherwise) if !self.varies(condition) => {
+                let then = self.stmt((**then).clone());
+                let otherwise = otherwise.as_ref().map(|stmt| Box::new(self.stmt((**stmt).clone())));
+                StmtKind::If(condition.clone(), Box::new(then), otherwise)
+            }
+            StmtKind::Seq(stmts) => return Some(self.sequence(stmts.clone())),
+            StmtKind::Decl(_) => stmt.kind.clone(),
+            StmtKind::Bind(var, value) if !self.varies(value) => StmtKind::Bind(var.clone(), value.clone()),
+            StmtKind::Evaluate(e) if !self.varies(e) && !super::has_effects(e) => stmt.kind.clone(),
+            _ => return None,
+        };
+        Some(Stmt::new(kind))
+    }
+
+    fn store(&self, buffer: &Buffer, indices: &[PrimExpr], value: &PrimExpr) -> Option<StmtKind> {
+        let (last, others) = indices.split_last()?;
+        if !self.varies(last) || buffer.dtype.is_vector() {
+            // all iterations write to one place
+            let reads_itself = value.any(&mut |e| matches!(e.kind(), PrimKind::Load(from, ..) if from == buffer));
+            let once = !self.varies(value) && !self.varies(last) && !reads_itself && !super::has_effects(value);
+            let (indices, value) = (indices.to_vec(), value.clone());
+            return once.then(|| StmtKind::Store { buffer: buffer.clone(), indices, value, predicate: None });
+        }
+        let value = self.expr(value)?;
+        let value = self.repeated(value);
+        let indices = others.iter().cloned().chain([self.expr(last)?]).collect();
+        Some(StmtKind::Store { buffer: buffer.clone(), indices, value, predicate: None })
+    }
+
+    /// The values of an expression: a vector if they differ, else the scalar. None where there is no such form.
+    fn expr(&self, e: &PrimExpr) -> Option<PrimExpr> {
+        if !self.varies(e) {
+            return Some(e.clone());
+        }
+        if e.dtype().is_vector() {
+            return None;
+        }
+        match e.kind() {
+            PrimKind::Var(_) => {
+                let (zero, one) = (PrimExpr::int(0, e.dtype()), PrimExpr::int(1, e.dtype()));
+                Some(PrimExpr::ramp(zero, one, self.lanes))
+            }
+            PrimKind::Binary(op, a, b) => Some(self.binary(*op, self.expr(a)?, self.expr(b)?)),
+            PrimKind::Load(buffer, indices, None) if !buffer.dtype.is_vector() => {
+                let (last, others) = indices.split_last()?;
+                let indices = others.iter().cloned().chain([self.expr(last)?]).collect();
+                Some(PrimExpr::load(buffer, indices))
+            }
+            PrimKind::Cast(value) => Some(self.expr(value)?.cast(e.dtype().with_lanes(self.lanes))),
+            PrimKind::Not(value) => Some(self.expr(value)?.not()),
+            PrimKind::Select(condition, then, otherwise) => {
+                let [condition, then, otherwise] = [condition, then, otherwise].map(|e| self.expr(e));
+                Some(self.repeated(condition?).select(self.repeated(then?), self.repeated(otherwise?)))
+            }
+            PrimKind::Call(call) => match &call.callee {
+                PrimCallee::Intrin(name) if math::intrinsic(name).is_some() => {
+                    let args = call.args.iter().map(|arg| Some(self.repeated(self.expr(arg)?)));
+                    let args = args.collect::<Option<_>>()?;
+                    let ty = e.dtype().with_lanes(self.lanes);
+                    Some(PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), ty))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn binary(&self, op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+        let ramp = |e: &PrimExpr| match e.kind() {
+            PrimKind::Ramp(base, step) => Some((base.clone(), step.clone())),
+            _ => None,
+        };
+        let linear = match (op, ramp(&a), ramp(&b)) {
+            (BinaryOp::Add, Some((base, step)), None) if b.dtype().is_scalar() => Some((base + &b, step)),
+            (BinaryOp::Add, None, Some((base, step))) if a.dtype().is_scalar() => Some((&a + base, step)),
+            (BinaryOp::Sub, Some((base, step)), None) if b.dtype().is_scalar() => Some((base - &b, step)),
+            (BinaryOp::Mul, Some((base, step)), None) if b.dtype().is_scalar() => Some((base * &b, step * &b)),
+            (BinaryOp::Mul, None, Some((base, step))) if a.dtype().is_scalar() => Some((&a * base, &a * step)),
+            _ => None,
+        };
+        match linear {
+            Some((base, step)) => {
+                let analyzer = Analyzer::new();
+                PrimExpr::ramp(analyzer.simplify(&base), analyzer.simplify(&step), self.lanes)
+            }
+            None => binary(op, self.repeated(a), self.repeated(b)),
+        }
+    }
+
+    fn repeated(&self, e: PrimExpr) -> PrimExpr {
+        if e.dtype().is_scalar() { e.broadcast(self.lanes) } else { e }
+    }
+
+    /// Whether an expression differs between iterations.
+    fn varies(&self, e: &PrimExpr) -> bool {
+        e.uses(self.var)
+    }
+}

@@ -1,0 +1,11 @@
+# opt: tirx.VectorizeLoop
+# The pass says what to run first.
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((16, 16), "float32")):
+        for i in T.vectorized(16):
+            A[i, 0] = T.float32(0)

@@ -1,0 +1,10 @@
+# opt: tirx.VectorizeLoop
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((16,), "float32"), n: T.int32):
+        for i in T.serial(n):
+            A[i] = T.float32(0)
