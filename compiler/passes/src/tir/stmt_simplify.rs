@@ -162,7 +162,7 @@ impl Known {
         }
         let mut operands = operands.into_iter();
         let e = e.map_children(&mut |child| operands.next().map_or_else(|| child.clone(), |part| self.simple(part)));
-        Part::Other(chosen(e))
+        Part::Other(upwards(chosen(e)))
     }
 
     fn fits(&self, e: &PrimExpr) -> bool {
