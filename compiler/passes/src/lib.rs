@@ -188,6 +188,7 @@ pub static PASSES: &[&Pass] = &[
     &tir::bind_target::PASS,
     &tir::convert_blocks_to_opaque::PASS,
     &tir::flatten_buffer::PASS,
+    &tir::hoist_if_then_else::PASS,
     &tir::lower_init_block::PASS,
     &tir::lower_match_buffer::PASS,
     &tir::lower_opaque_block::PASS,

@@ -56,10 +56,14 @@ const PASSES: &[&str] = &[
     "TopologicalSort{order=\"breadth-first\"}",
     "TopologicalSort{order=\"latest\"}",
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock",
+    "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,\
+     tirx.FlattenBuffer,tirx.VectorizeLoop",
     "tirx.BindTarget",
     "tirx.RemoveNoOp",
     "tirx.StmtSimplify",
     "tirx.UnrollLoop{auto_max_extent=3}",
+    "s_tir.HoistIfThenElse",
+    "s_tir.LowerMatchBuffer",
 ];
 
 /// Sizes are known: memory is planned in another way then.

@@ -7,6 +7,7 @@
 pub mod bind_target;
 pub mod convert_blocks_to_opaque;
 pub mod flatten_buffer;
+pub mod hoist_if_then_else;
 pub mod lower_init_block;
 pub mod lower_match_buffer;
 pub mod lower_opaque_block;
