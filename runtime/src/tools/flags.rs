@@ -140,7 +140,8 @@ pub struct BenchFlags {
     /// Keep calling for at least this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub min_time: f64,
-    /// Print one JSON object: median_ns, p90_ns, min_ns, samples, threads, peak_bytes
+    /// Print one JSON object: median_ns, p90_ns, min_ns, samples, threads, and peak_bytes, the most that counted towards
+    /// `--max-memory` at once
     #[arg(long)]
     pub json: bool,
 }
