@@ -43,7 +43,7 @@ class Module:
 
 /// A program; the same for the same seed.
 pub fn random(seed: u64) -> String {
-    let mut writer = Writer { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, text: HEAD.to_owned(), next: 0 };
+    let mut writer = Writer { random: fastrand::Rng::with_seed(seed), text: HEAD.to_owned(), next: 0 };
     let mut known: Vec<(String, usize)> = (0..3).map(|i| (format!("p{i}"), i)).collect();
     writer.body(&mut known, 8, 2);
     let results: Vec<String> = (0..1 + writer.below(3)).map(|_| writer.pick(&known, None).unwrap().0).collect();
@@ -54,18 +54,15 @@ pub fn random(seed: u64) -> String {
 }
 
 struct Writer {
-    state: u64,
+    random: fastrand::Rng,
     text: String,
     next: usize,
 }
 
 impl Writer {
-    /// A random number below a limit (xorshift64*).
+    /// A random number below a limit.
     fn below(&mut self, limit: usize) -> usize {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        ((self.state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize) % limit
+        self.random.usize(..limit)
     }
 
     fn fresh(&mut self) -> String {

@@ -141,7 +141,7 @@ fn changed_contents(count: usize) {
     let counts = Counts::default();
     in_parallel(count, |number| {
         let which = number % examples.len();
-        let mut random = Random(number as u64);
+        let mut random = Random(fastrand::Rng::with_seed(number as u64));
         let changed = mutants[which].changed(&mut random);
         let what = || format!("{}, case {number},", examples[which].name);
         counts.count(&what, || match verify::verify(&changed) {

@@ -5,19 +5,16 @@ use hammock_runtime::{
     executable::{Arg, Code, Constant, FunctionInfo, FunctionKind, Instruction, Register},
 };
 
-/// A small generator of numbers (splitmix64): the same ones for the same seed.
-pub struct Random(pub u64);
+/// Numbers that follow from a seed.
+pub struct Random(pub fastrand::Rng);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.u64(..)
     }
 
     pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
+        self.0.usize(..limit.max(1))
     }
 
     fn pick<T: Clone>(&mut self, items: &[T]) -> T {

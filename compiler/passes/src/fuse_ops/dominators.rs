@@ -150,11 +150,8 @@ mod tests {
     /// Against the definition, on random graphs.
     #[test]
     fn as_the_definition_says() {
-        let mut state = 7_u64;
-        let mut random = |below: usize| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) as usize % below
-        };
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut random = |below: usize| rng.usize(..below);
         for _ in 0..300 {
             let n = 2 + random(30);
             let users: Vec<Vec<usize>> = (0..n)
