@@ -1,16 +1,12 @@
 //! BindTarget: kernels say what they are compiled for.
 //!
-//! A kernel that others may call gets the target; so does a private one that kernels on the processor call. Those that
-//! compute sizes are functions of the host. One that says its target already keeps it.
+//! One that says its target already keeps it. Whether a kernel is a function of the host is said by another attribute,
+//! which stays.
 
 use super::each_kernel;
 use crate::{Context, OptionKind, Pass, PassOption};
 use hammock_diagnostics::Diagnostic;
-use hammock_ir::{
-    AttrValue, Function as Global, Module, Name, VDevice,
-    tir::{EXACT, call::callees},
-};
-use rustc_hash::FxHashSet;
+use hammock_ir::{AttrValue, Module, VDevice};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -27,19 +23,8 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let target = AttrValue::Target(VDevice::target_of_text(&context.options.text("target")));
-    let called: FxHashSet<Name> = module
-        .functions
-        .values()
-        .filter_map(|function| match function {
-            Global::Tir(kernel) if !kernel.is_private() => Some(callees(kernel)),
-            _ => None,
-        })
-        .flatten()
-        .cloned()
-        .collect();
-    each_kernel(module, |name, kernel| {
-        let wanted = !kernel.is_private() || called.contains(name) || kernel.attrs.is_true(EXACT);
-        if wanted && kernel.attrs.get("target").is_none() {
+    each_kernel(module, |_, kernel| {
+        if kernel.attrs.get("target").is_none() {
             kernel.attrs.set("target", target.clone());
         }
         Ok(())
