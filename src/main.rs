@@ -56,6 +56,7 @@ enum Command {
     Ops(tables::Ops),
     Passes(tables::Passes),
     Builtins(tables::Builtins),
+    Rules(tables::Rules),
     Targets(tables::Targets),
     Explain(explain::Explain),
 }
@@ -100,6 +101,7 @@ impl Command {
             Command::Ops(c) => c.run(),
             Command::Passes(c) => c.run(),
             Command::Builtins(c) => c.run(),
+            Command::Rules(c) => c.run(),
             Command::Targets(c) => c.run(),
             Command::Explain(c) => c.run(),
         }

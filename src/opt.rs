@@ -9,7 +9,9 @@ use crate::{
     output::{colored, not_stdout, say, write_file},
 };
 use clap::Args;
-use hammock_compiler::{Codegens, Dump, Evaluator, Failure, Named, Options, Timing, bind, temporaries, write_weights};
+use hammock_compiler::{
+    Codegens, Dump, Evaluator, Failure, Named, Options, Timing, bind, check_target, plans, temporaries, write_weights,
+};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Name, equal,
@@ -30,6 +32,7 @@ Examples:
   hammock opt model.py --print-after changed --time-passes > /dev/null      what the passes that compile it do to a module
   hammock opt model.py --passes Normalize,LegalizeOps --bisect 'grep -q R.matmul'    the first pass after which this fails
   hammock opt model.py --memory-plan plan.svg           what memory is used when
+  hammock opt model.py --print-plans                    which loops compute each kernel
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
@@ -51,6 +54,13 @@ pub struct Opt {
     /// Draw (as SVG) what memory functions use over time after the passes, or as `hammock compile` plans it if none is given
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     memory_plan: Option<PathBuf>,
+    /// Print how each kernel is computed, after the passes or as `hammock compile` makes it if none is given, and nothing
+    /// else (`hammock rules`)
+    #[arg(long, conflicts_with_all = ["same_as", "params_out", "bisect"])]
+    print_plans: bool,
+    /// The CPU that `--print-plans` is for: `native`, or a name (`hammock targets`) [default: native]
+    #[arg(long, value_name = "CPU", requires = "print_plans")]
+    target: Option<String>,
     /// Write `--memory-plan` as JSON
     #[arg(long, requires = "memory_plan")]
     json: bool,
@@ -150,7 +160,10 @@ impl Opt {
         if !pipeline.steps.is_empty() && !pipeline.steps.iter().any(|step| step.pass.name == "BindParams") {
             bound(&mut module)?;
         }
-        let options = Options { level: self.level.unwrap_or(Options::default().level), ..Options::default() };
+        let defaults = Options::default();
+        let level = self.level.unwrap_or(defaults.level);
+        let options = Options { level, target: self.target.clone().unwrap_or(defaults.target.clone()), ..defaults };
+        check_target(&options)?;
         let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
         let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);
@@ -163,17 +176,20 @@ impl Opt {
         pipeline.run(&mut module, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         self.watch.report(&dump)?;
         note_objects(&codegens)?;
+        let mut compiled = module.clone();
+        if pipeline.steps.is_empty() && (self.memory_plan.is_some() || self.print_plans) {
+            bound(&mut compiled)?;
+            let passes = hammock_passes::pipeline(options.level);
+            passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
+        }
         if let Some(path) = &self.memory_plan {
             not_stdout("--memory-plan", path)?;
-            let mut compiled = module.clone();
-            if pipeline.steps.is_empty() {
-                bound(&mut compiled)?;
-                let passes = hammock_passes::pipeline(options.level);
-                passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
-            }
             let mut plans = if dump.memory.is_empty() { MemoryPlan::all(&compiled) } else { dump.memory };
             add_temporaries(&mut plans, &temporaries(&compiled, &source, &options)?);
             self.write_plan(path, &plans)?;
+        }
+        if self.print_plans {
+            return crate::print(&plans_text(&plans(&compiled, &source, &options)?));
         }
         match (&self.same_as, &self.params_out) {
             (Some(other), _) => self.compare(&module, other),
@@ -212,6 +228,12 @@ impl Opt {
             Failure::new(codes::MODULES_DIFFER, message).help(format!("the first has {left}, the second {right}"))
         })
     }
+}
+
+/// Each kernel with its plan.
+fn plans_text(plans: &[(String, String)]) -> String {
+    let lines = |plan: &str| plan.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    plans.iter().map(|(name, plan)| format!("{name}:\n{}", lines(plan))).collect()
 }
 
 /// Says that what code generators made is lost.

@@ -1,7 +1,7 @@
-//! `hammock ops`, `passes`, `builtins` and `targets`: lists of what Hammock has.
+//! `hammock ops`, `passes`, `builtins`, `rules` and `targets`: lists of what Hammock has.
 
 use clap::Args;
-use hammock_compiler::{Failure, Options, check_target, nearest_operator, targets};
+use hammock_compiler::{Failure, Options, RULES, check_target, nearest_operator, targets};
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
@@ -47,6 +47,10 @@ pub struct Builtins {
     /// A builtin's name
     name: Option<String>,
 }
+
+/// Lists the rules that choose the loops of kernels (`hammock opt --print-plans`)
+#[derive(Args)]
+pub struct Rules {}
 
 /// Lists the CPUs that kernels can be compiled for
 #[derive(Args)]
@@ -142,6 +146,14 @@ impl Builtins {
             }
         };
         crate::print(&text)
+    }
+}
+
+impl Rules {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<(), Failure> {
+        let lines: String = RULES.iter().map(|rule| format!("\n{}\n    {}\n", rule.name, rule.doc)).collect();
+        crate::print(&format!("The first of these that is for a stage of a kernel chooses its loops.\n{lines}"))
     }
 }
 

@@ -112,6 +112,14 @@ pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> R
     Ok(kernels::temporaries(&flat, options.threads))
 }
 
+/// How each kernel of a module is computed, by its name: a plan as text.
+///
+/// # Errors
+/// As [`temporaries`].
+pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, Failure> {
+    kernels::plans(module, source, options).map_err(|e| not_lowerable(e.message, e.span, source))
+}
+
 /// What compiling made.
 pub struct Artifact {
     /// The file.

@@ -11,7 +11,7 @@ use hammock_ir::{
     relax::{Call, Callee, Operand, Value},
     tir::PrimFunc,
 };
-use hammock_kernels::{FlatKernel, Target};
+use hammock_kernels::{FlatKernel, KernelError, Target};
 use std::sync::Mutex;
 
 /// Why a kernel could not be made.
@@ -29,6 +29,26 @@ pub fn lower_all(
     options: &Options,
     threads: usize,
 ) -> Result<Vec<FlatKernel>, KernelFailure> {
+    let lowered = each(module, source, options, threads, |func, options| hammock_kernels::lower_with(func, options))?;
+    Ok(lowered.into_iter().map(|(name, kernel)| FlatKernel { name: name.into(), ..kernel }).collect())
+}
+
+/// How every kernel of a module is computed, by its name.
+pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, KernelFailure> {
+    let plans =
+        each(module, source, options, options.threads, |func, options| hammock_kernels::plan_text(func, options))?;
+    Ok(plans.into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect())
+}
+
+/// Does something with every TIR function of a module, on several threads; the results with the functions' names, in the
+/// module's order.
+fn each<'a, T: Send>(
+    module: &'a Module,
+    source: &SourceFile,
+    options: &Options,
+    threads: usize,
+    f: impl Fn(&PrimFunc, hammock_kernels::Options<'_>) -> Result<T, KernelError> + Sync,
+) -> Result<Vec<(&'a str, T)>, KernelFailure> {
     let target = target(options, threads);
     let place = |span: Span| place(source, span);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
@@ -37,8 +57,8 @@ pub fn lower_all(
         let options =
             hammock_kernels::Options { target: &target, checked, strict_order: options.strict_order, place: &place };
         hammock_kernels::inline_calls(func, &|name| module.tir(name), &place)
-            .and_then(|func| hammock_kernels::lower_with(&func, options))
-            .map(|kernel| FlatKernel { name: (*name).into(), ..kernel })
+            .and_then(|func| f(&func, options))
+            .map(|result| (*name, result))
             .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: span_of(module, name) })
     })
 }

@@ -21,14 +21,14 @@ mod target;
 mod texts;
 mod tvm;
 
-pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, lower, temporaries};
+pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, lower, plans, temporaries};
 pub use codegens::{CodeGenerator, Codegens};
 pub use entry::add_entry;
 pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;
 pub use hammock_import::nearest_operator;
-pub use hammock_kernels::Accesses;
+pub use hammock_kernels::{Accesses, rules::RULES};
 pub use hammock_runtime::tools::Weights;
 pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,

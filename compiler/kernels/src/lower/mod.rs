@@ -51,6 +51,10 @@ impl<'a> Options<'a> {
     pub fn new(target: &'a Target) -> Self {
         Options { target, checked: true, strict_order: false, place: &|_| None }
     }
+
+    fn choice(&self) -> Choice<'a> {
+        Choice { target: self.target, strict_order: self.strict_order }
+    }
 }
 
 /// Lowers a function to a kernel: flat code with explicit vectors.
@@ -89,12 +93,25 @@ fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<Fla
     Ok(FlatKernel { name: name.clone(), func, signature: interface.signature, accesses })
 }
 
-/// The body with its blocks, all buffers flat.
-fn flat_blocks(
-    func: &PrimFunc,
-    interface: &Interface,
-    options: Options<'_>,
-) -> Result<(Stmt, bounds::Accesses), Reason> {
+/// The plan of a function's kernel, as text.
+///
+/// # Errors
+/// As [`lower`].
+pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
+    let name: Name = func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into();
+    let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
+    Ok(loops::plan_text(func, safe.body, options.choice()))
+}
+
+/// A body whose accesses and divisions are checked where that is necessary.
+struct Safe {
+    body: Stmt,
+    checked: bounds::Checked,
+    relied: traps::Relied,
+}
+
+/// What loops are chosen for.
+fn safe(func: &PrimFunc, options: Options<'_>) -> Result<Safe, Reason> {
     let mut body = func.body.clone();
     threads::serialize_threads(&mut body)?;
     let checked =
@@ -103,7 +120,17 @@ fn flat_blocks(
     let relied = traps::check(func, &mut body, options.place);
     selects::guard(&mut body);
     widen::widen(&mut body);
-    loops::schedule(func, &mut body, Choice { target: options.target, strict_order: options.strict_order });
+    Ok(Safe { body, checked, relied })
+}
+
+/// The body with its blocks, all buffers flat.
+fn flat_blocks(
+    func: &PrimFunc,
+    interface: &Interface,
+    options: Options<'_>,
+) -> Result<(Stmt, bounds::Accesses), Reason> {
+    let Safe { mut body, checked, relied } = safe(func, options)?;
+    loops::schedule(func, &mut body, options.choice());
     let first = if options.checked { interface.checks() } else { Vec::new() };
     let limited = relied.limited.iter().filter(|size| !checked.limited.iter().any(|known| same_expr(known, size)));
     let limits: Vec<Stmt> = checked.limited.iter().chain(limited).map(bounds::limit).collect();

@@ -18,9 +18,9 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
 
-/// Rows that are computed side by side: 4 rows of 4 vectors leave half of 32 registers to operands.
+/// Rows and columns of results that one factor along memory is combined with, at a time.
 const ROWS: i64 = 4;
-/// Vectors side by side.
+/// Vectors of sums side by side.
 const VECTORS: i64 = 4;
 /// How often numbers are used when it is worth to copy them, from where they lie far apart in the order of the loops,
 const USED_OFTEN: i64 = 32;
@@ -56,26 +56,29 @@ pub static INNER: Rule = Rule {
 fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let lanes = lanes(stage, axis, registers(choice), choice.target);
+    let (side, registers) = results(choice);
+    let lanes = lanes(stage, axis, registers, choice.target);
     let rows = row_axis(stage, axis, shared);
     let outer = spatial(stage).map(|at| match lanes {
         Some(lanes) if at == axis => Loop::by(axis, lanes),
-        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ if Some(at) == rows => Loop::by(at, side),
         _ => Loop::serial(at),
     });
     let tile = rows.map(Loop::unrolled).into_iter().chain(lanes.map(|_| Loop::vector(axis)));
     Some(outer.chain(reduced(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 
-/// How many registers of results belong to one row.
-fn registers(choice: &Choice) -> i64 {
-    if choice.target.vector_registers >= 32 { VECTORS } else { 1 }
+/// How many rows of results are computed side by side, and how many registers belong to each: all but what a row of one
+/// factor and a number of the other need, and enough that additions do not wait for each other.
+fn results(choice: &Choice) -> (i64, i64) {
+    if choice.target.vector_registers >= 32 { (4, 4) } else { (6, 2) }
 }
 
 fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let lanes = lanes(stage, axis, registers(choice), choice.target)?;
+    let (side, registers) = results(choice);
+    let lanes = lanes(stage, axis, registers, choice.target)?;
     let rows = row_axis(stage, axis, shared)?;
     let (load, e) = access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, shared))?;
     let used = |at: &usize| shared.uses(&stage.axes[*at].var);
@@ -97,7 +100,7 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let to = Buffer::new("copy", left.clone(), e.dtype());
     let copy = stage_plan(&stage.copy_of(e, &axes, left, &position, to), *choice).on_one_thread();
     let others = spatial(stage).filter(|at| !used(at));
-    loops.extend(others.map(|at| if at == rows { Loop::by(at, ROWS) } else { Loop::serial(at) }));
+    loops.extend(others.map(|at| if at == rows { Loop::by(at, side) } else { Loop::serial(at) }));
     loops.extend(reduced(stage));
     loops.extend([Loop::unrolled(rows), Loop::vector(axis)]);
     Some(Loops { loops, staged: vec![Staged { load, inside, axes, copy }] })

@@ -1,9 +1,13 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, GRAIN, TYPICAL, product_rows, size, stage_plan};
+use super::{CACHE, Choice, GRAIN, TYPICAL, size, stage_plan};
 use crate::{
     plan::{RowsPlan, StagePlan},
-    stage::{Stage, access::vector_axis, rows::Rows},
+    stage::{
+        Stage,
+        access::{factors, vector_axis},
+        rows::Rows,
+    },
 };
 use hammock_ir::PrimExpr;
 
@@ -17,11 +21,8 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
         rows.sample(n).stages.iter().map(plan).collect::<Vec<StagePlan>>()
     };
     // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
-    let many = rows
-        .sample(1)
-        .stages
-        .iter()
-        .any(|stage| product_rows(stage).is_some() || (stage.reduces() && vector_axis(stage).is_none()));
+    let gains = |stage: &Stage| factors(stage).is_some() || (stage.reduces() && vector_axis(stage).is_none());
+    let many = rows.stages.iter().any(gains);
     let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(|n| (*n == 1 || many) && rows.bytes(*n) <= CACHE);
     let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);

@@ -18,6 +18,9 @@ pub static RULE: Rule = Rule {
     plan,
 };
 
+/// Shorter sides are not worth a tile.
+const LEAST: i64 = 4;
+
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let along = store_axis(stage).filter(|_| !stage.reduces())?;
     let loads = access::loads(stage);
@@ -25,6 +28,9 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let first = loads.iter().copied().find(crossing)?;
     let across = spatial(stage)
         .find(|at| *at != along && first.uses(&stage.axes[*at].var) && is_contiguous(first, &stage.axes[*at].var))?;
+    if [along, across].iter().any(|at| stage.axes[*at].extent.as_int().is_some_and(|extent| extent < LEAST)) {
+        return None;
+    }
     let fits = |load: &PrimExpr| can_be_copied(stage, load) && is_contiguous(load, &stage.axes[across].var);
     if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;

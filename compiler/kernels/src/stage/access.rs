@@ -1,6 +1,6 @@
 //! How stages go through memory: along which axis neighbours are neighbours, and what changes along it.
 
-use super::Stage;
+use super::{Axis, Stage};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -10,10 +10,9 @@ use hammock_ir::{
 /// The axis along which the store is contiguous.
 pub fn store_axis(stage: &Stage) -> Option<usize> {
     let (last, rest) = stage.target_indices().split_last()?;
-    let var = last.as_var()?;
-    let axis = stage.axes.iter().position(|a| a.var == *var && !a.reduce)?;
-    let alone = rest.iter().all(|i| !i.uses(var));
-    (alone && stage.target().strides.is_empty() && stage.target().dtype.is_scalar()).then_some(axis)
+    let is_along = |axis: &Axis| !axis.reduce && is_unit(last, &axis.var) && rest.iter().all(|i| !i.uses(&axis.var));
+    let plain = stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
+    stage.axes.iter().rposition(is_along).filter(|_| plain)
 }
 
 /// The axis along which the store is contiguous, when every load is contiguous or constant along it.
@@ -114,7 +113,7 @@ pub fn can_be_copied(stage: &Stage, load: &PrimExpr) -> bool {
         PrimKind::Load(_, indices, None) => indices.iter().all(|index| !index.any(&mut |e| !plain(e))),
         _ => false,
     };
-    let used = |axis: &super::Axis| load.uses(&axis.var);
+    let used = |axis: &Axis| load.uses(&axis.var);
     let others = stage.axes.iter().filter(|axis| !used(axis));
     simple
         && is_always_made(&stage.value, load)

@@ -25,17 +25,14 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, choice: Choice) {
     });
 }
 
-/// The kernel that a function is, and the plan for it.
-#[cfg(test)]
-pub fn planned(func: &PrimFunc, choice: Choice) -> (Kernel, Plan) {
-    let mut body = func.body.clone();
-    let mut planned = (Kernel { parts: Vec::new() }, Plan { parts: Vec::new() });
+/// The plans of a body, as text.
+pub fn plan_text(func: &PrimFunc, mut body: Stmt, choice: Choice) -> String {
+    let mut text = String::new();
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own);
-        let plan = rules::choose(&kernel, choice);
-        planned = (kernel, plan);
+        text += &rules::choose(&kernel, choice).text(&kernel).to_string();
     });
-    planned
+    text
 }
 
 /// The statements of a kernel with the loops of a plan.

@@ -11,17 +11,12 @@ fn fastest(target: &Target) -> Choice<'_> {
 
 /// The plan of a function, as text.
 fn plan(func: &PrimFunc, target: &Target) -> String {
-    let (kernel, plan) = planned(func, fastest(target));
-    plan.text(&kernel).to_string()
+    plan_text(func, func.body.clone(), fastest(target))
 }
 
 /// The number of parts that a function's stages become.
 fn parts(func: &PrimFunc) -> usize {
-    planned(func, fastest(&Target::avx512())).1.parts.len()
-}
-
-fn n() -> PrimExpr {
-    Var::int64("n").expr()
+    plan(func, &Target::avx512()).lines().filter(|line| !line.starts_with(' ')).count()
 }
 
 #[test]
