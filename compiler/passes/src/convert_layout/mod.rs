@@ -12,6 +12,7 @@
 mod block;
 mod cost;
 mod desired;
+mod reads;
 
 use crate::{Context, OptionKind, Options, Pass, PassOption, rewrite};
 use block::Mover;
@@ -99,6 +100,7 @@ impl Converter<'_> {
             return Ok(bindings);
         }
         let converted = Mover::new(module, function, desired).block(bindings.clone())?;
+        let converted = reads::as_it_lies(function, converted);
         let after = cost::of(module, function, desired, &converted);
         Ok(if after.total() < before.total() { converted } else { bindings })
     }
