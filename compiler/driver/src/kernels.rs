@@ -29,14 +29,13 @@ pub fn lower_all(
     options: &Options,
     threads: usize,
 ) -> Result<Vec<FlatKernel>, KernelFailure> {
-    let lowered = each(module, source, options, threads, |func, options| hammock_kernels::lower_with(func, options))?;
+    let lowered = each(module, source, options, threads, hammock_kernels::lower_with)?;
     Ok(lowered.into_iter().map(|(name, kernel)| FlatKernel { name: name.into(), ..kernel }).collect())
 }
 
 /// How every kernel of a module is computed, by its name.
 pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, KernelFailure> {
-    let plans =
-        each(module, source, options, options.threads, |func, options| hammock_kernels::plan_text(func, options))?;
+    let plans = each(module, source, options, options.threads, hammock_kernels::plan_text)?;
     Ok(plans.into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect())
 }
 

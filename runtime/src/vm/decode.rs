@@ -140,7 +140,9 @@ impl Linker<'_> {
         if signature.fit(&self.facts, slots) == Fit::Surely {
             return None;
         }
-        let is_writable = |arg: usize| self.facts.tensor(slots[arg]).is_some_and(|tensor| tensor.is_writable);
+        let is_writable = |arg: usize| {
+            slots.get(arg).and_then(|slot| self.facts.tensor(*slot)).is_some_and(|tensor| tensor.is_writable)
+        };
         let check = ArgumentCheck::new(signature, is_writable);
         signature.learn(&mut self.facts, slots);
         self.kernels.push(CheckedKernel { check, signature: number, call });

@@ -53,6 +53,17 @@ fn kernels_as_values_check_their_arguments() {
     }
 }
 
+/// Whatever made the bytecode may have given a kernel fewer arguments than it takes.
+#[test]
+fn calls_with_too_few_arguments_are_errors() {
+    let (mut a, kernel) = with_kernel(Assembler::default());
+    let body = [a.call(0, "k", &[]), ret(0)];
+    a.define("main", 0, 1, &body);
+    let vm = Vm::new(a.image(), Options::default(), |name| Ok((name == "k").then(|| kernel.clone())));
+    let error = vm.and_then(|vm| vm.call("main", &[])).unwrap_err();
+    assert!(error.message().contains("takes 1 arguments, not 0"), "{error}");
+}
+
 #[test]
 fn kernels_do_not_write_constants_of_the_program() {
     let (mut a, kernel) = with_kernel(Assembler::default());

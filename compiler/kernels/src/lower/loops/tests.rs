@@ -9,6 +9,10 @@ fn fastest(target: &Target) -> Choice<'_> {
     Choice { target, strict_order: false }
 }
 
+fn n() -> PrimExpr {
+    Var::int64("n").expr()
+}
+
 /// The plan of a function, as text.
 fn plan(func: &PrimFunc, target: &Target) -> String {
     plan_text(func, func.body.clone(), fastest(target))
@@ -25,7 +29,7 @@ fn contractions_share_rows_and_fill_registers() {
     let plan = plan(&func, &Target::avx512());
     assert_eq!(plan, "outer-product: v0 by 4 parallel 3, v1 by 64, v2, v0 unrolled, v1 vector\n");
     let narrow = self::plan(&func, &Target::avx2());
-    assert_eq!(narrow, "outer-product: v0 by 4 parallel 3, v1 by 8, v2, v0 unrolled, v1 vector\n");
+    assert_eq!(narrow, "outer-product: v0 by 6 parallel 2, v1 by 16, v2, v0 unrolled, v1 vector\n");
 }
 
 #[test]
