@@ -29,6 +29,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, better_graph()),
         at(2, plain(&[&fold_constant::PASS])),
         at(2, vec![layouts]),
+        at(2, plain(&[&remove_redundant_permute_dims::PASS, &remove_redundant_reshape::PASS])),
         at(2, plain(&[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, vec![with(&fuse_transpose_matmul::PASS, fuse_transpose_matmul::MAX_ROWS.name, few_rows)]),
         plain(&[&legalize_ops::PASS]),

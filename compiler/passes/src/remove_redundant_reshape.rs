@@ -1,5 +1,5 @@
 //! RemoveRedundantReshape: a reshape or broadcast to the shape that a tensor has already disappears, and of two reshapes
-//! in a row the first one does.
+//! in a row (new axes of one element are one, too) the first one does.
 
 use crate::{Context, Pass, editor, editor::Editor};
 use hammock_diagnostics::Diagnostic;
@@ -28,9 +28,12 @@ fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
         return Some(Value::Operand(x.clone()));
     }
     value.as_op("reshape")?;
-    let [earlier, _] = e.op(x, "reshape")?.operands()?.clone();
+    let earlier = RESHAPES.iter().find_map(|op| e.op(x, op))?.args.first()?.clone();
     e.make("reshape", [earlier, shape.clone()], [])
 }
+
+/// Operators that keep elements and their order, and change the shape.
+const RESHAPES: [&str; 4] = ["reshape", "expand_dims", "squeeze", "flatten"];
 
 /// Whether the tensor has that shape already.
 fn keeps_shape(e: &Editor, x: &Operand, shape: &Operand) -> bool {

@@ -59,12 +59,17 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let (side, registers) = results(choice);
     let lanes = lanes(stage, axis, registers, choice.target);
     let rows = row_axis(stage, axis, shared);
+    // One row: long pieces of what is loaded, which no other row uses.
+    let extent = stage.axes[axis].extent.as_int();
+    let wide = lanes.filter(|lanes| rows.is_none() && extent.is_none_or(|extent| extent >= 2 * side * lanes));
     let outer = spatial(stage).map(|at| match lanes {
-        Some(lanes) if at == axis => Loop::by(axis, lanes),
+        Some(lanes) if at == axis => Loop::by(axis, wide.map_or(lanes, |lanes| side * lanes)),
         _ if Some(at) == rows => Loop::by(at, side),
         _ => Loop::serial(at),
     });
-    let tile = rows.map(Loop::unrolled).into_iter().chain(lanes.map(|_| Loop::vector(axis)));
+    let beside = rows.map(Loop::unrolled);
+    let beside = beside.or(wide.map(|lanes| Loop { step: lanes, ..Loop::unrolled(axis) }));
+    let tile = beside.into_iter().chain(lanes.map(|_| Loop::vector(axis)));
     Some(outer.chain(reduced(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 

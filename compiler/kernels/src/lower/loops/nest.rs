@@ -115,9 +115,11 @@ impl Nest<'_> {
             parts.push(self.level(number + 1, &part));
             return Stmt::seq(parts);
         }
-        // The tile takes constant sizes only. Vectors of one register each follow those of several.
+        // The tile takes constant sizes only: vectors of fewer and fewer registers follow those of several.
         let is_vector = self.plan.vector().is_some_and(|l| l.axis == axis);
-        for step in (is_vector && step >= 32).then_some(step / 4).into_iter().chain([1]) {
+        let smaller =
+            std::iter::successors(Some(step / 4), |step| Some(step / 4)).take_while(|step| is_vector && *step >= 8);
+        for step in smaller.chain([1]) {
             let count = (extent - &start).floordiv(PrimExpr::int64(step));
             parts.push(self.iterations(number, at, start, count, step));
             start = blocks(step) * PrimExpr::int64(step);

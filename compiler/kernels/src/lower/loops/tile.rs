@@ -21,14 +21,18 @@ use hammock_ir::{
 pub fn tile(nest: &Nest, at: &At) -> Stmt {
     let vector = nest.plan.vector().map(|l| l.axis);
     let results = vector.filter(|axis| !nest.stage.axes[*axis].reduce);
-    let Some(axis) = results else { return Tile { nest, at, results: None }.stmt() };
+    let Some(axis) = results else { return Tile { nest, at, results: None, vectors: 1 }.stmt() };
     let count = at.left[axis].as_int().unwrap_or(1);
+    let unrolled = nest.plan.loops[nest.tile..].iter().find(|l| l.axis == axis && l.kind == LoopKind::Unrolled);
+    let (vectors, lanes) = unrolled.map_or((0, 1), |l| (count / l.step, l.step));
+    let several = (vectors > 0).then_some((vectors, lanes));
+    let single = nest.pieces(count - vectors * lanes).into_iter().map(|lanes| (1, lanes));
     let mut start = 0;
-    Stmt::seq(nest.pieces(count).into_iter().map(|lanes| {
+    Stmt::seq(several.into_iter().chain(single).map(|(vectors, lanes)| {
         let mut part = at.clone();
         part.position[axis] = moved(&at.position[axis], PrimExpr::int64(start));
-        start += lanes;
-        Tile { nest, at: &part, results: Some((axis, lanes)) }.stmt()
+        start += vectors * lanes;
+        Tile { nest, at: &part, results: Some((axis, lanes)), vectors }.stmt()
     }))
 }
 
@@ -37,6 +41,8 @@ struct Tile<'a> {
     at: &'a At,
     /// The axis whose values are lanes, and how many; of a spatial axis.
     results: Option<(usize, i64)>,
+    /// How many vectors of that axis are side by side.
+    vectors: i64,
 }
 
 impl Tile<'_> {
@@ -70,8 +76,11 @@ impl Tile<'_> {
     fn rows(&self, first: &[PrimExpr]) -> Vec<(PrimExpr, Vec<PrimExpr>)> {
         let mut rows = vec![first.to_vec()];
         for l in self.loops().iter().filter(|l| l.kind == LoopKind::Unrolled) {
-            let count = self.at.left[l.axis].as_int().unwrap_or(1);
-            let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n));
+            let count = match self.results {
+                Some((axis, _)) if axis == l.axis => self.vectors,
+                _ => self.at.left[l.axis].as_int().unwrap_or(1),
+            };
+            let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n * l.step));
             rows = rows.iter().flat_map(|row| (0..count).map(|n| moved(row, n)).collect::<Vec<_>>()).collect();
         }
         (0..).zip(rows).map(|(row, at)| (PrimExpr::int64(row * self.width()), at)).collect()
