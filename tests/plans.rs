@@ -14,6 +14,7 @@ class Module:
         image: R.Tensor((1, 3, 32, 32), \"float32\"),
         taps: R.Tensor((16, 3, 3, 3), \"float32\"),
         s: R.Tensor((\"n\", 96), \"float32\"),
+        q: R.Tensor((1, 48, 2, 32), \"float32\"),
     ):
         with R.dataflow():
             product = R.nn.relu(R.matmul(x, w))
@@ -25,8 +26,9 @@ class Module:
             turned = R.exp(R.permute_dims(x))
             chain = R.tanh(R.add(s, s))
             window = R.nn.conv2d(image, taps, strides=(2, 2), padding=(1, 1))
-            R.output(product, across, one_row, soft, columns, rows, turned, chain, window)
-        return (product, across, one_row, soft, columns, rows, turned, chain, window)
+            heads = R.nn.attention(q, q, q)
+            R.output(product, across, one_row, soft, columns, rows, turned, chain, window, heads)
+        return (product, across, one_row, soft, columns, rows, turned, chain, window, heads)
 ";
 
 fn plans(target: &str) -> String {

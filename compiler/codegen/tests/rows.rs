@@ -147,11 +147,14 @@ impl Chain {
         let Some(from) = self.pick(|value| value.width.is_some() && value.small) else { return };
         let (width, inner) = (*self.rng.pick(&[1, 5, 16, 40]), from.width.unwrap_or(1));
         let weight = format!("w{}", self.values.len());
-        self.params.push((weight.clone(), format!("({inner}, {width})")));
-        self.inputs.push(vec![inner, width]);
+        // As it is multiplied, or along the other axis: then it is worth to copy it first.
+        let across = self.rng.chance(40);
+        let ([rows, columns], at) = if across { ([width, inner], "j, k") } else { ([inner, width], "k, j") };
+        self.params.push((weight.clone(), format!("({rows}, {columns})")));
+        self.inputs.push(vec![rows, columns]);
         let to = self.value(Some(width), false);
         let (x, y) = (self.at(&from, "k"), self.at(&to, "j"));
-        let store = format!("{y} = {y} + {x} * {weight}[k, j]");
+        let store = format!("{y} = {y} + {x} * {weight}[{at}]");
         self.block(&[("j", 'S', width), ("k", 'R', inner)], Some(format!("{y} = T.float32(0)")), &store);
         self.values.push(to);
     }

@@ -50,6 +50,7 @@ pub struct Access<K> {
 }
 
 /// An axis that all stages share.
+#[derive(Clone)]
 pub struct Shared<K> {
     /// Which of its axes, for each stage.
     pub axes: Vec<usize>,

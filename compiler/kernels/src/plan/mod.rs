@@ -6,7 +6,7 @@
 
 mod text;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, rows::Copied};
 
 /// How the parts of a kernel become loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +29,8 @@ pub enum PartPlan {
 /// How stages that share rows become loops: over the rows, and inside over what each stage has besides.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowsPlan {
+    /// What is copied before the rows of the last axis, and how.
+    pub copied: Vec<(Copied, StagePlan)>,
     /// The row axis that is spread over threads, and the fewest iterations that are worth one.
     pub parallel: Option<(usize, i64)>,
     /// How many rows run together, and the plans of the stages for so many: first for most rows, then for those left.

@@ -30,6 +30,13 @@ impl fmt::Display for Text<'_> {
 }
 
 fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows) -> fmt::Result {
+    for (copied, plan) in &plan.copied {
+        let names = names(&rows.stages[copied.stage]);
+        let own: Vec<String> = copied.axes.iter().map(|axis| names[*axis].clone()).collect();
+        write!(f, "copy of load {} of stage {}, ", copied.load, copied.stage)?;
+        stage_text(f, plan, &own)?;
+        writeln!(f)?;
+    }
     for (count, plans) in &plan.tiles {
         write!(f, "rows, {count} at a time")?;
         if let Some((axis, grain)) = plan.parallel {

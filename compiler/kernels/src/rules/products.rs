@@ -1,7 +1,7 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    Choice, Loops, Rule, lanes, reduced,
+    CACHE, Choice, Loops, Rule, lanes, reduced,
     reductions::{term_lanes, terms},
     size, spatial, stage_plan,
 };
@@ -14,6 +14,7 @@ use crate::{
             self, can_be_copied, computes_in_lanes, factors, is_contiguous, reduced_vector_axis, store_axis,
             vector_axis,
         },
+        rows::{Copied, Rows},
     },
 };
 use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
@@ -154,4 +155,24 @@ fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let around = tiled.iter().zip(&sides).map(|(at, side)| Loop::by(*at, *side));
     let tile = tiled.iter().map(|at| Loop::unrolled(*at)).chain([Loop::vector(axis)]);
     Some(outside.chain(block).chain(around).chain(terms(stage, axis, lanes)).chain(tile).collect::<Vec<_>>().into())
+}
+
+/// The factor of a stage with others that share rows, if it is worth to copy it before the rows: it lies along another axis
+/// than the results, and enough rows use it.
+pub fn copied(rows: &Rows, number: usize) -> Option<Copied> {
+    let stage = &rows.stages[number];
+    let axis = store_axis(stage)?;
+    let shared = vector_factor(stage, &stage.axes[axis].var)?;
+    let (load, e) = access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, shared))?;
+    let often = rows.extents().last().and_then(PrimExpr::as_int).is_some_and(|rows| rows >= USED);
+    let across = !is_contiguous(e, &stage.axes[axis].var);
+    if !often || !across || !rows.is_same_for_rows(number, e) || !can_be_copied(stage, e) {
+        return None;
+    }
+    let row_axes: Vec<usize> = rows.row_axes(number).collect();
+    let used = |at: &usize| e.uses(&stage.axes[*at].var) && !row_axes.contains(at) && *at != axis;
+    let axes: Vec<usize> = (0..stage.axes.len()).filter(used).chain([axis]).collect();
+    let bytes =
+        axes.iter().try_fold(e.dtype().bytes() as i64, |bytes, at| bytes.checked_mul(stage.axes[*at].extent.as_int()?));
+    bytes.is_some_and(|bytes| bytes <= CACHE).then_some(Copied { stage: number, load, axes })
 }

@@ -1,25 +1,27 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, GRAIN, TYPICAL, size, stage_plan};
+use super::{CACHE, Choice, GRAIN, TYPICAL, products, size, stage_plan};
 use crate::{
     plan::{RowsPlan, StagePlan},
     stage::{
         Stage,
         access::{factors, vector_axis},
-        rows::Rows,
+        rows::{Copied, Rows},
     },
 };
-use hammock_ir::PrimExpr;
+use hammock_ir::{PrimExpr, prim::Var};
 
 /// Rows that run together, where several at a time help.
 const TILE_ROWS: i64 = 8;
 
 pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let count = rows.extents().last().and_then(PrimExpr::as_int);
-    let plans = |n: i64| {
-        let plan = |stage: &Stage| stage_plan(stage, choice).on_one_thread();
-        rows.sample(n).stages.iter().map(plan).collect::<Vec<StagePlan>>()
-    };
+    let copied: Vec<Copied> = (0..rows.stages.len()).filter_map(|number| products::copied(rows, number)).collect();
+    let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
+    let (rows, copies) = &rows.with_copies(&copied, &position[..position.len() - 1]);
+    let alone = |stage: &Stage| stage_plan(stage, choice).on_one_thread();
+    let copied = copied.into_iter().zip(copies.iter().map(alone)).collect();
+    let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
     // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
     let gains = |stage: &Stage| factors(stage).is_some() || (stage.reduces() && vector_axis(stage).is_none());
     let many = rows.stages.iter().any(gains);
@@ -27,7 +29,7 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
-    RowsPlan { parallel: parallel_rows(rows, tile), tiles }
+    RowsPlan { copied, parallel: parallel_rows(rows, tile), tiles }
 }
 
 fn parallel_rows(rows: &Rows, tile: i64) -> Option<(usize, i64)> {

@@ -5,6 +5,7 @@ use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimCallee, PrimKind, Var},
+    tir::Buffer,
 };
 
 /// The axis along which the store is contiguous.
@@ -103,6 +104,11 @@ pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
         _ => {}
     });
     found
+}
+
+/// Whether an expression loads from a buffer's memory.
+pub fn is_load_of(e: &PrimExpr, buffer: &Buffer) -> bool {
+    matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data)
 }
 
 /// Whether what a load reads may be copied before the loops over other axes than those that it changes along: wherever

@@ -12,6 +12,7 @@ mod merge;
 mod recover;
 pub mod rows;
 
+use crate::index::same_expr;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
@@ -145,6 +146,11 @@ pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimEx
         PrimKind::Load(b, ..) if b == buffer => by.clone(),
         _ => value.map_children(&mut |c| replace_loads(c, buffer, by)),
     }
+}
+
+/// The value with every load that is the same replaced.
+pub fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
+    if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
 }
 
 /// Positions for axes.

@@ -33,6 +33,20 @@ impl Loops<'_> {
                 self.axis(position)
             });
         }
+        let (rows, copies) = self.rows.with_copies(self.plan.copied.iter().map(|(copied, _)| copied), position);
+        let mut parts = Vec::new();
+        for (copy, (_, plan)) in copies.iter().zip(&self.plan.copied) {
+            parts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
+            parts.push(nest::loops(copy, plan, self.target));
+        }
+        parts.push(Loops { rows: &rows, ..*self }.tiles(position));
+        Stmt::new(StmtKind::Seq(parts))
+    }
+
+    /// The loops over the last axis.
+    fn tiles(&self, position: &mut Vec<PrimExpr>) -> Stmt {
+        let number = position.len();
+        let extents: Vec<&PrimExpr> = self.rows.extents().collect();
         let (mut start, mut parts) = (PrimExpr::int64(0), Vec::new());
         for (rows, stages) in &self.plan.tiles {
             let (count, next) = match extents[number].as_int() {

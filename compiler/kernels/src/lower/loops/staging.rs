@@ -2,9 +2,8 @@
 
 use super::nest::{self, At, Nest, moved};
 use crate::{
-    index::same_expr,
     plan::Staged,
-    stage::{Epilogue, Stage, access, substitution},
+    stage::{Epilogue, Stage, access, replaced, substitution},
 };
 use hammock_ir::{
     Attrs, PrimExpr,
@@ -60,9 +59,4 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let left: Vec<PrimExpr> = staged.axes.iter().map(|axis| at.left[*axis].clone()).collect();
     let buffer = Buffer::scoped("copy", shape, load.dtype(), scope);
     stage.copy_of(load, &staged.axes, left, &at.position, buffer)
-}
-
-/// The value with every load that is the same replaced.
-fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
-    if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
 }

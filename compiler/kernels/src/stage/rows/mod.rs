@@ -5,10 +5,12 @@
 //! same holds for other normalisations and for attention, whose rows are queries. Which axes are rows is for
 //! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
 
+mod copies;
 mod members;
 
 use super::{Axis, Epilogue, Kernel, Part, Stage, merge};
 use crate::rules;
+pub use copies::Copied;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
@@ -20,6 +22,7 @@ use members::Members;
 const TYPICAL: i64 = 1024;
 
 /// Stages that share rows, in order.
+#[derive(Clone)]
 pub struct Rows {
     /// The stages.
     pub stages: Vec<Stage>,
@@ -87,6 +90,11 @@ impl Rows {
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
         let last = self.stages.len() - 1;
         self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].var)
+    }
+
+    /// The row axes, by their numbers in a stage.
+    pub fn row_axes(&self, stage: usize) -> impl Iterator<Item = usize> {
+        self.axes.iter().map(move |axis| axis.axes[stage])
     }
 
     /// About how many bytes the values of so many rows take.
