@@ -4,15 +4,16 @@
 use super::{Scope, choice::Choice, exp};
 use hammock_ir::PrimExpr;
 
-/// erf(x) / x over x^2 for |x| <= 1.
+/// erf(x) / x - 1 over x^2 for |x| <= 1: without the one, the first coefficient has three bits more.
 const SMALL_SINGLE: [f64; 6] = [
-    1.1283791065216064,
-    -0.3761223554611206,
-    0.11279378831386566,
-    -0.02668687328696251,
-    0.0048874663189053535,
-    -0.0005502960411831737,
+    0.12837912142276764,
+    -0.37612324953079224,
+    0.11280178278684616,
+    -0.026711350306868553,
+    0.004917645826935768,
+    -0.0005631905514746904,
 ];
+/// erf(x) / x over x^2 for |x| <= 1.
 const SMALL_DOUBLE: [f64; 12] = [
     1.1283791670955126,
     -0.3761263890318345,
@@ -27,14 +28,17 @@ const SMALL_DOUBLE: [f64; 12] = [
     1.3701613142370826e-08,
     -7.763150931551423e-10,
 ];
-/// -log(1 - erf a) for 0.9 <= a <= 4, where erf is 1 in float32.
-const LARGE_SINGLE: [f64; 6] = [
-    0.0018224483355879784,
-    1.1203970909118652,
-    0.6504548788070679,
-    0.09132197499275208,
-    -0.015652284026145935,
-    0.0012613511644303799,
+/// The fourth root of 1 - erf a for 1 <= a <= 4, where erf is 1 in float32.
+const ROOT_SINGLE: [f64; 9] = [
+    1.0020753145217896,
+    -0.2931019067764282,
+    -0.09429220855236053,
+    -0.016420608386397362,
+    0.04308867081999779,
+    -0.012442316859960556,
+    0.0006960614700801671,
+    0.00018949071818497032,
+    -2.2979784262133762e-05,
 ];
 /// e^(a^2) (1 - erf a) over t = (a - 2) / (a + 2) for 1 <= a <= 6, where erf is 1 in float64.
 const LARGE_DOUBLE: [f64; 14] = [
@@ -54,25 +58,33 @@ const LARGE_DOUBLE: [f64; 14] = [
     -1.691847748168016e-06,
 ];
 
-/// `erf x`.
+/// `erf x`: polynomials only in float32, which cost less than a division and are more accurate than one of two
+/// polynomials, each with its own rounding.
 pub fn erf(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let z = s.name("z", x * x);
-    let small = s.poly(&z, if s.is_single() { &SMALL_SINGLE } else { &SMALL_DOUBLE }) * x;
-    let bound = if s.is_single() { 4.0 } else { 6.0 };
-    let a = s.name("a", s.at_most(&s.abs(x), bound));
-    let complement = if s.is_single() {
-        let p = s.poly(&a, &LARGE_SINGLE);
-        let minus = s.neg(&p);
-        exp::exp(s, &minus)
-    } else {
-        let t = s.name("t", (&a - s.c(2.0)) / (&a + s.c(2.0)));
-        let factor = s.poly(&t, &LARGE_DOUBLE);
-        let minus = s.neg(&(&a * &a));
-        exp::exp(s, &minus) * factor
-    };
-    let large = s.c(1.0) - complement;
+    let (small, large) = if s.is_single() { single(s, x, &z) } else { double(s, x, &z) };
     let large = s.copy_sign(&large, x);
-    let limit = if s.is_single() { 0.95 } else { 1.0 };
     // A NaN is not small, and stays one through the other branch.
-    s.abs(x).is_lt(s.c(limit)).pick(small, large)
+    s.abs(x).is_lt(s.c(1.0)).pick(small, large)
+}
+
+/// The values for numbers below and from one on, given the square.
+fn single(s: &mut Scope, x: &PrimExpr, z: &PrimExpr) -> (PrimExpr, PrimExpr) {
+    let p = s.poly(z, &SMALL_SINGLE);
+    let small = s.fma(&p, x, x);
+    let a = s.name("a", s.at_most(&s.abs(x), 4.0));
+    let root = s.poly(&a, &ROOT_SINGLE);
+    let root = s.name("root", root);
+    let square = s.name("square", &root * &root);
+    let minus = s.neg(&square);
+    (small, s.fma(&minus, &square, &s.c(1.0)))
+}
+
+fn double(s: &mut Scope, x: &PrimExpr, z: &PrimExpr) -> (PrimExpr, PrimExpr) {
+    let small = s.poly(z, &SMALL_DOUBLE) * x;
+    let a = s.name("a", s.at_most(&s.abs(x), 6.0));
+    let t = s.name("t", (&a - s.c(2.0)) / (&a + s.c(2.0)));
+    let factor = s.poly(&t, &LARGE_DOUBLE);
+    let minus = s.neg(&(&a * &a));
+    (small, s.c(1.0) - exp::exp_of_negative(s, &minus) * factor)
 }

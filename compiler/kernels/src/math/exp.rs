@@ -70,79 +70,127 @@ pub fn exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x * 2^extra`, also where `e^x` itself is too large.
 pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
-    let (low, high) = limits(s);
-    let x = s.name("x", s.at_least(&s.at_most(x, high), low));
+    let (_, high) = limits(s);
+    let (n, p) = parts(s, &s.at_most(x, high));
+    n.times(s, p, extra)
+}
+
+/// `e^x` of a number that is not positive.
+pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    let (n, p) = parts(s, x);
+    n.times(s, p, 0)
+}
+
+/// `e^x` of a number whose exponential is a normal float.
+pub fn normal_exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    let (n, r) = reduce(s, x);
+    let p = exp_of_rest(s, &r);
+    n.times_normal(s, p)
+}
+
+/// `n` and `p` such that `e^x = 2^n p`, for all that is below the greatest limit.
+fn parts(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
+    let (low, _) = limits(s);
+    let x = s.name("x", s.at_least(x, low));
     let (n, r) = reduce(s, &x);
     let p = exp_of_rest(s, &r);
-    let n = n.cast(s.int_type()) + s.i(extra);
-    times_power_of_two(s, p, n)
+    (n, p)
 }
 
 /// `n` and `r` such that `x = n ln 2 + r`.
-fn reduce(s: &mut Scope, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
-    let n = s.nearest(&(x * s.c(LOG2_E)));
-    let n = s.name("n", n);
+fn reduce(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
+    let n = Whole::nearest(s, x, LOG2_E);
     let (high, low) = ln2(s);
-    let r = s.fma(&n, &s.c(-high), x);
-    let r = s.fma(&n, &s.c(-low), &r);
+    let r = s.fma(&n.value, &s.c(-high), x);
+    let r = s.fma(&n.value, &s.c(-low), &r);
     (n, s.name("r", r))
 }
 
 fn exp_of_rest(s: &mut Scope, r: &PrimExpr) -> PrimExpr {
     let p = s.poly(r, if s.is_single() { &EXP_SINGLE } else { &EXP_DOUBLE });
-    s.fma(&p, &(r * r), r) + s.c(1.0)
+    let p = s.fma(&p, r, &s.c(1.0));
+    s.fma(&p, r, &s.c(1.0))
 }
 
-/// `p * 2^n` in two steps, so that neither factor over- or underflows before the result does.
-pub(super) fn times_power_of_two(s: &mut Scope, p: PrimExpr, n: PrimExpr) -> PrimExpr {
-    let n = s.name("n", n);
-    let half = s.bitwise("shift_right", &n, s.i(1));
-    let half = s.name("half", half);
-    p * s.power_of_two(half.clone()) * s.power_of_two(n - half)
+/// An integer that is an exponent.
+pub(super) struct Whole {
+    /// The integer as a float.
+    pub value: PrimExpr,
+    /// It and twice the bias of exponents, in the lowest bits.
+    bits: PrimExpr,
+}
+
+impl Whole {
+    /// The integer nearest to `x * factor`, which has fewer bits than half a mantissa. Added to a number whose last
+    /// place is one, it is rounded and its bits come to lie lowest: conversions to integers would cost more, as they
+    /// saturate.
+    pub fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> Whole {
+        let unit = 2f64.powi(s.mantissa_bits() as i32);
+        let shift = s.c(1.5 * unit + 2.0 * s.bias() as f64);
+        let sum = if factor == 1.0 { x + &shift } else { s.fma(x, &s.c(factor), &shift) };
+        let sum = s.name("n", sum);
+        let value = s.name("n", &sum - shift);
+        let bits = s.name("bits", s.bits(&sum));
+        Whole { value, bits }
+    }
+
+    /// `p * 2^(n + extra)` in two steps, so that neither factor over- or underflows before the result does.
+    pub fn times(&self, s: &mut Scope, p: PrimExpr, extra: i64) -> PrimExpr {
+        // Half of the integer comes with half of what was added: the bias that a stored exponent has.
+        let n = if extra == 0 { self.bits.clone() } else { s.name("n", &self.bits + s.i(extra)) };
+        let half = s.name("half", s.bitwise("shift_right", &n, s.i(1)));
+        let factor = |exponent: &PrimExpr| s.float(s.bitwise("shift_left", exponent, s.i(s.mantissa_bits())));
+        p * factor(&half) * factor(&(n - &half))
+    }
+
+    /// `p * 2^n` where that and `2^n` are normal floats.
+    pub fn times_normal(&self, s: &Scope, p: PrimExpr) -> PrimExpr {
+        p * self.power(s, 0)
+    }
+
+    /// `2^(n + extra)`, a normal float.
+    pub fn power(&self, s: &Scope, extra: i64) -> PrimExpr {
+        let exponent = &self.bits + s.i(extra - s.bias());
+        s.float(s.bitwise("shift_left", &exponent, s.i(s.mantissa_bits())))
+    }
 }
 
 /// `2^x`.
 pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let (low, high) = if s.is_single() { (-151.0, 129.0) } else { (-1076.0, 1025.0) };
     let x = s.name("x", s.at_least(&s.at_most(x, high), low));
-    let n = s.nearest(&x);
-    let n = s.name("n", n);
-    let r = s.name("r", x - &n);
+    let n = Whole::nearest(s, &x, 1.0);
+    let r = s.name("r", x - &n.value);
     let p = s.poly(&r, if s.is_single() { &EXP2_SINGLE } else { &EXP2_DOUBLE });
     let p = s.fma(&p, &r, &s.c(1.0));
-    let n = n.cast(s.int_type());
-    times_power_of_two(s, p, n)
+    n.times(s, p, 0)
 }
 
 /// `10^x`, in float64.
 pub fn exp10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let x = s.name("x", s.at_least(&s.at_most(x, 309.0), -324.5));
-    let n = s.nearest(&(&x * s.c(LOG2_10)));
-    let n = s.name("n", n);
-    let r = s.fma(&n, &s.c(-LOG10_2.0), &x);
-    let r = s.fma(&n, &s.c(-LOG10_2.1), &r);
+    let n = Whole::nearest(s, &x, LOG2_10);
+    let r = s.fma(&n.value, &s.c(-LOG10_2.0), &x);
+    let r = s.fma(&n.value, &s.c(-LOG10_2.1), &r);
     let r = s.name("r", r * s.c(LN_10));
     let p = exp_of_rest(s, &r);
-    let n = n.cast(s.int_type());
-    times_power_of_two(s, p, n)
+    n.times(s, p, 0)
 }
 
 /// `e^x - 1`, in float64.
 pub fn expm1(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let bounded = s.name("x", s.at_least(&s.at_most(x, 710.0), -40.0));
-    let n = s.nearest(&(&bounded * s.c(LOG2_E)));
-    let n = s.name("n", n);
+    let n = Whole::nearest(s, &bounded, LOG2_E);
     let (high, low) = ln2(s);
-    let head = s.fma(&n, &s.c(-high), &bounded);
+    let head = s.fma(&n.value, &s.c(-high), &bounded);
     let head = s.name("head", head);
-    let tail = s.name("tail", &n * s.c(low));
+    let tail = s.name("tail", &n.value * s.c(low));
     let r = s.name("r", &head - &tail);
     let lost = (&head - &r) - tail;
     let p = s.poly(&r, &EXP_DOUBLE);
     let p = s.fma(&p, &(&r * &r), &lost) + &r;
     // 2^n itself may be too large where the result is not.
-    let half_scale = s.power_of_two(n.cast(s.int_type()) - s.i(1));
-    let half_scale = s.name("scale", half_scale);
+    let half_scale = s.name("scale", n.power(s, -1));
     let sum = s.fma(&half_scale, &p, &(&half_scale - s.c(0.5))) * s.c(2.0);
     // Below the least normal number, and for zeroes of either sign, e^x - 1 is x.
     s.abs(x).is_lt(s.c(1e-300)).pick(x.clone(), sum)

@@ -18,9 +18,10 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
         let value = s.neg(&t) / (t + s.c(2.0));
         return s.copy_sign(&value, x);
     }
-    let bounded = s.at_most(&a, 10.0) * s.c(2.0);
-    let e = exp::exp(s, &bounded);
-    let large = s.c(1.0) - s.c(2.0) / (e + s.c(1.0));
+    let bounded = s.name("bounded", s.at_most(&a, 10.0) * s.c(-2.0));
+    let e = exp::normal_exp(s, &bounded);
+    let e = s.name("e", e);
+    let large = s.fma(&(&e / (&e + s.c(1.0))), &s.c(-2.0), &s.c(1.0));
     let z = s.name("z", &a * &a);
     let small = s.poly(&z, &TANH);
     let small = s.fma(&small, &(&z * &a), &a);
@@ -31,7 +32,7 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `1 / (1 + e^-x)`.
 pub fn sigmoid(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let minus = s.neg(&s.abs(x));
-    let e = exp::exp(s, &minus);
+    let e = exp::exp_of_negative(s, &minus);
     let e = s.name("e", e);
     let above = x.is_ge(s.c(0.0)).pick(s.c(1.0), e.clone());
     above / (e + s.c(1.0))

@@ -61,13 +61,11 @@ fn log2_pair(s: &mut Scope, a: &PrimExpr) -> Pair {
 fn exp2_pair(s: &mut Scope, high: &PrimExpr, low: &PrimExpr) -> PrimExpr {
     let bounded = s.name("t", s.at_least(&s.at_most(high, 1100.0), -1100.0));
     let low = bounded.is_eq(high).pick(low.clone(), s.c(0.0));
-    let n = s.nearest(&bounded);
-    let n = s.name("n", n);
-    let r = s.name("r", (bounded - &n) + low);
+    let n = exp::Whole::nearest(s, &bounded, 1.0);
+    let r = s.name("r", (bounded - &n.value) + low);
     let p = s.poly(&r, &exp::EXP2_DOUBLE);
     let p = s.fma(&p, &r, &s.c(1.0));
-    let n = n.cast(s.int_type());
-    exp::times_power_of_two(s, p, n)
+    n.times(s, p, 0)
 }
 
 /// The power of a magnitude where it, or the exponent, is zero, one or infinite.
