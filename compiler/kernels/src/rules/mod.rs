@@ -23,7 +23,7 @@ const TYPICAL: i64 = 64;
 /// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
 pub const CACHE: i64 = 256 << 10;
 /// The most lanes of a vector in the lowering.
-const MAX_LANES: i64 = 64;
+pub const MAX_LANES: i64 = 64;
 
 /// A way to compute stages of one kind.
 pub struct Rule {

@@ -1,9 +1,9 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    CACHE, Choice, Loops, Rule, lanes, reduced,
+    CACHE, Choice, Loops, Rule, reduced,
     reductions::{term_lanes, terms},
-    size, spatial, stage_plan,
+    register_lanes, size, spatial, stage_plan,
 };
 use crate::{
     index::same_expr,
@@ -33,8 +33,8 @@ const BLOCK: i64 = 64;
 /// A factor along memory times one that does not change along it.
 pub static OUTER: Rule = Rule {
     name: "outer-product",
-    doc: "A sum of products of a factor that is contiguous along the result and one that does not change along it: four \
-          rows share each vector that is loaded, and as many vectors each number.",
+    doc: "A sum of products of a factor that is contiguous along the result and one that does not change along it: several \
+          rows share each vector that is loaded, and several vectors each number: as many as registers hold.",
     plan: outer,
 };
 
@@ -57,35 +57,50 @@ pub static INNER: Rule = Rule {
 fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let (side, registers) = results(choice);
-    let lanes = lanes(stage, axis, registers, choice.target);
     let rows = row_axis(stage, axis, shared);
-    // One row: long pieces of what is loaded, which no other row uses.
-    let extent = stage.axes[axis].extent.as_int();
-    let wide = lanes.filter(|lanes| rows.is_none() && extent.is_none_or(|extent| extent >= 2 * side * lanes));
-    let outer = spatial(stage).map(|at| match lanes {
-        Some(lanes) if at == axis => Loop::by(axis, wide.map_or(lanes, |lanes| side * lanes)),
-        _ if Some(at) == rows => Loop::by(at, side),
-        _ => Loop::serial(at),
+    let (side, lanes) = block(stage, axis, rows, choice)?;
+    // What is loaded in vectors is used by all rows: as much of it at a time as stays in the cache.
+    let used = |at: usize| shared.uses(&stage.axes[at].var);
+    let bytes = (0..stage.axes.len()).filter(|at| used(*at)).map(|at| size(&stage.axes[at].extent));
+    let bytes = bytes.fold(shared.dtype().bytes() as i64, i64::saturating_mul);
+    let mut order: Vec<usize> = spatial(stage).collect();
+    if bytes > CACHE {
+        order.sort_by_key(|at| !used(*at));
+    }
+    let outer = order.into_iter().map(|at| match () {
+        () if at == axis => Loop::by(at, lanes),
+        () if Some(at) == rows => Loop::by(at, side),
+        () => Loop::serial(at),
     });
-    let beside = rows.map(Loop::unrolled);
-    let beside = beside.or(wide.map(|lanes| Loop { step: lanes, ..Loop::unrolled(axis) }));
-    let tile = beside.into_iter().chain(lanes.map(|_| Loop::vector(axis)));
+    let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
     Some(outer.chain(reduced(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 
-/// How many rows of results are computed side by side, and how many registers belong to each: all but what a row of one
-/// factor and a number of the other need, and enough that additions do not wait for each other.
-fn results(choice: &Choice) -> (i64, i64) {
-    if choice.target.vector_registers >= 32 { (4, 4) } else { (6, 2) }
+/// How many rows of results are computed side by side, and how many results of each row: as many as registers hold, so
+/// that additions do not wait for each other, in blocks of about the same size. None where there is one result in a row.
+fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice) -> Option<(i64, i64)> {
+    let (registers, most_rows, wide) = if choice.target.vector_registers >= 32 { (16, 8, 4) } else { (12, 6, 2) };
+    let one = register_lanes(stage, choice.target);
+    let evenly = |count: i64, most: i64| {
+        let blocks = (count + most - 1) / most;
+        ((count + blocks - 1) / blocks.max(1)).max(1)
+    };
+    let count = rows.map_or(Some(1), |at| stage.axes[at].extent.as_int());
+    let few = count.filter(|count| *count <= most_rows).map(|count| count.max(1));
+    let width = few.map_or(wide, |count| registers / count);
+    let columns = stage.axes[axis].extent.as_int();
+    let width = columns.map_or(width, |columns| evenly((columns + one - 1) / one, width));
+    let side = (registers / width).min(most_rows);
+    let lanes = columns.unwrap_or(i64::MAX).min(width * one).max(1);
+    let side = few.unwrap_or_else(|| count.map_or(side, |count| evenly(count, side)));
+    (lanes > 1).then_some((side, lanes))
 }
 
 fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let (side, registers) = results(choice);
-    let lanes = lanes(stage, axis, registers, choice.target)?;
     let rows = row_axis(stage, axis, shared)?;
+    let (side, lanes) = block(stage, axis, Some(rows), choice)?;
     let (load, e) = access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, shared))?;
     let used = |at: &usize| shared.uses(&stage.axes[*at].var);
     // How often each number that is copied is used, and how often it would be loaded from far apart.

@@ -7,7 +7,7 @@ use super::{staging, tile};
 use crate::{
     Target,
     plan::{Loop, LoopKind, StagePlan},
-    rules::register_lanes,
+    rules::{MAX_LANES, register_lanes},
     stage::Stage,
 };
 use hammock_ir::{
@@ -152,7 +152,7 @@ impl Nest<'_> {
 fn pieces(mut elements: i64, register: i64) -> Vec<i64> {
     let mut lengths = Vec::new();
     while elements > 0 {
-        let length = if elements > register { 1 << elements.ilog2() } else { elements };
+        let length = if elements > register { (1 << elements.ilog2()).min(MAX_LANES) } else { elements };
         lengths.push(length);
         elements -= length;
     }

@@ -27,7 +27,7 @@ fn parts(func: &PrimFunc) -> usize {
 fn contractions_share_rows_and_fill_registers() {
     let func = matmul(n(), PrimExpr::int64(70), PrimExpr::int64(33), DType::FLOAT32);
     let plan = plan(&func, &Target::avx512());
-    assert_eq!(plan, "outer-product: v0 by 4 parallel 3, v1 by 64, v2, v0 unrolled, v1 vector\n");
+    assert_eq!(plan, "outer-product: v0 by 5 parallel 2, v1 by 48, v2, v0 unrolled, v1 vector\n");
     let narrow = self::plan(&func, &Target::avx2());
     assert_eq!(narrow, "outer-product: v0 by 6 parallel 2, v1 by 16, v2, v0 unrolled, v1 vector\n");
 }

@@ -17,32 +17,26 @@ use hammock_ir::{
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
 
-/// The tile of a nest. Where vectors do not cover an axis of results evenly, one after the other for each length.
+/// The tile of a nest.
 pub fn tile(nest: &Nest, at: &At) -> Stmt {
-    let vector = nest.plan.vector().map(|l| l.axis);
-    let results = vector.filter(|axis| !nest.stage.axes[*axis].reduce);
-    let Some(axis) = results else { return Tile { nest, at, results: None, vectors: 1 }.stmt() };
-    let count = at.left[axis].as_int().unwrap_or(1);
-    let unrolled = nest.plan.loops[nest.tile..].iter().find(|l| l.axis == axis && l.kind == LoopKind::Unrolled);
-    let (vectors, lanes) = unrolled.map_or((0, 1), |l| (count / l.step, l.step));
-    let several = (vectors > 0).then_some((vectors, lanes));
-    let single = nest.pieces(count - vectors * lanes).into_iter().map(|lanes| (1, lanes));
-    let mut start = 0;
-    Stmt::seq(several.into_iter().chain(single).map(|(vectors, lanes)| {
-        let mut part = at.clone();
-        part.position[axis] = moved(&at.position[axis], PrimExpr::int64(start));
-        start += vectors * lanes;
-        Tile { nest, at: &part, results: Some((axis, lanes)), vectors }.stmt()
-    }))
+    let results = nest.plan.vector().map(|l| l.axis).filter(|axis| !nest.stage.axes[*axis].reduce);
+    let lanes = |axis: usize| Lanes { axis, vectors: nest.pieces(at.left[axis].as_int().unwrap_or(1)) };
+    Tile { nest, at, results: results.map(lanes) }.stmt()
 }
 
 struct Tile<'a> {
     nest: &'a Nest<'a>,
     at: &'a At,
-    /// The axis whose values are lanes, and how many; of a spatial axis.
-    results: Option<(usize, i64)>,
-    /// How many vectors of that axis are side by side.
-    vectors: i64,
+    /// Results that are lanes.
+    results: Option<Lanes>,
+}
+
+/// Neighbouring values of an axis as lanes of vectors, which are side by side.
+#[derive(Clone)]
+struct Lanes {
+    axis: usize,
+    /// How many lanes each vector has.
+    vectors: Vec<i64>,
 }
 
 impl Tile<'_> {
@@ -51,7 +45,7 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
-        self.each(&self.at.position, self.results, |_, at| {
+        self.each(&self.at.position, self.results.as_ref(), |_, at| {
             Stmt::store(&stage.buffer, indices(stage, at), stage.value.substitute(&substitution(&stage.axes, at)))
         })
     }
@@ -69,31 +63,41 @@ impl Tile<'_> {
 
     /// How many accumulators belong to one row of the tile.
     fn width(&self) -> i64 {
-        self.results.or(self.terms()).map_or(1, |(_, lanes)| lanes)
+        let results = self.results.as_ref().map(|lanes| lanes.vectors.iter().sum());
+        results.or(self.terms().map(|(_, lanes)| lanes)).unwrap_or(1)
     }
 
     /// The positions side by side with one, with the number of the first accumulator of each.
     fn rows(&self, first: &[PrimExpr]) -> Vec<(PrimExpr, Vec<PrimExpr>)> {
         let mut rows = vec![first.to_vec()];
         for l in self.loops().iter().filter(|l| l.kind == LoopKind::Unrolled) {
-            let count = match self.results {
-                Some((axis, _)) if axis == l.axis => self.vectors,
-                _ => self.at.left[l.axis].as_int().unwrap_or(1),
-            };
-            let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n * l.step));
+            let count = self.at.left[l.axis].as_int().unwrap_or(1);
+            let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n));
             rows = rows.iter().flat_map(|row| (0..count).map(|n| moved(row, n)).collect::<Vec<_>>()).collect();
         }
         (0..).zip(rows).map(|(row, at)| (PrimExpr::int64(row * self.width()), at)).collect()
     }
 
     /// Calls `f` for every row and, inside, every lane, with the number of its accumulator and its position.
-    fn each(&self, first: &[PrimExpr], lanes: Option<(usize, i64)>, f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt) -> Stmt {
-        Stmt::seq(self.rows(first).into_iter().map(|(slot, at)| match lanes {
-            Some((axis, lanes)) if lanes > 1 => {
-                in_lanes(lanes, |lane| f(moved(&slot, lane.clone()), &shifted(&at, axis, lane)))
+    fn each(&self, first: &[PrimExpr], lanes: Option<&Lanes>, f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt) -> Stmt {
+        let mut stmts = Vec::new();
+        for (slot, at) in self.rows(first) {
+            let Some(Lanes { axis, vectors }) = lanes else {
+                stmts.push(f(slot, &at));
+                continue;
+            };
+            let mut start = 0;
+            for count in vectors {
+                let offset = |lane: PrimExpr| moved(&PrimExpr::int64(start), lane);
+                let lane = |lane: PrimExpr| {
+                    let by = offset(lane);
+                    f(moved(&slot, by.clone()), &shifted(&at, *axis, by))
+                };
+                stmts.push(if *count > 1 { in_lanes(*count, lane) } else { lane(PrimExpr::int64(0)) });
+                start += count;
             }
-            _ => f(slot, &at),
-        }))
+        }
+        Stmt::seq(stmts)
     }
 
     fn reduction(&self) -> Stmt {
@@ -101,10 +105,17 @@ impl Tile<'_> {
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
         let sums = Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![size], stage.buffer.dtype, "local");
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Default::default()));
-        let start = self.each(first, self.results, |slot, at| Stmt::store(&sums, vec![slot], self.initial(at)));
-        let finish = self.each(first, self.results, |slot, at| self.finish(&PrimExpr::load(&sums, vec![slot]), at));
+        let start =
+            self.each(first, self.results.as_ref(), |slot, at| Stmt::store(&sums, vec![slot], self.initial(at)));
+        let finish =
+            self.each(first, self.results.as_ref(), |slot, at| self.finish(&PrimExpr::load(&sums, vec![slot]), at));
         let Some((op, (axis, lanes))) = combiner(stage).map(|(op, _)| op).zip(self.terms()) else {
-            return Stmt::new(StmtKind::Seq(vec![alloc, start, self.update(0, first, self.results, &sums), finish]));
+            return Stmt::new(StmtKind::Seq(vec![
+                alloc,
+                start,
+                self.update(0, first, self.results.as_ref(), &sums),
+                finish,
+            ]));
         };
         // Every lane may start from the least of all values; but only one sum from what there is already.
         let neutral = match op {
@@ -112,7 +123,7 @@ impl Tile<'_> {
             BinaryOp::Mul => Some(PrimExpr::constant(1.0, sums.dtype)),
             _ => None,
         };
-        let start = self.each(first, Some((axis, lanes)), |slot, at| {
+        let start = self.each(first, Some(&Lanes { axis, vectors: vec![lanes] }), |slot, at| {
             Stmt::store(&sums, vec![slot], neutral.clone().unwrap_or_else(|| self.initial(at)))
         });
         let update = self.update(0, first, None, &sums);
@@ -138,14 +149,14 @@ impl Tile<'_> {
     }
 
     /// The loops over what is combined, from this number of the tile's loops on. `lanes` are those of one step.
-    fn update(&self, number: usize, at: &[PrimExpr], lanes: Option<(usize, i64)>, sums: &Buffer) -> Stmt {
+    fn update(&self, number: usize, at: &[PrimExpr], lanes: Option<&Lanes>, sums: &Buffer) -> Stmt {
         let Some(next) = self.loops()[number..].iter().position(|l| l.kind == LoopKind::Serial) else {
             return self.terms_at(at, lanes, sums);
         };
         let Loop { axis, step, .. } = self.loops()[number + next];
         let inside = |at: &[PrimExpr], count: i64| {
-            let lanes = if step == 1 { lanes } else { Some((axis, count)) };
-            self.update(number + next + 1, at, lanes, sums)
+            let terms = Lanes { axis, vectors: vec![count] };
+            self.update(number + next + 1, at, if step == 1 { lanes } else { Some(&terms) }, sums)
         };
         let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
             let var = Var::int64(self.nest.stage.axes[axis].var.name().clone());
@@ -176,7 +187,7 @@ impl Tile<'_> {
     }
 
     /// One step of the reduction for all of the tile.
-    fn terms_at(&self, at: &[PrimExpr], lanes: Option<(usize, i64)>, sums: &Buffer) -> Stmt {
+    fn terms_at(&self, at: &[PrimExpr], lanes: Option<&Lanes>, sums: &Buffer) -> Stmt {
         let stage = self.nest.stage;
         self.each(at, lanes, |slot, at| {
             let sum = PrimExpr::load(sums, vec![slot.clone()]);
