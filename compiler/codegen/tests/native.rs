@@ -13,7 +13,8 @@ use hammock_ir::{
     prim::{BinaryOp, Var, binary},
     tir::{Buffer, ForKind, Loop, Param, Stmt, StmtKind},
 };
-use hammock_runtime::{Any, Error, Function, Str, Tensor, registry};
+use hammock_kernels::{Options, Target};
+use hammock_runtime::{Any, Device, Error, Function, Str, Tensor, registry};
 use support::{Kernel, check, check_kernel};
 
 /// A spread of numbers that conversions and divisions stumble over.
@@ -450,4 +451,49 @@ fn fallible_names_are_errors() {
         error.to_string(),
         "kernel `f`: `T.llvm.nvvm.barrier0` of these arguments cannot be compiled for this processor"
     );
+}
+
+#[test]
+fn a_divisor_of_many_elements_is_inverted_where_its_inverse_is_normal() {
+    let divisors = [3.0, -7.5, 0.0, -0.0, f32::INFINITY, f32::NAN, 1e-40, -1e-45, 3e38, 1e-38, 1.2e-38, 8e37, 1e38];
+    let width = floats().len() as i64;
+    let numbers: Vec<f32> = divisors.iter().flat_map(|_| floats()).collect();
+    let numbers = Tensor::from_slice(&[divisors.len() as i64, width], &numbers).unwrap();
+    for size in ["m".to_owned(), width.to_string()] {
+        let func = support::function(&format!(
+            "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(x_: T.handle, d_: T.handle, y_: T.handle):
+    n = T.int64()
+    m = T.int64()
+    x = T.match_buffer(x_, (n, {size}), \"float32\")
+    d = T.match_buffer(d_, (n,), \"float32\")
+    y = T.match_buffer(y_, (n, {size}), \"float32\")
+    for i, j in T.grid(n, {size}):
+        with T.sblock(\"quotient\"):
+            v, w = T.axis.remap(\"SS\", [i, j])
+            y[v, w] = x[v, w] / d[v]
+"
+        ));
+        let target = Target::host();
+        let inputs = [numbers.clone().into(), tensor(&divisors).into()];
+        let exact = Kernel::planned(&func, Options { strict_order: true, ..Options::new(&target) });
+        check_kernel(&exact, &inputs);
+        let fast = Kernel::planned(&func, Options::new(&target)).run(&inputs).remove(0);
+        let exact = exact.run(&inputs).remove(0);
+        let mut differ = 0;
+        let (fast, exact) = (fast.as_slice::<f32>().unwrap(), exact.as_slice::<f32>().unwrap());
+        for (at, (a, b)) in fast.iter().zip(exact).enumerate() {
+            let same = a == b || a.is_nan() && b.is_nan();
+            differ += i32::from(!same);
+            let near = (a - b).abs() <= b.abs() * 2.0 * f32::EPSILON + f32::from_bits(1);
+            assert!(same || near, "element {at}: {a:e} instead of {b:e}");
+        }
+        assert!(differ > 0, "nothing was inverted");
+        let none = [Tensor::empty(DType::FLOAT32, &[2, 0], Device::CPU).unwrap().into(), tensor(&[1f32, 2.0]).into()];
+        if size == "m" {
+            assert!(Kernel::new(&func).run(&none)[0].as_bytes().unwrap().is_empty());
+        }
+    }
 }

@@ -7,6 +7,7 @@
 mod text;
 
 use crate::stage::{Stage, rows::Copied};
+use hammock_ir::PrimExpr;
 
 /// How the parts of a kernel become loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +49,8 @@ pub struct StagePlan {
     pub loops: Vec<Loop>,
     /// What is copied before it is used.
     pub staged: Vec<Staged>,
+    /// Whether what all values along the vectors' axis are divided by is inverted once, and they are multiplied by it.
+    pub inverts: bool,
 }
 
 /// A copy of what a load reads inside some loops, in an order that suits the loops.
@@ -104,6 +107,11 @@ impl Loop {
         Loop { axis, step: 1, kind: LoopKind::Unrolled }
     }
 
+    /// Whether it is spread over threads.
+    pub fn is_parallel(&self) -> bool {
+        matches!(self.kind, LoopKind::Parallel(_))
+    }
+
     /// Values as lanes.
     pub fn vector(axis: usize) -> Loop {
         Loop { axis, step: 1, kind: LoopKind::Vector }
@@ -113,7 +121,7 @@ impl Loop {
 impl StagePlan {
     /// Loops, and nothing staged.
     pub fn new(rule: &'static str, loops: Vec<Loop>) -> StagePlan {
-        StagePlan { rule, loops, staged: Vec::new() }
+        StagePlan { rule, loops, staged: Vec::new(), inverts: false }
     }
 
     /// The number of values of an axis that are left inside of some loops, where these divide it.
@@ -136,9 +144,19 @@ impl StagePlan {
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
     }
 
+    /// Inside how many loops an expression is known that stays the same along the vectors' axis: inside those over what it
+    /// changes along, and those on threads. `None` where no loop along the axis would be left.
+    pub fn known(&self, stage: &Stage, expr: &PrimExpr) -> Option<usize> {
+        let axis = self.vector()?.axis;
+        let around = |l: &Loop| l.is_parallel() || expr.uses(&stage.axes[l.axis].var);
+        let inside = self.loops.iter().rposition(around).map_or(0, |last| last + 1);
+        let repeats = self.loops.get(inside..self.tile(stage))?.iter().any(|l| l.axis == axis);
+        repeats.then_some(inside)
+    }
+
     /// The plan without threads, for a stage inside a loop that has them.
     pub fn on_one_thread(mut self) -> StagePlan {
-        let parallel = self.loops.iter_mut().filter(|l| matches!(l.kind, LoopKind::Parallel(_)));
+        let parallel = self.loops.iter_mut().filter(|l| l.is_parallel());
         parallel.for_each(|l| l.kind = LoopKind::Serial);
         self
     }

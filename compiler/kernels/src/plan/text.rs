@@ -68,7 +68,7 @@ fn stage_text(f: &mut fmt::Formatter<'_>, plan: &StagePlan, names: &[String]) ->
             LoopKind::Vector => write!(f, " vector")?,
         }
     }
-    Ok(())
+    if plan.inverts { write!(f, ", divisor inverted") } else { Ok(()) }
 }
 
 /// The copies that are made inside so many loops.

@@ -11,7 +11,7 @@ mod tiles;
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged},
-    stage::{Kernel, Part, Stage},
+    stage::{Kernel, Part, Stage, access::common_divisor},
 };
 use hammock_ir::PrimExpr;
 pub use products::product_rows;
@@ -82,9 +82,19 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
 fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
     let chosen = RULES.iter().find_map(|rule| Some((rule, (rule.plan)(stage, &choice)?)));
     let (rule, chosen) = chosen.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
-    let mut plan = StagePlan { rule: rule.name, loops: chosen.loops, staged: chosen.staged };
+    let mut plan = StagePlan { rule: rule.name, loops: chosen.loops, staged: chosen.staged, inverts: false };
     spread(&mut plan, stage);
+    plan.inverts = inverts(&plan, stage, choice);
     plan
+}
+
+/// Whether a division for each of several vectors becomes one for all: a division costs as much as ten products. Not with
+/// --strict-order, for results differ in the last place.
+fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
+    let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
+    let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, choice.target));
+    let known = common_divisor(stage, axis).and_then(|divisor| plan.known(stage, divisor));
+    !choice.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
 /// Spreads the outermost loop with several iterations over threads, where there is work for them.

@@ -13,6 +13,8 @@ use hammock_ir::{PrimExpr, prim::Var};
 
 /// Rows that run together, where several at a time help.
 const TILE_ROWS: i64 = 8;
+/// What rows may take beside what they are read from and written to, in bytes, to stay in the nearest cache.
+const NEAREST: i64 = 8 << 10;
 
 pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let count = rows.extents().last().and_then(PrimExpr::as_int);
@@ -24,8 +26,14 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
     // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
     let gains = |stage: &Stage| factors(stage).is_some() || (stage.reduces() && vector_axis(stage).is_none());
-    let many = rows.stages.iter().any(gains);
-    let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(|n| (*n == 1 || many) && rows.bytes(*n) <= CACHE);
+    // Where the terms of a row are lanes, its additions overlap as it is: rows stay side by side in the nearest cache.
+    let in_lanes = |stage: &Stage| {
+        factors(stage).is_none() && stage_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
+    };
+    let gaining: Vec<&Stage> = rows.stages.iter().filter(|stage| gains(stage)).collect();
+    let room = if gaining.iter().all(|stage| in_lanes(stage)) { NEAREST } else { CACHE };
+    let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room);
+    let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(fits);
     let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();

@@ -94,6 +94,31 @@ pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
     }
 }
 
+/// What every element along an axis is divided by, where that is the same number, computed from memory.
+pub fn common_divisor(stage: &Stage, axis: usize) -> Option<&PrimExpr> {
+    let read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..));
+    let written = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(b, ..) if b.data == stage.buffer.data);
+    let own = !stage.reduces() && matches!(stage.buffer.dtype.bits, 32 | 64) && stage.buffer.dtype.is_float();
+    let divisor = divisor(&stage.value, &stage.axes[axis].var).filter(|_| own)?;
+    (divisor.any(&mut |e| read(e)) && !divisor.any(&mut |e| written(e))).then_some(divisor)
+}
+
+/// The first divisor without a variable by which a value is always divided.
+fn divisor<'a>(value: &'a PrimExpr, var: &Var) -> Option<&'a PrimExpr> {
+    match value.kind() {
+        PrimKind::Binary(BinaryOp::Div, _, b) if b.dtype().is_float() && b.dtype().is_scalar() && !b.uses(var) => {
+            Some(b)
+        }
+        PrimKind::Binary(BinaryOp::And | BinaryOp::Or, ..) | PrimKind::Select(..) => None,
+        PrimKind::Binary(_, a, b) => divisor(a, var).or_else(|| divisor(b, var)),
+        PrimKind::Cast(a) => divisor(a, var),
+        PrimKind::Call(call) if matches!(&call.callee, PrimCallee::Intrin(name) if name.as_str() != "if_then_else") => {
+            call.args.iter().find_map(|arg| divisor(arg, var))
+        }
+        _ => None,
+    }
+}
+
 /// The different loads of a stage's value besides those of its own buffer, in order.
 pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
     let mut found: Vec<&PrimExpr> = Vec::new();

@@ -4,6 +4,7 @@
 //! out.
 
 mod nest;
+mod quotients;
 mod rows;
 mod staging;
 mod tile;

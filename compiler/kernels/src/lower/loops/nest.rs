@@ -3,7 +3,10 @@
 //! Each loop is followed by what is left of its axis when its step does not divide it, as a nest of its own. In the tile
 //! every axis has a constant number of values.
 
-use super::{staging, tile};
+use super::{
+    quotients::{self, Quotient},
+    staging, tile,
+};
 use crate::{
     Target,
     plan::{Loop, LoopKind, StagePlan},
@@ -20,7 +23,8 @@ use hammock_ir::{
 pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
-    let nest = Nest { stage, plan, target, tile: plan.tile(stage) };
+    let quotient = Quotient::of(stage, plan);
+    let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref() };
     nest.level(0, &At { position, left })
 }
 
@@ -34,6 +38,8 @@ pub struct Nest<'a> {
     pub target: &'a Target,
     /// The number of the tile's first loop.
     pub tile: usize,
+    /// The divisor that is inverted inside some of them.
+    pub quotient: Option<&'a Quotient>,
 }
 
 /// Which part of the stage's domain is computed inside some loops: from a position on, so many values of each axis.
@@ -67,7 +73,10 @@ pub fn moved(position: &PrimExpr, by: PrimExpr) -> PrimExpr {
 
 impl Nest<'_> {
     /// The loops from this number on.
-    fn level(&self, number: usize, at: &At) -> Stmt {
+    pub fn level(&self, number: usize, at: &At) -> Stmt {
+        if let Some(quotient) = self.quotient.filter(|quotient| quotient.inside == number) {
+            return quotients::loops(self, quotient, at);
+        }
         if self.plan.staged.iter().any(|staged| staged.inside == number) {
             let (mut stmts, stage) = staging::staged(self, number, at);
             let zeros = vec![PrimExpr::int64(0); at.position.len()];

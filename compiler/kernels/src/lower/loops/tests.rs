@@ -170,6 +170,31 @@ rows, 8 at a time:
 }
 
 #[test]
+fn quotients_of_long_rows_are_products_with_an_inverse() {
+    let inverted = |func: &PrimFunc, strict_order| {
+        let target = Target::avx512();
+        plan_text(func, func.body.clone(), Choice { target: &target, strict_order }).contains("divisor inverted")
+    };
+    let sizes = [32, 1024].map(PrimExpr::int64);
+    let [x, y] = ["x", "y"].map(|name| buffer(name, &sizes, DType::FLOAT32));
+    let sum = buffer("sum", &sizes[..1], DType::FLOAT32);
+    let quotient = |f: &dyn Fn(&[PrimExpr]) -> PrimExpr| {
+        let stage = sblock("y", &[('S', sizes[0].clone()), ('S', sizes[1].clone())], |v| {
+            (None, Stmt::store(&y, v.to_vec(), PrimExpr::load(&x, v.to_vec()) / f(v)))
+        });
+        function(&[&x, &sum, &y], &[], vec![stage])
+    };
+    let zero = PrimExpr::int64(0);
+    let of_row = quotient(&|v| PrimExpr::load(&sum, vec![v[0].clone()]));
+    assert!(inverted(&of_row, false) && !inverted(&of_row, true));
+    let of_column = quotient(&|v| PrimExpr::load(&x, vec![zero.clone(), v[1].clone()]));
+    assert!(!inverted(&of_column, false), "every element has a divisor of its own");
+    let of_result = quotient(&|v| PrimExpr::load(&y, vec![v[0].clone(), zero.clone()]));
+    assert!(!inverted(&of_result, false), "the divisor is overwritten");
+    assert!(!inverted(&softmax(true), false), "three vectors are not worth two loops");
+}
+
+#[test]
 fn only_the_rows_at_hand_are_in_memory() {
     let mut func = softmax(true);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
