@@ -81,7 +81,8 @@ pub struct CodeArgs {
     /// What to do about buffer accesses that cannot be proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
-    /// Add up sums (and combine other reductions) in the order in which they are written, which is slower
+    /// Add up sums (and combine other reductions) in the order in which they are written, and divide instead of multiplying
+    /// by inverses, which is slower
     #[arg(long)]
     pub strict_order: bool,
 }
