@@ -15,7 +15,7 @@ use hammock_compiler::{
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
-use hammock_passes::{Environment, Pipeline, pipeline};
+use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline};
 use hammock_runtime::{
     Image,
     library::image_of,
@@ -81,8 +81,8 @@ pub struct CodeArgs {
     /// What to do about buffer accesses that cannot be proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
-    /// Add up sums (and combine other reductions) in the order in which they are written, and divide instead of multiplying
-    /// by inverses, which is slower
+    /// Add up sums (and combine other reductions) in the order in which they are written, divide instead of multiplying by
+    /// inverses, and convolve without Winograd's algorithm, which is slower
     #[arg(long)]
     pub strict_order: bool,
 }
@@ -117,7 +117,8 @@ impl CodeArgs {
     /// The passes that compile a module: those that are asked for, then those of the level.
     pub fn pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
         let mut passes = read_pipeline(&self.passes)?;
-        passes.steps.extend(pipeline(level).steps);
+        let of_level = if self.strict_order { exact_pipeline(level) } else { pipeline(level) };
+        passes.steps.extend(of_level.steps);
         Ok(passes)
     }
 

@@ -318,6 +318,47 @@ fn programs_of_mixed_precision_compute_nearly_the_same() {
     });
 }
 
+/// Sizes that are no multiples of tiles, padding on all sides, layouts; the batch is not known when the pass runs.
+#[test]
+fn convolutions_by_winograds_algorithm_compute_the_same() {
+    for (shape, channels, out, padding, layouts) in [
+        ([1, 16, 5, 7], 16, 17, "(1, 1)", ""),
+        ([2, 17, 3, 9], 17, 16, "(0, 1, 2, 0)", ""),
+        ([1, 3, 4, 4], 3, 64, "(2, 2)", r#", out_layout="NHWC""#),
+        ([2, 6, 11, 5], 5, 4, "(0, 0)", r#", data_layout="NHWC""#),
+        ([2, 4, 6, 5], 5, 8, "(3, 0, 1, 1)", r#", data_layout="HNWC", out_layout="NWHC""#),
+    ] {
+        let batch = if layouts.contains("HNWC") { 1 } else { 0 };
+        let dims: Vec<String> =
+            (0..4).map(|axis| if axis == batch { "n".to_owned() } else { shape[axis].to_string() }).collect();
+        let (dims, weights) = (dims.join(", "), out * channels * 9);
+        let text = format!(
+            r#"
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({dims}), "float32")):
+        with R.dataflow():
+            w = R.reshape(R.sin(R.arange(0, {weights}, 1, dtype="float32")), R.shape([{out}, {channels}, 3, 3]))
+            y = R.nn.relu(R.nn.conv2d(x, w, padding={padding}{layouts}))
+            R.output(y)
+        return y
+"#
+        );
+        let mut random = Random(fastrand::Rng::with_seed(7));
+        let args = [tensor(&mut random, &shape)];
+        let [direct, transformed] =
+            ["", "Winograd"].map(|passes| run(&text, passes, &args).unwrap_or_else(|e| panic!("{text}{e}")));
+        let largest = direct[0].iter().copied().fold(0f32, f32::max);
+        assert_eq!(direct[0].len(), transformed[0].len(), "{text}");
+        assert!(largest > 0.1, "{largest} {text}");
+        assert!(direct != transformed, "{text}");
+        let error = direct[0].iter().zip(&transformed[0]).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max) / largest;
+        assert!(error < 2e-5, "{error} {text}");
+    }
+}
+
 /// Passes over kernels and constants, on their own file-tests.
 #[test]
 fn file_tests_compute_the_same() {

@@ -11,7 +11,7 @@ use crate::*;
 ///   values only once, constants at compile time, products in the cheaper order and batch normalization as a part
 ///   of convolutions; joins matrices before they are transposed; chooses columns of a product rather than of a
 ///   matrix where that is cheaper; lays tensors out as convolutions are fastest, and leaves out layouts that are
-///   undone; joins products of a few rows, and multiplies few rows by matrices as they lie, not transposed;
+///   undone; computes convolutions with fewer multiplications, which rounds differently; joins products of a few rows, and multiplies few rows by matrices as they lie, not transposed;
 ///   makes one kernel of several, and views of kernels that only reshape or copy parts; and computes late what
 ///   would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
@@ -29,6 +29,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, better_graph()),
         at(2, plain(&[&fold_constant::PASS])),
         at(2, vec![layouts]),
+        at(2, vec![with(&winograd::PASS, winograd::CHEAPER.name, true.into())]),
         at(2, plain(&[&remove_redundant_permute_dims::PASS, &remove_redundant_reshape::PASS])),
         at(2, plain(&[&eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, vec![with(&fuse_transpose_matmul::PASS, fuse_transpose_matmul::MAX_ROWS.name, few_rows)]),
@@ -52,6 +53,14 @@ pub fn pipeline(level: u8) -> Pipeline {
         ]),
     ];
     Pipeline { steps: steps.concat() }
+}
+
+/// The same without the passes that round differently: by those that stay, sums have the terms that the program gives
+/// them.
+pub fn exact_pipeline(level: u8) -> Pipeline {
+    let mut exact = pipeline(level);
+    exact.steps.retain(|step| !std::ptr::eq(step.pass, &winograd::PASS));
+    exact
 }
 
 /// Rewritings that leave less to compute. Batch normalization in training stays as it is.

@@ -94,11 +94,12 @@ mod topological_sort;
 mod update_param_type;
 mod update_vdevice;
 mod vm_shape_lower;
+mod winograd;
 
 pub use bind_params::bind_params;
 pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Texts};
 
-pub use levels::pipeline;
+pub use levels::{exact_pipeline, pipeline};
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
@@ -185,6 +186,7 @@ pub static PASSES: &[&Pass] = &[
     &update_param_type::PASS,
     &update_vdevice::PASS,
     &vm_shape_lower::PASS,
+    &winograd::PASS,
     &tir::bind_target::PASS,
     &tir::convert_blocks_to_opaque::PASS,
     &tir::flatten_buffer::PASS,

@@ -15,8 +15,10 @@ pub mod rows;
 pub mod softmax;
 mod var_len_attention;
 pub mod window;
+mod winograd;
 
 pub use conv::{expect_layout, layout};
+pub use winograd::{RESULTS as WINOGRAD_RESULTS, TAPS as WINOGRAD_TAPS, winograd_input, winograd_output};
 
 use crate::op::Op;
 
