@@ -50,7 +50,9 @@ pub struct Builtins {
 
 /// Lists the rules that choose the loops of kernels
 #[derive(Args)]
-#[command(after_help = "Examples:\n  hammock rules\n  hammock opt model.py --print-plans      which of them chose what")]
+#[command(
+    after_help = "Examples:\n  hammock rules\n  hammock opt model.py --print-plans      which of them chose what"
+)]
 pub struct Rules {}
 
 /// Lists the CPUs that kernels can be compiled for
