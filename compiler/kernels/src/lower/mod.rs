@@ -70,7 +70,7 @@ pub fn lower(func: &PrimFunc, target: &Target) -> Result<FlatKernel, KernelError
 /// # Errors
 /// As [`lower`].
 pub fn lower_with(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, KernelError> {
-    let name: Name = func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into();
+    let name = name_of(func);
     flat_kernel(func, &name, options).map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
 
@@ -93,12 +93,17 @@ fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<Fla
     Ok(FlatKernel { name: name.clone(), func, signature: interface.signature, accesses })
 }
 
+/// What a function's kernel is called.
+fn name_of(func: &PrimFunc) -> Name {
+    func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into()
+}
+
 /// The plan of a function's kernel, as text.
 ///
 /// # Errors
 /// As [`lower`].
 pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
-    let name: Name = func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into();
+    let name = name_of(func);
     let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
     Ok(loops::plan_text(func, safe.body, options.choice()))
 }

@@ -102,12 +102,21 @@ fn spread(plan: &mut StagePlan, stage: &Stage) {
     let tile = plan.tile(stage);
     let several = |l: &&mut Loop| stage.axes[l.axis].extent.as_int().is_none_or(|extent| extent > l.step);
     let Some(outer) = plan.loops[..tile].iter_mut().find(several) else { return };
-    let work: i64 = stage.axes.iter().map(|a| size(&a.extent)).fold(1, i64::saturating_mul);
-    let symbolic = stage.axes.iter().any(|a| a.extent.as_int().is_none());
+    let work = work(stage);
     let each = (work / size(&stage.axes[outer.axis].extent)).saturating_mul(outer.step).max(1);
-    if symbolic || work >= 2 * GRAIN {
+    if is_symbolic(stage) || work >= 2 * GRAIN {
         outer.kind = LoopKind::Parallel((GRAIN / each).max(1));
     }
+}
+
+/// About how many values a stage computes or combines.
+fn work(stage: &Stage) -> i64 {
+    stage.axes.iter().map(|axis| size(&axis.extent)).fold(1, i64::saturating_mul)
+}
+
+/// Whether some size of a stage is not known.
+fn is_symbolic(stage: &Stage) -> bool {
+    stage.axes.iter().any(|axis| axis.extent.as_int().is_none())
 }
 
 /// About how many values there are.

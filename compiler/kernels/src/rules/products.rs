@@ -101,7 +101,7 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
     let rows = row_axis(stage, axis, shared)?;
     let (side, lanes) = block(stage, axis, Some(rows), choice)?;
-    let (load, e) = access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, shared))?;
+    let (load, e) = load_of(stage, shared)?;
     let used = |at: &usize| shared.uses(&stage.axes[*at].var);
     // How often each number that is copied is used, and how often it would be loaded from far apart.
     let times: i64 = spatial(stage).filter(|at| !used(at)).map(|at| size(&stage.axes[at].extent)).product();
@@ -137,6 +137,11 @@ pub fn product_rows(stage: &Stage) -> Option<usize> {
 fn vector_factor<'a>(stage: &'a Stage, var: &Var) -> Option<&'a PrimExpr> {
     let (a, b) = factors(stage)?;
     (a.uses(var) != b.uses(var)).then(|| if a.uses(var) { a } else { b })
+}
+
+/// A factor that is a load, with its number among the stage's.
+fn load_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
+    access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, factor))
 }
 
 /// The last spatial axis besides one that a factor does not change along.
@@ -178,7 +183,7 @@ pub fn copied(rows: &Rows, number: usize) -> Option<Copied> {
     let stage = &rows.stages[number];
     let axis = store_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let (load, e) = access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, shared))?;
+    let (load, e) = load_of(stage, shared)?;
     let often = rows.extents().last().and_then(PrimExpr::as_int).is_some_and(|rows| rows >= USED);
     let across = !is_contiguous(e, &stage.axes[axis].var);
     if !often || !across || !rows.is_same_for_rows(number, e) || !can_be_copied(stage, e) {

@@ -1,6 +1,6 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, GRAIN, TYPICAL, products, size, stage_plan};
+use super::{CACHE, Choice, GRAIN, TYPICAL, is_symbolic, products, stage_plan, work};
 use crate::{
     plan::{RowsPlan, StagePlan},
     stage::{
@@ -42,12 +42,10 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
 
 fn parallel_rows(rows: &Rows, tile: i64) -> Option<(usize, i64)> {
     let extents: Vec<Option<i64>> = rows.extents().map(PrimExpr::as_int).collect();
-    let stage_work = |stage: &Stage| stage.axes.iter().map(|a| size(&a.extent)).fold(1, i64::saturating_mul);
-    let work = rows.stages.iter().map(stage_work).fold(0, i64::saturating_add);
+    let work = rows.stages.iter().map(work).fold(0, i64::saturating_add);
     let last = extents.len() - 1;
     let count = |n: usize| extents[n].map(|extent| if n == last { extent / tile } else { extent });
     let axis = (0..=last).find(|n| count(*n).is_none_or(|count| count > 1))?;
     let each = (work / count(axis).unwrap_or(TYPICAL)).max(1);
-    let symbolic = rows.stages.iter().any(|stage| stage.axes.iter().any(|a| a.extent.as_int().is_none()));
-    (symbolic || work >= 2 * GRAIN).then_some((axis, (GRAIN / each).max(1)))
+    (rows.stages.iter().any(is_symbolic) || work >= 2 * GRAIN).then_some((axis, (GRAIN / each).max(1)))
 }

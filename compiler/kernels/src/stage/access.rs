@@ -97,10 +97,9 @@ pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
 /// What every element along an axis is divided by, where that is the same number, computed from memory.
 pub fn common_divisor(stage: &Stage, axis: usize) -> Option<&PrimExpr> {
     let read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..));
-    let written = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(b, ..) if b.data == stage.buffer.data);
     let own = !stage.reduces() && matches!(stage.buffer.dtype.bits, 32 | 64) && stage.buffer.dtype.is_float();
     let divisor = divisor(&stage.value, &stage.axes[axis].var).filter(|_| own)?;
-    (divisor.any(&mut |e| read(e)) && !divisor.any(&mut |e| written(e))).then_some(divisor)
+    (divisor.any(&mut |e| read(e)) && !divisor.any(&mut |e| is_load_of(e, &stage.buffer))).then_some(divisor)
 }
 
 /// The first divisor without a variable by which a value is always divided.

@@ -7,7 +7,11 @@
 //!
 //! Only for buffers that belong to the kernel, and only if the kernel's parameters share no memory.
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, access::vector_axis, substitution};
+use super::{
+    Axis, Epilogue, Kernel, Part, Stage,
+    access::{is_load_of, vector_axis},
+    substitution,
+};
 use crate::{check, index::same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -98,7 +102,7 @@ fn is_free(stage: &Stage) -> bool {
 }
 
 fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
-    e.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data))
+    e.any(&mut |e| is_load_of(e, buffer))
 }
 
 /// Whether a part reads or writes a buffer's memory.

@@ -14,7 +14,7 @@ use crate::{
     stage::Stage,
 };
 use hammock_ir::{
-    PrimExpr,
+    Name, PrimExpr,
     prim::Var,
     tir::{ForKind, Stmt, StmtKind},
 };
@@ -126,8 +126,7 @@ impl Nest<'_> {
         }
         // The tile takes constant sizes only: vectors of fewer and fewer registers follow those of several.
         let is_vector = self.plan.vector().is_some_and(|l| l.axis == axis);
-        let smaller =
-            std::iter::successors(Some(step / 4), |step| Some(step / 4)).take_while(|step| is_vector && *step >= 8);
+        let smaller = smaller_steps(step).filter(|_| is_vector);
         for step in smaller.chain([1]) {
             let count = (extent - &start).floordiv(PrimExpr::int64(step));
             parts.push(self.iterations(number, at, start, count, step));
@@ -136,24 +135,47 @@ impl Nest<'_> {
         Stmt::seq(parts)
     }
 
-    /// `for i in range(count)`: the loops inside for `step` values from `start + i * step` on.
+    /// The loops inside for `step` values from `start + i * step` on.
     fn iterations(&self, number: usize, at: &At, start: PrimExpr, count: PrimExpr, step: i64) -> Stmt {
         let Loop { axis, kind, .. } = self.plan.loops[number];
-        let var = Var::int64(self.stage.axes[axis].var.name().clone());
-        let offset = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
-        let body = self.level(number + 1, &at.part(axis, moved(&start, offset), PrimExpr::int64(step)));
-        let LoopKind::Parallel(grain) = kind else { return Stmt::serial(var, count, body) };
-        let mut stmt = Stmt::for_kind(var, count, ForKind::Parallel, body);
-        if let StmtKind::For(l) = &mut stmt.kind {
-            l.annotations.set("grain", grain);
-        }
-        stmt
+        let grain = match kind {
+            LoopKind::Parallel(grain) => Some(grain),
+            _ => None,
+        };
+        repeated(self.stage.axes[axis].var.name(), &start, count, step, grain, |position| {
+            self.level(number + 1, &at.part(axis, position, PrimExpr::int64(step)))
+        })
     }
 
     /// How many lanes the vectors have that cover so many values.
     pub fn pieces(&self, values: i64) -> Vec<i64> {
         pieces(values, register_lanes(self.stage, self.target))
     }
+}
+
+/// `for i in range(count)`: what is done at `start + i * step`; with a grain, on several threads.
+pub fn repeated(
+    name: &Name,
+    start: &PrimExpr,
+    count: PrimExpr,
+    step: i64,
+    grain: Option<i64>,
+    body: impl FnOnce(PrimExpr) -> Stmt,
+) -> Stmt {
+    let var = Var::int64(name.clone());
+    let offset = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
+    let body = body(moved(start, offset));
+    let Some(grain) = grain else { return Stmt::serial(var, count, body) };
+    let mut stmt = Stmt::for_kind(var, count, ForKind::Parallel, body);
+    if let StmtKind::For(l) = &mut stmt.kind {
+        l.annotations.set("grain", grain);
+    }
+    stmt
+}
+
+/// The steps that follow one where an axis of symbolic size has fewer values left: quarters, down to about a register.
+pub fn smaller_steps(step: i64) -> impl Iterator<Item = i64> {
+    std::iter::successors(Some(step / 4), |step| Some(step / 4)).take_while(|step| *step >= 8)
 }
 
 /// The lengths of vectors that cover so many elements: powers of two as long as they fill registers, then what is left.

@@ -8,8 +8,7 @@ use crate::{
 };
 use hammock_ir::{
     Attrs, PrimExpr,
-    prim::Var,
-    tir::{ForKind, Stmt, StmtKind},
+    tir::{Stmt, StmtKind},
 };
 
 /// The loops of a plan.
@@ -78,18 +77,13 @@ impl Loops<'_> {
         body: impl FnOnce(&mut Vec<PrimExpr>) -> Stmt,
     ) -> Stmt {
         let name = self.rows.vars().nth(number).map(|var| var.name().clone()).unwrap_or_else(|| "row".into());
-        let var = Var::int64(name);
-        let steps = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
-        position.push(if start.as_int() == Some(0) { steps } else { start + steps });
-        let body = body(position);
-        position.pop();
-        let parallel = self.plan.parallel.filter(|(axis, _)| *axis == number);
-        let kind = if parallel.is_some() { ForKind::Parallel } else { ForKind::Serial };
-        let mut stmt = Stmt::for_kind(var, count, kind, body);
-        if let (StmtKind::For(l), Some((_, grain))) = (&mut stmt.kind, parallel) {
-            l.annotations.set("grain", grain);
-        }
-        stmt
+        let grain = self.plan.parallel.filter(|(axis, _)| *axis == number).map(|(_, grain)| grain);
+        nest::repeated(&name, &start, count, step, grain, |at| {
+            position.push(at);
+            let body = body(position);
+            position.pop();
+            body
+        })
     }
 
     /// All stages for some rows.

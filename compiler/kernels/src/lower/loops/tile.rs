@@ -1,7 +1,7 @@
 //! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
 //! the stores; otherwise the stores alone.
 
-use super::nest::{At, Nest, moved};
+use super::nest::{self, At, Nest, moved, smaller_steps};
 use crate::{
     index::same_expr,
     plan::{Loop, LoopKind},
@@ -158,10 +158,9 @@ impl Tile<'_> {
             let terms = Lanes { axis, vectors: vec![count] };
             self.update(number + next + 1, at, if step == 1 { lanes } else { Some(&terms) }, sums)
         };
+        let name = self.nest.stage.axes[axis].var.name();
         let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
-            let var = Var::int64(self.nest.stage.axes[axis].var.name().clone());
-            let offset = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
-            Stmt::serial(var, count, inside(&shifted(at, axis, moved(start, offset)), step))
+            nest::repeated(name, start, count, step, None, |by| inside(&shifted(at, axis, by), step))
         };
         let (count, zero) = (&self.at.left[axis], PrimExpr::int64(0));
         let Some(extent) = count.as_int().filter(|_| step != 1) else {
@@ -169,7 +168,7 @@ impl Tile<'_> {
                 return repeated(&zero, count.clone(), 1);
             }
             let (mut parts, mut start) = (Vec::new(), zero);
-            for step in [Some(step), (step >= 32).then_some(step / 4), Some(1)].into_iter().flatten() {
+            for step in [step].into_iter().chain(smaller_steps(step)).chain([1]) {
                 let step_expr = PrimExpr::int64(step);
                 parts.push(repeated(&start, (count - &start).floordiv(step_expr.clone()), step));
                 start = count.clone().floordiv(step_expr.clone()) * step_expr;
