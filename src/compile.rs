@@ -11,7 +11,7 @@ use crate::{
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
     Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind,
-    compile, lower, missing, unused,
+    check_target, compile, lower, missing, unused,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
@@ -109,6 +109,7 @@ impl CodeArgs {
         let ExecMode::Native(graphs) = self.exec_mode()? else { return Err(no_files_for_reference()) };
         let (bytecode, defaults) = (self.bytecode()?, Options::default());
         let target = self.target.clone().unwrap_or(defaults.target);
+        check_target(&target)?;
         let level = self.level.unwrap_or(defaults.level);
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
         Ok(Options { target, level, bytecode, graphs, bounds, strict_order: self.strict_order, ..Options::default() })

@@ -21,6 +21,7 @@ mod output;
 mod run;
 mod stats;
 mod tables;
+mod targets;
 
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;
@@ -57,7 +58,7 @@ enum Command {
     Passes(tables::Passes),
     Builtins(tables::Builtins),
     Rules(tables::Rules),
-    Targets(tables::Targets),
+    Targets(targets::Targets),
     Explain(explain::Explain),
 }
 

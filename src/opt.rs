@@ -163,7 +163,7 @@ impl Opt {
         let defaults = Options::default();
         let level = self.level.unwrap_or(defaults.level);
         let options = Options { level, target: self.target.clone().unwrap_or(defaults.target.clone()), ..defaults };
-        check_target(&options)?;
+        check_target(&options.target)?;
         let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
         let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);

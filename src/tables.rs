@@ -1,7 +1,7 @@
-//! `hammock ops`, `passes`, `builtins`, `rules` and `targets`: lists of what Hammock has.
+//! `hammock ops`, `passes`, `builtins` and `rules`: lists of what Hammock has.
 
 use clap::Args;
-use hammock_compiler::{Failure, Options, RULES, check_target, nearest_operator, targets};
+use hammock_compiler::{Failure, RULES, check_target, nearest_operator};
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
@@ -54,10 +54,6 @@ pub struct Builtins {
     after_help = "Examples:\n  hammock rules\n  hammock opt model.py --print-plans      which of them chose what"
 )]
 pub struct Rules {}
-
-/// Lists the CPUs that kernels can be compiled for
-#[derive(Args)]
-pub struct Targets {}
 
 impl Ops {
     /// Runs the subcommand.
@@ -114,7 +110,7 @@ impl Passes {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
-            check_target(&Options { target: self.target, ..Options::default() })?;
+            check_target(&self.target)?;
             return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
         }
         let text = match self.name {
@@ -159,24 +155,6 @@ impl Rules {
         crate::print(&format!("The first of these that is for a stage of a kernel chooses its loops.\n{lines}"))
     }
 }
-
-impl Targets {
-    /// Runs the subcommand.
-    pub fn run(self) -> Result<(), Failure> {
-        let processors: Vec<&str> = targets().filter(|name| !LEVELS.iter().any(|(level, _)| level == name)).collect();
-        let levels: String = LEVELS.iter().map(|(name, doc)| format!("{name:<12} {doc}\n")).collect();
-        crate::print(&format!("{levels}\nProcessors, by LLVM's names:\n{}\n", processors.join("\n")))
-    }
-}
-
-/// Targets that need an explanation.
-const LEVELS: [(&str, &str); 5] = [
-    ("native", "the CPU of this machine"),
-    ("x86-64", "any 64-bit x86 CPU"),
-    ("x86-64-v2", "with SSE4.2"),
-    ("x86-64-v3", "with AVX2 and FMA"),
-    ("x86-64-v4", "with AVX-512"),
-];
 
 /// An unknown name, and the one that was probably meant.
 pub fn unknown(kind: &str, name: &str, near: Option<&str>, list: &str) -> Failure {

@@ -33,6 +33,9 @@ fn names_that_are_none_have_neighbours() {
         (compile("llvm -mcpu=znver4"), "without features"),
         (compile("pentium3"), "there is no target `pentium3`"),
         (refusal(&["run", MODEL, "--target", "nosuch"]), "there is no target `nosuch`"),
+        (refusal(&["bench", MODEL, "--arg", "1", "--target", "graniterapid"]), "did you mean `graniterapids`?"),
+        (refusal(&["opt", MODEL, "--print-plans", "--target", "native-v4"]), "there is no target `native-v4`"),
+        (refusal(&["passes", "--pipeline", "--target", "skylake512"]), "there is no target `skylake512`"),
         (refusal(&["run", MODEL, "--exec-mode", "compild"]), "did you mean `compiled`?"),
         (refusal(&["run", MODEL, "--func", "mian", "--arg", "1"]), "did you mean `main`?"),
         (refusal(&["run", MODEL, "--arg", "zeros(2):flaot32"]), "did you mean `float32`?"),
@@ -60,6 +63,25 @@ fn every_target_is_one_that_compiles() {
         let output = compile.output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{name}");
     }
+}
+
+#[test]
+fn targets_say_what_is_known_of_them() {
+    let list = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["targets", "--json"]).output().unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list.stdout).unwrap();
+    let of = |name: &str| list.iter().find(|target| target["name"] == name).unwrap();
+    for (name, bits, registers) in
+        [("diamondrapids", 512, 32), ("graniterapids-d", 512, 32), ("x86-64-v3", 256, 16), ("x86-64", 128, 16)]
+    {
+        assert_eq!(
+            (&of(name)["vector_bits"], &of(name)["vector_registers"]),
+            (&bits.into(), &registers.into()),
+            "{name}"
+        );
+        assert!(of(name)["cores"].is_null());
+    }
+    assert_eq!((&of("znver4")["int8_dot"], &of("skylake")["int8_dot"]), (&true.into(), &false.into()));
+    assert!(of("native")["cores"].as_u64().unwrap() > 0 && of("native")["caches"]["l2"].as_u64().unwrap() > 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod build;
 mod support;
 
 use build::{elementwise, func};
-use hammock_codegen::llvm::{self, Cpu, Emit, Host, OptLevel};
+use hammock_codegen::llvm::{self, Emit, Host, OptLevel};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
@@ -54,10 +54,10 @@ fn casts_between_all_dtypes() {
         DType::FLOAT64,
     ];
     let input = tensor(&floats());
-    for cpu in [llvm::host(), Cpu::named("x86-64")] {
+    for target in [llvm::host(), Target::baseline()] {
         for middle in dtypes {
             let f = elementwise(1, DType::FLOAT32, |x| dtypes.map(|to| x[0].clone().cast(middle).cast(to)).to_vec());
-            check_kernel(&Kernel::for_cpu(&f, &cpu), &[input.clone().into()]);
+            check_kernel(&Kernel::for_target(&f, &target), &[input.clone().into()]);
         }
     }
 }
@@ -396,7 +396,7 @@ fn strided_tensors_say_their_strides_or_are_compact() {
 #[test]
 fn every_level_and_form_works() {
     let f = elementwise(1, DType::FLOAT32, |x| vec![x[0].clone().unary("sqrt")]);
-    let flat = hammock_kernels::lower(&f, &hammock_kernels::Target::host()).unwrap();
+    let flat = hammock_kernels::lower(&f, &Target::host()).unwrap();
     for level in [OptLevel::None, OptLevel::Lean, OptLevel::Unroll, OptLevel::Full] {
         let text = |emit| String::from_utf8(compile(&flat, level, emit)).unwrap();
         assert!(text(Emit::Ir).contains("@f.raw"));

@@ -1,6 +1,6 @@
 //! The LLVM IR written for small kernels, before LLVM sees it.
 
-use hammock_codegen::llvm::{Cpu, Host, ir_text};
+use hammock_codegen::llvm::{Host, ir_text};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::Var,
@@ -13,7 +13,7 @@ fn snapshot(name: &str, params: Vec<Param>, body: Stmt) {
     let attrs = Attrs::new().with("global_symbol", name).with("tirx.noalias", true);
     let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
     let flat = lower(&func, &Target::avx512()).unwrap();
-    let text = ir_text(&[flat], &Cpu::named("x86-64-v4"), Host::Hammock).unwrap();
+    let text = ir_text(&[flat], &Target::avx512(), Host::Hammock).unwrap();
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/codegen_llvm"));
     settings.set_prepend_module_to_snapshot(false);
@@ -67,6 +67,6 @@ fn what_decides_is_one_value_even_of_unwritten_memory() {
     let params = vec![Param::buffer(out)];
     let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
     let flat = lower(&func, &Target::avx512()).unwrap();
-    let text = ir_text(&[flat], &Cpu::named("x86-64-v4"), Host::Hammock).unwrap();
+    let text = ir_text(&[flat], &Target::avx512(), Host::Hammock).unwrap();
     assert_eq!(text.matches("freeze").count(), 2, "the condition and what has a name\n{text}");
 }

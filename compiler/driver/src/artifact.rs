@@ -192,7 +192,7 @@ pub fn lower(
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     let at = |message, span| not_lowerable(message, span, source);
-    target::check_target(options)?;
+    target::check_target(&options.target)?;
     if !options.objects.is_empty() && !matches!(emit, Emit::Lib | Emit::Tvm) {
         let message = "what code generators made is linked into libraries, and no other output holds it";
         return Err(

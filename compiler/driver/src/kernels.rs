@@ -3,7 +3,6 @@
 use crate::{Bounds, Emit, Options, Temporaries};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
-use hammock_codegen::llvm::Cpu;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{
     Function, Module, Span,
@@ -129,7 +128,7 @@ pub fn compile_all(
     options: &Options,
     emit: Emit,
 ) -> Result<Vec<Vec<u8>>, KernelFailure> {
-    let cpu = cpu(options);
+    let target = target(options, options.threads);
     let level = match options.level {
         0 => llvm::OptLevel::None,
         1 => llvm::OptLevel::Lean,
@@ -146,7 +145,7 @@ pub fn compile_all(
         Emit::Asm => llvm::Emit::Assembly,
         _ => llvm::Emit::Object,
     };
-    let compile = |group: &[FlatKernel]| llvm::compile(group, &cpu, host, level, emit);
+    let compile = |group: &[FlatKernel]| llvm::compile(group, &target, host, level, emit);
     in_parallel(&groups, options.threads, |group| {
         // Which of several it is, each shows by itself.
         compile(group).map_err(|error| {
@@ -204,19 +203,7 @@ fn in_parallel<T: Sync, R: Send, E: Send>(
     results.into_iter().map(|(_, r)| r).collect()
 }
 
-#[cfg(feature = "native")]
-fn cpu(options: &Options) -> Cpu {
-    if options.target == "native" { llvm::host() } else { Cpu::named(options.target.as_str()) }
-}
-
-fn target(options: &Options, threads: usize) -> Target {
-    let threads = threads as u32;
-    if options.target == "native" {
-        return Target { threads, ..Target::host() };
-    }
-    match Cpu::named(options.target.as_str()).vector_bits() {
-        512 => Target { threads, ..Target::avx512() },
-        256 => Target { threads, ..Target::avx2() },
-        _ => Target { threads, ..Target::baseline() },
-    }
+/// The machine that kernels are for, with so many threads. Whoever calls checked that there is one of that name.
+pub fn target(options: &Options, threads: usize) -> Target {
+    Target { threads: threads as u32, ..crate::target(&options.target).unwrap_or_else(Target::baseline) }
 }

@@ -28,7 +28,7 @@ pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;
 pub use hammock_import::nearest_operator;
-pub use hammock_kernels::{Accesses, rules::RULES};
+pub use hammock_kernels::{Accesses, Target, rules::RULES};
 pub use hammock_runtime::tools::Weights;
 pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,
@@ -37,5 +37,5 @@ pub use input::{
 pub use observe::{Clock, Dump, Timing};
 pub use params::{Named, bind, missing, unused};
 pub use reference::reference;
-pub use target::{check_target, targets};
+pub use target::{check_target, target, targets};
 pub use texts::TextFiles;

@@ -1,14 +1,25 @@
 //! What a module is compiled for: a processor, and the devices that the module wants.
 
-use crate::{Failure, Options};
-use hammock_codegen::llvm::Cpu;
+use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
+use hammock_kernels::Target;
 use hammock_runtime::near::nearest;
 
 /// The names that [`Options::target`] can have.
 pub fn targets() -> impl Iterator<Item = &'static str> {
-    std::iter::once("native").chain(Cpu::names())
+    std::iter::once("native").chain(Target::names())
+}
+
+/// What is known of a target of that name.
+pub fn target(name: &str) -> Option<Target> {
+    match name {
+        #[cfg(feature = "native")]
+        "native" => Some(hammock_codegen::llvm::host()),
+        #[cfg(not(feature = "native"))]
+        "native" => Some(Target::host()),
+        name => Target::named(name),
+    }
 }
 
 /// Other architectures by the names that people give them.
@@ -17,9 +28,11 @@ const ARCHITECTURES: [&str; 15] = [
     "riscv64", "rocm", "vulkan",
 ];
 
-/// Is there such a target?
-pub fn check_target(options: &Options) -> Result<(), Failure> {
-    let target = options.target.as_str();
+/// Is there a target of that name?
+///
+/// # Errors
+/// When there is none.
+pub fn check_target(target: &str) -> Result<(), Failure> {
     if targets().any(|known| known == target) {
         return Ok(());
     }

@@ -52,7 +52,7 @@ pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
 pub use lower::{Accesses, Options, lower, lower_with, plan_text};
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
-pub use target::Target;
+pub use target::{Caches, FEATURES, Features, Target};
 
 use hammock_ir::{
     Name,

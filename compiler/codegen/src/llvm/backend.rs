@@ -2,15 +2,15 @@
 //!
 //! Pass pipelines are fixed strings, because LLVM aborts the whole process on a wrong one.
 
-use super::{Cpu, Host, LlvmError, ir_text};
-use hammock_kernels::FlatKernel;
+use super::{Host, LlvmError, ir_text};
+use hammock_kernels::{Features, FlatKernel, Target};
 use inkwell::{
     OptimizationLevel,
     context::Context,
     memory_buffer::MemoryBuffer,
     module::Module,
     passes::PassBuilderOptions,
-    targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple},
+    targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target as Backend, TargetMachine, TargetTriple},
 };
 use std::sync::Once;
 
@@ -61,10 +61,11 @@ impl OptLevel {
     }
 }
 
-/// The processor of this machine.
-pub fn host() -> Cpu {
-    let text = |s: inkwell::support::LLVMString| s.to_string();
-    Cpu { name: text(TargetMachine::get_host_cpu_name()), features: text(TargetMachine::get_host_cpu_features()) }
+/// This machine, by LLVM's name of its processor.
+pub fn host() -> Target {
+    let attributes = TargetMachine::get_host_cpu_features().to_string();
+    let features = Features::listed(&attributes);
+    Target::new(TargetMachine::get_host_cpu_name().to_string(), attributes, features).here()
 }
 
 /// Compiles kernels as one module.
@@ -73,13 +74,13 @@ pub fn host() -> Cpu {
 /// When a kernel uses what has no native form, or LLVM fails.
 pub fn compile(
     kernels: &[FlatKernel],
-    cpu: &Cpu,
+    target: &Target,
     host: Host,
     level: OptLevel,
     emit: Emit,
 ) -> Result<Vec<u8>, LlvmError> {
-    let text = ir_text(kernels, cpu, host)?;
-    let machine = machine(cpu, level)?;
+    let text = ir_text(kernels, target, host)?;
+    let machine = machine(target, level)?;
     let context = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernels");
     let module = context.create_module_from_ir(buffer).map_err(|e| LlvmError::Invalid(e.to_string()))?;
@@ -101,13 +102,13 @@ fn emit_module(module: &Module<'_>, machine: &TargetMachine, emit: Emit) -> Resu
     Ok(bytes.as_slice().to_vec())
 }
 
-fn machine(cpu: &Cpu, level: OptLevel) -> Result<TargetMachine, LlvmError> {
+fn machine(target: &Target, level: OptLevel) -> Result<TargetMachine, LlvmError> {
     static INITIALIZED: Once = Once::new();
-    INITIALIZED.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
+    INITIALIZED.call_once(|| Backend::initialize_x86(&InitializationConfig::default()));
     let triple = TargetTriple::create("x86_64-unknown-linux-gnu");
-    let target = Target::from_triple(&triple).map_err(|e| LlvmError::Failed(e.to_string()))?;
-    let (name, features) = (&cpu.name, &cpu.features);
-    target
-        .create_target_machine(&triple, name, features, level.codegen(), RelocMode::PIC, CodeModel::Default)
+    let backend = Backend::from_triple(&triple).map_err(|e| LlvmError::Failed(e.to_string()))?;
+    let (name, attributes) = (&target.cpu, &target.attributes);
+    backend
+        .create_target_machine(&triple, name, attributes, level.codegen(), RelocMode::PIC, CodeModel::Default)
         .ok_or_else(|| LlvmError::UnknownCpu(name.clone()))
 }

@@ -11,7 +11,6 @@
 
 #[cfg(feature = "native")]
 mod backend;
-mod cpu;
 mod emit;
 mod error;
 mod signature;
@@ -19,11 +18,10 @@ mod text;
 
 #[cfg(feature = "native")]
 pub use backend::{Emit, OptLevel, compile, host};
-pub use cpu::Cpu;
 pub use error::{LlvmError, Unsupported};
 pub use signature::signature;
 
-use hammock_kernels::FlatKernel;
+use hammock_kernels::{FlatKernel, Target};
 
 /// Whose runtime loads the kernels and serves them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,11 +44,21 @@ pub fn raw_symbol(kernel: &str) -> String {
 ///
 /// # Errors
 /// When a kernel uses what has no native form.
-pub fn ir_text(kernels: &[FlatKernel], cpu: &Cpu, host: Host) -> Result<String, LlvmError> {
-    let mut module = text::Module::new(cpu.attributes());
+pub fn ir_text(kernels: &[FlatKernel], target: &Target, host: Host) -> Result<String, LlvmError> {
+    let mut module = text::Module::new(attributes(target));
     for kernel in kernels {
-        emit::emit_kernel(&mut module, kernel, cpu, host)
+        emit::emit_kernel(&mut module, kernel, target, host)
             .map_err(|what| LlvmError::Kernel { kernel: kernel.name.to_string(), what })?;
     }
     Ok(module.finish())
+}
+
+/// The attributes that every function carries.
+fn attributes(target: &Target) -> String {
+    let features = match target.attributes.as_str() {
+        "" => String::new(),
+        attributes => format!(" \"target-features\"=\"{attributes}\""),
+    };
+    let (name, bits) = (&target.cpu, target.vector_bytes * 8);
+    format!("nounwind \"target-cpu\"=\"{name}\"{features} \"prefer-vector-width\"=\"{bits}\"")
 }

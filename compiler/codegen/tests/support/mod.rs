@@ -1,6 +1,6 @@
 //! Building, compiling and running small kernels.
 
-use hammock_codegen::llvm::{self, Cpu, Emit, Host, LlvmError, OptLevel};
+use hammock_codegen::llvm::{self, Emit, Host, LlvmError, OptLevel};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{DType, Function as IrFunction, PrimExpr, Tensor, tir::PrimFunc};
 use hammock_kernels::{Options, Target, interp, lower_with};
@@ -8,13 +8,13 @@ use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integ
 use std::sync::Arc;
 
 /// An object for a processor.
-pub fn compile(f: &PrimFunc, cpu: &Cpu) -> Result<Vec<u8>, LlvmError> {
-    compile_with(f, cpu, Options::new(&Target::host()))
+pub fn compile(f: &PrimFunc, target: &Target) -> Result<Vec<u8>, LlvmError> {
+    compile_with(f, target, Options::new(&Target::host()))
 }
 
-fn compile_with(f: &PrimFunc, cpu: &Cpu, options: Options) -> Result<Vec<u8>, LlvmError> {
+fn compile_with(f: &PrimFunc, target: &Target, options: Options) -> Result<Vec<u8>, LlvmError> {
     let flat = lower_with(f, options).unwrap();
-    llvm::compile(&[flat], cpu, Host::Hammock, OptLevel::Lean, Emit::Object)
+    llvm::compile(&[flat], target, Host::Hammock, OptLevel::Lean, Emit::Object)
 }
 
 /// A compiled function and where its result goes.
@@ -26,11 +26,11 @@ pub struct Kernel {
 impl Kernel {
     /// Compiles for this machine.
     pub fn new(func: &PrimFunc) -> Kernel {
-        Kernel::for_cpu(func, &llvm::host())
+        Kernel::for_target(func, &llvm::host())
     }
 
-    pub fn for_cpu(func: &PrimFunc, cpu: &Cpu) -> Kernel {
-        Kernel::of(func, compile(func, cpu).unwrap())
+    pub fn for_target(func: &PrimFunc, target: &Target) -> Kernel {
+        Kernel::of(func, compile(func, target).unwrap())
     }
 
     /// Compiles for this machine with plans for another.

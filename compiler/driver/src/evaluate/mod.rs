@@ -13,7 +13,7 @@ use hammock_ir::{
     prim::{PrimCall, PrimCallee, PrimKind},
     tir::PrimFunc,
 };
-use hammock_kernels::{Target, inline_calls, lower};
+use hammock_kernels::{inline_calls, lower};
 use hammock_runtime::{Any, Device, Function, Image, Library, image::Integrity};
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -119,9 +119,9 @@ fn calls_out(kernel: &PrimFunc) -> bool {
 /// Machine code of one kernel for this machine, loaded.
 fn compile(kernel: &PrimFunc, inputs: usize) -> Made {
     const NAME: &str = "kernel";
-    let flat = lower(kernel, &Target { threads: 1, ..Target::host() }).map_err(|e| e.to_string())?;
-    let flat = [hammock_kernels::FlatKernel { name: NAME.into(), ..flat }];
     let options = Options { threads: 1, level: 1, ..Options::default() };
+    let flat = lower(kernel, &kernels::target(&options, 1)).map_err(|e| e.to_string())?;
+    let flat = [hammock_kernels::FlatKernel { name: NAME.into(), ..flat }];
     let signature = llvm::signature(&flat[0]);
     if signature.params.iter().take(inputs).any(|param| param.is_written) {
         return Err(WRITES_INPUT.to_owned());

@@ -48,7 +48,7 @@ impl Emitter<'_, '_> {
         if dtype.is_float16() {
             return match value.as_float() {
                 Some(v) => Value::float(v, float),
-                None if self.kernel.cpu.has("f16c") => self.f.convert("fpext", value, float),
+                None if self.kernel.target.float16 => self.f.convert("fpext", value, float),
                 None => self.half_to_float(value),
             };
         }
@@ -66,7 +66,7 @@ impl Emitter<'_, '_> {
 
     /// The result of a computation as a value of its dtype.
     pub(super) fn narrow(&mut self, value: &Value, dtype: DType) -> Value {
-        if dtype.is_float16() && self.kernel.cpu.has("f16c") {
+        if dtype.is_float16() && self.kernel.target.float16 {
             return self.f.convert("fptrunc", value, Ty::HALF.with_lanes(value.ty.lanes));
         }
         match () {

@@ -6,16 +6,16 @@
 
 use super::{Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type};
 use crate::llvm::{
-    Cpu, Host, raw_symbol, signature,
+    Host, raw_symbol, signature,
     text::{Function, Module},
 };
 use hammock_ir::{prim::PrimType, tir::PrimFunc};
-use hammock_kernels::{ArgDesc, FlatKernel, RawParam};
+use hammock_kernels::{ArgDesc, FlatKernel, RawParam, Target};
 use hammock_runtime::library::KERNEL_PREFIX;
 
 /// Adds a kernel's entries to a module.
-pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, cpu: &Cpu, host: Host) -> Result<()> {
-    let mut kernel = Kernel { module, cpu, host, name: &flat.name, parallel_loops: 0 };
+pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<()> {
+    let mut kernel = Kernel { module, target, host, name: &flat.name, parallel_loops: 0 };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }

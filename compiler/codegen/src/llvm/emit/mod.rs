@@ -30,13 +30,14 @@ mod tvm;
 pub use kernel::emit_kernel;
 
 use super::{
-    Cpu, Host, Unsupported,
+    Host, Unsupported,
     text::{Function, Label, Linkage, Module, Ty, Value},
 };
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
 };
+use hammock_kernels::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -44,7 +45,7 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// What all functions of one kernel share.
 struct Kernel<'k> {
     module: &'k mut Module,
-    cpu: &'k Cpu,
+    target: &'k Target,
     host: Host,
     name: &'k str,
     /// Parallel loops so far: numbers for their functions' names.
