@@ -89,6 +89,34 @@ fn sums_keep_their_order_where_that_is_asked_for() {
     assert!(same, "{said}");
 }
 
+/// A convolution with a constant kernel, which would multiply less with another order of its terms.
+const CONVOLUTION: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 24, 24, 32), \"float32\")):
+        with R.dataflow():
+            w = R.reshape(R.sin(R.arange(0, 9216, 1, dtype=\"float32\")), R.shape([3, 3, 32, 32]))
+            y = R.nn.conv2d(x, w, padding=1, data_layout=\"NHWC\", kernel_layout=\"HWIO\")
+            R.output(y)
+        return y
+";
+
+#[test]
+fn convolutions_keep_their_terms_where_their_order_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, recorded) = (file(folder.path(), "model.py", CONVOLUTION), folder.path().join("out.npz"));
+    let recorded = recorded.to_str().unwrap();
+    let run = |more: &[&str]| hammock(&[&["run", &model, "--arg", "random(1,24,24,32):float32"], more].concat());
+    assert!(run(&["-O0", "--strict-order", "--output", recorded]).0);
+    let exactly = ["--expect", recorded, "--rtol", "0", "--atol", "0"];
+    let (same, said) = run(&[&exactly[..], &["--strict-order"]].concat());
+    assert!(same, "{said}");
+    assert!(!run(&exactly).0);
+    let (same, said) = run(&["--expect", recorded, "--rtol", "1e-4", "--atol", "1e-4"]);
+    assert!(same, "{said}");
+}
+
 #[test]
 fn the_pass_that_breaks_something_is_found() {
     let folder = tempfile::tempdir().unwrap();

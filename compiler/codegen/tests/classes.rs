@@ -271,3 +271,32 @@ fn permutations() {
         case.check(dtype, &text);
     }
 }
+
+/// Values that are computed in another way at each place along an axis, or at each place modulo a number.
+#[test]
+fn cases() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let rank = case.rng.between(2, 4) as usize;
+        let names = &["a", "b", "c", "d"][..rank];
+        names.iter().for_each(|name| case.axis(name, &SIZES, false));
+        case.shrink();
+        let axis = names[case.rng.below(rank as u64) as usize];
+        let count = case.rng.between(2, 9);
+        let place = if case.rng.chance(60) { format!("v{axis} % {count}") } else { format!("v{axis}") };
+        let mut value = String::new();
+        for number in 0..count - 1 {
+            let shuffled = case.rng.chance(20);
+            let input = case.over(names, shuffled);
+            case.inputs.push(input);
+            let load = case.load(number as usize);
+            value += &format!("T.if_then_else({place} == {number}, {load} - x0[{{at}}], ");
+        }
+        let at: Vec<&str> = case.inputs[0].iter().map(|(index, _)| index.as_str()).collect();
+        value = value.replace("{at}", &at.join(", "));
+        value += &format!("x0[{}]{}", at.join(", "), ")".repeat(count as usize - 1));
+        let (dtype, result) = (case.dtype(), case.over(names, false));
+        let text = case.text(dtype, &result, None, &value);
+        case.check(dtype, &text);
+    }
+}

@@ -1,15 +1,19 @@
 //! Winograd: convolutions with constant 3x3 kernels multiply less.
 //!
-//! A convolution of stride 1 becomes four steps, by the algorithm F(4x4, 3x3) with the points 0, ±1, ±2 and ∞ (A. Lavin,
-//! S. Gray: "Fast Algorithms for Convolutional Neural Networks", 2015): tiles of the data are transformed, the weights
-//! too (FoldConstant does this when the module is compiled), 36 products of matrices are computed, and their results are
-//! transformed back. This takes a quarter of the multiplications, and four times the memory for the weights.
+//! A convolution of stride 1 becomes one by the algorithm F(4x4, 3x3) with the points 0, ±1, ±2 and ∞ (A. Lavin, S. Gray:
+//! "Fast Algorithms for Convolutional Neural Networks", 2015): the weights are transformed (FoldConstant does this when
+//! the module is compiled), and a kernel transforms tiles of the data, computes 36 products of matrices, and transforms
+//! their results back. This takes a quarter of the multiplications, and four times the memory for the weights.
 //!
 //! Results are rounded differently: they differ by up to about 1e-5 of the largest ones from those of a direct
 //! convolution. An infinity or NaN in the data makes NaN of all results of the tiles that it is in.
 
 use crate::{
-    Context, OptionKind, Pass, PassOption, compile_time::CompileTime, rewrite, rewrite::Emitter,
+    Context, OptionKind, Pass, PassOption,
+    compile_time::CompileTime,
+    op_pattern::{OP_PATTERN, OpPattern},
+    rewrite,
+    rewrite::Emitter,
     shared_functions::SharedFunctions,
 };
 use hammock_diagnostics::Diagnostic;
@@ -17,10 +21,7 @@ use hammock_ir::{
     AttrValue, DType, Function as Global, Module, PrimExpr, Span, Tensor, TensorShape, TensorType, Type,
     relax::{Binding, Call, Constant, Function, Operand, Value},
 };
-use hammock_ops::{
-    CallContext, Lowering, Op, WINOGRAD_RESULTS, WINOGRAD_TAPS, dims, layout::Layout, lookup, winograd_input,
-    winograd_output,
-};
+use hammock_ops::{CallContext, Lowering, Op, WINOGRAD_RESULTS, WINOGRAD_TAPS, dims, layout::Layout, lookup, winograd};
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -46,16 +47,6 @@ const ELEMENT_COST: i64 = 20;
 /// Elements of a kernel.
 const KERNEL: i64 = 3;
 
-/// Bᵀ, which transforms data.
-const DATA: [[f32; 6]; 6] = [
-    [4., 0., -5., 0., 1., 0.],
-    [0., -4., -4., 1., 1., 0.],
-    [0., 4., -4., -1., 1., 0.],
-    [0., -2., -1., 2., 1., 0.],
-    [0., 2., -1., -2., 1., 0.],
-    [0., 4., 0., -5., 0., 1.],
-];
-
 /// G, which transforms weights.
 const WEIGHTS: [[f32; 3]; 6] = [
     [1. / 4., 0., 0.],
@@ -65,10 +56,6 @@ const WEIGHTS: [[f32; 3]; 6] = [
     [1. / 24., -1. / 12., 1. / 6.],
     [0., 0., 1.],
 ];
-
-/// Aᵀ, which transforms results.
-const RESULTS: [[f32; 6]; 4] =
-    [[1., 1., 1., 1., 1., 0.], [0., 1., -1., 2., -2., 0.], [0., 1., 1., 4., 4., 0.], [0., 1., -1., 8., -8., 1.]];
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let cheaper = context.options.is_on(CHEAPER.name);
@@ -177,19 +164,14 @@ impl Writer<'_> {
     fn write(&mut self, c: &Convolution, binding: Binding) -> Result<(), Diagnostic> {
         let weights = self.weights(c)?;
         let attrs = [("padding", c.padding.clone()), ("data_layout", c.data_layout.clone())];
-        let input = winograd_input().call(vec![c.data.clone(), matrix(&DATA)], attrs);
-        let transformed = self.kernel(winograd_input(), input)?;
-        let transformed = self.bind(transformed)?;
-        let products = self.op("matmul", vec![transformed, weights], [])?;
-        let mut output = winograd_output().call(vec![products, matrix(&RESULTS)], []);
+        let mut call = winograd().call(vec![c.data.clone(), weights], attrs);
         let own = layout("NHWC");
-        let sizes = own.from_primal("NCHW", &c.results);
-        output.ty_args = vec![Type::Tensor(TensorType {
-            shape: TensorShape::Known(sizes.into()),
+        call.ty_args = vec![Type::Tensor(TensorType {
+            shape: TensorShape::Known(own.from_primal("NCHW", &c.results).into()),
             dtype: Some(DType::FLOAT32),
             vdevice: None,
         })];
-        let result = self.kernel(winograd_output(), output)?;
+        let result = self.kernel(call)?;
         let value = match permutation(&own, &c.out_layout) {
             None => Value::Call(result),
             Some(axes) => {
@@ -216,12 +198,15 @@ impl Writer<'_> {
         self.op("reshape", vec![transformed, shape], [])
     }
 
-    /// The `call_tir` that computes a call of an operator.
-    fn kernel(&mut self, op: &'static Op, call: Call) -> Result<Call, Diagnostic> {
+    /// The `call_tir` that computes it: a contraction for those who fuse.
+    fn kernel(&mut self, call: Call) -> Result<Call, Diagnostic> {
+        let op = winograd();
         let context = CallContext { module: self.module, function: self.function, op, call: &call };
-        let Lowering::Tir(build) = &op.lowering else { unreachable!("transforms are kernels") };
+        let Lowering::Tir(build) = &op.lowering else { unreachable!("it is a kernel") };
         let made = build(&context).map_err(|error| rewrite::rule_broken(error, self.span))?;
-        let name = self.shared.share(self.module, &made.name, Global::Tir(made.func));
+        let mut func = made.func;
+        func.attrs.set(OP_PATTERN, OpPattern::OutElementWiseFusable as i64);
+        let name = self.shared.share(self.module, &made.name, Global::Tir(func));
         Ok(Call::tir(name, made.args, made.out_ty))
     }
 

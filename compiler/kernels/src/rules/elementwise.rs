@@ -5,6 +5,10 @@ use crate::{
     plan::Loop,
     stage::{Stage, access::vector_axis},
 };
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind},
+};
 
 /// Vectors along memory.
 pub static RULE: Rule = Rule {
@@ -13,6 +17,46 @@ pub static RULE: Rule = Rule {
           neighbours are lanes, two registers of them, so that operations do not wait for each other.",
     plan,
 };
+
+/// Cases side by side.
+pub static CASES: Rule = Rule {
+    name: "cases",
+    doc: "Each element on its own, computed in another way at each place along a short axis, or at each place modulo a \
+          small number: those places are written out side by side, so that nothing is chosen at run time, and what \
+          several of them load or compute is shared.",
+    plan: cases,
+};
+
+/// More cases are not written out.
+const MOST: i64 = 8;
+
+fn cases(stage: &Stage, choice: &Choice) -> Option<Loops> {
+    let along = vector_axis(stage).filter(|_| !stage.reduces())?;
+    let (axis, count) = cases_along(stage).filter(|(axis, _)| *axis != along)?;
+    let lanes = lanes(stage, along, 1, choice.target)?;
+    let outer = spatial(stage).map(|at| match at {
+        _ if at == along => Loop::by(at, lanes),
+        _ if at == axis => Loop::by(at, count),
+        _ => Loop::serial(at),
+    });
+    Some(outer.chain([Loop::unrolled(axis), Loop::vector(along)]).collect::<Vec<_>>().into())
+}
+
+/// The axis, and how many values of it, that a value compares with numbers.
+fn cases_along(stage: &Stage) -> Option<(usize, i64)> {
+    let axis_of = |e: &PrimExpr| stage.axes.iter().position(|axis| e.as_var() == Some(&axis.var));
+    let mut found = None;
+    stage.value.any(&mut |e| {
+        let PrimKind::Binary(BinaryOp::Eq, place, number) = e.kind() else { return false };
+        found = number.as_int().and_then(|_| match place.kind() {
+            PrimKind::Binary(BinaryOp::FloorMod, place, period) => Some((axis_of(place)?, period.as_int()?)),
+            _ => axis_of(place).and_then(|axis| Some((axis, stage.axes[axis].extent.as_int()?))),
+        });
+        found = found.filter(|(_, count)| (2..=MOST).contains(count));
+        found.is_some()
+    });
+    found
+}
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let vector = vector_axis(stage).and_then(|axis| Some((axis, lanes(stage, axis, 2, choice.target)?)));

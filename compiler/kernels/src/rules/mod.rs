@@ -57,7 +57,7 @@ pub struct Choice<'a> {
 }
 
 /// All rules, in the order in which they are tried.
-pub static RULES: [&Rule; 8] = [
+pub static RULES: [&Rule; 9] = [
     &products::PACKED,
     &products::OUTER,
     &products::INNER,
@@ -65,6 +65,7 @@ pub static RULES: [&Rule; 8] = [
     &reductions::LANES_OF_TERMS,
     &reductions::SIDE_BY_SIDE,
     &tiles::RULE,
+    &elementwise::CASES,
     &elementwise::RULE,
 ];
 

@@ -8,17 +8,24 @@ use std::mem::offset_of;
 impl Emitter<'_, '_> {
     /// Calls the function that stands `offset` bytes into the table.
     fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
+        let function = self.runtime_function(offset);
+        self.f.call(&function, ret, args)
+    }
+
+    fn runtime_function(&mut self, offset: usize) -> Value {
         let variable = self.kernel.module.declare_variable(RUNTIME_SYMBOL, Ty::PTR);
         let table = self.f.load(Ty::PTR, &variable, 8);
         let entry = self.f.address(&table, Ty::I8, &Value::i64(offset as i64));
-        let function = self.f.load(Ty::PTR, &entry, 8);
-        self.f.call(&function, ret, args)
+        self.f.load(Ty::PTR, &entry, 8)
     }
 
     /// Scratch memory of so many bytes; the function fails when there is none.
     pub(super) fn alloc_workspace(&mut self, bytes: &Value) -> Value {
         let memory = match self.kernel.host {
-            Host::Hammock => self.call_runtime(offset_of!(RuntimeTable, workspace_alloc), Ty::PTR, &[bytes]),
+            Host::Hammock => {
+                let alloc = self.runtime_function(offset_of!(RuntimeTable, workspace_alloc));
+                self.f.call_allocator(&alloc, bytes)
+            }
             Host::Tvm => self.tvm_workspace(bytes),
         };
         let ok = self.f.compare("icmp ne", &memory, &Value::zero(Ty::PTR));

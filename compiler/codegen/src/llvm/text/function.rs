@@ -289,6 +289,11 @@ impl Function {
         }
         self.assign(ret, format_args!("call {ret} {callee}({args})"))
     }
+
+    /// Calls a function that returns memory which nothing else points to.
+    pub fn call_allocator(&mut self, callee: &Value, bytes: &Value) -> Value {
+        self.assign(Ty::PTR, format_args!("call noalias ptr {callee}({})", bytes.typed()))
+    }
 }
 
 /// What needs no instruction: plain integer arithmetic on constants, and on zero and one.

@@ -18,7 +18,7 @@ pub mod window;
 mod winograd;
 
 pub use conv::{expect_layout, layout};
-pub use winograd::{RESULTS as WINOGRAD_RESULTS, TAPS as WINOGRAD_TAPS, winograd_input, winograd_output};
+pub use winograd::{RESULTS as WINOGRAD_RESULTS, TAPS as WINOGRAD_TAPS, winograd};
 
 use crate::op::Op;
 

@@ -1,10 +1,9 @@
-//! The two transforms of Winograd's convolution F(4x4, 3x3): kernels that a pass puts around products.
+//! Winograd's convolution F(4x4, 3x3): a kernel that a pass puts in the place of a convolution.
 //!
 //! A tile of 4x4 results of a 3x3 convolution is `Aᵀ (U ⊙ BᵀdB) A`, where `d` are the 6x6 elements of data that it needs,
 //! and `U` the 6x6 elements that the weights were transformed to: 36 multiplications in the place of 144 (A. Lavin,
 //! S. Gray: "Fast Algorithms for Convolutional Neural Networks", 2015). Summed over channels, each of the 36 elements is
-//! a product of matrices, over all tiles. These kernels compute `BᵀdB` and `Aᵀ(…)A`; what is outside of the data is zero,
-//! and tiles may reach beyond the result.
+//! a product of matrices, over all tiles. What is outside of the data is zero, and tiles may reach beyond the result.
 
 use super::{conv::layout, window::Window};
 use crate::{
@@ -12,9 +11,8 @@ use crate::{
     dims,
     legalize::{Builder, Combine, Input, Legalized},
     op::{AttrKind, Op},
-    rules::Inferred,
 };
-use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+use hammock_ir::{PrimExpr, relax::InferError};
 use std::sync::LazyLock;
 
 /// Results of a tile along each axis.
@@ -22,128 +20,119 @@ pub const RESULTS: i64 = 4;
 /// Elements of data that a tile needs along each axis.
 pub const TAPS: i64 = 6;
 
-/// Tiles of the data of a convolution, transformed: `[6, 6, tiles, channels]`. `matrix` is Bᵀ; strides and dilation are 1.
-pub fn winograd_input() -> &'static Op {
+/// The results of a convolution, as `NHWC`, from its data and its transformed weights, `[6, 6, channels of data, channels of
+/// results]`. Strides and dilation are 1. The call says the result's type.
+pub fn winograd() -> &'static Op {
     static OP: LazyLock<Op> = LazyLock::new(|| {
-        Op::new("winograd_input")
+        Op::new("winograd")
             .tensor("data")
-            .tensor("matrix")
+            .tensor("weights")
             .attr("strides", AttrKind::Ints, vec![1i64; 2])
             .attr("padding", AttrKind::Ints, vec![0i64; 2])
             .attr("dilation", AttrKind::Ints, vec![1i64; 2])
             .attr("data_layout", AttrKind::Str, "NCHW")
-            .infer(infer_input)
-            .legalize(input)
-    });
-    &OP
-}
-
-/// The results of a convolution, as `NHWC`, from products with the transformed weights, `[6, 6, tiles, channels]`. `matrix`
-/// is Aᵀ. The call says the result's type.
-pub fn winograd_output() -> &'static Op {
-    static OP: LazyLock<Op> = LazyLock::new(|| {
-        Op::new("winograd_output")
-            .tensor("products")
-            .tensor("matrix")
             .infer(|cx| cx.call.ty_args.first().cloned().ok_or_else(|| cx.error("needs the type of its result")))
-            .legalize(output)
+            .legalize(convolution)
     });
     &OP
 }
 
-/// The data of a call of `winograd_input`.
-struct Data {
-    /// Batch, channels, height and width.
-    sizes: Vec<PrimExpr>,
-    /// The rows and columns of tiles of an image.
-    tiles: [PrimExpr; 2],
-    window: Window,
+fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
+    let mut b = Builder::new(cx, "winograd")?;
+    let (data, weights) = (b.input("data")?, b.input("weights")?);
+    let out = b.output("convolved")?;
+    let [batch, height, width, filters] = &out.shape[..] else { return Err(cx.error("the result must have 4 axes")) };
+    let (rows, columns) = (tiles(height), tiles(width));
+    let (taps, dtype) = (PrimExpr::from(TAPS), data.dtype());
+    let channels = weights.shape()[2].clone();
+
+    let across = dims::offset(&start(&columns), TAPS - RESULTS);
+    let shape = vec![batch.clone(), rows.clone(), taps.clone(), across, channels.clone()];
+    let strips = strips(cx, &mut b, &data, &shape)?;
+    let down = b.stage("down", shape, dtype, |at| {
+        let tap = |k: i64| strips.at(&[at[0].clone(), at[1].clone(), k.into(), at[3].clone(), at[4].clone()]);
+        chosen(&at[2], of_data(std::array::from_fn(|k| tap(k as i64))))
+    });
+    let tiled = |last: &PrimExpr| [&taps, &taps, batch, &rows, &columns, last].map(PrimExpr::clone).to_vec();
+    let transformed = b.stage("transformed", tiled(&channels), dtype, |at| {
+        let place = |k: i64| dims::offset(&start(&at[4]), k);
+        let tap = |k: i64| down.at(&[at[2].clone(), at[3].clone(), at[0].clone(), place(k), at[5].clone()]);
+        chosen(&at[1], of_data(std::array::from_fn(|k| tap(k as i64))))
+    });
+    let products = b.temp("products", tiled(filters), dtype);
+    b.reduce(&products, &[("k".to_owned(), channels)], Combine::Sum, |at, k| {
+        let [u, v, image, row, column, filter] = at else { unreachable!("products have 6 axes") };
+        let weight = weights.at(&[u.clone(), v.clone(), k[0].clone(), filter.clone()]);
+        transformed.at(&[u, v, image, row, column, &k[0]].map(PrimExpr::clone)) * weight
+    });
+    let products = Input::Buffer(products);
+    let joined = vec![batch.clone(), rows, RESULTS.into(), columns, taps, filters.clone()];
+    let joined = b.stage("joined", joined, dtype, |at| {
+        let [image, row, _, column, v, filter] = at else { unreachable!("six axes") };
+        let product = |u: i64| products.at(&[&u.into(), v, image, row, column, filter].map(PrimExpr::clone));
+        chosen(&at[2], of_products(std::array::from_fn(|u| product(u as i64))))
+    });
+    b.compute(&out, |at| {
+        let tile = |axis: usize| dims::floordiv(&at[axis], &RESULTS.into());
+        let within = |axis: usize| dims::floormod(&at[axis], &RESULTS.into());
+        let product = |v: i64| joined.at(&[at[0].clone(), tile(1), within(1), tile(2), v.into(), at[3].clone()]);
+        chosen(&within(2), of_products(std::array::from_fn(|v| product(v as i64))))
+    });
+    Ok(b.finish())
 }
 
-impl Data {
-    /// `sizes` are in the data's layout.
-    fn of(cx: &CallContext, sizes: &[PrimExpr]) -> Result<Data, InferError> {
-        let sizes = layout(cx, "data_layout", "NCHW")?.to_primal("NCHW", sizes);
-        let window = Window::of(cx, 2)?;
-        let tiles = [0, 1].map(|axis| tiles(&window.positions(axis, &sizes[axis + 2], &3.into(), false)));
-        Ok(Data { sizes, tiles, window })
-    }
+/// The rows of data that each row of tiles needs, with zeros around: `[batch, rows of tiles, 6, width, channels]`.
+fn strips(cx: &CallContext, b: &mut Builder, data: &Input, shape: &[PrimExpr]) -> Result<Input, InferError> {
+    let (layout, window) = (layout(cx, "data_layout", "NCHW")?, Window::of(cx, 2)?);
+    let sizes = layout.to_primal("NCHW", data.shape());
+    Ok(b.stage("strips", shape.to_vec(), data.dtype(), |at| {
+        let row = dims::offset(&dims::add(&start(&at[1]), &at[2]), -window.before[0]);
+        let column = dims::offset(&at[3], -window.before[1]);
+        let inside = |place: &PrimExpr, size: &PrimExpr| place.clone().ge(0i64).and(place.clone().lt(size.clone()));
+        let inside = inside(&row, &sizes[2]).and(inside(&column, &sizes[3]));
+        let value = data.at(&layout.index("NCHW", &[at[0].clone(), at[4].clone(), row, column]));
+        inside.if_then_else(value, PrimExpr::constant(0.0, data.dtype()))
+    }))
+}
+
+/// The element of a list that an index chooses.
+fn chosen<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
+    let mut last_first = values.into_iter().enumerate().rev();
+    let (_, last) = last_first.next().unwrap_or_else(|| unreachable!("lists are not empty"));
+    last_first.fold(last, |rest, (at, value)| index.clone().eq(at as i64).if_then_else(value, rest))
+}
+
+/// Bᵀd.
+fn of_data([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 6] {
+    let times = |n: f64, x: &PrimExpr| PrimExpr::constant(n, x.dtype()) * x.clone();
+    let (even, odd) = (&e - times(4., &c), &d - times(4., &b));
+    let (near, far) = (&e - &c, times(2., &(&d - &b)));
+    [
+        times(4., &a) - times(5., &c) + &e,
+        &even + &odd,
+        even - odd,
+        &near + &far,
+        near - far,
+        times(4., &b) - times(5., &d) + f,
+    ]
+}
+
+/// Aᵀm.
+fn of_products([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 4] {
+    let times = |n: f64, x: &PrimExpr| PrimExpr::constant(n, x.dtype()) * x.clone();
+    let (near, near_difference) = (&b + &c, &b - &c);
+    let (far, far_difference) = (&d + &e, d - e);
+    [
+        a + &near + &far,
+        &near_difference + times(2., &far_difference),
+        near + times(4., &far),
+        near_difference + times(8., &far_difference) + f,
+    ]
 }
 
 /// How many tiles hold so many results.
 fn tiles(results: &PrimExpr) -> PrimExpr {
     dims::simplify(&dims::ceildiv(results, &RESULTS.into()))
-}
-
-fn infer_input(cx: &CallContext) -> Inferred {
-    let data = cx.tensor("data")?;
-    let Some(sizes) = data.dims() else { return Ok(data.into()) };
-    let Data { sizes, tiles: [rows, columns], .. } = Data::of(cx, sizes)?;
-    let tiles = dims::product([&sizes[0], &rows, &columns]);
-    let shape = TensorShape::Known([TAPS.into(), TAPS.into(), tiles, sizes[1].clone()].into());
-    Ok(TensorType { shape, ..data }.into())
-}
-
-fn input(cx: &CallContext) -> Result<Legalized, InferError> {
-    let mut b = Builder::new(cx, "winograd_input")?;
-    let (data, matrix) = (b.input("data")?, b.input("matrix")?);
-    let out = b.output("transformed")?;
-    let Data { sizes, tiles: [rows, columns], window } = Data::of(cx, data.shape())?;
-    let dtype = data.dtype();
-    // Both transforms read whole tiles, the one along columns each row of tiles on its own.
-    let covered = |tiles: &PrimExpr| dims::offset(&dims::mul(tiles, &RESULTS.into()), TAPS - RESULTS);
-    let (height, width) = (covered(&rows), covered(&columns));
-    let data_layout = layout(cx, "data_layout", "NCHW")?;
-    let padded = vec![sizes[0].clone(), height, width.clone(), sizes[1].clone()];
-    let padded = b.stage("padded", padded, dtype, |at| {
-        let place = |axis: usize| dims::offset(&at[axis + 1], -window.before[axis]);
-        let inside = |axis: usize| place(axis).ge(0i64).and(place(axis).lt(sizes[axis + 2].clone()));
-        let from = [at[0].clone(), at[3].clone(), place(0), place(1)];
-        let value = data.at(&data_layout.index("NCHW", &from));
-        inside(0).and(inside(1)).if_then_else(value, PrimExpr::constant(0.0, dtype))
-    });
-    let strips = dims::mul(&sizes[0], &rows);
-    let down = b.temp("columns", vec![strips, TAPS.into(), width, sizes[1].clone()], dtype);
-    b.reduce(&down, &taps(), Combine::Sum, |at, k| {
-        let row = start(&dims::floormod(&at[0], &rows)) + k[0].clone();
-        let image = dims::floordiv(&at[0], &rows);
-        matrix.at(&[at[1].clone(), k[0].clone()]) * padded.at(&[image, row, at[2].clone(), at[3].clone()])
-    });
-    let down = Input::Buffer(down);
-    b.reduce(&out, &taps(), Combine::Sum, |at, k| {
-        let column = start(&dims::floormod(&at[2], &columns)) + k[0].clone();
-        let strip = dims::floordiv(&at[2], &columns);
-        matrix.at(&[at[1].clone(), k[0].clone()]) * down.at(&[strip, at[0].clone(), column, at[3].clone()])
-    });
-    Ok(b.finish())
-}
-
-fn output(cx: &CallContext) -> Result<Legalized, InferError> {
-    let mut b = Builder::new(cx, "winograd_output")?;
-    let (products, matrix) = (b.input("products")?, b.input("matrix")?);
-    let out = b.output("convolved")?;
-    let [_, _, count, channels] = products.shape() else { return Err(cx.error("`products` must have 4 axes")) };
-    let down = vec![count.clone(), TAPS.into(), RESULTS.into(), channels.clone()];
-    let down = b.temp("columns", down, products.dtype());
-    b.reduce(&down, &taps(), Combine::Sum, |at, k| {
-        let from = [k[0].clone(), at[1].clone(), at[0].clone(), at[3].clone()];
-        matrix.at(&[at[2].clone(), k[0].clone()]) * products.at(&from)
-    });
-    let (rows, columns) = (tiles(&out.shape[1]), tiles(&out.shape[2]));
-    let down = Input::Buffer(down);
-    b.reduce(&out, &taps(), Combine::Sum, |at, k| {
-        let tile = |axis: usize| dims::floordiv(&at[axis], &RESULTS.into());
-        let within = |axis: usize| dims::floormod(&at[axis], &RESULTS.into());
-        let strip = dims::add(&dims::mul(&at[0], &rows), &tile(1));
-        let tile = dims::add(&dims::mul(&strip, &columns), &tile(2));
-        matrix.at(&[within(2), k[0].clone()]) * down.at(&[tile, k[0].clone(), within(1), at[3].clone()])
-    });
-    Ok(b.finish())
-}
-
-/// The axis that a transform sums over.
-fn taps() -> [(String, PrimExpr); 1] {
-    [("k".to_owned(), TAPS.into())]
 }
 
 /// Where a tile begins, along an axis.
