@@ -9,6 +9,7 @@ mod buffer;
 pub mod call;
 pub mod fresh;
 mod func;
+pub mod regions;
 pub mod rows;
 pub mod stage;
 mod stmt;

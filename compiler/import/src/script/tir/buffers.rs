@@ -10,6 +10,7 @@ use crate::script::{
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, Attrs, DType, MAX_RANK, Name, PrimExpr,
+    arith::Analyzer,
     equal::dims,
     prim::{PrimKind, PrimType, Var},
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
@@ -378,7 +379,8 @@ impl TirEval<'_, '_> {
                 let ranges = indices.iter().map(|index| match index {
                     Index::At(i) => Ok((i.clone(), PrimExpr::int(1, i.dtype()))),
                     Index::Range(begin, end, _) => {
-                        self.difference(end.clone(), begin, arg.span).map(|extent| (begin.clone(), extent))
+                        let extent = self.difference(end.clone(), begin, arg.span)?;
+                        Ok((begin.clone(), Analyzer::new().simplify(&extent)))
                     }
                 });
                 Ok(Region { buffer: buffer.clone(), ranges: ranges.collect::<Read<_>>()? })

@@ -1,6 +1,6 @@
 //! Headers and bodies of TIR functions.
 
-use super::{Tir, TirEval, regions, scope::Parts};
+use super::{Tir, TirEval, scope::Parts};
 use crate::script::{
     args::Arg,
     context::{Context, Read},
@@ -14,7 +14,7 @@ use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     DType, Name, PrimExpr,
     prim::{self, PrimType},
-    tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
+    tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind, regions},
 };
 use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;

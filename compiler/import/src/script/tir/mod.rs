@@ -13,8 +13,6 @@ mod frames;
 mod function;
 mod loops;
 mod methods;
-mod region_sets;
-mod regions;
 mod scope;
 mod stmts;
 

@@ -1,6 +1,6 @@
 //! Ranges of index values: what an index covers while loops run.
 
-use hammock_ir::{
+use crate::{
     PrimExpr,
     arith::{self, Analyzer},
     prim::{BinaryOp, PrimKind, Var},
@@ -9,14 +9,16 @@ use rustc_hash::FxHashMap;
 
 /// Values from the first on, up to, not including, the second.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
+pub struct Range {
+    /// The first.
     pub begin: PrimExpr,
+    /// Behind the last.
     pub end: PrimExpr,
 }
 
 /// What the variables bound inside a block cover.
-#[derive(Clone, Default)]
-pub(super) struct Domains {
+#[derive(Clone, Debug, Default)]
+pub struct Domains {
     ranges: FxHashMap<Var, Option<Range>>,
 }
 
@@ -26,6 +28,7 @@ impl Range {
         Range { begin: e.clone(), end: add(e, &one(e)) }
     }
 
+    /// So many values from one on.
     pub fn new(begin: PrimExpr, extent: &PrimExpr) -> Range {
         let end = add(&begin, extent);
         Range { begin, end }
@@ -35,7 +38,7 @@ impl Range {
     pub fn extent(&self) -> PrimExpr {
         match Analyzer::new().difference(&self.end, &self.begin) {
             Some(n) => PrimExpr::int(n, self.begin.dtype()),
-            None => arith::binary(BinaryOp::Sub, self.end.clone(), self.begin.clone()),
+            None => Analyzer::new().simplify(&arith::binary(BinaryOp::Sub, self.end.clone(), self.begin.clone())),
         }
     }
 
@@ -143,7 +146,7 @@ impl Domains {
             (BinaryOp::Add, _) => Some(x.shift(&self.range(b)?)),
             (BinaryOp::Sub, _) => {
                 let y = self.range(b)?;
-                let begin = sub(&add(&x.begin, &one(&x.begin)), &y.end);
+                let begin = sub(&x.begin, &sub(&y.end, &one(&y.end)));
                 Some(Range { begin, end: sub(&x.end, &y.begin) })
             }
             (BinaryOp::Mul, Some(k)) if k > 0 => Some(scaled(&x, k)),

@@ -1,26 +1,35 @@
-//! The regions that blocks read and write, if the text does not state them.
+//! The regions that blocks read and write, if nothing states them.
 //!
 //! A block reads and writes the elements that its statements access, over all values of the loops in it; a block inside
 //! it contributes its own regions. Regions may be larger than what is accessed, never smaller.
 
-use super::region_sets::{Domains, Range};
-use hammock_ir::{
+mod range;
+
+pub use range::{Domains, Range};
+
+use super::{Block, Buffer, MatchBuffer, PrimFunc, Region, Stmt, StmtKind};
+use crate::{
     PrimExpr,
+    arith::Analyzer,
     prim::{PrimKind, Substitution, Var},
-    tir::{Block, Buffer, MatchBuffer, PrimFunc, Region, Stmt, StmtKind},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Fills in the regions of every block that has none, inner blocks first.
-pub(super) fn fill(func: &mut PrimFunc) {
+pub fn fill(func: &mut PrimFunc) {
+    let by_data = by_data(func);
+    fill_stmt(&mut func.body, &by_data);
+}
+
+/// Buffers by their pointers: those that a function is given, and those that its blocks allocate.
+pub fn by_data(func: &PrimFunc) -> FxHashMap<Var, Buffer> {
     let mut buffers: Vec<Buffer> = func.buffers().cloned().collect();
     func.body.walk(&mut |s| {
         if let StmtKind::Block(block) = &s.kind {
             buffers.extend(block.alloc_buffers.iter().cloned());
         }
     });
-    let by_data = buffers.into_iter().map(|b| (b.data.clone(), b)).collect();
-    fill_stmt(&mut func.body, &by_data);
+    buffers.into_iter().map(|b| (b.data.clone(), b)).collect()
 }
 
 fn fill_stmt(stmt: &mut Stmt, by_data: &FxHashMap<Var, Buffer>) {
@@ -32,7 +41,8 @@ fn fill_stmt(stmt: &mut Stmt, by_data: &FxHashMap<Var, Buffer>) {
     }
 }
 
-fn fill_block(block: &mut Block, by_data: &FxHashMap<Var, Buffer>) {
+/// Fills in the regions of a block whose inner blocks have theirs.
+pub fn fill_block(block: &mut Block, by_data: &FxHashMap<Var, Buffer>) {
     let mut found = Accesses::new(by_data, &block.alloc_buffers);
     block.init.iter().for_each(|s| found.stmt(s));
     found.stmt(&block.body);
@@ -125,7 +135,7 @@ impl<'a> Accesses<'a> {
             for region in regions.iter().flatten() {
                 let ranges = region.ranges.iter().map(|(min, extent)| {
                     let min = self.range(&min.substitute(&values))?;
-                    let extent = self.range(&extent.substitute(&values))?;
+                    let extent = self.range(&Analyzer::new().simplify(&extent.substitute(&values)))?;
                     Some(min.widened(&extent))
                 });
                 let ranges = ranges.collect();
