@@ -194,6 +194,7 @@ pub static PASSES: &[&Pass] = &[
     &tir::lower_init_block::PASS,
     &tir::lower_match_buffer::PASS,
     &tir::lower_opaque_block::PASS,
+    &tir::plan_and_update_buffer_allocation_location::PASS,
     &tir::remove_no_op::PASS,
     &tir::skip_assert::PASS,
     &tir::stmt_simplify::PASS,

@@ -56,6 +56,8 @@ const PASSES: &[&str] = &[
     "TopologicalSort{order=\"breadth-first\"}",
     "TopologicalSort{order=\"latest\"}",
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock",
+    "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,s_tir.LowerInitBlock,\
+     s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque",
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,\
      tirx.FlattenBuffer,tirx.VectorizeLoop",
     "tirx.BindTarget",

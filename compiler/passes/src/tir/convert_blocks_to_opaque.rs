@@ -1,6 +1,6 @@
 //! ConvertBlocksToOpaque: blocks lose their axes, which become the values that loops bind them to.
 
-use super::{each_kernel, misplaced};
+use super::{block_with_init, each_kernel, misplaced};
 use crate::{Context, Pass};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -19,13 +19,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {
-        let mut init = None;
-        kernel.body.walk(&mut |stmt| {
-            if matches!(&stmt.kind, StmtKind::Block(block) if block.init.is_some()) {
-                init.get_or_insert(stmt.span);
-            }
-        });
-        if let Some(span) = init {
+        if let Some(span) = block_with_init(&kernel.body) {
             let help = "run pass `s_tir.LowerInitBlock` first";
             return Err(misplaced(&PASS, name, "a block has a `T.init()`", help, span));
         }

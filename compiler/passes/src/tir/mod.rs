@@ -11,6 +11,7 @@ pub mod hoist_if_then_else;
 pub mod lower_init_block;
 pub mod lower_match_buffer;
 pub mod lower_opaque_block;
+pub mod plan_and_update_buffer_allocation_location;
 pub mod remove_no_op;
 pub mod skip_assert;
 pub mod stmt_simplify;
@@ -22,7 +23,7 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Span, equal,
     prim::{PrimCallee, PrimKind, math},
-    tir::{Buffer, PrimFunc, Stmt},
+    tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 
 /// Runs `f` on each kernel of a module.
@@ -52,6 +53,17 @@ pub fn take(stmt: &mut Stmt) -> Stmt {
 pub fn misplaced(pass: &Pass, kernel: &Name, why: &str, help: &str, span: Span) -> Diagnostic {
     let message = format!("pass `{}` cannot change kernel `{kernel}`: {why}", pass.name);
     Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help(help)
+}
+
+/// The first block that has a `T.init()`.
+pub fn block_with_init(body: &Stmt) -> Option<Span> {
+    let mut found = None;
+    body.walk(&mut |stmt| {
+        if matches!(&stmt.kind, StmtKind::Block(block) if block.init.is_some()) {
+            found.get_or_insert(stmt.span);
+        }
+    });
+    found
 }
 
 /// Whether evaluating an expression may do more than give its value.

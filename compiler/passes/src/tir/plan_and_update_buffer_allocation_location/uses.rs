@@ -1,0 +1,344 @@
+//! Where a kernel uses the buffers of its blocks: loops, blocks and branches as a tree, with the accesses in them.
+
+use super::carried::Carried;
+use hammock_ir::{
+    PrimExpr,
+    prim::{IterKind, PrimKind, Substitution, Var},
+    tir::{AttrNode, Block, BlockAxis, Buffer, ForKind, PrimFunc, Stmt, StmtKind},
+};
+use rustc_hash::FxHashMap;
+
+/// A place in a kernel, by the order of appearance; 0 is the kernel itself.
+pub(super) type At = usize;
+
+/// A loop, a block or a side of a branch.
+pub(super) struct Frame {
+    /// What it stands in.
+    pub outer: At,
+    /// How deep it stands.
+    depth: usize,
+    /// What it is.
+    pub kind: FrameKind,
+}
+
+/// What a frame is.
+pub(super) enum FrameKind {
+    /// The kernel.
+    Kernel,
+    /// A loop: its number among loops and blocks, variable, first value and number of iterations.
+    Loop { number: usize, var: Var, min: PrimExpr, extent: PrimExpr, serial: bool },
+    /// A block, by its number among loops and blocks.
+    Block { number: usize },
+    /// What runs if the condition is as it says.
+    Branch(PrimExpr, bool),
+}
+
+/// An access of a buffer.
+pub(super) struct Access {
+    /// The loop, block or branch that it stands in.
+    pub at: At,
+    /// Whether it writes.
+    pub writes: bool,
+    /// First index and number of indices in each dimension; `None` where that is not known.
+    pub ranges: Option<Vec<(PrimExpr, PrimExpr)>>,
+}
+
+/// A buffer of a block.
+pub(super) struct Used {
+    pub buffer: Buffer,
+    /// Where it is allocated.
+    pub declared: At,
+    /// What is around all its uses.
+    around: Option<At>,
+    /// Its accesses, in order of appearance.
+    pub accesses: Vec<Access>,
+}
+
+/// The uses of all buffers of blocks.
+pub(super) struct Uses<'a> {
+    pub frames: Vec<Frame>,
+    /// Whether there are loops whose iterations are not counted, or that are left early.
+    pub irregular: bool,
+    /// Buffers in the order of their allocations.
+    buffers: Vec<Used>,
+    by_data: FxHashMap<Var, usize>,
+    scopes: usize,
+    /// Loops around, by their variables.
+    loops: FxHashMap<Var, At>,
+    /// What axes are bound to, over variables of loops.
+    axes: Substitution,
+    blocks: Vec<&'a Block>,
+    gpu_blocks: Vec<At>,
+}
+
+impl<'a> Uses<'a> {
+    pub fn of(kernel: &'a PrimFunc) -> Self {
+        let frames = vec![Frame { outer: 0, depth: 0, kind: FrameKind::Kernel }];
+        let mut uses = Uses {
+            frames,
+            irregular: false,
+            buffers: Vec::new(),
+            by_data: FxHashMap::default(),
+            scopes: 0,
+            loops: FxHashMap::default(),
+            axes: Substitution::default(),
+            blocks: Vec::new(),
+            gpu_blocks: Vec::new(),
+        };
+        uses.stmt(&kernel.body, 0);
+        for i in 0..uses.buffers.len() {
+            if uses.buffers[i].buffer.scope.starts_with("global") {
+                for block in uses.gpu_blocks.clone() {
+                    let around = uses.buffers[i].around.map(|around| uses.common(around, block));
+                    uses.buffers[i].around = around;
+                }
+            }
+        }
+        uses
+    }
+
+    /// The buffers of each loop and block, by its number; those that are never used are in none.
+    pub fn places(&self) -> FxHashMap<usize, Vec<Buffer>> {
+        let carried = Carried::new(self);
+        let mut places: FxHashMap<usize, Vec<Buffer>> = FxHashMap::default();
+        for used in &self.buffers {
+            let Some(around) = used.around else { continue };
+            let number = self.number(carried.place(used, self.scope(around)));
+            places.entry(number).or_default().push(used.buffer.clone());
+        }
+        places
+    }
+
+    /// What is around two places.
+    pub fn common(&self, mut a: At, mut b: At) -> At {
+        while a != b {
+            if self.frames[a].depth >= self.frames[b].depth {
+                a = self.frames[a].outer;
+            } else {
+                b = self.frames[b].outer;
+            }
+        }
+        a
+    }
+
+    /// What is around a place, the place itself first, up to one of them without it.
+    pub fn frames_within(&self, at: At, end: At) -> impl Iterator<Item = At> {
+        std::iter::successors(Some(at), |at| Some(self.frames[*at].outer)).take_while(move |at| *at != end && *at != 0)
+    }
+
+    /// The loop or block that a place stands in, or is.
+    pub fn scope(&self, mut at: At) -> At {
+        while matches!(self.frames[at].kind, FrameKind::Branch(..)) {
+            at = self.frames[at].outer;
+        }
+        at
+    }
+
+    /// Whether a place is another, or in it.
+    pub fn is_within(&self, at: At, outer: At) -> bool {
+        self.common(at, outer) == outer
+    }
+
+    /// The loop whose variable it is.
+    pub fn loop_of(&self, var: &Var) -> Option<At> {
+        self.loops.get(var).copied()
+    }
+
+    fn number(&self, at: At) -> usize {
+        match self.frames[at].kind {
+            FrameKind::Loop { number, .. } | FrameKind::Block { number } => number,
+            _ => 0,
+        }
+    }
+
+    fn frame(&mut self, outer: At, kind: FrameKind) -> At {
+        self.frames.push(Frame { outer, depth: self.frames[outer].depth + 1, kind });
+        self.frames.len() - 1
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt, at: At) {
+        match &stmt.kind {
+            StmtKind::For(l) => {
+                self.exprs(stmt, at);
+                self.scopes += 1;
+                let (min, extent) = (l.min.substitute(&self.axes), l.extent.substitute(&self.axes));
+                let serial = matches!(l.kind, ForKind::Serial | ForKind::Unrolled);
+                self.irregular |= l.step.is_some();
+                let inside =
+                    self.frame(at, FrameKind::Loop { number: self.scopes, var: l.var.clone(), min, extent, serial });
+                if matches!(&l.kind, ForKind::ThreadBinding(thread) if thread.starts_with("blockIdx")) {
+                    self.gpu_blocks.push(inside);
+                }
+                self.loops.insert(l.var.clone(), inside);
+                self.stmt(&l.body, inside);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.expr(condition, at);
+                let condition = condition.substitute(&self.axes);
+                let inside = self.frame(at, FrameKind::Branch(condition.clone(), true));
+                self.stmt(then, inside);
+                if let Some(otherwise) = otherwise {
+                    let inside = self.frame(at, FrameKind::Branch(condition, false));
+                    self.stmt(otherwise, inside);
+                }
+            }
+            StmtKind::Block(block) => self.block(block, stmt, at),
+            StmtKind::Store { buffer, indices, .. } => {
+                self.exprs(stmt, at);
+                self.access(
+                    &buffer.data,
+                    at,
+                    true,
+                    Some((buffer, indices.iter().map(|i| (i.clone(), one(i))).collect())),
+                );
+            }
+            _ => {
+                self.irregular |= matches!(
+                    stmt.kind,
+                    StmtKind::While(..) | StmtKind::Break | StmtKind::Continue | StmtKind::Return(_)
+                );
+                if let StmtKind::Decl(alias) = &stmt.kind {
+                    self.access(&alias.data, at, false, None);
+                }
+                if let StmtKind::Attr { node: AttrNode::Thread(axis), .. } = &stmt.kind
+                    && axis.thread.starts_with("blockIdx")
+                {
+                    self.gpu_blocks.push(at);
+                }
+                self.exprs(stmt, at);
+                stmt.each_child(&mut |child| self.stmt(child, at));
+            }
+        }
+    }
+
+    fn block(&mut self, block: &'a Block, stmt: &'a Stmt, at: At) {
+        self.exprs(stmt, at);
+        self.scopes += 1;
+        let mut inside = self.frame(at, FrameKind::Block { number: self.scopes });
+        for buffer in &block.alloc_buffers {
+            self.by_data.insert(buffer.data.clone(), self.buffers.len());
+            let buffer = buffer.clone();
+            self.buffers.push(Used { buffer, declared: inside, around: None, accesses: Vec::new() });
+        }
+        self.dependent_axes(block, inside);
+        for axis in &block.axes {
+            let binding = axis.binding.substitute(&self.axes);
+            self.axes.insert(axis.var.clone(), binding);
+        }
+        if let Some(predicate) = &block.predicate {
+            inside = self.frame(inside, FrameKind::Branch(predicate.substitute(&self.axes), true));
+        }
+        self.blocks.push(block);
+        for matched in &block.match_buffers {
+            self.opaque(&matched.source.buffer.data, inside);
+        }
+        self.stmt(&block.body, inside);
+        self.blocks.pop();
+    }
+
+    /// What a block writes in iterations that depend on others is used in all the loops of these.
+    fn dependent_axes(&mut self, block: &Block, inside: At) {
+        let outermost = |uses: &Self, axis: &BlockAxis| {
+            let mut found = None;
+            axis.binding.each_var(&mut |var| {
+                if let Some(at) = uses.loops.get(var) {
+                    let outer = uses.frames[*at].outer;
+                    found = Some(found.map_or(outer, |found| uses.higher(found, outer)));
+                }
+            });
+            found
+        };
+        let mut opaque: FxHashMap<&Var, At> = FxHashMap::default();
+        let mut reduce: Option<At> = None;
+        for axis in block.axes.iter().filter(|axis| axis.kind != IterKind::Spatial) {
+            let Some(at) = outermost(self, axis) else { continue };
+            if axis.kind == IterKind::Reduce {
+                reduce = Some(reduce.map_or(at, |reduce| self.higher(reduce, at)));
+            } else {
+                opaque.insert(&axis.var, at);
+                block.writes.iter().flatten().for_each(|region| self.widen(&region.buffer.data, at));
+            }
+        }
+        let regions = |regions: &'_ Option<Vec<_>>, writes| {
+            regions.iter().flatten().cloned().map(move |r| (r, writes)).collect::<Vec<_>>()
+        };
+        for (region, writes) in regions(&block.reads, false).into_iter().chain(regions(&block.writes, true)) {
+            let mut at = inside;
+            for e in region.ranges.iter().flat_map(|(min, extent)| [min, extent]) {
+                e.each_var(&mut |var| at = opaque.get(var).map_or(at, |outer| self.higher(at, *outer)));
+            }
+            if let Some(reduce) = reduce.filter(|_| writes) {
+                at = self.higher(at, reduce);
+            }
+            if at != inside {
+                self.widen(&region.buffer.data, at);
+            }
+        }
+    }
+
+    /// The one of two that stands less deep.
+    fn higher(&self, a: At, b: At) -> At {
+        if self.frames[b].depth < self.frames[a].depth { b } else { a }
+    }
+
+    fn exprs(&mut self, stmt: &'a Stmt, at: At) {
+        stmt.each_expr(&mut |e| self.expr(e, at));
+    }
+
+    fn expr(&mut self, e: &PrimExpr, at: At) {
+        match e.kind() {
+            PrimKind::Load(buffer, indices, _) => {
+                self.access(
+                    &buffer.data,
+                    at,
+                    false,
+                    Some((buffer, indices.iter().map(|i| (i.clone(), one(i))).collect())),
+                );
+            }
+            PrimKind::Var(var) => self.opaque(var, at),
+            _ => {}
+        }
+        e.each_child(&mut |child| self.expr(child, at));
+    }
+
+    /// A use of a buffer's pointer: what is read and written is what the block around says.
+    fn opaque(&mut self, data: &Var, at: At) {
+        if !self.by_data.contains_key(data) {
+            return;
+        }
+        let Some(block) = self.blocks.last().copied() else { return self.access(data, at, false, None) };
+        let said = |regions: &'a Option<Vec<_>>| {
+            regions.iter().flatten().find(|r: &&hammock_ir::tir::Region| r.buffer.data == *data)
+        };
+        let (read, written) = (said(&block.reads), said(&block.writes));
+        if let Some(region) = read {
+            self.access(data, at, false, Some((&region.buffer, region.ranges.clone())));
+        }
+        if let Some(region) = written {
+            self.access(data, at, true, Some((&region.buffer, region.ranges.clone())));
+        }
+        if read.is_none() && written.is_none() {
+            self.access(data, at, false, None);
+        }
+    }
+
+    fn access(&mut self, data: &Var, at: At, writes: bool, place: Option<(&Buffer, Vec<(PrimExpr, PrimExpr)>)>) {
+        let Some(&i) = self.by_data.get(data) else { return };
+        let own = place.filter(|(buffer, _)| **buffer == self.buffers[i].buffer);
+        let substituted = |e: PrimExpr| e.substitute(&self.axes);
+        let ranges = own.map(|(_, ranges)| ranges.into_iter().map(|(a, b)| (substituted(a), substituted(b))).collect());
+        self.buffers[i].accesses.push(Access { at, writes, ranges });
+        self.widen(data, at);
+    }
+
+    /// A buffer is used at a place, too.
+    fn widen(&mut self, data: &Var, at: At) {
+        let Some(&i) = self.by_data.get(data) else { return };
+        let around = self.buffers[i].around.map_or(at, |around| self.common(around, at));
+        self.buffers[i].around = Some(around);
+    }
+}
+
+fn one(like: &PrimExpr) -> PrimExpr {
+    PrimExpr::int(1, like.dtype().element())
+}
