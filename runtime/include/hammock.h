@@ -468,6 +468,17 @@ void hammock_profiler_free(hammock_profiler *profiler);
 /* How many threads kernels may use, in the whole process; 0 for as many as the machine has. */
 void hammock_set_threads(size_t count);
 
+/* Runs iterations `begin` to `end` (exclusive) of a parallel loop: 0, or -1 if one failed. */
+typedef int32_t (*hammock_part)(void *loop, int64_t begin, int64_t end);
+/* Calls `part(loop, begin, end)` for parts of 0 to `extent` that together are all of it, each iteration once: on any
+ * threads, several at a time, in any order, until it returns. A part that is smaller than `grain` is not worth the time
+ * of a thread. After a part that failed, no others need be called. */
+typedef void (*hammock_runner)(void *pool, hammock_part part, void *loop, int64_t extent, int64_t grain);
+/* From now on, parallel loops run through `runner`, which gets `pool`, instead of on the runtime's own threads; a null
+ * runner goes back to those. Loops that are too small for two threads, and loops inside others, stay on the thread they are on.
+ * `pool` has to stay, and threads other than the caller's may call `runner` at the same time. */
+void hammock_set_pool(hammock_runner runner, void *pool);
+
 #ifdef __cplusplus
 }
 #endif

@@ -26,3 +26,8 @@ class Module:
         y = R.call_packed("capi.twice", x, ty_args=(R.Tensor((2, 3), dtype="float32"),))
         z: R.Tensor((2, 3), dtype="float32") = cls.forever(y)
         return z
+
+    @R.function
+    def large(x: R.Tensor((512, 512), dtype="float32")) -> R.Tensor((512, 512), dtype="float32"):
+        y = R.tanh(x)
+        return y

@@ -454,6 +454,33 @@ static void lend_wrongly(hammock_vm *vm, const hammock_tensor *good, const hammo
     hammock_any_free(&function);
 }
 
+/* A pool of one thread, which counts the loops that it is given. */
+static void run_here(void *loops, hammock_part part, void *loop, int64_t extent, int64_t grain) {
+    CHECK(extent >= 2 * grain);
+    ++*(int *)loops;
+    CHECK(part(loop, extent / 2, extent) == 0 && part(loop, 0, extent / 2) == 0);
+}
+
+static void run_on_own_pool(hammock_vm *vm, hammock_dtype dtype) {
+    static float large[512 * 512];
+    const int64_t shape[2] = {512, 512};
+    hammock_any input, output;
+    hammock_tensor computed;
+    int loops = 0;
+    large[512 * 512 - 1] = 100;
+    hammock_set_threads(2);
+    hammock_set_pool(run_here, &loops);
+    CHECK(hammock_tensor_copy(dtype, shape, 2, large, sizeof large, &input) == 0);
+    CHECK(hammock_vm_call(vm, "large", &input, 1, &output) == 0);
+    CHECK(hammock_as_tensor(&output, &computed) == 0 && ((const float *)computed.data)[512 * 512 - 1] == 1);
+    CHECK(loops == 1);
+    hammock_any_free(&output);
+    hammock_set_pool(NULL, NULL);
+    CHECK(hammock_vm_call(vm, "large", &input, 1, &output) == 0 && loops == 1);
+    hammock_any_free(&output);
+    hammock_any_free(&input);
+}
+
 int main(int count, char **args) {
     int freed = 0;
     hammock_library *library;
@@ -483,6 +510,7 @@ int main(int count, char **args) {
     keep_a_diary(vm, inputs);
     watch(vm, inputs);
     limits(library, inputs);
+    run_on_own_pool(vm, dtype);
     register_functions(library, inputs);
 
     hammock_library_free(library);

@@ -145,7 +145,7 @@ static void use_modules(const char *path) {
     hammock::Module again = hammock::Module::load(module.save());
     hammock::Module machine((*again.find("vm_load_executable"))());
     Value x = Value::tensor<float>({2, 3}, {0, 1, 2, 3, 4, 5});
-    CHECK((*machine.find("main"))(x, x)[0].data<float>()[5] == 10 && machine.functions().size() == 3);
+    CHECK((*machine.find("main"))(x, x)[0].data<float>()[5] == 10 && machine.functions().size() == 4);
     CHECK(hammock::Vm(library).module().functions() == machine.functions());
     FAILS("TypeError", "cannot be saved", machine.save());
     FAILS("TypeError", "not a module", hammock::Module(Value(3)));
@@ -161,7 +161,7 @@ static void use_modules(const char *path) {
 static void load(const char *path) {
     std::ifstream file(path, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    CHECK(hammock::Vm(hammock::Library::load(bytes.data(), bytes.size())).functions().size() == 3);
+    CHECK(hammock::Vm(hammock::Library::load(bytes.data(), bytes.size())).functions().size() == 4);
     bytes[bytes.size() / 2] ^= 1;
     CHECK(fails([&] { hammock::Library::load(bytes.data(), bytes.size()); }, "ValueError", ""));
     FAILS("ValueError", "missing.so", hammock::Library::open(std::string("missing.so")));
@@ -169,7 +169,7 @@ static void load(const char *path) {
 
 static void call(const Model &model) {
     auto &[_, vm, x, y] = model;
-    CHECK(vm.functions().size() == 3 && vm.parameters("main")[1] == "y");
+    CHECK(vm.functions().size() == 4 && vm.parameters("main")[1] == "y");
     FAILS("ValueError", "no function `nobody`", vm.parameters("nobody"));
 
     Value result = vm.call("main", x, y);

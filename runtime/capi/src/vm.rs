@@ -6,7 +6,7 @@ use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::memory::AllocatorKind;
 use hammock_runtime::vm::{CallLimits, Interrupt, Options};
 use hammock_runtime::{Any, Device, Error, Tuple, Vm, parallel};
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::time::Duration;
 
 /// A model ready to run. Any thread may call it, several at a time.
@@ -236,6 +236,16 @@ pub unsafe extern "C" fn hammock_vm_devices(vm: *const hammock_vm, devices: *mut
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_set_threads(count: usize) {
     quietly(|| parallel::set_threads(count));
+}
+
+/// Runs parallel loops of kernels through `runner` from now on; null for the runtime's own threads.
+///
+/// # Safety
+/// As for [`parallel::set_caller_pool`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_set_pool(runner: Option<parallel::Runner>, pool: *mut c_void) {
+    // SAFETY: as the caller promises.
+    quietly(|| unsafe { parallel::set_caller_pool(runner, pool) });
 }
 
 /// Gives memory that is kept for reuse back to the devices.

@@ -8,6 +8,7 @@
 use super::allocator::{Allocator, Reservation};
 use super::workspace::Workspace;
 use crate::ffi::Error;
+use crate::parallel;
 use crate::vm::EXHAUSTED;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -73,6 +74,11 @@ impl Account {
         Account { is_helper: true, ..Account::current() }
     }
 
+    /// Is no program's work done?
+    pub(crate) fn is_nobodys(self) -> bool {
+        self.allocator.is_null()
+    }
+
     pub(super) fn is_helper(self) -> bool {
         self.is_helper
     }
@@ -120,6 +126,9 @@ impl Drop for Outer {
             let charged = meter.charged.replace(self.charged);
             meter.allowed.set(self.allowed);
             meter.workspace.set(self.workspace);
+            if self.account.is_nobodys() {
+                parallel::leave();
+            }
             // SAFETY: the account is still that of `enter`.
             if let Some(allocator) = unsafe { meter.account.replace(self.account).allocator.as_ref() } {
                 allocator.discharge(charged);

@@ -1,56 +1,40 @@
 //! The fork-join pool that kernels call: one per process, its threads started on first use.
 //!
-//! A *region* is a range of work cut into chunks. The calling thread works too; helpers enter the region if they are
-//! awake and leave it when no chunk is left. The caller closes the region and waits only for helpers inside, so a
-//! sleeping helper costs only its wake-up call. A region inside a region, or one opened while another
-//! thread's is running, runs inline.
+//! A *region* is a range of work cut into chunks (`region.rs`). The calling thread works too; helpers enter the region if
+//! they are awake and leave it when no chunk is left. The caller closes the region and waits only for helpers inside, so a
+//! sleeping helper costs only its wake-up call. A region inside a region runs inline.
 //!
-//! Idle helpers spin for about half a millisecond, which keeps the start of a region at a fifth of a microsecond
-//! within a model, then sleep.
+//! Several threads may have regions open at a time, such as those that call machines of their own. Together they have no
+//! more threads at work than the process may use: helpers stay out as long as there are so many callers, and go where the
+//! fewest are if there are fewer (`pool.rs`).
+//!
+//! Idle helpers spin for about half a millisecond, which keeps a region within a model below half a microsecond
+//! (`benches/regions.rs`), then sleep. A program that has threads of its own for such work can run regions on them
+//! (`caller.rs`).
+mod caller;
 #[cfg(loom)]
 mod models;
 mod pool;
+mod region;
 
 use crate::ffi::{self, Error, kind};
-use crate::memory::meter::Account;
-use crate::memory::workspace::Workspace;
-use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
-use crate::sync::{Mutex, thread_local};
+use crate::sync::Mutex;
+pub use caller::{Runner, set_caller_pool};
+pub(crate) use pool::leave;
 use pool::{POOL, Pool};
-use std::cell::Cell;
+use region::Region;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{OnceLock, PoisonError};
 use std::thread;
 
 /// Work on part of a region: 0, or -1 with an error raised.
 pub type Body = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i32;
 
-/// Chunks per thread: enough to even out a core that is slow or taken by others.
-const CHUNKS_PER_THREAD: i64 = 4;
-/// Beyond this, the counter of chunks could overflow; nothing that long ever ends.
-const MAX_EXTENT: i64 = 1 << 48;
-/// A region under way; lives on the caller's stack until it is closed and empty.
-struct Region {
-    body: Body,
-    context: *mut c_void,
-    extent: i64,
-    chunk: i64,
-    next: AtomicI64,
-    failed: AtomicBool,
-    error: Mutex<Option<Error>>,
-    /// On whose behalf the work is done.
-    account: Account,
-}
-
 /// Threads a region may use; 0 stands for "as many as the machine has".
 static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static INSIDE_REGION: Cell<bool> = const { Cell::new(false) };
-}
 
 /// How many threads a region may use, the caller included.
 pub fn threads() -> usize {
@@ -70,14 +54,7 @@ fn machine_threads() -> usize {
     *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Starts or wakes the helpers, so that a region opened soon finds them ready.
-pub fn wake() {
-    if threads() > 1 {
-        POOL.wake(threads() - 1);
-    }
-}
-
-/// Runs `body` over `0..extent` in chunks of at least `grain`, on several threads if that leaves more than one chunk.
+/// Runs `body` over `0..extent` in chunks of at least `grain`, on several threads if there are several such chunks.
 pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
     type Panic = Box<dyn std::any::Any + Send>;
     struct Context<F>(F, Mutex<Option<Panic>>);
@@ -117,55 +94,26 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
     if extent <= 0 {
         return Ok(());
     }
-    let threads = threads() as i64;
-    let chunk = grain.max(extent / (threads * CHUNKS_PER_THREAD) + 1);
-    let chunks = (extent - 1) / chunk + 1;
-    let alone = threads == 1 || extent > MAX_EXTENT || chunks == 1 || INSIDE_REGION.with(Cell::get) || !pool.claim();
-    if alone {
-        // SAFETY: as the caller promises.
-        return if unsafe { body(context, 0, extent) } == 0 { Ok(()) } else { Err(ffi::take_raised()) };
-    }
-    let (next, failed, error) = (AtomicI64::new(0), AtomicBool::new(false), Mutex::new(None));
-    let account = Account::for_helpers();
-    let region = Region { body, context, extent, chunk, next, failed, error, account };
-    pool.fork_join(&region, threads as usize - 1, threads.min(chunks) as usize - 1);
-    match region.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => Ok(()),
-    }
-}
-
-impl Region {
-    /// Helps a thread that opened the region.
-    fn help(&self) {
-        // SAFETY: who opened the region waits until it is empty, and works for the account meanwhile.
-        let _account = unsafe { self.account.enter() };
-        Workspace::new().within(|| self.work());
-    }
-
-    /// Takes chunks until none is left or one failed.
-    fn work(&self) {
-        INSIDE_REGION.with(|inside| inside.set(true));
-        while !self.failed.load(Relaxed) {
-            let begin = self.next.fetch_add(self.chunk, Relaxed);
-            if begin >= self.extent {
-                break;
-            }
-            let end = begin.saturating_add(self.chunk).min(self.extent);
-            // SAFETY: whoever opened the region promised that its body may run on any part from several threads.
-            if unsafe { (self.body)(self.context, begin, end) } != 0 {
-                self.failed.store(true, Relaxed);
-                let error = ffi::take_raised();
-                self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
+    let grain = grain.max(1);
+    let useful = threads().min(usize::try_from(extent / grain).unwrap_or(usize::MAX));
+    if useful > 1 && !region::is_inside() {
+        if let Some(lent) = caller::pool() {
+            return lent.run(Region::new(body, context, extent, grain, useful), extent, grain);
         }
-        INSIDE_REGION.with(|inside| inside.set(false));
+        if let Some(slot) = pool.claim() {
+            let region = Region::new(body, context, extent, grain, useful);
+            pool.fork_join(slot, &region, useful - 1);
+            return region.outcome();
+        }
     }
+    // SAFETY: as the caller promises.
+    if unsafe { body(context, 0, extent) } == 0 { Ok(()) } else { Err(ffi::take_raised()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicI64;
     use std::time::Duration;
 
     fn sum(extent: i64, grain: i64) -> i64 {
@@ -187,7 +135,58 @@ mod tests {
     }
 
     #[test]
-    fn regions_inside_and_beside_each_other_run_inline() {
+    fn any_number_of_threads_covers_every_index_once() {
+        for threads in [1, 2, 3, 8, 40] {
+            set_threads(threads);
+            for extent in [1, 2, 3, 7, 64, 1001] {
+                let counts: Vec<AtomicUsize> = (0..extent).map(|_| AtomicUsize::new(0)).collect();
+                for_each(extent, 1, |range| {
+                    range.for_each(|i| {
+                        counts[i as usize].fetch_add(1, Relaxed);
+                    });
+                });
+                assert!(counts.iter().all(|count| count.load(Relaxed) == 1), "{extent} on {threads} threads");
+            }
+        }
+        set_threads(0);
+    }
+
+    #[test]
+    fn chunks_are_no_smaller_than_the_grain() {
+        let smallest = AtomicI64::new(i64::MAX);
+        for extent in [20, 100, 1009] {
+            for_each(extent, 10, |range| {
+                smallest.fetch_min(range.end - range.start, Relaxed);
+            });
+        }
+        assert!(smallest.into_inner() >= 10);
+    }
+
+    #[test]
+    fn ends_of_the_range_are_no_trouble() {
+        let count = AtomicI64::new(0);
+        for_each(i64::MAX, i64::MAX / 7, |range| {
+            count.fetch_add(range.end - range.start, Relaxed);
+        });
+        assert_eq!(count.into_inner(), i64::MAX);
+    }
+
+    #[test]
+    fn a_helper_that_is_late_leaves_its_share_to_others() {
+        let slow = AtomicI64::new(0);
+        let caller = thread::current().id();
+        for_each(64, 1, |range| {
+            if thread::current().id() != caller {
+                slow.fetch_add(range.end - range.start, Relaxed);
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        // The first chunks of the shares, and not all of the shares.
+        assert!(slow.into_inner() <= 8 * (threads() as i64 - 1).max(1));
+    }
+
+    #[test]
+    fn regions_inside_each_other_run_inline_and_those_beside_each_other_do_not_mix() {
         let count = AtomicUsize::new(0);
         thread::scope(|scope| {
             for _ in 0..4 {

@@ -28,23 +28,6 @@ fn region(pool: &'static Pool) {
     chunks.0.iter().for_each(|chunk| assert_eq!(unsafe { *chunk.get() }, 1, "a chunk runs once"));
 }
 
-/// Opens a last region, which sends the helpers home: a model ends when all its threads do.
-fn end(pool: &'static Pool, helpers: usize) {
-    assert!(pool.claim());
-    let (next, failed, error) = (AtomicI64::new(0), AtomicBool::new(false), Mutex::new(None));
-    let region = Region {
-        body: note,
-        context: std::ptr::null_mut(),
-        extent: 0,
-        chunk: 1,
-        next,
-        failed,
-        error,
-        account: Account::current(),
-    };
-    pool.fork_join(&region, usize::MAX, helpers);
-}
-
 /// Checks what `threads` threads do with a pool in every order with at most so many involuntary switches.
 fn check(threads: usize, switches: usize, model: impl Fn(&'static Pool) + Sync + Send + 'static) {
     // The number of threads is the process's, so the models take turns.
@@ -56,7 +39,7 @@ fn check(threads: usize, switches: usize, model: impl Fn(&'static Pool) + Sync +
     builder.check(move || {
         let pool: &'static Pool = Box::leak(Box::default());
         model(pool);
-        end(pool, threads - 1);
+        pool.end();
     });
 }
 
@@ -74,8 +57,8 @@ fn sleepers_wake_up_for_the_next_region() {
 }
 
 #[test]
-fn the_second_caller_works_alone() {
-    check(2, 2, |pool| {
+fn callers_share_the_pool() {
+    check(2, 1, |pool| {
         let other = thread::spawn(move || region(pool));
         region(pool);
         other.join().unwrap();

@@ -1,26 +1,51 @@
-//! The pool's threads: how they enter a region, leave it, sleep and wake.
-use super::Region;
-use crate::sync::Mutex;
+//! The pool's threads: how they enter regions, leave them, sleep and wake.
+use super::region::Region;
+use super::threads;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 use crate::sync::thread::{self, Thread};
+use crate::sync::{Mutex, thread_local};
+use std::cell::Cell;
 use std::hint::spin_loop;
+use std::ops::Deref;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// How long an idle helper spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 500 });
 /// How long the caller spins for helpers inside before it lets other threads run.
-const JOIN_SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 50 });
+const JOIN_SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 20 });
 /// How often to spin between looks at the clock.
-const SPINS: u32 = if cfg!(loom) { 2 } else { 64 };
-/// `state`: number of helpers inside, a bit that says "open", and the region's number above.
-const OPEN: u64 = 1 << 16;
-const INSIDE: u64 = OPEN - 1;
-const NEXT_REGION: u64 = OPEN << 1;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
+/// How many regions may be open at a time; callers beyond work alone.
+const SLOTS: usize = if cfg!(loom) { 2 } else { 16 };
+/// A slot's `state`: number of helpers inside, the most that are of use, bits that say "open" and "taken", and the region's
+/// number above.
+const INSIDE: u64 = WANTED - 1;
+const WANTED: u64 = 1 << 12;
+const OPEN: u64 = WANTED << 12;
+const TAKEN: u64 = OPEN << 1;
+const NUMBER: u64 = TAKEN << 1;
+/// The pool's `crew`: number of helpers asleep, and above those that were started.
+const STARTED: u64 = 1 << 32;
+const ASLEEP: u64 = STARTED - 1;
 
+// The slot of the process's pool that this thread keeps.
+thread_local! {
+    static KEPT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A value that shares its line, and the line that the processor loads with it, with nothing else.
 #[repr(align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Line<T>(T);
+
+impl<T> Deref for Line<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 struct Helper {
     number: usize,
@@ -30,21 +55,41 @@ struct Helper {
 
 #[cfg_attr(loom, derive(Default))]
 pub(super) struct Pool {
-    state: Line<AtomicU64>,
-    region: Line<AtomicPtr<Region>>,
-    /// Helpers from this number on stay out of the region.
-    allowed: Line<AtomicUsize>,
-    busy: Line<AtomicBool>,
+    slots: [Line<Slot>; SLOTS],
+    /// Slots after the first that have ever been taken.
+    more: Line<AtomicUsize>,
+    /// What a caller has to know of the helpers: usually, that it need not look.
+    crew: Line<AtomicU64>,
     helpers: Mutex<Vec<&'static Helper>>,
+}
+
+/// Room for a region.
+#[cfg_attr(loom, derive(Default))]
+struct Slot {
+    state: AtomicU64,
+    region: AtomicPtr<Region>,
+}
+
+/// A slot that a caller has taken, as a helper sees it.
+struct Seen {
+    slot: usize,
+    state: u64,
+}
+
+/// What a helper found.
+enum Found {
+    Nothing,
+    /// Regions, but as many threads as may work.
+    Crowd,
+    Region(Seen),
 }
 
 /// The process's pool.
 #[cfg(not(loom))]
 pub(super) static POOL: Pool = Pool {
-    state: Line(AtomicU64::new(0)),
-    region: Line(AtomicPtr::new(std::ptr::null_mut())),
-    allowed: Line(AtomicUsize::new(0)),
-    busy: Line(AtomicBool::new(false)),
+    slots: [const { Line(Slot { state: AtomicU64::new(0), region: AtomicPtr::new(std::ptr::null_mut()) }) }; SLOTS],
+    more: Line(AtomicUsize::new(0)),
+    crew: Line(AtomicU64::new(0)),
     helpers: Mutex::new(Vec::new()),
 };
 
@@ -53,69 +98,117 @@ pub(super) static POOL: Pool = Pool {
 pub(super) static POOL: std::sync::LazyLock<Pool> = std::sync::LazyLock::new(Pool::default);
 
 impl Pool {
-    /// Reserves the pool for one region; `fork_join` releases it.
-    pub(super) fn claim(&self) -> bool {
-        self.busy.0.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+    /// A slot for a region of this thread, if one is free; `fork_join` gives it back.
+    pub(super) fn claim(&self) -> Option<usize> {
+        KEPT.with(Cell::get).or_else(|| self.take())
     }
 
-    /// Opens the region, works, closes it, waits for helpers inside. The caller has claimed the pool.
-    pub(super) fn fork_join(&'static self, region: &Region, allowed: usize, wanted: usize) {
-        self.region.0.store(std::ptr::from_ref(region).cast_mut(), Relaxed);
-        self.allowed.0.store(allowed, Relaxed);
-        // Nobody is inside: the last region was closed and left before `busy` was cleared.
-        let number = (self.state.0.load(Relaxed) & !(OPEN | INSIDE)).wrapping_add(NEXT_REGION);
-        self.state.0.store(number | OPEN, Release);
-        self.wake(wanted);
-        region.work();
-        self.state.0.fetch_and(!OPEN, AcqRel);
-        self.wait_until_empty();
-        self.busy.0.store(false, Release);
+    fn take(&self) -> Option<usize> {
+        let take = |slot: &Line<Slot>| {
+            let state = slot.state.load(Relaxed);
+            state & TAKEN == 0 && slot.state.compare_exchange(state, state | TAKEN, Acquire, Relaxed).is_ok()
+        };
+        let slot = self.slots.iter().position(take)?;
+        if slot > self.more.load(Relaxed) {
+            self.more.fetch_max(slot, AcqRel);
+        }
+        Some(slot)
     }
 
-    fn wait_until_empty(&self) {
+    fn give_back(&self, slot: usize) {
+        self.slots[slot].state.fetch_and(!TAKEN, Release);
+    }
+
+    /// Opens the region to so many helpers, works, closes it, waits for helpers inside. A thread at work for a program
+    /// keeps the slot until that is over: others are to count it among those that work.
+    pub(super) fn fork_join(&'static self, slot: usize, region: &Region, wanted: usize) {
+        let Slot { state, region: opened } = &*self.slots[slot];
+        opened.store(std::ptr::from_ref(region).cast_mut(), Relaxed);
+        // Nobody is inside: the last region was closed and left before this one was made.
+        let number = (state.load(Relaxed) & !(NUMBER - 1)).wrapping_add(NUMBER);
+        state.store(number | TAKEN | OPEN | (wanted as u64 * WANTED), Release);
+        self.call(wanted);
+        region.work(0, || false);
+        state.fetch_and(!OPEN, AcqRel);
         let mut patience = Patience::new(JOIN_SPIN);
-        while self.state.0.load(Acquire) & INSIDE != 0 {
+        while state.load(Acquire) & INSIDE != 0 {
             if patience.is_over() {
                 thread::yield_now();
             }
         }
+        if region.is_for_a_program() {
+            KEPT.with(|kept| kept.set(Some(slot)));
+        } else {
+            self.give_back(slot);
+        }
+    }
+
+    /// Makes sure that so many helpers are awake, or as many as may work.
+    fn call(&'static self, wanted: usize) {
+        // A change: what was opened before it is seen by those who fall asleep after it, and it sees those before.
+        let crew = self.crew.fetch_add(0, AcqRel);
+        if crew & ASLEEP != 0 || crew / STARTED < wanted as u64 {
+            let (callers, inside) = self.taken().fold((0, 0), |(n, inside), slot| (n + 1, inside + slot.inside()));
+            self.wake((inside + wanted).min(threads().saturating_sub(callers)));
+        }
     }
 
     /// Wakes sleeping helpers, and starts missing ones, up to `count`.
-    pub(super) fn wake(&'static self, count: usize) {
+    #[cold]
+    fn wake(&'static self, count: usize) {
         let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
         while helpers.len() < count {
-            let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.help()) else {
+            let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.serve()) else {
                 break;
             };
             let number = helpers.len();
             let helper = Helper { number, thread: handle.thread().clone(), asleep: AtomicBool::new(false) };
             let helper: &'static Helper = Box::leak(Box::new(helper));
             helpers.push(helper);
+            self.crew.fetch_add(STARTED, AcqRel);
         }
         for helper in helpers.iter().take(count) {
-            if helper.asleep.swap(false, AcqRel) {
+            if self.rouse(helper) {
                 helper.thread.unpark();
             }
         }
     }
 
+    /// Makes a sleeper one that is awake; says whether it was asleep.
+    fn rouse(&self, helper: &Helper) -> bool {
+        let slept = helper.asleep.swap(false, AcqRel);
+        if slept {
+            self.crew.fetch_sub(1, AcqRel);
+        }
+        slept
+    }
+
     /// A helper's life.
-    fn help(&'static self) {
+    fn serve(&'static self) {
         let me = self.find_self();
-        let mut seen = 0;
+        let mut done = [0; SLOTS];
         while !self.is_over() {
             let mut patience = Patience::new(SPIN);
-            while !patience.is_over() {
-                if self.enter(me.number, &mut seen) {
-                    patience = Patience::new(SPIN);
+            loop {
+                match self.find(&done) {
+                    Found::Region(region) => {
+                        self.enter(me.number, &region, &mut done);
+                        patience = Patience::new(SPIN);
+                        continue;
+                    }
+                    Found::Crowd => thread::yield_now(),
+                    Found::Nothing => {}
+                }
+                if patience.is_over() {
+                    break;
                 }
             }
-            // Every change of `asleep` is a swap: one that comes after a swap of `wake`'s sees all before that too.
+            // Counted first: who finds it asleep takes it from the number.
+            self.crew.fetch_add(1, AcqRel);
             me.asleep.swap(true, AcqRel);
             // A region opened before `asleep` was seen would have sent no wake-up call.
-            if self.has_news(seen) {
-                me.asleep.swap(false, AcqRel);
+            if self.is_over() || matches!(self.find(&done), Found::Region(_)) {
+                self.rouse(me);
                 continue;
             }
             while me.asleep.load(Acquire) {
@@ -135,34 +228,95 @@ impl Pool {
         }
     }
 
-    fn has_news(&self, seen: u64) -> bool {
-        let state = self.state.0.load(Acquire);
-        self.is_over() || state & OPEN != 0 && state & !(OPEN | INSIDE) != seen
-    }
-
     /// Was the last region opened? A model's pool ends; the process's never does.
     fn is_over(&self) -> bool {
-        cfg!(loom) && self.allowed.0.load(Relaxed) == usize::MAX
+        cfg!(loom) && self.more.load(Relaxed) >= SLOTS
     }
 
-    /// Works on the open region, if there is one this helper has not been in.
-    fn enter(&self, me: usize, seen: &mut u64) -> bool {
-        let state = self.state.0.load(Acquire);
-        let number = state & !(OPEN | INSIDE);
-        if state & OPEN == 0 || number == *seen {
-            return false;
+    /// Sends the helpers home: a model ends when all its threads do.
+    #[cfg(loom)]
+    pub(super) fn end(&'static self) {
+        self.more.fetch_max(SLOTS, AcqRel);
+        let crew = self.crew.fetch_add(0, AcqRel);
+        self.wake((crew / STARTED) as usize);
+    }
+
+    /// The slots of threads that have work for helpers, or had some a moment ago.
+    fn taken(&self) -> impl Iterator<Item = Seen> {
+        let used = (self.more.load(Acquire) + 1).min(SLOTS);
+        let seen = |(slot, state): (usize, &Line<Slot>)| Seen { slot, state: state.state.load(Acquire) };
+        self.slots[..used].iter().enumerate().map(seen).filter(|slot| slot.state & TAKEN != 0)
+    }
+
+    /// The region with the fewest helpers of those that have work for one more.
+    fn find(&self, done: &[u64; SLOTS]) -> Found {
+        let (mut busy, mut best) = (0, None::<Seen>);
+        for region in self.taken() {
+            busy += 1 + region.inside();
+            let has_work = region.has_room() && region.number() != done[region.slot];
+            if has_work && best.as_ref().is_none_or(|best| region.inside() < best.inside()) {
+                best = Some(region);
+            }
         }
-        if me >= self.allowed.0.load(Relaxed) {
-            *seen = number;
-            return false;
+        match best {
+            Some(region) if busy < threads() => Found::Region(region),
+            Some(_) => Found::Crowd,
+            None => Found::Nothing,
         }
-        if self.state.0.compare_exchange(state, state + 1, AcqRel, Relaxed).is_ok() {
-            *seen = number;
+    }
+
+    /// Works on a region, unless it has just changed.
+    fn enter(&self, me: usize, region: &Seen, done: &mut [u64; SLOTS]) {
+        let slot = &self.slots[region.slot];
+        if slot.state.compare_exchange(region.state, region.state + 1, AcqRel, Relaxed).is_ok() {
             // SAFETY: the region was open when we were counted in, and its owner waits until we are counted out.
-            unsafe { &*self.region.0.load(Relaxed) }.help();
-            self.state.0.fetch_sub(1, Release);
+            let opened = unsafe { &*slot.region.load(Relaxed) };
+            if opened.help(me + 1, || self.is_uneven(region.slot)) {
+                done[region.slot] = region.number();
+            }
+            slot.state.fetch_sub(1, Release);
         }
-        true
+    }
+
+    /// Whether a helper of one region is needed elsewhere: another has two fewer, or too many threads work.
+    fn is_uneven(&self, slot: usize) -> bool {
+        if self.more.load(Relaxed) == 0 {
+            return false;
+        }
+        let (mut busy, mut here, mut fewest) = (0, 0, usize::MAX);
+        for region in self.taken() {
+            busy += 1 + region.inside();
+            if region.slot == slot {
+                here = region.inside();
+            } else if region.has_room() {
+                fewest = fewest.min(region.inside());
+            }
+        }
+        busy > threads() || here > fewest.saturating_add(1)
+    }
+}
+
+impl Seen {
+    /// Which region it is of those in its slot.
+    fn number(&self) -> u64 {
+        self.state / NUMBER
+    }
+
+    fn inside(&self) -> usize {
+        (self.state & INSIDE) as usize
+    }
+
+    /// Whether it is open to one more helper.
+    fn has_room(&self) -> bool {
+        self.state & OPEN != 0 && (self.state & INSIDE) < self.state / WANTED % WANTED
+    }
+}
+
+/// This thread's work for a program is over.
+pub(crate) fn leave() {
+    if let Some(slot) = KEPT.with(Cell::get) {
+        KEPT.with(|kept| kept.set(None));
+        POOL.give_back(slot);
     }
 }
 
