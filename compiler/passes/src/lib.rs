@@ -188,6 +188,7 @@ pub static PASSES: &[&Pass] = &[
     &vm_shape_lower::PASS,
     &winograd::PASS,
     &tir::bind_target::PASS,
+    &tir::compact_buffer_allocation::PASS,
     &tir::convert_blocks_to_opaque::PASS,
     &tir::flatten_buffer::PASS,
     &tir::hoist_if_then_else::PASS,

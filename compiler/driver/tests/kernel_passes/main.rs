@@ -26,7 +26,9 @@ use hammock_passes::{Pipeline, Silent};
 /// Passes that keep what kernels compute. A kernel that one refuses is not compared.
 const PASSES: &[&str] = &[
     "s_tir.LowerInitBlock,s_tir.PlanAndUpdateBufferAllocationLocation",
-    "s_tir.LowerInitBlock,s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque",
+    "s_tir.LowerInitBlock,s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque,\
+     s_tir.CompactBufferAllocation",
+    "s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.CompactBufferAllocation{is_strict=false}",
     "s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock",
     "s_tir.HoistIfThenElse",
     "tirx.RemoveNoOp",

@@ -57,7 +57,7 @@ const PASSES: &[&str] = &[
     "TopologicalSort{order=\"latest\"}",
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock",
     "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,s_tir.LowerInitBlock,\
-     s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque",
+     s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque,s_tir.CompactBufferAllocation",
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,\
      tirx.FlattenBuffer,tirx.VectorizeLoop",
     "tirx.BindTarget",

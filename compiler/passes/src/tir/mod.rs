@@ -4,7 +4,10 @@
 //! way to machine code. They are for people who look at kernels, and for pipelines written for TVM. Names begin with
 //! the dialect, as TVM's do: `tirx.UnrollLoop`, `s_tir.LowerInitBlock`.
 
+mod boxes;
+
 pub mod bind_target;
+pub mod compact_buffer_allocation;
 pub mod convert_blocks_to_opaque;
 pub mod flatten_buffer;
 pub mod hoist_if_then_else;

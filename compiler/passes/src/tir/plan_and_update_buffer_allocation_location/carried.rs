@@ -7,12 +7,14 @@
 //! that of a reduction's `T.init()` does. Reads are fine as well if iterations go to elements of their own, by an index that
 //! all accesses have in common, and if nothing is ever written.
 
-use super::uses::{At, FrameKind, Used, Uses};
+use super::{
+    super::boxes::{LoopRange, Span, box_of, conjuncts, limit, step},
+    uses::{At, FrameKind, Used, Uses},
+};
 use hammock_ir::{
     PrimExpr,
     arith::{self, Analyzer},
     prim::{BinaryOp, PrimKind, Substitution, Var},
-    tir::regions::{Domains, Range},
 };
 
 /// How many stores before a read are looked at.
@@ -24,15 +26,13 @@ pub(super) struct Carried<'u, 'a> {
     analyzer: Analyzer,
 }
 
-/// A loop.
+/// A loop, with the values of its variable.
 struct Inner<'u> {
     var: &'u Var,
     min: &'u PrimExpr,
     extent: &'u PrimExpr,
+    range: LoopRange,
 }
-
-/// The indices from one to another, both included.
-type Span = (PrimExpr, PrimExpr);
 
 impl<'u, 'a> Carried<'u, 'a> {
     pub fn new(uses: &'u Uses<'a>) -> Self {
@@ -108,7 +108,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         let inside = |at: At| at != place && self.uses.is_within(at, place);
         let mut steps = Vec::new();
         for l in loops.iter().filter(|l| index.uses(l.var)) {
-            steps.push((self.step(index, l.var)?.checked_abs()?, l));
+            steps.push((step(index, l.var)?.checked_abs()?, l));
         }
         let mut varies = false;
         index.each_var(&mut |var| varies |= self.uses.loop_of(var).is_some_and(inside));
@@ -141,7 +141,7 @@ impl<'u, 'a> Carried<'u, 'a> {
                     return Some(false);
                 }
                 for condition in conjuncts(condition) {
-                    match self.limit(condition) {
+                    match limit(condition) {
                         _ if self.analyzer.prove(condition) => {}
                         _ if self.is_first(condition, common, place, &mut first) => {}
                         Some(limit) => limits.push(limit),
@@ -155,7 +155,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         for (axis, ((min, extent), read)) in stored.iter().zip(read).enumerate() {
             let (min, extent) = (min.substitute(&first), extent.substitute(&first));
             let (low, high) = self.without_gaps(&min, &extent, &stores, &mut taken)?;
-            let (least, most) = self.box_of(read, &reads)?;
+            let (least, most) = box_of(read, &ranges(&reads))?;
             let size = &used.buffer.shape[axis];
             let reaches = self.le(&most, &high) || self.is_last(&high, size);
             let starts = self.le(&low, &least) || self.le(&low, &PrimExpr::int(0, low.dtype()));
@@ -197,23 +197,12 @@ impl<'u, 'a> Carried<'u, 'a> {
     fn loops(&self, at: At, common: At) -> Vec<Inner<'u>> {
         let frames = self.uses.frames_within(at, common);
         let inner = frames.filter_map(|at| match &self.uses.frames[at].kind {
-            FrameKind::Loop { var, min, extent, .. } => Some(Inner { var, min, extent }),
+            FrameKind::Loop { var, min, extent, .. } => {
+                Some(Inner { var, min, extent, range: LoopRange::new(var, min, extent) })
+            }
             _ => None,
         });
         inner.collect()
-    }
-
-    /// What `index < limit` says.
-    fn limit(&self, condition: &PrimExpr) -> Option<(PrimExpr, PrimExpr)> {
-        let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
-        let next = |e: &PrimExpr| arith::binary(BinaryOp::Add, e.clone(), PrimExpr::int(1, e.dtype()));
-        match op {
-            BinaryOp::Lt => Some((a.clone(), b.clone())),
-            BinaryOp::Le => Some((a.clone(), next(b))),
-            BinaryOp::Gt => Some((b.clone(), a.clone())),
-            BinaryOp::Ge => Some((b.clone(), next(a))),
-            _ => None,
-        }
     }
 
     /// Whether a condition says that loops which a store and a read are both in make their first iteration. The store
@@ -256,7 +245,7 @@ impl<'u, 'a> Carried<'u, 'a> {
                 return None;
             }
             taken.push(l.var);
-            steps.push((self.step(min, l.var)?, l));
+            steps.push((step(min, l.var)?, l));
         }
         if loops.iter().any(|l| extent.uses(l.var)) {
             return None;
@@ -271,46 +260,7 @@ impl<'u, 'a> Carried<'u, 'a> {
             let more = l.extent.as_int().and_then(|n| n.checked_sub(1)?.checked_mul(step.abs()));
             reach = more.and_then(|more| reach?.checked_add(more));
         }
-        self.box_of(&(min.clone(), extent.clone()), loops)
-    }
-
-    /// The least box around the indices of an access.
-    fn box_of(&self, (min, extent): &(PrimExpr, PrimExpr), loops: &[Inner]) -> Option<Span> {
-        let last = arith::binary(BinaryOp::Sub, extent.clone(), PrimExpr::int(1, extent.dtype()));
-        let (mut low, mut high) = (min.clone(), arith::binary(BinaryOp::Add, min.clone(), last));
-        for l in loops {
-            let end = arith::binary(BinaryOp::Add, l.min.clone(), l.extent.clone());
-            let end = arith::binary(BinaryOp::Sub, end, PrimExpr::int(1, l.var.dtype()));
-            let put = |e: &PrimExpr, least: bool| {
-                if !e.uses(l.var) {
-                    return Some(e.clone());
-                }
-                let value = if (self.step(e, l.var)? > 0) == least { l.min.clone() } else { end.clone() };
-                let value = arith::cast(value, l.var.dtype());
-                Some(e.substitute(&Substitution::from_iter([(l.var.clone(), value)])))
-            };
-            match (put(&low, true), put(&high, false)) {
-                (Some(least), Some(most)) => (low, high) = (least, most),
-                _ => return self.roughly(min, extent, loops),
-            }
-        }
-        Some((low, high))
-    }
-
-    /// A box around the indices of an access.
-    fn roughly(&self, min: &PrimExpr, extent: &PrimExpr, loops: &[Inner]) -> Option<Span> {
-        let mut domains = Domains::default();
-        loops.iter().rev().for_each(|l| domains.add_loop(l.var, l.min, l.extent));
-        let range: Range = domains.range(min)?.widened(&domains.range(extent)?);
-        let last = arith::binary(BinaryOp::Sub, range.end, PrimExpr::int(1, range.begin.dtype()));
-        Some((range.begin, last))
-    }
-
-    /// By how much an expression grows with a variable.
-    fn step(&self, e: &PrimExpr, var: &Var) -> Option<i64> {
-        let next = var.expr() + PrimExpr::int(1, var.dtype());
-        let next = e.substitute(&Substitution::from_iter([(var.clone(), next)]));
-        Analyzer::new().difference(&next, e).filter(|step| *step != 0)
+        box_of(&(min.clone(), extent.clone()), &ranges(loops))
     }
 
     fn le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
@@ -330,16 +280,6 @@ impl<'u, 'a> Carried<'u, 'a> {
     }
 }
 
-fn conjuncts(condition: &PrimExpr) -> Vec<&PrimExpr> {
-    match condition.kind() {
-        PrimKind::Binary(BinaryOp::And, a, b) => {
-            let mut all = conjuncts(a);
-            all.extend(conjuncts(b));
-            all
-        }
-        _ => match condition.as_intrin("likely") {
-            Some(call) => call.args.iter().flat_map(conjuncts).collect(),
-            None => vec![condition],
-        },
-    }
+fn ranges(loops: &[Inner]) -> Vec<LoopRange> {
+    loops.iter().map(|l| l.range.clone()).collect()
 }

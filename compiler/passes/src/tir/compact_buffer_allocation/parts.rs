@@ -1,0 +1,358 @@
+//! The part of each buffer that is accessed.
+
+use super::{
+    super::boxes::{LoopRange, Span, after, before, box_of, conjuncts, extreme, limit, step},
+    is,
+};
+use hammock_ir::{
+    Name, PrimExpr,
+    arith::{self, Analyzer},
+    prim::{BinaryOp, PrimKind, Substitution, Var},
+    tir::{AttrNode, Block, Buffer, ForKind, Stmt, StmtKind},
+};
+use rustc_hash::FxHashMap;
+
+/// The part of a buffer: first index and number of indices, by dimension.
+type Part = Vec<(PrimExpr, PrimExpr)>;
+
+/// A loop around a statement.
+struct Around {
+    range: LoopRange,
+    /// The thread axis that it is bound to.
+    thread: Option<Name>,
+}
+
+/// Finds what is accessed of buffers.
+pub(super) struct Parts {
+    strict: bool,
+    analyzer: Analyzer,
+    loops: Vec<Around>,
+    conditions: Vec<PrimExpr>,
+    /// What variables stand for.
+    values: Substitution,
+    /// Buffers that are allocated here, with the number of loops around their allocations and a box around what was
+    /// accessed so far: nothing where that is not known.
+    open: FxHashMap<Buffer, (usize, Option<Vec<Option<Span>>>)>,
+    by_data: FxHashMap<Var, Buffer>,
+    found: FxHashMap<Buffer, Part>,
+}
+
+impl Parts {
+    /// The parts of all buffers that become smaller.
+    pub fn of(body: &Stmt, strict: bool) -> FxHashMap<Buffer, Part> {
+        let mut parts = Parts {
+            strict,
+            analyzer: Analyzer::new(),
+            loops: Vec::new(),
+            conditions: Vec::new(),
+            values: Substitution::default(),
+            open: FxHashMap::default(),
+            by_data: FxHashMap::default(),
+            found: FxHashMap::default(),
+        };
+        parts.stmt(body);
+        parts.found
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::For(l) => {
+                self.exprs(stmt);
+                let thread = match &l.kind {
+                    ForKind::ThreadBinding(thread) => Some(thread.clone()),
+                    _ => None,
+                };
+                let extent = match l.step {
+                    None => l.extent.substitute(&self.values),
+                    // nothing is known of the values
+                    Some(_) => return self.opaque_loop(stmt),
+                };
+                self.inside(&l.var, &l.min.substitute(&self.values), &extent, thread, &l.body);
+            }
+            StmtKind::Attr { node: AttrNode::Thread(axis), value, body, .. } => {
+                self.exprs(stmt);
+                let min = PrimExpr::int(0, axis.var.dtype());
+                let extent = arith::cast(value.clone(), axis.var.dtype());
+                self.inside(&axis.var, &min, &extent, Some(axis.thread.clone()), body);
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                self.expr(condition);
+                self.under(condition, |parts| parts.stmt(then));
+                if let Some(otherwise) = otherwise {
+                    self.under(&inverse(condition), |parts| parts.stmt(otherwise));
+                }
+            }
+            StmtKind::Block(block) => match &block.predicate {
+                Some(predicate) => self.under(predicate, |parts| parts.block(block)),
+                None => self.block(block),
+            },
+            StmtKind::Seq(stmts) => {
+                for stmt in stmts {
+                    self.stmt(stmt);
+                }
+                for stmt in stmts {
+                    if let StmtKind::Alloc(buffer, _) = &stmt.kind {
+                        self.close(buffer);
+                    }
+                }
+            }
+            StmtKind::Alloc(buffer, _) => self.open(buffer),
+            StmtKind::Decl(alias) => self.whole(&alias.data),
+            StmtKind::Store { buffer, indices, .. } => {
+                self.exprs(stmt);
+                self.point(buffer, indices);
+            }
+            StmtKind::Bind(var, value) => {
+                self.expr(value);
+                self.value(var, value);
+            }
+            StmtKind::While(..) => self.opaque_loop(stmt),
+            _ => {
+                self.exprs(stmt);
+                stmt.each_child(&mut |child| self.stmt(child));
+            }
+        }
+    }
+
+    /// A loop whose iterations are not known.
+    fn opaque_loop(&mut self, stmt: &Stmt) {
+        self.exprs(stmt);
+        if let StmtKind::For(l) = &stmt.kind {
+            // an index that uses it covers everything
+            let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
+            let number = |v| PrimExpr::int(v, l.var.dtype());
+            let range = LoopRange { var: l.var.clone(), min: number(min), last: number(max) };
+            self.loops.push(Around { range, thread: None });
+            self.stmt(&l.body);
+            self.loops.pop();
+        } else {
+            stmt.each_child(&mut |child| self.stmt(child));
+        }
+    }
+
+    fn inside(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr, thread: Option<Name>, body: &Stmt) {
+        self.analyzer.bind(var, min, extent);
+        self.loops.push(Around { range: LoopRange::new(var, min, extent), thread });
+        self.stmt(body);
+        self.loops.pop();
+    }
+
+    fn under(&mut self, condition: &PrimExpr, f: impl FnOnce(&mut Self)) {
+        let known = self.conditions.len();
+        let condition = condition.substitute(&self.values);
+        self.conditions.extend(conjuncts(&condition).into_iter().cloned());
+        f(self);
+        self.conditions.truncate(known);
+    }
+
+    fn block(&mut self, block: &Block) {
+        block.alloc_buffers.iter().for_each(|buffer| self.open(buffer));
+        for matched in &block.match_buffers {
+            self.access(&matched.source.buffer, &matched.source.ranges);
+        }
+        self.stmt(&block.body);
+        block.alloc_buffers.iter().for_each(|buffer| self.close(buffer));
+    }
+
+    fn exprs(&mut self, stmt: &Stmt) {
+        if !matches!(stmt.kind, StmtKind::Block(_)) {
+            stmt.each_expr(&mut |e| self.expr(e));
+        }
+    }
+
+    fn expr(&mut self, e: &PrimExpr) {
+        match e.kind() {
+            PrimKind::Load(buffer, indices, _) => self.point(buffer, indices),
+            PrimKind::Var(var) => self.whole(var),
+            PrimKind::Let(var, value, _) => self.value(var, value),
+            _ => {}
+        }
+        match e.as_intrin("if_then_else").map(|call| &call.args[..]) {
+            Some([condition, then, otherwise]) => {
+                self.expr(condition);
+                self.under(condition, |parts| parts.expr(then));
+                self.under(&inverse(condition), |parts| parts.expr(otherwise));
+            }
+            _ => e.each_child(&mut |child| self.expr(child)),
+        }
+    }
+
+    fn value(&mut self, var: &Var, value: &PrimExpr) {
+        let value = value.substitute(&self.values);
+        self.values.insert(var.clone(), value);
+    }
+
+    fn open(&mut self, buffer: &Buffer) {
+        let unchanged = buffer.elem_offset.is_some() || buffer.is_local_scalar();
+        let nothing = if unchanged { Some(vec![None; buffer.ndim()]) } else { None };
+        self.open.insert(buffer.clone(), (self.loops.len(), nothing));
+        self.by_data.insert(buffer.data.clone(), buffer.clone());
+    }
+
+    /// All of a buffer is accessed, in a way that stays.
+    fn whole(&mut self, data: &Var) {
+        let Some(buffer) = self.by_data.get(data) else { return };
+        if let Some((_, part)) = self.open.get_mut(buffer) {
+            *part = Some(vec![None; buffer.ndim()]);
+        }
+    }
+
+    fn point(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
+        let ranges: Vec<_> = indices.iter().map(|i| (i.clone(), PrimExpr::int(1, i.dtype().element()))).collect();
+        match self.open.contains_key(buffer) {
+            true => self.access(buffer, &ranges),
+            false => self.whole(&buffer.data),
+        }
+    }
+
+    fn access(&mut self, buffer: &Buffer, ranges: &[(PrimExpr, PrimExpr)]) {
+        let Some((depth, _)) = self.open.get(buffer) else { return };
+        let relaxed = self.loops.iter().enumerate().rev().filter(|(i, around)| {
+            i >= depth || around.thread.as_ref().is_some_and(|thread| is_shared(&buffer.scope, thread))
+        });
+        let mut relaxed: Vec<LoopRange> = relaxed.map(|(_, around)| around.range.clone()).collect();
+        for i in 0..relaxed.len() {
+            relaxed[i] = self.narrowed(&relaxed, i);
+        }
+        let spans: Vec<Option<Span>> = ranges.iter().map(|range| self.span(range, &relaxed)).collect();
+        let Some((_, part)) = self.open.get_mut(buffer) else { return };
+        *part = Some(match part.take() {
+            None => spans,
+            Some(part) => part.into_iter().zip(spans).map(|(a, b)| hull(&self.analyzer, a?, b?)).collect(),
+        });
+    }
+
+    /// What an index covers.
+    fn span(&self, (min, extent): &(PrimExpr, PrimExpr), loops: &[LoopRange]) -> Option<Span> {
+        let (min, extent) = (min.substitute(&self.values), extent.substitute(&self.values));
+        if min.dtype().is_vector() {
+            return None;
+        }
+        let (low, mut high) = box_of(&(min.clone(), extent.clone()), loops)?;
+        for (index, end) in self.conditions.iter().filter_map(limit) {
+            // `index < end` is the same as that for an index so far away
+            let distance = self.analyzer.simplify(&arith::binary(BinaryOp::Sub, min.clone(), index));
+            let most = arith::binary(BinaryOp::Add, before(&end), distance);
+            let known = extent.as_int() == Some(1) && !loops.iter().any(|l| most.uses(&l.var));
+            if known && self.analyzer.prove_le(&most, &high) {
+                high = most;
+            }
+        }
+        let varies = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_)));
+        let relaxed = |e: &PrimExpr| loops.iter().any(|l| e.uses(&l.var));
+        let known = ![&low, &high].into_iter().any(|e| varies(e) || relaxed(e));
+        known.then_some((low, high))
+    }
+
+    /// The values of a loop for which the conditions can hold, where that is known to be fewer.
+    fn narrowed(&self, loops: &[LoopRange], i: usize) -> LoopRange {
+        let mut l = loops[i].clone();
+        for (a, b) in self.conditions.iter().filter_map(limit) {
+            let excess = after(&arith::binary(BinaryOp::Sub, a, b));
+            if !excess.uses(&l.var) {
+                continue;
+            }
+            // factor * l + rest <= 0
+            let Some(factor) = step(&excess, &l.var) else { continue };
+            let others: Vec<LoopRange> = loops.iter().filter(|other| other.var != l.var).cloned().collect();
+            let zero = Substitution::from_iter([(l.var.clone(), PrimExpr::int(0, l.var.dtype()))]);
+            let Some(rest) = extreme(&excess.substitute(&zero), &others, true) else { continue };
+            if others.iter().any(|other| rest.uses(&other.var))
+                || rest.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
+            {
+                continue;
+            }
+            let divided = |e: PrimExpr| {
+                let by = PrimExpr::int(factor.saturating_abs(), e.dtype());
+                self.analyzer.simplify(&arith::binary(BinaryOp::FloorDiv, e, by))
+            };
+            if factor > 0 {
+                let most = divided(arith::neg(rest));
+                let constant = self.analyzer.interval(&most).max;
+                if self.analyzer.prove_le(&most, &l.last) {
+                    l.last = most;
+                } else if l.last.as_int().is_some_and(|last| constant < last) {
+                    l.last = PrimExpr::int(constant, l.last.dtype());
+                }
+            } else {
+                let least = arith::neg(divided(arith::neg(rest)));
+                let constant = self.analyzer.interval(&least).min;
+                if self.analyzer.prove_ge(&least, &l.min) {
+                    l.min = self.analyzer.simplify(&least);
+                } else if l.min.as_int().is_some_and(|min| constant > min) {
+                    l.min = PrimExpr::int(constant, l.min.dtype());
+                }
+            }
+        }
+        l
+    }
+
+    /// Whether an extent is within a size, unless the size is nothing.
+    fn is_less_in_any(&self, extent: &PrimExpr, size: &PrimExpr) -> bool {
+        !self.loops.iter().any(|around| extent.uses(&around.range.var) || size.uses(&around.range.var))
+            && Analyzer::with_default_min(1).prove_le(extent, size)
+    }
+
+    /// The part of a buffer whose accesses are all known.
+    fn close(&mut self, buffer: &Buffer) {
+        let Some((_, Some(part))) = self.open.remove(buffer) else { return };
+        let whole = |size: &PrimExpr| (PrimExpr::int(0, size.dtype()), size.clone());
+        let dims = part.into_iter().zip(&buffer.shape);
+        let part: Part =
+            dims.map(|(span, size)| span.and_then(|span| self.dimension(span, size)).unwrap_or(whole(size))).collect();
+        let same = |((min, extent), size): (&(PrimExpr, PrimExpr), &PrimExpr)| {
+            min.as_int() == Some(0) && is(&self.analyzer, extent, size)
+        };
+        if !part.iter().zip(&buffer.shape).all(same) {
+            self.found.insert(buffer.clone(), part);
+        }
+    }
+
+    fn dimension(&self, (low, high): Span, size: &PrimExpr) -> Option<(PrimExpr, PrimExpr)> {
+        let simple = |e: PrimExpr| self.analyzer.simplify(&e);
+        let mut extent = simple(arith::binary(BinaryOp::Sub, after(&high), low.clone()));
+        let mut min = simple(low);
+        if self.strict {
+            let zero = PrimExpr::int(0, min.dtype());
+            if !self.analyzer.prove_ge(&min, &zero) {
+                min = simple(arith::binary(BinaryOp::Max, min, zero));
+            }
+            let (wide, all) = arith::match_types(extent.clone(), size.clone());
+            if !self.analyzer.prove_le(&wide, &all) && !self.is_less_in_any(&wide, &all) {
+                extent = simple(arith::binary(BinaryOp::Min, all, wide));
+            }
+        }
+        if self.loops.iter().any(|around| extent.uses(&around.range.var)) {
+            let most = self.analyzer.interval(&extent).max;
+            extent = PrimExpr::int(Some(most).filter(|most| *most < i64::from(i32::MAX))?, extent.dtype());
+        }
+        (extent.as_int() > Some(0) || extent.as_int().is_none()).then_some((min, extent))
+    }
+}
+
+/// What holds where a condition does not.
+fn inverse(condition: &PrimExpr) -> PrimExpr {
+    match (condition.kind(), limit(condition)) {
+        (PrimKind::Binary(BinaryOp::Or, a, b), _) => inverse(a).and(inverse(b)),
+        (_, Some((a, b))) => arith::binary(BinaryOp::Le, b, a),
+        _ => condition.clone().not(),
+    }
+}
+
+/// A box around two, where it is known which of their ends is further out.
+fn hull(analyzer: &Analyzer, a: Span, b: Span) -> Option<Span> {
+    let first = |a: PrimExpr, b: PrimExpr| {
+        if analyzer.prove_le(&a, &b) { Some((a, b)) } else { analyzer.prove_le(&b, &a).then_some((b, a)) }
+    };
+    Some((first(a.0, b.0)?.0, first(a.1, b.1)?.1))
+}
+
+/// Whether threads share memory of a scope: a buffer in it holds what all of them access.
+fn is_shared(scope: &str, thread: &str) -> bool {
+    match scope.split('.').next() {
+        Some("global") => true,
+        Some("shared") => !thread.starts_with("blockIdx"),
+        Some("warp") => thread == "threadIdx.x",
+        _ => false,
+    }
+}
