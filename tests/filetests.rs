@@ -35,7 +35,9 @@ fn run(path: &Path) -> String {
     verify(&module, "as written", path);
     let (options, evaluator) = (Options::default(), Evaluator::new());
     let codegens = Codegens::default();
-    let environment = Environment { codegens: Some(&codegens), ..options.environment(&evaluator) };
+    // Plans are the same wherever the tests run.
+    let planner = Options { target: "x86-64-v4".into(), ..Options::default() };
+    let environment = Environment { codegens: Some(&codegens), planner: &planner, ..options.environment(&evaluator) };
     if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &environment, &mut Silent)) {
         return hammock_diagnostics::render_text(&diagnostic, Some(&source), false);
     }

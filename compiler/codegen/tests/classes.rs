@@ -73,6 +73,16 @@ impl Case {
         indices
     }
 
+    /// Lays an input out in blocks along an axis.
+    fn divide(&mut self, input: &mut Vec<(String, Size)>, name: &str) {
+        self.axes.iter_mut().filter(|axis| axis.0 == name).for_each(|axis| axis.3 = false);
+        let block = *self.rng.pick(&[4, 16, 32, 48, 64]);
+        let value = (self.size(name).value + block - 1) / block;
+        input.retain(|(index, _)| *index != format!("v{name}"));
+        input.insert(0, (format!("v{name} // {block}"), Size { text: value.to_string(), value }));
+        input.push((format!("v{name} % {block}"), Size { text: block.to_string(), value: block }));
+    }
+
     fn load(&self, number: usize) -> String {
         let indices: Vec<&str> = self.inputs[number].iter().map(|(index, _)| index.as_str()).collect();
         format!("x{number}[{}]", indices.join(", "))
@@ -166,7 +176,10 @@ fn products() {
         case.shrink();
         let batch = if case.axes.len() == 4 { vec!["b"] } else { vec![] };
         for own in ["i", "j"] {
-            let input = case.over(&[&batch[..], &[own, "k"]].concat(), true);
+            let mut input = case.over(&[&batch[..], &[own, "k"]].concat(), true);
+            if own == "j" && case.rng.chance(30) {
+                case.divide(&mut input, "j");
+            }
             case.inputs.push(input);
         }
         let shuffled = case.rng.chance(30);

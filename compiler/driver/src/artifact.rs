@@ -74,6 +74,7 @@ impl Options {
             level: self.level,
             operators: &Table,
             evaluator,
+            planner: self,
             weights: None,
             texts: &TextFiles,
             notes: None,

@@ -11,6 +11,7 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 use hammock_kernels::{FlatKernel, KernelError, Target};
+use hammock_passes::{Packed, Planner};
 use std::sync::Mutex;
 
 /// Why a kernel could not be made.
@@ -36,6 +37,20 @@ pub fn lower_all(
 pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, KernelFailure> {
     let plans = each(module, source, options, options.threads, hammock_kernels::plan_text)?;
     Ok(plans.into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect())
+}
+
+impl Planner for Options {
+    fn packed(&self, kernel: &PrimFunc) -> Vec<Packed> {
+        let (target, checked) = (target(self, self.threads), self.bounds == Bounds::Checked);
+        let options = hammock_kernels::Options {
+            checked,
+            strict_order: self.strict_order,
+            ..hammock_kernels::Options::new(&target)
+        };
+        // What cannot be planned copies nothing.
+        let packed = hammock_kernels::packed(kernel, options).unwrap_or_default();
+        packed.into_iter().map(|(param, dim, block)| Packed { param, dim, block }).collect()
+    }
 }
 
 /// Does something with every TIR function of a module, on several threads; the results with the functions' names, in the

@@ -4,7 +4,7 @@
 //! runs. Each kernel gets the attribute `layout_free_buffers`, the positions of such arguments in its calls; where calls
 //! differ in that, a kernel becomes several. Kernels and bindings that are then unused are removed.
 
-use crate::{Context, Pass, dead_code_elimination, rewrite, shared_functions::SharedFunctions};
+use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination, rewrite, shared_functions::SharedFunctions};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module,
@@ -15,16 +15,25 @@ use hammock_ir::{
 pub static PASS: Pass = Pass {
     name: "AttachAttrLayoutFreeBuffers",
     doc: "Marks the buffers of kernels that hold constants or weights",
-    options: &[],
+    options: &[CONSTANTS],
     run,
+};
+
+/// Weights that are arguments would be rearranged at each call.
+pub const CONSTANTS: PassOption = PassOption {
+    name: "constants",
+    kind: OptionKind::Bool,
+    default: "false",
+    doc: "Only constants, no weights that are arguments; kernels without any get no attribute",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let mut made = SharedFunctions::default();
+    let constants = context.options.is_on(CONSTANTS.name);
     rewrite::relax_functions(module, |module, _, function| {
         let mut body = rewrite::take_body(function);
-        let weights = weights(function);
-        mark(module, &weights, &mut made, &mut body);
+        let weights = (!constants).then(|| weights(function));
+        mark(module, weights.as_deref(), &mut made, &mut body);
         function.lambda.body = body;
         Ok(())
     })?;
@@ -37,7 +46,8 @@ fn weights(function: &Function) -> Vec<Var> {
     function.lambda.num_input().and_then(|inputs| params.get(inputs..)).map(<[Var]>::to_vec).unwrap_or_default()
 }
 
-fn mark(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, body: &mut Body) {
+/// Marks kernels; without `weights`, for their constants only.
+fn mark(module: &mut Module, weights: Option<&[Var]>, made: &mut SharedFunctions, body: &mut Body) {
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         binding.value.each_body_mut(&mut |nested| mark(module, weights, made, nested));
         if let Value::Call(call) = &mut binding.value
@@ -49,16 +59,20 @@ fn mark(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, body: 
 }
 
 /// The call of a kernel that is marked for it.
-fn marked_call(module: &mut Module, weights: &[Var], made: &mut SharedFunctions, call: &Call) -> Option<Call> {
+fn marked_call(module: &mut Module, weights: Option<&[Var]>, made: &mut SharedFunctions, call: &Call) -> Option<Call> {
     let call = CallTir::of(call)?;
     let (name, args) = (call.kernel()?, call.inputs()?);
-    let mut kernel = module.tir(name)?.clone();
+    let kernel = module.tir(name)?;
     let is_free = |arg: &Operand| match arg {
         Operand::Const(_) => true,
-        Operand::Var(v) => weights.contains(v),
+        Operand::Var(v) => weights.is_some_and(|weights| weights.contains(v)),
         _ => false,
     };
     let free: Vec<i64> = (0..).zip(args).filter(|(_, arg)| is_free(arg)).map(|(i, _)| i).collect();
+    if weights.is_none() && free.is_empty() {
+        return None;
+    }
+    let mut kernel = kernel.clone();
     kernel.attrs.set("layout_free_buffers", free);
     // what others may call stays where they find it
     kernel.attrs.remove("global_symbol");

@@ -47,6 +47,8 @@ pub struct Environment<'a> {
     pub operators: &'a dyn OpTable,
     /// Runs kernels at compile time.
     pub evaluator: &'a dyn Evaluator,
+    /// How kernels are computed.
+    pub planner: &'a dyn Planner,
     /// Tensors for parameters of their names.
     pub weights: Option<&'a dyn NamedTensors>,
     /// Reads what options give as text.
@@ -72,6 +74,23 @@ pub trait Evaluator {
         inputs: &[Any],
         outputs: &[(Vec<i64>, DType)],
     ) -> Result<Vec<Tensor>, String>;
+}
+
+/// How a parameter is copied in blocks before a kernel uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// The number of the parameter.
+    pub param: usize,
+    /// The dimension of its buffer that is divided into blocks.
+    pub dim: usize,
+    /// How many elements a block has.
+    pub block: i64,
+}
+
+/// Knows how kernels are computed, about which passes know nothing.
+pub trait Planner {
+    /// The parameters of a kernel that are worth copying in blocks before it runs.
+    fn packed(&self, kernel: &PrimFunc) -> Vec<Packed>;
 }
 
 /// Reads what options of passes give as text, about which passes know nothing.

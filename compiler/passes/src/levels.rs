@@ -12,8 +12,8 @@ use crate::*;
 ///   of convolutions; joins matrices before they are transposed; chooses columns of a product rather than of a
 ///   matrix where that is cheaper; lays tensors out as convolutions are fastest, and leaves out layouts that are
 ///   undone; computes convolutions with fewer multiplications, which rounds differently; joins products of a few rows, and multiplies few rows by matrices as they lie, not transposed;
-///   makes one kernel of several, and views of kernels that only reshape or copy parts; and computes late what
-///   would only wait for its use.
+///   makes one kernel of several, and views of kernels that only reshape or copy parts; rearranges constants
+///   as kernels use them; and computes late what would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
@@ -40,6 +40,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, plain(&[&separate_outputs::PASS, &fuse_ops::PASS, &fuse_tir::PASS])),
         // Reshapes are views from here on: kernels that work row by row need not take them in.
         at(2, plain(&[&rewrite_dataflow_reshape::PASS, &fuse_rows::PASS, &fuse_tir::PASS])),
+        at(2, packed_weights()),
         at(2, vec![with(&topological_sort::PASS, "order", "latest".into())]),
         plain(&[&to_non_dataflow::PASS, &remove_purity_checking::PASS, &call_tir_rewrite::PASS]),
         at(1, vec![plan_memory]),
@@ -76,6 +77,15 @@ fn better_graph() -> Vec<Step> {
     // Weights that are arguments of each call are computed with at each call.
     steps.push(with(&adjust_matmul_order::PASS, adjust_matmul_order::KNOWN_WEIGHTS.name, false.into()));
     steps.push(Step { pass: &combine_parallel_matmul::PASS, options: combine_parallel_matmul::where_it_helps() });
+    steps
+}
+
+/// Constants in the order in which kernels use them.
+fn packed_weights() -> Vec<Step> {
+    let constants = attach_attr_layout_free_buffers::CONSTANTS.name;
+    let mut steps = vec![with(&attach_attr_layout_free_buffers::PASS, constants, true.into())];
+    steps.extend(plain(&[&pack_weights::PASS, &split_layout_rewrite_preproc::PASS, &fold_constant::PASS]));
+    steps.extend(plain(&[&dead_code_elimination::PASS]));
     steps
 }
 

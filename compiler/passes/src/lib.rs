@@ -72,6 +72,7 @@ mod lower_runtime_builtin;
 mod merge_composite_functions;
 mod normalize;
 mod optimize_layout_transform;
+mod pack_weights;
 mod realize_vdevice;
 mod remove_purity_checking;
 mod remove_redundant_permute_dims;
@@ -97,7 +98,7 @@ mod vm_shape_lower;
 mod winograd;
 
 pub use bind_params::bind_params;
-pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Texts};
+pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts};
 
 pub use levels::{exact_pipeline, pipeline};
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
@@ -164,6 +165,7 @@ pub static PASSES: &[&Pass] = &[
     &merge_composite_functions::PASS,
     &normalize::PASS,
     &optimize_layout_transform::PASS,
+    &pack_weights::PASS,
     &realize_vdevice::PASS,
     &remove_purity_checking::PASS,
     &remove_redundant_permute_dims::PASS,

@@ -27,7 +27,7 @@ pub static PASS: Pass = Pass {
 };
 
 /// The mark of blocks that rearrange an argument.
-const MARK: &str = "meta_schedule.layout_rewrite_preproc";
+pub const MARK: &str = "meta_schedule.layout_rewrite_preproc";
 
 /// A kernel in two parts.
 struct Split {

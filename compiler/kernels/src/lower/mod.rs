@@ -108,6 +108,19 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
     Ok(loops::plan_text(func, safe.body, options.choice()))
 }
 
+/// The parameters of a function that are worth copying before its kernel runs, in blocks of so many elements of one
+/// dimension: of each the number of the parameter, the dimension and the block.
+///
+/// # Errors
+/// As [`lower`].
+pub fn packed(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, usize, i64)>, KernelError> {
+    let name = name_of(func);
+    let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
+    let number = |buffer: &Buffer| func.params.iter().position(|param| param.buffer.as_ref() == Some(buffer));
+    let packed = loops::packed(func, safe.body, options.choice()).into_iter();
+    Ok(packed.filter_map(|(buffer, dim, block)| Some((number(&buffer)?, dim, block))).collect())
+}
+
 /// A body whose accesses and divisions are checked where that is necessary.
 struct Safe {
     body: Stmt,

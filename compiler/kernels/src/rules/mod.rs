@@ -11,9 +11,9 @@ mod tiles;
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged},
-    stage::{Kernel, Part, Stage, access::common_divisor},
+    stage::{self, Kernel, Part, Stage, access::common_divisor},
 };
-use hammock_ir::PrimExpr;
+use hammock_ir::{PrimExpr, tir::Buffer};
 pub use products::product_rows;
 
 /// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
@@ -77,6 +77,18 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
         Part::Other(_) => PartPlan::AsWritten,
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
+}
+
+/// What is worth copying before a kernel runs, if it reads it nowhere else: see [`products::packed_block`].
+pub fn packed(kernel: &Kernel, choice: Choice) -> Vec<(Buffer, usize, i64)> {
+    let packed = |part: &Part| match part {
+        Part::Stage(stage) => products::packed_block(stage, &choice),
+        _ => None,
+    };
+    let once = |(buffer, ..): &(Buffer, usize, i64)| {
+        kernel.parts.iter().filter(|part| stage::mentions(part, buffer)).count() == 1
+    };
+    kernel.parts.iter().filter_map(packed).filter(once).collect()
 }
 
 /// The plan of the first rule that is for a stage.

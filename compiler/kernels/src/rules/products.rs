@@ -17,7 +17,11 @@ use crate::{
         rows::{Copied, Rows},
     },
 };
-use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    tir::Buffer,
+};
 
 /// Rows and columns of results that one factor along memory is combined with, at a time.
 const ROWS: i64 = 4;
@@ -59,6 +63,9 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
     let rows = row_axis(stage, axis, shared);
     let (side, lanes) = block(stage, axis, rows, choice)?;
+    // Where a factor lies in blocks, vectors must not cross their ends.
+    let in_blocks = access::loads(stage).into_iter().find_map(|load| access::blocks(load, &stage.axes[axis].var));
+    let lanes = in_blocks.map_or(lanes, |block| (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1));
     // What is loaded in vectors is used by all rows: as much of it at a time as stays in the cache.
     let used = |at: usize| shared.uses(&stage.axes[at].var);
     let bytes = (0..stage.axes.len()).filter(|at| used(*at)).map(|at| size(&stage.axes[at].extent));
@@ -96,21 +103,43 @@ fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice) -> Op
     (lanes > 1).then_some((side, lanes))
 }
 
+/// A factor that is worth copying before it is used, and the tile for which.
+struct Worthwhile<'a> {
+    /// The axis of the results that it lies along, and how many of them are computed together.
+    axis: usize,
+    lanes: i64,
+    /// The axis of the rows that use the same numbers, and how many are computed together.
+    rows: usize,
+    side: i64,
+    /// The load, with its number.
+    load: &'a PrimExpr,
+    number: usize,
+}
+
+impl Worthwhile<'_> {
+    fn of<'a>(stage: &'a Stage, choice: &Choice) -> Option<Worthwhile<'a>> {
+        let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
+        let shared = vector_factor(stage, &stage.axes[axis].var)?;
+        let rows = row_axis(stage, axis, shared)?;
+        let (side, lanes) = block(stage, axis, Some(rows), choice)?;
+        let (number, load) = load_of(stage, shared)?;
+        let var = &stage.axes[axis].var;
+        // How often each number that is copied is used, and how often it would be loaded from far apart.
+        let others = spatial(stage).filter(|at| !shared.uses(&stage.axes[*at].var));
+        let times: i64 = others.map(|at| size(&stage.axes[at].extent)).product();
+        let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
+        let worth = if is_contiguous(load, var) { far && times >= USED_OFTEN } else { times >= USED };
+        let in_blocks = access::blocks(load, var).is_some();
+        (worth && !in_blocks).then_some(Worthwhile { axis, lanes, rows, side, load, number })
+    }
+}
+
 fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
-    let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let rows = row_axis(stage, axis, shared)?;
-    let (side, lanes) = block(stage, axis, Some(rows), choice)?;
-    let (load, e) = load_of(stage, shared)?;
-    let used = |at: &usize| shared.uses(&stage.axes[*at].var);
-    // How often each number that is copied is used, and how often it would be loaded from far apart.
-    let times: i64 = spatial(stage).filter(|at| !used(at)).map(|at| size(&stage.axes[at].extent)).product();
-    let as_it_lies = is_contiguous(e, &stage.axes[axis].var);
-    let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
-    let worth = if as_it_lies { far && times >= USED_OFTEN } else { times >= USED };
-    if !worth || !can_be_copied(stage, e) {
+    let Worthwhile { axis, lanes, rows, side, load, number } = Worthwhile::of(stage, choice)?;
+    if !can_be_copied(stage, load) {
         return None;
     }
+    let used = |at: &usize| load.uses(&stage.axes[*at].var);
     let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
     loops.push(Loop::by(axis, lanes));
     let inside = loops.len();
@@ -118,13 +147,25 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let left = axes.iter().map(|at| if *at == axis { PrimExpr::int64(lanes) } else { stage.axes[*at].extent.clone() });
     let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
     let left: Vec<PrimExpr> = left.collect();
-    let to = Buffer::new("copy", left.clone(), e.dtype());
-    let copy = stage_plan(&stage.copy_of(e, &axes, left, &position, to), *choice).on_one_thread();
+    let to = Buffer::new("copy", left.clone(), load.dtype());
+    let copy = stage_plan(&stage.copy_of(load, &axes, left, &position, to), *choice).on_one_thread();
     let others = spatial(stage).filter(|at| !used(at));
     loops.extend(others.map(|at| if at == rows { Loop::by(at, side) } else { Loop::serial(at) }));
     loops.extend(reduced(stage));
     loops.extend([Loop::unrolled(rows), Loop::vector(axis)]);
-    Some(Loops { loops, staged: vec![Staged { load, inside, axes, copy }] })
+    Some(Loops { loops, staged: vec![Staged { load: number, inside, axes, copy }] })
+}
+
+/// What is worth copying of a product before it is used, if it may be copied before the kernel runs: the buffer, and its
+/// dimension that is divided into blocks of so many elements.
+pub fn packed_block(stage: &Stage, choice: &Choice) -> Option<(Buffer, usize, i64)> {
+    let Worthwhile { axis, lanes, load, .. } = Worthwhile::of(stage, choice)?;
+    let axis = &stage.axes[axis];
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+    let mut along = (0..indices.len()).filter(|at| indices[*at].uses(&axis.var));
+    let (dim, None) = (along.next()?, along.next()) else { return None };
+    let whole = indices[dim].as_var() == Some(&axis.var) && same_expr(&axis.extent, &buffer.shape[dim]);
+    whole.then(|| (buffer.clone(), dim, lanes))
 }
 
 /// The axis of a product of which several values are computed side by side.

@@ -59,12 +59,25 @@ fn has_lanes(e: &PrimExpr) -> bool {
     }
 }
 
-/// Whether neighbours along an axis load neighbours, or the same element.
+/// How many neighbours along an axis load neighbours before the next ones load from elsewhere: of `x[i // 64, k, i % 64]`
+/// blocks of 64.
+pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {
+    let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
+    let (last, rest) = indices.split_last()?;
+    let by = |e: &PrimExpr, of: BinaryOp| match e.kind() {
+        PrimKind::Binary(op, a, b) if *op == of && a.as_var() == Some(var) => b.as_int(),
+        _ => None,
+    };
+    let block = by(last, BinaryOp::FloorMod).filter(|_| buffer.strides.is_empty())?;
+    rest.iter().all(|index| !index.uses(var) || by(index, BinaryOp::FloorDiv) == Some(block)).then_some(block)
+}
+
+/// Whether neighbours along an axis load neighbours, in [`blocks`] at least, or the same element.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
     let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
-    indices.iter().all(|i| !i.uses(var)) || unit()
+    indices.iter().all(|i| !i.uses(var)) || unit() || blocks(load, var).is_some()
 }
 
 /// Whether an index is the variable plus something without it.

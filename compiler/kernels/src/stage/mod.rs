@@ -18,7 +18,7 @@ use hammock_ir::{
     prim::{PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
-pub use merge::stmt_mentions;
+pub use merge::{mentions, stmt_mentions};
 use rows::Rows;
 
 /// What a function computes, part by part, in order.

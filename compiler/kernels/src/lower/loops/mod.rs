@@ -36,6 +36,17 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, choice: Choice) -> String {
     text
 }
 
+/// What is worth copying before a body runs, if it reads it nowhere else: buffers with the dimension that is copied in
+/// blocks of so many elements.
+pub fn packed(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<(Buffer, usize, i64)> {
+    let mut found = Vec::new();
+    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        found.extend(rules::packed(&kernel, choice));
+    });
+    found
+}
+
 /// The statements of a kernel with the loops of a plan.
 fn apply(kernel: Kernel, plan: &Plan, target: &Target) -> Vec<Stmt> {
     let parts = kernel.parts.into_iter().zip(&plan.parts);
