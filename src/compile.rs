@@ -10,8 +10,8 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, Weights, add_entry, bind,
-    check_target, compile, lower, missing, unused,
+    Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, PlanFile, Weights,
+    add_entry, bind, check_target, compile, lower, missing, unused,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
@@ -30,6 +30,7 @@ use std::{path::PathBuf, sync::Arc};
 Examples:
   hammock compile model.py -o model.so --params weights.safetensors
   hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
+  hammock compile model.py -o model.so --plan plan.txt           kernels as `hammock opt --print-plans` prints them, edited
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
   hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
@@ -78,6 +79,10 @@ pub struct CodeArgs {
     /// Passes to run before those of the level: `A,B{option=1},C`, or a file of them: `@FILE`
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub passes: String,
+    /// Compute kernels as this file says, an edited copy of what `hammock opt --print-plans` prints; rules choose for
+    /// kernels that it leaves out
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<String>,
     /// What to do about buffer accesses that cannot be proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
@@ -112,7 +117,9 @@ impl CodeArgs {
         check_target(&target)?;
         let level = self.level.unwrap_or(defaults.level);
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
-        Ok(Options { target, level, bytecode, graphs, bounds, strict_order: self.strict_order, ..Options::default() })
+        let plans = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
+        let strict_order = self.strict_order;
+        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, ..Options::default() })
     }
 
     /// The passes that compile a module: those that are asked for, then those of the level.
@@ -124,9 +131,10 @@ impl CodeArgs {
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 3] {
+    pub fn of_kernels(&self) -> [(&'static str, bool); 4] {
         [
             ("--target", self.target.is_some()),
+            ("--plan", self.plan.is_some()),
             ("--bounds", self.bounds != BoundsMode::Checked),
             ("--strict-order", self.strict_order),
         ]

@@ -8,22 +8,27 @@ use crate::{
     module::ModuleArgs,
     output::{colored, not_stdout, say, write_file},
 };
-use clap::Args;
+use clap::{ArgGroup, Args};
 use hammock_compiler::{
-    Codegens, Dump, Evaluator, Failure, Named, Options, Timing, bind, check_target, plans, temporaries, write_weights,
+    Codegens, Dump, Evaluator, Failure, Named, Options, PlanFile, Timing, bind, check_target, plans, temporaries,
+    write_weights,
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
-use hammock_passes::{Environment, MemoryPlan, NamedTensors, Pipeline, find};
+use hammock_passes::{Environment, MemoryPlan, NamedTensors, Pipeline, exact_pipeline, find, pipeline};
 use hammock_runtime::tools::Content;
 use indexmap::IndexMap;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Runs passes on a module and prints the result
 #[derive(Args)]
+#[command(group = ArgGroup::new("of_plans").multiple(true))]
 #[command(after_help = "\
 Examples:
   hammock opt model.py                                  the module as Hammock understood it
@@ -32,7 +37,8 @@ Examples:
   hammock opt model.py --print-after changed --time-passes > /dev/null      what the passes that compile it do to a module
   hammock opt model.py --passes Normalize,LegalizeOps --bisect 'grep -q R.matmul'    the first pass after which this fails
   hammock opt model.py --memory-plan plan.svg           what memory is used when
-  hammock opt model.py --print-plans                    which loops compute each kernel
+  hammock opt model.py --print-plans                    which loops compute each kernel, and how near to the limit
+  hammock opt model.py --plan plan.txt                  the same after changes by hand
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
@@ -56,11 +62,18 @@ pub struct Opt {
     memory_plan: Option<PathBuf>,
     /// Print how each kernel is computed, after the passes or as `hammock compile` makes it if none is given, and nothing
     /// else (`hammock rules`)
-    #[arg(long, conflicts_with_all = ["same_as", "params_out", "bisect"])]
+    #[arg(long, group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     print_plans: bool,
-    /// The CPU that `--print-plans` is for: `native`, or a name (`hammock targets`) [default: native]
-    #[arg(long, value_name = "CPU", requires = "print_plans")]
+    /// Print plans as `--print-plans` does, with those that this file has, which `compile --plan` takes too; a plan that
+    /// cannot be used is an error
+    #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
+    plan: Option<String>,
+    /// The CPU that plans are for: `native`, or a name (`hammock targets`) [default: native]
+    #[arg(long, value_name = "CPU", requires = "of_plans")]
     target: Option<String>,
+    /// Print the plans of kernels that keep the order of sums, as `compile --strict-order` makes them
+    #[arg(long, requires = "of_plans")]
+    strict_order: bool,
     /// Write `--memory-plan` as JSON
     #[arg(long, requires = "memory_plan")]
     json: bool,
@@ -162,8 +175,11 @@ impl Opt {
         }
         let defaults = Options::default();
         let level = self.level.unwrap_or(defaults.level);
-        let options = Options { level, target: self.target.clone().unwrap_or(defaults.target.clone()), ..defaults };
-        check_target(&options.target)?;
+        let target = self.target.clone().unwrap_or(defaults.target.clone());
+        check_target(&target)?;
+        let given = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
+        let options = Options { level, target, strict_order: self.strict_order, plans: given, ..defaults };
+        let prints_plans = self.print_plans || self.plan.is_some();
         let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
         let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);
@@ -177,9 +193,9 @@ impl Opt {
         self.watch.report(&dump)?;
         note_objects(&codegens)?;
         let mut compiled = module.clone();
-        if pipeline.steps.is_empty() && (self.memory_plan.is_some() || self.print_plans) {
+        if pipeline.steps.is_empty() && (self.memory_plan.is_some() || prints_plans) {
             bound(&mut compiled)?;
-            let passes = hammock_passes::pipeline(options.level);
+            let passes = self.of_level(options.level);
             passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
         }
         if let Some(path) = &self.memory_plan {
@@ -188,7 +204,7 @@ impl Opt {
             add_temporaries(&mut plans, &temporaries(&compiled, &source, &options)?);
             self.write_plan(path, &plans)?;
         }
-        if self.print_plans {
+        if prints_plans {
             return crate::print(&plans_text(&plans(&compiled, &source, &options)?));
         }
         match (&self.same_as, &self.params_out) {
@@ -208,11 +224,16 @@ impl Opt {
         let watched = self.bisect.is_some() || self.watch.given().iter().any(|(_, given)| *given);
         let list = match (&self.passes, self.level) {
             (Some(list), _) => list,
-            (None, Some(level)) => return Ok(hammock_passes::pipeline(level)),
-            (None, None) if watched => return Ok(hammock_passes::pipeline(Options::default().level)),
+            (None, Some(level)) => return Ok(self.of_level(level)),
+            (None, None) if watched => return Ok(self.of_level(Options::default().level)),
             (None, None) => return Ok(Pipeline::default()),
         };
         read_pipeline(list)
+    }
+
+    /// The passes that compile a module at a level.
+    fn of_level(&self, level: u8) -> Pipeline {
+        if self.strict_order { exact_pipeline(level) } else { pipeline(level) }
     }
 
     /// Fails unless the other file has the same module.

@@ -51,7 +51,8 @@ pub struct Builtins {
 /// Lists the rules that choose the loops of kernels
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  hammock rules\n  hammock opt model.py --print-plans      which of them chose what"
+    after_help = "Examples:\n  hammock rules\n  hammock opt model.py --print-plans      which of them chose what\n  \
+                  hammock opt model.py --plan plan.txt    the same after changes by hand"
 )]
 pub struct Rules {}
 
@@ -151,7 +152,8 @@ impl Builtins {
 impl Rules {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        let lines: String = RULES.iter().map(|rule| format!("\n{}\n    {}\n", rule.name, rule.doc)).collect();
+        let lines: String =
+            RULES.iter().map(|rule| format!("\n{}  ({})\n    {}\n", rule.name, rule.class, rule.doc)).collect();
         crate::print(&format!("The first of these that is for a stage of a kernel chooses its loops.\n{lines}"))
     }
 }

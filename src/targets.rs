@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[command(after_help = "\
 Examples:
   hammock targets
-  hammock targets --json | jq '.[] | select(.bfloat16_dot) | .name'
+  hammock targets --json
   hammock compile model.py -o model.so --target x86-64-v3
   hammock opt model.py --print-plans --target znver4")]
 pub struct Targets {

@@ -63,7 +63,8 @@ fn furnish(folder: &Path) {
     std::fs::write(folder.join("images.npy"), npy("(2, 64)", 128)).unwrap();
     let made = "hammock compile model.py -o model.so --params weights.safetensors
         hammock inspect model.so --asm > listing.txt
-        hammock compile kernels.py -o code.bin --emit bytecode";
+        hammock compile kernels.py -o code.bin --emit bytecode
+        hammock opt model.py --print-plans > plan.txt";
     succeed(made, folder, "what the examples start from");
 }
 

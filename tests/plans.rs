@@ -1,7 +1,8 @@
 //! How kernels are computed: the plans of a module with every class of them, for processors with wide and narrow vectors.
 #![cfg(feature = "llvm")]
 
-use std::process::Command;
+use std::process::{Command, Output};
+use tempfile::TempDir;
 
 const MODEL: &str = "\
 @I.ir_module
@@ -31,20 +32,131 @@ class Module:
         return (product, across, one_row, soft, columns, rows, turned, chain, window, heads)
 ";
 
-fn plans(target: &str) -> String {
+/// A folder with the model.
+fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.py");
-    std::fs::write(&path, MODEL).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
-    let output = command.args(["opt", path.to_str().unwrap(), "--print-plans", "--target", target]).output().unwrap();
+    std::fs::write(folder.path().join("model.py"), MODEL).unwrap();
+    folder
+}
+
+fn hammock(folder: &TempDir, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder.path()).output().unwrap()
+}
+
+fn stdout(output: Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
+fn plans(folder: &TempDir, target: &str) -> String {
+    stdout(hammock(folder, &["opt", "model.py", "--print-plans", "--target", target]))
+}
+
 #[test]
 fn every_class_has_a_plan_that_reads_well() {
+    let folder = folder();
     insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("wide", plans("x86-64-v4"));
-        insta::assert_snapshot!("narrow", plans("x86-64-v2"));
+        insta::assert_snapshot!("wide", plans(&folder, "x86-64-v4"));
+        insta::assert_snapshot!("narrow", plans(&folder, "x86-64-v2"));
+    });
+}
+
+#[test]
+fn printed_plans_read_as_what_they_are() {
+    let folder = folder();
+    for target in ["x86-64-v4", "x86-64-v3", "x86-64"] {
+        let printed = plans(&folder, target);
+        std::fs::write(folder.path().join("plan.txt"), &printed).unwrap();
+        let read = hammock(&folder, &["opt", "model.py", "--plan", "plan.txt", "--target", target]);
+        assert_eq!(stdout(read), printed);
+    }
+}
+
+/// A kernel with a plan from the file is computed as it says, at every command that compiles.
+#[test]
+fn kernels_follow_the_plans_of_a_file() {
+    let folder = folder();
+    let plan = "
+# Only this kernel; rules choose for the others.
+fused_matmul_relu:
+    outer-product: v_ax0 by 2 parallel 7, v_ax1 by 40, v_k, v_ax0 unrolled, v_ax1 vector  # by hand
+";
+    std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
+    let target = ["--target", "x86-64-v3"];
+    let read = stdout(hammock(&folder, &[&["opt", "model.py", "--plan", "plan.txt"], &target[..]].concat()));
+    let own = plan.lines().nth(3).unwrap().split("  #").next().unwrap();
+    assert!(read.contains(own) && read.contains("\nsoftmax:\n"), "{read}");
+    let assembly = |flags: &[&str]| {
+        let compile = ["compile", "model.py", "-o", "-", "--emit", "asm"];
+        stdout(hammock(&folder, &[&compile, &target[..], flags].concat()))
+    };
+    assert_ne!(assembly(&[]), assembly(&["--plan", "plan.txt"]));
+    let shapes = ["64,96", "96,200", "200,96", "1,3,32,32", "16,3,3,3", "5,96", "1,48,2,32"];
+    let args: Vec<String> =
+        shapes.iter().flat_map(|shape| ["--arg".into(), format!("random({shape}):float32")]).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    stdout(hammock(&folder, &[&["run", "model.py", "--output", "of_rules.npz"], &args[..]].concat()));
+    let planned = ["run", "model.py", "--plan", "plan.txt", "--expect", "of_rules.npz"];
+    stdout(hammock(&folder, &[&planned, &args[..]].concat()));
+}
+
+/// Edits of printed plans, and what is said about each.
+#[test]
+fn impossible_plans_are_refused() {
+    let folder = folder();
+    let printed = plans(&folder, "x86-64-v3");
+    let refused = |plan: &str, flags: &[&str]| {
+        std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
+        let opt = ["opt", "model.py", "--target", "x86-64-v3", "--plan", "plan.txt"];
+        let output = hammock(&folder, &[&opt, flags].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{plan}\n{said}");
+        assert!(said.contains("error[E0311]") && said.contains("plan.txt:"), "{plan}\n{said}");
+        said
+    };
+    let mut all = String::new();
+    for (kernel, plan) in [
+        ("matmul", "outer-product: v_ax0, v_ax1 by 16, v_k, v_ax2 vector"),
+        ("matmul", "outer-prodct: v_ax0, v_ax1 by 16, v_k, v_ax1 vector"),
+        ("matmul", "outer-product: v_ax0, v_ax1 by 16, v_k"),
+        ("matmul", "outer-product: v_ax0, v_ax1"),
+        ("matmul", "outer-product: v_ax0, v_k, v_ax1"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k parallel 2"),
+        ("matmul", "outer-product: v_ax0 parallel 2, v_ax1 parallel 2, v_k"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k unrolled"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k vector"),
+        ("matmul", "outer-product: v_ax1, v_ax0 by 8, v_k, v_ax0 vector"),
+        ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_k, v_ax1 by 2 vector"),
+        ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_ax1 by 16, v_k, v_ax1 vector"),
+        ("matmul", "outer-product: v_ax1, v_k, v_ax0 unrolled, v_ax1 vector, v_ax1"),
+        ("matmul", "outer-product: v_ax0 by 64, v_ax1 by 100, v_k, v_ax0 unrolled, v_ax1 unrolled"),
+        ("matmul", "packed-product: v_ax1, v_ax0, copy of x3 as [v_k] (elementwise: v_k), v_k"),
+        ("matmul", "packed-product: v_ax1 by 8, copy of x2 as [v_k] (elementwise: v_k), v_ax0, v_k, v_ax1 vector"),
+        ("matmul", "packed-product: v_ax1, copy of x2 as [v_k, v_ax0] (elementwise: v_k, v_ax0), v_ax0, v_k"),
+        ("matmul", "packed-product: v_ax1, copy of x2 as [v_k] (elementwise: v_k parallel 2), v_ax0, v_k"),
+        ("matmul", "packed-product: v_ax1, v_ax0, v_k, copy of x2 as [] (elementwise:)"),
+        ("matmul", "outer-product: v_ax0 by 0, v_ax0, v_ax1, v_k"),
+        ("matmul", "outer-product: v_ax0 twice, v_ax1, v_k"),
+        ("matmul", "outer-product v_ax0, v_ax1, v_k"),
+        ("matmul", "as written"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k\n    as written"),
+        ("sum", "lanes-of-results: v_ax0 by 8, v_k0, v_ax0 vector, divisor inverted"),
+        ("transpose", "tiles: v_ax0, v_ax1 by 8, v_ax1 vector"),
+        ("fused_add_tir_tanh", "elementwise: v_ax1, v_ax0 unrolled"),
+        ("shape_func", "elementwise: i\n    as written"),
+        ("softmax", "rows, 8 at a time:\n        elementwise: v_ax0"),
+        ("matmull", "as written"),
+        ("attention", "rows, 8 at a time, v_ax1 parallel 1:"),
+    ] {
+        all += &refused(&format!("# edited\n{kernel}:\n    {plan}\n"), &[]);
+    }
+    all += &refused(&printed.replace("rows, 8 at a time", "rows, 7 at a time"), &[]);
+    all += &refused(&printed, &["--strict-order"]);
+    all += &refused("matmul\n", &[]);
+    all += &refused("sum:\n    as written\nsum:\n    as written\n", &[]);
+    all += &refused("attention:\n    copy of key as [v_d] for stage 1 (elementwise: v_d)\n", &[]);
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("refused", all);
     });
 }

@@ -3,16 +3,12 @@
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
-#[path = "random_kernels/rng.rs"]
-mod rng;
-#[allow(dead_code)]
 mod support;
 
 use hammock_ir::{Function, Tensor, print};
-use hammock_kernels::{Target, lower};
-use rng::Rng;
+use hammock_kernels::{Options, Target, lower};
 use std::fmt::Write;
-use support::{check, function};
+use support::{check, function, neighbours::check_neighbours, rng::Rng};
 
 /// A buffer of a chain: the rows' axes in some order, then perhaps one more.
 #[derive(Clone)]
@@ -204,7 +200,9 @@ fn chains_over_rows_compute_what_the_interpreter_does() {
         };
         let inputs: Vec<_> = shapes.iter().map(tensor).collect();
         println!("chain {seed}\n{text}");
-        check(&function(&text), &inputs);
+        let func = function(&text);
+        check(&func, &inputs);
+        check_neighbours(&func, Options::new(&Target::host()), &inputs, &mut rng);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Modules to shared libraries.
 
-use crate::{Clock, Dump, Evaluator, Failure, Graphs, TextFiles, Timing, bytecode, graphs, kernels, target, tvm};
+use crate::{
+    Clock, Dump, Evaluator, Failure, Graphs, PlanFile, TextFiles, Timing, bytecode, graphs, kernels, target, tvm,
+};
 use hammock_codegen::{llvm, vm};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::Module;
@@ -36,6 +38,8 @@ pub struct Options {
     pub bounds: Bounds,
     /// Whether reductions combine their terms in the order in which they are written.
     pub strict_order: bool,
+    /// How kernels are computed; rules choose for those that have no plan here.
+    pub plans: Option<Arc<PlanFile>>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
     pub objects: Vec<Vec<u8>>,
 }
@@ -61,6 +65,7 @@ impl Default for Options {
             graphs: Graphs::default(),
             bounds: Bounds::default(),
             strict_order: false,
+            plans: None,
             objects: Vec::new(),
         }
     }
@@ -108,8 +113,7 @@ pub type Temporaries = HashMap<String, u64>;
 /// # Errors
 /// When a kernel cannot be made.
 pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> Result<Temporaries, Failure> {
-    let flat = kernels::lower_all(module, source, options, options.threads);
-    let flat = flat.map_err(|e| not_lowerable(e.message, e.span, source))?;
+    let flat = kernels::lower_all(module, source, options, options.threads)?;
     Ok(kernels::temporaries(&flat, options.threads))
 }
 
@@ -118,7 +122,7 @@ pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> R
 /// # Errors
 /// As [`temporaries`].
 pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, Failure> {
-    kernels::plans(module, source, options).map_err(|e| not_lowerable(e.message, e.span, source))
+    kernels::plans(module, source, options)
 }
 
 /// What compiling made.
@@ -192,7 +196,6 @@ pub fn lower(
 /// # Errors
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
-    let at = |message, span| not_lowerable(message, span, source);
     target::check_target(&options.target)?;
     if !options.objects.is_empty() && !matches!(emit, Emit::Lib | Emit::Tvm) {
         let message = "what code generators made is linked into libraries, and no other output holds it";
@@ -222,10 +225,11 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     }
     // Kernels that TVM loads run on one thread.
     let planned = if emit == Emit::Tvm { 1 } else { options.threads };
-    let flat = kernels::lower_all(module, source, options, planned).map_err(|e| at(e.message, e.span))?;
+    let flat = kernels::lower_all(module, source, options, planned)?;
     clock.lap("kernels to flat TIR", &mut times);
     let count = flat.len();
-    let outputs = kernels::compile_all(module, &flat, options, emit).map_err(|e| at(e.message, e.span))?;
+    let outputs = kernels::compile_all(module, &flat, options, emit);
+    let outputs = outputs.map_err(|e| not_lowerable(e.message, e.span, source))?;
     clock.lap("kernels to machine code", &mut times);
     let mut objects: Vec<&[u8]> = outputs.iter().chain(&options.objects).map(Vec::as_slice).collect();
     let linked = match emit {

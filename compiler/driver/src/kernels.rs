@@ -1,6 +1,6 @@
 //! TIR functions to object code, several at a time.
 
-use crate::{Bounds, Emit, Options, Temporaries};
+use crate::{Bounds, Emit, Failure, Options, Temporaries, artifact::not_lowerable};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_diagnostics::SourceFile;
@@ -10,7 +10,7 @@ use hammock_ir::{
     relax::{Call, Callee, Operand, Value},
     tir::PrimFunc,
 };
-use hammock_kernels::{FlatKernel, KernelError, Target};
+use hammock_kernels::{FlatKernel, KernelError, Reason, Target};
 use hammock_passes::{Packed, Planner};
 use std::sync::Mutex;
 
@@ -28,13 +28,13 @@ pub fn lower_all(
     source: &SourceFile,
     options: &Options,
     threads: usize,
-) -> Result<Vec<FlatKernel>, KernelFailure> {
+) -> Result<Vec<FlatKernel>, Failure> {
     let lowered = each(module, source, options, threads, hammock_kernels::lower_with)?;
     Ok(lowered.into_iter().map(|(name, kernel)| FlatKernel { name: name.into(), ..kernel }).collect())
 }
 
 /// How every kernel of a module is computed, by its name.
-pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, KernelFailure> {
+pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, Failure> {
     let plans = each(module, source, options, options.threads, hammock_kernels::plan_text)?;
     Ok(plans.into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect())
 }
@@ -61,18 +61,27 @@ fn each<'a, T: Send>(
     options: &Options,
     threads: usize,
     f: impl Fn(&PrimFunc, hammock_kernels::Options<'_>) -> Result<T, KernelError> + Sync,
-) -> Result<Vec<(&'a str, T)>, KernelFailure> {
+) -> Result<Vec<(&'a str, T)>, Failure> {
     let target = target(options, threads);
+    let plans = options.plans.as_deref();
+    plans.map_or(Ok(()), |plans| plans.check(module))?;
     let place = |span: Span| place(source, span);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
         let checked = options.bounds == Bounds::Checked;
-        let options =
-            hammock_kernels::Options { target: &target, checked, strict_order: options.strict_order, place: &place };
+        let plan = plans.and_then(|plans| plans.of(name));
+        let strict_order = options.strict_order;
+        let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, place: &place };
         hammock_kernels::inline_calls(func, &|name| module.tir(name), &place)
             .and_then(|func| f(&func, options))
             .map(|result| (*name, result))
-            .map_err(|e| KernelFailure { message: format!("kernel `{name}`: {e}"), span: span_of(module, name) })
+            .map_err(|e| match (e.reason, plans) {
+                (Reason::Plan(error), Some(plans)) => plans.failure(error),
+                (reason, _) => {
+                    let message = format!("kernel `{name}`: {}", KernelError { reason, ..e });
+                    not_lowerable(message, span_of(module, name), source)
+                }
+            })
     })
 }
 

@@ -16,6 +16,7 @@ mod input;
 mod kernels;
 mod observe;
 mod params;
+mod plans;
 mod reference;
 mod target;
 mod texts;
@@ -36,6 +37,7 @@ pub use input::{
 };
 pub use observe::{Clock, Dump, Timing};
 pub use params::{Named, bind, missing, unused};
+pub use plans::PlanFile;
 pub use reference::reference;
 pub use target::{check_target, target, targets};
 pub use texts::TextFiles;

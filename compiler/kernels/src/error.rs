@@ -1,5 +1,6 @@
 //! Why a function cannot become a kernel.
 
+use crate::plan::PlanError;
 use hammock_ir::{DType, Name, Span, count};
 use thiserror::Error;
 
@@ -44,6 +45,8 @@ pub enum Reason {
     CallPlace(Name),
     #[error("a function is given a tensor where that may not be evaluated; call it in a statement of its own")]
     PackedPlace,
+    #[error("its plan cannot be used: {0}")]
+    Plan(PlanError),
     #[error("`T.reduce` outside of a compute definition")]
     Reduce,
 }

@@ -1,5 +1,9 @@
 //! Building, compiling and running small kernels.
 
+pub mod neighbours;
+#[path = "../random_kernels/rng.rs"]
+pub mod rng;
+
 use hammock_codegen::llvm::{self, Emit, Host, LlvmError, OptLevel};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{DType, Function as IrFunction, PrimExpr, Tensor, tir::PrimFunc};

@@ -136,4 +136,21 @@ use what kernels may: the mathematics of C, `memcpy` and the like. A program in 
 `hammock_compiler::Codegens`.",
     wrong r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]],annotate_codegen=true},RunCodegen'"#,
     right r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]]},RunCodegen'"#;
+
+    BAD_PLAN = "E0311", "plan cannot be used", "\
+A file of plans says how kernels are computed: for each stage of a kernel the loops, outermost first, with step and kind.
+`hammock opt --print-plans` prints one, with remarks after `#`; `--plan FILE` reads it back after changes by hand. A
+kernel with a plan from the file is computed as the plan says; rules choose for the others.
+
+    add:
+        elementwise: i parallel 4, j by 32, j vector
+
+A plan changes how fast a result is computed, never the result. So every axis has loops down to single values (`by N`
+alone leaves N); loops over the terms of a sum, `unrolled` and `vector` loops come last, for results in registers have no
+loops inside; threads (`parallel`) share axes of the result only; and lanes (`vector`) lie side by side in memory, where
+needed in a copy (`copy of BUFFER as [AXES] (rule: loops)`). The message says which of these does not hold, or which name
+is unknown: the axes and buffers of a kernel are those of its printed plan, and the kernels of a module depend on the
+passes before.",
+    wrong r#"$ hammock opt model.py --print-plans > plan.txt; sed -i 's/vector/unroled/' plan.txt; hammock opt model.py --plan plan.txt"#,
+    right r#"$ hammock opt model.py --print-plans > plan.txt; sed -i 's/by [0-9]*/by 2/' plan.txt; hammock opt model.py --plan plan.txt > same.txt"#;
 }

@@ -19,6 +19,7 @@ use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
     index::same_expr,
+    plan::Written,
     rules::Choice,
     signature::{self, Interface},
 };
@@ -30,6 +31,7 @@ use hammock_ir::{
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
+use loops::Planner;
 
 /// What kernels are lowered for, and how.
 #[derive(Clone, Copy)]
@@ -42,6 +44,8 @@ pub struct Options<'a> {
     /// Whether reductions combine their terms in the order in which they are written, though lanes of vectors would be
     /// faster with an order of their own.
     pub strict_order: bool,
+    /// How the kernel is computed, if it is not for rules to choose.
+    pub plan: Option<&'a Written>,
     /// Says where a span lies (`model.py:12`), for messages at run time.
     pub place: &'a dyn Fn(Span) -> Option<String>,
 }
@@ -49,11 +53,12 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// Checked kernels for a machine, whose messages name no lines.
     pub fn new(target: &'a Target) -> Self {
-        Options { target, checked: true, strict_order: false, place: &|_| None }
+        Options { target, checked: true, strict_order: false, plan: None, place: &|_| None }
     }
 
-    fn choice(&self) -> Choice<'a> {
-        Choice { target: self.target, strict_order: self.strict_order }
+    fn planner(&self) -> Planner<'a> {
+        let choice = Choice { target: self.target, strict_order: self.strict_order };
+        Planner { choice, written: self.plan }
     }
 }
 
@@ -104,8 +109,8 @@ fn name_of(func: &PrimFunc) -> Name {
 /// As [`lower`].
 pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
     let name = name_of(func);
-    let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
-    Ok(loops::plan_text(func, safe.body, options.choice()))
+    let text = safe(func, options).and_then(|safe| loops::plan_text(func, safe.body, options.planner()));
+    text.map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
 
 /// The parameters of a function that are worth copying before its kernel runs, in blocks of so many elements of one
@@ -117,7 +122,7 @@ pub fn packed(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, usize
     let name = name_of(func);
     let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
     let number = |buffer: &Buffer| func.params.iter().position(|param| param.buffer.as_ref() == Some(buffer));
-    let packed = loops::packed(func, safe.body, options.choice()).into_iter();
+    let packed = loops::packed(func, safe.body, options.planner().choice).into_iter();
     Ok(packed.filter_map(|(buffer, dim, block)| Some((number(&buffer)?, dim, block))).collect())
 }
 
@@ -148,7 +153,7 @@ fn flat_blocks(
     options: Options<'_>,
 ) -> Result<(Stmt, bounds::Accesses), Reason> {
     let Safe { mut body, checked, relied } = safe(func, options)?;
-    loops::schedule(func, &mut body, options.choice());
+    loops::schedule(func, &mut body, options.planner())?;
     let first = if options.checked { interface.checks() } else { Vec::new() };
     let limited = relied.limited.iter().filter(|size| !checked.limited.iter().any(|known| same_expr(known, size)));
     let limits: Vec<Stmt> = checked.limited.iter().chain(limited).map(bounds::limit).collect();

@@ -4,10 +4,18 @@
 //! patterns alone, never from names; [`lower::loops`](crate::lower) writes it out. Nothing is rewritten step by step, so
 //! no plan can change what is computed, only the order, and that only where it may: see [`LoopKind::Vector`].
 
+mod bind;
+mod check;
+mod names;
+mod predict;
+mod read;
 mod text;
 
-use crate::stage::{Stage, rows::Copied};
-use hammock_ir::PrimExpr;
+pub use bind::bind;
+pub use read::{PlanError, Plans, Written};
+
+use crate::stage::{Stage, access::loads, rows::Copied};
+use hammock_ir::{PrimExpr, tir::Buffer};
 
 /// How the parts of a kernel become loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -127,6 +135,20 @@ impl StagePlan {
     /// The number of values of an axis that are left inside of some loops, where these divide it.
     pub fn range(&self, axis: usize, inside: usize) -> Option<i64> {
         self.loops[..inside].iter().rev().find(|l| l.axis == axis).map(|l| l.step)
+    }
+
+    /// The stage that makes a copy, for any position of the loops around it: no more values than these leave.
+    pub fn copy_of(&self, stage: &Stage, staged: &Staged) -> Stage {
+        let load = loads(stage)[staged.load];
+        let left = |axis: &usize| {
+            let extent = &stage.axes[*axis].extent;
+            let known = self.range(*axis, staged.inside).zip(extent.as_int());
+            known.map_or_else(|| extent.clone(), |(range, extent)| PrimExpr::int64(range.min(extent)))
+        };
+        let left: Vec<PrimExpr> = staged.axes.iter().map(left).collect();
+        let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+        let to = Buffer::new("copy", left.clone(), load.dtype());
+        stage.copy_of(load, &staged.axes, left, &position, to)
     }
 
     /// The loop that is lanes of vectors.

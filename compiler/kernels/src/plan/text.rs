@@ -1,92 +1,97 @@
-//! Plans as text: a line for each stage, with the names of the stage's axes.
+//! Plans as text: a line for each stage, with the names of the stage's axes. [`read`](super::read) reads it back.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan};
-use crate::stage::{Kernel, Part, Stage, rows::Rows};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, names, predict};
+use crate::{
+    Target,
+    stage::{Kernel, Part, Stage, rows::Rows},
+};
 use std::fmt;
 
 impl Plan {
-    /// The plan of a kernel, to print.
-    pub fn text<'a>(&'a self, kernel: &'a Kernel) -> impl fmt::Display + 'a {
-        Text { plan: self, kernel }
+    /// The plan of a kernel for a target, to print: before each part a remark that says what it is.
+    pub fn text<'a>(&'a self, kernel: &'a Kernel, target: &'a Target) -> impl fmt::Display + 'a {
+        Text { plan: self, kernel, target }
     }
 }
 
 struct Text<'a> {
     plan: &'a Plan,
     kernel: &'a Kernel,
+    target: &'a Target,
 }
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
-                stage_text(f, plan, &names(stage))?;
-                writeln!(f)
+                writeln!(f, "# {}", predict::stage(stage, plan, self.target))?;
+                writeln!(f, "{}", stage_text(plan, stage, &names::axes(stage)))
             }
-            (PartPlan::Rows(plan), Part::Rows(rows)) => rows_text(f, plan, rows),
-            _ => writeln!(f, "as written"),
+            (PartPlan::Rows(plan), Part::Rows(rows)) => {
+                writeln!(f, "# {}", predict::rows(rows, plan, self.target))?;
+                rows_text(f, plan, rows)
+            }
+            _ => writeln!(f, "# no stage: these loops are not chosen here\nas written"),
         })
     }
 }
 
 fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows) -> fmt::Result {
-    for (copied, plan) in &plan.copied {
-        let names = names(&rows.stages[copied.stage]);
-        let own: Vec<String> = copied.axes.iter().map(|axis| names[*axis].clone()).collect();
-        write!(f, "copy of load {} of stage {}, ", copied.load, copied.stage)?;
-        stage_text(f, plan, &own)?;
-        writeln!(f)?;
+    let (copying, copies) = rows.copies(plan);
+    for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
+        let stage = &rows.stages[copied.stage];
+        let axes = named(&copied.axes, &names::axes(stage));
+        let what = &names::loads(stage)[copied.load];
+        let how = stage_text(plan, copy, &axes);
+        writeln!(f, "copy of {what} as [{}] for stage {} ({how})", axes.join(", "), copied.stage + 1)?;
     }
-    for (count, plans) in &plan.tiles {
-        write!(f, "rows, {count} at a time")?;
-        if let Some((axis, grain)) = plan.parallel {
-            let name = rows.vars().nth(axis).map_or("?", |var| var.name().as_str());
-            write!(f, ", {name} parallel by {grain}")?;
+    for (number, (count, plans)) in plan.tiles.iter().enumerate() {
+        write!(f, "rows{}, {count} at a time", if number == 0 { "" } else { " left" })?;
+        if let Some((axis, grain)) = plan.parallel.filter(|_| number == 0) {
+            write!(f, ", {} parallel {grain}", names::rows(rows)[axis])?;
         }
         writeln!(f, ":")?;
-        for (stage, plan) in rows.sample(*count).stages.iter().zip(plans) {
-            write!(f, "    ")?;
-            stage_text(f, plan, &names(stage))?;
-            writeln!(f)?;
+        for (stage, plan) in copying.sample(*count).stages.iter().zip(plans) {
+            writeln!(f, "    {}", stage_text(plan, stage, &names::axes(stage)))?;
         }
     }
     Ok(())
 }
 
-fn stage_text(f: &mut fmt::Formatter<'_>, plan: &StagePlan, names: &[String]) -> fmt::Result {
-    write!(f, "{}:", plan.rule)?;
-    for (number, Loop { axis, step, kind }) in plan.loops.iter().enumerate() {
-        copies_text(f, plan, number, names)?;
-        write!(f, "{}{}", if number == 0 { " " } else { ", " }, names[*axis])?;
-        if *step != 1 {
-            write!(f, " by {step}")?;
-        }
-        match kind {
-            LoopKind::Serial => {}
-            LoopKind::Parallel(grain) => write!(f, " parallel {grain}")?,
-            LoopKind::Unrolled => write!(f, " unrolled")?,
-            LoopKind::Vector => write!(f, " vector")?,
-        }
+/// A stage's plan. Its axes have these names.
+fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String]) -> String {
+    let mut items = Vec::new();
+    for number in 0..=plan.loops.len() {
+        items.extend(copies(plan, stage, number, axes));
+        items.extend(plan.loops.get(number).map(|l| loop_text(l, axes)));
     }
-    if plan.inverts { write!(f, ", divisor inverted") } else { Ok(()) }
+    items.extend(plan.inverts.then(|| "divisor inverted".to_owned()));
+    format!("{}:{}{}", plan.rule, if items.is_empty() { "" } else { " " }, items.join(", "))
+}
+
+fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
+    let step = if *step == 1 { String::new() } else { format!(" by {step}") };
+    let kind = match kind {
+        LoopKind::Serial => String::new(),
+        LoopKind::Parallel(grain) => format!(" parallel {grain}"),
+        LoopKind::Unrolled => " unrolled".to_owned(),
+        LoopKind::Vector => " vector".to_owned(),
+    };
+    format!("{}{step}{kind}", axes[*axis])
 }
 
 /// The copies that are made inside so many loops.
-fn copies_text(f: &mut fmt::Formatter<'_>, plan: &StagePlan, inside: usize, names: &[String]) -> fmt::Result {
-    plan.staged.iter().filter(|staged| staged.inside == inside).try_for_each(|staged| {
-        let own: Vec<String> = staged.axes.iter().map(|axis| names[*axis].clone()).collect();
-        write!(f, ", copy of load {} (", staged.load)?;
-        stage_text(f, &staged.copy, &own)?;
-        write!(f, ")")
-    })
+fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String]) -> Vec<String> {
+    let copies = plan.staged.iter().filter(|staged| staged.inside == inside);
+    let text = |staged: &super::Staged| {
+        let own = named(&staged.axes, axes);
+        let what = &names::loads(stage)[staged.load];
+        let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own);
+        format!("copy of {what} as [{}] ({how})", own.join(", "))
+    };
+    copies.map(text).collect()
 }
 
-/// What the axes of a stage are called: as their variables are, with a number where names repeat.
-fn names(stage: &Stage) -> Vec<String> {
-    let name = |at: usize| {
-        let own = stage.axes[at].var.name();
-        let before = stage.axes[..at].iter().filter(|axis| axis.var.name() == own).count();
-        if before == 0 { own.to_string() } else { format!("{own}#{}", before + 1) }
-    };
-    (0..stage.axes.len()).map(name).collect()
+fn named(axes: &[usize], names: &[String]) -> Vec<String> {
+    axes.iter().map(|axis| names[*axis].clone()).collect()
 }

@@ -13,6 +13,8 @@ use hammock_ir::{
 /// Vectors along memory.
 pub static RULE: Rule = Rule {
     name: "elementwise",
+    class: "elementwise",
+    why: "each element on its own, neighbours in lanes where memory has them side by side",
     doc: "Each element on its own. Where the result and everything that is loaded are contiguous along an axis, its \
           neighbours are lanes, two registers of them, so that operations do not wait for each other.",
     plan,
@@ -21,6 +23,8 @@ pub static RULE: Rule = Rule {
 /// Cases side by side.
 pub static CASES: Rule = Rule {
     name: "cases",
+    class: "cases",
+    why: "places along an axis are computed in different ways, so each way is written out",
     doc: "Each element on its own, computed in another way at each place along a short axis, or at each place modulo a \
           small number: those places are written out side by side, so that nothing is chosen at run time, and what \
           several of them load or compute is shared.",

@@ -19,7 +19,7 @@ pub use products::product_rows;
 /// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
 const GRAIN: i64 = 32_768;
 /// What a symbolic extent is taken for when work is estimated.
-const TYPICAL: i64 = 64;
+pub const TYPICAL: i64 = 64;
 /// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
 pub const CACHE: i64 = 256 << 10;
 /// The most lanes of a vector in the lowering.
@@ -29,6 +29,10 @@ pub const MAX_LANES: i64 = 64;
 pub struct Rule {
     /// Its name, in plans.
     pub name: &'static str,
+    /// What the stages that it is for are called.
+    pub class: &'static str,
+    /// Why it is chosen for them, in a few words.
+    pub why: &'static str,
     /// Which stages it is for, what it chooses, and why.
     pub doc: &'static str,
     /// The loops, outermost first and without threads, of a stage that it is for.

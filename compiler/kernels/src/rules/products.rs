@@ -37,6 +37,8 @@ const BLOCK: i64 = 64;
 /// A factor along memory times one that does not change along it.
 pub static OUTER: Rule = Rule {
     name: "outer-product",
+    class: "product",
+    why: "several rows share each vector that is loaded, several vectors each number",
     doc: "A sum of products of a factor that is contiguous along the result and one that does not change along it: several \
           rows share each vector that is loaded, and several vectors each number: as many as registers hold.",
     plan: outer,
@@ -45,6 +47,8 @@ pub static OUTER: Rule = Rule {
 /// The same through a copy.
 pub static PACKED: Rule = Rule {
     name: "packed-product",
+    class: "product",
+    why: "several rows and vectors share what is loaded, and one factor is worth a copy",
     doc: "As outer-product, where the factor along the result does not lie as the loops use it: far apart, or along \
           another axis. A block of it is copied first, if its numbers are used often enough.",
     plan: packed,
@@ -53,6 +57,8 @@ pub static PACKED: Rule = Rule {
 /// Both factors along memory.
 pub static INNER: Rule = Rule {
     name: "inner-product",
+    class: "product",
+    why: "both factors lie along the sum, so terms are lanes",
     doc: "A sum of products of two factors that are both contiguous along the sum: neighbouring terms are lanes, and \
           tiles of 4 x 4 results share the vectors that are loaded. Not with --strict-order.",
     plan: inner,

@@ -17,6 +17,8 @@ const CHAINS: i64 = 8;
 /// Neighbouring results as lanes.
 pub static LANES_OF_RESULTS: Rule = Rule {
     name: "lanes-of-results",
+    class: "reduction",
+    why: "results lie side by side, so they are lanes",
     doc: "A reduction over outer axes: neighbouring results are lanes of four registers, which every step of the \
           reduction loads as they lie in memory.",
     plan: lanes_of_results,
@@ -25,6 +27,8 @@ pub static LANES_OF_RESULTS: Rule = Rule {
 /// Neighbouring terms as lanes.
 pub static LANES_OF_TERMS: Rule = Rule {
     name: "lanes-of-terms",
+    class: "reduction",
+    why: "terms lie side by side, so they are lanes",
     doc: "A reduction along memory: neighbouring terms are lanes of four registers, which are combined in the end. Not \
           with --strict-order.",
     plan: lanes_of_terms,
@@ -33,6 +37,8 @@ pub static LANES_OF_TERMS: Rule = Rule {
 /// Several results side by side.
 pub static SIDE_BY_SIDE: Rule = Rule {
     name: "chains",
+    class: "reduction",
+    why: "nothing lies side by side, so several results are computed at a time",
     doc: "Any other reduction: eight results side by side, so that operations do not wait for each other.",
     plan: chains,
 };

@@ -13,6 +13,8 @@ use hammock_ir::PrimExpr;
 /// Tiles, through a copy in the first cache.
 pub static RULE: Rule = Rule {
     name: "tiles",
+    class: "transposition",
+    why: "results and loads lie along different axes, so both go through square tiles",
     doc: "Each element on its own, but what is loaded is contiguous along another axis than the result: square tiles of \
           one register's lanes are copied as they lie in memory, and then read across.",
     plan,

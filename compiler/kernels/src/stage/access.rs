@@ -10,10 +10,14 @@ use hammock_ir::{
 
 /// The axis along which the store is contiguous.
 pub fn store_axis(stage: &Stage) -> Option<usize> {
-    let (last, rest) = stage.target_indices().split_last()?;
-    let is_along = |axis: &Axis| !axis.reduce && is_unit(last, &axis.var) && rest.iter().all(|i| !i.uses(&axis.var));
+    stage.axes.iter().rposition(|axis| stores_along(stage, axis))
+}
+
+/// Whether neighbours along an axis are stored side by side.
+pub fn stores_along(stage: &Stage, axis: &Axis) -> bool {
+    let Some((last, rest)) = stage.target_indices().split_last() else { return false };
     let plain = stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
-    stage.axes.iter().rposition(is_along).filter(|_| plain)
+    plain && !axis.reduce && is_unit(last, &axis.var) && rest.iter().all(|i| !i.uses(&axis.var))
 }
 
 /// The axis along which the store is contiguous, when every load is contiguous or constant along it.
@@ -27,12 +31,15 @@ pub fn vector_axis(stage: &Stage) -> Option<usize> {
 /// The reduce axis along which every load is contiguous or constant, and at least one is contiguous.
 pub fn reduced_vector_axis(stage: &Stage) -> Option<usize> {
     let (_, term) = combiner(stage)?;
-    let fits = |var: &Var| {
-        is_vector(stage, term, var)
-            && term
-                .any(&mut |e| matches!(e.kind(), PrimKind::Load(_, indices, _) if indices.iter().any(|i| i.uses(var))))
-    };
-    stage.axes.iter().rposition(|axis| axis.reduce && stage.buffer.dtype.is_scalar() && fits(&axis.var))
+    let loads = |e: &PrimExpr, var: &Var| matches!(e.kind(), PrimKind::Load(_, indices, _) if indices.iter().any(|i| i.uses(var)));
+    let fits = |var: &Var| combines_along(stage, var) && term.any(&mut |e| loads(e, var));
+    stage.axes.iter().rposition(|axis| axis.reduce && fits(&axis.var))
+}
+
+/// Whether neighbouring terms along an axis can be lanes: they may be combined in any order, and are loaded side by side or
+/// are the same.
+pub fn combines_along(stage: &Stage, var: &Var) -> bool {
+    stage.buffer.dtype.is_scalar() && combiner(stage).is_some_and(|(_, term)| is_vector(stage, term, var))
 }
 
 /// Whether a value can be computed for neighbours along an axis at once.

@@ -11,29 +11,58 @@ mod tile;
 
 use crate::{
     Target,
-    plan::{PartPlan, Plan},
+    error::Reason,
+    plan::{self, PartPlan, Plan, Written},
     rules::{self, Choice},
     stage::{Kernel, Part, stmt_mentions},
 };
 use hammock_ir::tir::{Buffer, PrimFunc, Stmt, StmtKind};
 
-/// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices.
-pub fn schedule(func: &PrimFunc, body: &mut Stmt, choice: Choice) {
-    each_sequence(body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own);
-        let plan = rules::choose(&kernel, choice);
-        *stmts = apply(kernel, &plan, choice.target);
-    });
+/// Where plans come from: one is given, or rules choose.
+#[derive(Clone, Copy)]
+pub struct Planner<'a> {
+    /// What rules choose from.
+    pub choice: Choice<'a>,
+    /// The plan that is given.
+    pub written: Option<&'a Written>,
 }
 
-/// The plans of a body, as text.
-pub fn plan_text(func: &PrimFunc, mut body: Stmt, choice: Choice) -> String {
-    let mut text = String::new();
+impl Planner<'_> {
+    fn plan(&self, kernel: &Kernel) -> Result<Plan, Reason> {
+        match self.written {
+            Some(written) => plan::bind(written, kernel, self.choice).map_err(Reason::Plan),
+            None => Ok(rules::choose(kernel, self.choice)),
+        }
+    }
+}
+
+/// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices.
+///
+/// # Errors
+/// When the plan that is given cannot be used.
+pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
+    let mut result = Ok(());
+    each_sequence(body, &mut Vec::new(), &mut |stmts, own| {
+        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        match planner.plan(&kernel) {
+            Ok(plan) => *stmts = apply(kernel, &plan, planner.choice.target),
+            Err(reason) => result = Err(reason),
+        }
+    });
+    result
+}
+
+/// The plan of a body, as text.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<String, Reason> {
+    let mut result = Ok(String::new());
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own);
-        text += &rules::choose(&kernel, choice).text(&kernel).to_string();
+        result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice.target).to_string());
     });
-    text
+    result
 }
 
 /// What is worth copying before a body runs, if it reads it nowhere else: buffers with the dimension that is copied in

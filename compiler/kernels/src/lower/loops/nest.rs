@@ -173,9 +173,11 @@ pub fn repeated(
     stmt
 }
 
-/// The steps that follow one where an axis of symbolic size has fewer values left: quarters, down to about a register.
+/// The steps that follow one where an axis of symbolic size has fewer values left: quarters, down to about a register. Each
+/// divides the one before: where that ends, this begins.
 pub fn smaller_steps(step: i64) -> impl Iterator<Item = i64> {
-    std::iter::successors(Some(step / 4), |step| Some(step / 4)).take_while(|step| *step >= 8)
+    let quarter = |step: &i64| (step % 4 == 0).then_some(step / 4);
+    std::iter::successors(quarter(&step), quarter).take_while(|step| *step >= 8)
 }
 
 /// The lengths of vectors that cover so many elements: powers of two as long as they fill registers, then what is left.
@@ -192,7 +194,13 @@ fn pieces(mut elements: i64, register: i64) -> Vec<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::pieces;
+    use super::{pieces, smaller_steps};
+
+    #[test]
+    fn smaller_steps_divide_larger_ones() {
+        let steps = |step| smaller_steps(step).collect::<Vec<_>>();
+        assert_eq!([steps(64), steps(48), steps(50), steps(36)], [vec![16], vec![12], vec![], vec![9]]);
+    }
 
     #[test]
     fn vectors_cover_what_is_left() {

@@ -1,8 +1,11 @@
 //! What stages that share rows read for every row, copied once in the order in which they use it.
 
 use super::Rows;
-use crate::stage::{Stage, access, replaced};
-use hammock_ir::{PrimExpr, tir::Buffer};
+use crate::{
+    plan::RowsPlan,
+    stage::{Stage, access, replaced},
+};
+use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
 
 /// A copy of what a load reads, for all rows of the last axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +19,13 @@ pub struct Copied {
 }
 
 impl Rows {
+    /// The rows of a plan, reading its copies; and the stages that copy, for any position.
+    pub fn copies(&self, plan: &RowsPlan) -> (Rows, Vec<Stage>) {
+        let mut position: Vec<PrimExpr> = self.vars().map(Var::expr).collect();
+        position.pop();
+        self.with_copies(plan.copied.iter().map(|(copied, _)| copied), &position)
+    }
+
     /// The same rows, reading copies; and the stages that copy, for a position on all row axes but the last.
     pub fn with_copies<'a>(
         &self,

@@ -97,6 +97,11 @@ impl Rows {
         self.axes.iter().map(move |axis| axis.axes[stage])
     }
 
+    /// Whether a buffer holds only what the stages hand on, for the rows that run together.
+    pub fn is_kept(&self, buffer: &Buffer) -> bool {
+        self.kept.contains(buffer)
+    }
+
     /// About how many bytes the values of so many rows take.
     pub fn bytes(&self, rows: i64) -> i64 {
         let of = |buffer: &Buffer| {

@@ -1,0 +1,124 @@
+//! Plans near those that rules make: edited as a user would, read, and compared with the reference interpreter.
+
+use super::{Kernel, check_kernel, rng::Rng};
+use hammock_ir::tir::PrimFunc;
+use hammock_kernels::{Options, Reason, lower_with, plan::Plans, plan_text};
+use hammock_runtime::Any;
+
+/// How many edits are tried, and how many of those that can be used are run.
+const TRIED: usize = 16;
+const RUN: usize = 1;
+
+/// Reads the plan that rules make of a function, which changes nothing, then edited ones: each is refused, or gives the
+/// interpreter's results. Says how many were run.
+pub fn check_neighbours(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) -> usize {
+    let own = plan_text(func, options).unwrap();
+    assert_eq!(read(func, options, &own).unwrap(), own, "a printed plan reads as what it is");
+    let (mut run, mut seen) = (0, vec![own.clone()]);
+    for _ in 0..TRIED {
+        let mut text = own.clone();
+        for _ in 0..rng.between(1, 3) {
+            text = edited(&text, rng);
+        }
+        let Ok(plan) = read(func, options, &text) else { continue };
+        assert_eq!(read(func, options, &plan).unwrap(), plan, "{text}");
+        if run < RUN && !seen.contains(&plan) {
+            println!("{plan}");
+            let plans = plans(&plan).unwrap();
+            check_kernel(&Kernel::planned(func, Options { plan: plans.of("f"), ..options }), inputs);
+            seen.push(plan);
+            run += 1;
+        }
+    }
+    run
+}
+
+fn plans(plan: &str) -> Result<Plans, String> {
+    let lines: String = plan.lines().map(|line| format!("    {line}\n")).collect();
+    Plans::read(&format!("f:\n{lines}")).map_err(|e| e.to_string())
+}
+
+/// The plan of a function with a given one, printed.
+fn read(func: &PrimFunc, options: Options, plan: &str) -> Result<String, String> {
+    let plans = plans(plan)?;
+    let options = Options { plan: plans.of("f"), ..options };
+    match lower_with(func, options).and_then(|_| plan_text(func, options)) {
+        Ok(text) => Ok(text),
+        Err(error) if matches!(error.reason, Reason::Plan(_)) => Err(error.to_string()),
+        Err(error) => panic!("{error}\n{plan}"),
+    }
+}
+
+/// A plan with one change.
+fn edited(text: &str, rng: &mut Rng) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let plans: Vec<usize> = (0..lines.len()).filter(|n| !lines[*n].starts_with('#')).collect();
+    let at = *rng.pick(&plans);
+    lines[at] = line(&lines[at], rng);
+    lines.join("\n") + "\n"
+}
+
+fn line(text: &str, rng: &mut Rng) -> String {
+    // A number anywhere: a step, a grain, how many rows.
+    let numbers: Vec<(usize, usize)> = numbers(text);
+    if rng.chance(40) && !numbers.is_empty() {
+        let (from, to) = *rng.pick(&numbers);
+        return format!("{}{}{}", &text[..from], step(rng), &text[to..]);
+    }
+    let Some((head, list)) = text.split_once(": ") else { return text.to_owned() };
+    let mut items = items(list);
+    let at = rng.below(items.len() as u64) as usize;
+    match rng.below(6) {
+        0 => {
+            let other = rng.below(items.len() as u64) as usize;
+            items.swap(at, other);
+        }
+        1 => _ = items.remove(at),
+        2 => {
+            let axis = items[at].split(' ').next().unwrap_or_default().to_owned();
+            items.insert(rng.below(at as u64 + 1) as usize, format!("{axis} by {}", step(rng)));
+        }
+        3 => {
+            let item = items.remove(at);
+            items.insert(rng.below(items.len() as u64 + 1) as usize, item);
+        }
+        4 => {
+            let plain = [" unrolled", " vector"].iter().fold(items[at].clone(), |item, kind| item.replace(kind, ""));
+            let kind = *rng.pick(&[" unrolled", " vector", " parallel 1", " parallel 3", ""]);
+            items[at] = plain + kind;
+        }
+        _ => items.push("divisor inverted".to_owned()),
+    }
+    format!("{head}: {}", items.join(", "))
+}
+
+fn step(rng: &mut Rng) -> i64 {
+    *rng.pick(&[1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 32, 48, 50, 64, 100])
+}
+
+/// Where numbers stand that are words of their own.
+fn numbers(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for word in text.split(' ') {
+        let number = word.trim_end_matches([',', ')', ':']);
+        if number.parse::<i64>().is_ok() {
+            found.push((start, start + number.len()));
+        }
+        start += word.len() + 1;
+    }
+    found
+}
+
+/// What commas separate, outside of parentheses and brackets.
+fn items(list: &str) -> Vec<String> {
+    let (mut items, mut depth) = (vec![String::new()], 0);
+    for c in list.chars() {
+        depth += i32::from(matches!(c, '(' | '[')) - i32::from(matches!(c, ')' | ']'));
+        match items.last_mut() {
+            Some(item) if c != ',' || depth > 0 => item.push(c),
+            _ => items.push(String::new()),
+        }
+    }
+    items.iter().map(|item| item.trim().to_owned()).collect()
+}

@@ -1,0 +1,228 @@
+//! From the text of a plan to the plan of a kernel: what names stand for, and whether the loops can compute it.
+
+use super::{
+    Loop, PartPlan, Plan, RowsPlan, StagePlan, Staged,
+    check::{Item, check},
+    names,
+    read::{At, CopyText, PartText, PlanError, RowsText, StageText, Written},
+};
+use crate::{
+    rules::{CACHE, Choice, RULES},
+    stage::{
+        Kernel, Part, Stage,
+        access::{can_be_copied, loads},
+        rows::{Copied, Rows},
+    },
+};
+use hammock_ir::{PrimExpr, Span, count};
+use hammock_runtime::near::nearest;
+
+type Result<T> = std::result::Result<T, PlanError>;
+
+/// What stages that share rows may hand on at a time, in bytes.
+const ROWS: i64 = 8 * CACHE;
+
+/// The plan of a kernel.
+///
+/// # Errors
+/// When it does not fit the kernel, or its loops cannot compute it: where that is, and what must hold.
+pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> {
+    if written.parts.len() != kernel.parts.len() {
+        let (own, given) = (count(kernel.parts.len(), "part"), count(written.parts.len(), "part"));
+        let error = PlanError::new(written.span, format!("the kernel has {own}, and this plan {given}"));
+        return Err(error.help("`hammock opt --print-plans`, with the same flags, prints a plan to begin with"));
+    }
+    let parts = written.parts.iter().zip(&kernel.parts).map(|(text, part)| match (text, part) {
+        (PartText::AsWritten(_), Part::Other(_)) => Ok(PartPlan::AsWritten),
+        (PartText::Stage(text), Part::Stage(part)) => {
+            stage(text, part, &names::axes(part), choice, false).map(PartPlan::Stage)
+        }
+        (PartText::Rows(text), Part::Rows(part)) => Bind { rows: part, choice }.rows(text).map(PartPlan::Rows),
+        (text, part) => Err(mismatch(text, part)),
+    });
+    Ok(Plan { parts: parts.collect::<Result<_>>()? })
+}
+
+fn mismatch(text: &PartText, part: &Part) -> PlanError {
+    let span = match text {
+        PartText::AsWritten(span) => *span,
+        PartText::Stage(stage) => stage.span,
+        PartText::Rows(rows) => rows.span,
+    };
+    let (what, form) = match part {
+        Part::Stage(_) => ("a single stage", "`rule: loops`"),
+        Part::Rows(_) => ("stages that share rows", "`rows, N at a time:`"),
+        Part::Other(_) => ("no stage, and its loops stay as they are", "`as written`"),
+    };
+    PlanError::new(span, format!("this part of the kernel is {what}")).help(format!("its plan has the form {form}"))
+}
+
+/// What a name stands for among several.
+fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
+    if let Some(at) = names.iter().position(|known| *known == name.value) {
+        return Ok(at);
+    }
+    let error = PlanError::new(name.span, format!("there is no {kind} `{}` here", name.value));
+    let list = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    Err(error.help(match nearest(&name.value, names.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.is_empty() => "there is none".to_owned(),
+        None => format!("there are {}", list()),
+    }))
+}
+
+/// The plan of a stage whose axes have these names. `inner`: whether loops around it may have threads.
+fn stage(text: &StageText, stage: &Stage, axes: &[String], choice: Choice, inner: bool) -> Result<StagePlan> {
+    let Some(rule) = RULES.iter().find(|rule| rule.name == text.rule.value) else {
+        let error = PlanError::new(text.rule.span, format!("there is no rule `{}`", text.rule.value));
+        return Err(error.help(match nearest(&text.rule.value, RULES.iter().map(|rule| rule.name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`hammock rules` lists them; the name is for readers only".to_owned(),
+        }));
+    };
+    let one_loop =
+        |l: &super::read::LoopText| Ok(Loop { axis: named(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
+    let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
+    let mut plan = StagePlan { inverts: text.inverts.is_some(), ..StagePlan::new(rule.name, loops) };
+    for copy in &text.copies {
+        let (load, own) = copied(copy, stage, axes)?;
+        plan.staged.push(Staged { load, inside: copy.inside, axes: own, copy: StagePlan::new(rule.name, Vec::new()) });
+    }
+    check(stage, &plan, axes, choice, inner).map_err(|violation| {
+        let span = match violation.at {
+            Item::Plan => text.span,
+            Item::Loop(number) => text.loops[number].span,
+            Item::Copy(number) => text.copies[number].span,
+            Item::Inverts => text.inverts.unwrap_or(text.span),
+        };
+        PlanError::new(span, violation.message).help(violation.help)
+    })?;
+    for (number, copy) in text.copies.iter().enumerate() {
+        let own: Vec<String> = plan.staged[number].axes.iter().map(|axis| axes[*axis].clone()).collect();
+        plan.staged[number].copy =
+            self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, choice, true)?;
+    }
+    Ok(plan)
+}
+
+/// What a copy is of, and its axes.
+fn copied(copy: &CopyText, stage: &Stage, axes: &[String]) -> Result<(usize, Vec<usize>)> {
+    let load = named(&copy.load, "buffer to copy", &names::loads(stage))?;
+    let own = copy.axes.iter().map(|axis| named(axis, "axis", axes)).collect::<Result<_>>()?;
+    Ok((load, own))
+}
+
+/// Binds the plans of stages that share rows.
+struct Bind<'a> {
+    rows: &'a Rows,
+    choice: Choice<'a>,
+}
+
+impl Bind<'_> {
+    fn rows(&self, text: &RowsText) -> Result<RowsPlan> {
+        let mut plan = RowsPlan { copied: Vec::new(), parallel: None, tiles: Vec::new() };
+        for (number, copy) in &text.copied {
+            let copied = self.copied(number, copy, &plan)?;
+            plan.copied.push((copied, StagePlan::new("", Vec::new())));
+        }
+        let (rows, copies) = self.rows.copies(&plan);
+        for (((_, text), copy), (copied, plan)) in text.copied.iter().zip(&copies).zip(&mut plan.copied) {
+            let names = names::axes(&self.rows.stages[copied.stage]);
+            let own: Vec<String> = copied.axes.iter().map(|axis| names[*axis].clone()).collect();
+            *plan = stage(&text.copy, copy, &own, self.choice, true)?;
+        }
+        if let Some((axis, grain)) = &text.parallel {
+            plan.parallel = Some((named(axis, "axis of the rows", &names::rows(self.rows))?, grain.value));
+        }
+        self.check_tiles(text)?;
+        for (count, stages) in &text.tiles {
+            plan.tiles.push((count.value, self.tile(&rows, count, stages)?));
+        }
+        Ok(plan)
+    }
+
+    fn copied(&self, number: &At<usize>, copy: &CopyText, before: &RowsPlan) -> Result<Copied> {
+        let Some(own) = self.rows.stages.get(number.value) else {
+            let message = format!("there are {} here", count(self.rows.stages.len(), "stage"));
+            return Err(PlanError::new(number.span, message).help("stages are counted from 1"));
+        };
+        let names = names::axes(own);
+        let (load, axes) = copied(copy, own, &names)?;
+        let e = loads(own)[load];
+        let buffer = &copy.load.value;
+        let fail = |span: Span, message: String, help: &str| Err(PlanError::new(span, message).help(help));
+        if before.copied.iter().any(|(other, _)| (other.stage, other.load) == (number.value, load)) {
+            return fail(
+                copy.span,
+                format!("`{buffer}` is copied for this stage already"),
+                "leave out one of the copies",
+            );
+        }
+        if !self.rows.is_same_for_rows(number.value, e) || !can_be_copied(own, e) {
+            let message = format!("what `{buffer}` is read for is not the same for all rows");
+            return fail(copy.span, message, "leave out the copy");
+        }
+        let row_axes: Vec<usize> = self.rows.row_axes(number.value).collect();
+        let used = |axis: &usize| e.uses(&own.axes[*axis].var) && !row_axes.contains(axis);
+        let twice = (0..axes.len()).find(|at| axes[..*at].contains(&axes[*at]) || !used(&axes[*at]));
+        if let Some(at) = twice {
+            let name = &names[axes[at]];
+            let message =
+                format!("`{buffer}` does not change along `{name}` inside of the rows, or `{name}` stands twice");
+            return fail(copy.axes[at].span, message, "leave it out");
+        }
+        match (0..own.axes.len()).find(|axis| used(axis) && !axes.contains(axis)) {
+            Some(axis) => {
+                let message = format!("`{buffer}` changes along `{}`, too", names[axis]);
+                fail(copy.span, message, "add it to the copy's axes")
+            }
+            None => Ok(Copied { stage: number.value, load, axes }),
+        }
+    }
+
+    /// All rows have a tile.
+    fn check_tiles(&self, text: &RowsText) -> Result<()> {
+        let extent = self.rows.extents().last().and_then(PrimExpr::as_int);
+        let (mut left, mut before) = (extent, None::<i64>);
+        for (count, _) in &text.tiles {
+            let rows = count.value;
+            let divides = before.is_none_or(|before| rows < before && before % rows == 0);
+            if extent.is_none() && !divides {
+                let message = format!("{rows} rows at a time may leave a gap after those before");
+                let help = "how many rows there are is not known here: each number divides the one before it";
+                return Err(PlanError::new(count.span, message).help(help));
+            }
+            if self.rows.bytes(rows) > ROWS || extent.is_some_and(|extent| rows > extent.max(1)) {
+                let message = format!("{rows} rows at a time are more than there are, or than stay in a cache");
+                return Err(PlanError::new(count.span, message).help("choose fewer rows"));
+            }
+            left = left.map(|left| left % rows);
+            before = Some(rows);
+        }
+        let last = text.tiles.last().map_or(text.span, |(count, _)| count.span);
+        match left {
+            Some(0) => Ok(()),
+            Some(left) => {
+                let error = PlanError::new(last, format!("no plan is for the last {}", count(left as usize, "row")));
+                Err(error.help(format!("add `rows left, {left} at a time:` with a line for each stage")))
+            }
+            None if before == Some(1) => Ok(()),
+            None => {
+                let error = PlanError::new(last, "how many rows there are is not known here: some may be left");
+                Err(error.help("add `rows left, 1 at a time:` with a line for each stage"))
+            }
+        }
+    }
+
+    /// The plans of the stages for so many rows.
+    fn tile(&self, rows: &Rows, number: &At<i64>, texts: &[StageText]) -> Result<Vec<StagePlan>> {
+        let stages = rows.sample(number.value).stages;
+        if stages.len() != texts.len() {
+            let (own, given) = (count(stages.len(), "stage"), count(texts.len(), "line"));
+            let error = PlanError::new(number.span, format!("these rows have {own}, and this plan {given}"));
+            return Err(error.help("write a line for each stage, further to the right"));
+        }
+        let plans = stages.iter().zip(texts);
+        plans.map(|(own, text)| stage(text, own, &names::axes(own), self.choice, true)).collect()
+    }
+}

@@ -1,0 +1,404 @@
+//! What must hold so that loops compute a stage: what [`lower::loops`](crate::lower) relies on, and what keeps code small.
+//!
+//! The plans that rules make have these properties by how they are made; here they are checked for plans that are read.
+
+use super::{Loop, LoopKind, StagePlan};
+use crate::{
+    rules::{Choice, MAX_LANES, register_lanes},
+    stage::{
+        Stage,
+        access::{
+            can_be_copied, combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads,
+            stores_along,
+        },
+    },
+};
+use hammock_ir::count;
+
+/// The most loops of a stage.
+const LOOPS: usize = 32;
+/// The most vectors or numbers that are computed side by side.
+const SIDE_BY_SIDE: i64 = 256;
+/// The most bytes of a copy.
+const COPIED: i64 = 256 << 20;
+/// The most of them in all places where they are written: for whole blocks, and for what is left of each axis.
+const WRITTEN: i64 = 8192;
+
+/// What is wrong with a plan.
+pub struct Violation {
+    /// At which of its items.
+    pub at: Item,
+    /// What must hold and does not.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// An item of a plan.
+#[derive(Clone, Copy)]
+pub enum Item {
+    /// All of it.
+    Plan,
+    /// A loop.
+    Loop(usize),
+    /// A copy.
+    Copy(usize),
+    /// The inverted divisor.
+    Inverts,
+}
+
+type Checked = Result<(), Violation>;
+
+fn violation(at: Item, message: impl Into<String>, help: impl Into<String>) -> Checked {
+    Err(Violation { at, message: message.into(), help: help.into() })
+}
+
+/// Checks the plan of a stage whose axes have these names. `inner`: whether loops around it may have threads already.
+pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], choice: Choice, inner: bool) -> Checked {
+    let check = Check { stage, plan, names, choice, tile: plan.tile(stage) };
+    if plan.loops.len() > LOOPS {
+        return violation(Item::Plan, format!("a stage has at most {LOOPS} loops"), "leave some out");
+    }
+    (0..stage.axes.len()).try_for_each(|axis| check.axis(axis))?;
+    (0..plan.loops.len()).try_for_each(|number| check.kind(number, inner))?;
+    check.order()?;
+    check.one_vector()?;
+    (0..plan.loops.len()).try_for_each(|number| check.constant(number))?;
+    (0..plan.staged.len()).try_for_each(|number| check.copy(number))?;
+    check.divisor()?;
+    check.size()
+}
+
+struct Check<'a> {
+    stage: &'a Stage,
+    plan: &'a StagePlan,
+    names: &'a [String],
+    choice: Choice<'a>,
+    tile: usize,
+}
+
+impl Check<'_> {
+    fn name(&self, number: usize) -> &str {
+        &self.names[self.plan.loops[number].axis]
+    }
+
+    fn is_reduced(&self, l: &Loop) -> bool {
+        self.stage.axes[l.axis].reduce
+    }
+
+    /// The numbers of the loops over an axis.
+    fn over(&self, axis: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        (0..self.plan.loops.len()).filter(move |number| self.plan.loops[*number].axis == axis)
+    }
+
+    /// The loops over an axis: their steps become smaller, down to 1.
+    fn axis(&self, axis: usize) -> Checked {
+        let name = &self.names[axis];
+        let Some(last) = self.over(axis).next_back() else {
+            let message = format!("no loop is over the axis `{name}`");
+            return violation(Item::Plan, message, format!("add `{name}`, a loop over single values of it"));
+        };
+        if self.plan.loops[last].step != 1 {
+            let message = format!("the last loop over `{name}` has step {}, not 1", self.plan.loops[last].step);
+            return violation(Item::Loop(last), message, format!("add another loop over `{name}` inside of it"));
+        }
+        let numbers: Vec<usize> = self.over(axis).collect();
+        let grown = numbers.windows(2).find(|pair| self.plan.loops[pair[0]].step < self.plan.loops[pair[1]].step);
+        if let Some(&[_, inner]) = grown {
+            let message = format!("this step is larger than that of a loop over `{name}` around it");
+            return violation(Item::Loop(inner), message, "an inner loop divides what an outer one leaves");
+        }
+        if self.stage.axes[axis].reduce { self.reduced(axis, &numbers) } else { Ok(()) }
+    }
+
+    /// A reduce axis: one loop over single terms, or one over as many terms as there are lanes.
+    fn reduced(&self, axis: usize, numbers: &[usize]) -> Checked {
+        let name = &self.names[axis];
+        let loops: Vec<&Loop> = numbers.iter().map(|number| &self.plan.loops[*number]).collect();
+        if let Some(at) = loops.iter().position(|l| l.is_parallel()) {
+            let message = format!("`{name}` is summed up (or combined in another way), and threads cannot share that");
+            return violation(
+                Item::Loop(numbers[at]),
+                message,
+                "spread a loop over an axis of the result over threads",
+            );
+        }
+        if let Some(at) = loops.iter().position(|l| l.kind == LoopKind::Unrolled) {
+            let message = format!("`{name}` is summed up (or combined in another way), and its terms have one result");
+            return violation(Item::Loop(numbers[at]), message, "terms can be lanes: `vector`");
+        }
+        match loops.as_slice() {
+            [Loop { kind: LoopKind::Serial, .. }] => Ok(()),
+            [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Vector, .. }] => {
+                if *step < 2 || *step > MAX_LANES || step.count_ones() != 1 {
+                    let message = format!("so many lanes of terms, {step}, cannot be combined in halves");
+                    let help = format!("the number of lanes is a power of two, from 2 to {MAX_LANES}");
+                    return violation(Item::Loop(numbers[0]), message, help);
+                }
+                Ok(())
+            }
+            _ => {
+                let message = format!("`{name}` is summed up (or combined in another way) by other loops than these");
+                let help = format!("either `{name}` alone, or `{name} by LANES` and later `{name} vector`");
+                violation(Item::Loop(numbers[0]), message, help)
+            }
+        }
+    }
+
+    /// What a loop of a kind needs.
+    fn kind(&self, number: usize, inner: bool) -> Checked {
+        let l = &self.plan.loops[number];
+        let name = self.name(number);
+        match l.kind {
+            LoopKind::Serial => Ok(()),
+            LoopKind::Parallel(_) if inner => violation(
+                Item::Loop(number),
+                "the loops around this one may have threads already",
+                "leave out `parallel`",
+            ),
+            LoopKind::Parallel(_) => match self.plan.loops[..number].iter().any(Loop::is_parallel) {
+                true => {
+                    violation(Item::Loop(number), "a loop around this one has threads already", "leave out `parallel`")
+                }
+                false => Ok(()),
+            },
+            LoopKind::Unrolled | LoopKind::Vector if l.step != 1 => {
+                let message = "what is written out or in lanes is single values".to_owned();
+                violation(
+                    Item::Loop(number),
+                    message,
+                    format!("put `{name} by {}` before, and leave out the step here", l.step),
+                )
+            }
+            LoopKind::Unrolled | LoopKind::Vector => match self.over(l.axis).find(|other| *other > number) {
+                Some(other) => {
+                    let message = format!("nothing is left of `{name}`: a loop around writes out all its values");
+                    violation(Item::Loop(other), message, "leave this loop out")
+                }
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// The tile comes last, and the order of terms may matter.
+    fn order(&self) -> Checked {
+        let outer = &self.plan.loops[..self.tile];
+        let in_tile = |l: &Loop| self.is_reduced(l) || matches!(l.kind, LoopKind::Unrolled | LoopKind::Vector);
+        if let Some(first) = outer.iter().position(in_tile) {
+            let last = self.tile - 1;
+            let what = if self.is_reduced(&outer[first]) { "the sum" } else { "what is written out" };
+            let message = format!("this loop over results is inside of {what} over `{}`", self.name(first));
+            return violation(
+                Item::Loop(last),
+                message,
+                "loops over terms, `unrolled` and `vector` loops come last: results in registers need no loop inside",
+            );
+        }
+        let reduced = |l: &&(usize, &Loop)| self.is_reduced(l.1) && l.1.kind == LoopKind::Serial;
+        let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
+        let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
+        let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
+        match swapped {
+            Some(pair) if combiner(self.stage).is_none() || self.choice.strict_order => {
+                let (first, second) = (self.name(pair[1].0), self.name(pair[0].0));
+                let message = "terms would be combined in another order than is written".to_owned();
+                let help = match self.choice.strict_order {
+                    true => format!("leave out --strict-order, or put `{first}` before `{second}`"),
+                    false => format!("put `{first}` before `{second}`"),
+                };
+                violation(Item::Loop(pair[1].0), message, help)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// At most one axis is lanes, and its neighbours are neighbours in memory.
+    fn one_vector(&self) -> Checked {
+        let mut vectors = (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].kind == LoopKind::Vector);
+        let Some(number) = vectors.next() else { return Ok(()) };
+        if let Some(second) = vectors.next() {
+            let message = format!("`{}` is lanes of vectors already", self.name(number));
+            return violation(Item::Loop(second), message, "write `unrolled` at one of the two");
+        }
+        let name = self.name(number);
+        let axis = &self.stage.axes[self.plan.loops[number].axis];
+        let help = "lanes need neighbours in memory; a copy can make them: `copy of BUFFER as [AXES] (…)`";
+        if axis.reduce {
+            return match () {
+                () if self.choice.strict_order => {
+                    let message = "lanes of terms are combined in another order than is written".to_owned();
+                    violation(Item::Loop(number), message, "leave out --strict-order, or `vector`")
+                }
+                () if !combines_along(self.stage, &axis.var) => {
+                    let message =
+                        format!("terms are not side by side in memory along `{name}`, or not combined in any order");
+                    violation(Item::Loop(number), message, "leave out `vector`")
+                }
+                () => Ok(()),
+            };
+        }
+        if !stores_along(self.stage, axis) {
+            let message = format!("results are not side by side in memory along `{name}`");
+            return violation(
+                Item::Loop(number),
+                message,
+                "lanes need neighbours in memory: choose the axis of the last index",
+            );
+        }
+        if !self.stage.values().all(computes_in_lanes) {
+            let message = format!("what is computed along `{name}` has no form in lanes: it calls a function");
+            return violation(Item::Loop(number), message, "leave out `vector`");
+        }
+        let copied = |load: usize| self.plan.staged.iter().any(|staged| staged.load == load);
+        let mut loads = loads(self.stage).into_iter().enumerate();
+        match loads.find(|(load, e)| !copied(*load) && !is_contiguous(e, &axis.var)) {
+            Some((load, _)) => {
+                let buffer = &super::names::loads(self.stage)[load];
+                let message = format!("`{buffer}` is not read side by side along `{name}`");
+                violation(Item::Loop(number), message, help)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What is written out has a number of values that is known.
+    fn constant(&self, number: usize) -> Checked {
+        let l = &self.plan.loops[number];
+        let known = self.stage.axes[l.axis].extent.as_int().is_some()
+            || self.plan.loops[..self.tile].iter().any(|outer| outer.axis == l.axis);
+        if l.kind == LoopKind::Serial || l.is_parallel() || self.is_reduced(l) || known {
+            return Ok(());
+        }
+        let name = self.name(number);
+        let message = format!("how many values `{name}` has is not known here");
+        violation(Item::Loop(number), message, format!("add `{name} by N` among the outer loops"))
+    }
+
+    fn copy(&self, number: usize) -> Checked {
+        let staged = &self.plan.staged[number];
+        let loads = loads(self.stage);
+        let load = loads[staged.load];
+        let buffer = &super::names::loads(self.stage)[staged.load];
+        let fail = |message: String, help: String| violation(Item::Copy(number), message, help);
+        if self.plan.staged[..number].iter().any(|other| other.load == staged.load) {
+            return fail(format!("`{buffer}` is copied already"), "leave out one of the copies".to_owned());
+        }
+        if staged.inside > self.tile {
+            let message = format!("this copy of `{buffer}` is inside of what is computed in registers");
+            return fail(
+                message,
+                "put it before the loops over terms and those that are `unrolled` or `vector`".to_owned(),
+            );
+        }
+        if !can_be_copied(self.stage, load) {
+            let message =
+                format!("what `{buffer}` is read for may not be read always, or at places that are no sums of axes");
+            return fail(message, "leave out the copy".to_owned());
+        }
+        for (at, axis) in staged.axes.iter().enumerate() {
+            let name = &self.names[*axis];
+            if staged.axes[..at].contains(axis) {
+                return fail(format!("`{name}` stands twice among the copy's axes"), "leave out one".to_owned());
+            }
+            if !load.uses(&self.stage.axes[*axis].var) {
+                let message = format!("`{buffer}` does not change along `{name}`");
+                return fail(message, format!("leave `{name}` out of the copy's axes"));
+            }
+        }
+        let single = |axis: usize| {
+            self.stage.axes[axis].extent.as_int() == Some(1) || self.plan.range(axis, staged.inside) == Some(1)
+        };
+        let missing = (0..self.stage.axes.len())
+            .find(|axis| load.uses(&self.stage.axes[*axis].var) && !staged.axes.contains(axis) && !single(*axis));
+        let room = |axis: &usize| {
+            let size = self.plan.range(*axis, staged.inside).or(self.stage.axes[*axis].extent.as_int());
+            size.unwrap_or(1)
+        };
+        let bytes = staged.axes.iter().map(room).fold(load.dtype().bytes() as i64, i64::saturating_mul);
+        if bytes > COPIED {
+            let message = format!("this copy of `{buffer}` takes {bytes} bytes, more than {COPIED}");
+            return fail(message, "put it inside of loops with smaller steps".to_owned());
+        }
+        match missing.map(|axis| &self.names[axis]) {
+            Some(name) => {
+                let message =
+                    format!("`{buffer}` changes along `{name}`, which has several values where the copy is made");
+                fail(message, format!("add `{name}` to the copy's axes"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn divisor(&self) -> Checked {
+        if !self.plan.inverts {
+            return Ok(());
+        }
+        if self.choice.strict_order {
+            let message = "products with an inverse round in another way than quotients";
+            return violation(Item::Inverts, message, "leave out --strict-order, or `divisor inverted`");
+        }
+        if !self.plan.staged.is_empty() {
+            let message = "a stage with copies divides as is written";
+            return violation(Item::Inverts, message, "leave out the copies, or `divisor inverted`");
+        }
+        let vector = self.plan.vector().map(|l| l.axis);
+        let divisor = vector.and_then(|axis| common_divisor(self.stage, axis));
+        if divisor.and_then(|divisor| self.plan.known(self.stage, divisor)).is_some() {
+            return Ok(());
+        }
+        let message = "no divisor stays the same along the axis of the vectors, in a loop over several of them";
+        violation(Item::Inverts, message, "leave out `divisor inverted`")
+    }
+
+    /// How many values of an axis the tile has at most.
+    fn in_tile(&self, axis: usize) -> i64 {
+        let extent = self.stage.axes[axis].extent.as_int();
+        let range = self.plan.range(axis, self.tile);
+        extent.into_iter().chain(range).min().unwrap_or(1).max(1)
+    }
+
+    /// The code stays small.
+    fn size(&self) -> Checked {
+        let register = register_lanes(self.stage, self.choice.target);
+        let vectors = |values: i64| values / register + i64::from((values % register).count_ones());
+        let own = |l: &Loop| match l.kind {
+            LoopKind::Unrolled => self.in_tile(l.axis),
+            LoopKind::Vector if self.is_reduced(l) => self.in_terms(l.axis, register),
+            LoopKind::Vector => vectors(self.in_tile(l.axis)),
+            _ => 1,
+        };
+        let side_by_side = self.plan.loops.iter().map(own).fold(1, i64::saturating_mul);
+        if side_by_side > SIDE_BY_SIDE {
+            let message =
+                format!("{side_by_side} vectors or numbers are computed side by side, more than {SIDE_BY_SIDE}");
+            return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
+        }
+        let written =
+            (0..self.plan.loops.len()).map(|number| self.places(number)).fold(side_by_side, i64::saturating_mul);
+        if written > WRITTEN {
+            let loops = count(self.plan.loops.len(), "loop");
+            let message = format!("what is left of {loops} would make too much code");
+            return violation(Item::Plan, message, "choose fewer steps, or such that divide the sizes");
+        }
+        Ok(())
+    }
+
+    /// How many vectors hold the terms of a step.
+    fn in_terms(&self, axis: usize, register: i64) -> i64 {
+        let step = self.over(axis).map(|number| self.plan.loops[number].step).max().unwrap_or(1);
+        (step / register).max(1)
+    }
+
+    /// In how many places stands what is inside of a loop.
+    fn places(&self, number: usize) -> i64 {
+        let Loop { axis, step, .. } = self.plan.loops[number];
+        let before = self.plan.range(axis, number);
+        let size = self.stage.axes[axis].extent.as_int().map(|extent| before.map_or(extent, |range| range.min(extent)));
+        match size.or(before) {
+            _ if step == 1 => 1,
+            Some(size) if size % step == 0 => 1,
+            Some(_) => 2,
+            None => 4,
+        }
+    }
+}

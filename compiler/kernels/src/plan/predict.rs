@@ -1,0 +1,225 @@
+//! What is expected of a plan, next to the limit: a model of a core in a few numbers, said in the remarks of printed plans.
+//!
+//! The *limit* of a stage is the longer of two times: that of its operations, as many in a cycle as all vector units have
+//! lanes, and that of its bytes, each read or written once, from the cache that holds all of them or from memory. What is
+//! *predicted* counts the vectors of the plan's loops instead: operations, loads (two in a cycle), stores (one), and the
+//! four cycles that a sum waits for the one before it. Sizes that are not known are taken for 64. Threads do not matter:
+//! they change both times alike. The overhead of loops, and caches between the loops, are left out.
+
+use super::{LoopKind, RowsPlan, StagePlan};
+use crate::{
+    Target,
+    rules::{RULES, TYPICAL, register_lanes},
+    stage::{
+        Stage,
+        access::{factors, is_contiguous, loads},
+        rows::Rows,
+    },
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimCallee, PrimKind},
+    tir::Buffer,
+};
+
+/// What a function of mathematics costs, in operations.
+const FUNCTION: f64 = 16.0;
+/// Loads in a cycle.
+const LOADS: f64 = 2.0;
+/// Cycles from an addition to its result.
+const LATENCY: f64 = 4.0;
+/// Bytes in a cycle from a core's second cache, and from the last one.
+const NEAR: f64 = 32.0;
+const SHARED: f64 = 16.0;
+
+/// A remark about a stage's plan.
+pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
+    let mut traffic = Traffic::default();
+    traffic.add(stage, &|_| false);
+    let work = Work { operations: operations(stage, target), cycles: cycles(stage, plan, target) };
+    let rule = RULES.iter().find(|rule| rule.name == plan.rule);
+    let (class, why) = rule.map_or(("stage", "by hand"), |rule| (rule.class, rule.why));
+    format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes(stage, target), target))
+}
+
+/// A remark about the plan of stages that share rows.
+pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
+    let (copying, _) = rows.copies(plan);
+    let (mut traffic, mut work) = (Traffic::default(), Work::default());
+    for stage in &rows.stages {
+        traffic.add(stage, &|buffer| rows.is_kept(buffer));
+        work.operations += operations(stage, target);
+    }
+    let (count, plans) = plan.tiles.first().map_or((1, &[][..]), |(count, plans)| (*count, plans));
+    for ((stage, whole), plan) in copying.sample(count).stages.iter().zip(&rows.stages).zip(plans) {
+        work.cycles += cycles(stage, plan, target) * elements(whole) / elements(stage).max(1.0);
+    }
+    let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
+    format!("rows: each stage finds what others hand on in the cache; {}", work.remark(traffic.bytes(), lanes, target))
+}
+
+/// Operations of an algorithm, and the cycles that a plan takes for them.
+#[derive(Default)]
+struct Work {
+    operations: f64,
+    cycles: f64,
+}
+
+impl Work {
+    fn remark(&self, bytes: f64, lanes: f64, target: &Target) -> String {
+        let caches = target.caches;
+        let speed = match bytes as u64 {
+            bytes if bytes <= caches.l2 => NEAR,
+            bytes if bytes <= caches.l3 => SHARED,
+            _ => f64::from(target.memory_bytes),
+        };
+        let (arithmetic, memory) = (self.operations / (lanes * f64::from(target.fma_ports)), bytes / speed);
+        let (limit, what) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
+        let share = limit / self.cycles.max(limit).max(1e-9) * 100.0;
+        let (operations, bytes) = (amount(self.operations), amount(bytes));
+        format!("{operations} operations, {bytes} bytes; {share:.0} % of the limit, {what}")
+    }
+}
+
+/// A number in few digits.
+fn amount(value: f64) -> String {
+    match value {
+        _ if value >= 1e9 => format!("{:.1}G", value / 1e9),
+        _ if value >= 1e6 => format!("{:.1}M", value / 1e6),
+        _ if value >= 1e3 => format!("{:.1}k", value / 1e3),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Buffers, with the bytes of each that are read or written.
+#[derive(Default)]
+struct Traffic {
+    buffers: Vec<(Buffer, f64)>,
+}
+
+impl Traffic {
+    /// Adds what a stage reads and writes, but for buffers that stay in caches.
+    fn add(&mut self, stage: &Stage, stays: &dyn Fn(&Buffer) -> bool) {
+        for load in loads(stage) {
+            if let PrimKind::Load(buffer, indices, _) = load.kind() {
+                self.touch(stage, buffer, indices, stays);
+            }
+        }
+        self.touch(stage, stage.target(), stage.target_indices(), stays);
+    }
+
+    fn touch(&mut self, stage: &Stage, buffer: &Buffer, indices: &[PrimExpr], stays: &dyn Fn(&Buffer) -> bool) {
+        if stays(buffer) {
+            return;
+        }
+        let used = stage.axes.iter().filter(|axis| indices.iter().any(|index| index.uses(&axis.var)));
+        let reached: f64 = used.map(|axis| size(&axis.extent)).product();
+        let whole: f64 = buffer.shape.iter().map(size).product();
+        let bytes = reached.min(whole) * buffer.dtype.bytes() as f64;
+        match self.buffers.iter_mut().find(|(known, _)| known == buffer) {
+            Some((_, most)) => *most = most.max(bytes),
+            None => self.buffers.push((buffer.clone(), bytes)),
+        }
+    }
+
+    fn bytes(&self) -> f64 {
+        self.buffers.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+fn size(extent: &PrimExpr) -> f64 {
+    extent.as_int().unwrap_or(TYPICAL).max(0) as f64
+}
+
+fn elements(stage: &Stage) -> f64 {
+    stage.axes.iter().map(|axis| size(&axis.extent)).product()
+}
+
+fn lanes(stage: &Stage, target: &Target) -> f64 {
+    register_lanes(stage, target) as f64
+}
+
+/// The operations of a stage.
+fn operations(stage: &Stage, target: &Target) -> f64 {
+    let results = stage.axes.iter().filter(|axis| !axis.reduce).map(|axis| size(&axis.extent)).product::<f64>();
+    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
+    elements(stage) * of_element(stage, target) + results * after
+}
+
+/// The operations of an element; a product that is added to a sum is one where the target has that.
+fn of_element(stage: &Stage, target: &Target) -> f64 {
+    let fused = target.fma && factors(stage).is_some();
+    of_value(&stage.value) - if fused { 1.0 } else { 0.0 }
+}
+
+/// The operations of a value, not those of its indices.
+fn of_value(value: &PrimExpr) -> f64 {
+    let own = match value.kind() {
+        PrimKind::Load(..) => return 0.0,
+        PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => 0.0,
+        PrimKind::Call(call) => match &call.callee {
+            PrimCallee::Intrin(name) if matches!(name.as_str(), "if_then_else" | "fma" | "sqrt" | "fabs" | "floor") => {
+                1.0
+            }
+            _ => FUNCTION,
+        },
+        _ => 1.0,
+    };
+    let mut all = own;
+    value.each_child(&mut |child| all += of_value(child));
+    all
+}
+
+/// The cycles that a plan takes.
+fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
+    let tile = plan.tile(stage);
+    let register = lanes(stage, target);
+    let extent = |axis: usize| size(&stage.axes[axis].extent);
+    let in_tile =
+        |axis: usize| plan.range(axis, tile).map_or(extent(axis), |range| extent(axis).min(range as f64)).max(1.0);
+    let unrolled = |axis: usize| plan.loops.iter().any(|l| l.axis == axis && l.kind == LoopKind::Unrolled);
+    let vector = plan.vector().map(|l| l.axis);
+    let width = vector.map_or(1.0, |axis| match stage.axes[axis].reduce {
+        true => plan.loops.iter().filter(|l| l.axis == axis).map(|l| l.step as f64).fold(1.0, f64::max),
+        false => in_tile(axis),
+    });
+    let rows: f64 = (0..stage.axes.len()).filter(|axis| unrolled(*axis)).map(in_tile).product();
+    let vectors = (width / register).ceil();
+    let of_load = |load: &&PrimExpr| {
+        let sides = (0..stage.axes.len()).filter(|axis| unrolled(*axis) && load.uses(&stage.axes[*axis].var));
+        let sides: f64 = sides.map(in_tile).product();
+        sides
+            * match vector.map(|axis| &stage.axes[axis].var) {
+                Some(var) if !load.uses(var) => 1.0,
+                Some(var) if is_contiguous(load, var) => vectors,
+                _ => width,
+            }
+    };
+    let copied = |number: usize| plan.staged.iter().any(|staged| staged.load == number);
+    let loads = loads(stage);
+    let loaded: f64 = loads.iter().enumerate().map(|(n, load)| if copied(n) { vectors } else { of_load(load) }).sum();
+    let (stored, waited) = if stage.reduces() { (0.0, LATENCY) } else { (rows * vectors, 0.0) };
+    let computed = rows * vectors * of_element(stage, target) / f64::from(target.fma_ports);
+    let step = [computed, loaded / LOADS, stored, waited].into_iter().fold(0.0, f64::max);
+    // What is left of an axis at the end takes vectors that are not full.
+    let filled = vector.map_or(1.0, |axis| {
+        let (whole, left) = ((extent(axis) / width).floor(), extent(axis) % width);
+        (whole * vectors + (left / register).ceil()) * width / (extent(axis).max(1.0) * vectors)
+    });
+    elements(stage) / (rows * width) * step * filled.max(1.0) + copies(stage, plan, register)
+}
+
+/// The cycles that copies take: an element is loaded and stored, in vectors if the copy has them.
+fn copies(stage: &Stage, plan: &StagePlan, register: f64) -> f64 {
+    let iterations = |number: usize| {
+        let l = &plan.loops[number];
+        let range = plan.range(l.axis, number).map_or(size(&stage.axes[l.axis].extent), |range| range as f64);
+        (range / l.step as f64).ceil()
+    };
+    let of = |staged: &super::Staged| {
+        let times: f64 = (0..staged.inside).map(iterations).product();
+        let lanes = if staged.copy.vector().is_some() { register } else { 1.0 };
+        times * elements(&plan.copy_of(stage, staged)) * 2.0 / lanes
+    };
+    plan.staged.iter().map(of).sum()
+}
