@@ -197,6 +197,7 @@ pub static PASSES: &[&Pass] = &[
     &tir::lower_init_block::PASS,
     &tir::lower_match_buffer::PASS,
     &tir::lower_opaque_block::PASS,
+    &tir::narrow_data_type::PASS,
     &tir::plan_and_update_buffer_allocation_location::PASS,
     &tir::remove_no_op::PASS,
     &tir::skip_assert::PASS,

@@ -61,6 +61,8 @@ const PASSES: &[&str] = &[
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,\
      tirx.FlattenBuffer,tirx.VectorizeLoop",
     "tirx.BindTarget",
+    "LegalizeOps,tirx.NarrowDataType",
+    "tirx.NarrowDataType{target_bits=32}",
     "tirx.RemoveNoOp",
     "tirx.StmtSimplify",
     "tirx.UnrollLoop{auto_max_extent=3}",

@@ -14,6 +14,7 @@ pub mod hoist_if_then_else;
 pub mod lower_init_block;
 pub mod lower_match_buffer;
 pub mod lower_opaque_block;
+pub mod narrow_data_type;
 pub mod plan_and_update_buffer_allocation_location;
 pub mod remove_no_op;
 pub mod skip_assert;
