@@ -193,6 +193,7 @@ pub static PASSES: &[&Pass] = &[
     &tir::compact_buffer_allocation::PASS,
     &tir::convert_blocks_to_opaque::PASS,
     &tir::flatten_buffer::PASS,
+    &tir::force_narrow_index_to_int32::PASS,
     &tir::hoist_if_then_else::PASS,
     &tir::lower_init_block::PASS,
     &tir::lower_match_buffer::PASS,

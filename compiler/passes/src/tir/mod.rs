@@ -10,6 +10,7 @@ pub mod bind_target;
 pub mod compact_buffer_allocation;
 pub mod convert_blocks_to_opaque;
 pub mod flatten_buffer;
+pub mod force_narrow_index_to_int32;
 pub mod hoist_if_then_else;
 pub mod lower_init_block;
 pub mod lower_match_buffer;
