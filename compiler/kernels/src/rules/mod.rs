@@ -7,6 +7,7 @@ mod products;
 mod reductions;
 mod rows;
 mod tiles;
+mod window;
 
 use crate::{
     Target,

@@ -4,6 +4,7 @@ use super::{
     CACHE, Choice, Loops, Rule, reduced,
     reductions::{term_lanes, terms},
     register_lanes, size, spatial, stage_plan,
+    window::{self, Window},
 };
 use crate::{
     index::same_expr,
@@ -40,7 +41,8 @@ pub static OUTER: Rule = Rule {
     class: "product",
     why: "several rows share each vector that is loaded, several vectors each number",
     doc: "A sum of products of a factor that is contiguous along the result and one that does not change along it: several \
-          rows share each vector that is loaded, and several vectors each number: as many as registers hold.",
+          rows share each vector that is loaded, and several vectors each number: as many as registers hold. Where a \
+          window slides over the vectors, neighbouring rows share most of them: its taps are written out.",
     plan: outer,
 };
 
@@ -67,8 +69,9 @@ pub static INNER: Rule = Rule {
 fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let rows = row_axis(stage, axis, shared);
-    let (side, lanes) = block(stage, axis, rows, choice)?;
+    let window = Window::of(stage, axis, shared).filter(|_| row_axis(stage, axis, shared).is_none());
+    let rows = row_axis(stage, axis, shared).or(window.as_ref().map(|window| window.rows));
+    let (side, lanes) = block(stage, axis, rows, choice, window.is_some())?;
     // Where a factor lies in blocks, vectors must not cross their ends.
     let in_blocks = access::loads(stage).into_iter().find_map(|load| access::blocks(load, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1));
@@ -85,14 +88,27 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
         () if Some(at) == rows => Loop::by(at, side),
         () => Loop::serial(at),
     });
+    let terms = window::terms(stage, window.as_ref());
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
-    Some(outer.chain(reduced(stage)).chain(tile).collect::<Vec<_>>().into())
+    Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
+}
+
+/// Whether a product loads the same for all values of an axis in what it loads in vectors. Where it has none, it may.
+pub fn shares(stage: &Stage, axis: usize) -> bool {
+    let along = vector_axis(stage).and_then(|along| vector_factor(stage, &stage.axes[along].var));
+    factors(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))
 }
 
 /// How many rows of results are computed side by side, and how many results of each row: as many as registers hold, so
-/// that additions do not wait for each other, in blocks of about the same size. None where there is one result in a row.
-fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice) -> Option<(i64, i64)> {
-    let (registers, most_rows, wide) = if choice.target.vector_registers >= 32 { (16, 8, 4) } else { (12, 6, 2) };
+/// that additions do not wait for each other, in blocks of about the same size. Beside those for a window there must be
+/// room for its taps. None where there is one result in a row.
+fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice, window: bool) -> Option<(i64, i64)> {
+    let (registers, most_rows, wide) = match (choice.target.vector_registers >= 32, window) {
+        (true, false) => (16, 8, 4),
+        (true, true) => (8, 4, 2),
+        (false, false) => (12, 6, 2),
+        (false, true) => (4, 4, 1),
+    };
     let one = register_lanes(stage, choice.target);
     let evenly = |count: i64, most: i64| {
         let blocks = (count + most - 1) / most;
@@ -127,7 +143,7 @@ impl Worthwhile<'_> {
         let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
         let shared = vector_factor(stage, &stage.axes[axis].var)?;
         let rows = row_axis(stage, axis, shared)?;
-        let (side, lanes) = block(stage, axis, Some(rows), choice)?;
+        let (side, lanes) = block(stage, axis, Some(rows), choice, false)?;
         let (number, load) = load_of(stage, shared)?;
         let var = &stage.axes[axis].var;
         // How often each number that is copied is used, and how often it would be loaded from far apart.

@@ -1,16 +1,22 @@
 //! Stages whose elements combine many values, with no more structure than that.
 
-use super::{Choice, Loops, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial};
+use super::{
+    Choice, Loops, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial,
+    window::{self, Window},
+};
 use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{reduced_vector_axis, vector_axis},
+        access::{loads, reduced_vector_axis, vector_axis},
     },
 };
 
 /// Vectors side by side, so that additions do not wait for each other.
 const VECTORS: i64 = 4;
+/// The same for each row of results that a window slides over, and the rows.
+const WINDOW_VECTORS: i64 = 2;
+const ROWS: i64 = 4;
 /// Results without vectors that are computed side by side.
 const CHAINS: i64 = 8;
 
@@ -20,7 +26,8 @@ pub static LANES_OF_RESULTS: Rule = Rule {
     class: "reduction",
     why: "results lie side by side, so they are lanes",
     doc: "A reduction over outer axes: neighbouring results are lanes of four registers, which every step of the \
-          reduction loads as they lie in memory.",
+          reduction loads as they lie in memory; where a window slides, of two registers for each of four rows, which \
+          share what they load.",
     plan: lanes_of_results,
 };
 
@@ -45,9 +52,17 @@ pub static SIDE_BY_SIDE: Rule = Rule {
 
 fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
-    let lanes = lanes(stage, axis, VECTORS, choice.target)?;
-    let outer = spatial(stage).map(|at| if at == axis { Loop::by(axis, lanes) } else { Loop::serial(at) });
-    Some(outer.chain(reduced(stage)).chain([Loop::vector(axis)]).collect::<Vec<_>>().into())
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load));
+    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
+    let rows = window.as_ref().map(|window| window.rows);
+    let outer = spatial(stage).map(|at| match at {
+        _ if at == axis => Loop::by(axis, lanes),
+        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ => Loop::serial(at),
+    });
+    let terms = window::terms(stage, window.as_ref());
+    let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
+    Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
 }
 
 fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {

@@ -25,12 +25,16 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let copied = copied.into_iter().zip(copies.iter().map(alone)).collect();
     let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
     // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
-    let gains = |stage: &Stage| factors(stage).is_some() || (stage.reduces() && vector_axis(stage).is_none());
+    let row_axis = |number: usize| rows.row_axes(number).last().unwrap_or(0);
+    let gains = |number: usize, stage: &Stage| {
+        products::shares(stage, row_axis(number)) || (stage.reduces() && vector_axis(stage).is_none())
+    };
     // Where the terms of a row are lanes, its additions overlap as it is: rows stay side by side in the nearest cache.
     let in_lanes = |stage: &Stage| {
         factors(stage).is_none() && stage_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
     };
-    let gaining: Vec<&Stage> = rows.stages.iter().filter(|stage| gains(stage)).collect();
+    let stages = rows.stages.iter().enumerate();
+    let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
     let room = if gaining.iter().all(|stage| in_lanes(stage)) { NEAREST } else { CACHE };
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room);
     let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(fits);

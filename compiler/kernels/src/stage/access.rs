@@ -88,7 +88,7 @@ pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
 }
 
 /// Whether an index is the variable plus something without it.
-fn is_unit(index: &PrimExpr, var: &Var) -> bool {
+pub fn is_unit(index: &PrimExpr, var: &Var) -> bool {
     let coefficient = Simplifier::default().poly(index).coefficient(var);
     coefficient.is_some_and(|c| c.as_constant() == Some(1))
 }

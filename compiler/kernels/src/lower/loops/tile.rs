@@ -54,6 +54,10 @@ impl Tile<'_> {
         &self.nest.plan.loops[self.nest.tile..]
     }
 
+    fn is_reduced(&self, l: &Loop) -> bool {
+        self.nest.stage.axes[l.axis].reduce
+    }
+
     /// The reduce axis whose values are lanes, and how many.
     fn terms(&self) -> Option<(usize, i64)> {
         let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
@@ -70,7 +74,7 @@ impl Tile<'_> {
     /// The positions side by side with one, with the number of the first accumulator of each.
     fn rows(&self, first: &[PrimExpr]) -> Vec<(PrimExpr, Vec<PrimExpr>)> {
         let mut rows = vec![first.to_vec()];
-        for l in self.loops().iter().filter(|l| l.kind == LoopKind::Unrolled) {
+        for l in self.loops().iter().filter(|l| l.kind == LoopKind::Unrolled && !self.is_reduced(l)) {
             let count = self.at.left[l.axis].as_int().unwrap_or(1);
             let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n));
             rows = rows.iter().flat_map(|row| (0..count).map(|n| moved(row, n)).collect::<Vec<_>>()).collect();
@@ -150,14 +154,21 @@ impl Tile<'_> {
 
     /// The loops over what is combined, from this number of the tile's loops on. `lanes` are those of one step.
     fn update(&self, number: usize, at: &[PrimExpr], lanes: Option<&Lanes>, sums: &Buffer) -> Stmt {
-        let Some(next) = self.loops()[number..].iter().position(|l| l.kind == LoopKind::Serial) else {
+        let repeats = |l: &Loop| match l.kind {
+            LoopKind::Unrolled => self.is_reduced(l),
+            kind => kind == LoopKind::Serial,
+        };
+        let Some(next) = self.loops()[number..].iter().position(repeats) else {
             return self.terms_at(at, lanes, sums);
         };
-        let Loop { axis, step, .. } = self.loops()[number + next];
+        let Loop { axis, step, kind } = self.loops()[number + next];
         let inside = |at: &[PrimExpr], count: i64| {
             let terms = Lanes { axis, vectors: vec![count] };
             self.update(number + next + 1, at, if step == 1 { lanes } else { Some(&terms) }, sums)
         };
+        if let Some(count) = self.at.left[axis].as_int().filter(|_| kind == LoopKind::Unrolled) {
+            return Stmt::seq((0..count).map(|n| inside(&shifted(at, axis, PrimExpr::int64(n)), 1)));
+        }
         let name = self.nest.stage.axes[axis].var.name();
         let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
             nest::repeated(name, start, count, step, None, |by| inside(&shifted(at, axis, by), step))

@@ -1,0 +1,57 @@
+//! Windows: sums and other reductions over what lies around a place, as in convolutions of each channel, and pooling.
+
+use super::{reduced, spatial};
+use crate::{
+    plan::Loop,
+    stage::{Stage, access},
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+};
+
+/// A window that slides over what is loaded: neighbouring rows of results load much of the same.
+pub struct Window {
+    /// The axis of the rows.
+    pub rows: usize,
+    /// The axes of the window, which are written out, so that what is loaded for one row is known to be the same for
+    /// others.
+    pub taps: Vec<usize>,
+}
+
+/// Larger windows are not written out.
+const MOST_TAPS: i64 = 25;
+
+impl Window {
+    /// That of a load that lies along an axis of the results.
+    pub fn of(stage: &Stage, axis: usize, load: &PrimExpr) -> Option<Window> {
+        let PrimKind::Load(_, indices, _) = load.kind() else { return None };
+        let tap = |at: usize, index: &PrimExpr| {
+            let mut reduced = reduced(stage).map(|l| l.axis);
+            reduced.find(|tap| slides(index, &stage.axes[at].var, &stage.axes[*tap].var))
+        };
+        let slide = |at: usize| {
+            let mut along = indices.iter().filter(|index| index.uses(&stage.axes[at].var));
+            along.next().and_then(|index| tap(at, index)).filter(|_| along.next().is_none())
+        };
+        let others = spatial(stage).rev().filter(|at| *at != axis);
+        let (rows, own) = others.filter_map(|at| Some((at, slide(at)?))).next()?;
+        // Those after the first are inside of it: all are written out.
+        let taps: Vec<usize> = reduced(stage).map(|l| l.axis).filter(|tap| *tap >= own).collect();
+        let count = taps.iter().try_fold(1i64, |count, tap| count.checked_mul(stage.axes[*tap].extent.as_int()?));
+        count.is_some_and(|count| (1..=MOST_TAPS).contains(&count)).then_some(Window { rows, taps })
+    }
+}
+
+/// Whether an index is the sum of two variables, and something without them.
+fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
+    access::is_unit(index, a) && access::is_unit(index, b)
+}
+
+/// Loops over the reduce axes, those of a window written out.
+pub fn terms(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
+    reduced(stage).map(move |l| match window {
+        Some(window) if window.taps.contains(&l.axis) => Loop::unrolled(l.axis),
+        _ => l,
+    })
+}
