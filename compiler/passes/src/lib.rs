@@ -190,6 +190,7 @@ pub static PASSES: &[&Pass] = &[
     &vm_shape_lower::PASS,
     &winograd::PASS,
     &tir::bind_target::PASS,
+    &tir::common_subexpr_elim::PASS,
     &tir::compact_buffer_allocation::PASS,
     &tir::convert_blocks_to_opaque::PASS,
     &tir::flatten_buffer::PASS,

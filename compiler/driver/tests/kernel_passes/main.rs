@@ -32,6 +32,7 @@ const PASSES: &[&str] = &[
     "s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock",
     "s_tir.HoistIfThenElse",
     "tirx.NarrowDataType{target_bits=16}",
+    "s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,tirx.CommonSubexprElim",
     "tirx.RemoveNoOp",
     "tirx.StmtSimplify",
     "tirx.UnrollLoop{auto_max_extent=3}",

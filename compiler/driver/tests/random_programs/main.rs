@@ -59,7 +59,7 @@ const PASSES: &[&str] = &[
     "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,s_tir.LowerInitBlock,\
      s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque,s_tir.CompactBufferAllocation",
     "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,\
-     tirx.FlattenBuffer,tirx.VectorizeLoop",
+     tirx.FlattenBuffer,tirx.NarrowDataType,tirx.VectorizeLoop,tirx.CommonSubexprElim",
     "tirx.BindTarget",
     "LegalizeOps,tirx.NarrowDataType",
     "tirx.NarrowDataType{target_bits=32}",

@@ -3,12 +3,12 @@
 //! Such a condition reads no memory, which the loop may write to, and cannot fail, since a loop without iterations does
 //! not evaluate it. A branch with two sides becomes one around two loops. What is left is simplified.
 
-use super::{each_kernel, has_effects, map, remove_no_op, stmt_simplify, take};
+use super::{each_kernel, has_effects, map, may_divide_by_zero, remove_no_op, stmt_simplify, take};
 use crate::{Context, Pass};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, PrimExpr,
-    prim::{BinaryOp, PrimKind, Substitution},
+    prim::{PrimKind, Substitution},
     tir::{ForKind, Loop, Stmt, StmtKind, fresh},
 };
 
@@ -53,11 +53,5 @@ fn can_leave(l: &Loop) -> bool {
 }
 
 fn reads_or_fails(e: &PrimExpr) -> bool {
-    match e.kind() {
-        PrimKind::Load(..) => true,
-        PrimKind::Binary(BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod, _, by) => {
-            by.as_int().is_none_or(|by| by == 0)
-        }
-        _ => false,
-    }
+    matches!(e.kind(), PrimKind::Load(..)) || may_divide_by_zero(e)
 }

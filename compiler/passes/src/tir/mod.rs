@@ -7,6 +7,7 @@
 mod boxes;
 
 pub mod bind_target;
+pub mod common_subexpr_elim;
 pub mod compact_buffer_allocation;
 pub mod convert_blocks_to_opaque;
 pub mod flatten_buffer;
@@ -27,7 +28,7 @@ use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Span, equal,
-    prim::{PrimCallee, PrimKind, math},
+    prim::{BinaryOp, PrimCallee, PrimKind, math},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 
@@ -82,6 +83,16 @@ pub fn has_effects(e: &PrimExpr) -> bool {
         },
         _ => false,
     })
+}
+
+/// Whether the operation itself is a division of integers by what may be zero.
+pub fn may_divide_by_zero(e: &PrimExpr) -> bool {
+    match e.kind() {
+        PrimKind::Binary(BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod, _, by) => {
+            !by.dtype().is_floating() && by.as_int().is_none_or(|by| by == 0)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a value is the element that is at a place.
