@@ -1,22 +1,41 @@
-//! `hammock bench`: times a function.
+//! `hammock bench`: times a function, or a single kernel.
 
 use crate::{
     failure::{input_failure, tool_failure},
+    output::write_file,
+    roofline::{Peak, Roofline},
     run::Program,
 };
 use clap::Args;
-use hammock_compiler::Failure;
-use hammock_runtime::tools::{BenchFlags, ProfileFlags};
+use hammock_compiler::{Failure, Options, flops, keep_kernel};
+use hammock_diagnostics::SourceFile;
+use hammock_ir::Module;
+use hammock_runtime::tools::{BenchFlags, CallSpec, Content, ProfileFlags};
+use std::{path::PathBuf, sync::Arc};
 
 /// Times a function of a text module (compiled first) or of a compiled executable
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   hammock bench model.so --arg 'random(1,64):float32'
-  hammock bench model.py --params weights.safetensors --arg @images.npy --threads 1 --min-time 0.5 --json")]
+  hammock bench model.py --params weights.safetensors --arg @images.npy --threads 1 --min-time 0.5 --json
+  hammock bench kernel.py --kernel double                  a single kernel, also a lone T.prim_func, with random arguments
+  hammock bench model.py --params weights.safetensors --arg @images.npy --roofline --roofline-svg roofline.svg")]
 pub struct Bench {
     #[command(flatten)]
     program: Program,
+    /// Time this kernel alone, as passes make it (`hammock opt --print-plans` lists them); without an --arg for each of its
+    /// parameters, outputs too, with random ones
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["func", "profile"])]
+    kernel: Option<String>,
+    /// Print for each kernel its time, GFLOP/s (float operations, two for a product that is added; a function of
+    /// mathematics counts as 16) and GB/s (of its tensors), and what share these are of what this machine can do, which is
+    /// measured first: products of float32 in registers, and copies of what fits in a core's cache and of what fits in none
+    #[arg(long, conflicts_with = "profile")]
+    roofline: bool,
+    /// Draw the roofline as SVG
+    #[arg(long, value_name = "FILE", requires = "roofline")]
+    roofline_svg: Option<PathBuf>,
     #[command(flatten)]
     bench: BenchFlags,
     #[command(flatten)]
@@ -27,9 +46,31 @@ impl Bench {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let least = self.bench.least().map_err(input_failure)?;
-        let session = self.program.open()?;
+        self.program.refuse_without_text(&[("--kernel", self.kernel.is_some()), ("--roofline", self.roofline)])?;
+        let (mut work, mut random) = (Vec::new(), Ok(Vec::new()));
+        let call = Some(&self.program.call).filter(|_| self.kernel.is_none());
+        let mut adapt = |module: &mut Module, source: &SourceFile, options: &Options| {
+            if self.roofline {
+                work = flops(module, source, options)?;
+            }
+            let Some(kernel) = &self.kernel else { return Ok(None) };
+            random = keep_kernel(module, kernel)?;
+            let plans = options.plans.as_ref().map(|plans| Arc::new(plans.only(kernel)));
+            Ok(Some(Options { plans, ..options.clone() }))
+        };
+        let session = self.program.open_adapted(call, &mut adapt)?;
         let weights = self.program.weights(&session)?;
         let spec = self.program.call.spec(weights.as_ref());
+        let random = if self.kernel.is_some() && spec.args.is_empty() { random? } else { Vec::new() };
+        let spec = if random.is_empty() { spec } else { CallSpec { func: "main", args: &random, weights: None } };
+        if self.roofline {
+            let how = self.program.call.how();
+            let roofline = Roofline::measure(&session, &spec, least, &work, Peak::measure(&how)?)?;
+            if let Some(path) = &self.roofline_svg {
+                write_file(path, Content::Text, |out| out.write_all(roofline.svg().as_bytes()))?;
+            }
+            return crate::print(&if self.bench.json { roofline.json() } else { roofline.table() });
+        }
         crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?)?;
         self.profile.repeat(&session, &spec).map_err(tool_failure)
     }

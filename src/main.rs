@@ -18,6 +18,7 @@ mod memory_plan;
 mod module;
 mod opt;
 mod output;
+mod roofline;
 mod run;
 mod stats;
 mod tables;

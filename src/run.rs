@@ -10,10 +10,10 @@ use crate::{
     output::say,
 };
 use clap::Args;
-use hammock_compiler::{Codegens, Emit, Evaluator, Failure, Options, compile, lower, reference};
+use hammock_compiler::{Codegens, Dump, Emit, Evaluator, Failure, Options, compile, lower, reference};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_passes::Environment;
+use hammock_passes::{Environment, pipeline};
 use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Weights};
 use std::path::Path;
 
@@ -39,6 +39,10 @@ pub struct Run {
     #[command(flatten)]
     profile: ProfileFlags,
 }
+
+/// Looks at a module that passes have lowered. With options as a result, it has made another module of it, which is lowered
+/// and compiled with these.
+pub type Adapt<'a> = &'a mut dyn FnMut(&mut Module, &SourceFile, &Options) -> Result<Option<Options>, Failure>;
 
 /// Flags that name a program and a call.
 #[derive(Args)]
@@ -75,6 +79,12 @@ impl Program {
 
     /// Opens the executable, or compiles the text in memory.
     pub fn open(&self) -> Result<Session, Failure> {
+        self.open_adapted(Some(&self.call), &mut |_, _, _| Ok(None))
+    }
+
+    /// Opens the executable, or compiles the text in memory, for a call if that is known before; `adapt` sees what passes
+    /// made of the text.
+    pub fn open_adapted(&self, call: Option<&CallFlags>, adapt: Adapt) -> Result<Session, Failure> {
         if is_executable(&self.file) {
             let how = self.call.how();
             let idle = [("--module", self.module.is_some()), ("--params zeros", is_zeros(self.call.params.as_deref()))];
@@ -84,13 +94,18 @@ impl Program {
         }
         let module = self.module_args();
         // With bytecode, the module has kernels only, and the functions are the bytecode's.
-        let call = Some(&self.call).filter(|_| self.code.bytecode.is_none());
+        let call = call.filter(|_| self.code.bytecode.is_none());
         if self.code.exec_mode()? == ExecMode::Reference {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
         }
         let options = self.options()?;
         let (module, source) = prepared(&module, call)?;
-        self.session(module, &source, &self.code.exec_mode()?, options)
+        self.session(module, &source, &self.code.exec_mode()?, options, adapt)
+    }
+
+    /// Refuses flags that need the text, if it is not there.
+    pub fn refuse_without_text(&self, flags: &[(&'static str, bool)]) -> Result<(), Failure> {
+        if is_executable(&self.file) { refuse(flags, &format!("{} is compiled already", self.file)) } else { Ok(()) }
     }
 
     fn module_args(&self) -> ModuleArgs {
@@ -120,6 +135,7 @@ impl Program {
         source: &SourceFile,
         mode: &ExecMode,
         options: Options,
+        adapt: Adapt,
     ) -> Result<Session, Failure> {
         let how = self.call.how();
         let passes = self.code.pipeline(options.level)?;
@@ -129,6 +145,11 @@ impl Program {
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
         lower(&mut module, source, &passes, &environment, &mut dump)?;
         self.watch.report(&dump)?;
+        let adapted = adapt(&mut module, source, &options)?;
+        if let Some(options) = &adapted {
+            lower(&mut module, source, &pipeline(0), &options.environment(&evaluator), &mut Dump::default())?;
+        }
+        let options = adapted.unwrap_or_else(|| options.clone());
         match mode {
             ExecMode::Reference if codegens.has_made_objects() => {
                 let message = "what code generators made is machine code, which `--exec-mode reference` does not run";
@@ -155,7 +176,10 @@ impl Program {
         let (mode, options) = (self.code.exec_mode()?, self.options()?);
         let weights = self.call.weights().map_err(input_failure)?;
         let result = |module: &Module, mode: &ExecMode, level: u8| {
-            let session = self.session(module.clone(), &source, mode, Options { level, ..options.clone() })?;
+            let session =
+                self.session(module.clone(), &source, mode, Options { level, ..options.clone() }, &mut |_, _, _| {
+                    Ok(None)
+                })?;
             let spec = self.call.spec(weights.as_ref());
             let args = session.arguments(&spec).map_err(input_failure)?;
             session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))
@@ -203,6 +227,7 @@ impl Way {
     }
 }
 
+/// Whether a file is a compiled executable.
 fn is_executable(file: &str) -> bool {
     file != "-" && FileKind::of_file(Path::new(file)) == Some(FileKind::Elf)
 }

@@ -125,6 +125,15 @@ pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<
     kernels::plans(module, source, options)
 }
 
+/// The floating-point operations of each kernel of a module, by its name: `None` where its sizes are not known when it is
+/// compiled, or its loops were written by hand.
+///
+/// # Errors
+/// As [`temporaries`].
+pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
+    kernels::flops(module, source, options)
+}
+
 /// What compiling made.
 pub struct Artifact {
     /// The file.

@@ -8,6 +8,7 @@ use hammock_ir::{
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     tir::{PrimFunc, Stmt, StmtKind},
 };
+use hammock_runtime::near::nearest;
 
 /// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.
 /// Its parameters are the kernel's, outputs included; its result is the buffers that the kernel writes, a tuple when
@@ -36,6 +37,48 @@ pub fn add_entry(module: &mut Module, wanted: &str) -> Result<(), Failure> {
     let entry = entry(&kernel, func, wanted);
     module.functions.insert(wanted.into(), Global::Relax(entry));
     Ok(())
+}
+
+/// Leaves a module nothing but a kernel, those that it calls, and a function `main` that calls it: see [`add_entry`]. The
+/// module's passes have run. Returns arguments for the kernel's parameters, random ones for tensors.
+///
+/// # Errors
+/// When there is no such kernel. The arguments are an error if their sizes are not known.
+pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Result<Vec<String>, Failure>, Failure> {
+    let kernels: Vec<&str> = crate::kernels::functions(module).map(|(symbol, _)| symbol).collect();
+    if !kernels.contains(&name) {
+        let error = Failure::new(codes::UNKNOWN_NAME, format!("there is no kernel `{name}` after the passes"));
+        return Err(error.help(match nearest(name, kernels) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`hammock opt --print-plans` lists them".to_owned(),
+        }));
+    }
+    module.functions.retain(|_, function| matches!(function, Global::Tir(_)));
+    let own = |(key, function): (&Name, &Global)| match function {
+        Global::Tir(func) if func.global_symbol().unwrap_or(key) == name => Some((key.clone(), func.clone())),
+        _ => None,
+    };
+    let Some((key, func)) = module.functions.iter().find_map(own) else { return Ok(Ok(Vec::new())) };
+    let key = if *key == *"main" { step_aside(module, &key) } else { key };
+    module.functions.insert("main".into(), Global::Relax(entry(&key, &func, "main")));
+    Ok(arguments(&func))
+}
+
+/// Arguments for a kernel, as people write them.
+fn arguments(func: &PrimFunc) -> Result<Vec<String>, Failure> {
+    let unknown = |name: &Name| {
+        let message = format!("what parameter `{name}` of the kernel is given is not known when it is compiled");
+        let names: Vec<&str> = func.params.iter().map(|param| param.var.name().as_str()).collect();
+        Failure::new(codes::BAD_ARGUMENT, message).help(format!("give one --arg each for: {}", names.join(", ")))
+    };
+    let argument = |param: &hammock_ir::tir::Param| {
+        let Some(buffer) = &param.buffer else { return Err(unknown(param.var.name())) };
+        let sizes = buffer.shape.iter().map(|size| size.as_int().map(|size| size.to_string()));
+        let sizes: Vec<String> = sizes.collect::<Option<_>>().ok_or_else(|| unknown(&buffer.name))?;
+        let fill = if buffer.dtype.is_float() { "random" } else { "zeros" };
+        Ok(format!("{fill}({}):{}", sizes.join(","), buffer.dtype))
+    };
+    func.params.iter().map(argument).collect()
 }
 
 /// Leaves a kernel's name to its entry; gives the kernel's new one.

@@ -39,6 +39,12 @@ pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<
     Ok(plans.into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect())
 }
 
+/// The floating-point operations of each kernel of a module, by its name, where they are known.
+pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
+    let flops = each(module, source, options, options.threads, hammock_kernels::flops)?;
+    Ok(flops.into_iter().map(|(name, flops)| (name.to_owned(), flops)).collect())
+}
+
 impl Planner for Options {
     fn packed(&self, kernel: &PrimFunc) -> Vec<Packed> {
         let (target, checked) = (target(self, self.threads), self.bounds == Bounds::Checked);

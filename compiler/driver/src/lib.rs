@@ -22,9 +22,9 @@ mod target;
 mod texts;
 mod tvm;
 
-pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, lower, plans, temporaries};
+pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, flops, lower, plans, temporaries};
 pub use codegens::{CodeGenerator, Codegens};
-pub use entry::add_entry;
+pub use entry::{add_entry, keep_kernel};
 pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;

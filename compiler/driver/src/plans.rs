@@ -34,6 +34,11 @@ impl PlanFile {
         self.plans.of(kernel)
     }
 
+    /// The same with the plan of one kernel only.
+    pub fn only(&self, kernel: &str) -> PlanFile {
+        PlanFile { source: self.source.clone(), plans: self.plans.only(kernel) }
+    }
+
     /// Does the module have all kernels that plans are for?
     ///
     /// # Errors

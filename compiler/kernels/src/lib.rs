@@ -50,7 +50,7 @@ mod written;
 
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
-pub use lower::{Accesses, Options, lower, lower_with, packed, plan_text};
+pub use lower::{Accesses, Options, flops, lower, lower_with, packed, plan_text};
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
 pub use target::{Caches, FEATURES, Features, Target};
 

@@ -126,6 +126,16 @@ pub fn packed(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, usize
     Ok(packed.filter_map(|(buffer, dim, block)| Some((number(&buffer)?, dim, block))).collect())
 }
 
+/// The floating-point operations of a function's kernel, where they are known: see [`plan::flops`](crate::plan::flops).
+///
+/// # Errors
+/// As [`lower`].
+pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<f64>, KernelError> {
+    let safe = safe(func, options);
+    let error = |reason| KernelError { function: name_of(func), span: func.span, reason };
+    safe.map(|safe| loops::flops(func, safe.body)).map_err(error)
+}
+
 /// A body whose accesses and divisions are checked where that is necessary.
 struct Safe {
     body: Stmt,

@@ -12,6 +12,7 @@ mod read;
 mod text;
 
 pub use bind::bind;
+pub use predict::flops;
 pub use read::{PlanError, Plans, Written};
 
 use crate::stage::{Stage, access::loads, rows::Copied};
@@ -137,7 +138,7 @@ impl StagePlan {
         self.loops[..inside].iter().rev().find(|l| l.axis == axis).map(|l| l.step)
     }
 
-    /// The stage that makes a copy, for any position of the loops around it: no more values than these leave.
+    /// The stage that makes a copy, at the beginning of its axes: no more values than the loops around it leave.
     pub fn copy_of(&self, stage: &Stage, staged: &Staged) -> Stage {
         let load = loads(stage)[staged.load];
         let left = |axis: &usize| {
@@ -146,7 +147,8 @@ impl StagePlan {
             known.map_or_else(|| extent.clone(), |(range, extent)| PrimExpr::int64(range.min(extent)))
         };
         let left: Vec<PrimExpr> = staged.axes.iter().map(left).collect();
-        let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+        let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+        staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
         let to = Buffer::new("copy", left.clone(), load.dtype());
         stage.copy_of(load, &staged.axes, left, &position, to)
     }

@@ -11,7 +11,7 @@ use crate::{
     Target,
     rules::{RULES, TYPICAL, register_lanes},
     stage::{
-        Stage,
+        Kernel, Part, Stage,
         access::{factors, is_contiguous, loads},
         rows::Rows,
     },
@@ -56,6 +56,22 @@ pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
     }
     let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
     format!("rows: each stage finds what others hand on in the cache; {}", work.remark(traffic.bytes(), lanes, target))
+}
+
+/// The floating-point operations of a kernel, a product and its addition being two. `None` where sizes are not known, or
+/// there are parts that are no stages.
+pub fn flops(kernel: &Kernel) -> Option<f64> {
+    let of_stage = |stage: &Stage| {
+        let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
+        let known = stage.axes.iter().all(|axis| axis.extent.as_int().is_some());
+        known.then(|| elements(stage) * of_value(&stage.value) + results(stage) * after)
+    };
+    let of_part = |part: &Part| match part {
+        Part::Stage(stage) => of_stage(stage),
+        Part::Rows(rows) => rows.stages.iter().map(of_stage).sum(),
+        Part::Other(_) => None,
+    };
+    kernel.parts.iter().map(of_part).sum()
 }
 
 /// Operations of an algorithm, and the cycles that a plan takes for them.
@@ -135,15 +151,19 @@ fn elements(stage: &Stage) -> f64 {
     stage.axes.iter().map(|axis| size(&axis.extent)).product()
 }
 
+/// How many elements a stage stores.
+fn results(stage: &Stage) -> f64 {
+    stage.axes.iter().filter(|axis| !axis.reduce).map(|axis| size(&axis.extent)).product()
+}
+
 fn lanes(stage: &Stage, target: &Target) -> f64 {
     register_lanes(stage, target) as f64
 }
 
 /// The operations of a stage.
 fn operations(stage: &Stage, target: &Target) -> f64 {
-    let results = stage.axes.iter().filter(|axis| !axis.reduce).map(|axis| size(&axis.extent)).product::<f64>();
     let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
-    elements(stage) * of_element(stage, target) + results * after
+    elements(stage) * of_element(stage, target) + results(stage) * after
 }
 
 /// The operations of an element; a product that is added to a sum is one where the target has that.

@@ -138,6 +138,13 @@ impl Plans {
         self.kernels.get(&names::kernel(kernel))
     }
 
+    /// The same with the plan of one kernel only.
+    pub fn only(&self, kernel: &str) -> Plans {
+        let key = names::kernel(kernel);
+        let own = self.kernels.get(&key).map(|written| (key, written.clone()));
+        Plans { kernels: own.into_iter().collect() }
+    }
+
     /// The first plan that is for none of these kernels.
     ///
     /// # Errors

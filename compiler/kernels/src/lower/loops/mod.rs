@@ -76,6 +76,15 @@ pub fn packed(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<(Buffer, u
     found
 }
 
+/// The floating-point operations of a body: see [`plan::flops`].
+pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<f64> {
+    let mut found = None;
+    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+        found = plan::flops(&Kernel::read(func, std::mem::take(stmts), own));
+    });
+    found
+}
+
 /// The statements of a kernel with the loops of a plan.
 fn apply(kernel: Kernel, plan: &Plan, target: &Target) -> Vec<Stmt> {
     let parts = kernel.parts.into_iter().zip(&plan.parts);

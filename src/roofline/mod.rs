@@ -1,0 +1,139 @@
+//! `hammock bench --roofline`: how near kernels come to what the machine can do.
+//!
+//! The machine's peak is measured by two kernels of our own: sums of products in registers, and a copy of more than fits in
+//! its caches. A kernel can take no less time than the longer of its operations at the one rate and its bytes at the other.
+
+mod peak;
+mod svg;
+
+use crate::failure::{input_failure, tool_failure};
+use hammock_compiler::Failure;
+use hammock_runtime::{
+    profile::Profiler,
+    tools::{CallSpec, Session},
+    vm::instrument::CalleeKind,
+};
+pub use peak::Peak;
+use serde_json::{Value, json};
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
+
+/// A kernel as it ran.
+struct Kernel {
+    name: String,
+    calls: u64,
+    /// The least time of a call, in seconds.
+    time: f64,
+    flops: Option<f64>,
+    bytes: f64,
+}
+
+/// The kernels of a function, next to the machine's peak.
+pub struct Roofline {
+    peak: Peak,
+    kernels: Vec<Kernel>,
+}
+
+impl Roofline {
+    /// Calls a function for at least that long, and at least once after a call that warms up.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, or the function fails.
+    pub fn measure(
+        session: &Session,
+        spec: &CallSpec,
+        least: Duration,
+        work: &[(String, Option<f64>)],
+        peak: Peak,
+    ) -> Result<Roofline, Failure> {
+        let args = session.arguments(spec).map_err(input_failure)?;
+        let call = || session.call(spec.func, &args).map(drop).map_err(|e| tool_failure(e.into()));
+        call()?;
+        let profiler = Profiler::new();
+        session.vm().set_instrument(Some(profiler.clone()));
+        let start = Instant::now();
+        let mut result = call();
+        while result.is_ok() && start.elapsed() < least {
+            result = call();
+        }
+        session.vm().set_instrument(None);
+        result?;
+        let rows = profiler.profile().rows().into_iter().filter(|row| row.kind == CalleeKind::Kernel);
+        let kernel = |row: hammock_runtime::profile::Row| Kernel {
+            calls: row.count,
+            time: row.min.as_secs_f64().max(1e-9),
+            flops: work.iter().find(|(name, _)| *name == row.name).and_then(|(_, flops)| *flops),
+            bytes: row.bytes as f64 / row.count.max(1) as f64,
+            name: row.name,
+        };
+        Ok(Roofline { peak, kernels: rows.map(kernel).collect() })
+    }
+
+    /// The share of what the machine can do, and whether arithmetic or memory is what limits a kernel.
+    fn share(&self, kernel: &Kernel) -> (f64, &'static str) {
+        let (arithmetic, memory) =
+            (kernel.flops.unwrap_or(0.0) / self.peak.flops, kernel.bytes / self.peak.bytes(kernel.bytes));
+        let (least, what) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
+        (least / kernel.time, what)
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let Peak { flops, memory, cache, threads, .. } = &self.peak;
+        let mut text = format!(
+            "peak, measured on {threads} threads: {:.1} GFLOP/s of float32, {:.1} GB/s from caches, {:.1} GB/s from memory\n\n{:<40} {:>8} {:>12} {:>10} {:>8} {:>7}  limit\n",
+            flops / 1e9,
+            cache / 1e9,
+            memory / 1e9,
+            "kernel",
+            "calls",
+            "time",
+            "GFLOP/s",
+            "GB/s",
+            "share",
+        );
+        for kernel in &self.kernels {
+            let (share, limit) = self.share(kernel);
+            let flops = kernel.flops.map_or("-".to_owned(), |flops| format!("{:.2}", flops / kernel.time / 1e9));
+            let _ = writeln!(
+                text,
+                "{:<40} {:>8} {:>9.2} us {flops:>10} {:>8.2} {:>5.0} %  {limit}",
+                kernel.name,
+                kernel.calls,
+                kernel.time * 1e6,
+                kernel.bytes / kernel.time / 1e9,
+                share * 100.0,
+            );
+        }
+        text
+    }
+
+    /// For programs: one object.
+    pub fn json(&self) -> String {
+        let kernel = |kernel: &Kernel| {
+            let (share, limit) = self.share(kernel);
+            json!({
+                "name": kernel.name,
+                "calls": kernel.calls,
+                "min_ns": kernel.time * 1e9,
+                "flops": kernel.flops,
+                "bytes": kernel.bytes,
+                "gflops": kernel.flops.map(|flops| flops / kernel.time / 1e9),
+                "gbs": kernel.bytes / kernel.time / 1e9,
+                "share": share,
+                "limit": limit,
+            })
+        };
+        let kernels: Vec<Value> = self.kernels.iter().map(kernel).collect();
+        let Peak { flops, memory, cache, threads, .. } = &self.peak;
+        let peak = json!({ "gflops": flops / 1e9, "gbs": memory / 1e9, "cache_gbs": cache / 1e9, "threads": threads });
+        format!("{:#}\n", json!({ "peak": peak, "kernels": kernels }))
+    }
+
+    /// A drawing.
+    pub fn svg(&self) -> String {
+        svg::svg(self)
+    }
+}
