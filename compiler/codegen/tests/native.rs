@@ -274,6 +274,23 @@ fn sums_over_rows_in_parallel() {
 }
 
 #[test]
+fn parallel_loops_inside_each_other() {
+    for sizes in [[1, 1, 1], [2, 3, 5], [7, 1, 64], [1, 40, 3], [0, 3, 4], [3, 0, 4], [64, 5, 0]] {
+        let [n, m, k] = ["n", "m", "k"].map(Var::int64);
+        let shape: Vec<PrimExpr> = [&n, &m, &k].map(Var::expr).to_vec();
+        let (a, b) = (Buffer::new("A", shape.clone(), DType::FLOAT32), Buffer::new("B", shape, DType::FLOAT32));
+        let vars = ["h", "i", "j"].map(Var::int64);
+        let at: Vec<PrimExpr> = vars.iter().map(Var::expr).collect();
+        let value = PrimExpr::load(&a, at.clone()) + PrimExpr::load(&b, at.clone());
+        let parallel = |body, (var, extent): (Var, &Var)| Stmt::for_kind(var, extent.expr(), ForKind::Parallel, body);
+        let body = vars.into_iter().zip([&n, &m, &k]).rev().fold(Stmt::store(&b, at, value), parallel);
+        let f = func(vec![Param::buffer(a), Param::buffer(b)], body);
+        let values: Vec<f32> = (0..sizes.iter().product()).map(|v| v as f32).collect();
+        check(&f, &[Tensor::from_slice(&sizes, &values).unwrap().into()]);
+    }
+}
+
+#[test]
 fn parallel_failures_are_reported() {
     let a = Buffer::new("A", vec![PrimExpr::int64(100)], DType::INT32);
     let i = Var::int64("i");

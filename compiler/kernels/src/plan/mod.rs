@@ -41,7 +41,7 @@ pub enum PartPlan {
 pub struct RowsPlan {
     /// What is copied before the rows of the last axis, and how.
     pub copied: Vec<(Copied, StagePlan)>,
-    /// The row axis that is spread over threads, and the fewest iterations that are worth one.
+    /// The row axis that is spread over threads, together with those before it, and the fewest iterations that are worth one.
     pub parallel: Option<(usize, i64)>,
     /// How many rows run together, and the plans of the stages for so many: first for most rows, then for those left.
     pub tiles: Vec<(i64, Vec<StagePlan>)>,
@@ -91,7 +91,8 @@ pub struct Loop {
 pub enum LoopKind {
     /// One after the other.
     Serial,
-    /// On several threads, where there are so many iterations for each.
+    /// On several threads, together with the loops around it up to the last copy, where there are so many iterations for
+    /// each.
     Parallel(i64),
     /// Written out side by side.
     Unrolled,

@@ -19,6 +19,8 @@ pub use products::product_rows;
 
 /// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
 const GRAIN: i64 = 32_768;
+/// Iterations that divide well among threads.
+const ENOUGH: i64 = 64;
 /// What a symbolic extent is taken for when work is estimated.
 pub const TYPICAL: i64 = 64;
 /// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
@@ -115,16 +117,53 @@ fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
     !choice.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
-/// Spreads the outermost loop with several iterations over threads, where there is work for them.
+/// Spreads the outermost loops over threads, where there is work for them.
 fn spread(plan: &mut StagePlan, stage: &Stage) {
-    let tile = plan.tile(stage);
-    let several = |l: &&mut Loop| stage.axes[l.axis].extent.as_int().is_none_or(|extent| extent > l.step);
-    let Some(outer) = plan.loops[..tile].iter_mut().find(several) else { return };
-    let work = work(stage);
-    let each = (work / size(&stage.axes[outer.axis].extent)).saturating_mul(outer.step).max(1);
-    if is_symbolic(stage) || work >= 2 * GRAIN {
-        outer.kind = LoopKind::Parallel((GRAIN / each).max(1));
+    let inside = plan.staged.iter().map(|staged| staged.inside);
+    let again = |n: &usize| plan.loops[..*n].iter().any(|l| l.axis == plan.loops[*n].axis);
+    let reduces = plan.loops.iter().position(|l| stage.axes[l.axis].reduce);
+    let most = inside.chain((0..plan.loops.len()).find(again)).chain(reduces).fold(plan.tile(stage), usize::min);
+    let counts: Vec<Count> = plan.loops[..most].iter().map(|l| Count::of(&stage.axes[l.axis].extent, l.step)).collect();
+    if let Some((last, grain)) = parallel(&counts, work(stage), is_symbolic(stage)) {
+        plan.loops[last].kind = LoopKind::Parallel(grain);
     }
+}
+
+/// The number of iterations of a loop.
+struct Count {
+    about: i64,
+    /// Of a size that is not known there may be one.
+    least: i64,
+}
+
+impl Count {
+    /// Steps along an axis, one for what is left included.
+    fn of(extent: &PrimExpr, step: i64) -> Count {
+        let steps = |extent: i64| ((extent + step - 1) / step).max(1);
+        match extent.as_int() {
+            Some(extent) => Count { about: steps(extent), least: steps(extent) },
+            None => Count { about: steps(TYPICAL).max(2), least: 1 },
+        }
+    }
+}
+
+/// Which loop is spread over threads, together with those around it: the outermost with several iterations, and further ones
+/// until there are enough for many threads to have the same. And how many iterations are worth a thread. None if the work is
+/// not, and known.
+fn parallel(counts: &[Count], work: i64, symbolic: bool) -> Option<(usize, i64)> {
+    if !symbolic && work < 2 * GRAIN {
+        return None;
+    }
+    let (mut all, mut each, mut last) = (1i64, work, None);
+    for (number, count) in counts.iter().enumerate() {
+        if last.is_some() && (all >= ENOUGH || each <= GRAIN / 4) {
+            break;
+        }
+        all = all.saturating_mul(count.least);
+        each /= count.about;
+        last = if count.about == 1 { last } else { Some(number) };
+    }
+    last.map(|last| (last, (GRAIN / each.max(1)).max(1)))
 }
 
 /// About how many values a stage computes or combines.

@@ -1,6 +1,6 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, GRAIN, TYPICAL, is_symbolic, products, stage_plan, work};
+use super::{CACHE, Choice, Count, is_symbolic, parallel, products, stage_plan, work};
 use crate::{
     plan::{RowsPlan, StagePlan},
     stage::{
@@ -41,15 +41,16 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
-    RowsPlan { copied, parallel: parallel_rows(rows, tile), tiles }
+    RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty()), tiles }
 }
 
-fn parallel_rows(rows: &Rows, tile: i64) -> Option<(usize, i64)> {
-    let extents: Vec<Option<i64>> = rows.extents().map(PrimExpr::as_int).collect();
+fn parallel_rows(rows: &Rows, tile: i64, copies: bool) -> Option<(usize, i64)> {
     let work = rows.stages.iter().map(work).fold(0, i64::saturating_add);
-    let last = extents.len() - 1;
-    let count = |n: usize| extents[n].map(|extent| if n == last { extent / tile } else { extent });
-    let axis = (0..=last).find(|n| count(*n).is_none_or(|count| count > 1))?;
-    let each = (work / count(axis).unwrap_or(TYPICAL)).max(1);
-    (rows.stages.iter().any(is_symbolic) || work >= 2 * GRAIN).then_some((axis, (GRAIN / each).max(1)))
+    let last = rows.extents().len() - 1;
+    let count = |(n, extent): (usize, &PrimExpr)| Count::of(extent, if n == last { tile } else { 1 });
+    let counts: Vec<Count> = rows.extents().enumerate().map(count).collect();
+    let symbolic = rows.stages.iter().any(is_symbolic);
+    // Copies are made inside all loops but the last: where those have several iterations, they are not made again.
+    let outer = if copies { parallel(&counts[..last], work, symbolic) } else { None };
+    outer.or_else(|| parallel(&counts, work, symbolic))
 }

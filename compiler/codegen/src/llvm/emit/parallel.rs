@@ -3,12 +3,14 @@
 //! Two functions are made for each loop. The outer one has the pool's signature and unpacks what the body uses from
 //! memory; the inner one takes it as parameters, so that facts about pointers (alignment, that they do not overlap) hold
 //! inside too.
+//!
+//! Parallel loops with nothing between them are one range of iterations, in the order of the loops.
 
-use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value};
+use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value, stmt::leaves_early};
 use hammock_ir::{
-    PrimExpr,
+    Attrs, DType, PrimExpr,
     prim::{PrimKind, Var},
-    tir::{Buffer, Loop, Stmt, StmtKind},
+    tir::{Buffer, ForKind, Loop, Stmt, StmtKind},
 };
 
 /// The loop annotation that says below how many iterations one thread runs them all.
@@ -32,7 +34,9 @@ impl Emitter<'_, '_> {
         let number = self.kernel.parallel_loops;
         self.kernel.parallel_loops += 1;
         let name = format!("{}.parallel{number}", self.kernel.name);
-        self.outline_body(l, &name, &captured, &min)?;
+        let nest = nest(l);
+        let extent = if nest.len() > 1 { self.index(&iterations(&nest))? } else { extent };
+        self.outline_body(&nest, &name, &captured, &min)?;
         let (context, offsets) = self.store_captured(&captured);
         self.outline_unpacking(&name, &captured, &offsets);
         let grain = l.annotations.get(GRAIN).and_then(|g| g.as_int()).unwrap_or(1).max(1);
@@ -52,7 +56,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The iterations of a range, as a function of what the body uses.
-    fn outline_body(&mut self, l: &Loop, name: &str, captured: &[Var], min: &Value) -> Result<()> {
+    fn outline_body(&mut self, nest: &[&Loop], name: &str, captured: &[Var], min: &Value) -> Result<()> {
         let pointers = captured.iter().filter(|v| self.vars[*v].ty.is_pointer());
         let are_distinct = pointers.into_iter().all(|v| self.distinct.contains(v));
         let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
@@ -65,13 +69,22 @@ impl Emitter<'_, '_> {
         if are_distinct {
             inner.distinct.extend(captured.iter().cloned());
         }
-        let min = if min.as_int().is_some() { min.clone() } else { values[values.len() - 1].clone() };
         let (begin, end) = (values[0].clone(), values[1].clone());
-        let begin = inner.f.convert("trunc", &begin, min.ty);
-        let end = inner.f.convert("trunc", &end, min.ty);
-        let begin = inner.f.binary("add", &begin, &min);
-        let end = inner.f.binary("add", &end, &min);
-        inner.counted(l, &begin, &end, &Value::int(1, min.ty))?;
+        if let [l] = nest {
+            let min = if min.as_int().is_some() { min.clone() } else { values[values.len() - 1].clone() };
+            let begin = inner.f.convert("trunc", &begin, min.ty);
+            let end = inner.f.convert("trunc", &end, min.ty);
+            let begin = inner.f.binary("add", &begin, &min);
+            let end = inner.f.binary("add", &end, &min);
+            inner.counted(l, &begin, &end, &Value::int(1, min.ty))?;
+        } else {
+            let range = [("begin", begin), ("end", end)].map(|(name, value)| {
+                let var = Var::int64(name);
+                inner.vars.insert(var.clone(), value);
+                var.expr()
+            });
+            inner.stmt(&part(nest, range))?;
+        }
         inner.f.ret(&Value::int(0, Ty::I32));
         let f = inner.f;
         self.kernel.module.add(f);
@@ -112,6 +125,64 @@ impl Emitter<'_, '_> {
         f.ret(&status);
         self.kernel.module.add(f);
     }
+}
+
+/// A parallel loop and those directly inside it, as long as nothing else is there and their sizes are the same for all
+/// iterations.
+fn nest(outermost: &Loop) -> Vec<&Loop> {
+    let mut nest = vec![outermost];
+    let plain = |l: &Loop| {
+        l.kind == ForKind::Parallel
+            && l.min.as_int() == Some(0)
+            && l.step.is_none()
+            && l.var.dtype() == DType::INT64
+            && !leaves_early(&l.body)
+    };
+    while let Some(l) = nest.last().copied()
+        && let StmtKind::For(inner) = &l.body.kind
+        && plain(l)
+        && plain(inner)
+        && !nest.iter().any(|outer| inner.extent.uses(&outer.var))
+    {
+        nest.push(inner);
+    }
+    nest
+}
+
+/// How many iterations loops inside each other have.
+fn iterations(nest: &[&Loop]) -> PrimExpr {
+    let count = |l: &&Loop| l.extent.clone().max(PrimExpr::int64(0));
+    nest.iter().map(count).reduce(|all, count| all * count).unwrap_or_else(|| PrimExpr::int64(1))
+}
+
+/// The iterations of a range that are inside each other as the loops are, so that no index is computed in each of them.
+fn part(nest: &[&Loop], [begin, end]: [PrimExpr; 2]) -> Stmt {
+    let (l, inner) = (nest[0], &nest[1..]);
+    if inner.is_empty() {
+        let kind = ForKind::Serial;
+        return Stmt::new(StmtKind::For(Box::new(Loop { min: begin.clone(), extent: end - begin, kind, ..l.clone() })));
+    }
+    let each = iterations(inner);
+    let first = begin.clone().floordiv(each.clone());
+    let last = (&end - PrimExpr::int64(1)).floordiv(each.clone());
+    let start = l.var.expr() * each.clone();
+    let from = Var::int64("from");
+    let to = Var::int64("to");
+    let body = Stmt::seq([
+        Stmt::new(StmtKind::Bind(from.clone(), (begin - &start).max(PrimExpr::int64(0)))),
+        Stmt::new(StmtKind::Bind(to.clone(), (end - start).min(each))),
+        part(inner, [from.expr(), to.expr()]),
+    ]);
+    let extent = last - &first + PrimExpr::int64(1);
+    Stmt::new(StmtKind::For(Box::new(Loop {
+        var: l.var.clone(),
+        min: first,
+        extent,
+        step: None,
+        kind: ForKind::Serial,
+        annotations: Attrs::new(),
+        body,
+    })))
 }
 
 /// Bytes that a value takes in the context: a power of two, to keep it aligned.

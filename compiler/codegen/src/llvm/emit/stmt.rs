@@ -192,7 +192,7 @@ impl Emitter<'_, '_> {
 }
 
 /// Whether iterations can end the loop or skip the rest of themselves.
-fn leaves_early(body: &Stmt) -> bool {
+pub(super) fn leaves_early(body: &Stmt) -> bool {
     let mut found = false;
     body.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue));
     found

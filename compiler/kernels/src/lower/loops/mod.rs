@@ -5,6 +5,7 @@
 
 mod nest;
 mod quotients;
+mod regions;
 mod rows;
 mod staging;
 mod tile;

@@ -5,6 +5,7 @@
 
 use super::{
     quotients::{self, Quotient},
+    regions::{self, Counted},
     staging, tile,
 };
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
 use hammock_ir::{
     Name, PrimExpr,
     prim::Var,
-    tir::{ForKind, Stmt, StmtKind},
+    tir::{Stmt, StmtKind},
 };
 
 /// The loops of a stage.
@@ -92,59 +93,125 @@ impl Nest<'_> {
         if number == self.tile {
             return tile::tile(self, at);
         }
-        let Loop { axis, step, .. } = self.plan.loops[number];
-        let zero = PrimExpr::int64(0);
-        match at.left[axis].as_int() {
-            Some(extent) => {
-                let (whole, rest) = (extent / step, extent % step);
-                let mut parts = Vec::new();
-                if whole > 0 {
-                    parts.push(self.iterations(number, at, zero, PrimExpr::int64(whole), step));
-                }
-                if rest > 0 {
-                    let part = at.part(axis, PrimExpr::int64(whole * step), PrimExpr::int64(rest));
-                    parts.push(self.level(number + 1, &part));
-                }
-                Stmt::seq(parts)
-            }
-            None if step == 1 => self.iterations(number, at, zero, at.left[axis].clone(), 1),
-            None => self.symbolic(number, at),
+        if let Some((last, grain)) = self.spread(number) {
+            let counted = |number: usize| Counted { name: self.name(number).clone(), count: self.count(number, at) };
+            let loops: Vec<Counted> = (number..=last).map(counted).collect();
+            return regions::region(&loops, grain, |indices| self.iteration(number, at, indices));
+        }
+        let inside = |at: &At| self.level(number + 1, at);
+        let whole = self.iterations(number, at, PrimExpr::int64(0), self.whole(number, at), self.step(number), &inside);
+        Stmt::seq([whole].into_iter().chain(self.rest(number, at, &inside)))
+    }
+
+    /// The last of the loops that are spread over threads together with this one: a parallel one, if no copy is made and no
+    /// divisor inverted between them.
+    fn spread(&self, number: usize) -> Option<(usize, i64)> {
+        let grain = |l: &Loop| match l.kind {
+            LoopKind::Parallel(grain) => Some(grain),
+            _ => None,
+        };
+        let loops = &self.plan.loops[..self.tile];
+        let (last, grain) = (number..self.tile).find_map(|n| Some((n, grain(&loops[n])?)))?;
+        let inverted = self.quotient.map(|quotient| quotient.inside);
+        let mut between = self.plan.staged.iter().map(|staged| staged.inside).chain(inverted);
+        let again = |n: usize| loops[number..n].iter().any(|l| l.axis == loops[n].axis);
+        let apart = between.any(|inside| number < inside && inside <= last) || (number..=last).any(again);
+        (!apart).then_some((last, grain))
+    }
+
+    /// What one iteration of the loops from this number on does that are spread over threads together.
+    fn iteration(&self, number: usize, at: &At, indices: &[PrimExpr]) -> Stmt {
+        let [index, indices @ ..] = indices else { return self.level(number, at) };
+        let (axis, step, whole) = (self.plan.loops[number].axis, self.step(number), self.whole(number, at));
+        let inside = |at: &At| self.iteration(number + 1, at, indices);
+        let full = |index: PrimExpr| inside(&at.part(axis, scaled(index, step), PrimExpr::int64(step)));
+        let Some(rest) = self.rest(number, at, &inside) else { return full(index.clone()) };
+        if whole.as_int() == Some(0) {
+            return rest;
+        }
+        let full = full(index.clone());
+        Stmt::new(StmtKind::If(index.clone().lt(whole), Box::new(full), Some(Box::new(rest))))
+    }
+
+    /// How many iterations a loop has, one for what is left included.
+    fn count(&self, number: usize, at: &At) -> PrimExpr {
+        let (left, step) = (&at.left[self.plan.loops[number].axis], self.step(number));
+        match left.as_int() {
+            Some(extent) => PrimExpr::int64((extent + step - 1) / step),
+            None if step == 1 => left.clone(),
+            None => (left + PrimExpr::int64(step - 1)).floordiv(PrimExpr::int64(step)),
         }
     }
 
-    /// A loop over an axis of symbolic size, and what is left of it.
-    fn symbolic(&self, number: usize, at: &At) -> Stmt {
+    /// How many iterations a loop has that are for all of its step.
+    fn whole(&self, number: usize, at: &At) -> PrimExpr {
+        let (left, step) = (&at.left[self.plan.loops[number].axis], self.step(number));
+        match left.as_int() {
+            Some(extent) => PrimExpr::int64(extent / step),
+            None if step == 1 => left.clone(),
+            None => left.clone().floordiv(PrimExpr::int64(step)),
+        }
+    }
+
+    /// What is left of a loop's axis after those, if anything may be.
+    fn rest(&self, number: usize, at: &At, inside: &dyn Fn(&At) -> Stmt) -> Option<Stmt> {
+        let Loop { axis, step, .. } = self.plan.loops[number];
+        match at.left[axis].as_int() {
+            Some(extent) => {
+                let (start, left) = (extent / step * step, extent % step);
+                (left > 0).then(|| inside(&at.part(axis, PrimExpr::int64(start), PrimExpr::int64(left))))
+            }
+            None if step == 1 => None,
+            None => Some(self.symbolic_rest(number, at, inside)),
+        }
+    }
+
+    /// The same for an axis of symbolic size.
+    fn symbolic_rest(&self, number: usize, at: &At, inside: &dyn Fn(&At) -> Stmt) -> Stmt {
         let Loop { axis, step, .. } = self.plan.loops[number];
         let extent = &at.left[axis];
-        let blocks = |step: i64| extent.clone().floordiv(PrimExpr::int64(step));
-        let mut parts = vec![self.iterations(number, at, PrimExpr::int64(0), blocks(step), step)];
-        let mut start = blocks(step) * PrimExpr::int64(step);
+        let end = |step: i64| extent.clone().floordiv(PrimExpr::int64(step)) * PrimExpr::int64(step);
+        let mut start = end(step);
         if self.plan.loops[number + 1..self.tile].iter().any(|l| l.axis == axis) {
-            let part = at.part(axis, start.clone(), extent - &start);
-            parts.push(self.level(number + 1, &part));
-            return Stmt::seq(parts);
+            return inside(&at.part(axis, start.clone(), extent - &start));
         }
         // The tile takes constant sizes only: vectors of fewer and fewer registers follow those of several.
         let is_vector = self.plan.vector().is_some_and(|l| l.axis == axis);
         let smaller = smaller_steps(step).filter(|_| is_vector);
+        let mut parts = Vec::new();
         for step in smaller.chain([1]) {
             let count = (extent - &start).floordiv(PrimExpr::int64(step));
-            parts.push(self.iterations(number, at, start, count, step));
-            start = blocks(step) * PrimExpr::int64(step);
+            parts.push(self.iterations(number, at, start, count, step, inside));
+            start = end(step);
         }
         Stmt::seq(parts)
     }
 
     /// The loops inside for `step` values from `start + i * step` on.
-    fn iterations(&self, number: usize, at: &At, start: PrimExpr, count: PrimExpr, step: i64) -> Stmt {
-        let Loop { axis, kind, .. } = self.plan.loops[number];
-        let grain = match kind {
-            LoopKind::Parallel(grain) => Some(grain),
-            _ => None,
-        };
-        repeated(self.stage.axes[axis].var.name(), &start, count, step, grain, |position| {
-            self.level(number + 1, &at.part(axis, position, PrimExpr::int64(step)))
+    fn iterations(
+        &self,
+        number: usize,
+        at: &At,
+        start: PrimExpr,
+        count: PrimExpr,
+        step: i64,
+        inside: &dyn Fn(&At) -> Stmt,
+    ) -> Stmt {
+        if count.as_int() == Some(0) {
+            return Stmt::nop();
+        }
+        let axis = self.plan.loops[number].axis;
+        repeated(self.name(number), &start, count, step, |position| {
+            inside(&at.part(axis, position, PrimExpr::int64(step)))
         })
+    }
+
+    fn name(&self, number: usize) -> &Name {
+        self.stage.axes[self.plan.loops[number].axis].var.name()
+    }
+
+    fn step(&self, number: usize) -> i64 {
+        self.plan.loops[number].step
     }
 
     /// How many lanes the vectors have that cover so many values.
@@ -153,24 +220,26 @@ impl Nest<'_> {
     }
 }
 
-/// `for i in range(count)`: what is done at `start + i * step`; with a grain, on several threads.
+/// `for i in range(count)`: what is done at `start + i * step`.
 pub fn repeated(
     name: &Name,
     start: &PrimExpr,
     count: PrimExpr,
     step: i64,
-    grain: Option<i64>,
     body: impl FnOnce(PrimExpr) -> Stmt,
 ) -> Stmt {
     let var = Var::int64(name.clone());
-    let offset = if step == 1 { var.expr() } else { var.expr() * PrimExpr::int64(step) };
-    let body = body(moved(start, offset));
-    let Some(grain) = grain else { return Stmt::serial(var, count, body) };
-    let mut stmt = Stmt::for_kind(var, count, ForKind::Parallel, body);
-    if let StmtKind::For(l) = &mut stmt.kind {
-        l.annotations.set("grain", grain);
+    let body = body(moved(start, scaled(var.expr(), step)));
+    Stmt::serial(var, count, body)
+}
+
+/// The distance of so many steps.
+pub fn scaled(count: PrimExpr, step: i64) -> PrimExpr {
+    match count.as_int() {
+        Some(count) => PrimExpr::int64(count * step),
+        None if step == 1 => count,
+        None => count * PrimExpr::int64(step),
     }
-    stmt
 }
 
 /// The steps that follow one where an axis of symbolic size has fewer values left: quarters, down to about a register. Each

@@ -1,19 +1,22 @@
 //! The loops of stages that share rows: over the rows, and inside of them those of each stage.
 
-use super::nest;
+use super::{
+    nest,
+    regions::{self, Counted},
+};
 use crate::{
     Target,
     plan::{RowsPlan, StagePlan},
     stage::rows::Rows,
 };
 use hammock_ir::{
-    Attrs, PrimExpr,
+    Attrs, Name, PrimExpr,
     tir::{Stmt, StmtKind},
 };
 
 /// The loops of a plan.
 pub fn loops(rows: &Rows, plan: &RowsPlan, target: &Target) -> Stmt {
-    Loops { rows, plan, target }.axis(&mut Vec::new())
+    Loops { rows, plan, target }.all()
 }
 
 struct Loops<'a> {
@@ -22,14 +25,66 @@ struct Loops<'a> {
     target: &'a Target,
 }
 
+/// Tiles of the last axis that have the same number of rows: from where on, and how many.
+struct Tiles<'a> {
+    start: PrimExpr,
+    count: PrimExpr,
+    rows: i64,
+    stages: &'a [StagePlan],
+}
+
 impl Loops<'_> {
+    /// All loops.
+    fn all(&self) -> Stmt {
+        let last = self.rows.extents().len() - 1;
+        match self.plan.parallel {
+            // What is copied is between the last loop and those around it.
+            Some((axis, grain)) if axis < last || self.plan.copied.is_empty() => self.together(axis, grain),
+            _ => self.axis(&mut Vec::new()),
+        }
+    }
+
+    /// The axes up to this one are spread over threads together.
+    fn together(&self, axis: usize, grain: i64) -> Stmt {
+        let tiles = self.tiles();
+        let count = |(number, extent): (usize, &PrimExpr)| Counted {
+            name: self.name(number),
+            count: if number + 1 < self.rows.extents().len() { extent.clone() } else { count(&tiles) },
+        };
+        let loops: Vec<Counted> = self.rows.extents().take(axis + 1).enumerate().map(count).collect();
+        regions::region(&loops, grain, |indices| {
+            let mut position = indices.to_vec();
+            if axis + 1 < self.rows.extents().len() {
+                return self.axis(&mut position);
+            }
+            let index = position.pop().unwrap_or_else(|| PrimExpr::int64(0));
+            self.choice(&position, &index, &tiles)
+        })
+    }
+
+    /// One of these tiles.
+    fn choice(&self, position: &[PrimExpr], index: &PrimExpr, tiles: &[Tiles]) -> Stmt {
+        let [first, others @ ..] = tiles else { return Stmt::nop() };
+        let tile = if first.count.as_int() == Some(1) { PrimExpr::int64(0) } else { index.clone() };
+        let at = nest::moved(&first.start, nest::scaled(tile, first.rows));
+        let tile = self.tile(&[position, &[at]].concat(), first);
+        if others.is_empty() {
+            return tile;
+        }
+        let others = self.choice(position, &(index - &first.count), others);
+        Stmt::new(StmtKind::If(index.clone().lt(&first.count), Box::new(tile), Some(Box::new(others))))
+    }
+
     /// Loops over the axes after those that have a position.
     fn axis(&self, position: &mut Vec<PrimExpr>) -> Stmt {
         let number = position.len();
         let extents: Vec<&PrimExpr> = self.rows.extents().collect();
         if number + 1 < extents.len() {
-            return self.each(number, position, PrimExpr::int64(0), extents[number].clone(), 1, |position| {
-                self.axis(position)
+            return nest::repeated(&self.name(number), &PrimExpr::int64(0), extents[number].clone(), 1, |at| {
+                position.push(at);
+                let body = self.axis(position);
+                position.pop();
+                body
             });
         }
         let (rows, copies) = self.rows.with_copies(self.plan.copied.iter().map(|(copied, _)| copied), position);
@@ -38,59 +93,64 @@ impl Loops<'_> {
             parts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
             parts.push(nest::loops(copy, plan, self.target));
         }
-        parts.push(Loops { rows: &rows, ..*self }.tiles(position));
+        parts.push(Loops { rows: &rows, ..*self }.last(position));
         Stmt::new(StmtKind::Seq(parts))
     }
 
     /// The loops over the last axis.
-    fn tiles(&self, position: &mut Vec<PrimExpr>) -> Stmt {
-        let number = position.len();
-        let extents: Vec<&PrimExpr> = self.rows.extents().collect();
-        let (mut start, mut parts) = (PrimExpr::int64(0), Vec::new());
-        for (rows, stages) in &self.plan.tiles {
-            let (count, next) = match extents[number].as_int() {
+    fn last(&self, position: &[PrimExpr]) -> Stmt {
+        let (number, tiles) = (position.len(), self.tiles());
+        if let Some((_, grain)) = self.plan.parallel.filter(|(axis, _)| *axis == number) {
+            let loops = [Counted { name: self.name(number), count: count(&tiles) }];
+            return regions::region(&loops, grain, |index| self.choice(position, &index[0], &tiles));
+        }
+        let each = |tiles: &Tiles| {
+            let tile = |at: PrimExpr| self.tile(&[position, &[at]].concat(), tiles);
+            nest::repeated(&self.name(number), &tiles.start, tiles.count.clone(), tiles.rows, tile)
+        };
+        Stmt::seq(tiles.iter().map(each))
+    }
+
+    /// The tiles of the last axis.
+    fn tiles(&self) -> Vec<Tiles<'_>> {
+        let Some(extent) = self.rows.extents().next_back() else { return Vec::new() };
+        let mut start = PrimExpr::int64(0);
+        let tiles = self.plan.tiles.iter().map(|(rows, stages)| {
+            let (count, next) = match extent.as_int() {
                 Some(extent) => {
-                    let (from, count) = (start.as_int().unwrap_or(0), PrimExpr::int64);
+                    let from = start.as_int().unwrap_or(0);
                     let whole = (extent - from) / rows;
-                    (count(whole), count(from + whole * rows))
+                    (PrimExpr::int64(whole), PrimExpr::int64(from + whole * rows))
                 }
                 None => {
                     let step = PrimExpr::int64(*rows);
-                    let whole = extents[number].clone().floordiv(step.clone()) * step.clone();
-                    ((extents[number].clone() - &start).floordiv(step), whole)
+                    let whole = extent.clone().floordiv(step.clone()) * step.clone();
+                    ((extent.clone() - &start).floordiv(step), whole)
                 }
             };
-            parts.push(self.each(number, position, start, count, *rows, |at| self.tile(at, *rows, stages)));
-            start = next;
-        }
-        Stmt::seq(parts)
+            Tiles { start: std::mem::replace(&mut start, next), count, rows: *rows, stages }
+        });
+        tiles.filter(|tiles| tiles.count.as_int() != Some(0)).collect()
     }
 
-    /// `for i in range(count)`: position `start + i * step` on an axis.
-    fn each(
-        &self,
-        number: usize,
-        position: &mut Vec<PrimExpr>,
-        start: PrimExpr,
-        count: PrimExpr,
-        step: i64,
-        body: impl FnOnce(&mut Vec<PrimExpr>) -> Stmt,
-    ) -> Stmt {
-        let name = self.rows.vars().nth(number).map(|var| var.name().clone()).unwrap_or_else(|| "row".into());
-        let grain = self.plan.parallel.filter(|(axis, _)| *axis == number).map(|(_, grain)| grain);
-        nest::repeated(&name, &start, count, step, grain, |at| {
-            position.push(at);
-            let body = body(position);
-            position.pop();
-            body
-        })
+    fn name(&self, number: usize) -> Name {
+        self.rows.vars().nth(number).map(|var| var.name().clone()).unwrap_or_else(|| "row".into())
     }
 
     /// All stages for some rows.
-    fn tile(&self, position: &[PrimExpr], rows: i64, plans: &[StagePlan]) -> Stmt {
-        let tile = self.rows.tile(position, rows);
+    fn tile(&self, position: &[PrimExpr], tiles: &Tiles) -> Stmt {
+        let tile = self.rows.tile(position, tiles.rows);
         let room = tile.buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
-        let stages = tile.stages.iter().zip(plans).map(|(stage, plan)| nest::loops(stage, plan, self.target));
+        let stages = tile.stages.iter().zip(tiles.stages).map(|(stage, plan)| nest::loops(stage, plan, self.target));
         Stmt::new(StmtKind::Seq(room.chain(stages).collect()))
     }
+}
+
+/// How many there are in all.
+fn count(tiles: &[Tiles]) -> PrimExpr {
+    let sum = |a: PrimExpr, b: PrimExpr| match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => PrimExpr::int64(a + b),
+        _ => a + b,
+    };
+    tiles.iter().map(|tiles| tiles.count.clone()).reduce(sum).unwrap_or_else(|| PrimExpr::int64(0))
 }

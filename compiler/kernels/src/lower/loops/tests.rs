@@ -3,7 +3,7 @@ use crate::{
     check,
     samples::{buffer, function, matmul, sblock},
 };
-use hammock_ir::{DType, PrimExpr, prim::Var};
+use hammock_ir::{DType, PrimExpr, prim::Var, tir::ForKind};
 
 fn fastest(target: &Target) -> Planner<'_> {
     planner(target, false)
@@ -32,9 +32,42 @@ fn parts(func: &PrimFunc) -> usize {
 fn contractions_share_rows_and_fill_registers() {
     let func = matmul(n(), PrimExpr::int64(70), PrimExpr::int64(33), DType::FLOAT32);
     let plan = plan(&func, &Target::avx512());
-    assert_eq!(plan, "outer-product: v0 by 5 parallel 2, v1 by 48, v2, v0 unrolled, v1 vector\n");
+    assert_eq!(plan, "outer-product: v0 by 5, v1 by 48 parallel 5, v2, v0 unrolled, v1 vector\n");
     let narrow = self::plan(&func, &Target::avx2());
-    assert_eq!(narrow, "outer-product: v0 by 6 parallel 2, v1 by 16, v2, v0 unrolled, v1 vector\n");
+    assert_eq!(narrow, "outer-product: v0 by 6, v1 by 16 parallel 12, v2, v0 unrolled, v1 vector\n");
+}
+
+/// The loops of a product that are on threads, outermost first, with their iterations; and whether all that computes is in
+/// them.
+fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
+    let mut func = matmul(n, m.into(), k.into(), DType::FLOAT32);
+    let mut body = std::mem::replace(&mut func.body, Stmt::nop());
+    schedule(&func, &mut body, fastest(&Target::avx512()));
+    let (mut counts, mut alone) = (Vec::new(), true);
+    let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
+    let mut level = &root.body;
+    loop {
+        match &level.kind {
+            StmtKind::For(l) if l.kind == ForKind::Parallel => {
+                counts.push(l.extent.as_int());
+                level = &l.body;
+            }
+            StmtKind::Seq(stmts) if counts.is_empty() && stmts.len() == 1 => level = &stmts[0],
+            _ => break,
+        }
+    }
+    level.walk(&mut |s| alone &= !matches!(&s.kind, StmtKind::For(l) if l.kind == ForKind::Parallel));
+    (counts, alone)
+}
+
+#[test]
+fn outer_loops_are_spread_together_with_what_is_left_of_them() {
+    assert_eq!(threads(64.into(), 64, 8), (vec![], true), "too little work");
+    // Tiles of 4 x 64, of which rows are left: 251 = 62 * 4 + 3.
+    assert_eq!(threads(251.into(), 64, 512), (vec![Some(63)], true));
+    // Columns first: a block of them stays in the cache.
+    assert_eq!(threads(22.into(), 500, 512), (vec![Some(8), Some(6)], true));
+    assert_eq!(threads(n(), 500, 512), (vec![Some(8), None], true));
 }
 
 #[test]

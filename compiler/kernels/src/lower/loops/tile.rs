@@ -171,7 +171,7 @@ impl Tile<'_> {
         }
         let name = self.nest.stage.axes[axis].var.name();
         let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
-            nest::repeated(name, start, count, step, None, |by| inside(&shifted(at, axis, by), step))
+            nest::repeated(name, start, count, step, |by| inside(&shifted(at, axis, by), step))
         };
         let (count, zero) = (&self.at.left[axis], PrimExpr::int64(0));
         let Some(extent) = count.as_int().filter(|_| step != 1) else {
