@@ -115,7 +115,9 @@ impl Nest<'_> {
         let inverted = self.quotient.map(|quotient| quotient.inside);
         let mut between = self.plan.staged.iter().map(|staged| staged.inside).chain(inverted);
         let again = |n: usize| loops[number..n].iter().any(|l| l.axis == loops[n].axis);
-        let apart = between.any(|inside| number < inside && inside <= last) || (number..=last).any(again);
+        let reduces = |n: usize| self.stage.axes[loops[n].axis].reduce;
+        let apart =
+            between.any(|inside| number < inside && inside <= last) || (number..=last).any(|n| again(n) || reduces(n));
         (!apart).then_some((last, grain))
     }
 

@@ -42,7 +42,7 @@ fn contractions_share_rows_and_fill_registers() {
 fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
     let mut func = matmul(n, m.into(), k.into(), DType::FLOAT32);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    schedule(&func, &mut body, fastest(&Target::avx512()));
+    schedule(&func, &mut body, fastest(&Target::avx512())).unwrap();
     let (mut counts, mut alone) = (Vec::new(), true);
     let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
     let mut level = &root.body;
