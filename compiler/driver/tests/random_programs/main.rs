@@ -66,7 +66,10 @@ const PASSES: &[&str] = &[
     "tirx.RemoveNoOp",
     "tirx.StmtSimplify",
     "tirx.UnrollLoop{auto_max_extent=3}",
+    "s_tir.AnnotateIrregularLoop",
+    "s_tir.CanonicalizeLoop",
     "s_tir.HoistIfThenElse",
+    "s_tir.RewriteUnsafeSelect",
     "s_tir.LowerMatchBuffer",
 ];
 

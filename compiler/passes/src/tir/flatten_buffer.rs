@@ -8,11 +8,11 @@ use crate::{Context, Pass};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, PrimExpr,
-    arith::Analyzer,
-    prim::PrimKind,
+    arith::{self, Analyzer},
+    prim::{BinaryOp, PrimKind, Var},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
 pub static PASS: Pass =
@@ -37,13 +37,32 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 
 fn flatten(kernel: &mut PrimFunc) {
     let mut flattener = Flattener { analyzer: Analyzer::new(), flat: FxHashMap::default() };
-    let declared: Vec<Stmt> =
-        kernel.buffers().map(|buffer| StmtKind::Decl(flattener.add(buffer))).map(Stmt::new).collect();
+    let used = used(&kernel.body);
+    let params = kernel.buffers().filter(|buffer| used.contains(&buffer.data));
+    let declared: Vec<Stmt> = params.map(|buffer| StmtKind::Decl(flattener.add(buffer))).map(Stmt::new).collect();
     let mut body = take(&mut kernel.body);
     flattener.buffers(&mut body);
     body.map_exprs(&mut |e| flattener.expr(e));
     flattener.stores(&mut body);
     kernel.body = Stmt::seq(declared.into_iter().chain([body]));
+}
+
+/// The pointers of the buffers that are accessed, and those that are used themselves.
+fn used(body: &Stmt) -> FxHashSet<Var> {
+    let mut found = FxHashSet::default();
+    body.walk(&mut |stmt| {
+        if let StmtKind::Store { buffer, .. } | StmtKind::Decl(buffer) = &stmt.kind {
+            found.insert(buffer.data.clone());
+        }
+        stmt.each_expr(&mut |e| {
+            e.walk(&mut |e| match e.kind() {
+                PrimKind::Load(buffer, ..) => _ = found.insert(buffer.data.clone()),
+                PrimKind::Var(var) => _ = found.insert(var.clone()),
+                _ => {}
+            });
+        });
+    });
+    found
 }
 
 struct Flattener {
@@ -54,20 +73,33 @@ struct Flattener {
 impl Flattener {
     /// The flat form of a buffer.
     fn add(&mut self, buffer: &Buffer) -> Buffer {
-        let size = |axes: &[usize]| match axes {
-            [] => PrimExpr::int32(1),
-            [first, ..] if !buffer.strides.is_empty() => &buffer.shape[*first] * &buffer.strides[*first],
-            [first, rest @ ..] => {
-                rest.iter().fold(buffer.shape[*first].clone(), |size, axis| size * &buffer.shape[*axis])
-            }
-        };
-        let shape: Vec<PrimExpr> = groups(buffer).iter().map(|axes| self.analyzer.simplify(&size(axes))).collect();
+        let mut shape: Vec<PrimExpr> =
+            groups(buffer).iter().map(|axes| self.analyzer.simplify(&self.size(buffer, axes))).collect();
+        if let (Some(size), Some(offset)) = (shape.last_mut(), &buffer.elem_offset) {
+            *size = self.analyzer.simplify(&arith::binary(BinaryOp::Add, size.clone(), offset.clone()));
+        }
         let flat = buffer.change(|b| {
             b.axis_separators = (1..shape.len() as i64).collect();
             (b.shape, b.strides, b.elem_offset) = (shape, Vec::new(), None);
         });
         self.flat.insert(buffer.clone(), flat.clone());
         flat
+    }
+
+    /// The number of elements from the first to the last of some axes.
+    fn size(&self, buffer: &Buffer, axes: &[usize]) -> PrimExpr {
+        let [first, rest @ ..] = axes else { return PrimExpr::int32(1) };
+        if buffer.strides.is_empty() {
+            return rest.iter().fold(buffer.shape[*first].clone(), |size, axis| product(&size, &buffer.shape[*axis]));
+        }
+        let dense = product(&buffer.shape[*first], &buffer.strides[*first]);
+        let one = || PrimExpr::int(1, dense.dtype());
+        let last = axes.iter().fold(one(), |last, axis| {
+            let steps = arith::binary(BinaryOp::Sub, buffer.shape[*axis].clone(), one());
+            arith::binary(BinaryOp::Add, last, product(&steps, &buffer.strides[*axis]))
+        });
+        let (wide, last) = arith::match_types(dense.clone(), last);
+        if self.analyzer.prove_le(&last, &wide) { dense } else { last }
     }
 
     /// Flattens what is allocated and declared, and learns the ranges of loops.
@@ -121,7 +153,7 @@ impl Flattener {
         let add = |sum: &mut Option<PrimExpr>, e: PrimExpr| {
             *sum = Some(match sum.take() {
                 None => e,
-                Some(sum) => both_wide(sum, e, |a, b| a + b),
+                Some(sum) => arith::binary(BinaryOp::Add, sum, e),
             })
         };
         let mut vectors = None;
@@ -131,7 +163,7 @@ impl Flattener {
                 Some(stride) => stride.clone(),
                 None => axes[at + 1..]
                     .iter()
-                    .fold(PrimExpr::int(1, buffer.shape[*axis].dtype()), |n, a| n * &buffer.shape[*a]),
+                    .fold(PrimExpr::int(1, buffer.shape[*axis].dtype()), |n, a| product(&n, &buffer.shape[*a])),
             };
             lanes = lanes.max(index.dtype().lanes);
             match index.kind() {
@@ -152,21 +184,13 @@ impl Flattener {
             None if lanes > 1 => base.broadcast(lanes),
             None => base,
         };
-        vectors.map_or(linear.clone(), |vectors| linear + vectors)
+        vectors.map_or(linear.clone(), |vectors| arith::binary(BinaryOp::Add, linear, vectors))
     }
 }
 
+/// A product, in the wider of two types.
 fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    both_wide(a.clone(), b.clone(), |a, b| a * b)
-}
-
-/// Combines integers of which one may be wider: it says how wide both are.
-fn both_wide(a: PrimExpr, b: PrimExpr, combine: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr) -> PrimExpr {
-    match (a.dtype(), b.dtype()) {
-        (x, y) if x.bits < y.bits => combine(a.cast(y), b),
-        (x, y) if x.bits > y.bits => combine(a, b.cast(x)),
-        _ => combine(a, b),
-    }
+    arith::binary(BinaryOp::Mul, a.clone(), b.clone())
 }
 
 /// Whether a buffer has one dimension already, in which its elements lie one after the other.
