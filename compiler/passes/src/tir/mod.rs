@@ -6,7 +6,9 @@
 
 mod boxes;
 
+pub mod annotate_irregular_loop;
 pub mod bind_target;
+pub mod canonicalize_loop;
 pub mod common_subexpr_elim;
 pub mod compact_buffer_allocation;
 pub mod convert_blocks_to_opaque;
@@ -19,6 +21,7 @@ pub mod lower_opaque_block;
 pub mod narrow_data_type;
 pub mod plan_and_update_buffer_allocation_location;
 pub mod remove_no_op;
+pub mod rewrite_unsafe_select;
 pub mod skip_assert;
 pub mod stmt_simplify;
 pub mod unroll_loop;

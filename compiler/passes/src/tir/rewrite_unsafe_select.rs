@@ -1,0 +1,49 @@
+//! RewriteUnsafeSelect: `T.Select` becomes `T.if_then_else` where one side must not be computed without need.
+//!
+//! That is what loads from memory or has an effect. Inside such a side, a choice guards itself.
+
+use super::{each_kernel, has_effects};
+use crate::{Context, Pass};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{DType, Module, PrimExpr, prim::PrimKind};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "s_tir.RewriteUnsafeSelect",
+    doc: "Computes only the chosen side of `T.Select` where sides load from memory",
+    options: &[],
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    each_kernel(module, |_, kernel| {
+        kernel.body.map_exprs(&mut rewritten);
+        Ok(())
+    })
+}
+
+fn rewritten(e: &PrimExpr) -> PrimExpr {
+    let e = e.map_children(&mut rewritten);
+    match e.kind() {
+        PrimKind::Select(condition, a, b) if condition.dtype() == DType::BOOL && (is_unsafe(a) || is_unsafe(b)) => {
+            condition.clone().if_then_else(a.clone(), b.clone())
+        }
+        _ => e,
+    }
+}
+
+fn is_unsafe(e: &PrimExpr) -> bool {
+    match e.kind() {
+        PrimKind::Select(condition, ..) => is_unsafe(condition),
+        PrimKind::Load(..) => true,
+        PrimKind::Call(call) => match e.as_intrin("if_then_else") {
+            Some(_) => call.args.first().is_some_and(is_unsafe),
+            None => has_effects(e) || call.args.iter().any(is_unsafe),
+        },
+        _ => {
+            let mut found = false;
+            e.each_child(&mut |child| found = found || is_unsafe(child));
+            found
+        }
+    }
+}

@@ -1,0 +1,10 @@
+# opt: s_tir.AnnotateIrregularLoop
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((64,), "float32")):
+        for i, j in T.grid(8, 8):
+            A[i * 8 + j] = T.float32(1)
