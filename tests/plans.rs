@@ -123,7 +123,11 @@ fn impossible_plans_are_refused() {
         ("matmul", "outer-product: v_ax0, v_k, v_ax1"),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k parallel 2"),
         ("matmul", "outer-product: v_ax0 parallel 2, v_ax1 parallel 2, v_k"),
-        ("matmul", "outer-product: v_ax0, v_ax1, v_k unrolled"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k unrolled, v_k"),
+        (
+            "fused_matmul_relu",
+            "outer-product: v_ax0 by 7, v_ax0 by 5, v_ax1 by 77, v_k unrolled, v_ax0 unrolled, v_ax1 unrolled",
+        ),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k"),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k vector"),
         ("matmul", "outer-product: v_ax1, v_ax0 by 8, v_k, v_ax0 vector"),

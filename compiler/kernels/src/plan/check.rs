@@ -111,7 +111,7 @@ impl Check<'_> {
         if self.stage.axes[axis].reduce { self.reduced(axis, &numbers) } else { Ok(()) }
     }
 
-    /// A reduce axis: one loop over single terms, or one over as many terms as there are lanes.
+    /// A reduce axis: one loop over single terms, which may be written out, or one over as many terms as there are lanes.
     fn reduced(&self, axis: usize, numbers: &[usize]) -> Checked {
         let name = &self.names[axis];
         let loops: Vec<&Loop> = numbers.iter().map(|number| &self.plan.loops[*number]).collect();
@@ -123,12 +123,8 @@ impl Check<'_> {
                 "spread a loop over an axis of the result over threads",
             );
         }
-        if let Some(at) = loops.iter().position(|l| l.kind == LoopKind::Unrolled) {
-            let message = format!("`{name}` is summed up (or combined in another way), and its terms have one result");
-            return violation(Item::Loop(numbers[at]), message, "terms can be lanes: `vector`");
-        }
         match loops.as_slice() {
-            [Loop { kind: LoopKind::Serial, .. }] => Ok(()),
+            [Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }] => Ok(()),
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Vector, .. }] => {
                 if *step < 2 || *step > MAX_LANES || step.count_ones() != 1 {
                     let message = format!("so many lanes of terms, {step}, cannot be combined in halves");
@@ -139,7 +135,8 @@ impl Check<'_> {
             }
             _ => {
                 let message = format!("`{name}` is summed up (or combined in another way) by other loops than these");
-                let help = format!("either `{name}` alone, or `{name} by LANES` and later `{name} vector`");
+                let help =
+                    format!("`{name}` alone, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`");
                 violation(Item::Loop(numbers[0]), message, help)
             }
         }
@@ -194,7 +191,7 @@ impl Check<'_> {
                 "loops over terms, `unrolled` and `vector` loops come last: results in registers need no loop inside",
             );
         }
-        let reduced = |l: &&(usize, &Loop)| self.is_reduced(l.1) && l.1.kind == LoopKind::Serial;
+        let reduced = |l: &&(usize, &Loop)| self.is_reduced(l.1) && l.1.kind != LoopKind::Vector;
         let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
         let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
         let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
@@ -266,12 +263,17 @@ impl Check<'_> {
         let l = &self.plan.loops[number];
         let known = self.stage.axes[l.axis].extent.as_int().is_some()
             || self.plan.loops[..self.tile].iter().any(|outer| outer.axis == l.axis);
-        if l.kind == LoopKind::Serial || l.is_parallel() || self.is_reduced(l) || known {
+        let lanes_of_terms = self.is_reduced(l) && l.kind == LoopKind::Vector;
+        if l.kind == LoopKind::Serial || l.is_parallel() || lanes_of_terms || known {
             return Ok(());
         }
         let name = self.name(number);
         let message = format!("how many values `{name}` has is not known here");
-        violation(Item::Loop(number), message, format!("add `{name} by N` among the outer loops"))
+        let help = match self.is_reduced(l) {
+            true => "leave out `unrolled`".to_owned(),
+            false => format!("add `{name} by N` among the outer loops"),
+        };
+        violation(Item::Loop(number), message, help)
     }
 
     fn copy(&self, number: usize) -> Checked {
@@ -360,8 +362,9 @@ impl Check<'_> {
     /// The code stays small.
     fn size(&self) -> Checked {
         let register = register_lanes(self.stage, self.choice.target);
-        let vectors = |values: i64| values / register + i64::from((values % register).count_ones());
+        let vectors = |values: i64| (values + register - 1) / register;
         let own = |l: &Loop| match l.kind {
+            LoopKind::Unrolled if self.is_reduced(l) => 1,
             LoopKind::Unrolled => self.in_tile(l.axis),
             LoopKind::Vector if self.is_reduced(l) => self.in_terms(l.axis, register),
             LoopKind::Vector => vectors(self.in_tile(l.axis)),
@@ -373,11 +376,11 @@ impl Check<'_> {
                 format!("{side_by_side} vectors or numbers are computed side by side, more than {SIDE_BY_SIDE}");
             return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
         }
-        let written =
-            (0..self.plan.loops.len()).map(|number| self.places(number)).fold(side_by_side, i64::saturating_mul);
+        let places = (0..self.plan.loops.len()).map(|number| self.places(number));
+        let written = places.fold(side_by_side, i64::saturating_mul);
         if written > WRITTEN {
             let loops = count(self.plan.loops.len(), "loop");
-            let message = format!("what is left of {loops} would make too much code");
+            let message = format!("what these {loops} write out would be too much code");
             return violation(Item::Plan, message, "choose fewer steps, or such that divide the sizes");
         }
         Ok(())
@@ -391,7 +394,10 @@ impl Check<'_> {
 
     /// In how many places stands what is inside of a loop.
     fn places(&self, number: usize) -> i64 {
-        let Loop { axis, step, .. } = self.plan.loops[number];
+        let Loop { axis, step, kind } = self.plan.loops[number];
+        if kind == LoopKind::Unrolled && self.stage.axes[axis].reduce {
+            return self.in_tile(axis);
+        }
         let before = self.plan.range(axis, number);
         let size = self.stage.axes[axis].extent.as_int().map(|extent| before.map_or(extent, |range| range.min(extent)));
         match size.or(before) {

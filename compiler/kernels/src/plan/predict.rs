@@ -6,7 +6,7 @@
 //! four cycles that a sum waits for the one before it. Sizes that are not known are taken for 64. Threads do not matter:
 //! they change both times alike. The overhead of loops, and caches between the loops, are left out.
 
-use super::{LoopKind, RowsPlan, StagePlan};
+use super::{Loop, LoopKind, RowsPlan, StagePlan};
 use crate::{
     Target,
     rules::{RULES, TYPICAL, register_lanes},
@@ -197,7 +197,8 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let extent = |axis: usize| size(&stage.axes[axis].extent);
     let in_tile =
         |axis: usize| plan.range(axis, tile).map_or(extent(axis), |range| extent(axis).min(range as f64)).max(1.0);
-    let unrolled = |axis: usize| plan.loops.iter().any(|l| l.axis == axis && l.kind == LoopKind::Unrolled);
+    let is_row = |l: &Loop| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce;
+    let unrolled = |axis: usize| plan.loops.iter().any(|l| l.axis == axis && is_row(l));
     let vector = plan.vector().map(|l| l.axis);
     let width = vector.map_or(1.0, |axis| match stage.axes[axis].reduce {
         true => plan.loops.iter().filter(|l| l.axis == axis).map(|l| l.step as f64).fold(1.0, f64::max),
