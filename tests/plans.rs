@@ -64,10 +64,10 @@ fn every_class_has_a_plan_that_reads_well() {
 #[test]
 fn printed_plans_read_as_what_they_are() {
     let folder = folder();
-    for target in ["x86-64-v4", "x86-64-v3", "x86-64"] {
-        let printed = plans(&folder, target);
+    for flags in [&["--target", "x86-64-v4"][..], &["--target", "x86-64"], &["-O0"], &["-O3", "--strict-order"]] {
+        let printed = stdout(hammock(&folder, &[&["opt", "model.py", "--print-plans"], flags].concat()));
         std::fs::write(folder.path().join("plan.txt"), &printed).unwrap();
-        let read = hammock(&folder, &["opt", "model.py", "--plan", "plan.txt", "--target", target]);
+        let read = hammock(&folder, &[&["opt", "model.py", "--plan", "plan.txt"], flags].concat());
         assert_eq!(stdout(read), printed);
     }
 }
