@@ -149,12 +149,21 @@ impl Builtins {
     }
 }
 
+/// The model behind the remarks of printed plans.
+const LIMIT: &str = "
+Printed plans say what share of the limit is expected. The limit is the longer of two times: that of a stage's operations,
+as many in a cycle as all vector units of a core have lanes, and that of its bytes, each moved once: 32 in a cycle from
+the second cache, 16 from the last one, 8 from memory, whichever holds all of them. What is expected counts the vectors of
+the plan: operations, loads (two in a cycle), stores (one), and the four cycles that a sum waits for the one before it.
+Sizes that are not known are taken for 64; loops and caches between them cost nothing. `hammock bench --roofline` measures.
+";
+
 impl Rules {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let lines: String =
             RULES.iter().map(|rule| format!("\n{}  ({})\n    {}\n", rule.name, rule.class, rule.doc)).collect();
-        crate::print(&format!("The first of these that is for a stage of a kernel chooses its loops.\n{lines}"))
+        crate::print(&format!("The first of these that is for a stage of a kernel chooses its loops.\n{lines}{LIMIT}"))
     }
 }
 
