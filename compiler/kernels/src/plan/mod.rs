@@ -12,7 +12,7 @@ mod read;
 mod text;
 
 pub use bind::bind;
-pub use predict::flops;
+pub use predict::{duration, flops};
 pub use read::{PlanError, Plans, Written};
 
 use crate::stage::{Stage, access::loads, rows::Copied};

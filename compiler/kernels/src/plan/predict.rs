@@ -58,6 +58,13 @@ pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
     format!("rows: each stage finds what others hand on in the cache; {}", work.remark(traffic.bytes(), lanes, target))
 }
 
+/// About how many cycles a stage takes on one thread.
+pub fn duration(stage: &Stage, plan: &StagePlan, target: &Target) -> i64 {
+    let mut traffic = Traffic::default();
+    traffic.add(stage, &|_| false);
+    cycles(stage, plan, target).max(streamed(traffic.bytes(), target)) as i64
+}
+
 /// The floating-point operations of a kernel, a product and its addition being two. `None` where sizes are not known, or
 /// there are parts that are no stages.
 pub fn flops(kernel: &Kernel) -> Option<f64> {
@@ -83,18 +90,22 @@ struct Work {
 
 impl Work {
     fn remark(&self, bytes: f64, lanes: f64, target: &Target) -> String {
-        let caches = target.caches;
-        let speed = match bytes as u64 {
-            bytes if bytes <= caches.l2 => NEAR,
-            bytes if bytes <= caches.l3 => SHARED,
-            _ => f64::from(target.memory_bytes),
-        };
-        let (arithmetic, memory) = (self.operations / (lanes * f64::from(target.fma_ports)), bytes / speed);
+        let (arithmetic, memory) = (self.operations / (lanes * f64::from(target.fma_ports)), streamed(bytes, target));
         let (limit, what) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
         let share = limit / self.cycles.max(limit).max(1e-9) * 100.0;
         let (operations, bytes) = (amount(self.operations), amount(bytes));
         format!("{operations} operations, {bytes} bytes; {share:.0} % of the limit, {what}")
     }
+}
+
+/// The cycles in which so many bytes come from the cache that holds them all, or from memory.
+fn streamed(bytes: f64, target: &Target) -> f64 {
+    let speed = match bytes as u64 {
+        bytes if bytes <= target.caches.l2 => NEAR,
+        bytes if bytes <= target.caches.l3 => SHARED,
+        _ => f64::from(target.memory_bytes),
+    };
+    bytes / speed
 }
 
 /// A number in few digits.

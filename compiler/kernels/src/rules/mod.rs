@@ -11,14 +11,17 @@ mod window;
 
 use crate::{
     Target,
-    plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged},
+    plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
     stage::{self, Kernel, Part, Stage, access::common_divisor},
 };
 use hammock_ir::{PrimExpr, tir::Buffer};
 pub use products::product_rows;
 
-/// Element operations below which a thread is not worth waking: a region costs about 0.2 µs, an operation about 0.1 ns.
-const GRAIN: i64 = 32_768;
+/// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads
+/// are awake (`benches/regions.rs` of the runtime).
+const WORTH: i64 = 16_000;
+/// Cycles that are worth a thread's time, of a kernel that takes longer.
+const GRAIN: i64 = 4_000;
 /// Iterations that divide well among threads.
 const ENOUGH: i64 = 64;
 /// What a symbolic extent is taken for when work is estimated.
@@ -103,7 +106,7 @@ fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
     let chosen = RULES.iter().find_map(|rule| Some((rule, (rule.plan)(stage, &choice)?)));
     let (rule, chosen) = chosen.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
     let mut plan = StagePlan { rule: rule.name, loops: chosen.loops, staged: chosen.staged, inverts: false };
-    spread(&mut plan, stage);
+    spread(&mut plan, stage, choice.target);
     plan.inverts = inverts(&plan, stage, choice);
     plan
 }
@@ -118,13 +121,13 @@ fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
 }
 
 /// Spreads the outermost loops over threads, where there is work for them.
-fn spread(plan: &mut StagePlan, stage: &Stage) {
+fn spread(plan: &mut StagePlan, stage: &Stage, target: &Target) {
     let inside = plan.staged.iter().map(|staged| staged.inside);
     let again = |n: &usize| plan.loops[..*n].iter().any(|l| l.axis == plan.loops[*n].axis);
     let reduces = plan.loops.iter().position(|l| stage.axes[l.axis].reduce);
     let most = inside.chain((0..plan.loops.len()).find(again)).chain(reduces).fold(plan.tile(stage), usize::min);
     let counts: Vec<Count> = plan.loops[..most].iter().map(|l| Count::of(&stage.axes[l.axis].extent, l.step)).collect();
-    if let Some((last, grain)) = parallel(&counts, work(stage), is_symbolic(stage)) {
+    if let Some((last, grain)) = parallel(&counts, duration(stage, plan, target), is_symbolic(stage)) {
         plan.loops[last].kind = LoopKind::Parallel(grain);
     }
 }
@@ -148,13 +151,13 @@ impl Count {
 }
 
 /// Which loop is spread over threads, together with those around it: the outermost with several iterations, and further ones
-/// until there are enough for many threads to have the same. And how many iterations are worth a thread. None if the work is
-/// not, and known.
-fn parallel(counts: &[Count], work: i64, symbolic: bool) -> Option<(usize, i64)> {
-    if !symbolic && work < 2 * GRAIN {
+/// until there are enough for many threads to have the same. And how many iterations are worth a thread. None if the time,
+/// in cycles, is not, and known.
+fn parallel(counts: &[Count], time: i64, symbolic: bool) -> Option<(usize, i64)> {
+    if !symbolic && time < WORTH {
         return None;
     }
-    let (mut all, mut each, mut last) = (1i64, work, None);
+    let (mut all, mut each, mut last) = (1i64, time, None);
     for (number, count) in counts.iter().enumerate() {
         if last.is_some() && (all >= ENOUGH || each <= GRAIN / 4) {
             break;
@@ -164,11 +167,6 @@ fn parallel(counts: &[Count], work: i64, symbolic: bool) -> Option<(usize, i64)>
         last = if count.about == 1 { last } else { Some(number) };
     }
     last.map(|last| (last, (GRAIN / each.max(1)).max(1)))
-}
-
-/// About how many values a stage computes or combines.
-fn work(stage: &Stage) -> i64 {
-    stage.axes.iter().map(|axis| size(&axis.extent)).fold(1, i64::saturating_mul)
 }
 
 /// Whether some size of a stage is not known.

@@ -1,8 +1,8 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, Count, is_symbolic, parallel, products, stage_plan, work};
+use super::{CACHE, Choice, Count, is_symbolic, parallel, products, stage_plan};
 use crate::{
-    plan::{RowsPlan, StagePlan},
+    plan::{RowsPlan, StagePlan, duration},
     stage::{
         Stage,
         access::{factors, vector_axis},
@@ -41,16 +41,17 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
-    RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty()), tiles }
+    RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), choice), tiles }
 }
 
-fn parallel_rows(rows: &Rows, tile: i64, copies: bool) -> Option<(usize, i64)> {
-    let work = rows.stages.iter().map(work).fold(0, i64::saturating_add);
+fn parallel_rows(rows: &Rows, tile: i64, copies: bool, choice: Choice) -> Option<(usize, i64)> {
+    let time = |stage: &Stage| duration(stage, &stage_plan(stage, choice), choice.target);
+    let time = rows.stages.iter().map(time).fold(0, i64::saturating_add);
     let last = rows.extents().len() - 1;
     let count = |(n, extent): (usize, &PrimExpr)| Count::of(extent, if n == last { tile } else { 1 });
     let counts: Vec<Count> = rows.extents().enumerate().map(count).collect();
     let symbolic = rows.stages.iter().any(is_symbolic);
     // Copies are made inside all loops but the last: where those have several iterations, they are not made again.
-    let outer = if copies { parallel(&counts[..last], work, symbolic) } else { None };
-    outer.or_else(|| parallel(&counts, work, symbolic))
+    let outer = if copies { parallel(&counts[..last], time, symbolic) } else { None };
+    outer.or_else(|| parallel(&counts, time, symbolic))
 }
