@@ -1,5 +1,6 @@
 //! From any valid TIR function to flat code.
 
+mod across;
 mod blocks;
 mod bounds;
 pub mod exact;
@@ -85,6 +86,7 @@ fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<Fla
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
     let body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
+    let body = across::transpose(body);
     let body = legalize::legalize(body, &mut interface.params, &sizes, options.target)?;
     let func = PrimFunc {
         params: interface.params,

@@ -180,7 +180,10 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
         epilogue: user.epilogue.as_ref().map(|e| Epilogue { value: put(&e.value), ..e.clone() }),
         ..user.clone()
     };
-    keeps_vectors(&[stage, user], merged)
+    // Where nothing is computed, there is nothing to lose but the order in which the user reads.
+    let moves = matches!(stage.value.kind(), PrimKind::Load(..));
+    let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
+    keeps_vectors(before, merged)
 }
 
 fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {

@@ -35,7 +35,7 @@ impl Fusion<'_> {
                 let user = user.and_then(|at| self.groups[*at].as_ref());
                 let merged = user.and_then(|user| group.merge(user, own, &|_| false).ok());
                 merged.is_some_and(|merged| match merged.how {
-                    How::Epilogue => true,
+                    How::Epilogue | How::Rearranged => true,
                     How::Rows { repeated, .. } => repeated == 0,
                 })
             };

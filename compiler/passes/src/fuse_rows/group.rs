@@ -15,6 +15,8 @@ use std::rc::Rc;
 const TYPICAL: i64 = 256;
 /// Rows that a kernel computes together.
 const TILE: i64 = 8;
+/// Bytes that are loaded at once.
+const LINE: i64 = 64;
 /// What may be read, or remembered, for each tile of rows at no cost, in bytes: it stays in a core's own cache.
 const CACHE: i64 = 256 << 10;
 
@@ -68,6 +70,8 @@ pub struct Merged {
 pub enum How {
     /// The second works on each result of the first as it is computed.
     Epilogue,
+    /// The first only rearranges what the second reads, which reads it where it is.
+    Rearranged,
     /// Both work row by row.
     Rows {
         /// What need not be stored or loaded, in bytes.
@@ -126,6 +130,10 @@ impl Group {
         if self.takes_epilogue(user, tensor) && !visible(tensor) {
             return Ok(Merged { group: Group { members, stages, repeated: own }, how: How::Epilogue });
         }
+        if self.only_rearranges() && !visible(tensor) {
+            let stages = user.stages.clone();
+            return Ok(Merged { group: Group { members, stages, repeated: own }, how: How::Rearranged });
+        }
         let axes = row_axes(&stages).ok_or(Apart::NoRows)?;
         let held = held(&stages, &axes, visible);
         if held > CACHE {
@@ -153,6 +161,20 @@ impl Group {
         let work = stage.nest.axes.iter().map(extent).fold(stage.work, i64::saturating_mul);
         let repeated = loaded.saturating_mul(users).saturating_add(work.saturating_mul(users - 1));
         Some(CostOfCopies { repeated, stored: loaded.saturating_add(stage.stored().saturating_mul(users)) })
+    }
+
+    /// Whether it stores what it loads, in another order of rows: what is contiguous stays so.
+    fn only_rearranges(&self) -> bool {
+        let [stage] = self.stages.as_slice() else { return false };
+        let (nest, [load]) = (&stage.nest, stage.nest.loads.as_slice()) else { return false };
+        let long = |axis: &usize| extent(&nest.axes[*axis]) >= LINE / stage.widths.0.max(1);
+        let is_row =
+            |axis: &usize| nest.store.neighbours.contains(axis) && load.neighbours.contains(axis) && long(axis);
+        let whole = nest.store.mixed.is_empty();
+        stage.work == 0
+            && stage.widths.0 == stage.widths.1[0]
+            && whole
+            && (0..nest.axes.len()).any(|axis| is_row(&axis))
     }
 
     /// Whether the user does something with each result as it is computed: it has no other axes than those of the result.

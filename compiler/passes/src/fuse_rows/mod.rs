@@ -5,7 +5,8 @@
 //! uses their result), where a product is followed by more than element-wise operations of its own shape, and where
 //! attention is written out as products and a softmax. Two calls are joined if
 //!
-//! - the second does something with each result of a product or reduction, as it is computed (an epilogue); or
+//! - the second does something with each result of a product or reduction, as it is computed (an epilogue);
+//! - the first only rearranges rows that the second reads, as a transpose of heads does; or
 //! - their stages share rows ([`hammock_ir::tir::rows`]), what they hold for 8 rows fits into a core's cache, and storing
 //!   and loading what is handed on costs more bytes than what is loaded again for each 8 rows, such as the weights of a
 //!   product that do not fit into the cache.
@@ -198,6 +199,9 @@ impl<'a> Fusion<'a> {
         match merged {
             Ok(Merged { how: How::Epilogue, .. }) => {
                 format!("{what}: one kernel; each result is used as it is computed")
+            }
+            Ok(Merged { how: How::Rearranged, .. }) => {
+                format!("{what}: one kernel; the second reads what the first would only rearrange")
             }
             Ok(Merged { how: How::Rows { saved, repeated }, .. }) => {
                 let again = if *repeated > 0 { format!(", loads {} again", size(*repeated)) } else { String::new() };
