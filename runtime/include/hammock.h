@@ -475,8 +475,8 @@ typedef int32_t (*hammock_part)(void *loop, int64_t begin, int64_t end);
  * of a thread. After a part that failed, no others need be called. */
 typedef void (*hammock_runner)(void *pool, hammock_part part, void *loop, int64_t extent, int64_t grain);
 /* From now on, parallel loops run through `runner`, which gets `pool`, instead of on the runtime's own threads; a null
- * runner goes back to those. Loops that are too small for two threads, and loops inside others, stay on the thread they are on.
- * `pool` has to stay, and threads other than the caller's may call `runner` at the same time. */
+ * runner goes back to those. Loops that are too small for two threads, and loops inside others, stay on the thread they
+ * are on. `pool` has to stay, and threads other than the caller's may call `runner` at the same time. */
 void hammock_set_pool(hammock_runner runner, void *pool);
 
 #ifdef __cplusplus

@@ -20,6 +20,10 @@ inline std::string version() { return hammock_version(); }
 /// How many threads kernels may use, in the whole process; 0 for as many as the machine has.
 inline void set_threads(size_t count) { hammock_set_threads(count); }
 
+/// Runs parallel loops through `runner`, which gets `pool`, from now on; null for the runtime's own threads. See
+/// `hammock_runner` for what it has to do.
+inline void set_pool(hammock_runner runner, void *pool) { hammock_set_pool(runner, pool); }
+
 /// A compiled model.
 class Library {
 public:

@@ -83,6 +83,7 @@ fn c_type(ty: &str) -> String {
         "ManagedTensor" => "struct DLManagedTensor",
         "ManagedTensorVersioned" => "struct DLManagedTensorVersioned",
         "Option<SafeCall>" => "hammock_callback",
+        "Option<parallel::Runner>" => "hammock_runner",
         own if own.starts_with("hammock_") => own,
         other => panic!("the header has no word for `{other}`"),
     };
