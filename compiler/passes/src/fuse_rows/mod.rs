@@ -11,7 +11,8 @@
 //!   and loading what is handed on costs more bytes than what is loaded again for each 8 rows, such as the weights of a
 //!   product that do not fit into the cache.
 //!
-//! A cheap call with several users is repeated for each where that costs less than storing its result. The groups become functions as FuseOps makes them, so FuseTIR must follow.
+//! A cheap call with several users is repeated for each where that costs less than storing its result. The groups become
+//! functions as FuseOps makes them, so FuseTIR must follow.
 
 mod copies;
 mod group;
