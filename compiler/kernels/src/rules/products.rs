@@ -30,8 +30,10 @@ const ROWS: i64 = 4;
 const VECTORS: i64 = 4;
 /// How often numbers are used when it is worth to copy them, from where they lie far apart in the order of the loops,
 const USED_OFTEN: i64 = 32;
-/// and from where they lie in another order.
+/// from where they lie in another order,
 const USED: i64 = 16;
+/// and where there are no vectors without the copy.
+const USED_FOR_LANES: i64 = 4;
 /// Results of a factor along memory that one pass of the other factor is for.
 const BLOCK: i64 = 64;
 
@@ -150,7 +152,12 @@ impl Worthwhile<'_> {
         let others = spatial(stage).filter(|at| !shared.uses(&stage.axes[*at].var));
         let times: i64 = others.map(|at| size(&stage.axes[at].extent)).product();
         let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
-        let worth = if is_contiguous(load, var) { far && times >= USED_OFTEN } else { times >= USED };
+        let terms = || reduced_vector_axis(stage).and_then(|axis| term_lanes(stage, axis, 1, choice));
+        let in_lanes = || vector_axis(stage).is_some() || terms().is_some();
+        let worth = match is_contiguous(load, var) {
+            true => far && times >= USED_OFTEN,
+            false => times >= if in_lanes() { USED } else { USED_FOR_LANES },
+        };
         let in_blocks = access::blocks(load, var).is_some();
         (worth && !in_blocks).then_some(Worthwhile { axis, lanes, rows, side, load, number })
     }
