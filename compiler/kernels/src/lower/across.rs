@@ -9,13 +9,32 @@ use hammock_ir::{
     prim::{PrimKind, Var},
     tir::{Buffer, Stmt, StmtKind},
 };
+use rustc_hash::FxHashSet;
 
 /// Bytes that shuffles change the order in without crossing to others at a cost.
 const GROUP: i64 = 16;
 
 /// Transposes what the statements read across.
-pub fn transpose(mut stmt: Stmt) -> Stmt {
-    stmt.each_child_mut(&mut |child| *child = transpose(std::mem::replace(child, Stmt::nop())));
+pub fn transpose(stmt: Stmt) -> Stmt {
+    let mut pointed = FxHashSet::default();
+    stmt.walk(&mut |stmt| stmt.each_expr(&mut |e| e.walk(&mut |e| pointed_to(e, &mut pointed))));
+    transposed(stmt, &pointed)
+}
+
+/// Notes the memory that an expression has a pointer to: it may be written to by other names.
+fn pointed_to(e: &PrimExpr, pointed: &mut FxHashSet<Var>) {
+    if let Some(var) = e.as_var().filter(|var| var.dtype().is_handle()) {
+        pointed.insert(var.clone());
+    }
+    for place in e.as_intrin("address_of").iter().flat_map(|call| &call.args) {
+        if let PrimKind::Load(buffer, ..) = place.kind() {
+            pointed.insert(buffer.data.clone());
+        }
+    }
+}
+
+fn transposed(mut stmt: Stmt, pointed: &FxHashSet<Var>) -> Stmt {
+    stmt.each_child_mut(&mut |child| *child = transposed(std::mem::replace(child, Stmt::nop()), pointed));
     let StmtKind::Seq(stmts) = stmt.kind else { return stmt };
     let mut all = Vec::new();
     let mut stmts = stmts.into_iter().peekable();
@@ -28,7 +47,7 @@ pub fn transpose(mut stmt: Stmt) -> Stmt {
         while let Some(next) = stmts.next_if(is_store) {
             stores.push(next);
         }
-        for block in blocks(&stores) {
+        for block in blocks(&stores).into_iter().filter(|block| !pointed.contains(&block.buffer.data)) {
             let (rows, columns) = block.columns();
             all.extend(rows);
             stores.iter_mut().for_each(|store| store.map_exprs(&mut |e| block.read(e, &columns)));
@@ -185,5 +204,39 @@ impl Shuffles {
         }
         let [even, odd] = halves.map(|half| self.groups(half, group));
         even.into_iter().zip(odd).flat_map(|(even, odd)| [even, odd]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hammock_ir::DType;
+
+    /// Stores the columns of a block of 4 x 4.
+    fn columns(of: &Buffer) -> Vec<Stmt> {
+        let to = Buffer::new("to", vec![PrimExpr::int64(16)], DType::FLOAT32);
+        let ramp = |base: i64, stride: i64| PrimExpr::ramp(PrimExpr::int64(base), PrimExpr::int64(stride), 4);
+        let column = |n: i64| Stmt::store(&to, vec![ramp(4 * n, 1)], PrimExpr::load(of, vec![ramp(n, 4)]));
+        (0..4).map(column).collect()
+    }
+
+    fn shuffles(stmt: &Stmt) -> usize {
+        let mut count = 0;
+        stmt.walk(&mut |stmt| {
+            stmt.each_expr(&mut |e| count += usize::from(e.any(&mut |e| matches!(e.kind(), PrimKind::Shuffle(..)))));
+        });
+        count
+    }
+
+    #[test]
+    fn columns_are_shuffled_where_nobody_else_may_write() {
+        let block = Buffer::scoped("block", vec![PrimExpr::int64(16)], DType::FLOAT32, "local");
+        assert_eq!(shuffles(&transpose(Stmt::seq(columns(&block)))), 8);
+        let place = PrimExpr::load(&block, vec![PrimExpr::int64(0)]);
+        let pointer = PrimExpr::intrin("address_of", vec![place], block.data.ty().clone());
+        let pointer = Stmt::new(StmtKind::Evaluate(pointer));
+        assert_eq!(shuffles(&transpose(Stmt::seq([pointer].into_iter().chain(columns(&block))))), 0);
+        let small = Buffer::scoped("small", vec![PrimExpr::int64(15)], DType::FLOAT32, "local");
+        assert_eq!(shuffles(&transpose(Stmt::seq(columns(&small)))), 0);
     }
 }
