@@ -54,6 +54,7 @@ mod eliminate_common_subexpr;
 mod expand_matmul_of_sum;
 mod expand_tuple_arguments;
 mod fast_math_transform;
+mod filled;
 mod fold_batchnorm_to_conv2d;
 mod fold_constant;
 mod fuse_ops;

@@ -8,12 +8,12 @@
 //! The attribute is gone afterwards. One dimension of the weight is divided into blocks: `[K, N]` becomes
 //! `[N / 64, K, 64]`. What the last block has too much is zeros.
 
-use crate::{Context, Packed, Pass, split_layout_rewrite_preproc::MARK};
+use crate::{Context, Packed, Pass, filled::filled, split_layout_rewrite_preproc::MARK};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, DType, Function, Module, PrimExpr,
-    prim::{IterKind, PrimKind, Var},
-    tir::{Block, BlockAxis, Buffer, PrimFunc, Region, Stmt, StmtKind},
+    prim::PrimKind,
+    tir::{Buffer, PrimFunc, Region, Stmt, StmtKind},
 };
 
 /// See the module's documentation.
@@ -49,40 +49,20 @@ fn pack(kernel: &mut PrimFunc, Packed { param, dim, block }: Packed) {
 
 /// The statement that copies all elements.
 fn copy(given: &Buffer, packed: &Buffer, dim: usize, size: i64) -> Stmt {
-    let mut loops = Vec::new();
-    let mut axes = Vec::new();
-    for (at, extent) in packed.shape.iter().enumerate() {
-        let (outer, inner) = (Var::int64(format!("ax{at}")), Var::int64(format!("v_ax{at}")));
-        let dom = (PrimExpr::int64(0), extent.clone());
-        axes.push(BlockAxis { var: inner, dom, kind: IterKind::Spatial, binding: outer.expr() });
-        loops.push((outer, extent.clone()));
-    }
-    let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
-    let (first, last) = (&at[0], &at[at.len() - 1]);
-    let (blocks, block) = (packed.shape[0].as_int(), packed.shape[at.len() - 1].clone());
-    let place = first.clone() * block.clone() + last.clone();
-    let mut from = at[1..at.len() - 1].to_vec();
-    from.insert(dim, place.clone());
-    let is_even = blocks.zip(block.as_int()).is_some_and(|(blocks, block)| blocks * block == size);
-    let value = PrimExpr::load(given, from);
-    let value = match is_even {
-        true => value,
-        false => place.lt(size).if_then_else(value, PrimExpr::constant(0.0, given.dtype)),
-    };
-    let block = Block {
-        name: packed.name.clone(),
-        axes,
-        predicate: None,
-        reads: Some(vec![Region::full(given)]),
-        writes: Some(vec![Region::point(packed, at.clone())]),
-        annotations: Attrs::new().with(MARK, true),
-        alloc_buffers: Vec::new(),
-        match_buffers: Vec::new(),
-        init: None,
-        body: Stmt::store(packed, at, value),
-        no_realize: false,
-    };
-    loops.into_iter().rev().fold(block.into(), |body, (var, extent)| Stmt::serial(var, extent, body))
+    filled(packed, Attrs::new().with(MARK, true), |at| {
+        let [first, others @ .., last] = at else { unreachable!("a packed buffer has blocks, and places in them") };
+        let [blocks, .., block] = &packed.shape[..] else { unreachable!("the same") };
+        let place = first.clone() * block.clone() + last.clone();
+        let mut from = others.to_vec();
+        from.insert(dim, place.clone());
+        let value = PrimExpr::load(given, from);
+        let is_even = blocks.as_int().zip(block.as_int()).is_some_and(|(blocks, block)| blocks * block == size);
+        let value = match is_even {
+            true => value,
+            false => place.lt(size).if_then_else(value, PrimExpr::constant(0.0, given.dtype)),
+        };
+        (value, vec![Region::full(given)])
+    })
 }
 
 /// The statement with what it reads of one buffer read from its copy.

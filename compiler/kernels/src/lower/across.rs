@@ -62,6 +62,7 @@ fn is_store(stmt: &Stmt) -> bool {
 }
 
 /// As many rows of a local buffer as each has elements.
+#[derive(PartialEq)]
 struct Block {
     buffer: Buffer,
     /// Where its first element is.
@@ -80,7 +81,7 @@ fn blocks(stores: &[Stmt]) -> Vec<Block> {
         store.each_expr(&mut |e| {
             e.walk(&mut |e| {
                 let Some((block, column)) = Block::of(e) else { return };
-                match found.iter_mut().find(|(known, _)| known.buffer == block.buffer && known.first == block.first) {
+                match found.iter_mut().find(|(known, _)| *known == block) {
                     Some((_, columns)) if columns.contains(&column) => {}
                     Some((_, columns)) => columns.push(column),
                     None => found.push((block, vec![column])),
@@ -135,9 +136,7 @@ impl Block {
     /// An expression that has columns in the place of loads.
     fn read(&self, e: &PrimExpr, columns: &[PrimExpr]) -> PrimExpr {
         match Block::of(e) {
-            Some((block, column)) if block.buffer == self.buffer && block.first == self.first => {
-                columns[column as usize].clone()
-            }
+            Some((block, column)) if block == *self => columns[column as usize].clone(),
             _ => e.map_children(&mut |child| self.read(child, columns)),
         }
     }

@@ -1,12 +1,12 @@
 //! The kernels that replace those of operators.
 
 use super::{PASS, wrong};
-use crate::Context;
+use crate::{Context, filled::filled};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Attrs, DType, Function as Global, Module, Name, PrimExpr, Type, count,
-    prim::{IndexMap, IterKind, Var},
-    tir::{Block, BlockAxis, Buffer, Param, PrimFunc, Region, Stmt, call::callees},
+    prim::{IndexMap, Var},
+    tir::{Block, Buffer, Param, PrimFunc, Region, call::callees},
 };
 use hammock_runtime::near::nearest;
 use rustc_hash::FxHashMap;
@@ -125,24 +125,8 @@ fn size(e: &PrimExpr) -> String {
 pub fn remove_pad(rank: usize, dtype: DType) -> PrimFunc {
     let sizes = |name: &str| -> Vec<PrimExpr> { (0..rank).map(|i| Var::int64(format!("{name}{i}")).expr()).collect() };
     let (input, output) = (Buffer::new("input", sizes("p"), dtype), Buffer::new("output", sizes("i"), dtype));
-    let loops: Vec<Var> = (0..rank).map(|i| Var::int64(format!("ax{i}"))).collect();
-    let axis = |(var, size): (&Var, &PrimExpr)| BlockAxis {
-        var: Var::int64(format!("v_{}", var.name())),
-        dom: (PrimExpr::int64(0), size.clone()),
-        kind: IterKind::Spatial,
-        binding: var.expr(),
-    };
-    let axes: Vec<BlockAxis> = loops.iter().zip(&output.shape).map(axis).collect();
-    let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
-    let block = Block {
-        name: "output".into(),
-        axes,
-        reads: Some(vec![Region::point(&input, at.clone())]),
-        writes: Some(vec![Region::point(&output, at.clone())]),
-        ..Block::root(Vec::new(), Stmt::store(&output, at.clone(), PrimExpr::load(&input, at)))
-    };
-    let nest = |body, (var, size): (&Var, &PrimExpr)| Stmt::serial(var.clone(), size.clone(), body);
-    let body = loops.iter().zip(&output.shape).rev().fold(Stmt::from(block), nest);
+    let value = |at: &[PrimExpr]| (PrimExpr::load(&input, at.to_vec()), vec![Region::point(&input, at.to_vec())]);
+    let body = filled(&output, Attrs::new(), value);
     PrimFunc {
         params: vec![Param::buffer(input), Param::buffer(output)],
         ret_ty: None,

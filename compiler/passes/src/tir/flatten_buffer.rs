@@ -3,7 +3,7 @@
 //! An index is the sum of the indices, each times its stride, and of the buffer's offset. A buffer of the caller's stays as
 //! the caller knows it; a flat one over the same memory is declared for the kernel.
 
-use super::{each_kernel, misplaced, take};
+use super::{each_kernel, has_no_blocks, take};
 use crate::{Context, Pass};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -20,16 +20,7 @@ pub static PASS: Pass =
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {
-        let mut block = None;
-        kernel.body.walk(&mut |stmt| {
-            if matches!(stmt.kind, StmtKind::Block(_)) {
-                block.get_or_insert(stmt.span);
-            }
-        });
-        if let Some(span) = block {
-            let help = "run passes `s_tir.ConvertBlocksToOpaque` and `s_tir.LowerOpaqueBlock` first";
-            return Err(misplaced(&PASS, name, "it has blocks", help, span));
-        }
+        has_no_blocks(&PASS, name, kernel)?;
         flatten(kernel);
         Ok(())
     })

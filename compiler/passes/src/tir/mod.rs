@@ -64,6 +64,21 @@ pub fn misplaced(pass: &Pass, kernel: &Name, why: &str, help: &str, span: Span) 
     Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help(help)
 }
 
+/// Nothing, for a pass over kernels without blocks.
+///
+/// # Errors
+/// When the kernel has some; the passes to run first.
+pub fn has_no_blocks(pass: &Pass, name: &Name, kernel: &PrimFunc) -> Result<(), Diagnostic> {
+    let mut block = None;
+    kernel.body.walk(&mut |stmt| {
+        if matches!(stmt.kind, StmtKind::Block(_)) {
+            block.get_or_insert(stmt.span);
+        }
+    });
+    let help = "run passes `s_tir.ConvertBlocksToOpaque` and `s_tir.LowerOpaqueBlock` first";
+    block.map_or(Ok(()), |span| Err(misplaced(pass, name, "it has blocks", help, span)))
+}
+
 /// The first block that has a `T.init()`.
 pub fn block_with_init(body: &Stmt) -> Option<Span> {
     let mut found = None;
