@@ -10,7 +10,10 @@ use build::{elementwise, func};
 use hammock_codegen::llvm::{self, Emit, Host, OptLevel};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
-    prim::{BinaryOp, Var, binary},
+    prim::{
+        BinaryOp, Var, binary,
+        intrinsics::{self, Of},
+    },
     tir::{Buffer, ForKind, Loop, Param, Stmt, StmtKind},
 };
 use hammock_kernels::{Options, Target};
@@ -227,6 +230,40 @@ fn direct_functions_of_floats() {
             same.into_iter().chain(tests).collect()
         });
         check(&f, &[tensor(&floats()).into()]);
+    }
+}
+
+#[test]
+fn each_lane_is_computed_as_in_the_interpreter() {
+    let (x, y) = (tensor(&[0.25f32; 37]), tensor(&[0.75f32; 37]));
+    for intrinsic in intrinsics::all() {
+        let Some(of) = intrinsic.lanes else { continue };
+        let f = elementwise(2, DType::FLOAT32, |x| {
+            let int = |e: &PrimExpr, scale: f32| (e * PrimExpr::float(scale.into(), DType::FLOAT32)).cast(DType::INT32);
+            let (small, large) = (int(&x[0], 12.0), int(&x[1], 1e9));
+            let floats = [&x[0], &x[1], &x[0]].map(PrimExpr::clone).to_vec();
+            let (mut args, result) = match (intrinsic.name, of) {
+                ("reinterpret", _) => (vec![x[1].clone()], DType::INT32),
+                ("ldexp", _) => (vec![x[1].clone(), small], DType::FLOAT32),
+                ("q_multiply_shift", _) => {
+                    (vec![large, PrimExpr::int32(1 << 30), PrimExpr::int32(31), small], DType::INT32)
+                }
+                (_, Of::Integers) => (vec![large, small], DType::INT32),
+                (_, Of::Any) => (floats, DType::BOOL),
+                _ if intrinsic.name == "acosh" => (vec![x[1].clone() + x[1].clone()], DType::FLOAT32),
+                _ => (floats, DType::FLOAT32),
+            };
+            args.truncate(intrinsic.arity.0);
+            vec![PrimExpr::intrin(intrinsic.name, args, result).cast(DType::FLOAT64)]
+        });
+        let inputs: [Any; 2] = [x.clone().into(), y.clone().into()];
+        for target in [llvm::host(), Target::baseline()] {
+            let kernel = Kernel::for_target(&f, &target);
+            let expected = kernel.interpreted(&inputs).remove(0).as_slice::<f64>().unwrap()[0];
+            for found in kernel.run(&inputs).remove(0).as_slice::<f64>().unwrap() {
+                assert!((found - expected).abs() <= expected.abs() * 1e-6, "{}: {found}, {expected}", intrinsic.name);
+            }
+        }
     }
 }
 

@@ -62,6 +62,13 @@ impl Kernel {
         outputs
     }
 
+    /// What the interpreter computes of the same.
+    pub fn interpreted(&self, inputs: &[Any]) -> Vec<Tensor> {
+        let tensor = |a: &Any| interp::Arg::Tensor(a.get::<&Tensor>().unwrap().clone());
+        let args: Vec<interp::Arg> = inputs.iter().map(tensor).collect();
+        interp::call_tir(&self.func, &args, &self.outputs(inputs)).unwrap()
+    }
+
     /// Shapes and dtypes of the parameters behind the inputs, with symbolic sizes taken from these.
     fn outputs(&self, inputs: &[Any]) -> Vec<(Vec<i64>, DType)> {
         let mut sizes = hammock_ir::prim::Substitution::default();
@@ -95,9 +102,7 @@ pub fn check(f: &PrimFunc, inputs: &[Any]) {
 /// The same for a kernel compiled before.
 pub fn check_kernel(kernel: &Kernel, inputs: &[Any]) {
     let f = &kernel.func;
-    let args: Vec<interp::Arg> =
-        inputs.iter().map(|a| interp::Arg::Tensor(a.get::<&Tensor>().unwrap().clone())).collect();
-    let expected = interp::call_tir(f, &args, &kernel.outputs(inputs)).unwrap();
+    let expected = kernel.interpreted(inputs);
     for (number, (found, expected)) in kernel.run(inputs).iter().zip(&expected).enumerate() {
         let width = found.dtype().bytes();
         let pairs = found.as_bytes().unwrap().chunks(width).zip(expected.as_bytes().unwrap().chunks(width));

@@ -8,11 +8,7 @@ mod work;
 
 use crate::{Emit, Options, kernels, reference};
 use hammock_codegen::llvm;
-use hammock_ir::{
-    DType, Function as Global, Module, Tensor, equal, hash,
-    prim::{PrimCall, PrimCallee, PrimKind},
-    tir::PrimFunc,
-};
+use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, prim::PrimKind, tir::PrimFunc};
 use hammock_kernels::{inline_calls, lower};
 use hammock_runtime::{Any, Device, Function, Image, Library, image::Integrity};
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
@@ -109,7 +105,7 @@ fn calls_out(kernel: &PrimFunc) -> bool {
     kernel.body.walk(&mut |stmt| {
         stmt.each_expr(&mut |e| {
             e.walk(&mut |e| {
-                found |= matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. }) if name.contains("call_"));
+                found |= matches!(e.kind(), PrimKind::Call(call) if call.runs_function());
             });
         });
     });

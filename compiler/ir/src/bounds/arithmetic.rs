@@ -133,7 +133,7 @@ pub(super) fn is_index(dtype: DType) -> bool {
 pub(super) fn reads(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,
-        PrimKind::Call(_) => MODELLED.iter().chain(&["if_then_else", "likely"]).all(|name| x.as_intrin(name).is_none()),
+        PrimKind::Call(call) => !call.is_pure(),
         _ => false,
     })
 }

@@ -1,4 +1,49 @@
-//! What the printer and the importer need to know about intrinsics.
+//! TIR's intrinsics, each declared once: what it takes, what it returns, what else it does, and what it costs.
+//!
+//! The importer, the printer, the verifier, passes and code generation ask this table. What an intrinsic *computes* is in
+//! the reference interpreter (`kernels/src/interp/`), and in native code (`kernels/src/math/`, `codegen/src/llvm/emit/`);
+//! tests go through the table to see that both know all that work lane by lane. A text can name intrinsics that are not
+//! here (`T.Call("tirx.ptx.ldmatrix", …)`): of those nothing is known.
+
+use crate::DType;
+use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
+
+/// An intrinsic.
+#[derive(Clone, Copy, Debug)]
+pub struct Intrinsic {
+    /// Its name in TIR, without prefix.
+    pub name: &'static str,
+    /// Fewest and most arguments, a named dtype not counted.
+    pub arity: (usize, usize),
+    /// The type of its result.
+    pub result: ResultType,
+    /// What it computes with, if it computes each lane from those of its operands.
+    pub lanes: Option<Of>,
+    /// What it does besides.
+    pub effect: Effect,
+    /// Whether the result is one of the arguments as it is.
+    pub hands_on: bool,
+    /// How many operations it takes for a lane, about; an addition is one.
+    pub cost: u32,
+}
+
+/// The type of an intrinsic's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultType {
+    /// That of the argument of this number.
+    Arg(usize),
+    /// A bool for each lane of the first argument.
+    Truth,
+    /// This dtype.
+    Is(DType),
+    /// A pointer to elements of this dtype.
+    PointerTo(DType),
+    /// A pointer into memory that the arguments tell.
+    Into,
+    /// Named by the call.
+    Named(DTypePosition),
+}
 
 /// Where the text of an intrinsic's call names the dtype of its result: `T.call_extern("int32", "f", x)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,30 +54,232 @@ pub enum DTypePosition {
     Last,
 }
 
+/// What an intrinsic computes with, lane by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Floats, all of one dtype.
+    Floats,
+    /// The bits of integers, all of one dtype.
+    Integers,
+    /// Numbers of any kind, all of one dtype.
+    Numbers,
+    /// Anything; its operands and its result may be of different dtypes.
+    Any,
+}
+
+/// What evaluating an intrinsic does besides giving a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: the value follows from the arguments.
+    Pure,
+    /// It tells a place in memory, which others may read and write.
+    Address,
+    /// It runs a function that it is given.
+    Runs,
+    /// It works together with other threads.
+    Cooperates,
+    /// Anything else.
+    Opaque,
+}
+
+/// The cost of a root: one instruction that takes as long as many.
+pub const ROOT: u32 = 8;
+/// The cost of a function of mathematics: of its polynomial, and of bringing operands into its range.
+pub const FUNCTION: u32 = 16;
+
+const ANY: usize = usize::MAX;
+const SAME: ResultType = ResultType::Arg(0);
+const INT32: ResultType = ResultType::Is(DType::INT32);
+const VOID: ResultType = ResultType::Is(DType::VOID);
+const HANDLE: ResultType = ResultType::Is(DType::HANDLE);
+const BOOL: ResultType = ResultType::Is(DType::BOOL);
+const NAMED: ResultType = ResultType::Named(DTypePosition::First);
+
+/// Intrinsics that differ in their names only.
+struct Family {
+    names: &'static [&'static str],
+    like: Intrinsic,
+}
+
+/// Intrinsics of which no more is known than their signature.
+const fn opaque(names: &'static [&'static str], arity: (usize, usize), result: ResultType) -> Family {
+    let effect = Effect::Opaque;
+    Family { names, like: Intrinsic { name: "", arity, result, lanes: None, effect, hands_on: false, cost: FUNCTION } }
+}
+
+/// Intrinsics that give a value that follows from their arguments.
+const fn pure(names: &'static [&'static str], arity: usize, result: ResultType) -> Family {
+    opaque(names, (arity, arity), result).effect(Effect::Pure).cost(1)
+}
+
+/// Intrinsics that compute each lane from those of their operands, whose type the result has.
+const fn lanewise(names: &'static [&'static str], arity: usize, of: Of) -> Family {
+    pure(names, arity, SAME).of(of)
+}
+
+impl Family {
+    const fn of(mut self, of: Of) -> Family {
+        self.like.lanes = Some(of);
+        self
+    }
+
+    const fn result(mut self, result: ResultType) -> Family {
+        self.like.result = result;
+        self
+    }
+
+    const fn effect(mut self, effect: Effect) -> Family {
+        self.like.effect = effect;
+        self
+    }
+
+    const fn hands_on(mut self) -> Family {
+        self.like.hands_on = true;
+        self
+    }
+
+    const fn cost(mut self, cost: u32) -> Family {
+        self.like.cost = cost;
+        self
+    }
+
+    fn each(&self) -> impl Iterator<Item = Intrinsic> {
+        self.names.iter().map(|name| Intrinsic { name, ..self.like })
+    }
+}
+
+const FAMILIES: &[Family] = &[
+    // Choices.
+    pure(&["if_then_else"], 3, ResultType::Arg(1)).hands_on(),
+    pure(&["likely"], 1, SAME).hands_on().cost(0),
+    // Mathematics.
+    lanewise(&["exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "erf", "sigmoid"], 1, Of::Floats)
+        .cost(FUNCTION),
+    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, Of::Floats).cost(FUNCTION),
+    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, Of::Floats).cost(FUNCTION),
+    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, Of::Floats).cost(FUNCTION),
+    lanewise(&["sqrt", "rsqrt"], 1, Of::Floats).cost(ROOT),
+    lanewise(&["copysign"], 2, Of::Floats),
+    lanewise(&["pow"], 2, Of::Numbers).cost(FUNCTION),
+    lanewise(&["abs", "fabs", "floor", "ceil", "trunc", "round", "nearbyint"], 1, Of::Numbers),
+    lanewise(&["fma"], 3, Of::Numbers),
+    lanewise(&["ldexp"], 2, Of::Any).cost(FUNCTION),
+    lanewise(&["isnan", "isinf", "isfinite"], 1, Of::Any).result(ResultType::Truth),
+    lanewise(&["q_multiply_shift"], 4, Of::Any).result(INT32).cost(FUNCTION),
+    opaque(&["q_multiply_shift_per_axis"], (7, 7), INT32),
+    // Bits.
+    lanewise(&["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"], 2, Of::Integers),
+    lanewise(&["bitwise_not", "popcount", "clz"], 1, Of::Integers),
+    lanewise(&["reinterpret"], 1, Of::Any).result(NAMED),
+    // Vectors.
+    pure(&["vectorlow", "vectorhigh"], 1, NAMED),
+    pure(&["vectorcombine", "get_active_lane_mask"], 2, NAMED),
+    pure(&["vscale"], 0, INT32),
+    opaque(&["masked_load"], (2, ANY), NAMED),
+    opaque(&["masked_store"], (3, ANY), VOID),
+    opaque(&["dp4a"], (2, 3), NAMED),
+    // What is known, and what is not.
+    opaque(&["assume", "ignore_loop_partition"], (1, 1), BOOL),
+    opaque(&["tvm_thread_invariant"], (1, 1), SAME),
+    opaque(&["undef"], (0, 0), INT32),
+    opaque(&["filter"], (2, 2), BOOL),
+    opaque(&["selector"], (2, 2), SAME),
+    // Addresses.
+    opaque(&["address_of"], (1, 1), ResultType::Into).effect(Effect::Address),
+    opaque(&["handle_add_byte_offset"], (2, 2), ResultType::Into).effect(Effect::Address),
+    opaque(&["ptr_byte_offset"], (3, 3), ResultType::Into).effect(Effect::Address),
+    opaque(&["tvm_access_ptr"], (5, 5), ResultType::Into).effect(Effect::Address),
+    opaque(&["tvm_stack_alloca"], (2, 2), ResultType::Into).effect(Effect::Address),
+    opaque(&["tvm_stack_make_array"], (6, 6), HANDLE).effect(Effect::Address),
+    opaque(&["tvm_stack_make_shape"], (0, ANY), ResultType::PointerTo(DType::INT64)).effect(Effect::Address),
+    opaque(&["isnullptr"], (1, 1), BOOL),
+    // Calls of other code.
+    opaque(&["call_extern", "call_pure_extern"], (1, ANY), NAMED).effect(Effect::Runs),
+    opaque(&["call_llvm_intrin", "call_llvm_pure_intrin", "call_spirv_pure_glsl450"], (1, ANY), NAMED)
+        .effect(Effect::Runs),
+    opaque(&["call_packed", "call_cpacked", "call_packed_lowered", "call_cpacked_lowered"], (1, ANY), INT32)
+        .effect(Effect::Runs),
+    opaque(&["tvm_call_trace_packed"], (1, ANY), INT32).effect(Effect::Runs),
+    // Lists of values of the virtual machine.
+    opaque(&["anylist_getitem"], (2, 2), HANDLE),
+    opaque(&["anylist_resetitem"], (2, 2), INT32),
+    opaque(&["anylist_setitem_call_packed", "anylist_setitem_call_cpacked"], (3, ANY), INT32).effect(Effect::Runs),
+    opaque(&["tirx.TVMBackendAnyListSetPackedArg", "tirx.TVMBackendAnyListMoveFromPackedReturn"], (3, 4), INT32),
+    // The lowered calling convention.
+    opaque(&["type_annotation"], (0, 0), NAMED),
+    opaque(&["tvm_struct_get"], (3, 3), ResultType::Named(DTypePosition::Last)),
+    opaque(&["tvm_struct_set"], (4, 4), INT32),
+    opaque(&["lookup_param"], (1, 1), HANDLE),
+    opaque(&["tvm_tuple"], (0, ANY), VOID),
+    opaque(&["tvm_throw_last_error", "tvm_kernel_replace_point", "tvm_global_barrier_kinit"], (0, 0), VOID),
+    opaque(&["tvm_static_handle", "tvm_context_id"], (0, 0), HANDLE),
+    opaque(&["thread_return"], (0, 0), VOID),
+    opaque(&["TVMBackendAllocWorkspace"], (5, 5), HANDLE),
+    opaque(&["TVMBackendFreeWorkspace"], (3, 3), INT32),
+    opaque(&["nd_mem_alloc_with_scope"], (3, ANY), HANDLE),
+    opaque(&["start_profile_intrinsic", "end_profile_intrinsic"], (1, 1), VOID),
+    opaque(&["print_buffer"], (5, ANY), VOID),
+    opaque(&["prefetch"], (1, ANY), VOID),
+    // GPUs.
+    opaque(&["tvm_storage_sync"], (1, 3), VOID).effect(Effect::Cooperates),
+    opaque(&["tvm_thread_allreduce"], (3, ANY), VOID).effect(Effect::Cooperates),
+    opaque(&["tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down"], (5, 5), ResultType::Arg(1))
+        .effect(Effect::Cooperates),
+    opaque(&["tvm_warp_shuffle_xor"], (5, 5), ResultType::Arg(1)).effect(Effect::Cooperates),
+    opaque(&["tvm_warp_activemask"], (0, 0), ResultType::Is(DType::UINT32)).effect(Effect::Cooperates),
+    opaque(&["tvm_load_matrix_sync", "tvm_store_matrix_sync", "tvm_mma_sync", "tvm_bmma_sync"], (8, 8), VOID),
+    opaque(&["tvm_fill_fragment"], (6, 6), VOID),
+    opaque(&["mma_store"], (6, 6), NAMED),
+    opaque(&["mma_fill"], (3, 3), NAMED),
+    opaque(&["webgpu.subgroup_shuffle", "webgpu.subgroup_shuffle_up", "webgpu.subgroup_shuffle_down"], (2, 2), SAME),
+    opaque(&["atomic_add"], (2, 2), ResultType::Arg(1)),
+    opaque(&["dma_copy", "dma_wait", "dma_start_group", "dma_end_group"], (0, ANY), INT32),
+    opaque(&["cooperative_tensor_fill"], (5, 5), VOID),
+    opaque(&["cooperative_tensor_load", "cooperative_tensor_store"], (6, 11), VOID),
+    opaque(&["cooperative_tensor_multiply_accumulate"], (11, 13), VOID),
+    opaque(&["metal.make_filled_simdgroup_matrix"], (3, 5), VOID),
+    opaque(&["metal.simdgroup_load", "metal.simdgroup_store"], (4, 8), VOID),
+    opaque(&["metal.simdgroup_multiply_accumulate"], (8, 8), VOID),
+];
+
+/// The intrinsic of that name.
+pub fn lookup(name: &str) -> Option<&'static Intrinsic> {
+    static BY_NAME: LazyLock<FxHashMap<&str, Intrinsic>> =
+        LazyLock::new(|| all().map(|intrinsic| (intrinsic.name, intrinsic)).collect());
+    BY_NAME.get(name)
+}
+
+/// Every intrinsic, in the table's order.
+pub fn all() -> impl Iterator<Item = Intrinsic> {
+    FAMILIES.iter().flat_map(Family::each)
+}
+
+/// What the intrinsic of that name computes with, lane by lane; `None` if it does anything else.
+pub fn lanes(name: &str) -> Option<Of> {
+    lookup(name)?.lanes
+}
+
+/// What evaluating the intrinsic of that name does besides giving a value.
+pub fn effect(name: &str) -> Effect {
+    lookup(name).map_or(Effect::Opaque, |intrinsic| intrinsic.effect)
+}
+
+/// How many operations the intrinsic of that name takes for a lane, about.
+pub fn cost(name: &str) -> u32 {
+    lookup(name).map_or(FUNCTION, |intrinsic| intrinsic.cost)
+}
+
 /// Where calls of the intrinsic name their result's dtype; `None` for those whose dtype follows from the arguments.
-pub fn dtype_position(intrinsic: &str) -> Option<DTypePosition> {
-    match intrinsic {
-        "reinterpret"
-        | "call_extern"
-        | "call_pure_extern"
-        | "call_llvm_intrin"
-        | "call_llvm_pure_intrin"
-        | "vectorhigh"
-        | "vectorlow"
-        | "vectorcombine"
-        | "dp4a"
-        | "get_active_lane_mask"
-        | "type_annotation"
-        | "mma_store"
-        | "mma_fill" => Some(DTypePosition::First),
-        "tvm_struct_get" => Some(DTypePosition::Last),
+pub fn dtype_position(name: &str) -> Option<DTypePosition> {
+    match lookup(name)?.result {
+        ResultType::Named(position) => Some(position),
         _ => None,
     }
 }
 
 /// The operator that stands for a call of the intrinsic: `<<` for `shift_left`.
-pub fn infix(intrinsic: &str) -> Option<&'static str> {
-    Some(match intrinsic {
+pub fn infix(name: &str) -> Option<&'static str> {
+    Some(match name {
         "shift_left" => "<<",
         "shift_right" => ">>",
         "bitwise_and" => "&",
@@ -40,4 +287,28 @@ pub fn infix(intrinsic: &str) -> Option<&'static str> {
         "bitwise_xor" => "^",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_declared_once() {
+        assert_eq!(all().count(), all().filter_map(|own| lookup(own.name)).map(|i| i.name).collect::<Vec<_>>().len());
+        let mut names: Vec<&str> = all().map(|intrinsic| intrinsic.name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn what_works_lane_by_lane_does_nothing_else() {
+        for intrinsic in all().filter(|intrinsic| intrinsic.lanes.is_some()) {
+            assert_eq!(intrinsic.effect, Effect::Pure, "{}", intrinsic.name);
+            assert_eq!(intrinsic.arity.0, intrinsic.arity.1, "{}", intrinsic.name);
+        }
+        assert_eq!(lanes("clz"), Some(Of::Integers));
+        assert_eq!((lanes("call_extern"), effect("call_extern")), (None, Effect::Runs));
+        assert_eq!((lanes("no_such"), effect("no_such"), cost("no_such")), (None, Effect::Opaque, FUNCTION));
+    }
 }

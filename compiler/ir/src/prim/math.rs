@@ -1,62 +1,6 @@
-//! Functions of mathematics: TIR's intrinsics and those of the C library.
+//! The C library's functions of mathematics.
 
 use crate::DType;
-
-/// What an intrinsic of mathematics computes with, lane by lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
-    /// Floats, all of one dtype.
-    Floats,
-    /// The bits of integers, all of one dtype.
-    Integers,
-    /// Numbers of any kind, all of one dtype.
-    Numbers,
-    /// Anything; its operands and its result may be of different dtypes.
-    Any,
-}
-
-const OF_FLOATS: &[&str] = &[
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "copysign",
-    "cos",
-    "cosh",
-    "erf",
-    "exp",
-    "exp10",
-    "exp2",
-    "expm1",
-    "fmod",
-    "hypot",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "nextafter",
-    "rsqrt",
-    "sigmoid",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-];
-const OF_INTEGERS: &[&str] =
-    &["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "popcount", "shift_left", "shift_right"];
-const OF_NUMBERS: &[&str] = &["abs", "ceil", "fabs", "floor", "fma", "nearbyint", "pow", "round", "trunc"];
-const OF_ANY: &[&str] = &["isfinite", "isinf", "isnan", "ldexp"];
-
-/// What the intrinsic of that name computes with; `None` if it does anything else than compute each lane from those of its
-/// operands.
-pub fn intrinsic(name: &str) -> Option<Of> {
-    let all = [(OF_FLOATS, Of::Floats), (OF_INTEGERS, Of::Integers), (OF_NUMBERS, Of::Numbers), (OF_ANY, Of::Any)];
-    all.into_iter().find(|(names, _)| names.contains(&name)).map(|(_, of)| of)
-}
 
 /// Functions of the C library of one float64; with `f` at the end of the name, of float32.
 const C_UNARY: &[&str] = &[
@@ -131,7 +75,5 @@ mod tests {
         assert_eq!(c_prototype("erf"), Some((vec![double], double)), "not er of float32");
         assert_eq!(c_prototype("ldexpf"), Some((vec![single, DType::INT32], single)));
         assert_eq!(c_prototype("expff"), None);
-        assert_eq!(intrinsic("clz"), Some(Of::Integers));
-        assert_eq!(intrinsic("call_extern"), None);
     }
 }

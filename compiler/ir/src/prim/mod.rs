@@ -85,10 +85,26 @@ pub struct PrimCall {
 }
 
 impl PrimCall {
+    /// Whether it does nothing but compute a value from its arguments.
+    pub fn is_pure(&self) -> bool {
+        match &self.callee {
+            PrimCallee::Intrin(name) => intrinsics::effect(name) == intrinsics::Effect::Pure,
+            PrimCallee::Global(_) => false,
+        }
+    }
+
+    /// How many operations it takes for a lane, about.
+    pub fn cost(&self) -> u32 {
+        match &self.callee {
+            PrimCallee::Intrin(name) => intrinsics::cost(name),
+            PrimCallee::Global(_) => intrinsics::FUNCTION,
+        }
+    }
+
     /// Whether it runs a function, of the module or one that `call_…` names; other intrinsics only compute a value.
     pub fn runs_function(&self) -> bool {
         match &self.callee {
-            PrimCallee::Intrin(name) => name.starts_with("call_"),
+            PrimCallee::Intrin(name) => intrinsics::effect(name) == intrinsics::Effect::Runs,
             PrimCallee::Global(_) => true,
         }
     }

@@ -5,7 +5,7 @@
 use super::{Block, BlockAxis, Buffer, ForKind, Loop, Stmt, StmtKind};
 use crate::{
     PrimExpr, equal,
-    prim::{IterKind, PrimCallee, PrimKind},
+    prim::{IterKind, PrimKind},
 };
 
 /// Plain loops around a block with one store, each axis of which goes over a loop of its own.
@@ -96,9 +96,6 @@ pub struct Cost {
     pub loads: u32,
 }
 
-/// What a function of mathematics costs, in operations.
-const FUNCTION: u32 = 40;
-
 impl Cost {
     /// Of one element of a value.
     pub fn of(value: &PrimExpr) -> Cost {
@@ -106,9 +103,7 @@ impl Cost {
         value.walk(&mut |e| match e.kind() {
             PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => {}
             PrimKind::Load(..) => cost.loads += 1,
-            PrimKind::Call(call) if !matches!(&call.callee, PrimCallee::Intrin(name) if &**name == "if_then_else") => {
-                cost.operations += FUNCTION;
-            }
+            PrimKind::Call(call) => cost.operations += call.cost(),
             _ => cost.operations += 1,
         });
         cost
@@ -123,7 +118,10 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, prim::Var};
+    use crate::{
+        DType,
+        prim::{Var, intrinsics::FUNCTION},
+    };
 
     #[test]
     fn functions_cost_more_than_loads_and_choices() {

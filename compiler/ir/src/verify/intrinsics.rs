@@ -5,7 +5,7 @@ use crate::{
     DType,
     prim::{
         PrimCall, PrimCallee,
-        math::{self, Of},
+        intrinsics::{self, Of},
     },
 };
 use hammock_diagnostics::codes;
@@ -14,7 +14,7 @@ impl Kernel<'_> {
     /// Checks what a mathematical function is given.
     pub fn intrinsic(&mut self, call: &PrimCall) {
         let PrimCallee::Intrin(name) = &call.callee else { return };
-        let Some(of) = math::intrinsic(name) else { return };
+        let Some(of) = intrinsics::lanes(name) else { return };
         let fits: fn(DType) -> bool = match of {
             Of::Floats => DType::is_floating,
             Of::Integers => |t| t.is_integer() || t.is_bool(),

@@ -69,9 +69,7 @@ impl Guard {
             PrimKind::Binary(op, _, divisor) if divides(*op) && !x.dtype().is_floating() => {
                 divisor.as_int().is_none_or(|d| d == 0)
             }
-            PrimKind::Call(_) => {
-                check::is_check(x) || ["call_extern", "call_packed"].iter().any(|name| x.as_intrin(name).is_some())
-            }
+            PrimKind::Call(call) => check::is_check(x) || call.runs_function(),
             _ => false,
         })
     }

@@ -3,7 +3,10 @@
 use crate::error::Reason;
 use hammock_ir::{
     Attrs, DType, Name, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind, Substitution, Var},
+    prim::{
+        PrimCall, PrimCallee, PrimKind, Substitution, Var,
+        intrinsics::{self, Effect},
+    },
     tir::{AttrNode, ForKind, Loop, Stmt, StmtKind},
 };
 
@@ -40,9 +43,7 @@ fn cooperation(e: &PrimExpr) -> Option<Reason> {
     let mut found: Option<Name> = None;
     e.walk(&mut |x| {
         if let PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. }) = x.kind()
-            && ["tvm_storage_sync", "tvm_thread_allreduce", "tvm_warp_", "ptx.", "cuda."]
-                .iter()
-                .any(|p| name.starts_with(p))
+            && (intrinsics::effect(name) == Effect::Cooperates || ["ptx.", "cuda."].iter().any(|p| name.starts_with(p)))
         {
             found.get_or_insert(name.clone());
         }

@@ -16,14 +16,8 @@ use crate::{
         rows::Rows,
     },
 };
-use hammock_ir::{
-    PrimExpr,
-    prim::{PrimCallee, PrimKind},
-    tir::Buffer,
-};
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// What a function of mathematics costs, in operations.
-const FUNCTION: f64 = 16.0;
 /// Loads in a cycle.
 const LOADS: f64 = 2.0;
 /// Cycles from an addition to its result.
@@ -188,12 +182,7 @@ fn of_value(value: &PrimExpr) -> f64 {
     let own = match value.kind() {
         PrimKind::Load(..) => return 0.0,
         PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => 0.0,
-        PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) if matches!(name.as_str(), "if_then_else" | "fma" | "sqrt" | "fabs" | "floor") => {
-                1.0
-            }
-            _ => FUNCTION,
-        },
+        PrimKind::Call(call) => f64::from(call.cost()),
         _ => 1.0,
     };
     let mut all = own;

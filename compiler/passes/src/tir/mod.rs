@@ -31,7 +31,7 @@ use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Span, equal,
-    prim::{BinaryOp, PrimCallee, PrimKind, math},
+    prim::{BinaryOp, PrimKind},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 
@@ -93,12 +93,7 @@ pub fn block_with_init(body: &Stmt) -> Option<Span> {
 /// Whether evaluating an expression may do more than give its value.
 pub fn has_effects(e: &PrimExpr) -> bool {
     e.any(&mut |e| match e.kind() {
-        PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) => {
-                math::intrinsic(name).is_none() && !matches!(&**name, "if_then_else" | "likely" | "reinterpret")
-            }
-            PrimCallee::Global(_) => true,
-        },
+        PrimKind::Call(call) => !call.is_pure(),
         _ => false,
     })
 }

@@ -10,7 +10,7 @@ use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Name, PrimExpr, Span,
     arith::Analyzer,
-    prim::{BinaryOp, PrimCallee, PrimKind, Substitution, Var, binary, math},
+    prim::{BinaryOp, PrimCallee, PrimKind, Substitution, Var, binary, intrinsics},
     tir::{Buffer, ForKind, Loop, Stmt, StmtKind, fresh},
 };
 
@@ -209,7 +209,7 @@ impl Vectorizer<'_> {
                 Some(self.repeated(condition?).select(self.repeated(then?), self.repeated(otherwise?)))
             }
             PrimKind::Call(call) => match &call.callee {
-                PrimCallee::Intrin(name) if math::intrinsic(name).is_some() => {
+                PrimCallee::Intrin(name) if intrinsics::lanes(name).is_some() => {
                     let args = call.args.iter().map(|arg| Some(self.repeated(self.expr(arg)?)));
                     let args = args.collect::<Option<_>>()?;
                     let ty = e.dtype().with_lanes(self.lanes);

@@ -3,7 +3,7 @@
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimCallee, PrimKind},
+    prim::{BinaryOp, PrimKind, intrinsics::FUNCTION},
 };
 
 impl Emitter<'_, '_> {
@@ -97,37 +97,7 @@ fn is_harmless(e: &PrimExpr) -> bool {
             let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
             divides && !e.dtype().is_floating() && divisor.as_int().is_none()
         }
-        PrimKind::Call(call) => match &call.callee {
-            PrimCallee::Intrin(name) => !HARMLESS.contains(&name.as_str()),
-            PrimCallee::Global(_) => true,
-        },
+        PrimKind::Call(call) => !call.is_pure() || call.cost() >= FUNCTION,
         _ => false,
     })
 }
-
-/// Intrinsics of a few instructions.
-const HARMLESS: &[&str] = &[
-    "abs",
-    "bitwise_and",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_xor",
-    "ceil",
-    "copysign",
-    "fabs",
-    "floor",
-    "fma",
-    "if_then_else",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "likely",
-    "nearbyint",
-    "reinterpret",
-    "round",
-    "rsqrt",
-    "shift_left",
-    "shift_right",
-    "sqrt",
-    "trunc",
-];

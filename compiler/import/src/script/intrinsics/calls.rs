@@ -8,17 +8,20 @@ use super::{
         eval::{Dialect, Eval},
         value::Value,
     },
-    table::{self, Intrinsic},
+    spellings,
 };
 use hammock_diagnostics::{codes, count};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
-    prim::{PrimCallee, PrimKind, PrimType, intrinsics::DTypePosition},
+    prim::{
+        PrimCallee, PrimKind, PrimType,
+        intrinsics::{DTypePosition, Intrinsic, ResultType},
+    },
     tir::Buffer,
 };
 
 /// A call of an intrinsic of the table.
-pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrinsic, mut args: Args) -> Read<Value> {
+pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: &Intrinsic, mut args: Args) -> Read<Value> {
     let span = args.span;
     let named = named_type(ev, intrinsic, &mut args)?;
     let mut given = Vec::new();
@@ -38,24 +41,24 @@ pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrins
         return Err(ev.cx.error(codes::WRONG_ARGUMENTS, span, message, ""));
     }
     let ty = match intrinsic.result {
-        table::Result::Arg(n) => given[n].ty().clone(),
-        table::Result::Is(dtype) => dtype.into(),
-        table::Result::PointerTo(dtype) => PrimType::Pointer(Some(dtype), "global".into()),
-        table::Result::Named => named.unwrap_or(PrimType::Scalar(DType::VOID)),
+        ResultType::Arg(n) => given[n].ty().clone(),
+        ResultType::Truth => DType::BOOL.with_lanes(given[0].dtype().lanes).into(),
+        ResultType::Is(dtype) => dtype.into(),
+        ResultType::PointerTo(dtype) => PrimType::Pointer(Some(dtype), "global".into()),
+        ResultType::Into => PrimType::Pointer(None, "global".into()),
+        ResultType::Named(_) => named.unwrap_or(PrimType::Scalar(DType::VOID)),
     };
     Ok(Value::Scalar(PrimExpr::intrin(intrinsic.name, given, ty)))
 }
 
 /// The dtype that a call names, by position or, as older texts do for every intrinsic, by keyword.
-fn named_type<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: Intrinsic, args: &mut Args) -> Read<Option<PrimType>> {
+fn named_type<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: &Intrinsic, args: &mut Args) -> Read<Option<PrimType>> {
     let keyword = args.keyword("dtype");
-    if intrinsic.result != table::Result::Named {
-        return Ok(None);
-    }
-    let arg = match (keyword, table::dtype_position(intrinsic.name)) {
+    let ResultType::Named(position) = intrinsic.result else { return Ok(None) };
+    let arg = match (keyword, position) {
         (Some(arg), _) => Some(arg),
-        (None, Some(DTypePosition::Last)) => args.positional.pop_back(),
-        (None, _) => args.positional.pop_front(),
+        (None, DTypePosition::Last) => args.positional.pop_back(),
+        (None, DTypePosition::First) => args.positional.pop_front(),
     };
     match arg {
         Some(arg) => ev.to_prim_type(&arg).map(Some),
@@ -141,7 +144,7 @@ pub(super) fn generic<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, mut args
 /// An intrinsic's name without the prefix that its registration has.
 fn intrinsic_name(name: &str) -> &str {
     let bare = ["tirx.", "tir.", "prim."].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
-    table::canonical(bare)
+    spellings::canonical(bare)
 }
 
 /// Intrinsics whose result is a pointer that depends on the arguments.

@@ -3,8 +3,8 @@
 pub(super) mod calls;
 mod constants;
 mod nodes;
+mod spellings;
 mod statements;
-mod table;
 
 use super::{
     args::{Arg, Args},
@@ -17,11 +17,14 @@ use super::{
     value::Value,
 };
 use hammock_diagnostics::{Span, codes};
-use hammock_ir::{PrimExpr, prim::BinaryOp};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, intrinsics},
+};
 
 /// `T.name(args)`, for names that are the same everywhere.
 pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args) -> Read<Value> {
-    let name = table::canonical(name);
+    let name = spellings::canonical(name);
     if let Some(dtype) = dtypes::of_name(name) {
         return constants::of_dtype(ev, dtype, args);
     }
@@ -59,16 +62,15 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
             calls::pointer(ev, name, args)
         }
         "Call" | "call_intrin" => calls::generic(ev, name, args),
-        _ => match table::lookup(name) {
+        _ => match intrinsics::lookup(name) {
             Some(intrinsic) => calls::intrinsic(ev, intrinsic, args),
             None => Err(unknown(ev, name, args.callee_span)),
         },
     }
 }
 
-/// Names that are handled here beside those of the table, for "did you mean".
-const OTHERS: [&str; 40] = [
-    "if_then_else",
+/// Names of other nodes and functions, for "did you mean".
+const OTHERS: [&str; 18] = [
     "Select",
     "Cast",
     "Broadcast",
@@ -82,27 +84,6 @@ const OTHERS: [&str; 40] = [
     "truncdiv",
     "truncmod",
     "ceildiv",
-    "floor",
-    "ceil",
-    "round",
-    "nearbyint",
-    "trunc",
-    "abs",
-    "fabs",
-    "pow",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "shift_left",
-    "shift_right",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bitwise_not",
-    "address_of",
-    "tvm_access_ptr",
-    "handle_add_byte_offset",
-    "tvm_stack_alloca",
     "min_value",
     "max_value",
     "infinity",
@@ -112,7 +93,7 @@ const OTHERS: [&str; 40] = [
 
 /// Every name of `T` that can be called.
 fn names() -> impl Iterator<Item = &'static str> {
-    table::names().chain(OTHERS).chain(statements::STATEMENT_CALLS)
+    intrinsics::all().map(|own| own.name).chain(OTHERS).chain(statements::STATEMENT_CALLS)
 }
 
 /// Whether `T` has a function of that name.

@@ -4,7 +4,10 @@ use super::{Checker, checked, outside_of};
 use crate::index::same_expr;
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimCallee, PrimKind},
+    prim::{
+        BinaryOp, PrimCallee, PrimKind,
+        intrinsics::{self, Effect},
+    },
     tir::{Block, BlockAxis, Buffer, Stmt},
 };
 
@@ -49,7 +52,7 @@ impl Checker<'_> {
                 (PrimCallee::Intrin(name), [data, bytes]) if name == "handle_add_byte_offset" => {
                     self.byte_offset(e, data, bytes)
                 }
-                (PrimCallee::Intrin(name), [..]) if name.starts_with("call_") => {
+                _ if call.runs_function() => {
                     let e = e.map_children(&mut |c| self.expr(c));
                     self.descriptions(call);
                     e
@@ -157,11 +160,12 @@ impl Checker<'_> {
 
 /// Whether anything in the expression reaches memory, or may let others reach it.
 fn touches(e: &PrimExpr) -> bool {
-    let reaches =
-        |name: &str| name == "tvm_access_ptr" || name == "handle_add_byte_offset" || name.starts_with("call_");
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,
-        PrimKind::Call(call) => matches!(&call.callee, PrimCallee::Intrin(name) if reaches(name)),
+        PrimKind::Call(call) => match &call.callee {
+            PrimCallee::Intrin(name) => matches!(intrinsics::effect(name), Effect::Address | Effect::Runs),
+            PrimCallee::Global(_) => false,
+        },
         _ => false,
     })
 }

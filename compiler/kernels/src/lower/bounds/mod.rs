@@ -287,7 +287,11 @@ impl Checker<'_> {
 
     /// Learns from a statement's condition, which reads nothing that may change.
     fn assume(&mut self, condition: &PrimExpr, holds: bool) {
-        let reads = condition.any(&mut |e| matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_)) && !is_pure(e));
+        let reads = condition.any(&mut |e| match e.kind() {
+            PrimKind::Load(..) => true,
+            PrimKind::Call(call) => !call.is_pure(),
+            _ => false,
+        });
         match (reads, holds) {
             (true, _) => {}
             (false, true) => self.scope.assume(condition),
@@ -314,13 +318,6 @@ pub fn limit(size: &PrimExpr) -> Stmt {
     let name = size.to_string();
     let texts = [format!("a dimension has {name} = "), " elements, which is more than ".into(), String::new()];
     check_stmt(size.clone(), PrimExpr::int64(LARGEST_SIZE + 1), &texts)
-}
-
-/// Whether a node reads no memory and calls nothing.
-fn is_pure(e: &PrimExpr) -> bool {
-    ["if_then_else", "likely", "bitwise_and", "bitwise_or", "shift_left", "shift_right"]
-        .iter()
-        .any(|name| e.as_intrin(name).is_some())
 }
 
 /// An index that is checked where it is evaluated.

@@ -4,14 +4,9 @@ use super::Vectorizer;
 use crate::{check, lower::selects::divides};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind, binary, math},
+    prim::{PrimCall, PrimCallee, PrimKind, binary, intrinsics},
     tir::Buffer,
 };
-
-/// Whether an intrinsic acts on each lane by itself.
-fn is_lanewise(name: &str) -> bool {
-    math::intrinsic(name).is_some() || matches!(name, "reinterpret" | "q_multiply_shift")
-}
 
 impl Vectorizer {
     /// The values of an expression: a vector if they differ, else the scalar. `None` if there is no such form.
@@ -108,7 +103,7 @@ impl Vectorizer {
                 let args = [operand].into_iter().chain(rest.iter().cloned()).collect();
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }
-            (known, args) if is_lanewise(known) => {
+            (known, args) if intrinsics::lanes(known).is_some() => {
                 let args = args.iter().map(|a| self.vector(a)).collect::<Option<_>>()?;
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }

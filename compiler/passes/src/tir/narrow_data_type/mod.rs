@@ -14,7 +14,7 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Module, PrimExpr,
     arith::Interval,
-    prim::{BinaryOp, PrimCallee, PrimKind, Var},
+    prim::{BinaryOp, PrimCallee, PrimKind, Var, intrinsics},
     tir::{AttrNode, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;
@@ -174,7 +174,8 @@ pub(super) fn keeps_arguments(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Call(call) => match &call.callee {
             PrimCallee::Intrin(name) => {
-                !matches!(&**name, "if_then_else" | "likely") && !e.dtype().is_float() || &**name == "reinterpret"
+                let hands_on = intrinsics::lookup(name).is_some_and(|intrinsic| intrinsic.hands_on);
+                !hands_on && !e.dtype().is_float() || &**name == "reinterpret"
             }
             PrimCallee::Global(_) => true,
         },
