@@ -29,8 +29,9 @@ pub struct Bench {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["func", "profile"])]
     kernel: Option<String>,
     /// Print for each kernel its time, GFLOP/s (float operations, two for a product that is added; a function of
-    /// mathematics counts as 16, a root as 8) and GB/s (of its tensors), and what share these are of what this machine can do, which is
-    /// measured first: products of float32 in registers, and copies of what fits in a core's cache and of what fits in none
+    /// mathematics counts as 16, a root as 8) and GB/s (of its tensors), and what share these are of what this machine can
+    /// do, which is measured first: products of float32 in registers, and copies of what fits in a core's cache and of what
+    /// fits in none
     #[arg(long, conflicts_with = "profile")]
     roofline: bool,
     /// Draw the roofline as SVG
