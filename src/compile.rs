@@ -1,6 +1,7 @@
 //! `hammock compile`: compiles a module to a file that runs.
 
 use crate::{
+    cache::CacheFlags,
     effect::refuse,
     failure::tool_failure,
     module::ModuleArgs,
@@ -48,7 +49,7 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
-    /// Print how many kernels and instructions there are, and how much memory a call takes
+    /// Print how many kernels and instructions there are, how many kernels were compiled, and how much memory a call takes
     #[arg(long)]
     stats: bool,
     /// Print `--stats` as JSON
@@ -90,6 +91,8 @@ pub struct CodeArgs {
     /// inverses, and convolve without Winograd's algorithm, which is slower
     #[arg(long)]
     pub strict_order: bool,
+    #[command(flatten)]
+    pub cache: CacheFlags,
 }
 
 /// What to do about buffer accesses that cannot be proved to be in bounds.
@@ -118,8 +121,8 @@ impl CodeArgs {
         let level = self.level.unwrap_or(defaults.level);
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
         let plans = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
-        let strict_order = self.strict_order;
-        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, ..Options::default() })
+        let (strict_order, cache) = (self.strict_order, self.cache.open().ok());
+        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, cache, ..Options::default() })
     }
 
     /// The passes that compile a module: those that are asked for, then those of the level.
@@ -148,7 +151,7 @@ impl CodeArgs {
             ("--passes", !self.passes.is_empty()),
             ("--bytecode", self.bytecode.is_some()),
         ];
-        self.of_kernels().into_iter().chain(others).collect()
+        self.of_kernels().into_iter().chain(others).chain(self.cache.given()).collect()
     }
 
     /// Prints how kernels stay inside their buffers, if asked to.
@@ -260,10 +263,10 @@ impl Compile {
         let (mut module, source) = prepared(&self.module, None)?;
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
-        let (evaluator, codegens) = (Evaluator::new(), Codegens::default());
+        let (evaluator, codegens) = (Evaluator::with_cache(options.cache.clone()), Codegens::default());
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
         lower(&mut module, &source, &passes, &environment, &mut dump)?;
-        let options = Options { objects: codegens.into_objects(), ..options };
+        let options = Options { objects: codegens.into_objects(), ..options.clone() };
         let mut artifact = compile(&module, &source, &options, emit)?;
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;
@@ -271,7 +274,12 @@ impl Compile {
         write_file(&self.output, self.emit.content(), |out| artifact.file.write(out))?;
         clock.lap("writing the file", &mut dump.times);
         self.watch.report(&dump)?;
-        if self.stats { stats::report(&Stats::of(&module, dump.memory, &artifact), self.json) } else { Ok(()) }
+        if !self.stats {
+            return Ok(());
+        }
+        let kept = options.cache.as_ref().map(|cache| cache.folder().display().to_string());
+        let stats = Stats::of(&module, dump.memory, &artifact, evaluator.compiled(), kept);
+        stats::report(&stats, self.json)
     }
 }
 

@@ -7,6 +7,7 @@
 mod asm;
 mod bench;
 mod bisect;
+mod cache;
 mod check;
 mod compare;
 mod compile;
@@ -60,6 +61,8 @@ enum Command {
     Builtins(tables::Builtins),
     Rules(tables::Rules),
     Targets(targets::Targets),
+    #[command(name = "cache")]
+    ShowCache(cache::ShowCache),
     Explain(explain::Explain),
 }
 
@@ -105,6 +108,7 @@ impl Command {
             Command::Builtins(c) => c.run(),
             Command::Rules(c) => c.run(),
             Command::Targets(c) => c.run(),
+            Command::ShowCache(c) => c.run(),
             Command::Explain(c) => c.run(),
         }
     }

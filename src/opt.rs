@@ -2,6 +2,7 @@
 
 use crate::{
     bisect::bisect,
+    cache::CacheFlags,
     compile::report_unused,
     effect::refuse,
     memory_plan::{add_temporaries, json_of, svg_of},
@@ -82,6 +83,8 @@ pub struct Opt {
     bisect: Option<String>,
     #[command(flatten)]
     watch: Watch,
+    #[command(flatten)]
+    cache: CacheFlags,
 }
 
 /// Flags that show passes at work.
@@ -180,7 +183,7 @@ impl Opt {
         let given = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
         let options = Options { level, target, strict_order: self.strict_order, plans: given, ..defaults };
         let prints_plans = self.print_plans || self.plan.is_some();
-        let (evaluator, named) = (Evaluator::new(), weights.as_ref().map(Named));
+        let (evaluator, named) = (Evaluator::with_cache(self.cache.open().ok()), weights.as_ref().map(Named));
         let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);
         environment.codegens = Some(&codegens);

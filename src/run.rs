@@ -141,7 +141,11 @@ impl Program {
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
         let codegens = Codegens::default();
-        let evaluator = if *mode == ExecMode::Reference { Evaluator::interpreting() } else { Evaluator::new() };
+        let evaluator = if *mode == ExecMode::Reference {
+            Evaluator::interpreting()
+        } else {
+            Evaluator::with_cache(options.cache.clone())
+        };
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
         lower(&mut module, source, &passes, &environment, &mut dump)?;
         self.watch.report(&dump)?;

@@ -10,6 +10,9 @@ use std::collections::HashMap;
 /// Numbers of a module and its functions.
 pub struct Stats {
     kernels: usize,
+    compiled: usize,
+    /// Where kernels are kept.
+    cache: Option<String>,
     constant_bytes: usize,
     temporary_bytes: u64,
     functions: Vec<FunctionStats>,
@@ -27,8 +30,15 @@ struct FunctionStats {
 }
 
 impl Stats {
-    /// Of a module at the VM's level, the memory of its functions, and what it was compiled to.
-    pub fn of(module: &Module, mut plans: IndexMap<Name, MemoryPlan>, artifact: &Artifact) -> Stats {
+    /// Of a module at the VM's level, the memory of its functions, what it was compiled to, how many kernels were compiled
+    /// to compute constants, and where kernels are kept.
+    pub fn of(
+        module: &Module,
+        mut plans: IndexMap<Name, MemoryPlan>,
+        artifact: &Artifact,
+        for_constants: usize,
+        cache: Option<String>,
+    ) -> Stats {
         crate::memory_plan::add_temporaries(&mut plans, &artifact.temporaries);
         let peaks = peaks(&plans);
         let instructions: HashMap<&str, usize> =
@@ -47,6 +57,8 @@ impl Stats {
         };
         Stats {
             kernels: artifact.kernels,
+            compiled: artifact.compiled + for_constants,
+            cache,
             constant_bytes: constants(module).iter().map(|tensor| tensor.nbytes()).sum(),
             temporary_bytes: artifact.temporaries.values().copied().max().unwrap_or(0),
             functions: plans.iter().map(function).collect(),
@@ -63,8 +75,13 @@ impl Stats {
 
     /// For people.
     pub fn text(&self) -> String {
+        let compiled = match self.cache {
+            Some(_) => "kernels compiled, with those that compute constants; others were kept (`hammock cache`)",
+            None => "kernels compiled, with those that compute constants; none are kept (`hammock cache`)",
+        };
         let summary = [
             (self.kernels as u64, "kernels"),
+            (self.compiled as u64, compiled),
             (self.instructions() as u64, "instructions of bytecode"),
             (self.constant_bytes as u64, "bytes of constants"),
             (self.peak_bytes(), "bytes in use at once, at most: tensors, and temporaries of kernels"),
@@ -92,7 +109,7 @@ impl Stats {
             })
         };
         json!({
-            "kernels": self.kernels, "instructions": self.instructions(), "constant_bytes": self.constant_bytes,
+            "kernels": self.kernels, "compiled": self.compiled, "cache": self.cache, "instructions": self.instructions(), "constant_bytes": self.constant_bytes,
             "peak_bytes": self.peak_bytes(), "temporary_bytes": self.temporary_bytes,
             "functions": self.functions.iter().map(function).collect::<Vec<_>>(),
         })

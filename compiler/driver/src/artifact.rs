@@ -1,13 +1,15 @@
 //! Modules to shared libraries.
 
 use crate::{
-    Clock, Dump, Evaluator, Failure, Graphs, PlanFile, TextFiles, Timing, bytecode, graphs, kernels, target, tvm,
+    Cache, Clock, Dump, Evaluator, Failure, Graphs, PlanFile, TextFiles, Timing, bytecode, graphs,
+    kernels::{self, Compiled},
+    target, tvm,
 };
-use hammock_codegen::{llvm, vm};
+use hammock_codegen::{llvm::Host, vm};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::Module;
 use hammock_kernels::Accesses;
-use hammock_link::Linked;
+use hammock_link::{Linked, Object};
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
@@ -40,6 +42,8 @@ pub struct Options {
     pub strict_order: bool,
     /// How kernels are computed; rules choose for those that have no plan here.
     pub plans: Option<Arc<PlanFile>>,
+    /// Where kernels' machine code is kept, so that it is not made again.
+    pub cache: Option<Arc<Cache>>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
     pub objects: Vec<Vec<u8>>,
 }
@@ -66,6 +70,7 @@ impl Default for Options {
             bounds: Bounds::default(),
             strict_order: false,
             plans: None,
+            cache: None,
             objects: Vec::new(),
         }
     }
@@ -138,8 +143,10 @@ pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<
 pub struct Artifact {
     /// The file.
     pub file: Output,
-    /// How many kernels were compiled.
+    /// How many kernels there are.
     pub kernels: usize,
+    /// How many of them were compiled; others were kept from before.
+    pub compiled: usize,
     /// The accesses of each kernel: how many were proved to be inside of their buffers, how many are checked.
     pub accesses: Vec<(String, Accesses)>,
     /// The instructions of each function of bytecode.
@@ -213,7 +220,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         );
     }
     let (mut clock, mut times) = (Clock::start(), Vec::new());
-    let mut image = image(module, source, options.bytecode.as_deref())?;
+    let image = image(module, source, options.bytecode.as_deref())?;
     clock.lap("bytecode", &mut times);
     let is_bytecode = |f: &&FunctionInfo| f.kind != FunctionKind::Packed;
     let functions = image.executable.functions.iter().filter(is_bytecode);
@@ -223,47 +230,95 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         return Ok(Artifact {
             file,
             kernels: 0,
+            compiled: 0,
             accesses: Vec::new(),
             instructions,
             temporaries: Temporaries::default(),
             times,
         });
     }
-    if emit == Emit::Tvm {
-        tvm::check_callees(&image, module, source)?;
+    if matches!(emit, Emit::Obj | Emit::Llvm | Emit::Asm) {
+        return one_module(module, source, options, emit, instructions, times);
     }
     // Kernels that TVM loads run on one thread.
-    let planned = if emit == Emit::Tvm { 1 } else { options.threads };
-    let flat = kernels::lower_all(module, source, options, planned)?;
-    clock.lap("kernels to flat TIR", &mut times);
-    let count = flat.len();
-    let outputs = kernels::compile_all(module, &flat, options, emit);
-    let outputs = outputs.map_err(|e| not_lowerable(e.message, e.span, source))?;
-    clock.lap("kernels to machine code", &mut times);
-    let mut objects: Vec<&[u8]> = outputs.iter().chain(&options.objects).map(Vec::as_slice).collect();
-    let linked = match emit {
-        Emit::Lib => {
-            image.kernels = flat.iter().map(llvm::signature).collect();
-            let code = graphs::compile(&mut image.executable, &image.kernels, options)?;
-            objects.extend(code.as_deref());
-            let (image, constants) = image.save_apart();
-            hammock_link::link_apart(&objects, &image, constants).map(Output::Library)
-        }
-        Emit::Tvm => hammock_link::link_for_tvm(&objects, &modules(&image.executable.save())).map(Output::Bytes),
-        _ => Ok(Output::Bytes(outputs.concat())),
+    let (host, threads) = match emit {
+        Emit::Tvm => (Host::Tvm, 1),
+        _ => (Host::Hammock, options.threads),
     };
-    let file = linked.map_err(|error| {
-        let d = Diagnostic::error(codes::LINK_FAILED, format!("cannot link the kernels: {error}"));
-        let place = match &error {
-            hammock_link::LinkError::Undefined { symbol, .. } => kernels::caller_of(module, symbol),
-            _ => Span::NONE,
-        };
-        Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
+    if host == Host::Tvm {
+        tvm::check_callees(&image, module, source)?;
+    }
+    let compiled = kernels::objects(module, source, options, host, threads)?;
+    clock.lap("kernels to machine code", &mut times);
+    let file = link(image, &compiled, options, host).map_err(|error| match error {
+        Unlinked::Kernels(error) => unlinked(&error, module, source),
+        Unlinked::Graphs(failure) => failure,
     })?;
-    let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
-    let temporaries = kernels::temporaries(&flat, planned);
     clock.lap("linking", &mut times);
-    Ok(Artifact { file, kernels: count, accesses, instructions, temporaries, times })
+    let is_new = |kernel: &&Compiled| !kernel.was_kept;
+    let temporaries = compiled.iter().map(|kernel| (kernel.name.clone(), kernel.temporary_bytes));
+    Ok(Artifact {
+        file,
+        kernels: compiled.len(),
+        compiled: compiled.iter().filter(is_new).count(),
+        accesses: compiled.iter().map(|kernel| (kernel.name.clone(), kernel.accesses)).collect(),
+        instructions,
+        temporaries: temporaries.filter(|(_, bytes)| *bytes > 0).collect(),
+        times,
+    })
+}
+
+/// The kernels alone, as one module.
+fn one_module(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    emit: Emit,
+    instructions: Vec<(String, usize)>,
+    mut times: Vec<Timing>,
+) -> Result<Artifact, Failure> {
+    let mut clock = Clock::start();
+    let flat = kernels::lower_all(module, source, options, options.threads)?;
+    clock.lap("kernels to flat TIR", &mut times);
+    let file = Output::Bytes(kernels::one_module(module, &flat, source, options, emit)?);
+    clock.lap("kernels to machine code", &mut times);
+    let (kernels, compiled) = (flat.len(), flat.len());
+    let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
+    let temporaries = kernels::temporaries(&flat, options.threads);
+    Ok(Artifact { file, kernels, compiled, accesses, instructions, temporaries, times })
+}
+
+/// Why there is no library.
+enum Unlinked {
+    Kernels(hammock_link::LinkError),
+    Graphs(Failure),
+}
+
+/// Bytecode and kernels as a library.
+fn link(mut image: Image, compiled: &[Compiled], options: &Options, host: Host) -> Result<Output, Unlinked> {
+    let others = options.objects.iter().map(Vec::as_slice);
+    if host == Host::Tvm {
+        let objects: Vec<&[u8]> = compiled.iter().map(|kernel| kernel.object.as_slice()).chain(others).collect();
+        let library = hammock_link::link_for_tvm(&objects, &modules(&image.executable.save()));
+        return library.map(Output::Bytes).map_err(Unlinked::Kernels);
+    }
+    image.kernels = compiled.iter().map(|kernel| kernel.signature.clone()).collect();
+    let code = graphs::compile(&mut image.executable, &image.kernels, options).map_err(Unlinked::Graphs)?;
+    let renamed: Vec<_> = compiled.iter().map(Compiled::renamed).collect();
+    let kernels = compiled.iter().zip(&renamed);
+    let kernels = kernels.map(|(kernel, renamed)| Object { bytes: &kernel.object, renamed });
+    let objects: Vec<Object> = kernels.chain(others.chain(code.as_deref()).map(Object::plain)).collect();
+    let (image, constants) = image.save_apart();
+    hammock_link::link_apart(&objects, &image, constants).map(Output::Library).map_err(Unlinked::Kernels)
+}
+
+fn unlinked(error: &hammock_link::LinkError, module: &Module, source: &SourceFile) -> Failure {
+    let d = Diagnostic::error(codes::LINK_FAILED, format!("cannot link the kernels: {error}"));
+    let place = match error {
+        hammock_link::LinkError::Undefined { symbol, .. } => kernels::caller_of(module, symbol),
+        _ => Span::NONE,
+    };
+    Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
 }
 
 /// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.

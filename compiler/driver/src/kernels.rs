@@ -1,8 +1,11 @@
 //! TIR functions to object code, several at a time.
 
+#[cfg(feature = "native")]
+use crate::objects::Compiler;
 use crate::{Bounds, Emit, Failure, Options, Temporaries, artifact::not_lowerable};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
+use hammock_codegen::llvm::{Host, raw_symbol};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{
     Function, Module, Span,
@@ -10,16 +13,52 @@ use hammock_ir::{
     relax::{Call, Callee, Operand, Value},
     tir::PrimFunc,
 };
-use hammock_kernels::{FlatKernel, KernelError, Reason, Target};
+use hammock_kernels::{Accesses, FlatKernel, KernelError, Reason, Target};
 use hammock_passes::{Packed, Planner};
+use hammock_runtime::{image::KernelSignature, library::KERNEL_PREFIX};
 use std::sync::Mutex;
 
-/// Why a kernel could not be made.
-pub struct KernelFailure {
-    /// What is wrong; names the kernel.
-    pub message: String,
-    /// The function's place in the text.
-    pub span: Span,
+/// What every kernel for Hammock's runtime is called in its object; the linker gives it its own name. No name in a program
+/// means this one, so that renaming meets no others.
+pub const SYMBOL: &str = "*";
+
+/// A kernel's object code, and what is known of it.
+pub struct Compiled {
+    /// The kernel's name.
+    pub name: String,
+    /// The object, whose kernel is called [`SYMBOL`] if it is for Hammock's runtime.
+    pub object: Vec<u8>,
+    /// What it takes.
+    pub signature: KernelSignature,
+    /// How its accesses stay inside of their buffers.
+    pub accesses: Accesses,
+    /// The most bytes that a call takes from the runtime at once.
+    pub temporary_bytes: u64,
+    /// Whether it was kept from before.
+    pub was_kept: bool,
+}
+
+impl Compiled {
+    /// The names of its symbols in the object and in the library.
+    pub fn renamed(&self) -> Vec<(String, String)> {
+        let packed = |name: &str| format!("{KERNEL_PREFIX}{name}");
+        vec![(raw_symbol(SYMBOL), raw_symbol(&self.name)), (packed(SYMBOL), packed(&self.name))]
+    }
+}
+
+/// What stands in the way of a kernel.
+pub enum Trouble {
+    /// It cannot be lowered.
+    Lowering(KernelError),
+    /// There is no code for it; the message names it.
+    #[cfg(feature = "native")]
+    Code(String),
+}
+
+impl From<KernelError> for Trouble {
+    fn from(error: KernelError) -> Trouble {
+        Trouble::Lowering(error)
+    }
 }
 
 /// Lowers every TIR function of a module to flat TIR, planned for so many threads, in the module's order.
@@ -29,20 +68,24 @@ pub fn lower_all(
     options: &Options,
     threads: usize,
 ) -> Result<Vec<FlatKernel>, Failure> {
-    let lowered = each(module, source, options, threads, hammock_kernels::lower_with)?;
-    Ok(lowered.into_iter().map(|(name, kernel)| FlatKernel { name: name.into(), ..kernel }).collect())
+    each(module, source, options, threads, |name, func, options| {
+        let lowered = hammock_kernels::lower_with(&func, options)?;
+        Ok(FlatKernel { name: name.into(), said: name.into(), ..lowered })
+    })
 }
 
 /// How every kernel of a module is computed, by its name.
 pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, Failure> {
-    let plans = each(module, source, options, options.threads, hammock_kernels::plan_text)?;
-    Ok(plans.into_iter().map(|(name, plan)| (name.to_owned(), plan)).collect())
+    each(module, source, options, options.threads, |name, func, options| {
+        Ok((name.to_owned(), hammock_kernels::plan_text(&func, options)?))
+    })
 }
 
 /// The floating-point operations of each kernel of a module, by its name, where they are known.
 pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
-    let flops = each(module, source, options, options.threads, hammock_kernels::flops)?;
-    Ok(flops.into_iter().map(|(name, flops)| (name.to_owned(), flops)).collect())
+    each(module, source, options, options.threads, |name, func, options| {
+        Ok((name.to_owned(), hammock_kernels::flops(&func, options)?))
+    })
 }
 
 impl Planner for Options {
@@ -59,15 +102,15 @@ impl Planner for Options {
     }
 }
 
-/// Does something with every TIR function of a module, on several threads; the results with the functions' names, in the
+/// Does something with every TIR function of a module, which calls no others then, on several threads; the results in the
 /// module's order.
-fn each<'a, T: Send>(
-    module: &'a Module,
+fn each<T: Send>(
+    module: &Module,
     source: &SourceFile,
     options: &Options,
     threads: usize,
-    f: impl Fn(&PrimFunc, hammock_kernels::Options<'_>) -> Result<T, KernelError> + Sync,
-) -> Result<Vec<(&'a str, T)>, Failure> {
+    f: impl Fn(&str, PrimFunc, hammock_kernels::Options<'_>) -> Result<T, Trouble> + Sync,
+) -> Result<Vec<T>, Failure> {
     let target = target(options, threads);
     let plans = options.plans.as_deref();
     plans.map_or(Ok(()), |plans| plans.check(module))?;
@@ -78,23 +121,31 @@ fn each<'a, T: Send>(
         let plan = plans.and_then(|plans| plans.of(name));
         let strict_order = options.strict_order;
         let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, place: &place };
-        hammock_kernels::inline_calls(func, &|name| module.tir(name), &place)
-            .and_then(|func| f(&func, options))
-            .map(|result| (*name, result))
-            .map_err(|e| match (e.reason, plans) {
-                (Reason::Plan(error), Some(plans)) => plans.failure(error),
-                (reason, _) => {
-                    let message = format!("kernel `{name}`: {}", KernelError { reason, ..e });
-                    not_lowerable(message, span_of(module, name), source)
+        let func = hammock_kernels::inline_calls(func, &|name| module.tir(name), &place).map_err(Trouble::from);
+        func.and_then(|func| f(name, func.into_owned(), options)).map_err(|trouble| {
+            let message = match (trouble, plans) {
+                (Trouble::Lowering(KernelError { reason: Reason::Plan(error), .. }), Some(plans)) => {
+                    return plans.failure(error);
                 }
-            })
+                (Trouble::Lowering(error), _) => format!("kernel `{name}`: {error}"),
+                #[cfg(feature = "native")]
+                (Trouble::Code(message), _) => message,
+            };
+            not_lowerable(message, span_of(module, name), source)
+        })
     })
 }
 
 /// What each kernel that takes memory for itself takes at most when so many threads run it.
-pub fn temporaries<'a>(kernels: impl IntoIterator<Item = &'a FlatKernel>, threads: usize) -> Temporaries {
+pub fn temporaries(kernels: &[FlatKernel], threads: usize) -> Temporaries {
     let of = |kernel: &FlatKernel| (kernel.name.to_string(), kernel.temporary_bytes(threads));
-    kernels.into_iter().map(of).filter(|(_, bytes)| *bytes > 0).collect()
+    kernels.iter().map(of).filter(|(_, bytes)| *bytes > 0).collect()
+}
+
+/// Calls `f` with the place of each statement that has one.
+#[cfg(feature = "native")]
+pub fn place_of_each(func: &PrimFunc, place: &dyn Fn(Span) -> Option<String>, f: &mut dyn FnMut(String)) {
+    func.body.walk(&mut |stmt| place(stmt.span).into_iter().for_each(&mut *f));
 }
 
 /// Where a span lies, for messages of kernels: `model.py:12`.
@@ -150,53 +201,77 @@ pub fn functions(module: &Module) -> impl Iterator<Item = (&str, &PrimFunc)> {
     })
 }
 
-/// Compiles kernels: for libraries, which are linked, in as many modules as there are threads; else in one.
+/// Compiles every kernel of a module to an object of its own, several at a time, in the module's order; what is kept in the
+/// options' cache is not compiled.
 #[cfg(feature = "native")]
-pub fn compile_all(
+pub fn objects(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    host: Host,
+    threads: usize,
+) -> Result<Vec<Compiled>, Failure> {
+    let compiler = Compiler { level: opt_level(options), host, cache: options.cache.as_deref() };
+    each(module, source, options, threads, |name, func, options| compiler.compile(name, func, options))
+}
+
+/// Compiles kernels as one module, to be read or to be linked by others.
+#[cfg(feature = "native")]
+pub fn one_module(
     module: &Module,
     kernels: &[FlatKernel],
+    source: &SourceFile,
     options: &Options,
     emit: Emit,
-) -> Result<Vec<Vec<u8>>, KernelFailure> {
+) -> Result<Vec<u8>, Failure> {
     let target = target(options, options.threads);
-    let level = match options.level {
-        0 => llvm::OptLevel::None,
-        1 => llvm::OptLevel::Lean,
-        2 => llvm::OptLevel::Unroll,
-        _ => llvm::OptLevel::Full,
-    };
-    let host = if emit == Emit::Tvm { llvm::Host::Tvm } else { llvm::Host::Hammock };
-    let groups: Vec<&[FlatKernel]> = match emit {
-        Emit::Lib | Emit::Tvm => kernels.chunks(kernels.len().div_ceil(options.threads.max(1)).max(1)).collect(),
-        _ => vec![kernels],
-    };
     let emit = match emit {
         Emit::Llvm => llvm::Emit::Ir,
         Emit::Asm => llvm::Emit::Assembly,
         _ => llvm::Emit::Object,
     };
-    let compile = |group: &[FlatKernel]| llvm::compile(group, &target, host, level, emit);
-    in_parallel(&groups, options.threads, |group| {
+    let compile = |kernels: &[FlatKernel]| llvm::compile(kernels, &target, Host::Hammock, opt_level(options), emit);
+    compile(kernels).map_err(|error| {
         // Which of several it is, each shows by itself.
-        compile(group).map_err(|error| {
-            let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
-            match group.iter().find_map(alone) {
-                Some((kernel, error)) => {
-                    let named = matches!(error, llvm::LlvmError::Kernel { .. });
-                    let message = if named { error.to_string() } else { format!("kernel `{}`: {error}", kernel.name) };
-                    KernelFailure { message, span: span_of(module, &kernel.name) }
-                }
-                None => KernelFailure { message: error.to_string(), span: Span::NONE },
+        let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
+        match kernels.iter().find_map(alone) {
+            Some((kernel, error)) => {
+                let named = matches!(error, llvm::LlvmError::Kernel { .. });
+                let message = if named { error.to_string() } else { format!("kernel `{}`: {error}", kernel.name) };
+                not_lowerable(message, span_of(module, &kernel.name), source)
             }
-        })
+            None => not_lowerable(error.to_string(), Span::NONE, source),
+        }
     })
 }
 
 /// Says that this build cannot compile kernels.
 #[cfg(not(feature = "native"))]
-pub fn compile_all(_: &Module, _: &[FlatKernel], _: &Options, _: Emit) -> Result<Vec<Vec<u8>>, KernelFailure> {
-    let message = "this build of Hammock cannot compile kernels: it was made without the feature `llvm`".into();
-    Err(KernelFailure { message, span: Span::NONE })
+pub fn objects(_: &Module, _: &SourceFile, _: &Options, _: Host, _: usize) -> Result<Vec<Compiled>, Failure> {
+    Err(no_code())
+}
+
+/// Says that this build cannot compile kernels.
+#[cfg(not(feature = "native"))]
+pub fn one_module(_: &Module, _: &[FlatKernel], _: &SourceFile, _: &Options, _: Emit) -> Result<Vec<u8>, Failure> {
+    Err(no_code())
+}
+
+#[cfg(not(feature = "native"))]
+fn no_code() -> Failure {
+    let message = "this build of Hammock cannot compile kernels: it was made without the feature `llvm`";
+    Failure::new(hammock_diagnostics::codes::NOT_LOWERABLE, message)
+}
+
+/// How much LLVM optimises.
+#[cfg(feature = "native")]
+pub fn opt_level(options: &Options) -> llvm::OptLevel {
+    match options.level {
+        0 => llvm::OptLevel::None,
+        1 => llvm::OptLevel::Lean,
+        2 => llvm::OptLevel::Unroll,
+        _ => llvm::OptLevel::Full,
+    }
 }
 
 /// Applies `f` to every item on several threads; results in order, or the first error in order.

@@ -7,6 +7,8 @@
 
 mod artifact;
 mod bytecode;
+#[cfg_attr(not(feature = "native"), allow(dead_code, unused_imports, reason = "there is nothing to keep"))]
+mod cache;
 mod codegens;
 mod entry;
 mod evaluate;
@@ -14,6 +16,8 @@ mod failure;
 mod graphs;
 mod input;
 mod kernels;
+#[cfg(feature = "native")]
+mod objects;
 mod observe;
 mod params;
 mod plans;
@@ -23,6 +27,7 @@ mod texts;
 mod tvm;
 
 pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, flops, lower, plans, temporaries};
+pub use cache::{Cache, Usage};
 pub use codegens::{CodeGenerator, Codegens};
 pub use entry::{add_entry, keep_kernel};
 pub use evaluate::Evaluator;

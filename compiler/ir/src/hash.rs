@@ -6,6 +6,7 @@ use crate::{
     equal::{FEW_BYTES, Sink, Token, Walker},
     module::Function,
     relax::{Callee, Operand, Value},
+    tir::PrimFunc,
 };
 use rustc_hash::FxHasher;
 use std::hash::{Hash as _, Hasher};
@@ -22,6 +23,12 @@ pub fn function(function: &Function) -> u64 {
     let mut hash = Hash::default();
     Walker::new(&mut hash).function(function);
     hash.0.finish()
+}
+
+/// Gives a kernel's structure to a hasher, whose result then is the same for equal kernels only, as far as it can be told
+/// apart by it.
+pub fn kernel(kernel: &PrimFunc, hasher: &mut impl Hasher) {
+    Walker::new(&mut Hash(hasher)).prim_func(kernel);
 }
 
 /// The hash of a value of a function's body, over that function's own variables: values that are the same (see
@@ -45,10 +52,15 @@ pub fn value(value: &Value) -> u64 {
     hash.0.finish()
 }
 
-#[derive(Default)]
-struct Hash(FxHasher);
+struct Hash<H>(H);
 
-impl<'a> Sink<'a> for Hash {
+impl Default for Hash<FxHasher> {
+    fn default() -> Self {
+        Hash(FxHasher::default())
+    }
+}
+
+impl<'a, H: Hasher> Sink<'a> for Hash<H> {
     fn token(&mut self, token: Token<'a>) {
         match token {
             Token::Enter(_) | Token::Element(_) | Token::Leave => {}
@@ -68,7 +80,7 @@ impl<'a> Sink<'a> for Hash {
 /// Expressions of so many nodes are not looked into.
 const LARGE: u32 = 1000;
 
-impl Hash {
+impl<H: Hasher> Hash<H> {
     /// An operand without the operands inside of it.
     fn operand(&mut self, operand: &Operand) {
         match operand {

@@ -51,7 +51,7 @@ mod written;
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
 pub use lower::{Accesses, Options, flops, lower, lower_with, packed, plan_text};
-pub use signature::{ArgDesc, RawParam, Signature, TensorDesc};
+pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
 pub use target::{Caches, FEATURES, Features, Target};
 
 use hammock_ir::{
@@ -64,6 +64,8 @@ use hammock_ir::{
 pub struct FlatKernel {
     /// The symbol it is known by.
     pub name: Name,
+    /// What its messages call it.
+    pub said: Name,
     /// Flat TIR.
     pub func: PrimFunc,
     /// What its parameters are, and how packed arguments become them.

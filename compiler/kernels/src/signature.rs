@@ -83,6 +83,11 @@ struct Derived {
     what: String,
 }
 
+/// What the packed arguments of a function must be, in order.
+pub fn arguments(func: &PrimFunc) -> Vec<ArgDesc> {
+    interface(func).signature.args
+}
+
 /// Works out the interface of a function.
 pub fn interface(func: &PrimFunc) -> Interface {
     let mut i = Interface {

@@ -1,12 +1,12 @@
 //! Reading: sections to carry over, symbols and relocations of the input objects.
 
 use crate::{
-    LinkError,
+    LinkError, Object,
     place::{PAGE, Place},
 };
 use object::{
-    Architecture, BinaryFormat, Object, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
-    SectionFlags, SymbolIndex, SymbolKind, SymbolSection, elf,
+    Architecture, BinaryFormat, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags,
+    RelocationTarget, SectionFlags, SymbolIndex, SymbolKind, SymbolSection, elf,
 };
 use rustc_hash::FxHashMap;
 
@@ -71,10 +71,10 @@ pub(crate) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    pub fn read(objects: &[&'a [u8]]) -> Result<Self, LinkError> {
+    pub fn read(objects: &[Object<'a>]) -> Result<Self, LinkError> {
         let mut inputs = Inputs::default();
-        for (number, bytes) in objects.iter().enumerate() {
-            inputs.read_object(number, bytes)?;
+        for (number, object) in objects.iter().enumerate() {
+            inputs.read_object(number, *object)?;
         }
         Ok(inputs)
     }
@@ -92,7 +92,8 @@ impl<'a> Inputs<'a> {
         self.chunks.push(chunk);
     }
 
-    fn read_object(&mut self, number: usize, bytes: &'a [u8]) -> Result<(), LinkError> {
+    fn read_object(&mut self, number: usize, Object { bytes, renamed }: Object<'a>) -> Result<(), LinkError> {
+        let new_name = |name| renamed.iter().find(|(old, _)| old == name).map_or(name, |(_, new)| new.as_str());
         let bad = |e: object::read::Error| LinkError::Malformed { object: number, reason: e.to_string() };
         let file = object::File::parse(bytes).map_err(bad)?;
         if file.format() != BinaryFormat::Elf
@@ -120,7 +121,7 @@ impl<'a> Inputs<'a> {
             symbol_of.insert(symbol.index(), self.symbols.len());
             let value = value_of(&symbol, &chunk_of);
             self.symbols.push(Symbol {
-                name: symbol.name().map_err(bad)?,
+                name: new_name(symbol.name().map_err(bad)?),
                 object: number,
                 size: symbol.size(),
                 is_function: symbol.kind() == SymbolKind::Text,

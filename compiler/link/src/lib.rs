@@ -37,20 +37,40 @@ use input::{Binding, Chunk, Inputs, Value};
 use place::{PAGE, Place};
 use resolve::{Resolved, Slots};
 
+/// An object to link.
+#[derive(Clone, Copy)]
+pub struct Object<'a> {
+    /// Its contents.
+    pub bytes: &'a [u8],
+    /// What some of its symbols are called in the library: old names and new ones.
+    pub renamed: &'a [(String, String)],
+}
+
+impl<'a> Object<'a> {
+    /// An object whose symbols keep their names.
+    pub fn plain(bytes: &'a [u8]) -> Self {
+        Object { bytes, renamed: &[] }
+    }
+}
+
 /// Links objects and an image ([`image::Image::save`]) into the bytes of a sealed shared library. With an empty image
 /// the library holds kernels only.
 ///
 /// # Errors
 /// When an object is damaged or needs what a kernel library has not, and when symbols clash or are missing.
 pub fn link(objects: &[&[u8]], image: &[u8]) -> Result<Vec<u8>, LinkError> {
-    finish(with_runtime(objects)?, objects.len(), image::SYMBOL, image)
+    finish(with_runtime(&plain(objects))?, objects.len(), image::SYMBOL, image)
+}
+
+fn plain<'a>(objects: &[&'a [u8]]) -> Vec<Object<'a>> {
+    objects.iter().copied().map(Object::plain).collect()
 }
 
 /// The same for an image in two parts ([`image::Image::save_apart`]): constants are not copied.
 ///
 /// # Errors
 /// As [`link`].
-pub fn link_apart(objects: &[&[u8]], image: &[u8], constants: ConstantData) -> Result<Linked, LinkError> {
+pub fn link_apart(objects: &[Object], image: &[u8], constants: ConstantData) -> Result<Linked, LinkError> {
     let mut inputs = with_runtime(objects)?;
     let size = (image.len() + constants.len()) as u64;
     let (place, object, name) = (Place::Image, objects.len(), image::SYMBOL);
@@ -95,7 +115,7 @@ impl Linked {
 /// # Errors
 /// When it is no relocatable object, or damaged.
 pub fn exports(object: &[u8]) -> Result<Vec<&str>, LinkError> {
-    let inputs = Inputs::read(&[object])?;
+    let inputs = Inputs::read(&[Object::plain(object)])?;
     let is_visible = |binding| matches!(binding, Binding::Global | Binding::Weak);
     let symbols = inputs.symbols.iter().filter(|symbol| is_visible(symbol.binding));
     let defined = symbols.filter(|symbol| !matches!(symbol.value, Value::Undefined { .. }));
@@ -103,7 +123,7 @@ pub fn exports(object: &[u8]) -> Result<Vec<&str>, LinkError> {
 }
 
 /// Objects, and the pointer through which they reach the runtime.
-fn with_runtime<'a>(objects: &[&'a [u8]]) -> Result<Inputs<'a>, LinkError> {
+fn with_runtime<'a>(objects: &[Object<'a>]) -> Result<Inputs<'a>, LinkError> {
     let mut inputs = Inputs::read(objects)?;
     let runtime =
         Chunk { place: Place::Bss, align: 8, size: 8, data: &[], object: objects.len(), name: RUNTIME_SYMBOL };
@@ -116,7 +136,7 @@ fn with_runtime<'a>(objects: &[&'a [u8]]) -> Result<Inputs<'a>, LinkError> {
 /// # Errors
 /// As [`link`].
 pub fn link_for_tvm(objects: &[&[u8]], modules: &[u8]) -> Result<Vec<u8>, LinkError> {
-    finish(Inputs::read(objects)?, objects.len(), tvm::SYMBOL, modules)
+    finish(Inputs::read(&plain(objects))?, objects.len(), tvm::SYMBOL, modules)
 }
 
 /// Adds the data that goes with the kernels, under a symbol, and writes the library.

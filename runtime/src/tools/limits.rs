@@ -29,7 +29,11 @@ impl LimitFlags {
     }
 }
 
-fn parse_bytes(text: &str) -> Result<usize, String> {
+/// A size of memory as people write it: a number of bytes, or of units such as `64M` and `2G`.
+///
+/// # Errors
+/// When it is none.
+pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let shift = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
         "" => 0,

@@ -2,7 +2,7 @@
 //!
 //! Pass pipelines are fixed strings, because LLVM aborts the whole process on a wrong one.
 
-use super::{Host, LlvmError, ir_text};
+use super::{Host, LlvmError, add, attributes, ir_text, text};
 use hammock_kernels::{Features, FlatKernel, Target};
 use inkwell::{
     OptimizationLevel,
@@ -79,7 +79,34 @@ pub fn compile(
     level: OptLevel,
     emit: Emit,
 ) -> Result<Vec<u8>, LlvmError> {
-    let text = ir_text(kernels, target, host)?;
+    compile_text(&ir_text(kernels, target, host)?, target, level, emit)
+}
+
+/// A kernel's object code.
+pub struct Object {
+    /// The object.
+    pub bytes: Vec<u8>,
+    /// Whether it holds messages with names in them: without any, it is the same for all kernels of one structure and symbol.
+    pub has_names: bool,
+}
+
+/// Compiles one kernel to an object.
+///
+/// # Errors
+/// As [`compile`].
+pub fn object(kernel: &FlatKernel, target: &Target, host: Host, level: OptLevel) -> Result<Object, LlvmError> {
+    let mut module = text::Module::new(attributes(target));
+    let has_names = add(&mut module, kernel, target, host)?;
+    Ok(Object { bytes: compile_text(&module.finish(), target, level, Emit::Object)?, has_names })
+}
+
+/// LLVM's version.
+pub fn version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
+}
+
+fn compile_text(text: &str, target: &Target, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
     let machine = machine(target, level)?;
     let context = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernels");

@@ -17,7 +17,7 @@ mod signature;
 mod text;
 
 #[cfg(feature = "native")]
-pub use backend::{Emit, OptLevel, compile, host};
+pub use backend::{Emit, Object, OptLevel, compile, host, object, version};
 pub use error::{LlvmError, Unsupported};
 pub use signature::signature;
 
@@ -47,11 +47,20 @@ pub fn raw_symbol(kernel: &str) -> String {
 pub fn ir_text(kernels: &[FlatKernel], target: &Target, host: Host) -> Result<String, LlvmError> {
     let mut module = text::Module::new(attributes(target));
     for kernel in kernels {
-        emit::emit_kernel(&mut module, kernel, target, host)
-            .map_err(|what| LlvmError::Kernel { kernel: kernel.name.to_string(), what })?;
+        add(&mut module, kernel, target, host)?;
     }
     Ok(module.finish())
 }
+
+/// Adds a kernel to a module, and gives whether its messages have names in them.
+fn add(module: &mut text::Module, kernel: &FlatKernel, target: &Target, host: Host) -> Result<bool, LlvmError> {
+    let error = |what| LlvmError::Kernel { kernel: kernel.said.to_string(), what };
+    emit::emit_kernel(module, kernel, target, host).map_err(error)
+}
+
+/// What machine code depends on besides its kernel and the options: a hash of the sources from which Hammock itself was
+/// made, as far as they make code or are called by it.
+pub const SOURCES: &str = env!("HAMMOCK_SOURCES");
 
 /// The attributes that every function carries.
 fn attributes(target: &Target) -> String {

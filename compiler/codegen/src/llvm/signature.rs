@@ -1,29 +1,28 @@
 //! The signature against which callers check a kernel's packed arguments, in the runtime's form.
 
 use hammock_ir::{DType, PrimExpr};
-use hammock_kernels::{ArgDesc, FlatKernel, TensorDesc};
+use hammock_kernels::{ArgDesc, TensorDesc};
 use hammock_runtime::{
     Device,
     image::{Dim, KernelParam, KernelSignature, ParamKind},
 };
 
-/// The signature of a kernel on the CPU. A size that is a variable must be the same wherever it stands, as a scalar
-/// argument too; one that is an expression is checked where that expression stands again.
-pub fn signature(kernel: &FlatKernel) -> KernelSignature {
+/// The signature of a kernel on the CPU with these arguments, of which it writes some. A size that is a variable must be
+/// the same wherever it stands, as a scalar argument too; one that is an expression is checked where that expression stands
+/// again.
+pub fn signature(name: &str, args: &[ArgDesc], written: &[bool]) -> KernelSignature {
     let mut symbols = Symbols::default();
-    let args = &kernel.signature.args;
     // All sizes first: a scalar that is one may come before the tensor.
     let sizes =
         args.iter().filter_map(|arg| if let ArgDesc::Tensor(tensor) = arg { Some(&tensor.shape) } else { None });
     sizes.flatten().for_each(|size| _ = symbols.dim(size));
-    let written = kernel.written();
     let params = args.iter().zip(written).map(|(arg, is_written)| {
         let (name, kind) = param(arg, &mut symbols);
-        KernelParam { name, kind, is_written }
+        KernelParam { name, kind, is_written: *is_written }
     });
     let params = params.collect();
     let symbol_count = symbols.0.len() as u32;
-    KernelSignature { name: kernel.name.to_string(), device: Device::CPU, symbol_count, params }
+    KernelSignature { name: name.to_owned(), device: Device::CPU, symbol_count, params }
 }
 
 /// Sizes met so far, by number.
@@ -87,7 +86,8 @@ mod tests {
         let params = params.into_iter().chain([Param::scalar(Var::new("p", DType::HANDLE))]).collect();
         let attrs = Attrs::new().with("global_symbol", "f");
         let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
-        signature(&lower(&func, &Target::baseline()).unwrap())
+        let flat = lower(&func, &Target::baseline()).unwrap();
+        signature(&flat.name, &flat.signature.args, &flat.written())
     }
 
     #[test]

@@ -6,12 +6,25 @@
 
 mod work;
 
-use crate::{Emit, Options, kernels, reference};
-use hammock_codegen::llvm;
+use crate::{Cache, reference};
+#[cfg(feature = "native")]
+use crate::{
+    Options,
+    kernels::{self, Compiled, SYMBOL, Trouble},
+    objects::Compiler,
+};
+#[cfg(feature = "native")]
+use hammock_codegen::llvm::{Host, OptLevel};
 use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, prim::PrimKind, tir::PrimFunc};
-use hammock_kernels::{inline_calls, lower};
-use hammock_runtime::{Any, Device, Function, Image, Library, image::Integrity};
-use std::{cell::RefCell, collections::HashMap, sync::Arc};
+use hammock_kernels::inline_calls;
+use hammock_runtime::{Any, Device, Function};
+#[cfg(feature = "native")]
+use hammock_runtime::{Image, Library, image::Integrity};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    sync::Arc,
+};
 
 /// Steps that are interpreted: about as many as take as long as making machine code.
 const FEW: u64 = 1 << 16;
@@ -29,6 +42,11 @@ pub struct Evaluator {
     interprets: bool,
     /// Machine code made so far, by the kernels' structural hashes.
     made: RefCell<HashMap<u64, Vec<(Global, Made)>>>,
+    /// Where machine code is kept.
+    #[cfg_attr(not(feature = "native"), allow(dead_code, reason = "there is none"))]
+    cache: Option<Arc<Cache>>,
+    /// How many kernels were compiled.
+    compiled: Cell<usize>,
 }
 
 const WRITES_INPUT: &str = "it writes into what it is given";
@@ -40,6 +58,16 @@ impl Evaluator {
     /// One that runs machine code, where the build makes any.
     pub fn new() -> Self {
         Evaluator { interprets: !cfg!(feature = "native"), ..Evaluator::default() }
+    }
+
+    /// The same with machine code that is kept in a cache, or was.
+    pub fn with_cache(cache: Option<Arc<Cache>>) -> Self {
+        Evaluator { cache, ..Evaluator::new() }
+    }
+
+    /// How many kernels were compiled; others were kept from before.
+    pub fn compiled(&self) -> usize {
+        self.compiled.get()
     }
 
     /// One that interprets everything: the reference.
@@ -56,9 +84,36 @@ impl Evaluator {
             return made.clone();
         }
         let Global::Tir(kernel) = &func else { return Err(String::new()) };
-        let made = compile(kernel, inputs);
+        let made = self.compile(kernel, inputs);
         alike.push((func, made.clone()));
         made
+    }
+
+    /// Machine code of one kernel for this machine, loaded.
+    #[cfg(feature = "native")]
+    fn compile(&self, kernel: &PrimFunc, inputs: usize) -> Made {
+        let target = kernels::target(&Options::default(), 1);
+        let compiler = Compiler { level: OptLevel::Lean, host: Host::Hammock, cache: self.cache.as_deref() };
+        let compiled = compiler.compile(SYMBOL, kernel.clone(), hammock_kernels::Options::new(&target));
+        let Compiled { object, signature, was_kept, .. } = compiled.map_err(|trouble| match trouble {
+            Trouble::Lowering(error) => error.to_string(),
+            Trouble::Code(message) => message,
+        })?;
+        self.compiled.set(self.compiled.get() + usize::from(!was_kept));
+        if signature.params.iter().take(inputs).any(|param| param.is_written) {
+            return Err(WRITES_INPUT.to_owned());
+        }
+        let image = Image { kernels: vec![signature], ..Image::default() };
+        let library = hammock_link::link(&[&object], &image.save()).map_err(|e| e.to_string())?;
+        let library = Library::from_bytes(Arc::new(library), Integrity::Trust).map_err(|e| e.to_string())?;
+        let kernel = library.kernel(SYMBOL).map_err(|e| e.to_string())?;
+        kernel.ok_or_else(|| "its code is missing".to_owned())
+    }
+
+    /// Says that there is none.
+    #[cfg(not(feature = "native"))]
+    fn compile(&self, _: &PrimFunc, _: usize) -> Made {
+        Err("this build makes no machine code".to_owned())
     }
 }
 
@@ -110,23 +165,4 @@ fn calls_out(kernel: &PrimFunc) -> bool {
         });
     });
     found
-}
-
-/// Machine code of one kernel for this machine, loaded.
-fn compile(kernel: &PrimFunc, inputs: usize) -> Made {
-    const NAME: &str = "kernel";
-    let options = Options { threads: 1, level: 1, ..Options::default() };
-    let flat = lower(kernel, &kernels::target(&options, 1)).map_err(|e| e.to_string())?;
-    let flat = [hammock_kernels::FlatKernel { name: NAME.into(), ..flat }];
-    let signature = llvm::signature(&flat[0]);
-    if signature.params.iter().take(inputs).any(|param| param.is_written) {
-        return Err(WRITES_INPUT.to_owned());
-    }
-    let objects = kernels::compile_all(&Module::new(), &flat, &options, Emit::Obj).map_err(|e| e.message)?;
-    let objects: Vec<&[u8]> = objects.iter().map(Vec::as_slice).collect();
-    let image = Image { kernels: vec![signature], ..Image::default() };
-    let library = hammock_link::link(&objects, &image.save()).map_err(|e| e.to_string())?;
-    let library = Library::from_bytes(Arc::new(library), Integrity::Trust).map_err(|e| e.to_string())?;
-    let kernel = library.kernel(NAME).map_err(|e| e.to_string())?;
-    kernel.ok_or_else(|| "its code is missing".to_owned())
 }

@@ -36,6 +36,9 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
             }
             PrimKind::Call(call) => {
                 self.kind("call");
+                if matches!(call.callee, PrimCallee::Global(_)) {
+                    self.kind("global");
+                }
                 match &call.callee {
                     PrimCallee::Intrin(name) | PrimCallee::Global(name) => self.text(name),
                 }

@@ -97,7 +97,7 @@ fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<Fla
         span: func.span,
     };
     free::check_variables(&func)?;
-    Ok(FlatKernel { name: name.clone(), func, signature: interface.signature, accesses })
+    Ok(FlatKernel { name: name.clone(), said: name.clone(), func, signature: interface.signature, accesses })
 }
 
 /// What a function's kernel is called.

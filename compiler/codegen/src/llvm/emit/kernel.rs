@@ -13,14 +13,16 @@ use hammock_ir::{prim::PrimType, tir::PrimFunc};
 use hammock_kernels::{ArgDesc, FlatKernel, RawParam, Target};
 use hammock_runtime::library::KERNEL_PREFIX;
 
-/// Adds a kernel's entries to a module.
-pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<()> {
-    let mut kernel = Kernel { module, target, host, name: &flat.name, parallel_loops: 0 };
+/// Adds a kernel's entries to a module. Gives whether their messages have names in them.
+pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
+    let (name, said) = (&flat.name, &flat.said);
+    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0 };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }
     emit_raw(&mut kernel, &flat.func)?;
-    emit_packed(&mut kernel, flat)
+    emit_packed(&mut kernel, flat)?;
+    Ok(kernel.names)
 }
 
 fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
@@ -51,7 +53,8 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
     let (f, values) = Function::new(&name, Linkage::Exported, Ty::I32, &params);
     let mut emitter = Emitter::new(kernel, f);
     if emitter.kernel.host == Host::Tvm {
-        emitter.check_arguments(&signature(flat), &values[1], &values[2]);
+        let signature = signature(&flat.name, &flat.signature.args, &flat.written());
+        emitter.check_arguments(&signature, &values[1], &values[2]);
     }
     let mut args = Vec::new();
     let mut result = None;

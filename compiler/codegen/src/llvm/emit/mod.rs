@@ -48,6 +48,10 @@ struct Kernel<'k> {
     target: &'k Target,
     host: Host,
     name: &'k str,
+    /// What messages call it.
+    said: &'k str,
+    /// Whether there are messages with names in them: the kernel's, those of its parameters, places in a text.
+    names: bool,
     /// Parallel loops so far: numbers for their functions' names.
     parallel_loops: usize,
 }

@@ -32,8 +32,9 @@ impl Emitter<'_, '_> {
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(&ok, next, failed);
         self.f.start(failed);
+        // Without the kernel's name, so that kernels that are the same but for their names have the same code.
         let texts = ["there is no memory for a workspace of ", " bytes, or the program may not take so much"];
-        self.raise_values("MemoryError", &texts, &[bytes]);
+        self.report("MemoryError", &texts, &[bytes]);
         self.fail();
         self.f.start(next);
         memory
@@ -47,38 +48,44 @@ impl Emitter<'_, '_> {
         };
     }
 
-    /// Leaves an error with the runtime.
+    /// Leaves an error of the kernel with the runtime.
     pub(super) fn raise(&mut self, kind: &str, message: &str) {
-        let message = format!("{}: {message}", self.kernel.name);
-        let (kind, message) = (self.kernel.module.string(kind), self.kernel.module.string(&message));
-        if self.kernel.host == Host::Tvm {
-            return self.tvm_raise(&kind, &message);
-        }
-        let parts = self.f.slot(8, 8);
-        self.f.store(&message, &parts, 8);
-        let count = Value::int(1, Ty::I32);
-        self.call_runtime(offset_of!(RuntimeTable, raise), Ty::I32, &[&kind, &parts, &count]);
+        self.raise_values(kind, &[message], &[]);
     }
 
-    /// Leaves an error with the runtime whose message has values (of 64 bits) between texts, one more than values.
+    /// Leaves an error of the kernel with the runtime whose message has values (of 64 bits) between texts, one more than
+    /// values.
     pub(super) fn raise_values(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
-        if self.kernel.host == Host::Tvm {
-            return self.raise(kind, &texts.join("…"));
-        }
-        let first = format!("{}: {}", self.kernel.name, texts.first().unwrap_or(&""));
+        self.kernel.names = true;
+        let first = format!("{}: {}", self.kernel.said, texts.first().unwrap_or(&""));
         let texts: Vec<&str> = std::iter::once(first.as_str()).chain(texts.iter().skip(1).copied()).collect();
+        self.report(kind, &texts, values);
+    }
+
+    /// Leaves an error with the runtime.
+    fn report(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
+        if self.kernel.host == Host::Tvm {
+            let (kind, message) = (self.kernel.module.string(kind), self.kernel.module.string(&texts.join("…")));
+            return self.tvm_raise(&kind, &message);
+        }
         let parts = self.f.slot(8 * texts.len() as u64, 8);
-        let numbers = self.f.slot(8 * values.len() as u64, 8);
         for (i, text) in texts.iter().enumerate() {
             let text = self.kernel.module.string(text);
             let at = self.f.address(&parts, Ty::I8, &Value::i64(8 * i as i64));
             self.f.store(&text, &at, 8);
         }
+        let kind = self.kernel.module.string(kind);
+        if values.is_empty() {
+            let count = Value::int(texts.len() as i64, Ty::I32);
+            self.call_runtime(offset_of!(RuntimeTable, raise), Ty::I32, &[&kind, &parts, &count]);
+            return;
+        }
+        let numbers = self.f.slot(8 * values.len() as u64, 8);
         for (i, value) in values.iter().enumerate() {
             let at = self.f.address(&numbers, Ty::I8, &Value::i64(8 * i as i64));
             self.f.store(value, &at, 8);
         }
-        let (kind, count) = (self.kernel.module.string(kind), Value::int(values.len() as i64, Ty::I32));
+        let count = Value::int(values.len() as i64, Ty::I32);
         self.call_runtime(offset_of!(RuntimeTable, raise_values), Ty::I32, &[&kind, &parts, &numbers, &count]);
     }
 

@@ -1,0 +1,130 @@
+//! Kernels as object code: compiled, or kept from before.
+//!
+//! Two kernels of one structure have the same code, whatever they and what is in them are called, unless there are
+//! messages in it that name something: a kernel with checks that may fail. The first kind is kept by structure alone, the
+//! second by names and places too. Which kind a kernel is, is known when it is compiled: it is looked for as both.
+
+use crate::{
+    Cache,
+    cache::{Bytes, Key},
+    kernels::{Compiled, SYMBOL, Trouble, place_of_each},
+};
+use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
+use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
+use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with};
+use hammock_runtime::library::KERNEL_PREFIX;
+
+/// How kernels become objects.
+#[derive(Clone, Copy)]
+pub struct Compiler<'a> {
+    /// How much LLVM optimises.
+    pub level: OptLevel,
+    /// Whose runtime the objects are for.
+    pub host: Host,
+    /// Where they are kept.
+    pub cache: Option<&'a Cache>,
+}
+
+impl Compiler<'_> {
+    /// Compiles a kernel that calls no others of its module, or finds what was compiled before.
+    pub fn compile(
+        self,
+        name: &str,
+        mut func: PrimFunc,
+        options: hammock_kernels::Options<'_>,
+    ) -> Result<Compiled, Trouble> {
+        let args = arguments(&func);
+        let keys = self.cache.map(|cache| (cache, self.keys(name, &mut func, options)));
+        let symbol = if self.host == Host::Hammock { SYMBOL } else { name };
+        let read = |bytes: Vec<u8>| Code::read(&bytes, args.len(), symbol);
+        let kept = keys.as_ref().and_then(|(cache, keys)| keys.iter().find_map(|key| cache.get(key).and_then(read)));
+        let was_kept = kept.is_some();
+        let code = match kept {
+            Some(code) => code,
+            None => {
+                let flat = lower_with(&func, options)?;
+                let flat = FlatKernel { name: symbol.into(), said: name.into(), ..flat };
+                let object = llvm::object(&flat, options.target, self.host, self.level).map_err(|e| said(name, &e))?;
+                let code = Code::of(&flat, object.bytes, options.target.threads);
+                if let Some((cache, keys)) = &keys {
+                    cache.put(&keys[usize::from(object.has_names)], &code.bytes());
+                }
+                code
+            }
+        };
+        let Code { written, accesses, temporary_bytes, object } = code;
+        let signature = llvm::signature(name, &args, &written);
+        Ok(Compiled { name: name.to_owned(), object, signature, accesses, temporary_bytes, was_kept })
+    }
+
+    /// The key of a kernel without names in its messages, and of one that has some.
+    fn keys(self, name: &str, func: &mut PrimFunc, options: hammock_kernels::Options<'_>) -> [Key; 2] {
+        let hammock_kernels::Options { target, checked, strict_order, plan, place } = options;
+        let mut facts = Bytes::default();
+        [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
+        facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host)));
+        // What a kernel is called is a name; it stands among the attributes as well.
+        let symbol = func.attrs.remove("global_symbol");
+        hash::kernel(func, &mut facts);
+        let mut named = facts.clone();
+        [name, &function_text(&"f".into(), &Function::Tir(func.clone()))].iter().for_each(|text| named.text(text));
+        place_of_each(func, place, &mut |place| named.text(&place));
+        if let Some(symbol) = symbol {
+            func.attrs.set("global_symbol", symbol);
+        }
+        // Plans name axes and buffers, and TVM's callers find a kernel by its name.
+        named.text(&format!("{plan:?}"));
+        let is_named = plan.is_some() || self.host == Host::Tvm;
+        let named = Key::of(&named);
+        [if is_named { named } else { Key::of(&facts) }, named]
+    }
+}
+
+/// What LLVM has against a kernel.
+fn said(name: &str, error: &LlvmError) -> Trouble {
+    Trouble::Code(match error {
+        LlvmError::Kernel { .. } => error.to_string(),
+        error => format!("kernel `{name}`: {error}"),
+    })
+}
+
+/// What is kept of a kernel.
+struct Code {
+    /// Which arguments it writes.
+    written: Vec<bool>,
+    accesses: Accesses,
+    temporary_bytes: u64,
+    object: Vec<u8>,
+}
+
+impl Code {
+    fn of(flat: &FlatKernel, object: Vec<u8>, threads: u32) -> Code {
+        let temporary_bytes = flat.temporary_bytes(threads as usize);
+        Code { written: flat.written(), accesses: flat.accesses, temporary_bytes, object }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let Accesses { proved, checked } = self.accesses;
+        let numbers = [proved as u64, checked as u64, self.temporary_bytes, self.written.len() as u64];
+        let written = self.written.iter().map(|written| u8::from(*written));
+        let head: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).chain(written).collect();
+        [head, self.object.clone()].concat()
+    }
+
+    /// Reads a kernel of so many arguments that has this symbol.
+    fn read(bytes: &[u8], args: usize, symbol: &str) -> Option<Code> {
+        let mut rest = bytes;
+        let mut number = || {
+            let (first, others) = rest.split_first_chunk()?;
+            rest = others;
+            Some(u64::from_le_bytes(*first))
+        };
+        let [proved, checked, temporary_bytes, count] = [number()?, number()?, number()?, number()?];
+        let accesses = Accesses { proved: proved.try_into().ok()?, checked: checked.try_into().ok()? };
+        let (written, object) = rest.split_at_checked(args).filter(|_| count == args as u64)?;
+        let written = written.iter().map(|byte| (*byte < 2).then_some(*byte == 1)).collect::<Option<_>>()?;
+        let defined = hammock_link::exports(object).ok()?;
+        let packed = format!("{KERNEL_PREFIX}{symbol}");
+        defined.contains(&packed.as_str()).then(|| Code { written, accesses, temporary_bytes, object: object.to_vec() })
+    }
+}

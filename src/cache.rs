@@ -1,0 +1,132 @@
+//! Kernels' machine code kept on disk: the flags that say where, and `hammock cache`, which shows and removes it.
+
+use clap::Args;
+use hammock_compiler::{Cache, Failure, Usage};
+use hammock_runtime::tools::parse_bytes;
+use serde_json::{Value, json};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Names the folder, or is `off`.
+const FOLDER: &str = "HAMMOCK_CACHE";
+/// The most bytes.
+const SIZE: &str = "HAMMOCK_CACHE_SIZE";
+/// The most bytes if nothing says how many.
+const USUAL_SIZE: usize = 1 << 30;
+
+/// Flags that say what is kept.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Cache")]
+pub struct CacheFlags {
+    /// Compile all kernels anew, and keep none (`hammock cache` shows what is kept, and where)
+    #[arg(long)]
+    no_cache: bool,
+    #[command(flatten)]
+    size: SizeFlag,
+}
+
+#[derive(Args, Clone)]
+struct SizeFlag {
+    /// The most machine code to keep: in bytes, or as 64M or 2G; what was not used for the longest time goes first
+    /// [default: HAMMOCK_CACHE_SIZE, or 1G]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    cache_size: Option<usize>,
+}
+
+impl CacheFlags {
+    /// Opens the cache.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn open(&self) -> Result<Arc<Cache>, String> {
+        if self.no_cache { Err("`--no-cache` says so".to_owned()) } else { self.size.open().map(Arc::new) }
+    }
+
+    /// The flags, and whether each was given.
+    pub fn given(&self) -> [(&'static str, bool); 2] {
+        [("--no-cache", self.no_cache), ("--cache-size", self.size.cache_size.is_some())]
+    }
+}
+
+impl SizeFlag {
+    fn open(&self) -> Result<Cache, String> {
+        let folder = match env::var_os(FOLDER) {
+            Some(off) if off == "off" => return Err(format!("the environment says {FOLDER}=off")),
+            Some(folder) if !folder.is_empty() => PathBuf::from(folder),
+            _ => Cache::usual_folder().ok_or("neither XDG_CACHE_HOME nor HOME says where it could be")?,
+        };
+        let size = |text: String| parse_bytes(&text).map_err(|e| format!("{SIZE}={text} is {e}"));
+        let said = env::var(SIZE).ok().filter(|text| !text.is_empty());
+        let limit = self.cache_size.map_or_else(|| said.map_or(Ok(USUAL_SIZE), size), Ok)?;
+        Cache::open(&folder, limit as u64)
+    }
+}
+
+/// Shows what machine code of kernels is kept on disk, so that it is not compiled again
+#[derive(Args)]
+#[command(after_help = "\
+`compile`, `run`, `bench` and `opt` keep the machine code of each kernel under a hash of all that decides on it: what the
+kernel computes and how, the target, the options, the versions of Hammock and LLVM. Code that is damaged is compiled again.
+
+The folder is `hammock` in XDG_CACHE_HOME, or in ~/.cache; HAMMOCK_CACHE names another, and HAMMOCK_CACHE=off keeps nothing.
+It must be yours, and nobody else may write to it: what is in it is run.
+
+Examples:
+  hammock cache
+  hammock cache --json
+  hammock cache --clear
+  HAMMOCK_CACHE=./kernels hammock compile model.py -o model.so     keeps machine code in a folder of this project
+  hammock compile model.py -o model.so --stats                     says how many kernels were compiled
+  hammock compile model.py -o model.so --no-cache                  compiles all of them")]
+pub struct ShowCache {
+    /// Remove all of it
+    #[arg(long)]
+    clear: bool,
+    /// Print an object; sizes are in bytes
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    size: SizeFlag,
+}
+
+impl ShowCache {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<(), Failure> {
+        let opened = self.size.open();
+        let removed = opened.as_ref().ok().filter(|_| self.clear).map(Cache::clear);
+        if self.json {
+            return crate::print(&format!("{}\n", object(&opened, removed)));
+        }
+        let cache = match &opened {
+            Ok(cache) => cache,
+            Err(why) => return crate::print(&format!("nothing is kept: {why}\n")),
+        };
+        let folder = cache.folder().display();
+        let removed = removed.map(|usage| format!("removed {}\n", said(usage))).unwrap_or_default();
+        crate::print(&format!("{removed}{folder}: {}, of at most {}\n", said(cache.usage()), cache.limit()))
+    }
+}
+
+fn said(Usage { kernels, bytes }: Usage) -> String {
+    format!("{}, {}", hammock_diagnostics::count(kernels, "kernel"), hammock_diagnostics::count(bytes as usize, "byte"))
+}
+
+fn object(opened: &Result<Cache, String>, removed: Option<Usage>) -> Value {
+    let usage = |usage: Usage| json!({ "kernels": usage.kernels, "bytes": usage.bytes });
+    match opened {
+        Err(why) => json!({ "folder": null, "why": why }),
+        Ok(cache) => {
+            let Usage { kernels, bytes } = cache.usage();
+            let (folder, limit) = (path(cache.folder()), cache.limit());
+            let removed = removed.map(usage);
+            json!({ "folder": folder, "kernels": kernels, "bytes": bytes, "limit": limit, "removed": removed })
+        }
+    }
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
