@@ -72,6 +72,61 @@ fn printed_plans_read_as_what_they_are() {
     }
 }
 
+const NARROW: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        x: R.Tensor((64, 98), \"uint8\"),
+        w: R.Tensor((98, 200), \"int8\"),
+        a: R.Tensor((\"n\", 64), \"bfloat16\"),
+        b: R.Tensor((64, 200), \"bfloat16\"),
+        image: R.Tensor((1, 30, 30, 16), \"int8\"),
+        taps: R.Tensor((3, 3, 16, 40), \"int8\"),
+    ):
+        with R.dataflow():
+            bytes = R.matmul(x, w, out_dtype=\"int32\")
+            bfloats = R.matmul(a, b, out_dtype=\"float32\")
+            window = R.nn.conv2d(image, taps, data_layout=\"NHWC\", kernel_layout=\"HWIO\", out_dtype=\"int32\")
+            R.output(bytes, bfloats, window)
+        return (bytes, bfloats, window)
+";
+
+/// Products of narrow numbers, for processors with dot products and without.
+#[test]
+fn narrow_products_have_dot_products() {
+    let folder = folder();
+    std::fs::write(folder.path().join("model.py"), NARROW).unwrap();
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("dots_wide", plans(&folder, "znver4"));
+        insta::assert_snapshot!("dots_narrow", plans(&folder, "x86-64-v3"));
+    });
+    let printed = plans(&folder, "znver4");
+    let read = |plan: &str, flags: &[&str]| {
+        std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
+        hammock(&folder, &[&["opt", "model.py", "--target", "znver4", "--plan", "plan.txt"], flags].concat())
+    };
+    assert_eq!(stdout(read(&printed, &["--print-plans"])), printed);
+    let mut all = String::new();
+    for (what, by, flags) in [
+        ("as [v_k by 4, v_ax1]", "as [v_k, v_ax1]", &[][..]),
+        ("as [v_k by 4, v_ax1]", "as [v_k by 2, v_ax1]", &[]),
+        ("v_k by 4, v_ax0 unrolled", "v_k by 2, v_ax0 unrolled", &[]),
+        ("v_k dot", "v_ax1 dot", &[]),
+        (", v_k dot", "", &[]),
+        ("copy of x2 as [v_k by 4, v_ax1] (elementwise: v_k, v_ax1 by 32, v_ax1 vector), ", "", &[]),
+        ("dot-product", "dot-product", &["--strict-order"]),
+    ] {
+        assert!(printed.contains(what), "{what}\n{printed}");
+        let output = read(&printed.replacen(what, by, 1), flags);
+        assert_eq!(output.status.code(), Some(1), "{what}");
+        all += &String::from_utf8(output.stderr).unwrap();
+    }
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("dots_refused", all);
+    });
+}
+
 /// A kernel with a plan from the file is computed as it says, at every command that compiles.
 #[test]
 fn kernels_follow_the_plans_of_a_file() {

@@ -26,6 +26,8 @@
 //!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on),
 //!   the checks of [`check`], of any lanes, and what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
 //!   `Let` binds values inside expressions.
+//! - Dot products of [words](stage::dots): `word_at` is the word that lies in memory from an element on; `dot_…` adds the
+//!   products of the parts of two words to a sum, that of bfloat16 (`dot_bf16`) only where the target has it.
 //! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.
 //! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
 //! - A declaration holds to the end of its sequence; a sequence inside a sequence is a scope.

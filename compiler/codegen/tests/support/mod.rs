@@ -42,6 +42,11 @@ impl Kernel {
         Kernel::of(func, compile_with(func, &llvm::host(), options).unwrap())
     }
 
+    /// Compiles and plans for the same processor, of which this machine must have all that matters.
+    pub fn for_options(func: &PrimFunc, options: Options) -> Kernel {
+        Kernel::of(func, compile_with(func, options.target, options).unwrap())
+    }
+
     fn of(func: &PrimFunc, object: Vec<u8>) -> Kernel {
         let linked = hammock_link::link(&[&object], &Image::default().save()).unwrap();
         let library = Library::from_bytes(Arc::new(linked), Integrity::Trust).unwrap();

@@ -1,7 +1,10 @@
 //! Intrinsics: lazy choice, pointers, bits, and mathematics through libm.
 
-use super::{Fault, Interpreter, Pointer, Value, number};
-use crate::check;
+use super::{Fault, Interpreter, Pointer, Value, dots, number};
+use crate::{
+    check,
+    stage::dots::{Dot, WORD_AT},
+};
 use hammock_ir::{
     DType, Name, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind},
@@ -43,6 +46,11 @@ impl Interpreter {
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
             (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
+            (WORD_AT, [place]) => self.word_at(place),
+            (known, [a, b, sum]) if let Some(dot) = Dot::named(known) => {
+                let (values, to) = ([self.eval(a)?, self.eval(b)?, self.eval(sum)?], e.dtype().element());
+                Value::lanewise([&values[0], &values[1], &values[2]], |[a, b, sum]| dots::add(dot, a, b, sum, to))
+            }
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
         }

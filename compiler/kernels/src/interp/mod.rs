@@ -31,6 +31,7 @@
 
 mod arguments;
 mod arith;
+mod dots;
 mod error;
 mod expr;
 mod intrinsic;

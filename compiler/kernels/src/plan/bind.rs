@@ -98,11 +98,28 @@ fn stage(text: &StageText, stage: &Stage, axes: &[String], choice: Choice, inner
         PlanError::new(span, violation.message).help(violation.help)
     })?;
     for (number, copy) in text.copies.iter().enumerate() {
+        words(copy, stage, &plan, &plan.staged[number])?;
         let own: Vec<String> = plan.staged[number].axes.iter().map(|axis| axes[*axis].clone()).collect();
         plan.staged[number].copy =
             self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, choice, true)?;
     }
     Ok(plan)
+}
+
+/// A copy says how many terms its words have.
+fn words(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> Result<()> {
+    let in_words = plan.in_words(stage, staged);
+    for (axis, (name, given)) in staged.axes.iter().zip(text.axes.iter().zip(&text.words)) {
+        let has = in_words.filter(|(own, _)| own == axis).map(|(_, dot)| dot.terms());
+        if has != given.as_ref().map(|given| given.value) {
+            let error = PlanError::new(name.span, format!("how many terms words along `{}` have is wrong", name.value));
+            return Err(error.help(match has {
+                Some(terms) => format!("the loops add up words of so many terms: write `{} by {terms}`", name.value),
+                None => format!("single values are copied along this axis: write `{}` alone", name.value),
+            }));
+        }
+    }
+    Ok(())
 }
 
 /// What a copy is of, and its axes.

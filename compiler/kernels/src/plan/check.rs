@@ -4,6 +4,7 @@
 
 use super::{Loop, LoopKind, StagePlan};
 use crate::{
+    index::same_expr,
     rules::{Choice, MAX_LANES, register_lanes},
     stage::{
         Stage,
@@ -11,9 +12,10 @@ use crate::{
             can_be_copied, combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads,
             stores_along,
         },
+        dots,
     },
 };
-use hammock_ir::count;
+use hammock_ir::{PrimExpr, count};
 
 /// The most loops of a stage.
 const LOOPS: usize = 32;
@@ -125,6 +127,9 @@ impl Check<'_> {
         }
         match loops.as_slice() {
             [Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }] => Ok(()),
+            [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Dot, .. }] => {
+                self.words(*step, numbers[0], numbers[1])
+            }
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Vector, .. }] => {
                 if *step < 2 || *step > MAX_LANES || step.count_ones() != 1 {
                     let message = format!("so many lanes of terms, {step}, cannot be combined in halves");
@@ -135,10 +140,56 @@ impl Check<'_> {
             }
             _ => {
                 let message = format!("`{name}` is summed up (or combined in another way) by other loops than these");
-                let help =
-                    format!("`{name}` alone, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`");
+                let help = format!(
+                    "`{name}` alone, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`, or `{name} by \
+                     TERMS` and later `{name} dot`"
+                );
                 violation(Item::Loop(numbers[0]), message, help)
             }
+        }
+    }
+
+    /// Loops over words and over their terms.
+    fn words(&self, step: i64, outer: usize, inner: usize) -> Checked {
+        let Some(dot) = dots::dot(self.stage) else {
+            let message = "what is summed up are no products of 8-bit integers in int32, or of bfloat16 in float32";
+            return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
+        };
+        if step != dot.terms() {
+            let message = format!("a word has {} terms here, not {step}", dot.terms());
+            return violation(Item::Loop(outer), message, format!("write `by {}`", dot.terms()));
+        }
+        if !dot.is_for(self.choice.target, self.choice.strict_order) {
+            let message = match self.choice.strict_order {
+                true => "dot products round in another order than is written",
+                false => "the target has no dot products of bfloat16",
+            };
+            return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
+        }
+        let axis = self.plan.loops[inner].axis;
+        let own = &self.stage.axes[axis];
+        let vector = self.plan.vector().map(|l| &self.stage.axes[l.axis]);
+        if vector.is_some_and(|vector| vector.reduce)
+            || self.plan.loops.iter().any(|l| l.axis != axis && l.kind == LoopKind::Dot)
+        {
+            let message = "terms are lanes, or terms of another dot product, already";
+            return violation(Item::Loop(inner), message, "a sum has one `dot`, and its vectors are along results");
+        }
+        let copied = |load: &PrimExpr| {
+            let mut copies = self.plan.staged.iter().filter(|staged| staged.axes.contains(&axis));
+            copies.any(|staged| same_expr(loads(self.stage)[staged.load], load))
+        };
+        let in_words = |load: &&PrimExpr| {
+            let along = vector.is_some_and(|vector| load.uses(&vector.var));
+            load.uses(&own.var) && (copied(load) || !along && dots::lies_in_words(load, own))
+        };
+        match dots::narrow_factors(self.stage).into_iter().flatten().find(|load| !in_words(load)) {
+            Some(_) => {
+                let message = "a factor has no words of these terms: they are not side by side in memory";
+                let help = format!("copy it: `copy of BUFFER as [{} by {}, …] (…)`", self.names[axis], dot.terms());
+                violation(Item::Loop(inner), message, help)
+            }
+            None => Ok(()),
         }
     }
 
@@ -159,7 +210,11 @@ impl Check<'_> {
                 }
                 false => Ok(()),
             },
-            LoopKind::Unrolled | LoopKind::Vector if l.step != 1 => {
+            LoopKind::Dot if !self.is_reduced(l) => {
+                let message = format!("`{name}` is not summed up");
+                violation(Item::Loop(number), message, "leave out `dot`")
+            }
+            LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot if l.step != 1 => {
                 let message = "what is written out or in lanes is single values".to_owned();
                 violation(
                     Item::Loop(number),
@@ -167,13 +222,15 @@ impl Check<'_> {
                     format!("put `{name} by {}` before, and leave out the step here", l.step),
                 )
             }
-            LoopKind::Unrolled | LoopKind::Vector => match self.over(l.axis).find(|other| *other > number) {
-                Some(other) => {
-                    let message = format!("nothing is left of `{name}`: a loop around writes out all its values");
-                    violation(Item::Loop(other), message, "leave this loop out")
+            LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => {
+                match self.over(l.axis).find(|other| *other > number) {
+                    Some(other) => {
+                        let message = format!("nothing is left of `{name}`: a loop around writes out all its values");
+                        violation(Item::Loop(other), message, "leave this loop out")
+                    }
+                    None => Ok(()),
                 }
-                None => Ok(()),
-            },
+            }
         }
     }
 
@@ -191,7 +248,8 @@ impl Check<'_> {
                 "loops over terms, `unrolled` and `vector` loops come last: results in registers need no loop inside",
             );
         }
-        let reduced = |l: &&(usize, &Loop)| self.is_reduced(l.1) && l.1.kind != LoopKind::Vector;
+        let reduced =
+            |l: &&(usize, &Loop)| self.is_reduced(l.1) && !matches!(l.1.kind, LoopKind::Vector | LoopKind::Dot);
         let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
         let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
         let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
@@ -263,7 +321,7 @@ impl Check<'_> {
         let l = &self.plan.loops[number];
         let known = self.stage.axes[l.axis].extent.as_int().is_some()
             || self.plan.loops[..self.tile].iter().any(|outer| outer.axis == l.axis);
-        let lanes_of_terms = self.is_reduced(l) && l.kind == LoopKind::Vector;
+        let lanes_of_terms = self.is_reduced(l) && matches!(l.kind, LoopKind::Vector | LoopKind::Dot);
         if l.kind == LoopKind::Serial || l.is_parallel() || lanes_of_terms || known {
             return Ok(());
         }

@@ -15,7 +15,12 @@ pub use bind::bind;
 pub use predict::{duration, flops};
 pub use read::{PlanError, Plans, Written};
 
-use crate::stage::{Stage, access::loads, rows::Copied};
+use crate::stage::{
+    Stage,
+    access::loads,
+    dots::{self, Dot},
+    rows::Copied,
+};
 use hammock_ir::{PrimExpr, tir::Buffer};
 
 /// How the parts of a kernel become loops.
@@ -99,6 +104,9 @@ pub enum LoopKind {
     /// As lanes of vectors. Along a reduce axis, each lane combines its own terms, and in the end the lanes are combined:
     /// an order of its own, the same for every run and any number of threads.
     Vector,
+    /// As terms of a [dot product](crate::stage::dots): the innermost loop of a reduce axis, so many of whose values as
+    /// the loop around it leaves are added to a sum at once.
+    Dot,
 }
 
 impl Loop {
@@ -115,6 +123,11 @@ impl Loop {
     /// Values side by side.
     pub fn unrolled(axis: usize) -> Loop {
         Loop { axis, step: 1, kind: LoopKind::Unrolled }
+    }
+
+    /// Values as terms of dot products.
+    pub fn dot(axis: usize) -> Loop {
+        Loop { axis, step: 1, kind: LoopKind::Dot }
     }
 
     /// Whether it is spread over threads.
@@ -147,11 +160,24 @@ impl StagePlan {
             let known = self.range(*axis, staged.inside).zip(extent.as_int());
             known.map_or_else(|| extent.clone(), |(range, extent)| PrimExpr::int64(range.min(extent)))
         };
-        let left: Vec<PrimExpr> = staged.axes.iter().map(left).collect();
+        let in_words = self.in_words(stage, staged);
+        let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), in_words);
         let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
         staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
-        let to = Buffer::new("copy", left.clone(), load.dtype());
-        stage.copy_of(load, &staged.axes, left, &position, to)
+        let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+        let to = Buffer::new("copy", left.clone(), dtype);
+        stage.copy_of(load, &staged.axes, left, &position, to, in_words)
+    }
+
+    /// The axis that a copy has in words: that of the terms of dot products.
+    pub fn in_words(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
+        let axis = self.dot()?.axis;
+        dots::dot(stage).filter(|_| staged.axes.contains(&axis)).map(|dot| (axis, dot))
+    }
+
+    /// The loop over the terms of dot products.
+    pub fn dot(&self) -> Option<&Loop> {
+        self.loops.iter().find(|l| l.kind == LoopKind::Dot)
     }
 
     /// The loop that is lanes of vectors.
@@ -162,7 +188,7 @@ impl StagePlan {
     /// Where the tile begins: the number of its first loop.
     pub fn tile(&self, stage: &Stage) -> usize {
         let inside = |l: &Loop| match l.kind {
-            LoopKind::Unrolled | LoopKind::Vector => true,
+            LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => true,
             LoopKind::Serial => stage.axes[l.axis].reduce,
             LoopKind::Parallel(_) => false,
         };

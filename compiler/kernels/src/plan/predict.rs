@@ -13,6 +13,7 @@ use crate::{
     stage::{
         Kernel, Part, Stage,
         access::{factors, is_contiguous, loads},
+        dots,
         rows::Rows,
     },
 };
@@ -33,7 +34,8 @@ pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
     let work = Work { operations: operations(stage, target), cycles: cycles(stage, plan, target) };
     let rule = RULES.iter().find(|rule| rule.name == plan.rule);
     let (class, why) = rule.map_or(("stage", "by hand"), |rule| (rule.class, rule.why));
-    format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes(stage, target), target))
+    let lanes = lanes(stage, target) * at_once(stage, target);
+    format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes, target))
 }
 
 /// A remark about the plan of stages that share rows.
@@ -171,8 +173,16 @@ fn operations(stage: &Stage, target: &Target) -> f64 {
     elements(stage) * of_element(stage, target) + results(stage) * after
 }
 
+/// How many terms a lane takes at once: several of a dot product.
+fn at_once(stage: &Stage, target: &Target) -> f64 {
+    dots::dot(stage).filter(|dot| dot.is_for(target, false)).map_or(1.0, |dot| dot.terms() as f64)
+}
+
 /// The operations of an element; a product that is added to a sum is one where the target has that.
 fn of_element(stage: &Stage, target: &Target) -> f64 {
+    if dots::dot(stage).is_some_and(|dot| dot.is_for(target, false)) {
+        return 1.0;
+    }
     let fused = target.fma && factors(stage).is_some();
     of_value(&stage.value) - if fused { 1.0 } else { 0.0 }
 }
@@ -222,6 +232,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let (stored, waited) = if stage.reduces() { (0.0, LATENCY) } else { (rows * vectors, 0.0) };
     let computed = rows * vectors * of_element(stage, target) / f64::from(target.fma_ports);
     let step = [computed, loaded / LOADS, stored, waited].into_iter().fold(0.0, f64::max);
+    let step = if plan.dot().is_some() { step / at_once(stage, target) } else { step };
     // What is left of an axis at the end takes vectors that are not full.
     let filled = vector.map_or(1.0, |axis| {
         let (whole, left) = ((extent(axis) / width).floor(), extent(axis) % width);

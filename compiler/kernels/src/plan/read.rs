@@ -5,6 +5,8 @@
 //!     as written                                 a part that is no stage
 //!     rule: a by 4 parallel 2, b, a unrolled     a stage: loops, outermost first
 //!     rule: a, copy of x as [b] (rule: b), b     the same with a copy of what a load reads
+//!     rule: a, copy of x as [k by 4, a] (rule: k, a), k by 4, a vector, k dot
+//!                                                    dot products, whose copies are in words of 4 terms
 //!     copy of x as [b] for stage 1 (rule: b)     stages that share rows: what is copied before them,
 //!     rows, 8 at a time, a parallel 1:           how many rows run together,
 //!         rule: b                                and a line for each stage; so again for the `rows left`
@@ -105,6 +107,8 @@ pub(super) struct CopyText {
     pub load: At<String>,
     pub inside: usize,
     pub axes: Vec<At<String>>,
+    /// For each axis how many terms a word of it has, where it is in words.
+    pub words: Vec<Option<At<i64>>>,
     pub copy: StageText,
 }
 
@@ -404,13 +408,14 @@ impl Cursor<'_> {
         let kind = match () {
             () if self.takes(&["unrolled"]) => LoopKind::Unrolled,
             () if self.takes(&["vector"]) => LoopKind::Vector,
+            () if self.takes(&["dot"]) => LoopKind::Dot,
             () if self.takes(&["parallel"]) => {
                 LoopKind::Parallel(self.number("how many iterations are worth a thread")?.value)
             }
             () => LoopKind::Serial,
         };
         if !(self.next == self.tokens.len() || self.begins(&[","]) || self.begins(&[")"])) {
-            return self.expected("`by N`, `parallel N`, `unrolled`, `vector` or `,`");
+            return self.expected("`by N`, `parallel N`, `unrolled`, `vector`, `dot` or `,`");
         }
         Ok(LoopText { span: self.since(first), axis, step, kind })
     }
@@ -422,12 +427,13 @@ impl Cursor<'_> {
         let load = self.word("the name of a buffer")?;
         self.expect("as")?;
         self.expect("[")?;
-        let mut axes = Vec::new();
+        let (mut axes, mut words) = (Vec::new(), Vec::new());
         while !self.takes(&["]"]) {
             if !axes.is_empty() {
                 self.expect(",")?;
             }
             axes.push(self.word("an axis")?);
+            words.push(if self.takes(&["by"]) { Some(self.number("how many terms a word has")?) } else { None });
         }
         before(self)?;
         self.depth += 1;
@@ -437,7 +443,7 @@ impl Cursor<'_> {
         let copy = self.stage()?;
         self.depth -= 1;
         self.expect(")")?;
-        Ok(CopyText { span: self.since(first), load, inside, axes, copy })
+        Ok(CopyText { span: self.since(first), load, inside, axes, words, copy })
     }
 
     /// `copy of buffer as [axes] for stage 1 (stage)`.

@@ -76,6 +76,7 @@ fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
         LoopKind::Parallel(grain) => format!(" parallel {grain}"),
         LoopKind::Unrolled => " unrolled".to_owned(),
         LoopKind::Vector => " vector".to_owned(),
+        LoopKind::Dot => " dot".to_owned(),
     };
     format!("{}{step}{kind}", axes[*axis])
 }
@@ -87,7 +88,13 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String]) -> Ve
         let own = named(&staged.axes, axes);
         let what = &names::loads(stage)[staged.load];
         let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own);
-        format!("copy of {what} as [{}] ({how})", own.join(", "))
+        let in_words = plan.in_words(stage, staged);
+        let dimension = |(axis, name): (&usize, &String)| match in_words {
+            Some((own, dot)) if own == *axis => format!("{name} by {}", dot.terms()),
+            _ => name.clone(),
+        };
+        let dimensions: Vec<String> = staged.axes.iter().zip(&own).map(dimension).collect();
+        format!("copy of {what} as [{}] ({how})", dimensions.join(", "))
     };
     copies.map(text).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! Rules look at axes and access patterns, never at names, and take symbolic sizes like others.
 
+mod dots;
 mod elementwise;
 mod products;
 mod reductions;
@@ -67,7 +68,8 @@ pub struct Choice<'a> {
 }
 
 /// All rules, in the order in which they are tried.
-pub static RULES: [&Rule; 9] = [
+pub static RULES: [&Rule; 10] = [
+    &dots::RULE,
     &products::PACKED,
     &products::OUTER,
     &products::INNER,

@@ -104,7 +104,7 @@ pub fn shares(stage: &Stage, axis: usize) -> bool {
 /// How many rows of results are computed side by side, and how many results of each row: as many as registers hold, so
 /// that additions do not wait for each other, in blocks of about the same size. Beside those for a window there must be
 /// room for its taps. None where there is one result in a row.
-fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice, window: bool) -> Option<(i64, i64)> {
+pub fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice, window: bool) -> Option<(i64, i64)> {
     let (registers, most_rows, wide) = match (choice.target.vector_registers >= 32, window) {
         (true, false) => (16, 8, 4),
         (true, true) => (8, 4, 2),
@@ -177,7 +177,7 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
     let left: Vec<PrimExpr> = left.collect();
     let to = Buffer::new("copy", left.clone(), load.dtype());
-    let copy = stage_plan(&stage.copy_of(load, &axes, left, &position, to), *choice).on_one_thread();
+    let copy = stage_plan(&stage.copy_of(load, &axes, left, &position, to, None), *choice).on_one_thread();
     let others = spatial(stage).filter(|at| !used(at));
     loops.extend(others.map(|at| if at == rows { Loop::by(at, side) } else { Loop::serial(at) }));
     loops.extend(reduced(stage));
@@ -215,7 +215,7 @@ fn load_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimEx
 }
 
 /// The last spatial axis besides one that a factor does not change along.
-fn row_axis(stage: &Stage, axis: usize, factor: &PrimExpr) -> Option<usize> {
+pub fn row_axis(stage: &Stage, axis: usize, factor: &PrimExpr) -> Option<usize> {
     spatial(stage).rev().find(|at| *at != axis && !factor.uses(&stage.axes[*at].var))
 }
 

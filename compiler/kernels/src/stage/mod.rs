@@ -8,11 +8,13 @@
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
 pub mod access;
+pub mod dots;
 mod merge;
 mod recover;
 pub mod rows;
 
 use crate::index::same_expr;
+use dots::Dot;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
@@ -108,7 +110,7 @@ impl Stage {
     }
 
     /// A stage that copies what a load of this one reads, for so many values from a position on of the axes that it changes
-    /// along.
+    /// along. All of one axis may be copied in words.
     pub fn copy_of(
         &self,
         load: &PrimExpr,
@@ -116,19 +118,24 @@ impl Stage {
         counts: Vec<PrimExpr>,
         position: &[PrimExpr],
         to: Buffer,
+        in_words: Option<(usize, Dot)>,
     ) -> Stage {
         let vars: Vec<Var> = axes.iter().map(|axis| self.axes[*axis].var.fresh()).collect();
         let mut at = position.to_vec();
         for (axis, var) in axes.iter().zip(&vars) {
             at[*axis] = if at[*axis].as_int() == Some(0) { var.expr() } else { &at[*axis] + var.expr() };
         }
+        let value = match in_words {
+            Some((axis, dot)) => self.words_of(load, axis, dot, at),
+            None => load.substitute(&substitution(&self.axes, &at)),
+        };
         let own = vars.iter().cloned().zip(counts);
         Stage {
             name: format!("{}_copy", self.name),
             axes: own.map(|(var, extent)| Axis { var, extent, reduce: false }).collect(),
             buffer: to,
             indices: vars.iter().map(Var::expr).collect(),
-            value: load.substitute(&substitution(&self.axes, &at)),
+            value,
             init: None,
             epilogue: None,
         }

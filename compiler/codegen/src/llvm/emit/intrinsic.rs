@@ -8,7 +8,10 @@ use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind, math},
 };
-use hammock_kernels::{check, interp};
+use hammock_kernels::{
+    check, interp,
+    stage::dots::{self, Dot},
+};
 
 impl Emitter<'_, '_> {
     /// The value of a call.
@@ -63,6 +66,8 @@ impl Emitter<'_, '_> {
                 self.refuse(&wrong, "shifts past the width", &message);
                 Ok(value)
             }
+            (dots::WORD_AT, [place]) => self.word_at(place),
+            (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
                 self.call_llvm(function, args, e.dtype())
             }

@@ -17,6 +17,7 @@ mod arith;
 mod check;
 mod control;
 mod convert;
+mod dot;
 mod exact;
 mod expr;
 mod intrinsic;

@@ -14,6 +14,7 @@ pub struct Ty {
 enum Scalar {
     Int(u16),
     Half,
+    Bfloat,
     Float,
     Double,
     Pointer,
@@ -31,6 +32,8 @@ impl Ty {
     pub const I64: Ty = Ty::int(64);
     /// IEEE half precision.
     pub const HALF: Ty = Ty { scalar: Scalar::Half, lanes: 1 };
+    /// The upper half of single precision, for instructions that take it.
+    pub const BFLOAT: Ty = Ty { scalar: Scalar::Bfloat, lanes: 1 };
     /// IEEE single precision.
     pub const FLOAT: Ty = Ty { scalar: Scalar::Float, lanes: 1 };
     /// IEEE double precision.
@@ -62,7 +65,7 @@ impl Ty {
 
     /// Whether lanes are floats.
     pub fn is_float(self) -> bool {
-        matches!(self.scalar, Scalar::Half | Scalar::Float | Scalar::Double)
+        matches!(self.scalar, Scalar::Half | Scalar::Bfloat | Scalar::Float | Scalar::Double)
     }
 
     /// Whether lanes are addresses.
@@ -74,7 +77,7 @@ impl Ty {
     pub fn bits(self) -> u16 {
         match self.scalar {
             Scalar::Int(bits) => bits,
-            Scalar::Half => 16,
+            Scalar::Half | Scalar::Bfloat => 16,
             Scalar::Float => 32,
             Scalar::Double | Scalar::Pointer => 64,
             Scalar::Void => 0,
@@ -91,6 +94,7 @@ impl Ty {
         let scalar = match self.scalar {
             Scalar::Int(bits) => format!("i{bits}"),
             Scalar::Pointer => "p0".into(),
+            Scalar::Bfloat => "bf16".into(),
             _ => format!("f{}", self.bits()),
         };
         if self.lanes == 1 { scalar } else { format!("v{}{scalar}", self.lanes) }
@@ -105,6 +109,7 @@ impl fmt::Display for Ty {
         match self.scalar {
             Scalar::Int(bits) => write!(f, "i{bits}"),
             Scalar::Half => f.write_str("half"),
+            Scalar::Bfloat => f.write_str("bfloat"),
             Scalar::Float => f.write_str("float"),
             Scalar::Double => f.write_str("double"),
             Scalar::Pointer => f.write_str("ptr"),

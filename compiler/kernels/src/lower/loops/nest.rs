@@ -12,7 +12,10 @@ use crate::{
     Target,
     plan::{Loop, LoopKind, StagePlan},
     rules::{MAX_LANES, register_lanes},
-    stage::Stage,
+    stage::{
+        Stage,
+        dots::{self, Dot},
+    },
 };
 use hammock_ir::{
     Name, PrimExpr,
@@ -25,7 +28,8 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
-    let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref() };
+    let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
+    let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot };
     nest.level(0, &At { position, left })
 }
 
@@ -41,6 +45,8 @@ pub struct Nest<'a> {
     pub tile: usize,
     /// The divisor that is inverted inside some of them.
     pub quotient: Option<&'a Quotient>,
+    /// What is added to sums at once: dot products of words along an axis.
+    pub dot: Option<(usize, Dot)>,
 }
 
 /// Which part of the stage's domain is computed inside some loops: from a position on, so many values of each axis.
@@ -147,12 +153,7 @@ impl Nest<'_> {
 
     /// How many iterations a loop has that are for all of its step.
     fn whole(&self, number: usize, at: &At) -> PrimExpr {
-        let (left, step) = (&at.left[self.plan.loops[number].axis], self.step(number));
-        match left.as_int() {
-            Some(extent) => PrimExpr::int64(extent / step),
-            None if step == 1 => left.clone(),
-            None => left.clone().floordiv(PrimExpr::int64(step)),
-        }
+        whole(&at.left[self.plan.loops[number].axis], self.step(number))
     }
 
     /// What is left of a loop's axis after those, if anything may be.
@@ -219,6 +220,15 @@ impl Nest<'_> {
     /// How many lanes the vectors have that cover so many values.
     pub fn pieces(&self, values: i64) -> Vec<i64> {
         pieces(values, register_lanes(self.stage, self.target))
+    }
+}
+
+/// How many whole steps there are in so many values.
+pub fn whole(count: &PrimExpr, step: i64) -> PrimExpr {
+    match count.as_int() {
+        Some(count) => PrimExpr::int64(count / step),
+        None if step == 1 => count.clone(),
+        None => count.clone().floordiv(PrimExpr::int64(step)),
     }
 }
 

@@ -3,7 +3,11 @@
 use super::nest::{self, At, Nest, moved};
 use crate::{
     plan::Staged,
-    stage::{Epilogue, Stage, access, replaced, substitution},
+    stage::{
+        Epilogue, Stage, access,
+        dots::{self, Dot},
+        replaced, substitution,
+    },
 };
 use hammock_ir::{
     Attrs, PrimExpr,
@@ -23,7 +27,12 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
     let (mut stmts, mut value) = (Vec::new(), stage.value.clone());
     for staged in nest.plan.staged.iter().filter(|staged| staged.inside == inside) {
         let copy = copy(nest, staged, loads[staged.load], at);
-        let index = staged.axes.iter().map(|axis| own[*axis].clone()).collect();
+        let in_words = in_words(nest, staged);
+        let place = |axis: &usize| match in_words {
+            Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
+            _ => own[*axis].clone(),
+        };
+        let index = staged.axes.iter().map(place).collect();
         value = replaced(&value, loads[staged.load], &PrimExpr::load(&copy.buffer, index));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
         stmts.push(nest::loops(&copy, &staged.copy, nest.target));
@@ -45,6 +54,11 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
     (stmts, stage)
 }
 
+/// The axis that a copy has in words.
+fn in_words(nest: &Nest, staged: &Staged) -> Option<(usize, Dot)> {
+    nest.dot.filter(|(axis, _)| staged.axes.contains(axis))
+}
+
 /// The stage that copies what a load reads from a position on.
 fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let stage = nest.stage;
@@ -53,10 +67,13 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
         Some(count) => PrimExpr::int64(count),
         None => at.left[*axis].clone(),
     };
-    let shape: Vec<PrimExpr> = staged.axes.iter().map(room).collect();
-    let bytes = shape.iter().try_fold(load.dtype().bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
+    let in_words = in_words(nest, staged);
+    let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);
+    let shape = sizes(staged.axes.iter().map(room).collect());
+    let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+    let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
     let scope = if bytes.is_some_and(|bytes| bytes <= STACK) { "local" } else { "global" };
-    let left: Vec<PrimExpr> = staged.axes.iter().map(|axis| at.left[*axis].clone()).collect();
-    let buffer = Buffer::scoped("copy", shape, load.dtype(), scope);
-    stage.copy_of(load, &staged.axes, left, &at.position, buffer)
+    let left = sizes(staged.axes.iter().map(|axis| at.left[*axis].clone()).collect());
+    let buffer = Buffer::scoped("copy", shape, dtype, scope);
+    stage.copy_of(load, &staged.axes, left, &at.position, buffer, in_words)
 }

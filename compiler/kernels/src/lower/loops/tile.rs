@@ -8,6 +8,7 @@ use crate::{
     stage::{
         Stage,
         access::{combiner, factors},
+        dots::{self, Dot},
         replace_loads, substitution,
     },
 };
@@ -37,6 +38,15 @@ struct Lanes {
     axis: usize,
     /// How many lanes each vector has.
     vectors: Vec<i64>,
+}
+
+/// A step of a reduction.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    /// What is lanes.
+    lanes: Option<&'a Lanes>,
+    /// Of a last word, which has fewer terms than others: how many its axis has.
+    left: Option<&'a PrimExpr>,
 }
 
 impl Tile<'_> {
@@ -117,7 +127,7 @@ impl Tile<'_> {
             return Stmt::new(StmtKind::Seq(vec![
                 alloc,
                 start,
-                self.update(0, first, self.results.as_ref(), &sums),
+                self.update(0, first, Step { lanes: self.results.as_ref(), left: None }, &sums),
                 finish,
             ]));
         };
@@ -130,7 +140,7 @@ impl Tile<'_> {
         let start = self.each(first, Some(&Lanes { axis, vectors: vec![lanes] }), |slot, at| {
             Stmt::store(&sums, vec![slot], neutral.clone().unwrap_or_else(|| self.initial(at)))
         });
-        let update = self.update(0, first, None, &sums);
+        let update = self.update(0, first, Step { lanes: None, left: None }, &sums);
         let joined = self.rows(first).into_iter().map(|(slot, _)| halves(op, &sums, &slot, lanes));
         let with_initial = neutral.filter(|neutral| stage.init.as_ref().is_none_or(|init| !same_expr(init, neutral)));
         let with_initial = with_initial.map(|_| {
@@ -152,19 +162,23 @@ impl Tile<'_> {
         }
     }
 
-    /// The loops over what is combined, from this number of the tile's loops on. `lanes` are those of one step.
-    fn update(&self, number: usize, at: &[PrimExpr], lanes: Option<&Lanes>, sums: &Buffer) -> Stmt {
+    /// The loops over what is combined, from this number of the tile's loops on.
+    fn update(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
         let repeats = |l: &Loop| match l.kind {
             LoopKind::Unrolled => self.is_reduced(l),
             kind => kind == LoopKind::Serial,
         };
         let Some(next) = self.loops()[number..].iter().position(repeats) else {
-            return self.terms_at(at, lanes, sums);
+            return self.terms_at(at, of, sums);
         };
         let Loop { axis, step, kind } = self.loops()[number + next];
+        if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
+            return self.words(number + next, at, of, sums);
+        }
         let inside = |at: &[PrimExpr], count: i64| {
             let terms = Lanes { axis, vectors: vec![count] };
-            self.update(number + next + 1, at, if step == 1 { lanes } else { Some(&terms) }, sums)
+            let lanes = if step == 1 { of.lanes } else { Some(&terms) };
+            self.update(number + next + 1, at, Step { lanes, ..of }, sums)
         };
         if let Some(count) = self.at.left[axis].as_int().filter(|_| kind == LoopKind::Unrolled) {
             return Stmt::seq((0..count).map(|n| inside(&shifted(at, axis, PrimExpr::int64(n)), 1)));
@@ -196,14 +210,59 @@ impl Tile<'_> {
         Stmt::seq(parts)
     }
 
+    /// The loop over words, one for what is left of the terms included.
+    fn words(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
+        let Loop { axis, step, .. } = self.loops()[number];
+        let (name, count) = (self.nest.stage.axes[axis].var.name(), &self.at.left[axis]);
+        let (zero, whole) = (PrimExpr::int64(0), nest::whole(count, step));
+        let inside = |by: PrimExpr, left: Option<&PrimExpr>| {
+            self.update(number + 1, &shifted(at, axis, by), Step { left, ..of }, sums)
+        };
+        let all = nest::repeated(name, &zero, whole.clone(), step, |by| inside(by, None));
+        let start = nest::scaled(whole, step);
+        let last = || inside(start.clone(), Some(count));
+        match count.as_int() {
+            Some(count) if count % step == 0 => all,
+            Some(_) => Stmt::seq([all, last()]),
+            None => {
+                let some = start.clone().lt(count);
+                Stmt::seq([all, Stmt::new(StmtKind::If(some, Box::new(last()), None))])
+            }
+        }
+    }
+
     /// One step of the reduction for all of the tile.
-    fn terms_at(&self, at: &[PrimExpr], lanes: Option<&Lanes>, sums: &Buffer) -> Stmt {
+    fn terms_at(&self, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
         let stage = self.nest.stage;
-        self.each(at, lanes, |slot, at| {
+        self.each(at, of.lanes, |slot, at| {
             let sum = PrimExpr::load(sums, vec![slot.clone()]);
+            if let Some((axis, dot)) = self.nest.dot {
+                return Stmt::store(sums, vec![slot], self.dot(axis, dot, sum, at, of.left));
+            }
             let value = self.fused(&sum).unwrap_or_else(|| replace_loads(&stage.value, &stage.buffer, &sum));
             Stmt::store(sums, vec![slot], value.substitute(&substitution(&stage.axes, at)))
         })
+    }
+
+    /// A sum with the products of two words.
+    fn dot(&self, axis: usize, dot: Dot, sum: PrimExpr, at: &[PrimExpr], left: Option<&PrimExpr>) -> PrimExpr {
+        let stage = self.nest.stage;
+        let word = |load: &PrimExpr| {
+            let term = |place: PrimExpr| {
+                let mut at = at.to_vec();
+                at[axis] = place;
+                load.substitute(&substitution(&stage.axes, &at))
+            };
+            match left {
+                _ if load.dtype() == dots::WORD => term(at[axis].clone()),
+                Some(count) => dots::last_word(&term, &at[axis], count, dot),
+                None => dots::word_at(&term(at[axis].clone())),
+            }
+        };
+        let Some(factors) = dots::narrow_factors(stage) else { unreachable!("dot products have factors") };
+        let [a, b] = factors.map(word);
+        let dtype = sum.dtype();
+        PrimExpr::intrin(dot.intrinsic(), vec![a, b, sum], dtype)
     }
 
     /// A sum of products as fused operations, where the target has them: each rounds once instead of twice.

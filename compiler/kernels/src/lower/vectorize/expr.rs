@@ -1,7 +1,7 @@
 //! Expressions for all iterations at once.
 
 use super::Vectorizer;
-use crate::{check, lower::selects::divides};
+use crate::{check, lower::selects::divides, stage::dots::Dot};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind, binary, intrinsics},
@@ -103,7 +103,7 @@ impl Vectorizer {
                 let args = [operand].into_iter().chain(rest.iter().cloned()).collect();
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }
-            (known, args) if intrinsics::lanes(known).is_some() => {
+            (known, args) if intrinsics::lanes(known).is_some() || Dot::named(known).is_some() => {
                 let args = args.iter().map(|a| self.vector(a)).collect::<Option<_>>()?;
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }

@@ -47,7 +47,7 @@ impl Rows {
             let indices = copied.axes.iter().map(|axis| stage.axes[*axis].var.expr()).collect();
             let own = &mut rows.stages[copied.stage];
             own.value = replaced(&own.value, load, &PrimExpr::load(&to, indices));
-            made.push(stage.copy_of(load, &copied.axes, counts, &at, to));
+            made.push(stage.copy_of(load, &copied.axes, counts, &at, to, None));
         }
         (rows, made)
     }

@@ -1,0 +1,158 @@
+//! Dot products of words: several narrow products, added to each lane of a sum.
+//!
+//! Bytes go through the instruction that multiplies unsigned ones with signed ones, where the target has it. Numbers with
+//! the wrong sign bit are moved by 128, and what that adds is taken off again: integers wrap, so nothing is lost. Elsewhere
+//! bytes are widened to 16 bits, of which every x86-64 adds two products.
+
+use super::{Emitter, Result, Ty, Unsupported, Value};
+use hammock_ir::{PrimExpr, prim::PrimKind};
+use hammock_kernels::stage::dots::Dot;
+
+/// Bytes that are all one.
+const ONES: i64 = 0x0101_0101;
+/// The sign bits of bytes.
+const SIGNS: i64 = 0x8080_8080;
+
+impl Emitter<'_, '_> {
+    /// The word that begins with an element in memory.
+    pub(super) fn word_at(&mut self, place: &PrimExpr) -> Result<Value> {
+        let PrimKind::Load(buffer, indices, None) = place.kind() else {
+            return Err(Unsupported::Form("a word of what is not in memory"));
+        };
+        let at = self.address_of(buffer, indices)?;
+        Ok(self.f.load(Ty::I32, &at, 1))
+    }
+
+    /// A sum with the products of the parts of two words added, lane by lane.
+    pub(super) fn dot(&mut self, dot: Dot, args: &[PrimExpr]) -> Result<Value> {
+        let [a, b, sum] = args else { return Err(Unsupported::Form("a dot product of other than three operands")) };
+        let values = [self.eval(a)?, self.eval(b)?, self.eval(sum)?];
+        // The operand that is the same for all lanes is moved: what the other one adds is shared by several sums then.
+        let moves_first = !matches!(b.kind(), PrimKind::Broadcast(_));
+        let (lanes, full) = (values[2].ty.lanes, (self.kernel.target.vector_bytes / 4) as u16);
+        let mut parts = Vec::new();
+        for start in (0..lanes).step_by(full.into()) {
+            let count = full.min(lanes - start);
+            let [a, b, sum] = values.each_ref().map(|value| self.part(value, start, count));
+            let all = match dot {
+                Dot::Bfloat16 => self.dot_bfloat(&a, &b, &sum),
+                Dot::Bytes(signed) => self.dot_bytes(signed, moves_first, [&a, &b], &sum),
+            };
+            parts.push(self.first_lanes(&all, count));
+        }
+        let joined = parts.into_iter().reduce(|all, part| self.joined(&all, &part));
+        joined.ok_or(Unsupported::Form("a dot product without lanes"))
+    }
+
+    /// So many lanes of a vector, filled up to as many as an instruction takes.
+    fn part(&mut self, value: &Value, start: u16, count: u16) -> Value {
+        let wide = count.next_power_of_two().max(4);
+        if value.ty.lanes == 1 {
+            return self.f.insert(&Value::poison(value.ty.with_lanes(wide)), value, 0);
+        }
+        if value.ty.lanes == wide {
+            return value.clone();
+        }
+        let lanes = (0..wide).map(|lane| usize::from(start + if lane < count { lane } else { 0 }));
+        self.f.shuffle(value, &Value::poison(value.ty), lanes)
+    }
+
+    fn first_lanes(&mut self, value: &Value, count: u16) -> Value {
+        match count {
+            1 => self.f.extract(value, 0),
+            _ if value.ty.lanes == count => value.clone(),
+            _ => self.f.shuffle(value, &Value::poison(value.ty), 0..count.into()),
+        }
+    }
+
+    /// Two vectors end to end.
+    fn joined(&mut self, a: &Value, b: &Value) -> Value {
+        let (first, second) = (usize::from(a.ty.lanes), usize::from(b.ty.lanes));
+        let widest = first.max(second) as u16;
+        let [a, b] = [a, b].map(|value| match value.ty.lanes {
+            1 => self.f.splat(value, widest),
+            lanes if lanes == widest => value.clone(),
+            lanes => {
+                let lanes = (0..widest).map(|lane| usize::from(lane.min(lanes - 1)));
+                self.f.shuffle(value, &Value::poison(value.ty), lanes)
+            }
+        });
+        let lanes = (0..first).chain((0..second).map(|lane| usize::from(widest) + lane));
+        self.f.shuffle(&a, &b, lanes)
+    }
+
+    fn dot_bfloat(&mut self, a: &Value, b: &Value, sum: &Value) -> Value {
+        let pairs = Ty::BFLOAT.with_lanes(sum.ty.lanes * 2);
+        let [a, b] = [a, b].map(|words| self.f.convert("bitcast", words, pairs));
+        self.call_x86(&format!("avx512bf16.dpbf16ps.{}", sum.ty.lanes * 32), sum.ty, &[sum, &a, &b])
+    }
+
+    fn dot_bytes(&mut self, signed: [bool; 2], moves_first: bool, words: [&Value; 2], sum: &Value) -> Value {
+        if !self.kernel.target.int8_dot {
+            return self.dot_widened(signed, words, sum);
+        }
+        let constant = |v| Value::int(v, sum.ty);
+        match (signed, words) {
+            ([false, true], [a, b]) => self.dot_unsigned_signed(a, b, sum),
+            ([true, false], [a, b]) => self.dot_unsigned_signed(b, a, sum),
+            ([is_signed, _], [a, b]) => {
+                let (moved, other) = if moves_first { (a, b) } else { (b, a) };
+                let moved = self.f.binary("xor", moved, &constant(SIGNS));
+                let (ones, none) = (constant(ONES), constant(0));
+                // 128 times the other's numbers too much, or too little.
+                let (all, own) = match is_signed {
+                    true => {
+                        (self.dot_unsigned_signed(&moved, other, sum), self.dot_unsigned_signed(&ones, other, &none))
+                    }
+                    false => {
+                        (self.dot_unsigned_signed(other, &moved, sum), self.dot_unsigned_signed(other, &ones, &none))
+                    }
+                };
+                let own = self.f.binary("shl", &own, &constant(7));
+                self.f.binary(if is_signed { "sub" } else { "add" }, &all, &own)
+            }
+        }
+    }
+
+    /// Four products of unsigned bytes with signed ones, added to each lane.
+    fn dot_unsigned_signed(&mut self, a: &Value, b: &Value, sum: &Value) -> Value {
+        let [a, b] = [a, b].map(|words| self.bytes_of(words));
+        self.call_x86(&format!("avx512.vpdpbusd.{}", sum.ty.lanes * 32), sum.ty, &[sum, &a, &b])
+    }
+
+    /// The same by two products of 16 bits at a time: those of even bytes, and those of odd ones.
+    fn dot_widened(&mut self, signed: [bool; 2], words: [&Value; 2], sum: &Value) -> Value {
+        let pairs = Ty::int(16).with_lanes(sum.ty.lanes * 2);
+        let eight = Value::int(8, pairs);
+        let halves = [0, 1].map(|n| {
+            let all = self.f.convert("bitcast", words[n], pairs);
+            if signed[n] {
+                let raised = self.f.binary("shl", &all, &eight);
+                [self.f.binary("ashr", &raised, &eight), self.f.binary("ashr", &all, &eight)]
+            } else {
+                [self.f.binary("and", &all, &Value::int(0xff, pairs)), self.f.binary("lshr", &all, &eight)]
+            }
+        });
+        let mut all = sum.clone();
+        for half in 0..2 {
+            let name = match sum.ty.lanes {
+                4 => "sse2.pmadd.wd",
+                8 => "avx2.pmadd.wd",
+                _ => "avx512.pmaddw.d.512",
+            };
+            let products = self.call_x86(name, sum.ty, &[&halves[0][half], &halves[1][half]]);
+            all = self.f.binary("add", &all, &products);
+        }
+        all
+    }
+
+    fn bytes_of(&mut self, words: &Value) -> Value {
+        self.f.convert("bitcast", words, Ty::I8.with_lanes(words.ty.lanes * 4))
+    }
+
+    fn call_x86(&mut self, name: &str, ret: Ty, args: &[&Value]) -> Value {
+        let params: Vec<Ty> = args.iter().map(|a| a.ty).collect();
+        let callee = self.kernel.module.declare(&format!("llvm.x86.{name}"), ret, &params);
+        self.f.call(&callee, ret, args)
+    }
+}

@@ -1,0 +1,192 @@
+//! Sums of products of narrow numbers, of random sizes and layouts, for processors with dot products and without:
+//! compared with the reference interpreter.
+#![cfg(feature = "native")]
+
+#[allow(dead_code)]
+mod support;
+
+use hammock_ir::{DType, Tensor};
+use hammock_kernels::{Options, Target, plan_text};
+use hammock_runtime::Any;
+use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+
+/// Around words, the lanes of vectors, and tiles of them.
+const SIZES: [i64; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 31, 33, 40, 64, 67, 130];
+/// Values that a stage combines at most, so that the interpreter keeps up.
+const MOST: i64 = 60_000;
+
+/// Processors of every width, with dot products and without, that this machine can stand in for.
+fn targets() -> Vec<Target> {
+    let names = ["znver4", "x86-64-v4", "alderlake", "x86-64-v3", "x86-64"];
+    let known = names.iter().filter_map(|name| Target::named(name));
+    let host = Target::host();
+    let runs = |target: &Target| {
+        target.vector_bytes <= host.vector_bytes
+            && (!target.int8_dot || host.int8_dot)
+            && (!target.bfloat16_dot || host.bfloat16_dot)
+    };
+    // AMD's and Intel's names imply other instructions than those that matter here.
+    let plain = |target: Target| {
+        let level = match target.vector_bytes {
+            64 => "x86-64-v4",
+            32 => "x86-64-v3",
+            _ => "x86-64",
+        };
+        let has = [
+            (target.int8_dot && target.vector_bytes == 64, "+avx512vnni"),
+            (target.int8_dot && target.vector_bytes == 32, "+avxvnni"),
+            (target.bfloat16_dot, "+avx512bf16"),
+        ];
+        let more: Vec<&str> = has.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        Target { cpu: level.into(), attributes: more.join(","), ..target }
+    };
+    known.filter(runs).map(plain).collect()
+}
+
+/// A product of matrices.
+struct Product {
+    rng: Rng,
+    /// Rows, columns, terms: their sizes, and whether these are variables.
+    sizes: [(i64, bool); 3],
+    batch: Option<i64>,
+    /// The indices of the factors and of the result.
+    indices: [Vec<usize>; 3],
+}
+
+const NAMES: [&str; 4] = ["i", "j", "k", "b"];
+
+impl Product {
+    fn random(seed: u64) -> Product {
+        let mut rng = Rng::new(seed);
+        let mut sizes = [0; 3].map(|_| (*rng.pick(&SIZES), rng.chance(20)));
+        sizes[2].0 = sizes[2].0.max(1);
+        while sizes.iter().map(|size| size.0.max(1)).product::<i64>() > MOST {
+            let largest = sizes.iter_mut().max_by_key(|size| size.0).unwrap();
+            largest.0 = largest.0 / 2 + 1;
+        }
+        let batch = rng.chance(25).then(|| rng.between(1, 3));
+        let mut order = |own: [usize; 2]| {
+            let own = if rng.chance(50) { own } else { [own[1], own[0]] };
+            batch.map(|_| 3).into_iter().chain(own).collect::<Vec<usize>>()
+        };
+        let indices = [order([0, 2]), order([2, 1]), if seed % 4 == 0 { order([0, 1]) } else { result(batch) }];
+        Product { rng, sizes, batch, indices }
+    }
+
+    fn size(&self, axis: usize) -> (String, i64) {
+        match self.batch.filter(|_| axis == 3) {
+            Some(batch) => (batch.to_string(), batch),
+            None => {
+                let (size, symbolic) = self.sizes[axis];
+                (if symbolic { format!("n_{}", NAMES[axis]) } else { size.to_string() }, size)
+            }
+        }
+    }
+
+    /// The function of factors of these dtypes, whose sums have another one and start from a number.
+    fn text(&self, factors: [&str; 2], sum: &str, init: &str) -> String {
+        let shape = |n: usize| self.indices[n].iter().map(|axis| self.size(*axis).0).collect::<Vec<_>>().join(", ");
+        let place =
+            |n: usize| self.indices[n].iter().map(|axis| format!("v{}", NAMES[*axis])).collect::<Vec<_>>().join(", ");
+        let mut lines = vec![
+            "# from tvm.script import tirx as T\n".to_owned(),
+            "@T.prim_func(s_tir=True)\ndef f(a: T.handle, b: T.handle, c: T.handle):".to_owned(),
+            "    T.func_attr({\"tirx.noalias\": True})".to_owned(),
+        ];
+        lines.extend((0..3).filter(|at| self.sizes[*at].1).map(|at| format!("    n_{} = T.int64()", NAMES[at])));
+        for (n, (name, dtype)) in [("a", factors[0]), ("b", factors[1]), ("c", sum)].into_iter().enumerate() {
+            let (upper, shape) = (name.to_uppercase(), shape(n));
+            lines.push(format!("    {upper} = T.match_buffer({name}, ({shape},), \"{dtype}\")"));
+        }
+        let axes: Vec<usize> = self.batch.map(|_| 3).into_iter().chain(0..3).collect();
+        let names: Vec<&str> = axes.iter().map(|axis| NAMES[*axis]).collect();
+        let sizes: Vec<String> = axes.iter().map(|axis| self.size(*axis).0).collect();
+        lines.push(format!("    for {} in T.grid({}):", names.join(", "), sizes.join(", ")));
+        lines.push("        with T.sblock(\"product\"):".to_owned());
+        for (axis, name) in axes.iter().zip(&names) {
+            let kind = if *axis == 2 { "reduce" } else { "spatial" };
+            lines.push(format!("            v{name} = T.axis.{kind}({}, {name})", self.size(*axis).0));
+        }
+        let [a, b, c] = [0, 1, 2].map(place);
+        lines.push(format!("            with T.init():\n                C[{c}] = T.{sum}({init})"));
+        lines.push(format!("            C[{c}] = C[{c}] + T.Cast(\"{sum}\", A[{a}]) * T.Cast(\"{sum}\", B[{b}])\n"));
+        lines.join("\n")
+    }
+
+    /// A factor of numbers of a dtype: small ones, and those at the ends of its range.
+    fn numbers(&mut self, factor: usize, dtype: &str) -> Any {
+        let shape: Vec<i64> = self.indices[factor].clone().into_iter().map(|axis| self.size(axis).1).collect();
+        let range = match dtype {
+            "int8" => (-128, 127),
+            "uint8" => (0, 255),
+            _ => (-3, 3),
+        };
+        let ends = self.rng.chance(40);
+        let mut number = || match ends {
+            true => *self.rng.pick(&[range.0, range.1]),
+            false => self.rng.between(range.0, range.1),
+        };
+        let values: Vec<i64> = (0..shape.iter().product::<i64>()).map(|_| number()).collect();
+        let tensor = match dtype {
+            "int8" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as i8).collect::<Vec<_>>()),
+            "uint8" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as u8).collect::<Vec<_>>()),
+            _ => {
+                let bytes: Vec<u8> =
+                    values.iter().flat_map(|v| half::bf16::from_f64(*v as f64).to_le_bytes()).collect();
+                Tensor::from_bytes(DType::BFLOAT16, &shape, &bytes)
+            }
+        };
+        tensor.unwrap().into()
+    }
+
+    /// Compares the function for every processor, and plans near those that rules make.
+    fn check(&mut self, factors: [&str; 2], sum: &str, init: &str) -> usize {
+        let text = self.text(factors, sum, init);
+        let func = function(&text);
+        let inputs = [self.numbers(0, factors[0]), self.numbers(1, factors[1])];
+        let mut dots = 0;
+        for target in targets() {
+            let options = Options::new(&target);
+            let plan = plan_text(&func, options).unwrap();
+            println!("{}\n{text}{plan}", target.cpu);
+            dots += usize::from(plan.contains(" dot"));
+            check_kernel(&Kernel::for_options(&func, options), &inputs);
+            if target.vector_bytes == Target::host().vector_bytes {
+                check_neighbours(&func, options, &inputs, &mut self.rng);
+            }
+        }
+        dots
+    }
+}
+
+/// The result's axes in order.
+fn result(batch: Option<i64>) -> Vec<usize> {
+    batch.map(|_| 3).into_iter().chain([0, 1]).collect()
+}
+
+/// How many cases to try: few in every run, `CLASSES` of them by hand.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let from = number("CLASSES_FROM", 0);
+    from..from + number("CLASSES", 10)
+}
+
+#[test]
+fn bytes() {
+    let mut dots = 0;
+    for seed in seeds() {
+        let mut product = Product::random(seed);
+        let factors = [0; 2].map(|_| *product.rng.pick(&["int8", "int8", "uint8"]));
+        // From there, sums of a few terms wrap.
+        let init = *product.rng.pick(&["0", "0", "2147483000", "-2147483000"]);
+        dots += product.check(factors, "int32", init);
+    }
+    assert!(dots > 0, "no product is made of dot products");
+}
+
+#[test]
+fn bfloats() {
+    for seed in seeds() {
+        Product::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
+    }
+}

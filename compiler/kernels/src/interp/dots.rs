@@ -1,0 +1,44 @@
+//! Dot products of words, in flat code.
+
+use super::{Fault, Interpreter, Value, number};
+use crate::stage::dots::{Dot, WORD};
+use hammock_ir::{DType, PrimExpr, prim::PrimKind};
+
+impl Interpreter {
+    /// The word that begins with an element in memory.
+    pub fn word_at(&mut self, place: &PrimExpr) -> Result<Value, Fault> {
+        let PrimKind::Load(buffer, indices, None) = place.kind() else {
+            return Err(Fault::Mismatch { expected: "an element of a buffer", found: format!("{place:?}") });
+        };
+        let access = self.access(buffer, indices, None)?;
+        let (first, bits) = (access.position(0)?.unwrap_or(0), buffer.dtype.bits);
+        let mut word = 0;
+        for n in 0..WORD.bits / bits {
+            let value = self.heap.load(access.view.base, first + i64::from(n), buffer.dtype, &access.view.name)?;
+            let kept = number::to_bits(&value, buffer.dtype)? & ((1 << bits) - 1);
+            word |= kept << (n * bits);
+        }
+        Ok(Value::Int(number::wrap(word as i64, WORD)))
+    }
+}
+
+/// A sum with the products of the parts of two words.
+pub fn add(dot: Dot, a: &Value, b: &Value, sum: &Value, to: DType) -> Result<Value, Fault> {
+    let [a, b] = [a.int()? as u32, b.int()? as u32];
+    let part = |word: u32, n: i64, bits: i64| word >> (n * bits) & ((1 << bits) - 1);
+    match dot {
+        Dot::Bytes(signed) => {
+            let byte = |word, n, signed: bool| {
+                let dtype = if signed { DType::INT8 } else { DType::UINT8 };
+                number::wrap(i64::from(part(word, n, 8)), dtype)
+            };
+            let products = (0..dot.terms()).map(|n| byte(a, n, signed[0]) * byte(b, n, signed[1]));
+            Ok(Value::Int(number::wrap(sum.int()? + products.sum::<i64>(), to)))
+        }
+        Dot::Bfloat16 => {
+            let wide = |word, n| f64::from(f32::from_bits(part(word, n, 16) << 16));
+            let all = (0..dot.terms()).fold(sum.float()?, |sum, n| number::round(sum + wide(a, n) * wide(b, n), to));
+            Ok(Value::Float(all))
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Sums of products of narrow numbers, of which processors add several to a sum at once.
+//!
+//! Such a *dot product* takes 32 bits of each factor, a *word*: four terms of 8 bits, or two of 16. Where neighbouring
+//! terms lie side by side in memory, a word is read as it lies; elsewhere a copy puts the terms of a word side by side,
+//! with zeros for those that the last word lacks.
+
+use super::{
+    Axis, Stage,
+    access::{factors, is_unit},
+    substitution,
+};
+use crate::Target;
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, PrimKind, binary},
+    tir::Buffer,
+};
+
+/// The dtype of words.
+pub const WORD: DType = DType::UINT32;
+/// Bits of a word.
+const BITS: i64 = 32;
+
+/// The intrinsic that is a word: the bits of neighbours in memory from a load on.
+pub const WORD_AT: &str = "word_at";
+
+/// What is added to a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dot {
+    /// Products of 8-bit integers, in 32 bits; whether those of each word are signed.
+    Bytes([bool; 2]),
+    /// Products of bfloat16, in float32.
+    Bfloat16,
+}
+
+impl Dot {
+    /// How many terms a word holds.
+    pub fn terms(self) -> i64 {
+        match self {
+            Dot::Bytes(_) => 4,
+            Dot::Bfloat16 => 2,
+        }
+    }
+
+    /// Whether a processor has it, or other instructions that are as good, and it computes what is asked for.
+    pub fn is_for(self, target: &Target, strict_order: bool) -> bool {
+        match self {
+            Dot::Bytes(_) => true,
+            // Both products are added before the sum is rounded, and what is denormal is zero.
+            Dot::Bfloat16 => target.bfloat16_dot && !strict_order,
+        }
+    }
+
+    /// The intrinsic that adds the products of two words to a sum.
+    pub fn intrinsic(self) -> &'static str {
+        match self {
+            Dot::Bytes([false, false]) => "dot_u8u8",
+            Dot::Bytes([false, true]) => "dot_u8s8",
+            Dot::Bytes([true, false]) => "dot_s8u8",
+            Dot::Bytes([true, true]) => "dot_s8s8",
+            Dot::Bfloat16 => "dot_bf16",
+        }
+    }
+
+    /// That of an intrinsic.
+    pub fn named(name: &str) -> Option<Dot> {
+        let bytes = [[false, false], [false, true], [true, false], [true, true]].map(Dot::Bytes);
+        bytes.into_iter().chain([Dot::Bfloat16]).find(|dot| dot.intrinsic() == name)
+    }
+}
+
+/// What a stage adds up, if it is a sum of products of two loads of narrow numbers, in the wide dtype.
+pub fn dot(stage: &Stage) -> Option<Dot> {
+    let [a, b] = narrow_factors(stage)?.map(|load| load.dtype());
+    let integer = |dtype: DType| dtype.is_integer() && dtype.bits == 8;
+    match stage.buffer.dtype {
+        DType::INT32 | DType::UINT32 if integer(a) && integer(b) => Some(Dot::Bytes([a.is_int(), b.is_int()])),
+        DType::FLOAT32 if a.is_bfloat16() && b.is_bfloat16() => Some(Dot::Bfloat16),
+        _ => None,
+    }
+}
+
+/// The loads that are the factors of a sum of products, once widened.
+pub fn narrow_factors(stage: &Stage) -> Option<[&PrimExpr; 2]> {
+    let (a, b) = factors(stage)?;
+    let load = |factor| match PrimExpr::kind(factor) {
+        PrimKind::Cast(load) if load.dtype().is_scalar() => {
+            matches!(load.kind(), PrimKind::Load(_, _, None)).then_some(load)
+        }
+        _ => None,
+    };
+    Some([load(a)?, load(b)?])
+}
+
+/// Whether neighbours along an axis are neighbours in memory, so that a word can be read as it lies.
+pub fn lies_in_words(load: &PrimExpr, axis: &Axis) -> bool {
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
+    let Some((last, rest)) = indices.split_last() else { return false };
+    buffer.strides.is_empty() && is_unit(last, &axis.var) && rest.iter().all(|index| !index.uses(&axis.var))
+}
+
+/// The word of neighbours from a load on.
+pub fn word_at(load: &PrimExpr) -> PrimExpr {
+    PrimExpr::intrin(WORD_AT, vec![load.clone()], WORD)
+}
+
+/// The word of these terms, the first in its lowest bits.
+pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
+    let mut at = 0;
+    let mut place = |term: PrimExpr| {
+        let bits = i64::from(term.dtype().bits);
+        let plain = DType::uint(term.dtype().bits);
+        let raw = if term.dtype() == plain { term } else { PrimExpr::intrin("reinterpret", vec![term], plain) };
+        let wide = raw.cast(WORD);
+        let shift = PrimExpr::int(at, WORD);
+        at += bits;
+        if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], WORD) }
+    };
+    let words = terms.into_iter().map(&mut place);
+    let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], WORD);
+    words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, WORD))
+}
+
+/// Sizes of a copy along axes, one of which may be in words.
+pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)>) -> Vec<PrimExpr> {
+    let size = |(axis, terms): (&usize, PrimExpr)| match in_words {
+        Some((own, dot)) if own == *axis => words(&terms, dot),
+        _ => terms,
+    };
+    axes.iter().zip(terms).map(size).collect()
+}
+
+/// How many words hold so many terms.
+fn words(terms: &PrimExpr, dot: Dot) -> PrimExpr {
+    match terms.as_int() {
+        Some(count) => PrimExpr::int64((count + dot.terms() - 1) / dot.terms()),
+        None => (terms + PrimExpr::int64(dot.terms() - 1)).floordiv(PrimExpr::int64(dot.terms())),
+    }
+}
+
+/// The word of the terms from a place on, of which there are so many in all: `term` gives that at a place.
+pub fn last_word(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
+    let at = |n: i64| {
+        let place = neighbour(first, n);
+        let term = term(place.clone());
+        let none = PrimExpr::constant(0.0, term.dtype());
+        binary(BinaryOp::Lt, place, count.clone()).if_then_else(term, none)
+    };
+    word_of((0..dot.terms()).map(at))
+}
+
+/// So many places after one.
+pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
+    if n == 0 { place.clone() } else { place + PrimExpr::int64(n) }
+}
+
+/// The buffer as one of words, where all that is read along its last dimension is whole words.
+fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
+    let last = buffer.shape.last()?.as_int().filter(|size| size % dot.terms() == 0)?;
+    let plain = buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar();
+    let shape = || {
+        let rest = buffer.shape[..buffer.shape.len() - 1].iter().cloned();
+        rest.chain([PrimExpr::int64(last / dot.terms())]).collect()
+    };
+    plain.then(|| {
+        buffer.change(|b| {
+            b.dtype = WORD;
+            b.shape = shape();
+            b.align = i64::from(BITS / 8 / dot.terms());
+        })
+    })
+}
+
+impl Stage {
+    /// The words that a load reads at a position, which counts words along one axis.
+    pub fn words_of(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
+        let along = &self.axes[axis];
+        let at = |position: &[PrimExpr]| load.substitute(&substitution(&self.axes, position));
+        if let Some((words, indices)) = self.read_as_words(load, axis, dot) {
+            let position = substitution(&self.axes, &position);
+            return PrimExpr::load(&words, indices.iter().map(|index| index.substitute(&position)).collect());
+        }
+        position[axis] = &position[axis] * PrimExpr::int64(dot.terms());
+        let first = position[axis].clone();
+        let term = |place: PrimExpr| {
+            let mut position = position.clone();
+            position[axis] = place;
+            at(&position)
+        };
+        let side_by_side = lies_in_words(load, along);
+        let whole = || match side_by_side {
+            true => word_at(&term(first.clone())),
+            false => word_of((0..dot.terms()).map(|n| term(neighbour(&first, n)))),
+        };
+        match along.extent.as_int() {
+            Some(count) if count % dot.terms() == 0 => whole(),
+            _ if side_by_side => {
+                let ends = neighbour(&first, dot.terms());
+                let fits = binary(BinaryOp::Le, ends, along.extent.clone());
+                fits.if_then_else(whole(), last_word(&term, &first, &along.extent, dot))
+            }
+            _ => last_word(&term, &first, &along.extent, dot),
+        }
+    }
+
+    /// The buffer of a load as one of words, with its indices, where an axis alone is the last of them.
+    fn read_as_words<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
+        let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+        let along = &self.axes[axis];
+        let (last, rest) = indices.split_last()?;
+        let whole = along.extent.as_int()? % dot.terms() == 0 && last.as_var() == Some(&along.var);
+        let words = as_words(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
+        Some((words, indices))
+    }
+}
