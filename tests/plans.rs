@@ -79,7 +79,7 @@ class Module:
     def main(
         x: R.Tensor((64, 98), \"uint8\"),
         w: R.Tensor((98, 200), \"int8\"),
-        a: R.Tensor((\"n\", 64), \"bfloat16\"),
+        a: R.Tensor((24, 64), \"bfloat16\"),
         b: R.Tensor((64, 200), \"bfloat16\"),
         image: R.Tensor((1, 30, 30, 16), \"int8\"),
         taps: R.Tensor((3, 3, 16, 40), \"int8\"),

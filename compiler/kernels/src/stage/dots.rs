@@ -18,8 +18,8 @@ use hammock_ir::{
 
 /// The dtype of words.
 pub const WORD: DType = DType::UINT32;
-/// Bits of a word.
-const BITS: i64 = 32;
+/// Bytes of a word.
+const BYTES: i64 = 4;
 
 /// The intrinsic that is a word: the bits of neighbours in memory from a load on.
 pub const WORD_AT: &str = "word_at";
@@ -166,7 +166,7 @@ fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
         buffer.change(|b| {
             b.dtype = WORD;
             b.shape = shape();
-            b.align = i64::from(BITS / 8 / dot.terms());
+            b.align = BYTES / dot.terms();
         })
     })
 }

@@ -133,17 +133,16 @@ impl Emitter<'_, '_> {
                 [self.f.binary("and", &all, &Value::int(0xff, pairs)), self.f.binary("lshr", &all, &eight)]
             }
         });
-        let mut all = sum.clone();
-        for half in 0..2 {
-            let name = match sum.ty.lanes {
-                4 => "sse2.pmadd.wd",
-                8 => "avx2.pmadd.wd",
-                _ => "avx512.pmaddw.d.512",
-            };
-            let products = self.call_x86(name, sum.ty, &[&halves[0][half], &halves[1][half]]);
-            all = self.f.binary("add", &all, &products);
-        }
-        all
+        let name = match sum.ty.lanes {
+            4 => "sse2.pmadd.wd",
+            8 => "avx2.pmadd.wd",
+            _ => "avx512.pmaddw.d.512",
+        };
+        let [a, b] = &halves;
+        a.iter().zip(b).fold(sum.clone(), |sum, (a, b)| {
+            let products = self.call_x86(name, sum.ty, &[a, b]);
+            self.f.binary("add", &sum, &products)
+        })
     }
 
     fn bytes_of(&mut self, words: &Value) -> Value {

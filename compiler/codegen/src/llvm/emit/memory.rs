@@ -38,9 +38,10 @@ impl Emitter<'_, '_> {
         let mask = self.mask(mask, dtype.lanes)?;
         let ty = memory_type(dtype)?;
         let place = self.place(buffer, indices)?;
-        let align = ty.lane_bytes();
+        // Words may lie at any byte.
+        let align = if buffer.align > 0 { ty.lane_bytes().min(buffer.align as u64) } else { ty.lane_bytes() };
         let value = match (place, &mask) {
-            (Place::Near(at), None) => return self.read(&at, dtype),
+            (Place::Near(at), None) => self.f.load(ty, &at, align),
             (Place::Near(at), Some(mask)) if ty.lanes == 1 => self.load_if(mask, ty, &at),
             (Place::Near(at), Some(mask)) => self.masked_load("load", ty, &at, mask),
             (Place::Reversed(at), None) => {
