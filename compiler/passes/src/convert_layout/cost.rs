@@ -1,4 +1,4 @@
-//! What a dataflow block costs in the layouts that it has: counted are multiplications that fill no vectors, and elements
+//! What a dataflow block costs in the layouts that it has: counted are lanes of vectors that compute nothing, and elements
 //! that are moved.
 
 use super::desired::Desired;
@@ -10,15 +10,19 @@ use hammock_ir::{
 /// Vectors are filled by dimensions that are multiples of this: 16 elements of float32 are the widest vectors there are.
 const VECTOR: i64 = 16;
 
-/// How many multiplications can be computed in full vectors, instead of in others, in the time in which one element is
-/// moved: measured between 30 (28 x 28 maps, in the nearest cache) and 100 (56 x 56 maps).
+/// How many multiplications can be computed in full vectors in the time in which one element is moved: measured between 30
+/// (28 x 28 maps, in the nearest cache) and 100 (56 x 56 maps).
 const MOVE_COST: i64 = 64;
+
+/// The same for an element that is copied to be beside its neighbour in a vector, as where a window moves by several
+/// places: measured between 50 and 80.
+const GATHER_COST: i64 = 64;
 
 /// What a block costs.
 #[derive(Clone, Copy, Default)]
 pub struct Cost {
-    /// Multiplications of convolutions that fill no vectors.
-    pub unfilled: i64,
+    /// What convolutions take more than in full vectors, in multiplications.
+    pub wasted: i64,
     /// Elements of tensors that are moved when the module runs.
     pub moved: i64,
 }
@@ -26,7 +30,7 @@ pub struct Cost {
 impl Cost {
     /// In multiplications.
     pub fn total(self) -> i64 {
-        self.moved.saturating_mul(MOVE_COST).saturating_add(self.unfilled)
+        self.moved.saturating_mul(MOVE_COST).saturating_add(self.wasted)
     }
 }
 
@@ -42,8 +46,8 @@ pub fn of(module: &Module, function: &Function, desired: &Desired, bindings: &[B
                 cost.moved = cost.moved.saturating_add(count(result.iter()));
             }
             name if desired.contains_key(name) => {
-                let unfilled = unfilled(module, function, call, &result).unwrap_or(0);
-                cost.unfilled = cost.unfilled.saturating_add(unfilled);
+                let wasted = wasted(module, function, call, &result).unwrap_or(0);
+                cost.wasted = cost.wasted.saturating_add(wasted);
             }
             _ => {}
         }
@@ -51,9 +55,10 @@ pub fn of(module: &Module, function: &Function, desired: &Desired, bindings: &[B
     cost
 }
 
-/// The multiplications of a convolution, if they fill no vectors: the last axis of its result is no multiple of them, or
-/// is that of channels while the kernel has another one last. `None` where that cannot be said.
-fn unfilled(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]) -> Option<i64> {
+/// What a convolution takes more than in full vectors: lanes that are left over at the end of its result's last axis, all
+/// but one where these are channels and the kernel has another axis last, and copies of the data where these are places
+/// that a window moves over in steps. `None` where that cannot be said.
+fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]) -> Option<i64> {
     let layout = |name: &str| call.attrs.get(name).and_then(AttrValue::as_str).filter(|text| !text.is_empty());
     let result_layout = layout("out_layout").or_else(|| layout("data_layout"))?;
     let kernel_layout = layout("kernel_layout")?;
@@ -61,11 +66,31 @@ fn unfilled(module: &Module, function: &Function, call: &Call, result: &[PrimExp
     if result_layout.len() != result.len() || kernel_layout.len() != kernel.len() {
         return None;
     }
-    let across = result_layout.ends_with('C') && !kernel_layout.ends_with('O');
-    let fills = !across && result.last()?.as_int()? % VECTOR == 0;
     // each element of the result takes one multiplication for each of the kernel, but for its channels of results
-    let each = kernel.iter().zip(kernel_layout.chars()).filter(|(_, letter)| *letter != 'O').map(|(dim, _)| dim);
-    Some(if fills { 0 } else { count(result.iter()).saturating_mul(count(each)) })
+    let each = count(kernel.iter().zip(kernel_layout.chars()).filter(|(_, letter)| *letter != 'O').map(|(dim, _)| dim));
+    let last = result.last()?.as_int()?.max(1);
+    let others = count(result[..result.len() - 1].iter()).saturating_mul(each);
+    let channels = result_layout.ends_with('C');
+    let across = channels && !kernel_layout.ends_with('O');
+    let lanes = if across { last * VECTOR } else { (last + VECTOR - 1) / VECTOR * VECTOR };
+    let left_over = others.saturating_mul(lanes - last);
+    let groups = call.attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    let size = |letter| kernel_layout.find(letter).and_then(|at| kernel[at].as_int());
+    // what only one channel of results reads is not worth a copy
+    let gathers = !channels && strides(call) && size('O')? > groups;
+    let copies = if gathers { places(result, result_layout).saturating_mul(each).saturating_mul(groups) } else { 0 };
+    Some(left_over.saturating_add(copies.saturating_mul(GATHER_COST)))
+}
+
+/// Whether a window moves by several places along the last axis.
+fn strides(call: &Call) -> bool {
+    let strides = call.attrs.get("strides").and_then(AttrValue::as_list);
+    strides.and_then(<[AttrValue]>::last).and_then(AttrValue::as_int).is_some_and(|stride| stride > 1)
+}
+
+/// The places of a result: its elements, but for its channels.
+fn places(result: &[PrimExpr], layout: &str) -> i64 {
+    count(result.iter().zip(layout.chars()).filter(|(_, letter)| *letter != 'C').map(|(dim, _)| dim))
 }
 
 fn dims(module: &Module, function: &Function, operand: &Operand) -> Option<Vec<PrimExpr>> {

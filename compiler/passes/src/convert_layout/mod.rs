@@ -96,7 +96,7 @@ impl Converter<'_> {
             return Mover::new(module, function, desired).block(bindings);
         }
         let before = cost::of(module, function, desired, &bindings);
-        if before.unfilled == 0 {
+        if before.wasted == 0 {
             return Ok(bindings);
         }
         let converted = Mover::new(module, function, desired).block(bindings.clone())?;

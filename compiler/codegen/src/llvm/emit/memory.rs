@@ -41,7 +41,10 @@ impl Emitter<'_, '_> {
         // Words may lie at any byte.
         let align = if buffer.align > 0 { ty.lane_bytes().min(buffer.align as u64) } else { ty.lane_bytes() };
         let value = match (place, &mask) {
-            (Place::Near(at), None) => self.f.load(ty, &at, align),
+            (Place::Near(at), None) => match self.masked(buffer, indices, ty) {
+                Some(whole) => self.load_part(ty, whole, &at),
+                None => self.f.load(ty, &at, align),
+            },
             (Place::Near(at), Some(mask)) if ty.lanes == 1 => self.load_if(mask, ty, &at),
             (Place::Near(at), Some(mask)) => self.masked_load("load", ty, &at, mask),
             (Place::Reversed(at), None) => {
@@ -83,7 +86,10 @@ impl Emitter<'_, '_> {
         let ty = memory_type(dtype)?;
         let value = self.f.convert("zext", &value, ty);
         match (place, mask) {
-            (Place::Near(at), None) => self.f.store(&value, &at, ty.lane_bytes()),
+            (Place::Near(at), None) => match self.masked(buffer, indices, ty) {
+                Some(whole) => self.store_part(&value, whole, &at),
+                None => self.f.store(&value, &at, ty.lane_bytes()),
+            },
             (Place::Near(at), Some(mask)) if ty.lanes == 1 => {
                 let (then, next) = (self.f.label(), self.f.label());
                 self.f.branch(&mask, then, next);
@@ -266,6 +272,27 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// The register that a vector fills a part of, where one masked access is better than several for two, four, eight
+    /// elements: not of what is in registers itself, for LLVM finds it there by plain accesses only.
+    fn masked(&self, buffer: &Buffer, indices: &[PrimExpr], ty: Ty) -> Option<Ty> {
+        let first = |index: &PrimExpr| ramp(index).map_or_else(|| index.as_int(), |(first, ..)| first.as_int());
+        let in_registers = &*buffer.scope == "local" && indices.iter().all(|index| first(index).is_some());
+        let whole = ty.with_lanes(ty.lanes.next_power_of_two());
+        let aligned = buffer.align <= 0 || buffer.align as u64 >= ty.lane_bytes();
+        (self.kernel.target.masks && whole != ty && aligned && !in_registers).then_some(whole)
+    }
+
+    fn load_part(&mut self, ty: Ty, whole: Ty, at: &Value) -> Value {
+        let value = self.masked_load("load", whole, at, &first_lanes(ty.lanes, whole.lanes));
+        self.f.shuffle(&value, &Value::poison(whole), 0..ty.lanes.into())
+    }
+
+    fn store_part(&mut self, value: &Value, whole: Ty, at: &Value) {
+        let lanes = usize::from(value.ty.lanes);
+        let widened = self.f.shuffle(value, &Value::poison(value.ty), (0..whole.lanes.into()).map(|l| l.min(lanes)));
+        self.masked_store("store", &widened, at, &first_lanes(value.ty.lanes, whole.lanes));
+    }
+
     fn masked_load(&mut self, name: &str, ty: Ty, at: &Value, mask: &Value) -> Value {
         let intrinsic = format!("llvm.masked.{name}.{}.{}", ty.suffix(), at.ty.suffix());
         let callee = self.kernel.module.declare(&intrinsic, ty, &[at.ty, mask.ty, ty]);
@@ -344,6 +371,11 @@ impl Emitter<'_, '_> {
             }
         }
     }
+}
+
+/// A mask that is on in so many of all lanes.
+fn first_lanes(on: u16, all: u16) -> Value {
+    Value::vector((0..all).map(|lane| (lane < on).into()), Ty::I1)
 }
 
 /// The parts of a vector of evenly spaced indices: scalar start, stride and number.
