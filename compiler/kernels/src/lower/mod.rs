@@ -123,9 +123,21 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
 pub fn packed(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, usize, i64)>, KernelError> {
     let name = name_of(func);
     let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
-    let number = |buffer: &Buffer| func.params.iter().position(|param| param.buffer.as_ref() == Some(buffer));
     let packed = loops::packed(func, safe.body, options.planner().choice).into_iter();
-    Ok(packed.filter_map(|(buffer, dim, block)| Some((number(&buffer)?, dim, block))).collect())
+    let parameters = packed.filter_map(|(buffer, dim, block)| {
+        let (number, dim) = parameter(func, &buffer, dim)?;
+        Some((number, dim, block))
+    });
+    Ok(parameters.collect())
+}
+
+/// The parameter whose memory a buffer is, and which of its dimensions one of the buffer's is.
+fn parameter(func: &PrimFunc, buffer: &Buffer, dim: usize) -> Option<(usize, usize)> {
+    let mut params = func.params.iter().map(|param| param.buffer.as_ref()).enumerate();
+    let (number, own) = params.find_map(|(number, own)| Some((number, own.filter(|own| own.data == buffer.data)?)))?;
+    let at = own.ndim().checked_sub(buffer.ndim() - dim)?;
+    let same = own.shape[at..].iter().zip(&buffer.shape[dim..]).all(|(a, b)| same_expr(a, b));
+    (same && own.dtype == buffer.dtype && own.strides.is_empty()).then_some((number, at))
 }
 
 /// The floating-point operations of a function's kernel, where they are known: see [`plan::flops`](crate::plan::flops).

@@ -9,7 +9,7 @@ use crate::{
     stage::{
         Stage,
         access::{
-            can_be_copied, combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads,
+            can_be_copied, combiner, combines_along, combines_in_parts, common_divisor, computes_in_lanes, is_contiguous, loads,
             stores_along,
         },
         dots,
@@ -125,7 +125,12 @@ impl Check<'_> {
                 "spread a loop over an axis of the result over threads",
             );
         }
-        match loops.as_slice() {
+        let parts = loops.len() > 1 && numbers[0] < self.tile;
+        if parts {
+            self.parts(axis, numbers[0])?;
+        }
+        let (loops, numbers) = (&loops[usize::from(parts)..], &numbers[usize::from(parts)..]);
+        match loops {
             [Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }] => Ok(()),
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Dot, .. }] => {
                 self.words(*step, numbers[0], numbers[1])
@@ -142,7 +147,7 @@ impl Check<'_> {
                 let message = format!("`{name}` is summed up (or combined in another way) by other loops than these");
                 let help = format!(
                     "`{name}` alone, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`, or `{name} by \
-                     TERMS` and later `{name} dot`"
+                     TERMS` and later `{name} dot`; before loops over results perhaps `{name} by PART`"
                 );
                 violation(Item::Loop(numbers[0]), message, help)
             }
@@ -193,6 +198,29 @@ impl Check<'_> {
         }
     }
 
+    /// A loop over parts of the terms, around loops over results.
+    fn parts(&self, axis: usize, number: usize) -> Checked {
+        let name = &self.names[axis];
+        let fail = |message: String, help: &str| violation(Item::Loop(number), message, help);
+        let of_others = |l: &Loop| self.is_reduced(l) && l.axis != axis;
+        if self.plan.loops[..self.tile].iter().any(of_others) {
+            let message = format!("terms are combined in parts along another axis than `{name}`, too");
+            return fail(message, "put only one loop over terms before those over results");
+        }
+        if self.stage.axes[axis].extent.as_int().is_none() {
+            return fail(format!("how many terms `{name}` has is not known here"), "put it after the loops over results");
+        }
+        let words = self.plan.dot().and_then(|_| dots::dot(self.stage)).map_or(1, |dot| dot.terms());
+        if self.plan.loops[number].step % words != 0 {
+            return fail(format!("a word has {words} terms, and a part of them would begin inside of one"), "take whole words");
+        }
+        if !combines_in_parts(self.stage) {
+            let message = "what a part of the terms makes cannot be stored where the result will be".to_owned();
+            return fail(message, "put this loop after those over results");
+        }
+        Ok(())
+    }
+
     /// What a loop of a kind needs.
     fn kind(&self, number: usize, inner: bool) -> Checked {
         let l = &self.plan.loops[number];
@@ -237,8 +265,12 @@ impl Check<'_> {
     /// The tile comes last, and the order of terms may matter.
     fn order(&self) -> Checked {
         let outer = &self.plan.loops[..self.tile];
-        let in_tile = |l: &Loop| self.is_reduced(l) || matches!(l.kind, LoopKind::Unrolled | LoopKind::Vector);
-        if let Some(first) = outer.iter().position(in_tile) {
+        let parts = |number: usize| self.over(outer[number].axis).any(|other| other >= self.tile);
+        let in_tile = |number: &usize| match outer[*number].kind {
+            LoopKind::Unrolled | LoopKind::Vector => true,
+            _ => self.is_reduced(&outer[*number]) && !parts(*number),
+        };
+        if let Some(first) = (0..outer.len()).find(in_tile) {
             let last = self.tile - 1;
             let what = if self.is_reduced(&outer[first]) { "the sum" } else { "what is written out" };
             let message = format!("this loop over results is inside of {what} over `{}`", self.name(first));
@@ -446,7 +478,8 @@ impl Check<'_> {
 
     /// How many vectors hold the terms of a step.
     fn in_terms(&self, axis: usize, register: i64) -> i64 {
-        let step = self.over(axis).map(|number| self.plan.loops[number].step).max().unwrap_or(1);
+        let steps = self.over(axis).filter(|number| *number >= self.tile).map(|number| self.plan.loops[number].step);
+        let step = steps.max().unwrap_or(1);
         (step / register).max(1)
     }
 

@@ -57,9 +57,10 @@ pub struct RowsPlan {
 pub struct StagePlan {
     /// The name of the rule that made it.
     pub rule: &'static str,
-    /// The loops, outermost first. An axis may have several, of smaller and smaller steps; the last has step 1. Those from
-    /// the first reduce axis on, and those that are unrolled or vectors, are the *tile*: they come last, and everything
-    /// that they compute is in registers.
+    /// The loops, outermost first. An axis may have several, of smaller and smaller steps; the last has step 1. Those over
+    /// terms, and those that are unrolled or vectors, are the *tile*: they come last, and everything that they compute is
+    /// in registers. One loop over parts of the terms may be outside of it: what a part makes is stored where the result
+    /// will be.
     pub loops: Vec<Loop>,
     /// What is copied before it is used.
     pub staged: Vec<Staged>,

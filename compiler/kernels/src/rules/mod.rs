@@ -176,6 +176,12 @@ fn is_symbolic(stage: &Stage) -> bool {
     stage.axes.iter().any(|axis| axis.extent.as_int().is_none())
 }
 
+/// How many at a time, if all are to be worked on in blocks of about the same size.
+fn evenly(count: i64, most: i64) -> i64 {
+    let blocks = (count + most - 1) / most;
+    ((count + blocks - 1) / blocks.max(1)).max(1)
+}
+
 /// About how many values there are.
 fn size(extent: &PrimExpr) -> i64 {
     extent.as_int().unwrap_or(TYPICAL).max(1)

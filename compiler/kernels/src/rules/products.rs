@@ -1,7 +1,7 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    CACHE, Choice, Loops, Rule, reduced,
+    CACHE, Choice, Loops, Rule, evenly, reduced,
     reductions::{term_lanes, terms},
     register_lanes, size, spatial, stage_plan,
     window::{self, Window},
@@ -12,7 +12,7 @@ use crate::{
     stage::{
         Stage,
         access::{
-            self, can_be_copied, computes_in_lanes, factors, is_contiguous, reduced_vector_axis, store_axis,
+            self, can_be_copied, combines_in_parts, computes_in_lanes, factors, is_contiguous, reduced_vector_axis, store_axis,
             vector_axis,
         },
         rows::{Copied, Rows},
@@ -34,6 +34,8 @@ const USED_OFTEN: i64 = 32;
 const USED: i64 = 16;
 /// and where there are no vectors without the copy.
 const USED_FOR_LANES: i64 = 4;
+/// Fewer terms are not worth storing what they make.
+const LEAST_TERMS: i64 = 32;
 /// Results of a factor along memory that one pass of the other factor is for.
 const BLOCK: i64 = 64;
 
@@ -79,20 +81,50 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let lanes = in_blocks.map_or(lanes, |block| (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1));
     // What is loaded in vectors is used by all rows: as much of it at a time as stays in the cache.
     let used = |at: usize| shared.uses(&stage.axes[at].var);
-    let bytes = (0..stage.axes.len()).filter(|at| used(*at)).map(|at| size(&stage.axes[at].extent));
-    let bytes = bytes.fold(shared.dtype().bytes() as i64, i64::saturating_mul);
     let mut order: Vec<usize> = spatial(stage).collect();
-    if bytes > CACHE {
+    let mut parts = None;
+    if bytes(stage, shared) > CACHE {
         order.sort_by_key(|at| !used(*at));
+        parts = window.is_none().then(|| parts_of_terms(stage, shared, lanes, choice)).flatten();
     }
+    let first_row = order.iter().position(|at| !used(*at)).filter(|_| parts.is_some());
     let outer = order.into_iter().map(|at| match () {
         () if at == axis => Loop::by(at, lanes),
         () if Some(at) == rows => Loop::by(at, side),
         () => Loop::serial(at),
     });
+    let mut outer: Vec<Loop> = outer.collect();
+    first_row.into_iter().for_each(|at| outer.splice(at..at, parts.clone()).for_each(drop));
     let terms = window::terms(stage, window.as_ref());
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
-    Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
+    Some(outer.into_iter().chain(terms).chain(tile).collect::<Vec<_>>().into())
+}
+
+/// A loop over parts of the terms, where those of so many results of a factor are more than stays in the cache while all
+/// rows use them.
+fn parts_of_terms(stage: &Stage, factor: &PrimExpr, results: i64, choice: &Choice) -> Option<Loop> {
+    let axes = || reduced(stage).map(|l| l.axis).filter(|at| factor.uses(&stage.axes[*at].var));
+    let terms: i64 = axes().map(|at| size(&stage.axes[at].extent)).product();
+    let bytes = terms.saturating_mul(results).saturating_mul(factor.dtype().bytes() as i64);
+    let parts = bytes / CACHE + 1;
+    let longest = axes().max_by_key(|at| size(&stage.axes[*at].extent))?;
+    let extent = stage.axes[longest].extent.as_int()?;
+    let in_order = !choice.strict_order || stage.axes.iter().filter(|axis| axis.reduce).count() == 1;
+    let evenly = |parts: i64| (extent % parts == 0).then_some(extent / parts);
+    let step = (parts..parts * 2).find_map(evenly).unwrap_or(extent / parts + 1);
+    (parts > 1 && step >= LEAST_TERMS && in_order && combines_in_parts(stage)).then(|| Loop::by(longest, step))
+}
+
+/// About how many bytes there are of a factor.
+fn bytes(stage: &Stage, factor: &PrimExpr) -> i64 {
+    let used = stage.axes.iter().filter(|axis| factor.uses(&axis.var)).map(|axis| size(&axis.extent));
+    used.fold(factor.dtype().bytes() as i64, i64::saturating_mul)
+}
+
+/// About how many bytes a product loads in vectors that it can use for several rows.
+pub fn shared_bytes(stage: &Stage) -> i64 {
+    let shared = vector_axis(stage).and_then(|axis| vector_factor(stage, &stage.axes[axis].var));
+    shared.map_or(0, |factor| bytes(stage, factor))
 }
 
 /// Whether a product loads the same for all values of an axis in what it loads in vectors. Where it has none, it may.
@@ -112,10 +144,6 @@ pub fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice, w
         (false, true) => (4, 4, 1),
     };
     let one = register_lanes(stage, choice.target);
-    let evenly = |count: i64, most: i64| {
-        let blocks = (count + most - 1) / most;
-        ((count + blocks - 1) / blocks.max(1)).max(1)
-    };
     let count = rows.map_or(Some(1), |at| stage.axes[at].extent.as_int());
     let few = count.filter(|count| *count <= most_rows).map(|count| count.max(1));
     let width = few.map_or(wide, |count| registers / count);
@@ -171,9 +199,14 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let used = |at: &usize| load.uses(&stage.axes[*at].var);
     let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
     loops.push(Loop::by(axis, lanes));
+    let parts = parts_of_terms(stage, load, lanes, choice);
+    loops.extend(parts.clone());
     let inside = loops.len();
     let axes: Vec<usize> = reduced(stage).map(|l| l.axis).filter(used).chain([axis]).collect();
-    let left = axes.iter().map(|at| if *at == axis { PrimExpr::int64(lanes) } else { stage.axes[*at].extent.clone() });
+    let left = axes.iter().map(|at| match loops.iter().find(|l| l.axis == *at && l.step > 1) {
+        Some(l) => PrimExpr::int64(l.step),
+        None => stage.axes[*at].extent.clone(),
+    });
     let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
     let left: Vec<PrimExpr> = left.collect();
     let to = Buffer::new("copy", left.clone(), load.dtype());

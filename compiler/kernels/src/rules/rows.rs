@@ -1,6 +1,6 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, Count, is_symbolic, parallel, products, stage_plan};
+use super::{CACHE, Choice, Count, evenly, is_symbolic, parallel, products, stage_plan};
 use crate::{
     plan::{RowsPlan, StagePlan, duration},
     stage::{
@@ -13,6 +13,8 @@ use hammock_ir::{PrimExpr, prim::Var};
 
 /// Rows that run together, where several at a time help.
 const TILE_ROWS: i64 = 8;
+/// The same where a product reads more for each of them than stays in the cache, and all of them can use it.
+const MANY_ROWS: i64 = 32;
 /// What rows may take beside what they are read from and written to, in bytes, to stay in the nearest cache.
 const NEAREST: i64 = 8 << 10;
 
@@ -37,7 +39,9 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
     let room = if gaining.iter().all(|stage| in_lanes(stage)) { NEAREST } else { CACHE };
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room);
-    let sizes = [TILE_ROWS, TILE_ROWS / 2, 1].into_iter().filter(fits);
+    let far = gaining.iter().any(|stage| products::shared_bytes(stage) > CACHE);
+    let many = count.filter(|_| far).map(|count| evenly(count, MANY_ROWS));
+    let sizes = many.into_iter().chain([TILE_ROWS, TILE_ROWS / 2, 1]).filter(fits);
     let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();

@@ -103,6 +103,17 @@ pub fn combiner(stage: &Stage) -> Option<(BinaryOp, &PrimExpr)> {
     (stage.reduces() && any_order && once).then_some((*op, term))
 }
 
+/// Whether what some terms make can be stored where the result will be, until others are combined with it: in the same
+/// precision, and where nothing else is read.
+pub fn combines_in_parts(stage: &Stage) -> bool {
+    let target = stage.target();
+    let mut term = combiner(stage).into_iter().map(|(_, term)| term);
+    let after = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
+    let reads = |e: &PrimExpr| e.any(&mut |e| is_load_of(e, target));
+    let elsewhere = term.next().is_some_and(|term| !reads(term)) && !after.is_some_and(reads);
+    elsewhere && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
+}
+
 /// The factors of a sum of products.
 pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
     match combiner(stage)? {

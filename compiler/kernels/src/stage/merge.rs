@@ -232,7 +232,10 @@ fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
         indices: user.indices.iter().map(put).collect(),
         value: put(&user.value),
     };
-    keeps_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })
+    let merged = keeps_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
+    // Results that go elsewhere along another axis are better moved afterwards.
+    let along = vector_axis(stage);
+    (along.is_none() || along == vector_axis(&merged)).then_some(merged)
 }
 
 /// The axes of the user as axes of the reduction, when the indices are all of them.

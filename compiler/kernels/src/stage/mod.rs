@@ -2,13 +2,14 @@
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
 //! value. Stages are [merged](merge) where nothing needs to be stored between them, and [share rows](rows) where each
-//! needs only its row of what others computed. [`access`] says how stages go through memory. Which loops compute them is
+//! needs only its row of what others computed; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
 //! not known here: [`rules`](crate::rules) choose a [`plan`](crate::plan).
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
 pub mod access;
 pub mod dots;
+mod join;
 mod merge;
 mod recover;
 pub mod rows;
@@ -88,6 +89,11 @@ impl Kernel {
         if func.is_noalias() {
             merge::merge(&mut kernel, own);
             rows::share(&mut kernel, own);
+        }
+        for part in &mut kernel.parts {
+            if let Part::Stage(stage) = part {
+                join::join(stage);
+            }
         }
         kernel
     }

@@ -53,9 +53,12 @@ struct Indices {
 }
 
 impl Indices {
-    /// Removes the spatial axes of one value.
+    /// Removes the axes of one value; a reduction keeps one at least.
     fn new(axes: &mut Vec<Axis>) -> Indices {
-        let is_unit = |axis: &mut Axis| !axis.reduce && axis.extent.as_int() == Some(1);
+        let is_one = |axis: &Axis| axis.extent.as_int() == Some(1);
+        let keeps = axes.iter().filter(|axis| axis.reduce).all(is_one);
+        let last = axes.iter().rfind(|axis| axis.reduce && keeps).map(|axis| axis.var.clone());
+        let is_unit = |axis: &mut Axis| is_one(axis) && last.as_ref() != Some(&axis.var);
         let units: Vec<Axis> = axes.extract_if(.., is_unit).collect();
         let mut simplifier = Simplifier::default();
         for axis in axes {

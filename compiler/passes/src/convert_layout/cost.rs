@@ -12,7 +12,7 @@ const VECTOR: i64 = 16;
 
 /// How many multiplications can be computed in full vectors in the time in which one element is moved: measured between 30
 /// (28 x 28 maps, in the nearest cache) and 100 (56 x 56 maps).
-const MOVE_COST: i64 = 64;
+const MOVE_COST: i64 = 24;
 
 /// The same for an element that is copied to be beside its neighbour in a vector, as where a window moves by several
 /// places: measured between 50 and 80.

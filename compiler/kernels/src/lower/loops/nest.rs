@@ -30,7 +30,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let quotient = Quotient::of(stage, plan);
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot };
-    nest.level(0, &At { position, left })
+    nest.level(0, &At { position, left, terms: Terms::all() })
 }
 
 /// The nest of a stage.
@@ -56,6 +56,34 @@ pub struct At {
     pub position: Vec<PrimExpr>,
     /// The number of values of each axis.
     pub left: Vec<PrimExpr>,
+    /// Which of a sum's terms.
+    pub terms: Terms,
+}
+
+/// Which part of the terms of a reduction is combined, where loops over results are inside of one over terms.
+#[derive(Clone)]
+pub struct Terms {
+    /// Whether others have been before: what they make is where the result will be.
+    pub begun: PrimExpr,
+    /// Whether none follow.
+    pub ended: PrimExpr,
+}
+
+impl Terms {
+    fn all() -> Terms {
+        Terms { begun: PrimExpr::bool(false), ended: PrimExpr::bool(true) }
+    }
+
+    /// So many terms from `start` on, of `all`.
+    fn part(start: &PrimExpr, count: &PrimExpr, all: &PrimExpr) -> Terms {
+        let zero = PrimExpr::int64(0);
+        match (start.as_int(), count.as_int(), all.as_int()) {
+            (Some(start), Some(count), Some(all)) => {
+                Terms { begun: PrimExpr::bool(start > 0), ended: PrimExpr::bool(start + count >= all) }
+            }
+            _ => Terms { begun: zero.lt(start.clone()), ended: all.clone().le(start + count) },
+        }
+    }
 }
 
 impl At {
@@ -65,6 +93,12 @@ impl At {
         part.position[axis] = moved(&self.position[axis], start);
         part.left[axis] = count;
         part
+    }
+
+    /// The same of an axis whose values are terms.
+    fn terms(&self, axis: usize, start: PrimExpr, count: PrimExpr) -> At {
+        let terms = Terms::part(&start, &count, &self.left[axis]);
+        At { terms, ..self.part(axis, start, count) }
     }
 }
 
@@ -88,7 +122,7 @@ impl Nest<'_> {
             let (mut stmts, stage) = staging::staged(self, number, at);
             let zeros = vec![PrimExpr::int64(0); at.position.len()];
             let inner = Nest { stage: &stage, ..*self };
-            stmts.push(inner.loops_from(number, &At { position: zeros, left: at.left.clone() }));
+            stmts.push(inner.loops_from(number, &At { position: zeros, ..at.clone() }));
             return Stmt::new(StmtKind::Seq(stmts));
         }
         self.loops_from(number, at)
@@ -132,7 +166,7 @@ impl Nest<'_> {
         let [index, indices @ ..] = indices else { return self.level(number, at) };
         let (axis, step, whole) = (self.plan.loops[number].axis, self.step(number), self.whole(number, at));
         let inside = |at: &At| self.iteration(number + 1, at, indices);
-        let full = |index: PrimExpr| inside(&at.part(axis, scaled(index, step), PrimExpr::int64(step)));
+        let full = |index: PrimExpr| inside(&self.part(at, axis, scaled(index, step), PrimExpr::int64(step)));
         let Some(rest) = self.rest(number, at, &inside) else { return full(index.clone()) };
         if whole.as_int() == Some(0) {
             return rest;
@@ -162,7 +196,7 @@ impl Nest<'_> {
         match at.left[axis].as_int() {
             Some(extent) => {
                 let (start, left) = (extent / step * step, extent % step);
-                (left > 0).then(|| inside(&at.part(axis, PrimExpr::int64(start), PrimExpr::int64(left))))
+                (left > 0).then(|| inside(&self.part(at, axis, PrimExpr::int64(start), PrimExpr::int64(left))))
             }
             None if step == 1 => None,
             None => Some(self.symbolic_rest(number, at, inside)),
@@ -176,7 +210,7 @@ impl Nest<'_> {
         let end = |step: i64| extent.clone().floordiv(PrimExpr::int64(step)) * PrimExpr::int64(step);
         let mut start = end(step);
         if self.plan.loops[number + 1..self.tile].iter().any(|l| l.axis == axis) {
-            return inside(&at.part(axis, start.clone(), extent - &start));
+            return inside(&self.part(at, axis, start.clone(), extent - &start));
         }
         // The tile takes constant sizes only: vectors of fewer and fewer registers follow those of several.
         let is_vector = self.plan.vector().is_some_and(|l| l.axis == axis);
@@ -205,8 +239,13 @@ impl Nest<'_> {
         }
         let axis = self.plan.loops[number].axis;
         repeated(self.name(number), &start, count, step, |position| {
-            inside(&at.part(axis, position, PrimExpr::int64(step)))
+            inside(&self.part(at, axis, position, PrimExpr::int64(step)))
         })
+    }
+
+    /// The part of a domain from `start` on, of `count` values of an axis.
+    fn part(&self, at: &At, axis: usize, start: PrimExpr, count: PrimExpr) -> At {
+        if self.stage.axes[axis].reduce { at.terms(axis, start, count) } else { at.part(axis, start, count) }
     }
 
     fn name(&self, number: usize) -> &Name {

@@ -119,10 +119,17 @@ impl Tile<'_> {
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
         let sums = Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![size], stage.buffer.dtype, "local");
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Default::default()));
-        let start =
-            self.each(first, self.results.as_ref(), |slot, at| Stmt::store(&sums, vec![slot], self.initial(at)));
-        let finish =
-            self.each(first, self.results.as_ref(), |slot, at| self.finish(&PrimExpr::load(&sums, vec![slot]), at));
+        let begin = |initial: PrimExpr, slot| Stmt::store(&sums, vec![slot], initial);
+        let start = self.begun(&|has_begun| {
+            self.each(first, self.results.as_ref(), |slot, at| begin(self.initial(at, has_begun), slot))
+        });
+        let ends = |ended: bool| {
+            self.each(first, self.results.as_ref(), |slot, at| {
+                let sum = PrimExpr::load(&sums, vec![slot]);
+                if ended { self.finish(&sum, at) } else { self.suspend(sum, at) }
+            })
+        };
+        let finish = either(&self.at.terms.ended, &ends);
         let Some((op, (axis, lanes))) = combiner(stage).map(|(op, _)| op).zip(self.terms()) else {
             return Stmt::new(StmtKind::Seq(vec![
                 alloc,
@@ -137,26 +144,39 @@ impl Tile<'_> {
             BinaryOp::Mul => Some(PrimExpr::constant(1.0, sums.dtype)),
             _ => None,
         };
-        let start = self.each(first, Some(&Lanes { axis, vectors: vec![lanes] }), |slot, at| {
-            Stmt::store(&sums, vec![slot], neutral.clone().unwrap_or_else(|| self.initial(at)))
-        });
+        let starts = |has_begun: bool| {
+            self.each(first, Some(&Lanes { axis, vectors: vec![lanes] }), |slot, at| {
+                begin(neutral.clone().unwrap_or_else(|| self.initial(at, has_begun)), slot)
+            })
+        };
+        let start = if neutral.is_some() { starts(false) } else { self.begun(&starts) };
         let update = self.update(0, first, Step { lanes: None, left: None }, &sums);
         let joined = self.rows(first).into_iter().map(|(slot, _)| halves(op, &sums, &slot, lanes));
-        let with_initial = neutral.filter(|neutral| stage.init.as_ref().is_none_or(|init| !same_expr(init, neutral)));
-        let with_initial = with_initial.map(|_| {
+        let is_neutral = |neutral: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, neutral));
+        let add = |has_begun: bool| {
+            if !has_begun && neutral.as_ref().is_some_and(is_neutral) {
+                return Stmt::nop();
+            }
             self.each(first, None, |slot, at| {
                 let sum = PrimExpr::load(&sums, vec![slot.clone()]);
-                Stmt::store(&sums, vec![slot], binary(op, self.initial(at), sum))
+                Stmt::store(&sums, vec![slot], binary(op, self.initial(at, has_begun), sum))
             })
-        });
+        };
+        let with_initial = neutral.is_some().then(|| self.begun(&add));
         let stmts = [alloc, start, update].into_iter().chain(joined).chain(with_initial).chain([finish]);
         Stmt::new(StmtKind::Seq(stmts.collect()))
     }
 
+    /// What is done when terms have been combined before, or when not.
+    fn begun(&self, f: &dyn Fn(bool) -> Stmt) -> Stmt {
+        either(&self.at.terms.begun, f)
+    }
+
     /// What the reduction of an element starts from.
-    fn initial(&self, at: &[PrimExpr]) -> PrimExpr {
+    fn initial(&self, at: &[PrimExpr], has_begun: bool) -> PrimExpr {
         let stage = self.nest.stage;
         match &stage.init {
+            _ if has_begun => PrimExpr::load(stage.target(), target_indices(stage, at)),
             Some(init) => init.substitute(&substitution(&stage.axes, at)),
             None => PrimExpr::load(&stage.buffer, indices(stage, at)),
         }
@@ -273,6 +293,12 @@ impl Tile<'_> {
         Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
     }
 
+    /// Stores what terms make, where others follow.
+    fn suspend(&self, sum: PrimExpr, at: &[PrimExpr]) -> Stmt {
+        let stage = self.nest.stage;
+        Stmt::store(stage.target(), target_indices(stage, at), sum)
+    }
+
     /// Stores the result of an element.
     fn finish(&self, sum: &PrimExpr, at: &[PrimExpr]) -> Stmt {
         let stage = self.nest.stage;
@@ -281,15 +307,28 @@ impl Tile<'_> {
         };
         let values = substitution(&stage.axes, at);
         let value = replace_loads(&epilogue.value.substitute(&values), &stage.buffer, sum);
-        let indices = epilogue.indices.iter().map(|i| i.substitute(&values)).collect();
-        Stmt::store(&epilogue.buffer, indices, value)
+        Stmt::store(&epilogue.buffer, target_indices(stage, at), value)
     }
 }
 
-/// Where an element of a stage is stored.
+/// One of two statements, or a choice at run time.
+fn either(condition: &PrimExpr, f: &dyn Fn(bool) -> Stmt) -> Stmt {
+    match condition.as_int() {
+        Some(holds) => f(holds != 0),
+        None => Stmt::new(StmtKind::If(condition.clone(), Box::new(f(true)), Some(Box::new(f(false))))),
+    }
+}
+
+/// Where an element of a stage is computed.
 fn indices(stage: &Stage, at: &[PrimExpr]) -> Vec<PrimExpr> {
     let values = substitution(&stage.axes, at);
     stage.indices.iter().map(|i| i.substitute(&values)).collect()
+}
+
+/// Where an element of a stage is stored in the end.
+fn target_indices(stage: &Stage, at: &[PrimExpr]) -> Vec<PrimExpr> {
+    let values = substitution(&stage.axes, at);
+    stage.target_indices().iter().map(|i| i.substitute(&values)).collect()
 }
 
 /// A position moved along an axis.

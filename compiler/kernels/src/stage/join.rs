@@ -1,0 +1,166 @@
+//! Axes that every access takes together become one.
+//!
+//! `y[i, j] = x[i, j] + 1` goes through memory as `y[k] = x[k] + 1` does, with one axis for both: vectors then run past the
+//! ends of short rows, and what is left over is left over once. So do the places of a 1 x 1 convolution, the batch and
+//! the rows of a product with one matrix, and the axes that a transposition keeps side by side.
+
+use super::{Axis, Epilogue, Stage};
+use crate::index::same_expr;
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{PrimKind, Var},
+    tir::Buffer,
+};
+
+/// Joins what can be joined of a stage's axes.
+pub fn join(stage: &mut Stage) {
+    while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
+        *stage = pair.joined(stage);
+    }
+}
+
+/// Two axes, of which the second runs through all its values for each value of the first.
+struct Pair {
+    outer: Axis,
+    inner: Axis,
+}
+
+/// Axes that some access has in neighbouring dimensions. Those of a reduction combine in an order of their own.
+fn pairs(stage: &Stage) -> Vec<Pair> {
+    let mut found = Vec::new();
+    let number = |index: &PrimExpr| stage.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
+    let follows = |outer: usize, inner: usize| {
+        outer < inner && stage.axes[outer + 1..inner].iter().all(|between| !between.reduce)
+    };
+    let mut look = |indices: &[PrimExpr]| {
+        for dims in indices.windows(2) {
+            let (Some(i), Some(j)) = (number(&dims[0]), number(&dims[1])) else { continue };
+            let (outer, inner) = (&stage.axes[i], &stage.axes[j]);
+            if outer.reduce == inner.reduce && (!outer.reduce || follows(i, j)) {
+                found.push(Pair { outer: outer.clone(), inner: inner.clone() });
+            }
+        }
+    };
+    look(stage.target_indices());
+    stage.value.walk(&mut |e| {
+        if let PrimKind::Load(_, indices, _) = e.kind() {
+            look(indices);
+        }
+    });
+    found
+}
+
+impl Pair {
+    /// Whether every access has both axes side by side, or neither, and nothing else depends on them.
+    fn fits(&self, stage: &Stage) -> bool {
+        let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
+        stores(&stage.buffer, &stage.indices)
+            && stores(stage.target(), stage.target_indices())
+            && stage.values().all(|value| self.is_expr(value))
+    }
+
+    fn is_used(&self, e: &PrimExpr) -> bool {
+        e.uses(&self.outer.var) || e.uses(&self.inner.var)
+    }
+
+    fn is_expr(&self, e: &PrimExpr) -> bool {
+        match e.kind() {
+            _ if !self.is_used(e) => true,
+            PrimKind::Load(buffer, indices, None) => self.is_access(buffer, indices),
+            PrimKind::Var(_) => false,
+            _ => {
+                let mut fits = true;
+                e.each_child(&mut |child| fits &= self.is_expr(child));
+                fits
+            }
+        }
+    }
+
+    fn is_access(&self, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
+        let others = |at: usize| (0..indices.len()).filter(move |n| !(at..at + 2).contains(n));
+        match self.dim(buffer, indices) {
+            Some(at) => others(at).all(|n| !self.is_used(&indices[n])),
+            None => !indices.iter().any(|index| self.is_used(index)),
+        }
+    }
+
+    /// The dimension of the first axis, where the second has all of the next one: no size is negative, so neither is
+    /// what becomes of both where the first is not.
+    fn dim(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
+        let at = indices.iter().position(|index| index.as_var() == Some(&self.outer.var))?;
+        let next = indices.get(at + 1)?.as_var() == Some(&self.inner.var);
+        let plain = buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len();
+        (next && plain && same_expr(&wide(&buffer.shape[at + 1]), &wide(&self.inner.extent))).then_some(at)
+    }
+
+    fn joined(&self, stage: &Stage) -> Stage {
+        let (outer, inner) = (self.outer.var.name(), self.inner.var.name());
+        let var = Var::int64(format!("{outer}_{}", inner.strip_prefix("v_").unwrap_or(inner)));
+        let extent = product(&self.outer.extent, &self.inner.extent);
+        let mut joined = Joined { pair: self, var: var.expr(), views: Vec::new() };
+        let mut axes = Vec::new();
+        for axis in stage.axes.iter().filter(|axis| axis.var != self.inner.var) {
+            let is_outer = axis.var == self.outer.var;
+            let joined = || Axis { var: var.clone(), extent: extent.clone(), reduce: axis.reduce };
+            axes.push(if is_outer { joined() } else { axis.clone() });
+        }
+        let (buffer, indices) = joined.access(&stage.buffer, &stage.indices);
+        let value = joined.expr(&stage.value);
+        let init = stage.init.as_ref().map(|init| joined.expr(init));
+        let epilogue = stage.epilogue.as_ref().map(|epilogue| {
+            let (buffer, indices) = joined.access(&epilogue.buffer, &epilogue.indices);
+            Epilogue { buffer, indices, value: joined.expr(&epilogue.value) }
+        });
+        Stage { name: stage.name.clone(), axes, buffer, indices, value, init, epilogue }
+    }
+}
+
+/// A stage's accesses with one axis instead of two.
+struct Joined<'a> {
+    pair: &'a Pair,
+    var: PrimExpr,
+    /// Buffers with the dimension from which two became one, and how they look then.
+    views: Vec<(Buffer, usize, Buffer)>,
+}
+
+impl Joined<'_> {
+    fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
+        match e.kind() {
+            PrimKind::Load(buffer, indices, None) if self.pair.is_used(e) => {
+                let (buffer, indices) = self.access(buffer, indices);
+                PrimExpr::load(&buffer, indices)
+            }
+            _ => e.map_children(&mut |child| self.expr(child)),
+        }
+    }
+
+    fn access(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
+        let Some(at) = self.pair.dim(buffer, indices) else { return (buffer.clone(), indices.to_vec()) };
+        let mut indices = indices.to_vec();
+        indices.splice(at..at + 2, [self.var.clone()]);
+        (self.view(buffer, at), indices)
+    }
+
+    /// The same memory with one dimension in the place of two.
+    fn view(&mut self, buffer: &Buffer, at: usize) -> Buffer {
+        if let Some((.., view)) = self.views.iter().find(|(of, dim, _)| of == buffer && *dim == at) {
+            return view.clone();
+        }
+        let size = product(&buffer.shape[at], &buffer.shape[at + 1]);
+        let view = buffer.change(|b| _ = b.shape.splice(at..at + 2, [size]));
+        self.views.push((buffer.clone(), at, view.clone()));
+        view
+    }
+}
+
+fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+    match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => PrimExpr::int64(a.saturating_mul(b)),
+        _ => wide(a) * wide(b),
+    }
+}
+
+/// A size of 64 bits.
+fn wide(size: &PrimExpr) -> PrimExpr {
+    size.as_int().map_or_else(|| size.clone().cast(DType::INT64), PrimExpr::int64)
+}
