@@ -6,7 +6,7 @@
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target};
+use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
 use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
 
@@ -191,6 +191,39 @@ fn products() {
         near += case.check(dtype, &text);
     }
     assert!(near > 0, "no edited plan can be used");
+}
+
+/// Products of so many terms that those of one part are combined with all rows before the next: as they are, through a
+/// copy, and with something done to the results.
+#[test]
+fn long_products() {
+    let sizes = [("i", 17, false), ("j", 50, false), ("k", 1500, true)];
+    for (factor, after) in [(["k", "j"], false), (["j", "k"], false), (["k", "j"], true)] {
+        let mut case = Case::new(7);
+        sizes.iter().for_each(|(name, size, reduce)| case.axes.push(((*name).to_owned(), *size, *reduce, false)));
+        for input in [["i", "k"], factor] {
+            let input = case.over(&input, false);
+            case.inputs.push(input);
+        }
+        let result = case.over(&["i", "j"], false);
+        let value = format!("{{y}} + {} * {}", case.load(0), case.load(1));
+        let mut text = case.text("float32", &result, Some("2"), &value);
+        if after {
+            text = text.replace("y[vi, vj]", "sum[vi, vj]");
+            let sum = "    sum = T.alloc_buffer((17, 50), \"float32\")\n    for i, j, k in";
+            text = text.replace("    for i, j, k in", sum);
+            text += "    for i, j in T.grid(17, 50):\n        with T.sblock(\"after\"):\n            \
+                     vi, vj = T.axis.remap(\"SS\", [i, j])\n            y[vi, vj] = sum[vi, vj] * T.float32(0.5)\n";
+        }
+        let (func, target) = (function(&text), Target::avx512());
+        let options = Options::new(&target);
+        let plan = plan_text(&func, options).unwrap();
+        assert!(plan.contains("vk by 750"), "{plan}");
+        let inputs: Vec<Any> = (0..2).map(|n| case.numbers(n, "float32")).collect();
+        if target.vector_bytes <= Target::host().vector_bytes {
+            check_kernel(&Kernel::planned(&func, options), &inputs);
+        }
+    }
 }
 
 #[test]

@@ -37,6 +37,19 @@ fn vectors_and_their_loops() {
 }
 
 #[test]
+fn vectors_that_fill_no_register() {
+    let (x, y) = (
+        Buffer::new("x", vec![PrimExpr::int64(15)], DType::FLOAT32),
+        Buffer::new("y", vec![PrimExpr::int64(15)], DType::FLOAT32),
+    );
+    let j = Var::int64("j");
+    let twice = PrimExpr::load(&x, vec![j.expr()]) * PrimExpr::float(2.0, DType::FLOAT32);
+    let body =
+        Stmt::for_kind(j.clone(), PrimExpr::int64(15), ForKind::Vectorized, Stmt::store(&y, vec![j.expr()], twice));
+    snapshot("part", vec![Param::buffer(x), Param::buffer(y)], body);
+}
+
+#[test]
 fn parallel_loops_asserts_and_workspaces() {
     let n = Var::int64("n");
     let x = Buffer::new("x", vec![n.expr()], DType::INT32);

@@ -18,6 +18,22 @@ class Module:
             R.output(a)
         return a
 
+    # A window that moves by two places reads no neighbours, and channels are some.
+    @R.function
+    def windows_move(x: R.Tensor((n, 64, 32, 32), "float32")) -> R.Tensor((n, 24, 16, 16), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((24, 64, 3, 3), "float32"), padding=1, strides=2)
+            R.output(a)
+        return a
+
+    # Each channel reads its own data, so nothing would be read less often.
+    @R.function
+    def of_one_channel(x: R.Tensor((n, 16, 32, 32), "float32")) -> R.Tensor((n, 16, 16, 16), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((16, 1, 3, 3), "float32"), padding=1, strides=2, groups=16)
+            R.output(a)
+        return a
+
     @R.function
     def channels_do_not(x: R.Tensor((n, 64, 7, 7), "float32")) -> R.Tensor((n, 3, 7, 7), "float32"):
         with R.dataflow():

@@ -9,8 +9,8 @@ use crate::{
     stage::{
         Stage,
         access::{
-            can_be_copied, combiner, combines_along, combines_in_parts, common_divisor, computes_in_lanes, is_contiguous, loads,
-            stores_along,
+            can_be_copied, combiner, combines_along, combines_in_parts, common_divisor, computes_in_lanes,
+            is_contiguous, loads, stores_along,
         },
         dots,
     },
@@ -208,11 +208,17 @@ impl Check<'_> {
             return fail(message, "put only one loop over terms before those over results");
         }
         if self.stage.axes[axis].extent.as_int().is_none() {
-            return fail(format!("how many terms `{name}` has is not known here"), "put it after the loops over results");
+            return fail(
+                format!("how many terms `{name}` has is not known here"),
+                "put it after the loops over results",
+            );
         }
         let words = self.plan.dot().and_then(|_| dots::dot(self.stage)).map_or(1, |dot| dot.terms());
         if self.plan.loops[number].step % words != 0 {
-            return fail(format!("a word has {words} terms, and a part of them would begin inside of one"), "take whole words");
+            return fail(
+                format!("a word has {words} terms, and a part of them would begin inside of one"),
+                "take whole words",
+            );
         }
         if !combines_in_parts(self.stage) {
             let message = "what a part of the terms makes cannot be stored where the result will be".to_owned();

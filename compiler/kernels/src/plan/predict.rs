@@ -9,7 +9,7 @@
 use super::{Loop, LoopKind, RowsPlan, StagePlan};
 use crate::{
     Target,
-    rules::{RULES, TYPICAL, register_lanes},
+    rules::{self, RULES, register_lanes},
     stage::{
         Kernel, Part, Stage,
         access::{factors, is_contiguous, loads},
@@ -151,7 +151,7 @@ impl Traffic {
 }
 
 fn size(extent: &PrimExpr) -> f64 {
-    extent.as_int().unwrap_or(TYPICAL).max(0) as f64
+    if extent.as_int() == Some(0) { 0.0 } else { rules::size(extent) as f64 }
 }
 
 fn elements(stage: &Stage) -> f64 {

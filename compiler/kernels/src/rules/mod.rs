@@ -15,7 +15,11 @@ use crate::{
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
     stage::{self, Kernel, Part, Stage, access::common_divisor},
 };
-use hammock_ir::{PrimExpr, tir::Buffer};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind},
+    tir::Buffer,
+};
 pub use products::product_rows;
 
 /// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads
@@ -26,7 +30,7 @@ const GRAIN: i64 = 4_000;
 /// Iterations that divide well among threads.
 const ENOUGH: i64 = 64;
 /// What a symbolic extent is taken for when work is estimated.
-pub const TYPICAL: i64 = 64;
+const TYPICAL: i64 = 64;
 /// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
 pub const CACHE: i64 = 256 << 10;
 /// The most lanes of a vector in the lowering.
@@ -147,7 +151,7 @@ impl Count {
         let steps = |extent: i64| ((extent + step - 1) / step).max(1);
         match extent.as_int() {
             Some(extent) => Count { about: steps(extent), least: steps(extent) },
-            None => Count { about: steps(TYPICAL).max(2), least: 1 },
+            None => Count { about: steps(size(extent)).max(2), least: 1 },
         }
     }
 }
@@ -182,9 +186,12 @@ fn evenly(count: i64, most: i64) -> i64 {
     ((count + blocks - 1) / blocks.max(1)).max(1)
 }
 
-/// About how many values there are.
-fn size(extent: &PrimExpr) -> i64 {
-    extent.as_int().unwrap_or(TYPICAL).max(1)
+/// About how many values there are: one at least.
+pub fn size(extent: &PrimExpr) -> i64 {
+    match extent.kind() {
+        PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
+        _ => extent.as_int().unwrap_or(TYPICAL).max(1),
+    }
 }
 
 /// How many elements one register holds. Masks and comparisons of small elements would fill a register many times over:

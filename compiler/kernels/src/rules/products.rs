@@ -12,8 +12,8 @@ use crate::{
     stage::{
         Stage,
         access::{
-            self, can_be_copied, combines_in_parts, computes_in_lanes, factors, is_contiguous, reduced_vector_axis, store_axis,
-            vector_axis,
+            self, can_be_copied, combines_in_parts, computes_in_lanes, factors, is_contiguous, reduced_vector_axis,
+            store_axis, vector_axis,
         },
         rows::{Copied, Rows},
     },

@@ -79,7 +79,7 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
         (None, Stmt::store(&b, v.to_vec(), &value + value.clone()))
     });
     let plan = plan(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan, "elementwise: v0 parallel 2000, v1 by 10, v1 vector\n");
+    assert_eq!(plan, "elementwise: v0_v1 by 32 parallel 500, v0_v1 vector\n");
 }
 
 #[test]
