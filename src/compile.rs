@@ -31,6 +31,7 @@ use std::{path::PathBuf, sync::Arc};
 Examples:
   hammock compile model.py -o model.so --params weights.safetensors
   hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
+  hammock compile model.py -o model.so --multi-version           for any since 2009, fast with AVX2 and AVX-512
   hammock compile model.py -o model.so --plan plan.txt           kernels as `hammock opt --print-plans` prints them, edited
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
   hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
@@ -46,6 +47,18 @@ pub struct Compile {
     /// How many threads to compile with, and to plan kernels for [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Compile kernels for several CPUs into one file, of which the machine that loads it runs the most capable that it can
+    /// (HAMMOCK_TARGET=CPU names another). Kernels copy weights that these would have packed differently, each time
+    #[arg(
+        long,
+        value_name = "CPUS",
+        value_delimiter = ',',
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "x86-64-v2,x86-64-v3,x86-64-v4",
+        conflicts_with_all = ["target", "plan"]
+    )]
+    multi_version: Vec<String>,
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
@@ -239,7 +252,8 @@ impl Compile {
             refuse(&[("--exec-mode", true)], "only `--emit lib` holds machine code of graphs")?;
         }
         if self.emit == Kind::Bytecode {
-            refuse(&self.code.of_kernels(), "`--emit bytecode` writes no kernels")?;
+            let several = ("--multi-version", !self.multi_version.is_empty());
+            refuse(&[&self.code.of_kernels()[..], &[several]].concat(), "`--emit bytecode` writes no kernels")?;
         }
         Ok(())
     }
@@ -248,6 +262,7 @@ impl Compile {
     pub fn run(self) -> Result<(), Failure> {
         let options = self.code.options()?;
         let options = Options { threads: self.threads.map_or(options.threads, usize::from), ..options };
+        let options = options.for_several(&self.multi_version)?;
         self.refuse_idle_flags(&options)?;
         let emit = match self.emit {
             Kind::Lib => Emit::Lib,

@@ -9,6 +9,7 @@
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
+//! - [`machine`]: what processors can do.
 //! - [`module`]: one interface to everything that holds functions: libraries, executables, machines, the host's own.
 //! - [`parallel`]: the threads that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
@@ -26,6 +27,7 @@ pub mod ffi;
 pub mod image;
 mod json;
 pub mod library;
+pub mod machine;
 pub mod memory;
 pub mod module;
 pub mod near;

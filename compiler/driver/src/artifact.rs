@@ -3,18 +3,19 @@
 use crate::{
     Cache, Clock, Dump, Evaluator, Failure, Graphs, PlanFile, TextFiles, Timing, bytecode, graphs,
     kernels::{self, Compiled},
-    target, tvm,
+    target::{self, check_target},
+    tvm,
 };
 use hammock_codegen::{llvm::Host, vm};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::Module;
-use hammock_kernels::Accesses;
+use hammock_kernels::{Accesses, Target};
 use hammock_link::{Linked, Object};
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
     executable::{FunctionInfo, FunctionKind},
-    image::{self, Image, SourceMap},
+    image::{self, Image, SourceMap, Version},
     library::tvm::modules,
 };
 use std::{
@@ -28,6 +29,8 @@ use std::{
 pub struct Options {
     /// What kernels are compiled for, one of [`targets`](crate::targets): `native`, or a processor such as `x86-64-v3`.
     pub target: String,
+    /// Less capable processors that a library has kernels for too, the least capable first. The graph is that for `target`.
+    pub others: Vec<String>,
     /// How much to optimise, 0 to 3.
     pub level: u8,
     /// Threads that compile, and that kernels are planned for.
@@ -63,6 +66,7 @@ impl Default for Options {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         Options {
             target: "native".into(),
+            others: Vec::new(),
             level: 2,
             threads,
             bytecode: None,
@@ -77,6 +81,28 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The same for several processors: the machine that loads the library takes the most capable that it can run.
+    ///
+    /// # Errors
+    /// When there is no target of one of the names.
+    pub fn for_several(self, names: &[String]) -> Result<Options, Failure> {
+        let mut targets: Vec<(Target, &String)> = Vec::new();
+        for name in names {
+            check_target(name)?;
+            let new = target::target(name).filter(|new| targets.iter().all(|(known, _)| known.cpu != new.cpu));
+            targets.extend(new.map(|new| (new, name)));
+        }
+        targets.sort_by_key(|(target, _)| (target.vector_bytes, target.features.len()));
+        let Some((_, target)) = targets.pop() else { return Ok(self) };
+        let others = targets.into_iter().map(|(_, name)| name.clone()).collect();
+        Ok(Options { target: target.clone(), others, ..self })
+    }
+
+    /// What kernels are compiled for, the most capable last.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &String> {
+        self.others.iter().chain([&self.target])
+    }
+
     /// What passes run in, for kernels that `evaluator` runs.
     pub fn environment<'a>(&'a self, evaluator: &'a Evaluator) -> Environment<'a> {
         Environment {
@@ -212,7 +238,11 @@ pub fn lower(
 /// # Errors
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
-    target::check_target(&options.target)?;
+    options.targets().try_for_each(|target| check_target(target))?;
+    if !options.others.is_empty() && emit != Emit::Lib {
+        let message = "kernels for several processors go into one library, and no other output holds them";
+        return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--emit`, or compile for one"));
+    }
     if !options.objects.is_empty() && !matches!(emit, Emit::Lib | Emit::Tvm) {
         let message = "what code generators made is linked into libraries, and no other output holds it";
         return Err(
@@ -248,24 +278,39 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     if host == Host::Tvm {
         tvm::check_callees(&image, module, source)?;
     }
-    let compiled = kernels::objects(module, source, options, host, threads)?;
+    let mut versions = Vec::new();
+    for target in options.targets() {
+        let options = Options { target: target.clone(), ..options.clone() };
+        let kernels = kernels::objects(module, source, &options, host, threads)?;
+        let Target { cpu: target, features, .. } = kernels::target(&options, threads);
+        versions.push((Version { target, features }, kernels));
+    }
     clock.lap("kernels to machine code", &mut times);
-    let file = link(image, &compiled, options, host).map_err(|error| match error {
+    let file = link(image, &versions, options, host).map_err(|error| match error {
         Unlinked::Kernels(error) => unlinked(&error, module, source),
         Unlinked::Graphs(failure) => failure,
     })?;
     clock.lap("linking", &mut times);
-    let is_new = |kernel: &&Compiled| !kernel.was_kept;
-    let temporaries = compiled.iter().map(|kernel| (kernel.name.clone(), kernel.temporary_bytes));
+    let mut temporaries = Temporaries::new();
+    for kernel in every(&versions).filter(|kernel| kernel.temporary_bytes > 0) {
+        let most = temporaries.entry(kernel.name.clone()).or_default();
+        *most = kernel.temporary_bytes.max(*most);
+    }
+    let one = versions.last().map_or(&[][..], |(_, kernels)| kernels);
     Ok(Artifact {
         file,
-        kernels: compiled.len(),
-        compiled: compiled.iter().filter(is_new).count(),
-        accesses: compiled.iter().map(|kernel| (kernel.name.clone(), kernel.accesses)).collect(),
+        kernels: every(&versions).count(),
+        compiled: every(&versions).filter(|kernel| !kernel.was_kept).count(),
+        accesses: one.iter().map(|kernel| (kernel.name.clone(), kernel.accesses)).collect(),
         instructions,
-        temporaries: temporaries.filter(|(_, bytes)| *bytes > 0).collect(),
+        temporaries,
         times,
     })
+}
+
+/// The kernels of all versions.
+fn every(versions: &[(Version, Vec<Compiled>)]) -> impl Iterator<Item = &Compiled> {
+    versions.iter().flat_map(|(_, kernels)| kernels)
 }
 
 /// The kernels alone, as one module.
@@ -294,18 +339,27 @@ enum Unlinked {
     Graphs(Failure),
 }
 
-/// Bytecode and kernels as a library.
-fn link(mut image: Image, compiled: &[Compiled], options: &Options, host: Host) -> Result<Output, Unlinked> {
+/// Bytecode and versions of kernels as a library.
+fn link(
+    mut image: Image,
+    versions: &[(Version, Vec<Compiled>)],
+    options: &Options,
+    host: Host,
+) -> Result<Output, Unlinked> {
     let others = options.objects.iter().map(Vec::as_slice);
     if host == Host::Tvm {
-        let objects: Vec<&[u8]> = compiled.iter().map(|kernel| kernel.object.as_slice()).chain(others).collect();
+        let objects: Vec<&[u8]> = every(versions).map(|kernel| kernel.object.as_slice()).chain(others).collect();
         let library = hammock_link::link_for_tvm(&objects, &modules(&image.executable.save()));
         return library.map(Output::Bytes).map_err(Unlinked::Kernels);
     }
-    image.kernels = compiled.iter().map(|kernel| kernel.signature.clone()).collect();
+    // What has no kernels runs anywhere.
+    image.versions = versions.iter().filter(|(_, own)| !own.is_empty()).map(|(version, _)| version.clone()).collect();
+    image.kernels = versions.last().map_or(Vec::new(), |(_, own)| own.iter().map(|k| k.signature.clone()).collect());
     let code = graphs::compile(&mut image.executable, &image.kernels, options).map_err(Unlinked::Graphs)?;
-    let renamed: Vec<_> = compiled.iter().map(Compiled::renamed).collect();
-    let kernels = compiled.iter().zip(&renamed);
+    let renamed = versions.iter().enumerate();
+    let renamed: Vec<_> =
+        renamed.flat_map(|(number, (_, kernels))| kernels.iter().map(move |kernel| kernel.renamed(number))).collect();
+    let kernels = every(versions).zip(&renamed);
     let kernels = kernels.map(|(kernel, renamed)| Object { bytes: &kernel.object, renamed });
     let objects: Vec<Object> = kernels.chain(others.chain(code.as_deref()).map(Object::plain)).collect();
     let (image, constants) = image.save_apart();
@@ -328,7 +382,7 @@ pub(crate) fn image(module: &Module, source: &SourceFile, given: Option<&Image>)
     }
     let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
     let sources = source_map(source, &bytecode.spans);
-    Ok(Image { executable: bytecode.executable, sources, kernels: Vec::new() })
+    Ok(Image { executable: bytecode.executable, sources, ..Image::default() })
 }
 
 pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {

@@ -15,7 +15,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{Accesses, FlatKernel, KernelError, Reason, Target};
 use hammock_passes::{Packed, Planner};
-use hammock_runtime::{image::KernelSignature, library::KERNEL_PREFIX};
+use hammock_runtime::image::{KernelSignature, versions::symbol};
 use std::sync::Mutex;
 
 /// What every kernel for Hammock's runtime is called in its object; the linker gives it its own name. No name in a program
@@ -39,10 +39,12 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The names of its symbols in the object and in the library.
-    pub fn renamed(&self) -> Vec<(String, String)> {
-        let packed = |name: &str| format!("{KERNEL_PREFIX}{name}");
-        vec![(raw_symbol(SYMBOL), raw_symbol(&self.name)), (packed(SYMBOL), packed(&self.name))]
+    /// The names of its symbols in the object and, as one of several versions, in the library. Nobody asks for the raw entry
+    /// of others than the first.
+    pub fn renamed(&self, version: usize) -> Vec<(String, String)> {
+        let raw = raw_symbol(&self.name);
+        let raw = if version == 0 { raw } else { format!("{raw}{version}") };
+        vec![(raw_symbol(SYMBOL), raw), (symbol(SYMBOL, 0), symbol(&self.name, version))]
     }
 }
 
@@ -89,17 +91,22 @@ pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<
 }
 
 impl Planner for Options {
+    /// All versions of a kernel take the same weights, so these are packed only where they agree how.
     fn packed(&self, kernel: &PrimFunc) -> Vec<Packed> {
-        let (target, checked) = (target(self, self.threads), self.bounds == Bounds::Checked);
-        let options = hammock_kernels::Options {
-            checked,
-            strict_order: self.strict_order,
-            ..hammock_kernels::Options::new(&target)
-        };
-        // What cannot be planned copies nothing.
-        let packed = hammock_kernels::packed(kernel, options).unwrap_or_default();
-        packed.into_iter().map(|(param, dim, block)| Packed { param, dim, block }).collect()
+        let mut versions = self.targets().map(|target| packed(kernel, self, target));
+        let first = versions.next().unwrap_or_default();
+        if versions.all(|other| other == first) { first } else { Vec::new() }
     }
+}
+
+/// The weights that a kernel would take packed, compiled for that target.
+fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
+    let (target, checked) = (named(target, options.threads), options.bounds == Bounds::Checked);
+    let strict_order = options.strict_order;
+    let options = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(&target) };
+    // What cannot be planned copies nothing.
+    let packed = hammock_kernels::packed(kernel, options).unwrap_or_default();
+    packed.into_iter().map(|(param, dim, block)| Packed { param, dim, block }).collect()
 }
 
 /// Does something with every TIR function of a module, which calls no others then, on several threads; the results in the
@@ -310,5 +317,9 @@ fn in_parallel<T: Sync, R: Send, E: Send>(
 
 /// The machine that kernels are for, with so many threads. Whoever calls checked that there is one of that name.
 pub fn target(options: &Options, threads: usize) -> Target {
-    Target { threads: threads as u32, ..crate::target(&options.target).unwrap_or_else(Target::baseline) }
+    named(&options.target, threads)
+}
+
+fn named(target: &str, threads: usize) -> Target {
+    Target { threads: threads as u32, ..crate::target(target).unwrap_or_else(Target::baseline) }
 }

@@ -9,6 +9,7 @@
 //! | 2 constants | the tensors' data, each at a multiple of 64; written last |
 //! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
 //! | 4 kernels | what arguments each kernel takes and which it writes ([`KernelSignature`]) |
+//! | 5 versions | the processors that kernels are compiled for ([`Version`]); where they are for any, there is none |
 //!
 //! A linked library holds its image as the symbol [`SYMBOL`].
 mod argument_check;
@@ -17,12 +18,14 @@ pub mod container;
 mod fit;
 mod kernels;
 mod sources;
+pub mod versions;
 
 pub use argument_check::ArgumentCheck;
 pub use container::{ContainerError, Integrity};
 pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
 pub use sources::{SourceFile, SourceMap, Span};
+pub use versions::Version;
 
 use crate::executable::{ConstantData, Constants, Executable, ExecutableError, decode, encode, verify};
 use crate::memory::{ALIGNMENT, Buffer};
@@ -38,6 +41,7 @@ const EXECUTABLE: u32 = 1;
 const CONSTANTS: u32 = 2;
 const SOURCES: u32 = 3;
 const KERNELS: u32 = 4;
+const VERSIONS: u32 = 5;
 
 /// A compiled model, its machine code aside.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +52,8 @@ pub struct Image {
     pub sources: SourceMap,
     /// What kernels expect.
     pub kernels: Vec<KernelSignature>,
+    /// What kernels are compiled for, the most capable last.
+    pub versions: Vec<Version>,
 }
 
 /// Why an image was refused.
@@ -85,14 +91,14 @@ impl Image {
         self.sources.encode(&mut sources);
         let mut table = Vec::new();
         kernels::encode(&self.kernels, &mut table);
+        let mut targets = Vec::new();
+        versions::encode(&self.versions, &mut targets);
+        let section = |kind, bytes| Section { kind, alignment: 8, contents: Contents::Bytes(bytes) };
+        let mut sections = vec![section(EXECUTABLE, &executable), section(SOURCES, &sources), section(KERNELS, &table)];
+        sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
         let data = Contents::Later(constants.len(), constants.checksum().finalize());
-        let bytes = container::write(&[
-            Section { kind: EXECUTABLE, alignment: 8, contents: Contents::Bytes(&executable) },
-            Section { kind: SOURCES, alignment: 8, contents: Contents::Bytes(&sources) },
-            Section { kind: KERNELS, alignment: 8, contents: Contents::Bytes(&table) },
-            Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: data },
-        ]);
-        (bytes, constants)
+        sections.push(Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: data });
+        (container::write(&sections), constants)
     }
 
     /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
@@ -109,7 +115,9 @@ impl Image {
         let sources = SourceMap::decode(&bytes[section(SOURCES)?]).map_err(|_| ImageError::Section("source lines"))?;
         let kernels =
             kernels::decode(&bytes[section(KERNELS)?]).map_err(|_| ImageError::Section("kernel signatures"))?;
-        Ok(Image { executable, sources, kernels })
+        let versions = container.get(VERSIONS).map_or(Ok(Vec::new()), |range| versions::decode(&bytes[range]));
+        let versions = versions.map_err(|_| ImageError::Section("kernels' targets"))?;
+        Ok(Image { executable, sources, kernels, versions })
     }
 
     /// Reads and verifies an image of its own bytes.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
+use crate::machine::Features;
 use crate::value::{Any, DType, Device, Shape, Str, Tensor};
 
 fn sample() -> Image {
@@ -30,7 +31,8 @@ fn sample() -> Image {
     let file = sources.file("model.py");
     sources.add_line(file, 9, "        lv = R.add(x, w)");
     sources.set(0, Span { file, line: 9, column: 14 });
-    Image { executable, sources, kernels: vec![add_signature()] }
+    let version = Version { target: "x86-64-v3".into(), features: Features::listed("+avx2,+fma") };
+    Image { executable, sources, kernels: vec![add_signature()], versions: vec![version] }
 }
 
 fn add_signature() -> KernelSignature {
@@ -50,7 +52,7 @@ fn round_trips() {
     let bytes = sample().save();
     let image = Image::from_bytes(bytes.clone()).unwrap();
     assert_eq!(image.save(), bytes);
-    assert_eq!(image.kernels, [add_signature()]);
+    assert_eq!((&image.kernels, &image.versions), (&sample().kernels, &sample().versions));
     let at = image.sources.locate(0).unwrap();
     assert_eq!((at.file.as_str(), at.line, at.text.trim()), ("model.py", 9, "lv = R.add(x, w)"));
     assert_eq!(image.sources.locate(1), None);

@@ -1,5 +1,6 @@
 //! A library's kernels, mapped for execution by the system's loader.
 use crate::ffi::{RUNTIME, RuntimeTable, SafeCall};
+use crate::image::versions;
 use crate::value::Function;
 use crate::vm::native::{self, MachineCode, NativeEntry};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -12,24 +13,23 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What precedes a kernel's name in its symbol.
-pub const KERNEL_PREFIX: &str = "__tvm_ffi_";
-
 /// The symbol of the pointer that gets the address of the runtime's table.
 pub const RUNTIME_SYMBOL: &str = "__hammock_runtime";
 
 /// Loaded code; it stays mapped while any of its kernels lives.
 pub(super) struct Code {
     library: Library,
+    /// Which of the kernels' versions runs.
+    version: usize,
 }
 
 impl Code {
     /// Maps a library from its bytes, which were checked, `data` left out: from a copy that nobody else can write to.
-    pub(super) fn load(bytes: &[u8], data: &Range<usize>) -> Result<Code, String> {
+    pub(super) fn load(bytes: &[u8], data: &Range<usize>, version: usize) -> Result<Code, String> {
         let file = file_in_memory(bytes, data).map_err(|error| error.to_string())?;
         // SAFETY: our linker writes no initializers, and the seal says that the file is as our linker wrote it.
         let library = unsafe { Library::open(Some(unique_path(&file)), RTLD_NOW | RTLD_LOCAL) };
-        let code = Code { library: library.map_err(|error| error.to_string())? };
+        let code = Code { library: library.map_err(|error| error.to_string())?, version };
         code.lend_runtime();
         Ok(code)
     }
@@ -55,12 +55,13 @@ impl Code {
         }
     }
 
-    /// The kernel called `name`.
+    /// The kernel called `name`, in the version that this machine runs if it comes in several.
     pub(super) fn kernel(self: &Arc<Self>, name: &str) -> Option<Function> {
-        // SAFETY: symbols with this prefix follow the packed convention, as the linker's contract says; the function
-        // holds the code it lies in.
+        // SAFETY: symbols of kernels follow the packed convention, as the linker's contract says; the function holds the
+        // code it lies in.
         unsafe {
-            let call = *self.library.get::<SafeCall>(format!("{KERNEL_PREFIX}{name}")).ok()?;
+            let find = |version| self.library.get::<SafeCall>(versions::symbol(name, version));
+            let call = *find(self.version).or_else(|_| find(0)).ok()?;
             Some(Function::from_c(call, self.clone()))
         }
     }

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`image::SYMBOL`] | the image, at a multiple of 64, with its size |
 //! | [`KERNEL_PREFIX`]`name` | a kernel by the packed convention |
+//! | [`versions::symbol`] | (if kernels are compiled for several processors) the same for another than the first |
 //! | [`native::PREFIX`]`name`, [`native::VERSION_SYMBOL`] | (if functions are compiled) a function's machine code |
 //! | [`RUNTIME_SYMBOL`] | (if kernels need it) a pointer that gets the address of the [`RuntimeTable`] |
 //!
@@ -21,7 +22,7 @@ pub mod seal;
 mod snapshot;
 pub mod tvm;
 
-pub use code::KERNEL_PREFIX;
+pub use crate::image::versions::KERNEL_PREFIX;
 pub use code::RUNTIME_SYMBOL;
 pub use elf::ElfError;
 pub use seal::SealError;
@@ -29,7 +30,8 @@ pub use tvm::TvmError;
 
 use crate::Error;
 use crate::executable::{Executable, is_executable};
-use crate::image::{self, Image, ImageError, Integrity};
+use crate::image::{self, Image, ImageError, Integrity, versions};
+use crate::machine::Features;
 use crate::value::{Function, SharedBytes};
 use crate::vm::{
     Options, Vm,
@@ -239,7 +241,12 @@ impl Library {
         if self.code.get().is_none() && file.as_ref().is_some_and(|file| !file.is_current(data)) {
             return Err(LibraryError::Changed);
         }
-        let load = || Code::load(self.contents.bytes(), data).map(Arc::new);
+        let load = || {
+            let wanted = std::env::var(versions::VARIABLE).ok();
+            let version = versions::choose(&self.image.versions, Features::detected(), wanted.as_deref());
+            let version = version.map_err(|unfit| unfit.to_string())?;
+            Code::load(self.contents.bytes(), data, version).map(Arc::new)
+        };
         self.code.get_or_init(load).as_ref().map_err(|reason| LibraryError::Load(reason.clone()))
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Any, Error, Library, Vm,
-    image::Integrity,
+    image::{Image, Integrity, Version},
     library::{LibraryError, image_of},
     memory::Reservation,
     near::nearest,
@@ -184,6 +184,17 @@ impl Session {
     }
 }
 
+/// What kernels are compiled for, a line each.
+fn targets(image: &Image) -> String {
+    let line = |version: &Version| {
+        let features: Vec<&str> = version.features.names().collect();
+        let needs = if features.is_empty() { "nothing more".to_owned() } else { features.join(", ") };
+        format!("  {} (needs {needs})\n", version.target)
+    };
+    let lines: String = image.versions.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
+}
+
 /// What is in an executable: a linked model, a library that TVM exported, or bytecode alone.
 ///
 /// # Errors
@@ -193,7 +204,7 @@ pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
     let text = match view {
         View::Text => image.executable.as_text(),
         View::Python => image.executable.as_python(),
-        View::Stats => image.executable.stats(),
+        View::Stats => image.executable.stats() + &targets(&image),
         View::Listing(most) => return Ok(list(&image, most)),
     };
     Ok(Listing { text, tensors: Vec::new() })

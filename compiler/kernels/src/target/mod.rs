@@ -5,10 +5,9 @@
 //! vectors: see [`Caches::assumed`].
 
 mod caches;
-mod features;
 
 pub use caches::Caches;
-pub use features::{FEATURES, Features};
+pub use hammock_runtime::machine::{FEATURES, Features};
 
 use std::sync::OnceLock;
 
@@ -19,6 +18,8 @@ pub struct Target {
     pub cpu: String,
     /// Features beyond those of the name, as LLVM writes them: with `+` or `-` in front, joined by commas.
     pub attributes: String,
+    /// What it can do.
+    pub features: Features,
     /// Bytes of the widest vector register that arithmetic should use.
     pub vector_bytes: u32,
     /// How many vector registers there are.
@@ -73,6 +74,7 @@ impl Target {
         Target {
             cpu: cpu.into(),
             attributes: attributes.into(),
+            features,
             vector_bytes,
             vector_registers: if masks { 32 } else { 16 },
             masks,

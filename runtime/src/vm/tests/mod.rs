@@ -38,7 +38,8 @@ impl DerefMut for Assembler {
 
 impl Assembler {
     pub(super) fn image(self) -> Arc<Image> {
-        let image = Image { executable: self.executable, sources: self.sources, kernels: self.kernels };
+        let image =
+            Image { executable: self.executable, sources: self.sources, kernels: self.kernels, versions: Vec::new() };
         Arc::new(Image::from_bytes(image.save()).unwrap())
     }
 

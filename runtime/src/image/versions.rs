@@ -1,0 +1,118 @@
+//! The versions that an executable's kernels are compiled in, and which of them a machine runs.
+//!
+//! Version 0 has a kernel under its plain name, others under a name of their own ([`symbol`]). Code that is not compiled
+//! for a processor, such as that of other compilers, is there once, under the plain name.
+use crate::bytes::{Put, Reader, Truncated};
+use crate::machine::Features;
+use std::fmt::{self, Display};
+
+/// The environment's variable that says which version to run.
+pub const VARIABLE: &str = "HAMMOCK_TARGET";
+
+/// What precedes a kernel's name in its symbol.
+pub const KERNEL_PREFIX: &str = "__tvm_ffi_";
+
+/// The symbol of a kernel of a version.
+pub fn symbol(kernel: &str, version: usize) -> String {
+    match version {
+        0 => format!("{KERNEL_PREFIX}{kernel}"),
+        _ => format!("__hammock_{version}_{kernel}"),
+    }
+}
+
+/// A version of an executable's kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// The processor that it is compiled for, by LLVM's name.
+    pub target: String,
+    /// What a machine must have to run it.
+    pub features: Features,
+}
+
+/// Why a machine runs none of the versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// There is none of the name that was asked for.
+    Unknown(String),
+    /// It lacks these features, for this target.
+    Lacks(String, Features),
+}
+
+/// The version to run: that of the name, or else the last for which the machine has all that is needed.
+pub fn choose(versions: &[Version], machine: Features, wanted: Option<&str>) -> Result<usize, Unfit> {
+    let lacks = |version: &Version| version.features.without(machine);
+    match wanted {
+        _ if versions.is_empty() => Ok(0),
+        Some(name) => match versions.iter().position(|version| version.target == name) {
+            Some(number) if lacks(&versions[number]).is_empty() => Ok(number),
+            Some(number) => Err(Unfit::Lacks(name.to_owned(), lacks(&versions[number]))),
+            None => Err(Unfit::Unknown(name.to_owned())),
+        },
+        None => versions.iter().rposition(|version| lacks(version).is_empty()).ok_or_else(|| {
+            let first = &versions[0];
+            Unfit::Lacks(first.target.clone(), lacks(first))
+        }),
+    }
+}
+
+impl Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Unknown(name) => write!(f, "they are not compiled for `{name}`, which {VARIABLE} asks for"),
+            Unfit::Lacks(target, features) => {
+                write!(f, "they are compiled for {target}, and this machine has no")?;
+                for (number, name) in features.names().enumerate() {
+                    write!(f, "{}{name}", if number > 0 { ", " } else { " " })?;
+                }
+                f.write_str("; compile for it with --target, or for several with --multi-version")
+            }
+        }
+    }
+}
+
+pub(super) fn encode(versions: &[Version], out: &mut Vec<u8>) {
+    out.put_u64(versions.len() as u64);
+    for version in versions {
+        out.put_blob(version.target.as_bytes());
+        out.put_u64(version.features.bits());
+    }
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Version>, Truncated> {
+    let mut reader = Reader::new(bytes);
+    let versions = reader.list(16, |reader| {
+        let target = String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)?;
+        Ok::<_, Truncated>(Version { target, features: Features::from_bits(reader.u64()?) })
+    })?;
+    if reader.remaining() == 0 { Ok(versions) } else { Err(Truncated) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(target: &str, features: &str) -> Version {
+        Version { target: target.into(), features: Features::listed(features) }
+    }
+
+    #[test]
+    fn machines_run_the_last_that_they_can() {
+        let versions = [version("small", "+sse4.1"), version("middle", "+sse4.1,+avx2"), version("large", "+avx512f")];
+        let choose = |machine: &str, wanted| choose(&versions, Features::listed(machine), wanted);
+        assert_eq!(choose("+sse4.1", None), Ok(0));
+        assert_eq!(choose("+sse4.1,+avx2,+fma", None), Ok(1));
+        assert_eq!(choose("+sse4.1,+avx2,+avx512f", None), Ok(2));
+        assert_eq!(choose("+sse4.1,+avx2,+avx512f", Some("middle")), Ok(1));
+        let error = choose("+avx2", None).unwrap_err().to_string();
+        assert!(error.starts_with("they are compiled for small, and this machine has no sse4.1;"), "{error}");
+        let error = choose("+sse4.1", Some("large")).unwrap_err().to_string();
+        assert!(error.contains("for large, and this machine has no avx512f;"), "{error}");
+        let error = choose("", Some("tiny")).unwrap_err().to_string();
+        assert_eq!(error, "they are not compiled for `tiny`, which HAMMOCK_TARGET asks for");
+    }
+
+    #[test]
+    fn what_says_nothing_of_processors_runs_anywhere() {
+        assert_eq!(choose(&[], Features::default(), Some("any")), Ok(0));
+    }
+}

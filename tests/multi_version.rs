@@ -1,0 +1,141 @@
+//! Kernels compiled for several processors in one file: the machine runs the most capable that it can, or the one asked for,
+//! and says why where there is none.
+#![cfg(all(feature = "cranelift", feature = "llvm"))]
+
+use hammock_runtime::machine::Features;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const MODEL: &str = "ir-examples/digits/model.py";
+const WEIGHTS: &str = "ir-examples/digits/weights.safetensors";
+
+fn hammock(target: Option<&str>, args: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    command.args(args).current_dir(root).env_remove("HAMMOCK_TARGET");
+    command.envs(target.map(|target| ("HAMMOCK_TARGET", target))).output().unwrap()
+}
+
+fn compiled(folder: &tempfile::TempDir, name: &str, flags: &[&str]) -> PathBuf {
+    let file = folder.path().join(name);
+    let output =
+        hammock(None, &[&["compile", MODEL, "--params", WEIGHTS, "-o", file.to_str().unwrap()], flags].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    file
+}
+
+fn run(file: &Path, target: Option<&str>) -> Output {
+    hammock(target, &["run", file.to_str().unwrap(), "--arg", "random(33,64):float32", "--json"])
+}
+
+/// The numbers that a run prints.
+fn numbers(output: &Output) -> Vec<f64> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let (_, text) = text.split_once("\"data\":").unwrap();
+    let found = text.split(|c: char| !(c.is_ascii_digit() || "-+.e".contains(c))).filter_map(|n| n.parse().ok());
+    found.collect()
+}
+
+/// The targets that this machine can run.
+fn fitting() -> Vec<&'static str> {
+    let features = Features::detected();
+    let levels = [("x86-64", ""), ("x86-64-v2", "sse4.2"), ("x86-64-v3", "avx2"), ("x86-64-v4", "avx512vl")];
+    levels.into_iter().filter(|(_, needs)| needs.is_empty() || features.has(needs)).map(|(name, _)| name).collect()
+}
+
+#[test]
+fn every_version_computes_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for mode in ["bytecode", "compiled"] {
+        let all = "--multi-version=x86-64-v4,x86-64,x86-64-v3,x86-64-v2";
+        let file = compiled(&folder, mode, &[all, "--exec-mode", mode]);
+        let chosen = numbers(&run(&file, None));
+        assert_eq!(chosen.len(), 330, "33 rows of 10");
+        for target in fitting() {
+            let alone = compiled(&folder, target, &["--target", target]);
+            let (found, alone) = (numbers(&run(&file, Some(target))), numbers(&run(&alone, None)));
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-4 * b.abs().max(1.0);
+            assert!(found.iter().zip(&chosen).all(close) && found.len() == chosen.len(), "{target}, {mode}");
+            assert!(found.iter().zip(&alone).all(close), "{target}, {mode}");
+        }
+        let best = fitting().pop();
+        assert_eq!(numbers(&run(&file, best)), chosen, "the most capable runs, {mode}");
+    }
+}
+
+#[test]
+fn machines_that_can_run_none_say_why() {
+    let folder = tempfile::tempdir().unwrap();
+    // Features that only processors of 2012 to 2015 have.
+    let file = compiled(&folder, "old", &["--target", "bdver4"]);
+    let text = |output: Output| String::from_utf8(output.stderr).unwrap();
+    let error = text(run(&file, None));
+    assert!(error.contains("they are compiled for bdver4, and this machine has no"), "{error}");
+    assert!(error.contains(" tbm") && error.contains("--multi-version"), "{error}");
+    let file = compiled(&folder, "two", &["--multi-version=bdver4,x86-64"]);
+    assert!(run(&file, None).status.success());
+    let error = text(run(&file, Some("bdver4")));
+    assert!(error.contains("they are compiled for bdver4, and this machine has no"), "{error}");
+    let error = text(run(&file, Some("x86-64-v3")));
+    assert!(error.contains("they are not compiled for `x86-64-v3`, which HAMMOCK_TARGET asks for"), "{error}");
+}
+
+#[test]
+fn files_say_what_they_are_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = compiled(&folder, "model.so", &["--multi-version"]);
+    let stats = hammock(None, &["inspect", file.to_str().unwrap(), "--stats"]);
+    let stats = String::from_utf8(stats.stdout).unwrap();
+    let targets = stats.split("Kernels for:\n").nth(1).unwrap();
+    let targets: Vec<&str> = targets.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(targets, ["x86-64-v2", "x86-64-v3", "x86-64-v4"]);
+}
+
+/// A product by one of the weights, which planners pack.
+const PRODUCT: &str = r#"
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64, 64), "float32"), w1: R.Tensor((64, 128), "float32")) -> R.Tensor((64, 128), "float32"):
+        with R.dataflow():
+            y = R.matmul(x, w1)
+            R.output(y)
+        return y
+"#;
+
+/// Versions share their weights, which each would have in blocks as wide as its registers.
+#[test]
+fn weights_are_packed_where_all_versions_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, file) = (folder.path().join("product.py"), folder.path().join("product.so"));
+    std::fs::write(&model, PRODUCT).unwrap();
+    let [model, file] = [&model, &file].map(|path| path.to_str().unwrap());
+    let constants = |versions: &str| {
+        assert!(hammock(None, &["compile", model, "--params", WEIGHTS, "-o", file, versions]).status.success());
+        String::from_utf8(hammock(None, &["inspect", file, "--stats"]).stdout).unwrap()
+    };
+    let (packed, plain) = (", [2, 64, 64]]", ", [64, 128]]");
+    let agreed = constants("--multi-version=x86-64-v4,skylake-avx512");
+    assert!(agreed.contains(packed) && !agreed.contains(plain), "{agreed}");
+    let split = constants("--multi-version=x86-64-v4,x86-64-v3");
+    assert!(split.contains(plain) && !split.contains(packed), "{split}");
+}
+
+#[test]
+fn what_holds_one_version_refuses_several() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("model");
+    let refused = |flags: &[&str]| {
+        let output = hammock(None, &[&["compile", MODEL, "-o", file.to_str().unwrap()], flags].concat());
+        assert!(!output.status.success() && !file.exists(), "{flags:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for emit in ["obj", "asm", "llvm", "tvm"] {
+        assert!(refused(&["--multi-version", "--emit", emit]).contains("go into one library"));
+    }
+    assert!(refused(&["--multi-version", "--emit", "bytecode"]).contains("writes no kernels"));
+    assert!(refused(&["--multi-version", "--target", "native"]).contains("cannot be used with"));
+    assert!(refused(&["--multi-version=x86-64-v3,x86-64-v5"]).contains("there is no target `x86-64-v5`"));
+}
