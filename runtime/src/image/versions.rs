@@ -4,10 +4,11 @@
 //! for a processor, such as that of other compilers, is there once, under the plain name.
 use crate::bytes::{Put, Reader, Truncated};
 use crate::machine::Features;
+use std::ffi::CStr;
 use std::fmt::{self, Display};
 
 /// The environment's variable that says which version to run.
-pub const VARIABLE: &str = "HAMMOCK_TARGET";
+pub const VARIABLE: &CStr = c"HAMMOCK_TARGET";
 
 /// What precedes a kernel's name in its symbol.
 pub const KERNEL_PREFIX: &str = "__tvm_ffi_";
@@ -39,26 +40,24 @@ pub enum Unfit {
 }
 
 /// The version to run: that of the name, or else the last for which the machine has all that is needed.
-pub fn choose(versions: &[Version], machine: Features, wanted: Option<&str>) -> Result<usize, Unfit> {
+pub fn choose(versions: &[Version], machine: Features, wanted: Option<&[u8]>) -> Result<usize, Unfit> {
     let lacks = |version: &Version| version.features.without(machine);
+    let unfit = |version: &Version| Unfit::Lacks(version.target.clone(), lacks(version));
     match wanted {
         _ if versions.is_empty() => Ok(0),
-        Some(name) => match versions.iter().position(|version| version.target == name) {
+        Some(name) => match versions.iter().position(|version| version.target.as_bytes() == name) {
             Some(number) if lacks(&versions[number]).is_empty() => Ok(number),
-            Some(number) => Err(Unfit::Lacks(name.to_owned(), lacks(&versions[number]))),
-            None => Err(Unfit::Unknown(name.to_owned())),
+            Some(number) => Err(unfit(&versions[number])),
+            None => Err(Unfit::Unknown(String::from_utf8_lossy(name).into_owned())),
         },
-        None => versions.iter().rposition(|version| lacks(version).is_empty()).ok_or_else(|| {
-            let first = &versions[0];
-            Unfit::Lacks(first.target.clone(), lacks(first))
-        }),
+        None => versions.iter().rposition(|version| lacks(version).is_empty()).ok_or_else(|| unfit(&versions[0])),
     }
 }
 
 impl Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Unknown(name) => write!(f, "they are not compiled for `{name}`, which {VARIABLE} asks for"),
+            Unfit::Unknown(name) => write!(f, "they are not compiled for `{name}`, which HAMMOCK_TARGET asks for"),
             Unfit::Lacks(target, features) => {
                 write!(f, "they are compiled for {target}, and this machine has no")?;
                 for (number, name) in features.names().enumerate() {
@@ -98,7 +97,9 @@ mod tests {
     #[test]
     fn machines_run_the_last_that_they_can() {
         let versions = [version("small", "+sse4.1"), version("middle", "+sse4.1,+avx2"), version("large", "+avx512f")];
-        let choose = |machine: &str, wanted| choose(&versions, Features::listed(machine), wanted);
+        let choose = |machine: &str, wanted: Option<&str>| {
+            choose(&versions, Features::listed(machine), wanted.map(str::as_bytes))
+        };
         assert_eq!(choose("+sse4.1", None), Ok(0));
         assert_eq!(choose("+sse4.1,+avx2,+fma", None), Ok(1));
         assert_eq!(choose("+sse4.1,+avx2,+avx512f", None), Ok(2));
@@ -113,6 +114,6 @@ mod tests {
 
     #[test]
     fn what_says_nothing_of_processors_runs_anywhere() {
-        assert_eq!(choose(&[], Features::default(), Some("any")), Ok(0));
+        assert_eq!(choose(&[], Features::default(), Some(b"any")), Ok(0));
     }
 }

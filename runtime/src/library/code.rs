@@ -4,7 +4,7 @@ use crate::image::versions;
 use crate::value::Function;
 use crate::vm::native::{self, MachineCode, NativeEntry};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -64,6 +64,16 @@ impl Code {
             let call = *find(self.version).or_else(|_| find(0)).ok()?;
             Some(Function::from_c(call, self.clone()))
         }
+    }
+}
+
+/// The version of kernels that the environment asks for. Standard functions for this take far more code.
+pub(super) fn wanted_version() -> Option<&'static CStr> {
+    // SAFETY: the name is a C string. As for every reader of the environment, nobody may change it at the same time; what
+    // is found is read at once.
+    unsafe {
+        let value = libc::getenv(versions::VARIABLE.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value))
     }
 }
 

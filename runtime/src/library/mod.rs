@@ -40,6 +40,7 @@ use crate::vm::{
 use code::Code;
 use memmap2::Mmap;
 use snapshot::Snapshot;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -242,8 +243,8 @@ impl Library {
             return Err(LibraryError::Changed);
         }
         let load = || {
-            let wanted = std::env::var(versions::VARIABLE).ok();
-            let version = versions::choose(&self.image.versions, Features::detected(), wanted.as_deref());
+            let wanted = code::wanted_version().map(CStr::to_bytes);
+            let version = versions::choose(&self.image.versions, Features::detected(), wanted);
             let version = version.map_err(|unfit| unfit.to_string())?;
             Code::load(self.contents.bytes(), data, version).map(Arc::new)
         };
