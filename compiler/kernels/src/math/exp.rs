@@ -134,8 +134,13 @@ impl Whole {
         Whole { value, bits }
     }
 
-    /// `p * 2^(n + extra)` in two steps, so that neither factor over- or underflows before the result does.
+    /// `p * 2^(n + extra)`, rounded once: where there is no instruction for it, in two steps, so that neither factor over-
+    /// or underflows before the result does.
     pub fn times(&self, s: &mut Scope, p: PrimExpr, extra: i64) -> PrimExpr {
+        if s.machine.scales {
+            let n = if extra == 0 { self.value.clone() } else { &self.value + s.c(extra as f64) };
+            return PrimExpr::intrin("ldexp", vec![p, n], s.dtype);
+        }
         // Half of the integer comes with half of what was added: the bias that a stored exponent has.
         let n = if extra == 0 { self.bits.clone() } else { s.name("n", &self.bits + s.i(extra)) };
         let half = s.name("half", s.bitwise("shift_right", &n, s.i(1)));

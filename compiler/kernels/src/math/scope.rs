@@ -12,6 +12,8 @@ pub struct Machine {
     pub fma: bool,
     /// Rounding to integers: `floor`, `ceil`, `trunc`, `nearbyint`.
     pub rounds: bool,
+    /// `a * 2^b` of a float `b` that is whole, rounded once: `ldexp`.
+    pub scales: bool,
 }
 
 /// An expression under construction, of float32 or float64 with some number of lanes.

@@ -7,7 +7,11 @@ use super::*;
 use crate::interp::{Value, evaluate};
 use hammock_ir::prim::Var;
 
-const MACHINES: [Machine; 2] = [Machine { fma: true, rounds: true }, Machine { fma: false, rounds: false }];
+const MACHINES: [Machine; 3] = [
+    Machine { fma: true, rounds: true, scales: false },
+    Machine { fma: false, rounds: false, scales: false },
+    Machine { fma: true, rounds: true, scales: true },
+];
 
 /// The value of a function of floats, through its expansion if there is a machine, else through the library.
 struct Function {

@@ -24,7 +24,8 @@ pub struct Target {
     pub vector_bytes: u32,
     /// How many vector registers there are.
     pub vector_registers: u32,
-    /// Whether loads and stores of vectors can be masked at no cost, for elements of any size.
+    /// Whether loads and stores of vectors can be masked at no cost, for elements of any size, and floats be scaled by
+    /// powers of two in one instruction (AVX-512).
     pub masks: bool,
     /// Whether there is a fused multiply-add.
     pub fma: bool,

@@ -30,55 +30,11 @@ impl Emitter<'_, '_> {
         // The operand that is the same for all lanes is moved: what the other one adds is shared by several sums then.
         let moves_first = !matches!(b.kind(), PrimKind::Broadcast(_));
         let (lanes, full) = (values[2].ty.lanes, (self.kernel.target.vector_bytes / 4) as u16);
-        let mut parts = Vec::new();
-        for start in (0..lanes).step_by(full.into()) {
-            let count = full.min(lanes - start);
-            let [a, b, sum] = values.each_ref().map(|value| self.part(value, start, count));
-            let all = match dot {
-                Dot::Bfloat16 => self.dot_bfloat(&a, &b, &sum),
-                Dot::Bytes(signed) => self.dot_bytes(signed, moves_first, [&a, &b], &sum),
-            };
-            parts.push(self.first_lanes(&all, count));
-        }
-        let joined = parts.into_iter().reduce(|all, part| self.joined(&all, &part));
-        joined.ok_or(Unsupported::Form("a dot product without lanes"))
-    }
-
-    /// So many lanes of a vector, filled up to as many as an instruction takes.
-    fn part(&mut self, value: &Value, start: u16, count: u16) -> Value {
-        let wide = count.next_power_of_two().max(4);
-        if value.ty.lanes == 1 {
-            return self.f.insert(&Value::poison(value.ty.with_lanes(wide)), value, 0);
-        }
-        if value.ty.lanes == wide {
-            return value.clone();
-        }
-        let lanes = (0..wide).map(|lane| usize::from(start + if lane < count { lane } else { 0 }));
-        self.f.shuffle(value, &Value::poison(value.ty), lanes)
-    }
-
-    fn first_lanes(&mut self, value: &Value, count: u16) -> Value {
-        match count {
-            1 => self.f.extract(value, 0),
-            _ if value.ty.lanes == count => value.clone(),
-            _ => self.f.shuffle(value, &Value::poison(value.ty), 0..count.into()),
-        }
-    }
-
-    /// Two vectors end to end.
-    fn joined(&mut self, a: &Value, b: &Value) -> Value {
-        let (first, second) = (usize::from(a.ty.lanes), usize::from(b.ty.lanes));
-        let widest = first.max(second) as u16;
-        let [a, b] = [a, b].map(|value| match value.ty.lanes {
-            1 => self.f.splat(value, widest),
-            lanes if lanes == widest => value.clone(),
-            lanes => {
-                let lanes = (0..widest).map(|lane| usize::from(lane.min(lanes - 1)));
-                self.f.shuffle(value, &Value::poison(value.ty), lanes)
-            }
-        });
-        let lanes = (0..first).chain((0..second).map(|lane| usize::from(widest) + lane));
-        self.f.shuffle(&a, &b, lanes)
+        let values = values.each_ref();
+        Ok(self.in_pieces(values, lanes, full, &mut |s, [a, b, sum]| match dot {
+            Dot::Bfloat16 => s.dot_bfloat(&a, &b, &sum),
+            Dot::Bytes(signed) => s.dot_bytes(signed, moves_first, [&a, &b], &sum),
+        }))
     }
 
     fn dot_bfloat(&mut self, a: &Value, b: &Value, sum: &Value) -> Value {
@@ -147,11 +103,5 @@ impl Emitter<'_, '_> {
 
     fn bytes_of(&mut self, words: &Value) -> Value {
         self.f.convert("bitcast", words, Ty::I8.with_lanes(words.ty.lanes * 4))
-    }
-
-    fn call_x86(&mut self, name: &str, ret: Ty, args: &[&Value]) -> Value {
-        let params: Vec<Ty> = args.iter().map(|a| a.ty).collect();
-        let callee = self.kernel.module.declare(&format!("llvm.x86.{name}"), ret, &params);
-        self.f.call(&callee, ret, args)
     }
 }

@@ -152,6 +152,8 @@ impl Emitter<'_, '_> {
                 let below = self.f.binary("fadd", &Value::float(1.0, ty), &exp);
                 self.f.binary("fdiv", &Value::float(1.0, ty), &below)
             }
+            // Only where the target has it.
+            ("ldexp", [a, n]) if a.ty == n.ty && self.kernel.target.masks => self.scaled(a, n),
             ("ldexp", [a, n]) if n.ty.is_int() => {
                 let instruction = if n.ty.bits() > 32 { "trunc" } else { "sext" };
                 let n = self.f.convert(instruction, n, Ty::I32.with_lanes(ty.lanes));
@@ -174,6 +176,21 @@ impl Emitter<'_, '_> {
             _ => return Ok(None),
         };
         Ok(Some(self.narrow(&result, dtype)))
+    }
+
+    /// Floats times powers of two whose exponents are floats.
+    fn scaled(&mut self, a: &Value, n: &Value) -> Value {
+        let (suffix, full) = if a.ty.bits() == 32 { ("ps", 16) } else { ("pd", 8) };
+        self.in_pieces([a, n], a.ty.lanes, full, &mut |s, [a, n]| {
+            let (ty, bits) = (a.ty, a.ty.lanes * a.ty.bits());
+            let (rest, all) = (Value::poison(ty), Value::int(-1, Ty::int(ty.lanes.max(8))));
+            let name = format!("avx512.mask.scalef.{suffix}.{bits}");
+            // Wide registers take a rounding mode: the current one.
+            match bits {
+                512 => s.call_x86(&name, ty, &[&a, &n, &rest, &all, &Value::int(4, Ty::I32)]),
+                _ => s.call_x86(&name, ty, &[&a, &n, &rest, &all]),
+            }
+        })
     }
 
     /// A function of the C mathematics library on each lane; `None` for one that it has not.

@@ -24,6 +24,7 @@ mod intrinsic;
 mod kernel;
 mod memory;
 mod parallel;
+mod pieces;
 mod runtime;
 mod stmt;
 mod tvm;

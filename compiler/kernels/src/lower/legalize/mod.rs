@@ -30,7 +30,7 @@ pub fn legalize(body: Stmt, params: &mut [Param], sizes: &[Var], target: &Target
     let mut simplifier = Simplifier::default();
     sizes.iter().for_each(|v| simplifier.at_least(v, 0));
     let mut legalizer = Legalizer {
-        machine: Machine { fma: target.fma, rounds: target.rounds },
+        machine: Machine { fma: target.fma, rounds: target.rounds, scales: target.masks },
         float16: target.float16,
         simplifier,
         vars: FxHashMap::default(),
