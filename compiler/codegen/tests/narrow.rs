@@ -69,7 +69,8 @@ impl Product {
             let own = if rng.chance(50) { own } else { [own[1], own[0]] };
             batch.map(|_| 3).into_iter().chain(own).collect::<Vec<usize>>()
         };
-        let indices = [order([0, 2]), order([2, 1]), if seed.is_multiple_of(4) { order([0, 1]) } else { result(batch) }];
+        let indices =
+            [order([0, 2]), order([2, 1]), if seed.is_multiple_of(4) { order([0, 1]) } else { result(batch) }];
         Product { rng, sizes, batch, indices }
     }
 
