@@ -97,7 +97,11 @@ impl<'a> Session<'a> {
             let poly = self.poly(e);
             return self.interval(&poly);
         }
-        e.as_int().map_or_else(|| Interval::of_dtype(e.dtype()), Interval::point)
+        match e.as_int() {
+            Some(value) => Interval::point(value),
+            None if e.dtype().is_integer() && e.dtype().is_scalar() && e.dtype().bits <= 32 => self.interval_of_atom(e),
+            None => Interval::of_dtype(e.dtype()),
+        }
     }
 
     /// What the polynomial can be.
@@ -308,13 +312,10 @@ impl<'a> Session<'a> {
             },
             _ => Interval::ALL,
         };
-        // A cast may wrap; only what fits in the dtype is certain.
+        // A cast may wrap, and so does arithmetic that is not of indices; only what fits in the dtype is certain.
         let of_dtype = Interval::of_dtype(e.dtype());
-        if matches!(e.kind(), PrimKind::Cast(_)) && !bound.is_within(of_dtype) {
-            of_dtype
-        } else {
-            bound.intersect(of_dtype)
-        }
+        let wraps = matches!(e.kind(), PrimKind::Cast(_)) || !is_index(e.dtype());
+        if wraps && !bound.is_within(of_dtype) { of_dtype } else { bound.intersect(of_dtype) }
     }
 }
 

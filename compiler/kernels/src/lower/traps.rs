@@ -458,6 +458,12 @@ mod tests {
         assert_eq!(checks(|i, _, a| shift(i, a.floormod(64i64))), 0);
         assert_eq!(checks(|i, _, a| shift(i, a.floormod(65i64))), 1);
         assert_eq!(checks(|i, _, a| shift(a, i)), 1);
+        let narrow = |a: PrimExpr| a.floormod(8i64).cast(DType::UINT32);
+        let place = |a: PrimExpr, bits: i64| (narrow(a) * PrimExpr::int(bits, DType::UINT32)).cast(DType::INT64);
+        assert_eq!(checks(|i, _, a| shift(i, place(a, 4))), 0);
+        assert_eq!(checks(|i, _, a| shift(i, place(a, 16))), 1);
+        let wraps = |a: PrimExpr| (narrow(a) - PrimExpr::int(4, DType::UINT32)).cast(DType::INT64);
+        assert_eq!(checks(|i, _, a| shift(i, wraps(a))), 1);
         let in_width = |a: &PrimExpr| a.clone().ge(zero()).and(a.clone().lt(64i64));
         assert_eq!(checks(|i, _, a| in_width(&a).if_then_else(shift(i, a), zero())), 0);
     }

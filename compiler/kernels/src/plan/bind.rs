@@ -124,7 +124,7 @@ fn words(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> R
 
 /// What a copy is of, and its axes.
 fn copied(copy: &CopyText, stage: &Stage, axes: &[String]) -> Result<(usize, Vec<usize>)> {
-    let load = named(&copy.load, "buffer to copy", &names::loads(stage))?;
+    let load = named(&copy.load, "buffer to copy", &names::parts(stage))?;
     let own = copy.axes.iter().map(|axis| named(axis, "axis", axes)).collect::<Result<_>>()?;
     Ok((load, own))
 }
@@ -165,7 +165,10 @@ impl Bind<'_> {
         };
         let names = names::axes(own);
         let (load, axes) = copied(copy, own, &names)?;
-        let e = loads(own)[load];
+        let Some(e) = loads(own).get(load).copied() else {
+            let message = "what is copied before rows is loaded, not computed";
+            return Err(PlanError::new(copy.span, message).help("leave out the copy"));
+        };
         let buffer = &copy.load.value;
         let fail = |span: Span, message: String, help: &str| Err(PlanError::new(span, message).help(help));
         if before.copied.iter().any(|(other, _)| (other.stage, other.load) == (number.value, load)) {

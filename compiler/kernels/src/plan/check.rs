@@ -2,7 +2,7 @@
 //!
 //! The plans that rules make have these properties by how they are made; here they are checked for plans that are read.
 
-use super::{Loop, LoopKind, StagePlan};
+use super::{Loop, LoopKind, StagePlan, Staged};
 use crate::{
     index::same_expr,
     rules::{Choice, MAX_LANES, register_lanes},
@@ -10,9 +10,9 @@ use crate::{
         Stage,
         access::{
             can_be_copied, combiner, combines_along, combines_in_parts, common_divisor, computes_in_lanes,
-            is_contiguous, loads, stores_along,
+            is_contiguous, loads, parts, stores_along,
         },
-        dots,
+        dots, replaced,
     },
 };
 use hammock_ir::{PrimExpr, count};
@@ -182,7 +182,7 @@ impl Check<'_> {
         }
         let copied = |load: &PrimExpr| {
             let mut copies = self.plan.staged.iter().filter(|staged| staged.axes.contains(&axis));
-            copies.any(|staged| same_expr(loads(self.stage)[staged.load], load))
+            copies.any(|staged| same_expr(parts(self.stage)[staged.load], load))
         };
         let in_words = |load: &&PrimExpr| {
             let along = vector.is_some_and(|vector| load.uses(&vector.var));
@@ -342,9 +342,10 @@ impl Check<'_> {
             let message = format!("what is computed along `{name}` has no form in lanes: it calls a function");
             return violation(Item::Loop(number), message, "leave out `vector`");
         }
-        let copied = |load: usize| self.plan.staged.iter().any(|staged| staged.load == load);
+        let left = self.uncopied();
+        let is_left = |load: &PrimExpr| left.any(&mut |e| same_expr(e, load));
         let mut loads = loads(self.stage).into_iter().enumerate();
-        match loads.find(|(load, e)| !copied(*load) && !is_contiguous(e, &axis.var)) {
+        match loads.find(|(_, e)| !is_contiguous(e, &axis.var) && is_left(e)) {
             Some((load, _)) => {
                 let buffer = &super::names::loads(self.stage)[load];
                 let message = format!("`{buffer}` is not read side by side along `{name}`");
@@ -352,6 +353,15 @@ impl Check<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// The stage's value with numbers in the place of what is copied.
+    fn uncopied(&self) -> PrimExpr {
+        let parts = parts(self.stage);
+        self.plan.staged.iter().fold(self.stage.value.clone(), |value, staged| {
+            let part = parts[staged.load];
+            replaced(&value, part, &PrimExpr::constant(0.0, part.dtype()))
+        })
     }
 
     /// What is written out has a number of values that is known.
@@ -374,12 +384,18 @@ impl Check<'_> {
 
     fn copy(&self, number: usize) -> Checked {
         let staged = &self.plan.staged[number];
-        let loads = loads(self.stage);
-        let load = loads[staged.load];
-        let buffer = &super::names::loads(self.stage)[staged.load];
+        let parts = parts(self.stage);
+        let load = parts[staged.load];
+        let buffer = &super::names::parts(self.stage)[staged.load];
         let fail = |message: String, help: String| violation(Item::Copy(number), message, help);
         if self.plan.staged[..number].iter().any(|other| other.load == staged.load) {
             return fail(format!("`{buffer}` is copied already"), "leave out one of the copies".to_owned());
+        }
+        let computed = |staged: &Staged| staged.load >= loads(self.stage).len();
+        let apart = |other: &Staged| other.inside != staged.inside && (computed(other) || computed(staged));
+        if self.plan.staged[..number].iter().any(apart) {
+            let message = "what is computed is copied inside of the same loops as all else".to_owned();
+            return fail(message, "put the copies next to each other".to_owned());
         }
         if staged.inside > self.tile {
             let message = format!("this copy of `{buffer}` is inside of what is computed in registers");

@@ -17,7 +17,7 @@ pub use read::{PlanError, Plans, Written};
 
 use crate::stage::{
     Stage,
-    access::loads,
+    access::parts,
     dots::{self, Dot},
     rows::Copied,
 };
@@ -71,7 +71,7 @@ pub struct StagePlan {
 /// A copy of what a load reads inside some loops, in an order that suits the loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Staged {
-    /// Which of the different loads of the stage's value, in order.
+    /// Which of the [parts](crate::stage::access::parts) of the stage's value.
     pub load: usize,
     /// How many of the loops are around the copy.
     pub inside: usize,
@@ -155,7 +155,7 @@ impl StagePlan {
 
     /// The stage that makes a copy, at the beginning of its axes: no more values than the loops around it leave.
     pub fn copy_of(&self, stage: &Stage, staged: &Staged) -> Stage {
-        let load = loads(stage)[staged.load];
+        let load = parts(stage)[staged.load];
         let left = |axis: &usize| {
             let extent = &stage.axes[*axis].extent;
             let known = self.range(*axis, staged.inside).zip(extent.as_int());

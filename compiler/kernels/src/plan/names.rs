@@ -18,6 +18,17 @@ pub fn loads(stage: &Stage) -> Vec<String> {
     distinct(names.iter().map(String::as_str))
 }
 
+/// The names of what may be copied of a stage: of the buffers that loads read, and `factor` or `value` for what is computed.
+pub fn parts(stage: &Stage) -> Vec<String> {
+    let made = if stage.reduces() { "factor" } else { "value" };
+    let name = |part: &hammock_ir::PrimExpr| match part.kind() {
+        PrimKind::Load(buffer, ..) => buffer.name.to_string(),
+        _ => made.to_owned(),
+    };
+    let names: Vec<String> = access::parts(stage).into_iter().map(name).collect();
+    distinct(names.iter().map(String::as_str))
+}
+
 /// The names of the axes that stages share.
 pub fn rows(rows: &Rows) -> Vec<String> {
     distinct(rows.vars().map(|var| var.name().as_str()))

@@ -226,8 +226,8 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
                 _ => width,
             }
     };
-    let copied = |number: usize| plan.staged.iter().any(|staged| staged.load == number);
     let loads = loads(stage);
+    let copied = |number: usize| plan.staged.iter().any(|staged| staged.load == number || staged.load >= loads.len());
     let loaded: f64 = loads.iter().enumerate().map(|(n, load)| if copied(n) { vectors } else { of_load(load) }).sum();
     let (stored, waited) = if stage.reduces() { (0.0, LATENCY) } else { (rows * vectors, 0.0) };
     let computed = rows * vectors * of_element(stage, target) / f64::from(target.fma_ports);

@@ -86,7 +86,7 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String]) -> Ve
     let copies = plan.staged.iter().filter(|staged| staged.inside == inside);
     let text = |staged: &super::Staged| {
         let own = named(&staged.axes, axes);
-        let what = &names::loads(stage)[staged.load];
+        let what = &names::parts(stage)[staged.load];
         let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own);
         let in_words = plan.in_words(stage, staged);
         let dimension = |(axis, name): (&usize, &String)| match in_words {

@@ -10,7 +10,7 @@ use crate::{
     plan::{Loop, StagePlan, Staged},
     stage::{
         Stage,
-        access::{can_be_copied, computes_in_lanes, is_contiguous, loads, store_axis},
+        access::{can_be_copied, computes_in_lanes, is_contiguous, parts, store_axis},
         dots::{self, Dot},
     },
 };
@@ -93,7 +93,7 @@ fn staged(
     terms: usize,
     choice: &Choice,
 ) -> Option<Staged> {
-    let number = loads(stage).iter().position(|e| same_expr(e, load)).filter(|_| can_be_copied(stage, load))?;
+    let number = parts(stage).iter().position(|e| same_expr(e, load)).filter(|_| can_be_copied(stage, load))?;
     let used = |at: &usize| load.uses(&stage.axes[*at].var);
     // Those whose values the loops around leave; the one along which results lie last.
     let left = |at: &usize| plan.range(*at, inside) != Some(1);

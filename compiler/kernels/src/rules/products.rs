@@ -174,7 +174,7 @@ impl Worthwhile<'_> {
         let shared = vector_factor(stage, &stage.axes[axis].var)?;
         let rows = row_axis(stage, axis, shared)?;
         let (side, lanes) = block(stage, axis, Some(rows), choice, false)?;
-        let (number, load) = load_of(stage, shared)?;
+        let (number, load) = part_of(stage, shared)?;
         let var = &stage.axes[axis].var;
         // How often each number that is copied is used, and how often it would be loaded from far apart.
         let others = spatial(stage).filter(|at| !shared.uses(&stage.axes[*at].var));
@@ -182,11 +182,14 @@ impl Worthwhile<'_> {
         let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
         let terms = || reduced_vector_axis(stage).and_then(|axis| term_lanes(stage, axis, 1, choice));
         let in_lanes = || vector_axis(stage).is_some() || terms().is_some();
-        let worth = match is_contiguous(load, var) {
+        // What is computed is copied instead of computing it for each block of rows.
+        let computed = !matches!(load.kind(), PrimKind::Load(..));
+        let worth = match access::all_contiguous(load, var) {
+            true if computed => times > side,
             true => far && times >= USED_OFTEN,
             false => times >= if in_lanes() { USED } else { USED_FOR_LANES },
         };
-        let in_blocks = access::blocks(load, var).is_some();
+        let in_blocks = load.any(&mut |e| access::blocks(e, var).is_some());
         (worth && !in_blocks).then_some(Worthwhile { axis, lanes, rows, side, load, number })
     }
 }
@@ -240,6 +243,11 @@ pub fn product_rows(stage: &Stage) -> Option<usize> {
 fn vector_factor<'a>(stage: &'a Stage, var: &Var) -> Option<&'a PrimExpr> {
     let (a, b) = factors(stage)?;
     (a.uses(var) != b.uses(var)).then(|| if a.uses(var) { a } else { b })
+}
+
+/// A factor, with its number among the stage's parts.
+fn part_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
+    access::parts(stage).into_iter().enumerate().find(|(_, part)| same_expr(part, factor))
 }
 
 /// A factor that is a load, with its number among the stage's.

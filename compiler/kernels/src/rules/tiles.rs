@@ -37,19 +37,26 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;
     }
+    // What several loads give, or narrow ones, is computed as they lie, and then read across.
+    let across_all = loads.iter().all(|load| is_contiguous(load, &stage.axes[across].var));
+    let crossing_loads = || loads.iter().copied().enumerate().filter(|(_, load)| crossing(&load));
+    let narrow = crossing_loads().count() > 1 || crossing_loads().any(|(_, load)| load.dtype().bytes() < 4);
+    let computed = access::parts(stage).into_iter().enumerate().nth(loads.len());
+    let copied: Vec<(usize, &PrimExpr)> = match computed {
+        Some((number, value)) if across_all && narrow && can_be_copied(stage, value) => vec![(number, value)],
+        _ => crossing_loads().collect(),
+    };
     let side = register_lanes(stage, choice.target);
     let outer: Vec<Loop> = spatial(stage)
         .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
         .collect();
-    let copied = |(load, e): (usize, &&PrimExpr)| {
-        crossing(e).then(|| Staged {
-            load,
-            inside: outer.len(),
-            axes: vec![along, across],
-            copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
-        })
+    let staged = |(load, _): &(usize, &PrimExpr)| Staged {
+        load: *load,
+        inside: outer.len(),
+        axes: vec![along, across],
+        copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
     };
-    let staged = loads.iter().enumerate().filter_map(copied).collect();
+    let staged = copied.iter().map(staged).collect();
     let loops = outer.iter().cloned().chain([Loop::unrolled(across), Loop::vector(along)]).collect();
     Some(Loops { loops, staged })
 }

@@ -1,7 +1,10 @@
 //! How stages go through memory: along which axis neighbours are neighbours, and what changes along it.
 
 use super::{Axis, Stage};
-use crate::index::{Simplifier, same_expr};
+use crate::{
+    check,
+    index::{Simplifier, same_expr},
+};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimCallee, PrimKind, Var},
@@ -79,12 +82,23 @@ pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {
     rest.iter().all(|index| !index.uses(var) || by(index, BinaryOp::FloorDiv) == Some(block)).then_some(block)
 }
 
-/// Whether neighbours along an axis load neighbours, in [`blocks`] at least, or the same element.
+/// How many neighbours along an axis load the same element before the next ones load the next: of `x[i, k // 8]` eight.
+pub fn repeats(load: &PrimExpr, var: &Var) -> Option<i64> {
+    let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
+    let (last, rest) = indices.split_last()?;
+    let count = match last.kind() {
+        PrimKind::Binary(BinaryOp::FloorDiv, place, count) if is_unit(place, var) => count.as_int().filter(|n| *n > 1),
+        _ => None,
+    };
+    count.filter(|_| buffer.strides.is_empty() && rest.iter().all(|index| !index.uses(var)))
+}
+
+/// Whether neighbours along an axis load neighbours, in [`blocks`] or by [`repeats`] at least, or the same element.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
     let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
-    indices.iter().all(|i| !i.uses(var)) || unit() || blocks(load, var).is_some()
+    indices.iter().all(|i| !i.uses(var)) || unit() || blocks(load, var).is_some() || repeats(load, var).is_some()
 }
 
 /// Whether an index is the variable plus something without it.
@@ -161,24 +175,49 @@ pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
     found
 }
 
+/// What may be copied before it is used, in order: the different loads, then factors of a product and values stored that
+/// are computed of several.
+pub fn parts(stage: &Stage) -> Vec<&PrimExpr> {
+    let whole = match factors(stage) {
+        Some((a, b)) => vec![a, b],
+        None if !stage.reduces() => vec![&stage.value],
+        None => Vec::new(),
+    };
+    let is_load = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..));
+    let made = |e: &&PrimExpr| !is_load(e) && e.dtype().is_scalar() && e.any(&mut |e| is_load(e));
+    let mut parts = loads(stage);
+    for part in whole.into_iter().filter(made) {
+        if !parts.iter().any(|known| same_expr(known, part)) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
 /// Whether an expression loads from a buffer's memory.
 pub fn is_load_of(e: &PrimExpr, buffer: &Buffer) -> bool {
     matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data)
 }
 
-/// Whether what a load reads may be copied before the loops over other axes than those that it changes along: wherever
-/// the stage is computed, the load is made.
-pub fn can_be_copied(stage: &Stage, load: &PrimExpr) -> bool {
+/// Whether one of the [`parts`] may be copied before the loops over other axes than those that it changes along: wherever
+/// the stage is computed, so is that.
+pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
     let plain = |e: &PrimExpr| !matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_) | PrimKind::Select(..));
-    let simple = match load.kind() {
+    let simple = match part.kind() {
         PrimKind::Load(_, indices, None) => indices.iter().all(|index| !index.any(&mut |e| !plain(e))),
-        _ => false,
+        PrimKind::Load(..) => false,
+        _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_lanes(e)),
     };
-    let used = |axis: &Axis| load.uses(&axis.var);
+    let used = |axis: &Axis| part.uses(&axis.var);
     let others = stage.axes.iter().filter(|axis| !used(axis));
     simple
-        && is_always_made(&stage.value, load)
+        && is_always_made(&stage.value, part)
         && others.into_iter().all(|axis| axis.extent.as_int().is_some_and(|n| n > 0))
+}
+
+/// Whether all that an expression loads lies side by side along an axis, or is the same.
+pub fn all_contiguous(part: &PrimExpr, var: &Var) -> bool {
+    !part.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)) && !is_contiguous(e, var))
 }
 
 /// Whether a value cannot be computed without a load.

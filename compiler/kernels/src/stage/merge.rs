@@ -9,7 +9,7 @@
 
 use super::{
     Axis, Epilogue, Kernel, Part, Stage,
-    access::{is_load_of, vector_axis},
+    access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
     substitution,
 };
 use crate::{check, index::same_expr};
@@ -39,6 +39,8 @@ pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
                 kernel.parts[number] = Part::Stage(stage);
             }
             kernel.parts.remove(at);
+            // What comes before may fit now.
+            at = 0;
         }
     }
 }
@@ -81,9 +83,17 @@ fn is_whole(stage: &Stage) -> bool {
     let fits = stage.indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
         is_unit(index, size)
             || axis_of(index)
-                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && same_expr(&spatial[n].extent, size))
+                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_as_many(&spatial[n].extent, size))
     });
     fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
+}
+
+/// Whether two sizes are the same, whatever integers they are.
+fn is_as_many(a: &PrimExpr, b: &PrimExpr) -> bool {
+    match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => a == b,
+        _ => same_expr(a, b),
+    }
 }
 
 /// The only index of a dimension of size 1.
@@ -171,6 +181,7 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
     }
     let once = positions.len() == 1 && user.axes.iter().all(|axis| positions[0].iter().any(|i| i.uses(&axis.var)));
     let work = Cost::of(&stage.value).total();
+    let once = once || is_kept_narrow(stage, user);
     if !once && work > CHEAP || work * sites + Cost::of(&user.value).total() > MOST {
         return None;
     }
@@ -199,6 +210,22 @@ fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
         }
         _ => e.map_children(&mut |c| inlined(c, stage)),
     }
+}
+
+/// Whether a stage makes a factor of a product of numbers that take less memory than it: these are read where they are,
+/// though their values are then computed for several rows of the product.
+fn is_kept_narrow(stage: &Stage, user: &Stage) -> bool {
+    let is_it = |e: &PrimExpr| is_load_of(e, &stage.buffer);
+    let is_factor = factors(user).is_some_and(|(a, b)| is_it(a) != is_it(b));
+    let bits = |e: &PrimExpr| match (e.kind(), stage.axes.last()) {
+        // What is the same along memory is read from near.
+        (PrimKind::Load(buffer, ..), Some(axis)) if e.uses(&axis.var) => {
+            i64::from(buffer.dtype.bits) / access::repeats(e, &axis.var).unwrap_or(1)
+        }
+        _ => 0,
+    };
+    let read: i64 = access::loads(stage).into_iter().map(bits).sum();
+    is_factor && read > 0 && read * 3 <= i64::from(stage.buffer.dtype.bits) * 2
 }
 
 /// The reduction with what the user does to each of its elements.
@@ -254,6 +281,7 @@ fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitutio
 
 /// The stage, unless it has no vectors where one of those before had.
 fn keeps_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
-    let had = before.iter().any(|stage| vector_axis(stage).is_some());
-    (!had || vector_axis(&merged).is_some()).then_some(merged)
+    let has = |stage: &Stage| vector_axis(stage).is_some() || reduced_vector_axis(stage).is_some();
+    let had = before.iter().any(|stage| has(stage));
+    (!had || has(&merged)).then_some(merged)
 }

@@ -119,6 +119,7 @@ mod tests {
             pattern: patterns[at],
             users: users.iter().map(|user| (*user, patterns[*user])).collect(),
             used_elsewhere: false,
+            widens: false,
         };
         users.iter().enumerate().map(node).collect()
     }

@@ -2,8 +2,9 @@
 
 use crate::op_pattern::OpPattern;
 use hammock_ir::{
-    Module,
+    DType, Module, PrimExpr,
     relax::{Binding, CallTir, Function, Operand, Value, Var},
+    tir::{Buffer, PrimFunc},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,6 +16,8 @@ pub struct Node {
     pub users: Vec<(usize, OpPattern)>,
     /// Whether it is visible outside its block.
     pub used_elsewhere: bool,
+    /// Whether it makes wide numbers of narrow ones, such as weights that are kept in few bits, or rearranges those.
+    pub widens: bool,
 }
 
 /// The bindings of a function's dataflow blocks in order, and the variables that they bind.
@@ -25,19 +28,48 @@ pub fn graph(module: &Module, function: &Function) -> (Vec<Node>, Vec<Var>) {
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
         let number = nodes.len();
         let pattern = pattern(module, binding, &weights);
+        let mut widens = widens(module, binding);
         binding.value.each_operand(&mut |o| {
             o.each_var(&mut |used| {
                 if let Some(producer) = numbers.get(&used) {
                     let producer: &mut Node = &mut nodes[*producer];
                     producer.users.push((number, pattern));
+                    // What only rearranges wide numbers is as wide.
+                    widens |= producer.widens && pattern <= OpPattern::Injective;
                 }
             });
         });
         numbers.insert(binding.var, number);
         vars.push(binding.var);
-        nodes.push(Node { pattern, users: Vec::new(), used_elsewhere: !function.vars[binding.var].dataflow });
+        let used_elsewhere = !function.vars[binding.var].dataflow;
+        nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
     }
     (nodes, vars)
+}
+
+/// Whether a kernel's result takes much more memory than all that it is made of.
+fn widens(module: &Module, binding: &Binding) -> bool {
+    let Value::Call(call) = &binding.value else { return false };
+    let kernel = CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?));
+    let bytes = |buffer: &Buffer| {
+        let size = |n: i64, dim: &PrimExpr| n.checked_mul(dim.as_int()?);
+        buffer.shape.iter().try_fold(buffer.dtype.bytes() as i64, size)
+    };
+    let sizes: Option<Vec<i64>> = kernel.and_then(|kernel| kernel.buffers().map(bytes).collect());
+    // A function's last buffer is its result.
+    sizes.is_some_and(|sizes| match sizes.split_last() {
+        Some((result, given)) => {
+            given.iter().sum::<i64>().saturating_mul(3) <= result.saturating_mul(2) && !broadcasts(kernel)
+        }
+        None => false,
+    })
+}
+
+/// Whether a kernel only repeats what it is given: nothing is gained by doing that again and again.
+fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
+    let dtypes: Vec<DType> =
+        kernel.into_iter().flat_map(|kernel| kernel.buffers().map(|buffer| buffer.dtype)).collect();
+    dtypes.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {

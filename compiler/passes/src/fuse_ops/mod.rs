@@ -3,7 +3,8 @@
 //! Looks at `call_tir` in dataflow blocks, and at what their TIR functions can be fused with (see
 //! [`OpPattern`](crate::op_pattern::OpPattern); AnnotateTIROpPattern must have run). A call joins the call that all ways
 //! from its result lead to: element-wise and broadcast operations what follows them, contractions the element-wise
-//! operations after them, injective operations each other. No result is computed twice, and none that is used outside its
+//! operations after them, injective operations each other. A contraction also takes in what makes wide numbers of narrow
+//! ones for it alone, so that weights that are kept in few bits are read as they are. No result is computed twice, and none that is used outside its
 //! group is fused away.
 
 mod dominators;

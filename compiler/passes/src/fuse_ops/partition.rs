@@ -67,7 +67,13 @@ impl Partition<'_> {
         if own == Opaque || self.root(at) == self.root(to.node) {
             return;
         }
+        let widens = self.nodes[at].widens && !self.nodes[at].used_elsewhere;
         let fits: fn(OpPattern, bool) -> bool = match own {
+            ElementWise | Broadcast | Injective
+                if phase == Phase::Injective && widens && self.nodes[to.node].pattern == OutElementWiseFusable =>
+            {
+                |pattern, is_last| is_last || pattern <= Injective
+            }
             OutElementWiseFusable if phase == Phase::Contractions && to.pattern == ElementWise => {
                 |pattern, _| pattern <= Broadcast
             }

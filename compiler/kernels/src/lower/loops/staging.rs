@@ -21,7 +21,7 @@ const STACK: i64 = 8 << 10;
 /// count from the position at hand.
 pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
     let stage = nest.stage;
-    let loads = access::loads(stage);
+    let loads = access::parts(stage);
     // Stand for the axes where the copies are loaded, as long as the others still count from zero.
     let own: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.fresh().expr()).collect();
     let (mut stmts, mut value) = (Vec::new(), stage.value.clone());

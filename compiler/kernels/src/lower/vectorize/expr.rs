@@ -4,7 +4,7 @@ use super::Vectorizer;
 use crate::{check, lower::selects::divides, stage::dots::Dot};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind, binary, intrinsics},
+    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, binary, intrinsics},
     tir::Buffer,
 };
 
@@ -84,12 +84,46 @@ impl Vectorizer {
 
     fn load(&mut self, buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>) -> Option<PrimExpr> {
         let [index] = indices else { return None };
+        if let (None, None, Some(repeated)) = (mask, &self.mask, self.repeated(buffer, index)) {
+            return Some(repeated);
+        }
         let index = self.vector(index)?;
         let mask = match mask {
             Some(own) => self.within(own, |v| v.mask_vector())??,
             None => self.mask_vector()?,
         };
         Some(PrimExpr::load_masked(buffer, vec![index], mask))
+    }
+
+    /// A load of which several lanes after each other take the same element: each element is loaded once.
+    fn repeated(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let zero = self.min.as_int() == Some(0) && buffer.dtype.is_scalar();
+        if !zero || may_fail(index) || self.vectors.keys().any(|v| index.uses(v)) {
+            return None;
+        }
+        let poly = self.simplifier.poly(index);
+        let moving = |atoms: &[PrimExpr]| atoms.iter().any(|atom| atom.uses(&self.var));
+        let (own, base) = poly.partition(|atoms, _| moving(atoms));
+        let mut terms = own.terms();
+        let ([atom], 1) = terms.next()? else { return None };
+        let count = match atom.kind() {
+            PrimKind::Binary(BinaryOp::FloorDiv, place, count) if place.as_var() == Some(&self.var) => {
+                count.as_int()?
+            }
+            _ => return None,
+        };
+        if terms.next().is_some() || count < 2 {
+            return None;
+        }
+        let lanes = i64::from(self.lanes);
+        let loaded = (lanes + count - 1) / count;
+        if loaded == 1 {
+            return Some(PrimExpr::load(buffer, vec![base.to_expr()]).broadcast(self.lanes));
+        }
+        let at = PrimExpr::ramp(base.to_expr(), PrimExpr::int64(1), loaded as u16);
+        let chosen = (0..lanes).map(|lane| PrimExpr::int64(lane / count)).collect();
+        let ty = buffer.dtype.with_lanes(self.lanes);
+        Some(PrimExpr::new(PrimKind::Shuffle(vec![PrimExpr::load(buffer, vec![at])], chosen), ty))
     }
 
     fn call(&mut self, e: &PrimExpr, call: &PrimCall, ty: DType) -> Option<PrimExpr> {
