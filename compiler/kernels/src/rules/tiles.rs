@@ -39,7 +39,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     }
     // What several loads give, or narrow ones, is computed as they lie, and then read across.
     let across_all = loads.iter().all(|load| is_contiguous(load, &stage.axes[across].var));
-    let crossing_loads = || loads.iter().copied().enumerate().filter(|(_, load)| crossing(&load));
+    let crossing_loads = || loads.iter().copied().enumerate().filter(|(_, load)| crossing(load));
     let narrow = crossing_loads().count() > 1 || crossing_loads().any(|(_, load)| load.dtype().bytes() < 4);
     let computed = access::parts(stage).into_iter().enumerate().nth(loads.len());
     let copied: Vec<(usize, &PrimExpr)> = match computed {
