@@ -8,6 +8,7 @@ use crate::{
     opt::{Watch, read_pipeline},
     output::{not_stdout, say, write_file},
     stats::{self, Stats},
+    tune::TuneFlags,
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
@@ -33,6 +34,8 @@ Examples:
   hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
   hammock compile model.py -o model.so --multi-version           for any since 2009, fast with AVX2 and AVX-512
   hammock compile model.py -o model.so --plan plan.txt           kernels as `hammock opt --print-plans` prints them, edited
+  hammock compile model.py -o model.so --tune=1 --tune-file tuned.txt    plans by measuring, kept in a file
+  hammock compile model.py -o model.so --tune-file tuned.txt     the same plans, nothing measured
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
   hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
@@ -105,6 +108,8 @@ pub struct CodeArgs {
     #[arg(long)]
     pub strict_order: bool,
     #[command(flatten)]
+    pub tune: TuneFlags,
+    #[command(flatten)]
     pub cache: CacheFlags,
 }
 
@@ -134,8 +139,8 @@ impl CodeArgs {
         let level = self.level.unwrap_or(defaults.level);
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
         let plans = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
-        let (strict_order, cache) = (self.strict_order, self.cache.open().ok());
-        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, cache, ..Options::default() })
+        let (strict_order, tuned, cache) = (self.strict_order, self.tune.read()?, self.cache.open().ok());
+        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, tuned, cache, ..Options::default() })
     }
 
     /// The passes that compile a module: those that are asked for, then those of the level.
@@ -147,8 +152,11 @@ impl CodeArgs {
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 4] {
+    pub fn of_kernels(&self) -> [(&'static str, bool); 6] {
+        let [tune, tune_file] = self.tune.given();
         [
+            tune,
+            tune_file,
             ("--target", self.target.is_some()),
             ("--plan", self.plan.is_some()),
             ("--bounds", self.bounds != BoundsMode::Checked),
@@ -281,7 +289,9 @@ impl Compile {
         let (evaluator, codegens) = (Evaluator::with_cache(options.cache.clone()), Codegens::default());
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
         lower(&mut module, &source, &passes, &environment, &mut dump)?;
-        let options = Options { objects: codegens.into_objects(), ..options.clone() };
+        let threads = if emit == Emit::Tvm { 1 } else { options.threads };
+        let options = self.code.tune.tuned(&module, &source, options.clone(), threads)?;
+        let options = Options { objects: codegens.into_objects(), ..options };
         let mut artifact = compile(&module, &source, &options, emit)?;
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;

@@ -24,6 +24,7 @@ mod run;
 mod stats;
 mod tables;
 mod targets;
+mod tune;
 
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;

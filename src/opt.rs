@@ -40,6 +40,7 @@ Examples:
   hammock opt model.py --memory-plan plan.svg           what memory is used when
   hammock opt model.py --print-plans                    which loops compute each kernel, and how near to the limit
   hammock opt model.py --plan plan.txt                  the same after changes by hand
+  hammock opt model.py --tune-file tuned.txt            the same with plans that `compile --tune` found
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
@@ -69,6 +70,12 @@ pub struct Opt {
     /// cannot be used is an error
     #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     plan: Option<String>,
+    /// Print plans as `--print-plans` does, with those that measuring found: a file of `compile --tune --tune-file FILE`
+    #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
+    tune_file: Option<String>,
+    /// How many threads plans are for [default: all]
+    #[arg(long, value_name = "N", requires = "of_plans", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// The CPU that plans are for: `native`, or a name (`hammock targets`) [default: native]
     #[arg(long, value_name = "CPU", requires = "of_plans")]
     target: Option<String>,
@@ -181,8 +188,11 @@ impl Opt {
         let target = self.target.clone().unwrap_or(defaults.target.clone());
         check_target(&target)?;
         let given = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
-        let options = Options { level, target, strict_order: self.strict_order, plans: given, ..defaults };
-        let prints_plans = self.print_plans || self.plan.is_some();
+        let tuned = self.tune_file.as_deref().map(PlanFile::read_records).transpose()?.map(Arc::new);
+        let threads = self.threads.map_or(defaults.threads, usize::from);
+        let options =
+            Options { level, target, threads, strict_order: self.strict_order, plans: given, tuned, ..defaults };
+        let prints_plans = self.print_plans || self.plan.is_some() || self.tune_file.is_some();
         let (evaluator, named) = (Evaluator::with_cache(self.cache.open().ok()), weights.as_ref().map(Named));
         let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);

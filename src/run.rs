@@ -154,6 +154,11 @@ impl Program {
             lower(&mut module, source, &pipeline(0), &options.environment(&evaluator), &mut Dump::default())?;
         }
         let options = adapted.unwrap_or_else(|| options.clone());
+        let threads = options.threads;
+        let options = match mode {
+            ExecMode::Reference => options,
+            ExecMode::Native(_) => self.code.tune.tuned(&module, source, options, threads)?,
+        };
         match mode {
             ExecMode::Reference if codegens.has_made_objects() => {
                 let message = "what code generators made is machine code, which `--exec-mode reference` does not run";

@@ -64,7 +64,8 @@ fn furnish(folder: &Path) {
     let made = "hammock compile model.py -o model.so --params weights.safetensors
         hammock inspect model.so --asm > listing.txt
         hammock compile kernels.py -o code.bin --emit bytecode
-        hammock opt model.py --print-plans > plan.txt";
+        hammock opt model.py --print-plans > plan.txt
+        hammock compile model.py -o model.so --params weights.safetensors --tune=0.2 --tune-file tuned.txt";
     succeed(made, folder, "what the examples start from");
 }
 

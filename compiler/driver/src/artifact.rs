@@ -45,6 +45,8 @@ pub struct Options {
     pub strict_order: bool,
     /// How kernels are computed; rules choose for those that have no plan here.
     pub plans: Option<Arc<PlanFile>>,
+    /// Plans that measuring found, for kernels that have none in `plans`: see [`PlanFile::read_records`].
+    pub tuned: Option<Arc<PlanFile>>,
     /// Where kernels' machine code is kept, so that it is not made again.
     pub cache: Option<Arc<Cache>>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
@@ -74,6 +76,7 @@ impl Default for Options {
             bounds: Bounds::default(),
             strict_order: false,
             plans: None,
+            tuned: None,
             cache: None,
             objects: Vec::new(),
         }

@@ -2,13 +2,17 @@
 
 #[cfg(feature = "native")]
 use crate::objects::Compiler;
-use crate::{Bounds, Emit, Failure, Options, Temporaries, artifact::not_lowerable};
+use crate::{
+    Bounds, Emit, Failure, Options, Temporaries,
+    artifact::not_lowerable,
+    cache::{Bytes, Key},
+};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_codegen::llvm::{Host, raw_symbol};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{
-    Function, Module, Span,
+    Function, Module, Span, hash,
     prim::PrimKind,
     relax::{Call, Callee, Operand, Value},
     tir::PrimFunc,
@@ -101,7 +105,7 @@ impl Planner for Options {
 
 /// The weights that a kernel would take packed, compiled for that target.
 fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
-    let (target, checked) = (named(target, options.threads), options.bounds == Bounds::Checked);
+    let (target, checked) = (named(target, options.threads), checked(options));
     let strict_order = options.strict_order;
     let options = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(&target) };
     // What cannot be planned copies nothing.
@@ -111,7 +115,7 @@ fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
 
 /// Does something with every TIR function of a module, which calls no others then, on several threads; the results in the
 /// module's order.
-fn each<T: Send>(
+pub fn each<T: Send>(
     module: &Module,
     source: &SourceFile,
     options: &Options,
@@ -124,15 +128,24 @@ fn each<T: Send>(
     let place = |span: Span| place(source, span);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
-        let checked = options.bounds == Bounds::Checked;
-        let plan = plans.and_then(|plans| plans.of(name));
-        let strict_order = options.strict_order;
-        let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, place: &place };
+        let (checked, strict_order) = (checked(options), options.strict_order);
+        let mut file = None;
         let func = hammock_kernels::inline_calls(func, &|name| module.tir(name), &place).map_err(Trouble::from);
-        func.and_then(|func| f(name, func.into_owned(), options)).map_err(|trouble| {
-            let message = match (trouble, plans) {
-                (Trouble::Lowering(KernelError { reason: Reason::Plan(error), .. }), Some(plans)) => {
-                    return plans.failure(error);
+        let result = func.and_then(|func| {
+            let given = plans.and_then(|plans| Some((plans, plans.of(name)?)));
+            let found = given.or_else(|| {
+                let tuned = options.tuned.as_deref()?;
+                Some((tuned, tuned.of(&plan_key(&func, &target, strict_order))?))
+            });
+            file = found.map(|(file, _)| file);
+            let plan = found.map(|(_, plan)| plan);
+            let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, place: &place };
+            f(name, func.into_owned(), options)
+        });
+        result.map_err(|trouble| {
+            let message = match (trouble, file) {
+                (Trouble::Lowering(KernelError { reason: Reason::Plan(error), .. }), Some(file)) => {
+                    return file.failure(error);
                 }
                 (Trouble::Lowering(error), _) => format!("kernel `{name}`: {error}"),
                 #[cfg(feature = "native")]
@@ -141,6 +154,42 @@ fn each<T: Send>(
             not_lowerable(message, span_of(module, name), source)
         })
     })
+}
+
+/// What decides on a kernel's plan, of those that measuring found: a hash of its structure, of the order in which sums are
+/// added up and of all that is known of the machine, whose name and threads follow for readers.
+pub fn plan_key(func: &PrimFunc, target: &Target, strict_order: bool) -> String {
+    let mut facts = Bytes::default();
+    let mut nameless = func.clone();
+    nameless.attrs.remove("global_symbol");
+    hash::kernel(&nameless, &mut facts);
+    facts.text(&format!("{:?}", (target, strict_order)));
+    let hash = Key::of(&facts).to_string();
+    format!("{}-{}-{}", &hash[..16], target.cpu, target.threads)
+}
+
+/// Whether kernels check what is not proved.
+pub fn checked(options: &Options) -> bool {
+    options.bounds == Bounds::Checked
+}
+
+/// In how many places graphs call a kernel.
+#[cfg(feature = "native")]
+pub fn calls_of(module: &Module, symbol: &str) -> usize {
+    let mut calls = 0;
+    for (_, function) in module.relax_functions() {
+        function.lambda.body.walk(&mut |binding| calls += usize::from(calls_kernel(&binding.value, symbol)));
+    }
+    calls
+}
+
+/// Whether a value is a call of a kernel, or gives it to a function that calls it.
+fn calls_kernel(value: &Value, symbol: &str) -> bool {
+    let mut calls = matches!(value, Value::Call(Call { callee: Callee::Global(name) | Callee::Extern(name), .. }) if &**name == symbol);
+    value.each_operand(&mut |operand| {
+        calls |= matches!(operand, Operand::Global(name) | Operand::Extern(name) if &**name == symbol);
+    });
+    calls
 }
 
 /// What each kernel that takes memory for itself takes at most when so many threads run it.
@@ -169,11 +218,7 @@ fn span_of(module: &Module, symbol: &str) -> Span {
     let mut found = Span::NONE;
     for (_, function) in module.relax_functions() {
         function.lambda.body.walk(&mut |binding| {
-            let mut calls = matches!(&binding.value, Value::Call(Call { callee: Callee::Global(name) | Callee::Extern(name), .. }) if &**name == symbol);
-            binding.value.each_operand(&mut |operand| {
-                calls |= matches!(operand, Operand::Global(name) | Operand::Extern(name) if &**name == symbol);
-            });
-            if calls && found.is_none() {
+            if found.is_none() && calls_kernel(&binding.value, symbol) {
                 found = binding.span;
             }
         });
@@ -282,7 +327,7 @@ pub fn opt_level(options: &Options) -> llvm::OptLevel {
 }
 
 /// Applies `f` to every item on several threads; results in order, or the first error in order.
-fn in_parallel<T: Sync, R: Send, E: Send>(
+pub fn in_parallel<T: Sync, R: Send, E: Send>(
     items: &[T],
     threads: usize,
     f: impl Fn(&T) -> Result<R, E> + Sync,

@@ -24,6 +24,7 @@ mod plans;
 mod reference;
 mod target;
 mod texts;
+mod tune;
 mod tvm;
 
 pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, flops, lower, plans, temporaries};
@@ -46,3 +47,4 @@ pub use plans::PlanFile;
 pub use reference::reference;
 pub use target::{check_target, target, targets};
 pub use texts::TextFiles;
+pub use tune::{Record, tune};

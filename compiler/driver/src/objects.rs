@@ -11,8 +11,23 @@ use crate::{
 };
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
-use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with};
-use hammock_runtime::library::KERNEL_PREFIX;
+use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with, plan::Written};
+use hammock_runtime::{Function as Value, Image, Library, image::Integrity, library::KERNEL_PREFIX};
+use std::sync::Arc;
+
+impl Compiled {
+    /// Loads a kernel that is called [`SYMBOL`].
+    ///
+    /// # Errors
+    /// Why it cannot be loaded.
+    pub fn load(self) -> Result<Value, String> {
+        let image = Image { kernels: vec![self.signature], ..Image::default() };
+        let library = hammock_link::link(&[&self.object], &image.save()).map_err(|e| e.to_string())?;
+        let library = Library::from_bytes(Arc::new(library), Integrity::Trust).map_err(|e| e.to_string())?;
+        let kernel = library.kernel(SYMBOL).map_err(|e| e.to_string())?;
+        kernel.ok_or_else(|| "its code is missing".to_owned())
+    }
+}
 
 /// How kernels become objects.
 #[derive(Clone, Copy)]
@@ -62,7 +77,7 @@ impl Compiler<'_> {
         let hammock_kernels::Options { target, checked, strict_order, plan, place } = options;
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
-        facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host)));
+        facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host, plan)));
         // What a kernel is called is a name; it stands among the attributes as well.
         let symbol = func.attrs.remove("global_symbol");
         hash::kernel(func, &mut facts);
@@ -72,9 +87,8 @@ impl Compiler<'_> {
         if let Some(symbol) = symbol {
             func.attrs.set("global_symbol", symbol);
         }
-        // Plans name axes and buffers, and TVM's callers find a kernel by its name.
-        named.text(&format!("{plan:?}"));
-        let is_named = plan.is_some() || self.host == Host::Tvm;
+        // Plans may name axes and buffers, and TVM's callers find a kernel by its name.
+        let is_named = plan.is_some_and(Written::has_names) || self.host == Host::Tvm;
         let named = Key::of(&named);
         [if is_named { named } else { Key::of(&facts) }, named]
     }

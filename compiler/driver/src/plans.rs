@@ -29,6 +29,40 @@ impl PlanFile {
         }
     }
 
+    /// Reads a file of plans that were found by measuring, in which kernels are called by what decides on their plans.
+    ///
+    /// # Errors
+    /// As [`PlanFile::read`].
+    pub fn read_records(path: &str) -> Result<PlanFile, Failure> {
+        let compiled = || {
+            Failure::new(codes::UNSUPPORTED_FILE, format!("{path} is a compiled executable, not a file of plans"))
+                .help("`hammock compile --tune --tune-file FILE` writes such files")
+        };
+        PlanFile::records(read_source(path)?.ok_or_else(compiled)?)
+    }
+
+    /// The same for a text.
+    ///
+    /// # Errors
+    /// When it is not the text of such plans.
+    pub fn records(source: SourceFile) -> Result<PlanFile, Failure> {
+        let plans = Plans::read_numbered(source.text()).map_err(|error| failure(error, &source))?;
+        if let Some((name, span)) = plans.kernels().find(|(name, _)| !is_key(name)) {
+            let error = PlanError::new(span, format!("`{name}` does not say which kernels this plan is for"));
+            let error = error.help(
+                "expected a hash of 16 digits, the CPU and the number of threads, as `hammock compile --tune` writes them; \
+                 `--plan` reads plans of kernels by their names",
+            );
+            return Err(failure(error, &source));
+        }
+        Ok(PlanFile { source, plans })
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.source.text()
+    }
+
     /// The plan of a kernel.
     pub fn of(&self, kernel: &str) -> Option<&Written> {
         self.plans.of(kernel)
@@ -52,6 +86,14 @@ impl PlanFile {
     pub fn failure(&self, error: PlanError) -> Failure {
         failure(error, &self.source)
     }
+}
+
+/// Whether a name has the form of [`plan_key`](kernels::plan_key)'s.
+fn is_key(name: &str) -> bool {
+    let is_hash =
+        |hash: &str| hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
+    let parts = name.split_once('-').and_then(|(hash, rest)| Some((hash, rest.rsplit_once('-')?)));
+    parts.is_some_and(|(hash, (cpu, threads))| is_hash(hash) && !cpu.is_empty() && threads.parse::<u32>().is_ok())
 }
 
 fn failure(error: PlanError, source: &SourceFile) -> Failure {

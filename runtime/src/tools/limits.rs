@@ -48,7 +48,11 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "not a number of bytes: write 1000000, 64M or 2G".to_owned())
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+/// A time in seconds, more than none.
+///
+/// # Errors
+/// When it is none.
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.filter(|time| !time.is_zero()).ok_or_else(|| "not a time in seconds".to_owned())
 }

@@ -22,7 +22,7 @@ pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
 pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, OutputFlags, View};
 pub use kind::FileKind;
-pub use limits::{LimitFlags, parse_bytes};
+pub use limits::{LimitFlags, parse_bytes, parse_seconds};
 pub use npz::{load_npy, load_npz, save_npz};
 pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};

@@ -2,18 +2,36 @@
 
 use super::{Kernel, check_kernel, rng::Rng};
 use hammock_ir::tir::PrimFunc;
-use hammock_kernels::{Options, Reason, lower_with, plan::Plans, plan_text};
+use hammock_kernels::{Options, Reason, lower_with, neighbours, plan::Plans, plan_text};
 use hammock_runtime::Any;
+
+/// Compares one of the plans that are tried when kernels are measured with the reference interpreter.
+fn check_tried(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) {
+    let near = neighbours(func, options).unwrap();
+    if near.others.is_empty() {
+        return;
+    }
+    let plan = &rng.pick(&near.others).text;
+    println!("{plan}");
+    let lines: String = plan.lines().map(|line| format!("    {line}\n")).collect();
+    let plans = Plans::read_numbered(&format!("f:\n{lines}")).unwrap();
+    check_kernel(&Kernel::planned(func, Options { plan: plans.of("f"), ..options }), inputs);
+}
 
 /// How many edits are tried, and how many of those that can be used are run.
 const TRIED: usize = 16;
 const RUN: usize = 1;
+/// Of how many percent of kernels a plan is run that measuring would try.
+const TUNED: u64 = 25;
 
 /// Reads the plan that rules make of a function, which changes nothing, then edited ones: each is refused, or gives the
 /// interpreter's results. Says how many were run.
 pub fn check_neighbours(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) -> usize {
     let own = plan_text(func, options).unwrap();
     assert_eq!(read(func, options, &own).unwrap(), own, "a printed plan reads as what it is");
+    if rng.chance(TUNED) {
+        check_tried(func, options, inputs, rng);
+    }
     let (mut run, mut seen) = (0, vec![own.clone()]);
     for _ in 0..TRIED {
         let mut text = own.clone();

@@ -150,7 +150,11 @@ alone leaves N); loops over the terms of a sum, `unrolled` and `vector` loops co
 loops inside; threads (`parallel`) share axes of the result only; and lanes (`vector`) lie side by side in memory, where
 needed in a copy (`copy of BUFFER as [AXES] (rule: loops)`). The message says which of these does not hold, or which name
 is unknown: the axes and buffers of a kernel are those of its printed plan, and the kernels of a module depend on the
-passes before.",
+passes before.
+
+Files that `--tune` writes have a hash of a kernel's structure, the CPU and the number of threads instead of its name, and
+numbers instead of the names of axes, buffers and what else is copied: `axis0`, `part1`, `row0`. A record that cannot be used (after a change of
+Hammock, say) can be removed; `--tune` then measures the kernel anew.",
     wrong r#"$ hammock opt model.py --print-plans > plan.txt; sed -i 's/vector/unroled/' plan.txt; hammock opt model.py --plan plan.txt"#,
     right r#"$ hammock opt model.py --print-plans > plan.txt; sed -i 's/by [0-9]*/by 2/' plan.txt; hammock opt model.py --plan plan.txt > same.txt"#;
 }

@@ -10,7 +10,7 @@ use crate::{Cache, reference};
 #[cfg(feature = "native")]
 use crate::{
     Options,
-    kernels::{self, Compiled, SYMBOL, Trouble},
+    kernels::{self, SYMBOL, Trouble},
     objects::Compiler,
 };
 #[cfg(feature = "native")]
@@ -18,8 +18,6 @@ use hammock_codegen::llvm::{Host, OptLevel};
 use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, prim::PrimKind, tir::PrimFunc};
 use hammock_kernels::inline_calls;
 use hammock_runtime::{Any, Device, Function};
-#[cfg(feature = "native")]
-use hammock_runtime::{Image, Library, image::Integrity};
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
@@ -95,19 +93,15 @@ impl Evaluator {
         let target = kernels::target(&Options::default(), 1);
         let compiler = Compiler { level: OptLevel::Lean, host: Host::Hammock, cache: self.cache.as_deref() };
         let compiled = compiler.compile(SYMBOL, kernel.clone(), hammock_kernels::Options::new(&target));
-        let Compiled { object, signature, was_kept, .. } = compiled.map_err(|trouble| match trouble {
+        let compiled = compiled.map_err(|trouble| match trouble {
             Trouble::Lowering(error) => error.to_string(),
             Trouble::Code(message) => message,
         })?;
-        self.compiled.set(self.compiled.get() + usize::from(!was_kept));
-        if signature.params.iter().take(inputs).any(|param| param.is_written) {
+        self.compiled.set(self.compiled.get() + usize::from(!compiled.was_kept));
+        if compiled.signature.params.iter().take(inputs).any(|param| param.is_written) {
             return Err(WRITES_INPUT.to_owned());
         }
-        let image = Image { kernels: vec![signature], ..Image::default() };
-        let library = hammock_link::link(&[&object], &image.save()).map_err(|e| e.to_string())?;
-        let library = Library::from_bytes(Arc::new(library), Integrity::Trust).map_err(|e| e.to_string())?;
-        let kernel = library.kernel(SYMBOL).map_err(|e| e.to_string())?;
-        kernel.ok_or_else(|| "its code is missing".to_owned())
+        compiled.load()
     }
 
     /// Says that there is none.

@@ -33,6 +33,7 @@ use hammock_ir::{
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
 use loops::Planner;
+pub use loops::{Near, Neighbours};
 
 /// What kernels are lowered for, and how.
 #[derive(Clone, Copy)]
@@ -113,6 +114,16 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
     let name = name_of(func);
     let text = safe(func, options).and_then(|safe| loops::plan_text(func, safe.body, options.planner()));
     text.map_err(|reason| KernelError { function: name, span: func.span, reason })
+}
+
+/// The plan of a function's kernel, and plans near it that can be used as well.
+///
+/// # Errors
+/// As [`lower`].
+pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, KernelError> {
+    let name = name_of(func);
+    let found = safe(func, options).and_then(|safe| loops::neighbours(func, safe.body, options.planner()));
+    found.map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
 
 /// The parameters of a function that are worth copying before its kernel runs, in blocks of so many elements of one

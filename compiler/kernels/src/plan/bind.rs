@@ -3,7 +3,7 @@
 use super::{
     Loop, PartPlan, Plan, RowsPlan, StagePlan, Staged,
     check::{Item, check},
-    names,
+    names::Naming,
     read::{At, CopyText, PartText, PlanError, RowsText, StageText, Written},
 };
 use crate::{
@@ -32,12 +32,13 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
         let error = PlanError::new(written.span, format!("the kernel has {own}, and this plan {given}"));
         return Err(error.help("`hammock opt --print-plans`, with the same flags, prints a plan to begin with"));
     }
+    let how = How { choice, naming: written.naming };
     let parts = written.parts.iter().zip(&kernel.parts).map(|(text, part)| match (text, part) {
         (PartText::AsWritten(_), Part::Other(_)) => Ok(PartPlan::AsWritten),
         (PartText::Stage(text), Part::Stage(part)) => {
-            stage(text, part, &names::axes(part), choice, false).map(PartPlan::Stage)
+            stage(text, part, &written.naming.axes(part), how, false).map(PartPlan::Stage)
         }
-        (PartText::Rows(text), Part::Rows(part)) => Bind { rows: part, choice }.rows(text).map(PartPlan::Rows),
+        (PartText::Rows(text), Part::Rows(part)) => Bind { rows: part, how }.rows(text).map(PartPlan::Rows),
         (text, part) => Err(mismatch(text, part)),
     });
     Ok(Plan { parts: parts.collect::<Result<_>>()? })
@@ -57,6 +58,13 @@ fn mismatch(text: &PartText, part: &Part) -> PlanError {
     PlanError::new(span, format!("this part of the kernel is {what}")).help(format!("its plan has the form {form}"))
 }
 
+/// What plans may choose from, and what names stand for.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    choice: Choice<'a>,
+    naming: Naming,
+}
+
 /// What a name stands for among several.
 fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
     if let Some(at) = names.iter().position(|known| *known == name.value) {
@@ -72,7 +80,7 @@ fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
 }
 
 /// The plan of a stage whose axes have these names. `inner`: whether loops around it may have threads.
-fn stage(text: &StageText, stage: &Stage, axes: &[String], choice: Choice, inner: bool) -> Result<StagePlan> {
+fn stage(text: &StageText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
     let Some(rule) = RULES.iter().find(|rule| rule.name == text.rule.value) else {
         let error = PlanError::new(text.rule.span, format!("there is no rule `{}`", text.rule.value));
         return Err(error.help(match nearest(&text.rule.value, RULES.iter().map(|rule| rule.name)) {
@@ -85,10 +93,10 @@ fn stage(text: &StageText, stage: &Stage, axes: &[String], choice: Choice, inner
     let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
     let mut plan = StagePlan { inverts: text.inverts.is_some(), ..StagePlan::new(rule.name, loops) };
     for copy in &text.copies {
-        let (load, own) = copied(copy, stage, axes)?;
+        let (load, own) = copied(copy, stage, axes, how)?;
         plan.staged.push(Staged { load, inside: copy.inside, axes: own, copy: StagePlan::new(rule.name, Vec::new()) });
     }
-    check(stage, &plan, axes, choice, inner).map_err(|violation| {
+    check(stage, &plan, axes, how.choice, inner).map_err(|violation| {
         let span = match violation.at {
             Item::Plan => text.span,
             Item::Loop(number) => text.loops[number].span,
@@ -101,7 +109,7 @@ fn stage(text: &StageText, stage: &Stage, axes: &[String], choice: Choice, inner
         words(copy, stage, &plan, &plan.staged[number])?;
         let own: Vec<String> = plan.staged[number].axes.iter().map(|axis| axes[*axis].clone()).collect();
         plan.staged[number].copy =
-            self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, choice, true)?;
+            self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, how, true)?;
     }
     Ok(plan)
 }
@@ -123,8 +131,8 @@ fn words(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> R
 }
 
 /// What a copy is of, and its axes.
-fn copied(copy: &CopyText, stage: &Stage, axes: &[String]) -> Result<(usize, Vec<usize>)> {
-    let load = named(&copy.load, "buffer to copy", &names::parts(stage))?;
+fn copied(copy: &CopyText, stage: &Stage, axes: &[String], how: How) -> Result<(usize, Vec<usize>)> {
+    let load = named(&copy.load, "buffer to copy", &how.naming.parts(stage))?;
     let own = copy.axes.iter().map(|axis| named(axis, "axis", axes)).collect::<Result<_>>()?;
     Ok((load, own))
 }
@@ -132,7 +140,7 @@ fn copied(copy: &CopyText, stage: &Stage, axes: &[String]) -> Result<(usize, Vec
 /// Binds the plans of stages that share rows.
 struct Bind<'a> {
     rows: &'a Rows,
-    choice: Choice<'a>,
+    how: How<'a>,
 }
 
 impl Bind<'_> {
@@ -144,12 +152,12 @@ impl Bind<'_> {
         }
         let (rows, copies) = self.rows.copies(&plan);
         for (((_, text), copy), (copied, plan)) in text.copied.iter().zip(&copies).zip(&mut plan.copied) {
-            let names = names::axes(&self.rows.stages[copied.stage]);
+            let names = self.how.naming.axes(&self.rows.stages[copied.stage]);
             let own: Vec<String> = copied.axes.iter().map(|axis| names[*axis].clone()).collect();
-            *plan = stage(&text.copy, copy, &own, self.choice, true)?;
+            *plan = stage(&text.copy, copy, &own, self.how, true)?;
         }
         if let Some((axis, grain)) = &text.parallel {
-            plan.parallel = Some((named(axis, "axis of the rows", &names::rows(self.rows))?, grain.value));
+            plan.parallel = Some((named(axis, "axis of the rows", &self.how.naming.rows(self.rows))?, grain.value));
         }
         self.check_tiles(text)?;
         for (count, stages) in &text.tiles {
@@ -163,8 +171,8 @@ impl Bind<'_> {
             let message = format!("there are {} here", count(self.rows.stages.len(), "stage"));
             return Err(PlanError::new(number.span, message).help("stages are counted from 1"));
         };
-        let names = names::axes(own);
-        let (load, axes) = copied(copy, own, &names)?;
+        let names = self.how.naming.axes(own);
+        let (load, axes) = copied(copy, own, &names, self.how)?;
         let Some(e) = loads(own).get(load).copied() else {
             let message = "what is copied before rows is loaded, not computed";
             return Err(PlanError::new(copy.span, message).help("leave out the copy"));
@@ -243,6 +251,6 @@ impl Bind<'_> {
             return Err(error.help("write a line for each stage, further to the right"));
         }
         let plans = stages.iter().zip(texts);
-        plans.map(|(own, text)| stage(text, own, &names::axes(own), self.choice, true)).collect()
+        plans.map(|(own, text)| stage(text, own, &self.how.naming.axes(own), self.how, true)).collect()
     }
 }

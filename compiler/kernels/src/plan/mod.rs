@@ -7,12 +7,14 @@
 mod bind;
 mod check;
 mod names;
+mod neighbours;
 mod predict;
 mod read;
 mod text;
 
 pub use bind::bind;
-pub use predict::{duration, flops};
+pub use neighbours::neighbours;
+pub use predict::{cost, duration, flops};
 pub use read::{PlanError, Plans, Written};
 
 use crate::stage::{

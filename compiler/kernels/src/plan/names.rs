@@ -3,7 +3,37 @@
 use crate::stage::{Stage, access, rows::Rows};
 use hammock_ir::prim::PrimKind;
 
-/// The names of a stage's axes.
+/// What axes and buffers are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// As in the program: see [`axes`], [`parts`], [`rows`].
+    Own,
+    /// By their numbers, so that kernels that differ by names only have plans in common.
+    Numbers,
+}
+
+impl Naming {
+    /// The names of a stage's axes.
+    pub fn axes(self, stage: &Stage) -> Vec<String> {
+        if self == Naming::Own { axes(stage) } else { numbers("axis", stage.axes.len()) }
+    }
+
+    /// The names of what may be copied of a stage.
+    pub fn parts(self, stage: &Stage) -> Vec<String> {
+        if self == Naming::Own { parts(stage) } else { numbers("part", access::parts(stage).len()) }
+    }
+
+    /// The names of the axes that stages share.
+    pub fn rows(self, shared: &Rows) -> Vec<String> {
+        if self == Naming::Own { rows(shared) } else { numbers("row", shared.vars().count()) }
+    }
+}
+
+fn numbers(kind: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{kind}{number}")).collect()
+}
+
+/// The names of a stage's axes: those of its variables.
 pub fn axes(stage: &Stage) -> Vec<String> {
     distinct(stage.axes.iter().map(|axis| axis.var.name().as_str()))
 }

@@ -6,7 +6,7 @@
 //! four cycles that a sum waits for the one before it. Sizes that are not known are taken for 64. Threads do not matter:
 //! they change both times alike. The overhead of loops, and caches between the loops, are left out.
 
-use super::{Loop, LoopKind, RowsPlan, StagePlan};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan};
 use crate::{
     Target,
     rules::{self, RULES, register_lanes},
@@ -40,6 +40,13 @@ pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
 
 /// A remark about the plan of stages that share rows.
 pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
+    let (traffic, work) = of_rows(rows, plan, target);
+    let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
+    format!("rows: each stage finds what others hand on in the cache; {}", work.remark(traffic.bytes(), lanes, target))
+}
+
+/// What stages that share rows read and write, and do.
+fn of_rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
     let (copying, _) = rows.copies(plan);
     let (mut traffic, mut work) = (Traffic::default(), Work::default());
     for stage in &rows.stages {
@@ -50,8 +57,7 @@ pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
     for ((stage, whole), plan) in copying.sample(count).stages.iter().zip(&rows.stages).zip(plans) {
         work.cycles += cycles(stage, plan, target) * elements(whole) / elements(stage).max(1.0);
     }
-    let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
-    format!("rows: each stage finds what others hand on in the cache; {}", work.remark(traffic.bytes(), lanes, target))
+    (traffic, work)
 }
 
 /// About how many cycles a stage takes on one thread.
@@ -59,6 +65,16 @@ pub fn duration(stage: &Stage, plan: &StagePlan, target: &Target) -> i64 {
     let mut traffic = Traffic::default();
     traffic.add(stage, &|_| false);
     cycles(stage, plan, target).max(streamed(traffic.bytes(), target)) as i64
+}
+
+/// About how many cycles a kernel takes on one thread; none for parts that are no stages.
+pub fn cost(plan: &Plan, kernel: &Kernel, target: &Target) -> f64 {
+    let of_part = |(plan, part): (&PartPlan, &Part)| match (plan, part) {
+        (PartPlan::Stage(plan), Part::Stage(stage)) => duration(stage, plan, target) as f64,
+        (PartPlan::Rows(plan), Part::Rows(rows)) => of_rows(rows, plan, target).1.cycles,
+        _ => 0.0,
+    };
+    plan.parts.iter().zip(&kernel.parts).map(of_part).sum()
 }
 
 /// The floating-point operations of a kernel, a product and its addition being two. `None` where sizes are not known, or

@@ -14,7 +14,10 @@
 //!
 //! A `#` after a space or at the beginning of a line begins a remark.
 
-use super::{LoopKind, names};
+use super::{
+    LoopKind,
+    names::{self, Naming},
+};
 use hammock_ir::Span;
 use hammock_runtime::near::nearest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +61,8 @@ pub struct Plans {
 pub struct Written {
     /// Where the kernel's name stands.
     pub span: Span,
+    /// What axes and buffers are called.
+    pub(super) naming: Naming,
     /// The parts.
     pub(super) parts: Vec<PartText>,
 }
@@ -117,19 +122,43 @@ const MOST: i64 = 1 << 30;
 /// The deepest that copies stand in copies.
 const DEPTH: usize = 8;
 
+impl Written {
+    /// Whether it names axes and buffers of one kernel, not numbers of any.
+    pub fn has_names(&self) -> bool {
+        self.naming == Naming::Own
+    }
+}
+
 impl Plans {
     /// Reads a text.
     ///
     /// # Errors
     /// When it is not the text of plans.
     pub fn read(text: &str) -> Result<Plans> {
+        Plans::read_named(text, Naming::Own)
+    }
+
+    /// Reads a text in which axes and buffers are called by their numbers.
+    ///
+    /// # Errors
+    /// When it is not the text of plans.
+    pub fn read_numbered(text: &str) -> Result<Plans> {
+        Plans::read_named(text, Naming::Numbers)
+    }
+
+    /// The kernels' names, and where they stand.
+    pub fn kernels(&self) -> impl Iterator<Item = (&str, Span)> {
+        self.kernels.iter().map(|(name, written)| (name.as_str(), written.span))
+    }
+
+    fn read_named(text: &str, naming: Naming) -> Result<Plans> {
         let lines: Vec<Line> = lines(text);
         let (mut plans, mut at) = (Plans::default(), 0);
         while let Some(line) = lines.get(at) {
             let name = line.name()?;
             let indented = lines[at + 1..].iter().take_while(|line| line.indent > 0).count();
             let parts = parts(&lines[at + 1..=at + indented])?;
-            if plans.kernels.insert(name.to_owned(), Written { span: line.span(), parts }).is_some() {
+            if plans.kernels.insert(name.to_owned(), Written { span: line.span(), naming, parts }).is_some() {
                 return Err(PlanError::new(line.span(), format!("there are two plans for kernel `{name}`")));
             }
             at += 1 + indented;

@@ -1,6 +1,6 @@
 //! Plans as text: a line for each stage, with the names of the stage's axes. [`read`](super::read) reads it back.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, names, predict};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, names::Naming, predict};
 use crate::{
     Target,
     stage::{Kernel, Part, Stage, rows::Rows},
@@ -10,59 +10,71 @@ use std::fmt;
 impl Plan {
     /// The plan of a kernel for a target, to print: before each part a remark that says what it is.
     pub fn text<'a>(&'a self, kernel: &'a Kernel, target: &'a Target) -> impl fmt::Display + 'a {
-        Text { plan: self, kernel, target }
+        let text = Text { plan: self, kernel, naming: Naming::Own };
+        fmt::from_fn(move |f| text.write(f, Some(target)))
+    }
+
+    /// The same without remarks and names: what kernels that differ by names only have in common.
+    pub fn numbered<'a>(&'a self, kernel: &'a Kernel) -> impl fmt::Display + 'a {
+        let text = Text { plan: self, kernel, naming: Naming::Numbers };
+        fmt::from_fn(move |f| text.write(f, None))
     }
 }
 
+#[derive(Clone, Copy)]
 struct Text<'a> {
     plan: &'a Plan,
     kernel: &'a Kernel,
-    target: &'a Target,
+    naming: Naming,
 }
 
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Text<'_> {
+    /// Writes it, with remarks for a target.
+    fn write(self, f: &mut fmt::Formatter<'_>, target: Option<&Target>) -> fmt::Result {
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
-                writeln!(f, "# {}", predict::stage(stage, plan, self.target))?;
-                writeln!(f, "{}", stage_text(plan, stage, &names::axes(stage)))
+                target.map_or(Ok(()), |target| writeln!(f, "# {}", predict::stage(stage, plan, target)))?;
+                writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
-                writeln!(f, "# {}", predict::rows(rows, plan, self.target))?;
-                rows_text(f, plan, rows)
+                target.map_or(Ok(()), |target| writeln!(f, "# {}", predict::rows(rows, plan, target)))?;
+                rows_text(f, plan, rows, self.naming)
             }
-            _ => writeln!(f, "# no stage: these loops are not chosen here\nas written"),
+            _ => {
+                target.map_or(Ok(()), |_| writeln!(f, "# no stage: these loops are not chosen here"))?;
+                writeln!(f, "as written")
+            }
         })
     }
 }
 
-fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows) -> fmt::Result {
+fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: Naming) -> fmt::Result {
     let (copying, copies) = rows.copies(plan);
     for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
         let stage = &rows.stages[copied.stage];
-        let axes = named(&copied.axes, &names::axes(stage));
-        let what = &names::loads(stage)[copied.load];
-        let how = stage_text(plan, copy, &axes);
+        let axes = named(&copied.axes, &naming.axes(stage));
+        let what = &naming.parts(stage)[copied.load];
+        let how = stage_text(plan, copy, &axes, naming);
         writeln!(f, "copy of {what} as [{}] for stage {} ({how})", axes.join(", "), copied.stage + 1)?;
     }
     for (number, (count, plans)) in plan.tiles.iter().enumerate() {
         write!(f, "rows{}, {count} at a time", if number == 0 { "" } else { " left" })?;
         if let Some((axis, grain)) = plan.parallel.filter(|_| number == 0) {
-            write!(f, ", {} parallel {grain}", names::rows(rows)[axis])?;
+            write!(f, ", {} parallel {grain}", naming.rows(rows)[axis])?;
         }
         writeln!(f, ":")?;
         for (stage, plan) in copying.sample(*count).stages.iter().zip(plans) {
-            writeln!(f, "    {}", stage_text(plan, stage, &names::axes(stage)))?;
+            writeln!(f, "    {}", stage_text(plan, stage, &naming.axes(stage), naming))?;
         }
     }
     Ok(())
 }
 
 /// A stage's plan. Its axes have these names.
-fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String]) -> String {
+fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) -> String {
     let mut items = Vec::new();
     for number in 0..=plan.loops.len() {
-        items.extend(copies(plan, stage, number, axes));
+        items.extend(copies(plan, stage, number, axes, naming));
         items.extend(plan.loops.get(number).map(|l| loop_text(l, axes)));
     }
     items.extend(plan.inverts.then(|| "divisor inverted".to_owned()));
@@ -82,12 +94,12 @@ fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
 }
 
 /// The copies that are made inside so many loops.
-fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String]) -> Vec<String> {
+fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], naming: Naming) -> Vec<String> {
     let copies = plan.staged.iter().filter(|staged| staged.inside == inside);
     let text = |staged: &super::Staged| {
         let own = named(&staged.axes, axes);
-        let what = &names::parts(stage)[staged.load];
-        let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own);
+        let what = &naming.parts(stage)[staged.load];
+        let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own, naming);
         let in_words = plan.in_words(stage, staged);
         let dimension = |(axis, name): (&usize, &String)| match in_words {
             Some((own, dot)) if own == *axis => format!("{name} by {}", dot.terms()),

@@ -21,6 +21,7 @@ use hammock_ir::{
     tir::Buffer,
 };
 pub use products::product_rows;
+pub use rows::plan as rows_plan;
 
 /// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads
 /// are awake (`benches/regions.rs` of the runtime).
@@ -30,7 +31,7 @@ const GRAIN: i64 = 4_000;
 /// Iterations that divide well among threads.
 const ENOUGH: i64 = 64;
 /// What a symbolic extent is taken for when work is estimated.
-const TYPICAL: i64 = 64;
+pub const TYPICAL: i64 = 64;
 /// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
 pub const CACHE: i64 = 256 << 10;
 /// The most lanes of a vector in the lowering.
@@ -89,7 +90,7 @@ pub static RULES: [&Rule; 10] = [
 pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     let part = |part: &Part| match part {
         Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
-        Part::Rows(rows) => PartPlan::Rows(rows::plan(rows, choice)),
+        Part::Rows(rows) => PartPlan::Rows(rows::plan(rows, choice, None)),
         Part::Other(_) => PartPlan::AsWritten,
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
@@ -109,8 +110,17 @@ pub fn packed(kernel: &Kernel, choice: Choice) -> Vec<(Buffer, usize, i64)> {
 
 /// The plan of the first rule that is for a stage.
 fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
-    let chosen = RULES.iter().find_map(|rule| Some((rule, (rule.plan)(stage, &choice)?)));
-    let (rule, chosen) = chosen.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
+    stage_plans(stage, choice).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
+}
+
+/// The plans of all rules that are for a stage.
+pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
+    chosen.map(move |(rule, chosen)| complete(rule, chosen, stage, choice))
+}
+
+/// What a rule chose, with what is the same for all rules.
+fn complete(rule: &Rule, chosen: Loops, stage: &Stage, choice: Choice) -> StagePlan {
     let mut plan = StagePlan { rule: rule.name, loops: chosen.loops, staged: chosen.staged, inverts: false };
     spread(&mut plan, stage, choice.target);
     plan.inverts = inverts(&plan, stage, choice);

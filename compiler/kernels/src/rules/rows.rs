@@ -18,7 +18,8 @@ const MANY_ROWS: i64 = 32;
 /// What rows may take beside what they are read from and written to, in bytes, to stay in the nearest cache.
 const NEAREST: i64 = 8 << 10;
 
-pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
+/// The plan of stages that share rows, of which so many run together if that is given.
+pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let count = rows.extents().last().and_then(PrimExpr::as_int);
     let copied: Vec<Copied> = (0..rows.stages.len()).filter_map(|number| products::copied(rows, number)).collect();
     let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
@@ -42,7 +43,7 @@ pub(super) fn plan(rows: &Rows, choice: Choice) -> RowsPlan {
     let far = gaining.iter().any(|stage| products::shared_bytes(stage) > CACHE);
     let many = count.filter(|_| far).map(|count| evenly(count, MANY_ROWS));
     let sizes = many.into_iter().chain([TILE_ROWS, TILE_ROWS / 2, 1]).filter(fits);
-    let tile = sizes.map(|n| n.min(count.unwrap_or(n))).next().unwrap_or(1).max(1);
+    let tile = given.or_else(|| sizes.map(|n| n.min(count.unwrap_or(n))).next()).unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
     RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), choice), tiles }

@@ -66,6 +66,44 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<St
     result
 }
 
+/// The plan of a body, and those near it.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn neighbours(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<Neighbours, Reason> {
+    let mut result = Ok(Neighbours::default());
+    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        let near = |plan: Plan| Near {
+            text: plan.numbered(&kernel).to_string(),
+            cycles: plan::cost(&plan, &kernel, planner.choice.target),
+        };
+        result = planner.plan(&kernel).map(|plan| {
+            let others = plan::neighbours(&plan, &kernel, planner.choice).into_iter().map(near).collect();
+            Neighbours { own: near(plan), others }
+        });
+    });
+    result
+}
+
+/// A plan and those near it.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours {
+    /// The plan.
+    pub own: Near,
+    /// Those near it.
+    pub others: Vec<Near>,
+}
+
+/// A plan with what is expected of it.
+#[derive(Clone, Debug, Default)]
+pub struct Near {
+    /// The plan as text, in which axes and buffers are called by their numbers.
+    pub text: String,
+    /// About how many cycles it takes on one thread.
+    pub cycles: f64,
+}
+
 /// What is worth copying before a body runs, if it reads it nowhere else: buffers with the dimension that is copied in
 /// blocks of so many elements.
 pub fn packed(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<(Buffer, usize, i64)> {

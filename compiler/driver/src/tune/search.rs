@@ -1,0 +1,167 @@
+//! The search: plans near the best so far, until the time is over.
+
+use super::{Record, arguments::arguments, race::Runner};
+use crate::{
+    Failure, Options,
+    kernels::{self, Compiled, SYMBOL, Trouble},
+    objects::Compiler,
+};
+use hammock_codegen::llvm::Host;
+use hammock_diagnostics::SourceFile;
+use hammock_ir::{Module, tir::PrimFunc};
+use hammock_kernels::{Near, Neighbours, Target, plan::Plans};
+use hammock_runtime::{Function, parallel};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
+
+/// How many plans are compiled and raced at a time.
+const FIELD: usize = 8;
+/// Plans that are expected to take so many times as long as the rule's are not tried.
+const HOPELESS: f64 = 3.0;
+/// Plans that take so many times as long as the best have neighbours that may be worth trying.
+const NEAR: f64 = 1.2;
+/// What is faster than the best so far by this factor takes its place.
+const FASTER: f64 = 0.97;
+
+/// A kernel whose plan is looked for.
+struct Job {
+    name: String,
+    func: PrimFunc,
+    key: String,
+    plans: Neighbours,
+    /// Its share of what the whole module takes.
+    share: f64,
+}
+
+/// See [`tune`](super::tune()).
+pub fn tune(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    threads: usize,
+    time: Duration,
+    report: &mut dyn FnMut(f64, &str),
+) -> Result<Vec<Record>, Failure> {
+    let start = Instant::now();
+    let jobs = jobs(module, source, options, threads)?;
+    let before = parallel::threads();
+    parallel::set_threads(threads);
+    let all: f64 = jobs.iter().map(|job| job.share).sum();
+    let (mut records, mut used) = (Vec::new(), 0.0);
+    for job in &jobs {
+        report((start.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0), &job.name);
+        // What others have left over is for those that come after them.
+        used += job.share / all;
+        let search =
+            Search { job, options, target: kernels::target(options, threads), end: start + time.mul_f64(used) };
+        records.extend(search.record());
+    }
+    parallel::set_threads(before);
+    Ok(records)
+}
+
+/// Kernels without a plan, those that take longest first.
+fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize) -> Result<Vec<Job>, Failure> {
+    let found = kernels::each(module, source, options, threads, |name, func, how| {
+        if how.plan.is_some() {
+            return Ok(None);
+        }
+        let plans = hammock_kernels::neighbours(&func, how)?;
+        let share = plans.own.cycles * kernels::calls_of(module, name) as f64;
+        let key = kernels::plan_key(&func, how.target, how.strict_order);
+        Ok(Some(Job { name: name.to_owned(), func, key, plans, share }))
+    })?;
+    let mut jobs: Vec<Job> = found.into_iter().flatten().filter(|job| !job.plans.others.is_empty()).collect();
+    jobs.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let mut seen = HashSet::new();
+    jobs.retain(|job| job.share > 0.0 && seen.insert(job.key.clone()));
+    Ok(jobs)
+}
+
+/// The search for a kernel's plan.
+struct Search<'a> {
+    job: &'a Job,
+    options: &'a Options,
+    target: Target,
+    end: Instant,
+}
+
+impl Search<'_> {
+    /// The fastest plan that was found; none if the kernel cannot be run alone.
+    fn record(&self) -> Option<Record> {
+        let args = arguments(&self.job.func)?;
+        let own = &self.job.plans.own;
+        let mut runner = Runner::new(self.compiled(&[own]).pop()??, &args)?;
+        let mut best = own.text.clone();
+        let mut seen = HashSet::from([best.clone()]);
+        let mut waiting = self.sorted(&self.job.plans, &seen);
+        // Those that were raced, with their times as multiples of the best one's: the neighbours of the fastest come next.
+        let mut raced: Vec<(f64, String)> = Vec::new();
+        while Instant::now() < self.end {
+            if waiting.is_empty() {
+                let next = (0..raced.len()).min_by(|a, b| raced[*a].0.total_cmp(&raced[*b].0));
+                let Some(next) = next.filter(|at| raced[*at].0 < NEAR) else { break };
+                waiting = self.near(&raced.swap_remove(next).1, &seen)?;
+                continue;
+            }
+            let rest = waiting.split_off(waiting.len().min(FIELD));
+            let field = std::mem::replace(&mut waiting, rest);
+            seen.extend(field.iter().map(|near| near.text.clone()));
+            let compiled = self.compiled(&field.iter().collect::<Vec<_>>());
+            let field = field.into_iter().zip(compiled).filter_map(|(near, function)| Some((near, function?)));
+            let (texts, functions): (Vec<String>, Vec<Function>) = field.map(|(near, f)| (near.text, f)).unzip();
+            let (ratios, winner) = runner.race(&functions, FASTER);
+            raced.extend(ratios.into_iter().zip(texts.iter().cloned()));
+            if let Some(winner) = winner {
+                best.clone_from(&texts[winner]);
+                let scale = raced.iter().find(|(_, text)| *text == best).map_or(1.0, |(ratio, _)| *ratio);
+                raced.retain(|(_, text)| *text != best);
+                raced.iter_mut().for_each(|(ratio, _)| *ratio /= scale);
+                waiting = self.near(&best, &seen)?;
+            }
+        }
+        let times = runner.decide(FASTER);
+        let plan = if times[1] < times[0] { best } else { own.text.clone() };
+        let said = self.with(&plan, |options| hammock_kernels::plan_text(&self.job.func, options))?.ok()?;
+        let (kernel, key) = (self.job.name.clone(), self.job.key.clone());
+        Some(Record { kernel, key, plan, said, times, tried: seen.len() - 1 })
+    }
+
+    /// Plans near one that were not tried.
+    fn near(&self, plan: &str, seen: &HashSet<String>) -> Option<Vec<Near>> {
+        let near = self.with(plan, |options| hammock_kernels::neighbours(&self.job.func, options))?;
+        Some(self.sorted(&near.ok()?, seen))
+    }
+
+    /// Plans in the order in which they are tried: by what is expected of them.
+    fn sorted(&self, plans: &Neighbours, seen: &HashSet<String>) -> Vec<Near> {
+        let most = self.job.plans.own.cycles * HOPELESS;
+        let wanted = |near: &&Near| near.cycles <= most && !seen.contains(&near.text);
+        let mut others: Vec<Near> = plans.others.iter().filter(wanted).cloned().collect();
+        others.sort_by(|a, b| a.cycles.total_cmp(&b.cycles));
+        others
+    }
+
+    /// Calls `f` with the options of a plan.
+    fn with<T>(&self, plan: &str, f: impl FnOnce(hammock_kernels::Options<'_>) -> T) -> Option<T> {
+        let lines: String = plan.lines().map(|line| format!("    {line}\n")).collect();
+        let plans = Plans::read_numbered(&format!("f:\n{lines}")).ok()?;
+        let (checked, strict_order) = (kernels::checked(self.options), self.options.strict_order);
+        let (target, place) = (&self.target, &|_| None);
+        Some(f(hammock_kernels::Options { target, checked, strict_order, plan: plans.of("f"), place }))
+    }
+
+    /// Machine code for plans, on all cores; none for those that cannot be compiled.
+    fn compiled(&self, plans: &[&Near]) -> Vec<Option<Function>> {
+        let compiler = Compiler { level: kernels::opt_level(self.options), host: Host::Hammock, cache: None };
+        let compile = |near: &&Near| {
+            let compile = |options: hammock_kernels::Options<'_>| {
+                compiler.compile(SYMBOL, self.job.func.clone(), options).ok().map(Compiled::load)
+            };
+            Ok::<_, Trouble>(self.with(&near.text, compile).flatten().and_then(Result::ok))
+        };
+        kernels::in_parallel(plans, self.options.threads, compile).unwrap_or_default()
+    }
+}

@@ -1,0 +1,116 @@
+//! `--tune`: plans of kernels by measuring, and the file that keeps them.
+
+use crate::{
+    effect::refuse,
+    output::{not_stdout, say, write_file},
+};
+use clap::Args;
+use hammock_compiler::{Failure, Options, PlanFile, Record, tune};
+use hammock_diagnostics::{SourceFile, count};
+use hammock_ir::Module;
+use hammock_runtime::tools::{Content, parse_seconds};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::{path::Path, sync::Arc, time::Duration};
+
+/// How finely the bar is divided.
+const STEPS: f64 = 1000.0;
+
+/// Flags that say which measured plans are used.
+#[derive(Args)]
+#[command(next_help_heading = "Tuning")]
+pub struct TuneFlags {
+    /// Measure, for about so long [default: 60], other plans than those that rules choose (`hammock opt --print-plans`), and
+    /// use those that are faster
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60",
+          value_parser = parse_seconds)]
+    pub tune: Option<Duration>,
+    /// Use the plans that this file has, and with `--tune` add those that are found; without `--tune` nothing is measured
+    #[arg(long, value_name = "FILE")]
+    pub tune_file: Option<String>,
+}
+
+/// What a new file begins with.
+const HEAD: &str = "\
+# Plans of kernels, found by `hammock compile --tune --tune-file FILE`; `--tune-file FILE` alone uses them.
+# Before each a remark with a kernel that has it. It is for all kernels of the same structure, on the CPU and the number of
+# threads that follow the structure's hash; axes and what is copied are called by their numbers. To measure anew, remove it.
+";
+
+impl TuneFlags {
+    /// The flags, and whether each was given.
+    pub fn given(&self) -> [(&'static str, bool); 2] {
+        [("--tune", self.tune.is_some()), ("--tune-file", self.tune_file.is_some())]
+    }
+
+    /// The plans that the file has. With `--tune` it need not be there yet.
+    pub fn read(&self) -> Result<Option<Arc<PlanFile>>, Failure> {
+        let Some(path) = &self.tune_file else { return Ok(None) };
+        if self.tune.is_some() {
+            not_stdout("--tune-file", Path::new(path))?;
+            if !Path::new(path).exists() {
+                return Ok(None);
+            }
+        }
+        PlanFile::read_records(path).map(Arc::new).map(Some)
+    }
+
+    /// The options with plans that measuring finds for a module's kernels on so many threads, if that is asked for.
+    pub fn tuned(
+        &self,
+        module: &Module,
+        source: &SourceFile,
+        options: Options,
+        threads: usize,
+    ) -> Result<Options, Failure> {
+        let Some(time) = self.tune else { return Ok(options) };
+        if options.target != "native" {
+            refuse(&[("--tune", true)], &format!("kernels for {} are not measured on this machine", options.target))?;
+        }
+        let found = measured(module, source, &options, threads, time)?;
+        let before = options.tuned.as_ref().map_or(HEAD, |file| file.text());
+        let text = found.iter().fold(before.trim_end().to_owned(), |text, record| format!("{text}\n\n{record}"));
+        let text = format!("{}\n", text.trim_end());
+        let name = self.tune_file.as_deref().unwrap_or("<plans found by --tune>");
+        if self.tune_file.is_some() {
+            write_file(Path::new(name), Content::Text, |out| out.write_all(text.as_bytes()))?;
+        }
+        let file = SourceFile::new(name, text.as_str()).map_err(Failure::from)?;
+        Ok(Options { tuned: Some(Arc::new(PlanFile::records(file)?)), ..options })
+    }
+}
+
+/// Measures, with a bar that shows how far it is, and says what was found.
+fn measured(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    threads: usize,
+    time: Duration,
+) -> Result<Vec<Record>, Failure> {
+    let bar = ProgressBar::new(STEPS as u64);
+    let style = ProgressStyle::with_template("tuning {bar:40} {percent:>3} %  {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let mut report = |done: f64, kernel: &str| {
+        bar.set_position((done * STEPS) as u64);
+        bar.set_message(hammock_runtime::printable(kernel).into_owned());
+    };
+    let found = tune(module, source, options, threads, time, &mut report);
+    bar.finish_and_clear();
+    let found = found?;
+    let faster: Vec<_> = found.iter().filter(|record| record.gain() > 1.0).collect();
+    let tried: usize = found.iter().map(|record| record.tried).sum();
+    let what = format!("measured {} with {}", count(found.len(), "kernel"), count(tried, "other plan"));
+    say(&format!(
+        "{what}: {} faster with another\n",
+        match faster.len() {
+            0 => "none is".to_owned(),
+            1 => "1 is".to_owned(),
+            n => format!("{n} are"),
+        }
+    ))?;
+    for record in faster {
+        let [before, after] = record.times.map(|seconds| seconds * 1e3);
+        say(&format!("{:>8.2} x  {}: {after:.4} ms, not {before:.4} ms\n", record.gain(), record.kernel))?;
+    }
+    Ok(found)
+}
