@@ -7,7 +7,7 @@ use super::{
     read::{At, CopyText, PartText, PlanError, RowsText, StageText, Written},
 };
 use crate::{
-    rules::{CACHE, Choice, RULES},
+    rules::{Choice, RULES},
     stage::{
         Kernel, Part, Stage,
         access::{can_be_copied, loads},
@@ -20,7 +20,7 @@ use hammock_runtime::near::nearest;
 type Result<T> = std::result::Result<T, PlanError>;
 
 /// What stages that share rows may hand on at a time, in bytes.
-const ROWS: i64 = 8 * CACHE;
+const ROWS: i64 = 2 << 20;
 
 /// The plan of a kernel.
 ///

@@ -32,8 +32,8 @@ const GRAIN: i64 = 4_000;
 const ENOUGH: i64 = 64;
 /// What a symbolic extent is taken for when work is estimated.
 pub const TYPICAL: i64 = 64;
-/// What rows that are worked on together may take, in bytes: it stays in a core's own cache.
-pub const CACHE: i64 = 256 << 10;
+/// The part of a cache that what is used again has to itself.
+const SHARE: u64 = 4;
 /// The most lanes of a vector in the lowering.
 pub const MAX_LANES: i64 = 64;
 
@@ -70,6 +70,18 @@ pub struct Choice<'a> {
     pub target: &'a Target,
     /// Whether reductions combine their terms in the order in which they are written.
     pub strict_order: bool,
+}
+
+impl Choice<'_> {
+    /// Bytes that stay in a core's nearest cache while others pass through it.
+    fn nearest(&self) -> i64 {
+        (self.target.caches.l1 / SHARE) as i64
+    }
+
+    /// The same for its second cache.
+    fn cache(&self) -> i64 {
+        (self.target.caches.l2 / SHARE) as i64
+    }
 }
 
 /// All rules, in the order in which they are tried.

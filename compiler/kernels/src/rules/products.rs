@@ -1,7 +1,7 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    CACHE, Choice, Loops, Rule, evenly, reduced,
+    Choice, Loops, Rule, evenly, reduced,
     reductions::{term_lanes, terms},
     register_lanes, size, spatial, stage_plan,
     window::{self, Window},
@@ -83,7 +83,7 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let used = |at: usize| shared.uses(&stage.axes[at].var);
     let mut order: Vec<usize> = spatial(stage).collect();
     let mut parts = None;
-    if bytes(stage, shared) > CACHE {
+    if bytes(stage, shared) > choice.cache() {
         order.sort_by_key(|at| !used(*at));
         parts = window.is_none().then(|| parts_of_terms(stage, shared, lanes, choice)).flatten();
     }
@@ -106,7 +106,7 @@ fn parts_of_terms(stage: &Stage, factor: &PrimExpr, results: i64, choice: &Choic
     let axes = || reduced(stage).map(|l| l.axis).filter(|at| factor.uses(&stage.axes[*at].var));
     let terms: i64 = axes().map(|at| size(&stage.axes[at].extent)).product();
     let bytes = terms.saturating_mul(results).saturating_mul(factor.dtype().bytes() as i64);
-    let parts = bytes / CACHE + 1;
+    let parts = bytes / choice.cache() + 1;
     let longest = axes().max_by_key(|at| size(&stage.axes[*at].extent))?;
     let extent = stage.axes[longest].extent.as_int()?;
     let in_order = !choice.strict_order || stage.axes.iter().filter(|axis| axis.reduce).count() == 1;
@@ -290,7 +290,7 @@ fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
 
 /// The factor of a stage with others that share rows, if it is worth to copy it before the rows: it lies along another axis
 /// than the results, and enough rows use it.
-pub fn copied(rows: &Rows, number: usize) -> Option<Copied> {
+pub fn copied(rows: &Rows, number: usize, choice: &Choice) -> Option<Copied> {
     let stage = &rows.stages[number];
     let axis = store_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
@@ -305,5 +305,5 @@ pub fn copied(rows: &Rows, number: usize) -> Option<Copied> {
     let axes: Vec<usize> = (0..stage.axes.len()).filter(used).chain([axis]).collect();
     let bytes =
         axes.iter().try_fold(e.dtype().bytes() as i64, |bytes, at| bytes.checked_mul(stage.axes[*at].extent.as_int()?));
-    bytes.is_some_and(|bytes| bytes <= CACHE).then_some(Copied { stage: number, load, axes })
+    bytes.is_some_and(|bytes| bytes <= choice.cache()).then_some(Copied { stage: number, load, axes })
 }

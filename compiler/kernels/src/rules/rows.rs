@@ -1,6 +1,6 @@
 //! Stages that share rows.
 
-use super::{CACHE, Choice, Count, evenly, is_symbolic, parallel, products, stage_plan};
+use super::{Choice, Count, evenly, is_symbolic, parallel, products, stage_plan};
 use crate::{
     plan::{RowsPlan, StagePlan, duration},
     stage::{
@@ -15,13 +15,12 @@ use hammock_ir::{PrimExpr, prim::Var};
 const TILE_ROWS: i64 = 8;
 /// The same where a product reads more for each of them than stays in the cache, and all of them can use it.
 const MANY_ROWS: i64 = 32;
-/// What rows may take beside what they are read from and written to, in bytes, to stay in the nearest cache.
-const NEAREST: i64 = 8 << 10;
 
 /// The plan of stages that share rows, of which so many run together if that is given.
 pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let count = rows.extents().last().and_then(PrimExpr::as_int);
-    let copied: Vec<Copied> = (0..rows.stages.len()).filter_map(|number| products::copied(rows, number)).collect();
+    let copied: Vec<Copied> =
+        (0..rows.stages.len()).filter_map(|number| products::copied(rows, number, &choice)).collect();
     let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
     let (rows, copies) = &rows.with_copies(&copied, &position[..position.len() - 1]);
     let alone = |stage: &Stage| stage_plan(stage, choice).on_one_thread();
@@ -38,9 +37,9 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     };
     let stages = rows.stages.iter().enumerate();
     let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
-    let room = if gaining.iter().all(|stage| in_lanes(stage)) { NEAREST } else { CACHE };
+    let room = if gaining.iter().all(|stage| in_lanes(stage)) { choice.nearest() } else { choice.cache() };
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room);
-    let far = gaining.iter().any(|stage| products::shared_bytes(stage) > CACHE);
+    let far = gaining.iter().any(|stage| products::shared_bytes(stage) > choice.cache());
     let many = count.filter(|_| far).map(|count| evenly(count, MANY_ROWS));
     let sizes = many.into_iter().chain([TILE_ROWS, TILE_ROWS / 2, 1]).filter(fits);
     let tile = given.or_else(|| sizes.map(|n| n.min(count.unwrap_or(n))).next()).unwrap_or(1).max(1);

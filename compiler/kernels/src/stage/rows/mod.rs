@@ -20,6 +20,8 @@ use members::Members;
 
 /// What a symbolic size is taken for when memory is estimated.
 const TYPICAL: i64 = 1024;
+/// What one row may take, in bytes: every machine has that much near its cores.
+const MOST: i64 = 256 << 10;
 
 /// Stages that share rows, in order.
 #[derive(Clone)]
@@ -76,7 +78,7 @@ fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &
     let targets = stages.iter().map(Stage::target);
     let kept = targets.filter(|buffer| own.contains(buffer) && !elsewhere(buffer)).cloned().collect();
     let rows = Rows { stages, axes, kept };
-    (rows.bytes(1) <= rules::CACHE).then_some(rows)
+    (rows.bytes(1) <= MOST).then_some(rows)
 }
 
 impl Rows {
