@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// An object for a processor.
 pub fn compile(f: &PrimFunc, target: &Target) -> Result<Vec<u8>, LlvmError> {
-    compile_with(f, target, Options::new(&Target::host()))
+    compile_with(f, target, Options::new(target))
 }
 
 fn compile_with(f: &PrimFunc, target: &Target, options: Options) -> Result<Vec<u8>, LlvmError> {

@@ -162,6 +162,8 @@ impl Emitter<'_, '_> {
                     None => return Ok(None),
                 }
             }
+            // The C function takes an integer.
+            ("ldexp", _) => return Ok(None),
             ("nextafter", _) if ty != args[0].ty => return Ok(None),
             (_, [_]) | (_, [_, _]) | ("fma", [_, _, _]) if all.iter().all(|a| a.ty == ty) => {
                 let direct = DIRECT.iter().find(|(tir, _, arity)| *tir == name && *arity == all.len());
