@@ -127,6 +127,31 @@ fn narrow_products_have_dot_products() {
     });
 }
 
+const WEIGHTS: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 256), \"float32\"), y: R.Tensor((64, 256), \"float32\")):
+        with R.dataflow():
+            w = R.broadcast_to(R.const([3], \"int8\"), (256, 256))
+            few = R.matmul(x, R.dequantize(w, R.const(0.5, \"float32\"), R.const(1, \"int8\"), axis=-1))
+            turned = R.permute_dims(R.dequantize(w, R.const(0.5, \"float32\"), R.const(2, \"int8\"), axis=-1))
+            many = R.matmul(y, turned)
+            other = R.sum(R.dequantize(w, R.const(0.5, \"float32\"), R.const(3, \"int8\"), axis=-1))
+            R.output(few, many, other)
+        return (few, many, other)
+";
+
+/// Weights of few bits become no constants of many for products, which read them as they are; others do.
+#[test]
+fn products_read_weights_as_they_are_kept() {
+    let folder = folder();
+    std::fs::write(folder.path().join("model.py"), WEIGHTS).unwrap();
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("weights", plans(&folder, "x86-64-v4"));
+    });
+}
+
 /// A kernel with a plan from the file is computed as it says, at every command that compiles.
 #[test]
 fn kernels_follow_the_plans_of_a_file() {

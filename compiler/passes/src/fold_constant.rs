@@ -7,10 +7,15 @@
 //!
 //! A call stays when a kernel cannot run at compile time or fails there (it then fails when the program runs), when its
 //! result may be written to, and when the constant would be large and is cheap to make: see the options.
+//!
+//! Weights that are kept in few bits stay so, where all that is made of them are products: floats that a call makes of
+//! integers for `matmul` alone do not become a constant, as that would take several times the memory, which is what
+//! products of few rows wait for. Kernels of products make floats of them as they go (see FuseOps).
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
     dead_code_elimination::remove_unused,
+    op_pattern::OpPattern,
     retype::{is_vague, refined},
     rewrite, written,
 };
@@ -53,9 +58,10 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
         let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
         let (known, tuples, shapes) = Default::default();
+        let for_products = for_products(module, function);
         let mut uses: FxHashMap<Var, usize> = FxHashMap::default();
         function.lambda.body.each_use(&mut |v| *uses.entry(v).or_default() += 1);
-        let mut folder = Folder { module, context, written, uses, known, tuples, shapes };
+        let mut folder = Folder { module, context, written, for_products, uses, known, tuples, shapes };
         rewrite::bindings(function, &mut |function, binding, out| {
             let binding = folder.binding(function, binding, out.dataflow);
             // Nobody outside the block knows it, and inside of it the constant is put in its place.
@@ -75,6 +81,8 @@ struct Folder<'a> {
     context: &'a Context<'a>,
     /// Variables whose memory may be written to.
     written: FxHashSet<Var>,
+    /// Variables that products alone use.
+    for_products: FxHashSet<Var>,
     /// How often variables are still used: a constant that is only a step to others takes no memory for long.
     uses: FxHashMap<Var, usize>,
     /// Variables that are constants.
@@ -93,8 +101,8 @@ impl Folder<'_> {
         let folded = match &binding.value {
             _ if self.written.contains(&binding.var) => None,
             Value::Call(call) => match (CallTir::of(call), &call.callee) {
-                (Some(call), _) => self.call_tir(call),
-                (None, Callee::Op(name)) if dataflow => self.operator(function, name, call),
+                (Some(call), _) => self.call_tir(binding.var, call),
+                (None, Callee::Op(name)) if dataflow => self.operator(function, binding.var, name, call),
                 _ => None,
             },
             Value::TupleGet(Operand::Var(tuple), i) => {
@@ -175,7 +183,7 @@ impl Folder<'_> {
     }
 
     /// What an operator in a dataflow block gives for constants.
-    fn operator(&self, function: &Function, name: &'static str, call: &Call) -> Option<Operand> {
+    fn operator(&self, function: &Function, var: Var, name: &'static str, call: &Call) -> Option<Operand> {
         let op = lookup(name).filter(|op| op.pure && !op.unique)?;
         match (name, call.args.as_slice()) {
             ("shape_of", [tensor]) => match function.operand_ty(self.module, tensor) {
@@ -191,7 +199,7 @@ impl Folder<'_> {
                 }
                 let ty = self.context.environment.operators.infer(self.module, function, call).ok()?;
                 let outputs = outputs(&ty)?;
-                self.worth_it(&call.args, &outputs)?;
+                self.worth_it(var, &call.args, &outputs)?;
                 let call = CallContext { module: self.module, function, op, call };
                 let made = is_written_out(&call).then(|| build(&call).ok()).flatten()?;
                 self.evaluate(&made.func, &made.args, &made.out_ty)
@@ -200,14 +208,14 @@ impl Folder<'_> {
     }
 
     /// What a kernel of the module gives for constants.
-    fn call_tir(&self, call: CallTir) -> Option<Operand> {
+    fn call_tir(&self, var: Var, call: CallTir) -> Option<Operand> {
         let args = call.inputs().filter(|args| args.iter().all(is_known))?;
-        self.worth_it(args, &outputs(call.out_ty)?)?;
+        self.worth_it(var, args, &outputs(call.out_ty)?)?;
         self.evaluate(self.module.tir(call.kernel()?)?, args, call.out_ty)
     }
 
-    /// Whether constants of these shapes are worth their size.
-    fn worth_it(&self, args: &[Operand], outputs: &[(Vec<i64>, DType)]) -> Option<()> {
+    /// Whether constants of these shapes are worth their size, for a variable.
+    fn worth_it(&self, var: Var, args: &[Operand], outputs: &[(Vec<i64>, DType)]) -> Option<()> {
         let options = self.context.options;
         let count = |shape: &[i64]| shape.iter().try_fold(1i64, |count, size| count.checked_mul(*size));
         let (mut elements, mut bytes) = (0i64, 0i64);
@@ -216,15 +224,23 @@ impl Folder<'_> {
             elements = elements.checked_add(count)?;
             bytes = bytes.checked_add(count.checked_mul(dtype.bytes() as i64)?)?;
         }
-        let (mut given, mut from_tensors) = (0i64, false);
+        let (mut given, mut from_tensors, mut integers) = (0i64, false, 0i64);
         args.iter().for_each(|arg| {
             arg.walk(&mut |o| {
                 if let Operand::Const(constant) = o {
-                    given = given.saturating_add(constant.tensor.nbytes() as i64);
+                    let bytes = constant.tensor.nbytes() as i64;
+                    given = given.saturating_add(bytes);
+                    integers += if constant.tensor.dtype().is_integer() { bytes } else { 0 };
                     from_tensors = true;
                 }
             });
         });
+        // Mostly integers, of which floats are made that take half as much more, or several times as much.
+        let floats = outputs.iter().all(|(_, dtype)| dtype.is_floating());
+        let widens = floats && integers.saturating_mul(2) > given && bytes.saturating_mul(2) >= given.saturating_mul(3);
+        if bytes > SMALL && widens && self.for_products.contains(&var) {
+            return None;
+        }
         let fits = if from_tensors {
             bytes <= SMALL || bytes <= given.saturating_mul(options.integer("max_growth"))
         } else {
@@ -241,6 +257,51 @@ impl Folder<'_> {
         match ty {
             Type::Tuple(_) => Some(Operand::Tuple(results.collect())),
             _ => results.next(),
+        }
+    }
+}
+
+/// Variables that only products use, or what rearranges them for products alone.
+fn for_products(module: &Module, function: &Function) -> FxHashSet<Var> {
+    let mut users: FxHashMap<Var, Vec<User>> = FxHashMap::default();
+    function.lambda.body.walk(&mut |binding| {
+        let user = User::of(module, binding);
+        binding.value.each_operand(&mut |o| o.each_var(&mut |var| users.entry(var).or_default().push(user)));
+    });
+    let mut found = FxHashSet::default();
+    let mut bindings = Vec::new();
+    function.lambda.body.walk(&mut |binding| bindings.push(binding.var));
+    for var in bindings.into_iter().rev().filter(|var| function.vars[*var].dataflow) {
+        let fits = |user: &User| match user {
+            User::Product => true,
+            User::Rearranges(result) => found.contains(result),
+            User::Other => false,
+        };
+        if users.get(&var).is_some_and(|users| users.iter().all(fits)) {
+            found.insert(var);
+        }
+    }
+    found
+}
+
+/// What a binding does with what it uses.
+#[derive(Clone, Copy)]
+enum User {
+    Product,
+    Rearranges(Var),
+    Other,
+}
+
+impl User {
+    fn of(module: &Module, binding: &Binding) -> User {
+        let Value::Call(call) = &binding.value else { return User::Other };
+        let kernel = CallTir::of(call).and_then(|call| module.tir(call.kernel()?));
+        match (kernel.map(|kernel| OpPattern::of(kernel, true)), &call.callee) {
+            (Some(OpPattern::OutElementWiseFusable), _) => User::Product,
+            (Some(pattern), _) if pattern <= OpPattern::Injective => User::Rearranges(binding.var),
+            (None, Callee::Op("matmul")) => User::Product,
+            (None, Callee::Op("permute_dims" | "reshape" | "astype")) => User::Rearranges(binding.var),
+            _ => User::Other,
         }
     }
 }

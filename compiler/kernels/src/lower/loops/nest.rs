@@ -4,6 +4,7 @@
 //! every axis has a constant number of values.
 
 use super::{
+    moved::Moved,
     quotients::{self, Quotient},
     regions::{self, Counted},
     staging, tile,
@@ -29,7 +30,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
-    let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot };
+    let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot, moved: None };
     nest.level(0, &At { position, left, terms: Terms::all() })
 }
 
@@ -47,6 +48,8 @@ pub struct Nest<'a> {
     pub quotient: Option<&'a Quotient>,
     /// What is added to sums at once: dot products of words along an axis.
     pub dot: Option<(usize, Dot)>,
+    /// A factor of theirs that is moved.
+    pub moved: Option<Moved>,
 }
 
 /// Which part of the stage's domain is computed inside some loops: from a position on, so many values of each axis.
@@ -119,9 +122,9 @@ impl Nest<'_> {
             return quotients::loops(self, quotient, at);
         }
         if self.plan.staged.iter().any(|staged| staged.inside == number) {
-            let (mut stmts, stage) = staging::staged(self, number, at);
+            let (mut stmts, stage, moved) = staging::staged(self, number, at);
             let zeros = vec![PrimExpr::int64(0); at.position.len()];
-            let inner = Nest { stage: &stage, ..*self };
+            let inner = Nest { stage: &stage, moved: moved.or(self.moved), ..*self };
             stmts.push(inner.loops_from(number, &At { position: zeros, ..at.clone() }));
             return Stmt::new(StmtKind::Seq(stmts));
         }

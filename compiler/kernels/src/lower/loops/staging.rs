@@ -1,6 +1,9 @@
 //! Copies of what a load reads inside some loops, in an order that suits the loops.
 
-use super::nest::{self, At, Nest, moved};
+use super::{
+    moved::Moved,
+    nest::{self, At, Nest, moved as position_moved},
+};
 use crate::{
     plan::Staged,
     stage::{
@@ -19,12 +22,12 @@ const STACK: i64 = 8 << 10;
 
 /// What stands before the loops inside of some, and the stage as it is there: it loads from the copies, and its axes
 /// count from the position at hand.
-pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
+pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage, Option<Moved>) {
     let stage = nest.stage;
     let loads = access::parts(stage);
     // Stand for the axes where the copies are loaded, as long as the others still count from zero.
     let own: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.fresh().expr()).collect();
-    let (mut stmts, mut value) = (Vec::new(), stage.value.clone());
+    let (mut stmts, mut value, mut init, mut moved) = (Vec::new(), stage.value.clone(), stage.init.clone(), None);
     for staged in nest.plan.staged.iter().filter(|staged| staged.inside == inside) {
         let copy = copy(nest, staged, loads[staged.load], at);
         let in_words = in_words(nest, staged);
@@ -32,13 +35,19 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
             Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
             _ => own[*axis].clone(),
         };
-        let index = staged.axes.iter().map(place).collect();
-        value = replaced(&value, loads[staged.load], &PrimExpr::load(&copy.buffer, index));
+        let index: Vec<PrimExpr> = staged.axes.iter().map(place).collect();
+        value = replaced(&value, loads[staged.load], &PrimExpr::load(&copy.buffer, index.clone()));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
         stmts.push(nest::loops(&copy, &staged.copy, nest.target));
+        if let (Some(own), Some(start), Some(_)) = (Moved::of(nest, loads[staged.load]), &init, in_words) {
+            let reduced: Vec<bool> = staged.axes.iter().map(|axis| stage.axes[*axis].reduce).collect();
+            let (sums, start) = own.sums(nest, &copy, &reduced, start, &index);
+            stmts.extend(sums);
+            (init, moved) = (Some(start), Some(own));
+        }
     }
     let axes = stage.axes.iter().zip(&at.position);
-    let from_here: Vec<PrimExpr> = axes.map(|(axis, position)| moved(position, axis.var.expr())).collect();
+    let from_here: Vec<PrimExpr> = axes.map(|(axis, position)| position_moved(position, axis.var.expr())).collect();
     let from_here = substitution(&stage.axes, &from_here);
     let own = own.iter().zip(&stage.axes).filter_map(|(own, axis)| Some((own.as_var()?.clone(), axis.var.expr())));
     let own = own.collect();
@@ -49,9 +58,9 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage) {
         indices: all(&epilogue.indices),
         value: here(&epilogue.value),
     });
-    let init = stage.init.as_ref().map(here);
+    let init = init.as_ref().map(here);
     let stage = Stage { indices: all(&stage.indices), value: here(&value), init, epilogue, ..stage.clone() };
-    (stmts, stage)
+    (stmts, stage, moved)
 }
 
 /// The axis that a copy has in words.

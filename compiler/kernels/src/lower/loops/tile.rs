@@ -1,7 +1,10 @@
 //! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
 //! the stores; otherwise the stores alone.
 
-use super::nest::{self, At, Nest, moved, smaller_steps};
+use super::{
+    moved::Moved,
+    nest::{self, At, Nest, moved, smaller_steps},
+};
 use crate::{
     index::same_expr,
     plan::{Loop, LoopKind},
@@ -280,8 +283,12 @@ impl Tile<'_> {
             }
         };
         let Some(factors) = dots::narrow_factors(stage) else { unreachable!("dot products have factors") };
-        let [a, b] = factors.map(word);
-        let dtype = sum.dtype();
+        let mut words = factors.map(word);
+        let moved = self.nest.moved;
+        if let Some(moved) = moved {
+            words[moved.factor] = Moved::word(words[moved.factor].clone());
+        }
+        let (dot, [a, b], dtype) = (moved.map_or(dot, |moved| moved.dot), words, sum.dtype());
         PrimExpr::intrin(dot.intrinsic(), vec![a, b, sum], dtype)
     }
 
