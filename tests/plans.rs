@@ -114,6 +114,7 @@ fn narrow_products_have_dot_products() {
         ("v_k by 4, v_ax0 unrolled", "v_k by 2, v_ax0 unrolled", &[]),
         ("v_k dot", "v_ax1 dot", &[]),
         (", v_k dot", "", &[]),
+        ("dot-product: v_ax1 by 64", "dot-product: v_k by 32, v_ax1 by 64", &[]),
         ("copy of x2 as [v_k by 4, v_ax1] (elementwise: v_k, v_ax1 by 32, v_ax1 vector), ", "", &[]),
         ("dot-product", "dot-product", &["--strict-order"]),
     ] {

@@ -171,6 +171,10 @@ impl Check<'_> {
             };
             return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
         }
+        if let Some(part) = self.plan.loops[..self.tile].iter().position(|l| self.is_reduced(l)) {
+            let message = "dot products are not added up in parts";
+            return violation(Item::Loop(part), message, "leave out this loop, or `dot` and the loop around it");
+        }
         let axis = self.plan.loops[inner].axis;
         let own = &self.stage.axes[axis];
         let vector = self.plan.vector().map(|l| &self.stage.axes[l.axis]);
