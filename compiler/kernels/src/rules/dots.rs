@@ -1,9 +1,9 @@
 //! Sums of products of narrow numbers, several of which a processor adds in one instruction.
 
 use super::{
-    Choice, Loops, Rule,
+    Choice, Loops, Rule, inner_plan,
     products::{block, row_axis},
-    reduced, size, spatial, stage_plan,
+    reduced, size, spatial,
 };
 use crate::index::same_expr;
 use crate::{
@@ -101,6 +101,6 @@ fn staged(
         (0..stage.axes.len()).filter(used).filter(left).partition(|at| stage.axes[*at].reduce);
     let axes: Vec<usize> = sums.into_iter().filter(|at| *at != terms).chain([terms]).chain(results).collect();
     let mut staged = Staged { load: number, inside, axes, copy: StagePlan::new(RULE.name, Vec::new()) };
-    staged.copy = stage_plan(&plan.copy_of(stage, &staged), *choice).on_one_thread();
+    staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
     Some(staged)
 }

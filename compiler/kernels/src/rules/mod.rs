@@ -127,16 +127,25 @@ fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
 
 /// The plans of all rules that are for a stage.
 pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
-    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
-    chosen.map(move |(rule, chosen)| complete(rule, chosen, stage, choice))
+    serial_plans(stage, choice).map(move |mut plan| {
+        spread(&mut plan, stage, choice.target);
+        plan.inverts = inverts(&plan, stage, choice);
+        plan
+    })
 }
 
-/// What a rule chose, with what is the same for all rules.
-fn complete(rule: &Rule, chosen: Loops, stage: &Stage, choice: Choice) -> StagePlan {
-    let mut plan = StagePlan { rule: rule.name, loops: chosen.loops, staged: chosen.staged, inverts: false };
-    spread(&mut plan, stage, choice.target);
+/// The plan of a stage inside of loops that are spread over threads.
+fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
+    let plan = serial_plans(stage, choice).next();
+    let mut plan = plan.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
     plan.inverts = inverts(&plan, stage, choice);
     plan
+}
+
+/// What each rule that is for a stage chooses.
+fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
+    chosen.map(|(rule, Loops { loops, staged })| StagePlan { rule: rule.name, loops, staged, inverts: false })
 }
 
 /// Whether a division for each of several vectors becomes one for all: a division costs as much as ten products. Not with

@@ -1,9 +1,9 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    Choice, Loops, Rule, evenly, reduced,
+    Choice, Loops, Rule, evenly, inner_plan, reduced,
     reductions::{term_lanes, terms},
-    register_lanes, size, spatial, stage_plan,
+    register_lanes, size, spatial,
     window::{self, Window},
 };
 use crate::{
@@ -213,7 +213,7 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
     let left: Vec<PrimExpr> = left.collect();
     let to = Buffer::new("copy", left.clone(), load.dtype());
-    let copy = stage_plan(&stage.copy_of(load, &axes, left, &position, to, None), *choice).on_one_thread();
+    let copy = inner_plan(&stage.copy_of(load, &axes, left, &position, to, None), *choice);
     let others = spatial(stage).filter(|at| !used(at));
     loops.extend(others.map(|at| if at == rows { Loop::by(at, side) } else { Loop::serial(at) }));
     loops.extend(reduced(stage));

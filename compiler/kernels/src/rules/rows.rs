@@ -1,6 +1,6 @@
 //! Stages that share rows.
 
-use super::{Choice, Count, evenly, is_symbolic, parallel, products, stage_plan};
+use super::{Choice, Count, evenly, inner_plan, is_symbolic, parallel, products};
 use crate::{
     plan::{RowsPlan, StagePlan, duration},
     stage::{
@@ -23,7 +23,7 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
         (0..rows.stages.len()).filter_map(|number| products::copied(rows, number, &choice)).collect();
     let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
     let (rows, copies) = &rows.with_copies(&copied, &position[..position.len() - 1]);
-    let alone = |stage: &Stage| stage_plan(stage, choice).on_one_thread();
+    let alone = |stage: &Stage| inner_plan(stage, choice);
     let copied = copied.into_iter().zip(copies.iter().map(alone)).collect();
     let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
     // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
@@ -33,7 +33,7 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     };
     // Where the terms of a row are lanes, its additions overlap as it is: rows stay side by side in the nearest cache.
     let in_lanes = |stage: &Stage| {
-        factors(stage).is_none() && stage_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
+        factors(stage).is_none() && inner_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
     };
     let stages = rows.stages.iter().enumerate();
     let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
@@ -49,7 +49,7 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
 }
 
 fn parallel_rows(rows: &Rows, tile: i64, copies: bool, choice: Choice) -> Option<(usize, i64)> {
-    let time = |stage: &Stage| duration(stage, &stage_plan(stage, choice), choice.target);
+    let time = |stage: &Stage| duration(stage, &inner_plan(stage, choice), choice.target);
     let time = rows.stages.iter().map(time).fold(0, i64::saturating_add);
     let last = rows.extents().len() - 1;
     let count = |(n, extent): (usize, &PrimExpr)| Count::of(extent, if n == last { tile } else { 1 });

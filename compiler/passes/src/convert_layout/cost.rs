@@ -18,6 +18,9 @@ const MOVE_COST: i64 = 24;
 /// places: measured between 50 and 80.
 const GATHER_COST: i64 = 64;
 
+/// What sizes that are not known are taken for.
+const TYPICAL: i64 = 24;
+
 /// What a block costs.
 #[derive(Clone, Copy, Default)]
 pub struct Cost {
@@ -68,16 +71,16 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     }
     // each element of the result takes one multiplication for each of the kernel, but for its channels of results
     let each = count(kernel.iter().zip(kernel_layout.chars()).filter(|(_, letter)| *letter != 'O').map(|(dim, _)| dim));
-    let last = result.last()?.as_int()?.max(1);
+    let last = size(result.last()?).max(1);
     let others = count(result[..result.len() - 1].iter()).saturating_mul(each);
     let channels = result_layout.ends_with('C');
     let across = channels && !kernel_layout.ends_with('O');
     let lanes = if across { last * VECTOR } else { (last + VECTOR - 1) / VECTOR * VECTOR };
     let left_over = others.saturating_mul(lanes - last);
     let groups = call.attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
-    let size = |letter| kernel_layout.find(letter).and_then(|at| kernel[at].as_int());
+    let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
     // what only one channel of results reads is not worth a copy
-    let gathers = !channels && strides(call) && size('O')? > groups;
+    let gathers = !channels && strides(call) && channels_of_results > groups;
     let copies = if gathers { places(result, result_layout).saturating_mul(each).saturating_mul(groups) } else { 0 };
     Some(left_over.saturating_add(copies.saturating_mul(GATHER_COST)))
 }
@@ -97,7 +100,12 @@ fn dims(module: &Module, function: &Function, operand: &Operand) -> Option<Vec<P
     function.operand_ty(module, operand).as_tensor()?.dims().map(<[PrimExpr]>::to_vec)
 }
 
-/// A product of sizes, without those that are symbolic: these are the same in all that is compared.
+/// A product of sizes.
 fn count<'a>(dims: impl Iterator<Item = &'a PrimExpr>) -> i64 {
-    dims.filter_map(PrimExpr::as_int).fold(1, i64::saturating_mul)
+    dims.map(size).fold(1, i64::saturating_mul)
+}
+
+/// A size; one that is symbolic is taken for a number that is no multiple of a vector's elements.
+fn size(dim: &PrimExpr) -> i64 {
+    dim.as_int().unwrap_or(TYPICAL)
 }

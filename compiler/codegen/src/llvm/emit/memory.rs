@@ -362,7 +362,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Gives back the workspaces allocated since there were `live` of them.
-    fn free_workspaces_to(&mut self, live: usize) {
+    pub(super) fn free_workspaces_to(&mut self, live: usize) {
         while self.workspaces.len() > live {
             let workspace = self.workspaces.pop();
             self.unwinding.pop();

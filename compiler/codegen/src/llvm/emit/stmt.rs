@@ -3,7 +3,7 @@
 use super::{Emitter, LoopScope, Result, Ty, Unsupported, Value};
 use hammock_ir::{
     PrimExpr,
-    tir::{AttrNode, ForKind, Loop, Stmt, StmtKind},
+    tir::{AttrNode, Buffer, ForKind, Loop, Stmt, StmtKind},
 };
 
 /// Loops to write out that have more iterations than this stay loops.
@@ -162,17 +162,23 @@ impl Emitter<'_, '_> {
         }
         let (body, latch, exit) = (self.f.label(), self.f.label(), self.f.label());
         let enters = self.f.compare(order, begin, end);
-        let before = self.f.current();
         if enters.as_int() == Some(0) {
             return Ok(());
         }
+        let (own, rest) = memory_of_iterations(l);
+        let live = self.workspaces.len();
+        own.iter().try_for_each(|buffer| self.allocate(buffer))?;
+        let before = self.f.current();
         self.f.branch(&enters, body, exit);
         self.f.start(body);
         let next = self.f.forward(begin.ty);
         let var = self.f.phi(&[(begin, before), (&next, latch)]);
         self.vars.insert(l.var.clone(), var.clone());
         self.loops.push(LoopScope { next: latch, exit, workspaces: self.workspaces.len() });
-        self.stmt(&l.body)?;
+        match rest {
+            Some(rest) => self.sequence(rest)?,
+            None => self.stmt(&l.body)?,
+        }
         self.loops.pop();
         self.f.jump(latch);
         self.f.start(latch);
@@ -187,8 +193,22 @@ impl Emitter<'_, '_> {
         };
         self.f.branch(&again, body, exit);
         self.f.start(exit);
+        self.free_workspaces_to(live);
         Ok(())
     }
+}
+
+/// The buffers with which every iteration of a loop begins and that are the same size in all, so that they can have the
+/// same memory, and the statements after them.
+fn memory_of_iterations(l: &Loop) -> (Vec<&Buffer>, Option<&[Stmt]>) {
+    let StmtKind::Seq(stmts) = &l.body.kind else { return (Vec::new(), None) };
+    let own = stmts.iter().map_while(|stmt| match &stmt.kind {
+        StmtKind::Alloc(buffer, _) if !buffer.shape.iter().any(|size| size.uses(&l.var)) => Some(buffer),
+        _ => None,
+    });
+    let own: Vec<&Buffer> = own.collect();
+    let rest = &stmts[own.len()..];
+    (own, Some(rest))
 }
 
 /// Whether iterations can end the loop or skip the rest of themselves.

@@ -3,6 +3,7 @@
 //! The result is scheduled TIR without blocks: lanes are loops of kind `vectorized`, and what is side by side is written
 //! out.
 
+mod limit;
 mod moved;
 mod nest;
 mod quotients;

@@ -4,6 +4,7 @@
 //! every axis has a constant number of values.
 
 use super::{
+    limit,
     moved::Moved,
     quotients::{self, Quotient},
     regions::{self, Counted},
@@ -31,7 +32,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let quotient = Quotient::of(stage, plan);
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot, moved: None };
-    nest.level(0, &At { position, left, terms: Terms::all() })
+    nest.level(0, &At { position, left, there: None, terms: Terms::all() })
 }
 
 /// The nest of a stage.
@@ -59,6 +60,8 @@ pub struct At {
     pub position: Vec<PrimExpr>,
     /// The number of values of each axis.
     pub left: Vec<PrimExpr>,
+    /// An axis whose values fill only the first lanes of its vectors, and how many there are.
+    pub there: Option<(usize, PrimExpr)>,
     /// Which of a sum's terms.
     pub terms: Terms,
 }
@@ -96,6 +99,12 @@ impl At {
         part.position[axis] = moved(&self.position[axis], start);
         part.left[axis] = count;
         part
+    }
+
+    /// How many values of an axis there are.
+    pub fn count(&self, axis: usize) -> &PrimExpr {
+        let there = self.there.as_ref().filter(|(of, _)| *of == axis);
+        there.map_or(&self.left[axis], |(_, count)| count)
     }
 
     /// The same of an axis whose values are terms.
@@ -217,6 +226,13 @@ impl Nest<'_> {
         }
         // The tile takes constant sizes only: vectors of fewer and fewer registers follow those of several.
         let is_vector = self.plan.vector().is_some_and(|l| l.axis == axis);
+        let masks = is_vector && step > 1 && limit::takes_masks(self);
+        if masks {
+            let lanes = PrimExpr::int64((step as u64).next_power_of_two() as i64);
+            let there = Some((axis, extent - &start));
+            let rest = inside(&At { there, ..self.part(at, axis, start.clone(), lanes) });
+            return Stmt::new(StmtKind::If(start.lt(extent.clone()), Box::new(rest), None));
+        }
         let smaller = smaller_steps(step).filter(|_| is_vector);
         let mut parts = Vec::new();
         for step in smaller.chain([1]) {

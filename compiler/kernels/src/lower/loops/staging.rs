@@ -74,7 +74,7 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     // Room for whole blocks, so that distances in the copy are constants.
     let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
         Some(count) => PrimExpr::int64(count),
-        None => at.left[*axis].clone(),
+        None => at.count(*axis).clone(),
     };
     let in_words = in_words(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);
@@ -82,7 +82,7 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
     let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
     let scope = if bytes.is_some_and(|bytes| bytes <= STACK) { "local" } else { "global" };
-    let left = sizes(staged.axes.iter().map(|axis| at.left[*axis].clone()).collect());
+    let left = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());
     let buffer = Buffer::scoped("copy", shape, dtype, scope);
     stage.copy_of(load, &staged.axes, left, &at.position, buffer, in_words)
 }

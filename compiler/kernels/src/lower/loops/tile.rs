@@ -2,6 +2,7 @@
 //! the stores; otherwise the stores alone.
 
 use super::{
+    limit::{self, limited},
     moved::Moved,
     nest::{self, At, Nest, moved, smaller_steps},
 };
@@ -24,7 +25,9 @@ use hammock_ir::{
 /// The tile of a nest.
 pub fn tile(nest: &Nest, at: &At) -> Stmt {
     let results = nest.plan.vector().map(|l| l.axis).filter(|axis| !nest.stage.axes[*axis].reduce);
-    let lanes = |axis: usize| Lanes { axis, vectors: nest.pieces(at.left[axis].as_int().unwrap_or(1)) };
+    let there = |axis: usize| at.there.as_ref().filter(|(of, _)| *of == axis).map(|(_, count)| count.clone());
+    let lanes =
+        |axis: usize| Lanes { axis, vectors: nest.pieces(at.left[axis].as_int().unwrap_or(1)), there: there(axis) };
     Tile { nest, at, results: results.map(lanes) }.stmt()
 }
 
@@ -41,6 +44,8 @@ struct Lanes {
     axis: usize,
     /// How many lanes each vector has.
     vectors: Vec<i64>,
+    /// How many of all lanes are there, if not all.
+    there: Option<PrimExpr>,
 }
 
 /// A step of a reduction.
@@ -58,7 +63,7 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
-        self.each(&self.at.position, self.results.as_ref(), |_, at| {
+        self.each(&self.at.position, self.results.as_ref(), None, |_, at| {
             Stmt::store(&stage.buffer, indices(stage, at), stage.value.substitute(&substitution(&stage.axes, at)))
         })
     }
@@ -96,10 +101,16 @@ impl Tile<'_> {
     }
 
     /// Calls `f` for every row and, inside, every lane, with the number of its accumulator and its position.
-    fn each(&self, first: &[PrimExpr], lanes: Option<&Lanes>, f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt) -> Stmt {
+    fn each(
+        &self,
+        first: &[PrimExpr],
+        lanes: Option<&Lanes>,
+        sums: Option<&Buffer>,
+        f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt,
+    ) -> Stmt {
         let mut stmts = Vec::new();
         for (slot, at) in self.rows(first) {
-            let Some(Lanes { axis, vectors }) = lanes else {
+            let Some(Lanes { axis, vectors, there }) = lanes else {
                 stmts.push(f(slot, &at));
                 continue;
             };
@@ -107,8 +118,12 @@ impl Tile<'_> {
             for count in vectors {
                 let offset = |lane: PrimExpr| moved(&PrimExpr::int64(start), lane);
                 let lane = |lane: PrimExpr| {
-                    let by = offset(lane);
-                    f(moved(&slot, by.clone()), &shifted(&at, *axis, by))
+                    let by = offset(lane.clone());
+                    let stmt = f(moved(&slot, by.clone()), &shifted(&at, *axis, by.clone()));
+                    match (there, lane.as_var()) {
+                        (Some(there), Some(lane)) => limited(stmt, lane, &by.lt(there.clone()), sums),
+                        _ => stmt,
+                    }
                 };
                 stmts.push(if *count > 1 { in_lanes(*count, lane) } else { lane(PrimExpr::int64(0)) });
                 start += count;
@@ -122,12 +137,13 @@ impl Tile<'_> {
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
         let sums = Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![size], stage.buffer.dtype, "local");
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Default::default()));
+        let own = Some(&sums);
         let begin = |initial: PrimExpr, slot| Stmt::store(&sums, vec![slot], initial);
         let start = self.begun(&|has_begun| {
-            self.each(first, self.results.as_ref(), |slot, at| begin(self.initial(at, has_begun), slot))
+            self.each(first, self.results.as_ref(), own, |slot, at| begin(self.initial(at, has_begun), slot))
         });
         let ends = |ended: bool| {
-            self.each(first, self.results.as_ref(), |slot, at| {
+            self.each(first, self.results.as_ref(), own, |slot, at| {
                 let sum = PrimExpr::load(&sums, vec![slot]);
                 if ended { self.finish(&sum, at) } else { self.suspend(sum, at) }
             })
@@ -148,7 +164,7 @@ impl Tile<'_> {
             _ => None,
         };
         let starts = |has_begun: bool| {
-            self.each(first, Some(&Lanes { axis, vectors: vec![lanes] }), |slot, at| {
+            self.each(first, Some(&Lanes { axis, vectors: vec![lanes], there: None }), own, |slot, at| {
                 begin(neutral.clone().unwrap_or_else(|| self.initial(at, has_begun)), slot)
             })
         };
@@ -160,7 +176,7 @@ impl Tile<'_> {
             if !has_begun && neutral.as_ref().is_some_and(is_neutral) {
                 return Stmt::nop();
             }
-            self.each(first, None, |slot, at| {
+            self.each(first, None, own, |slot, at| {
                 let sum = PrimExpr::load(&sums, vec![slot.clone()]);
                 Stmt::store(&sums, vec![slot], binary(op, self.initial(at, has_begun), sum))
             })
@@ -198,28 +214,34 @@ impl Tile<'_> {
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
             return self.words(number + next, at, of, sums);
         }
-        let inside = |at: &[PrimExpr], count: i64| {
-            let terms = Lanes { axis, vectors: vec![count] };
+        let inside = |at: &[PrimExpr], count: i64, there: Option<PrimExpr>| {
+            let terms = Lanes { axis, vectors: vec![count], there };
             let lanes = if step == 1 { of.lanes } else { Some(&terms) };
             self.update(number + next + 1, at, Step { lanes, ..of }, sums)
         };
         if let Some(count) = self.at.left[axis].as_int().filter(|_| kind == LoopKind::Unrolled) {
-            return Stmt::seq((0..count).map(|n| inside(&shifted(at, axis, PrimExpr::int64(n)), 1)));
+            return Stmt::seq((0..count).map(|n| inside(&shifted(at, axis, PrimExpr::int64(n)), 1, None)));
         }
         let name = self.nest.stage.axes[axis].var.name();
         let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
-            nest::repeated(name, start, count, step, |by| inside(&shifted(at, axis, by), step))
+            nest::repeated(name, start, count, step, |by| inside(&shifted(at, axis, by), step, None))
         };
         let (count, zero) = (&self.at.left[axis], PrimExpr::int64(0));
         let Some(extent) = count.as_int().filter(|_| step != 1) else {
             if step == 1 {
                 return repeated(&zero, count.clone(), 1);
             }
+            let masks = limit::takes_masks(self.nest);
             let (mut parts, mut start) = (Vec::new(), zero);
-            for step in [step].into_iter().chain(smaller_steps(step)).chain([1]) {
+            let smaller = smaller_steps(step).chain([1]).filter(|_| !masks);
+            for step in [step].into_iter().chain(smaller) {
                 let step_expr = PrimExpr::int64(step);
                 parts.push(repeated(&start, (count - &start).floordiv(step_expr.clone()), step));
                 start = count.clone().floordiv(step_expr.clone()) * step_expr;
+            }
+            if masks {
+                let rest = inside(&shifted(at, axis, start.clone()), step, Some(count - &start));
+                parts.push(Stmt::new(StmtKind::If(start.lt(count.clone()), Box::new(rest), None)));
             }
             return Stmt::seq(parts);
         };
@@ -227,7 +249,7 @@ impl Tile<'_> {
         let mut parts = vec![repeated(&zero, PrimExpr::int64(whole), step)];
         let mut start = whole * step;
         for lanes in self.nest.pieces(extent % step) {
-            parts.push(inside(&shifted(at, axis, PrimExpr::int64(start)), lanes));
+            parts.push(inside(&shifted(at, axis, PrimExpr::int64(start)), lanes, None));
             start += lanes;
         }
         Stmt::seq(parts)
@@ -257,7 +279,7 @@ impl Tile<'_> {
     /// One step of the reduction for all of the tile.
     fn terms_at(&self, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
         let stage = self.nest.stage;
-        self.each(at, of.lanes, |slot, at| {
+        self.each(at, of.lanes, Some(sums), |slot, at| {
             let sum = PrimExpr::load(sums, vec![slot.clone()]);
             if let Some((axis, dot)) = self.nest.dot {
                 return Stmt::store(sums, vec![slot], self.dot(axis, dot, sum, at, of.left));
