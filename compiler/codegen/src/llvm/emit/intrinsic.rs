@@ -152,8 +152,11 @@ impl Emitter<'_, '_> {
                 let below = self.f.binary("fadd", &Value::float(1.0, ty), &exp);
                 self.f.binary("fdiv", &Value::float(1.0, ty), &below)
             }
-            // Only where the target has it.
-            ("ldexp", [a, n]) if a.ty == n.ty && self.kernel.target.masks => self.scaled(a, n),
+            ("ldexp", [a, n]) if n.ty.is_float() => match self.kernel.target.masks {
+                true => self.scaled(a, n),
+                // Written only for targets that have it.
+                false => return Ok(None),
+            },
             ("ldexp", [a, n]) if n.ty.is_int() => {
                 let instruction = if n.ty.bits() > 32 { "trunc" } else { "sext" };
                 let n = self.f.convert(instruction, n, Ty::I32.with_lanes(ty.lanes));
