@@ -65,6 +65,18 @@ fn parallel_loops_asserts_and_workspaces() {
 }
 
 #[test]
+fn iterations_share_the_memory_that_each_asks_for() {
+    let n = Var::int64("n");
+    let work = Buffer::new("work", vec![n.expr()], DType::INT32);
+    let (i, x) = (Var::int64("i"), Buffer::new("x", vec![n.expr()], DType::INT32));
+    let own = Stmt::store(&work, vec![PrimExpr::int64(0)], PrimExpr::load(&x, vec![i.expr()]));
+    let back = Stmt::store(&x, vec![i.expr()], PrimExpr::load(&work, vec![PrimExpr::int64(0)]));
+    let alloc = Stmt::new(StmtKind::Alloc(work, Attrs::new()));
+    let params = vec![Param::buffer(x)];
+    snapshot("iterations", params, Stmt::serial(i, n.expr(), Stmt::seq([alloc, own, back])));
+}
+
+#[test]
 fn what_decides_is_one_value_even_of_unwritten_memory() {
     let (work, out) = (
         Buffer::scoped("work", vec![PrimExpr::int64(4)], DType::INT32, "local"),

@@ -46,7 +46,8 @@ pub static OUTER: Rule = Rule {
     why: "several rows share each vector that is loaded, several vectors each number",
     doc: "A sum of products of a factor that is contiguous along the result and one that does not change along it: several \
           rows share each vector that is loaded, and several vectors each number: as many as registers hold. Where a \
-          window slides over the vectors, neighbouring rows share most of them: its taps are written out.",
+          window slides over the vectors, neighbouring rows share most of them: its taps are written out. Of a long \
+          sum, a part of the terms that stays in the cache is added up for all rows before the next part.",
     plan: outer,
 };
 

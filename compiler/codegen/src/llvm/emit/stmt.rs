@@ -166,10 +166,18 @@ impl Emitter<'_, '_> {
             return Ok(());
         }
         let (own, rest) = memory_of_iterations(l);
-        let live = self.workspaces.len();
-        own.iter().try_for_each(|buffer| self.allocate(buffer))?;
-        let before = self.f.current();
-        self.f.branch(&enters, body, exit);
+        let (live, after) = (self.workspaces.len(), if own.is_empty() { exit } else { self.f.label() });
+        let mut before = self.f.current();
+        if own.is_empty() {
+            self.f.branch(&enters, body, exit);
+        } else {
+            let first = self.f.label();
+            self.f.branch(&enters, first, after);
+            self.f.start(first);
+            own.iter().try_for_each(|buffer| self.allocate(buffer))?;
+            before = self.f.current();
+            self.f.jump(body);
+        }
         self.f.start(body);
         let next = self.f.forward(begin.ty);
         let var = self.f.phi(&[(begin, before), (&next, latch)]);
@@ -193,7 +201,11 @@ impl Emitter<'_, '_> {
         };
         self.f.branch(&again, body, exit);
         self.f.start(exit);
-        self.free_workspaces_to(live);
+        if !own.is_empty() {
+            self.free_workspaces_to(live);
+            self.f.jump(after);
+            self.f.start(after);
+        }
         Ok(())
     }
 }
