@@ -191,3 +191,31 @@ fn bfloats() {
         Product::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
     }
 }
+
+/// What is a region of a buffer has words where that lies.
+#[test]
+fn regions_are_read_where_they_lie() {
+    let text = "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(A: T.Buffer((16, 32), \"int8\"), W: T.Buffer((40, 32), \"int8\"), C: T.Buffer((16, 24), \"int32\")):
+    T.func_attr({\"tirx.noalias\": True})
+    with T.sblock(\"root\"):
+        B = T.match_buffer(W[16:40, 0:32], (24, 32), \"int8\")
+        for i, j, k in T.grid(16, 24, 32):
+            with T.sblock(\"product\"):
+                vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] = C[vi, vj] + T.Cast(\"int32\", A[vi, vk]) * T.Cast(\"int32\", B[vj, vk])
+";
+    let mut rng = Rng::new(7);
+    let mut bytes = |rows: i64| -> Any {
+        let values: Vec<i8> = (0..rows * 32).map(|_| rng.between(-128, 127) as i8).collect();
+        Tensor::from_slice(&[rows, 32], &values).unwrap().into()
+    };
+    let (func, inputs) = (function(text), [bytes(16), bytes(40)]);
+    for target in targets() {
+        check_kernel(&Kernel::for_options(&func, Options::new(&target)), &inputs);
+    }
+}

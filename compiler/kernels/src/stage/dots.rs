@@ -206,6 +206,9 @@ impl Stage {
     /// The buffer of a load as one of words, with its indices, where an axis alone is the last of them.
     fn read_as_words<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
         let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+        if self.regions {
+            return None;
+        }
         let along = &self.axes[axis];
         let (last, rest) = indices.split_last()?;
         let whole = along.extent.as_int()? % dot.terms() == 0 && last.as_var() == Some(&along.var);

@@ -111,7 +111,7 @@ impl Pair {
             let (buffer, indices) = joined.access(&epilogue.buffer, &epilogue.indices);
             Epilogue { buffer, indices, value: joined.expr(&epilogue.value) }
         });
-        Stage { name: stage.name.clone(), axes, buffer, indices, value, init, epilogue }
+        Stage { name: stage.name.clone(), axes, buffer, indices, value, init, epilogue, regions: stage.regions }
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Stage {
     pub init: Option<PrimExpr>,
     /// What is stored in place of the results of a reduction.
     pub epilogue: Option<Epilogue>,
+    /// Whether it reads or writes a region of a buffer under another name: that has no other names than this.
+    pub regions: bool,
 }
 
 /// What is done with each result of a reduction. Its buffer, the stage's, is in no memory then.
@@ -90,8 +92,22 @@ impl Kernel {
             merge::merge(&mut kernel, own);
             rows::share(&mut kernel, own);
         }
+        let is_known = |buffer: &Buffer| func.buffers().chain(own).any(|known| known.data == buffer.data);
+        let reads_regions = |stage: &Stage| {
+            let region = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !is_known(buffer));
+            !is_known(stage.target()) || stage.values().any(|value| value.any(&mut |e| region(e)))
+        };
         for part in &mut kernel.parts {
-            if let Part::Stage(stage) = part {
+            match part {
+                Part::Stage(stage) => stage.regions = reads_regions(stage),
+                Part::Rows(rows) => rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage)),
+                Part::Other(_) => {}
+            }
+        }
+        for part in &mut kernel.parts {
+            if let Part::Stage(stage) = part
+                && !stage.regions
+            {
                 join::join(stage);
             }
         }
@@ -144,6 +160,7 @@ impl Stage {
             value,
             init: None,
             epilogue: None,
+            regions: self.regions,
         }
     }
 

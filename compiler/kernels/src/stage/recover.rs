@@ -43,7 +43,7 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
         return None;
     }
     let (name, buffer) = (written.block.name.to_string(), buffer.clone());
-    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None })
+    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, regions: false })
 }
 
 /// How indices are written: simplified, by the axes that have more than one value.

@@ -87,6 +87,7 @@ impl Moved {
             value: PrimExpr::intrin(add, factors.into_iter().chain([own]).collect(), DType::INT32),
             init: Some(PrimExpr::int32(0)),
             epilogue: None,
+            regions: false,
         };
         let mut loops: Vec<Loop> = results.iter().map(|at| Loop::serial(*at)).collect();
         loops.last_mut().into_iter().for_each(|last| last.step = MAX_LANES);

@@ -179,7 +179,16 @@ impl Rows {
         });
         let (buffer, indices) = store(&stage.buffer, &stage.indices);
         let init = stage.init.as_ref().map(value);
-        Stage { name: stage.name.clone(), axes, buffer, indices, value: value(&stage.value), init, epilogue }
+        Stage {
+            name: stage.name.clone(),
+            axes,
+            buffer,
+            indices,
+            value: value(&stage.value),
+            init,
+            epilogue,
+            regions: stage.regions,
+        }
     }
 }
 
