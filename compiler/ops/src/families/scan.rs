@@ -4,7 +4,10 @@ use crate::{
     context::CallContext,
     dims,
     families::manipulate::unflatten,
-    legalize::{Builder, Combine, Legalized, accumulator},
+    legalize::{
+        Builder, Combine, Legalized, accumulator,
+        loops::{each, in_order, when},
+    },
     op::{AttrKind, NONE, Op},
     rules::{Inferred, common_vdevice, expect_ndim},
 };
@@ -12,7 +15,7 @@ use hammock_ir::{
     DType, PrimExpr, TensorShape, TensorType,
     prim::Var,
     relax::InferError,
-    tir::{Buffer, Stmt, StmtKind},
+    tir::{Buffer, ForKind, Stmt, StmtKind},
 };
 
 use super::index::{clamp, expect_integers, int64};
@@ -52,33 +55,116 @@ fn scan_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, dtype, vdevice: x.vdevice }.into())
 }
 
+/// How many lines next to each other in memory run abreast: their running values stay in the nearest cache.
+const ABREAST: i64 = 512;
+
+/// How many of them a vector holds.
+const LANES: i64 = 16;
+
 fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, cx.op.name)?;
     let x = b.input("data")?;
     let axis = cx.optional_int("axis")?.map(|a| cx.normalize_axis("axis", a, x.ndim())).transpose()?;
-    let exclusive = cx.bool("exclusive")?;
     let out = b.output(&format!("T_{}", cx.op.name))?;
-    let how = how.on(out.dtype);
-    let wide = accumulator(out.dtype);
-    let mut lines = out.shape.clone();
-    let length = lines.remove(axis.unwrap_or(0));
-    b.block(cx.op.name, &lines, |line| {
-        let so_far = Buffer::scoped("so_far", vec![1i64.into()], wide, "local");
-        let (zero, k) = (|| vec![PrimExpr::int64(0)], Var::int64("k"));
-        let mut at = line.to_vec();
-        at.insert(axis.unwrap_or(0), k.expr());
-        let element = if axis.is_some() { x.at(&at) } else { x.at(&unflatten(&k.expr(), x.shape())) };
-        let old = PrimExpr::load(&so_far, zero());
-        let fold = Stmt::store(&so_far, zero(), how.apply(old.clone(), element.cast(out.dtype).cast(wide)));
-        let put = Stmt::store(&out, at, old.cast(out.dtype));
-        let step = Stmt::seq(if exclusive { [put, fold] } else { [fold, put] });
-        Stmt::new(StmtKind::Seq(vec![
-            Stmt::new(StmtKind::Alloc(so_far.clone(), Default::default())),
-            Stmt::store(&so_far, zero(), how.identity(wide)),
-            Stmt::serial(k, length, step),
-        ]))
-    });
+    let scan = Scan { how: how.on(out.dtype), wide: accumulator(out.dtype), exclusive: cx.bool("exclusive")?, out };
+    let Some(axis) = axis else {
+        let (shape, length) = (x.shape().to_vec(), scan.out.shape[0].clone());
+        b.block(cx.op.name, &[], |_| {
+            scan.run(&length, &1i64.into(), |k, _| vec![k.clone()], |at| x.at(&unflatten(&at[0], &shape)))
+        });
+        return Ok(b.finish());
+    };
+    let shape = scan.out.shape.clone();
+    let (length, inner) = (&shape[axis], &shape[axis + 1..]);
+    let apart = inner.len() - joined(inner);
+    let (between, inner) = inner.split_at(apart);
+    let outer = [&shape[..axis], between].concat();
+    let lines = dims::product(inner);
+    let at = |i: &[PrimExpr], k: &PrimExpr, line: PrimExpr| {
+        let inside = if inner.len() == 1 { vec![line] } else { unflatten(&line, inner) };
+        [&i[..axis], std::slice::from_ref(k), &i[axis..axis + apart], &inside].concat()
+    };
+    let width = PrimExpr::int64(ABREAST);
+    let (groups, rest) = (dims::floordiv(&lines, &width), dims::floormod(&lines, &width));
+    if !dims::is(&groups, 0) {
+        let space = [&outer[..], std::slice::from_ref(&groups)].concat();
+        b.block(cx.op.name, &space, |i| {
+            let first = dims::mul(&i[axis + apart], &width);
+            scan.run(length, &width, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
+        });
+    }
+    if !dims::is(&rest, 0) {
+        let name = format!("{}{}", cx.op.name, if dims::is(&groups, 0) { "" } else { "_rest" });
+        let first = dims::mul(&groups, &width);
+        b.block(&name, &outer, |i| scan.run(length, &rest, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at)));
+    }
     Ok(b.finish())
+}
+
+/// How many of the last axes are walked as one: those of known sizes, where that takes no division at run time, or else
+/// the last one.
+fn joined(inner: &[PrimExpr]) -> usize {
+    let known = inner.iter().rev().take_while(|d| d.as_int().is_some()).count();
+    known.max(inner.len().min(1))
+}
+
+/// A running sum or product.
+struct Scan {
+    how: Combine,
+    /// What values are added up in.
+    wide: DType,
+    /// Whether an element's own value comes after its result.
+    exclusive: bool,
+    out: Buffer,
+}
+
+impl Scan {
+    /// Lines that run abreast, at most [`ABREAST`] of them, step by step: `at` is where step `k` of line `j` is.
+    fn run(
+        &self,
+        length: &PrimExpr,
+        abreast: &PrimExpr,
+        at: impl Fn(&PrimExpr, &PrimExpr) -> Vec<PrimExpr>,
+        x: impl Fn(&[PrimExpr]) -> PrimExpr,
+    ) -> Stmt {
+        let room = abreast.as_int().unwrap_or(ABREAST);
+        let so_far = Buffer::scoped("so_far", vec![room.into()], self.wide, "local");
+        let begin = each_line(abreast, |j| Stmt::store(&so_far, vec![j.clone()], self.how.identity(self.wide)));
+        let steps = each("k", length.clone(), |k| {
+            each_line(abreast, |j| {
+                let (at, line) = (at(k, j), || vec![j.clone()]);
+                let old = PrimExpr::load(&so_far, line());
+                let element = x(&at).cast(self.out.dtype).cast(self.wide);
+                let fold = Stmt::store(&so_far, line(), self.how.apply(old.clone(), element));
+                let put = Stmt::store(&self.out, at, old.cast(self.out.dtype));
+                Stmt::seq(if self.exclusive { [put, fold] } else { [fold, put] })
+            })
+        });
+        in_order([Stmt::new(StmtKind::Alloc(so_far.clone(), Default::default())), begin, steps])
+    }
+}
+
+/// A statement for each of the lines that run abreast, many in one vector. Where their number is not known, the last
+/// vector leaves out those that are not there.
+fn each_line(abreast: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
+    let lanes = |count: i64, first: &PrimExpr, body: &dyn Fn(&PrimExpr) -> Stmt| {
+        let lane = Var::int64("lane");
+        let body = body(&dims::add(first, &lane.expr()));
+        Stmt::for_kind(lane, count.into(), ForKind::Vectorized, body)
+    };
+    let vector = |v: &PrimExpr| dims::mul(v, &LANES.into());
+    let Some(known) = abreast.as_int() else {
+        let there = |j: &PrimExpr| when(j.clone().lt(abreast.clone()), f(j));
+        return each("vector", dims::ceildiv(abreast, &LANES.into()), |v| lanes(LANES, &vector(v), &there));
+    };
+    let (vectors, rest) = (known / LANES, known % LANES);
+    let whole = (vectors > 0).then(|| each("vector", vectors, |v| lanes(LANES, &vector(v), &f)));
+    let last = match rest {
+        0 => None,
+        1 => Some(f(&(vectors * LANES).into())),
+        _ => Some(lanes(rest, &(vectors * LANES).into(), &f)),
+    };
+    Stmt::seq(whole.into_iter().chain(last))
 }
 
 fn multinomial_from_uniform() -> Op {

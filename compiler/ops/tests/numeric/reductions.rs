@@ -141,6 +141,44 @@ fn running_sums_and_products() {
     assert_eq!(elements(&count), [0., 1., 1.]);
 }
 
+/// Lines next to each other run abreast, in groups where there are many: each is summed by itself, in its own order.
+#[test]
+fn running_sums_along_outer_axes() {
+    let shapes: [(&[i64], i64); 7] = [
+        (&[1, 17], 0),
+        (&[17, 1], 0),
+        (&[130, 2], -2),
+        (&[3, 530], 0),
+        (&[2, 17, 3], 1),
+        (&[3, 2, 9, 1], 1),
+        (&[2, 3, 5, 130], -3),
+    ];
+    for (shape, axis) in shapes {
+        let a = axis.rem_euclid(shape.len() as i64) as usize;
+        for (x, dtype) in [
+            (noise(shape, 3), DType::FLOAT32),
+            (convert(&noise(shape, 4), DType::FLOAT16), DType::FLOAT16),
+            (convert(&counting(shape), DType::INT32), DType::INT32),
+        ] {
+            let values = view(&x);
+            for exclusive in [false, true] {
+                let attrs: Attrs = &[("axis", axis.into()), ("exclusive", exclusive.into())];
+                let sums = run1("cumsum", &[(&x).into()], attrs);
+                assert_eq!(sums.dtype(), dtype);
+                let tolerance = if dtype == DType::FLOAT16 { 1e-3 } else { 1e-5 };
+                assert_close(&sums, shape, tolerance, |i| {
+                    let before = 0..i[a] + usize::from(!exclusive);
+                    before.map(|k| values.at(&[&i[..a], &[k], &i[a + 1..]].concat())).sum()
+                });
+            }
+        }
+    }
+    let none = run1("cumsum", &[noise(&[0, 20], 1).into()], &[("axis", 0i64.into())]);
+    assert_eq!(none.shape(), [0, 20]);
+    let thin = run1("cumprod", &[noise(&[3, 0, 2], 1).into()], &[("axis", 0i64.into())]);
+    assert_eq!(thin.shape(), [3, 0, 2]);
+}
+
 #[test]
 fn sampling_by_running_sums() {
     let prob = tensor(&[2, 3], &[0.25f32, 0.25, 0.5, 0.5, 0.0, 0.5]);
