@@ -18,7 +18,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{Options, Target};
 use hammock_runtime::{Any, Device, Error, Function, Str, Tensor, registry};
-use support::{Kernel, check, check_kernel};
+use support::{Kernel, check, check_kernel, function};
 
 /// A spread of numbers that conversions and divisions stumble over.
 fn floats() -> Vec<f32> {
@@ -550,4 +550,26 @@ def f(x_: T.handle, d_: T.handle, y_: T.handle):
             assert!(Kernel::new(&func).run(&none)[0].as_bytes().unwrap().is_empty());
         }
     }
+}
+
+/// Checks that move out of loops stay where all that they need is known: here how often a loop runs depends on the block's
+/// axis, and the index does not.
+#[test]
+fn checks_are_made_where_how_often_loops_run_is_known() {
+    let func = function(
+        "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(x: T.Buffer((100,), \"float32\"), y: T.Buffer((100,), \"float32\")):
+    for i in range(2):
+        with T.sblock(\"halves\"):
+            v = T.axis.spatial(2, i)
+            own = T.alloc_buffer((64,), \"float32\", scope=\"local\")
+            for j, l in T.grid(T.min(64, 100 - v * 64) // 4, 4):
+                own[j * 4 + l] = x[v * 64 + j * 4 + l]
+            for j, l in T.grid(T.min(64, 100 - v * 64) // 4, 4):
+                y[v * 64 + j * 4 + l] = own[j * 4 + l]
+",
+    );
+    check(&func, &[tensor(&(0..100).map(|n| n as f32).collect::<Vec<_>>()).into()]);
 }

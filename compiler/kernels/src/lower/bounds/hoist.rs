@@ -26,8 +26,9 @@ impl Checker<'_> {
         if self.conditional {
             return false;
         }
-        let from = self.outermost(buffer, axis, index);
-        let Some(checks) = self.checks_before(from, buffer, axis, index) else { return false };
+        let first = self.outermost(buffer, axis, index);
+        let before = |from| Some((from, self.checks_before(from, buffer, axis, index)?));
+        let Some((from, checks)) = (first..self.frames.len()).find_map(before) else { return false };
         let frame = &mut self.frames[from];
         frame.hoisted.extend(checks);
         frame.covered.push((buffer.clone(), axis, index.clone()));
@@ -43,14 +44,21 @@ impl Checker<'_> {
         from
     }
 
+    /// The checks to make before a loop; `None` where what they need is not known there.
     fn checks_before(&self, from: usize, buffer: &Buffer, axis: usize, index: &PrimExpr) -> Option<Vec<Stmt>> {
-        if from >= self.frames.len() {
-            return None;
-        }
         let conditions = self.scope.runs(from)?;
         let (least, greatest) = self.scope.extremes(index, from)?;
         let ends = if same_expr(&least, &greatest) { vec![least] } else { vec![greatest, least] };
-        if !ends.iter().all(|e| self.scope.is_exact(e)) {
+        // How often loops inside run may depend on more than the index does.
+        let known = |e: &PrimExpr| {
+            let mut known = true;
+            each_free_var(&self.scope.original(e), &mut |v| {
+                let depth = self.depths.get(v).or(self.axes.get(v));
+                known &= depth.is_none_or(|depth| *depth <= from);
+            });
+            known
+        };
+        if !ends.iter().all(|e| self.scope.is_exact(e)) || !ends.iter().chain(&conditions).all(known) {
             return None;
         }
         let texts = outside_of(buffer, axis, &self.line());

@@ -53,6 +53,7 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
         barrier: 0,
         conditional: false,
         depths: FxHashMap::default(),
+        axes: FxHashMap::default(),
         memory: FxHashMap::default(),
         foreign: handles(func).map(|p| p.var.clone()).collect(),
         before: Vec::new(),
@@ -85,6 +86,8 @@ struct Checker<'a> {
     conditional: bool,
     /// In how many loops variables are bound that are not bound outside of all.
     depths: FxHashMap<Var, usize>,
+    /// The same of blocks' axes, where an index does not say what they stand for.
+    axes: FxHashMap<Var, usize>,
     /// Bytes behind pointers.
     memory: FxHashMap<Var, PrimExpr>,
     /// Pointers that the program around gives (`T.handle` parameters), which vouches for what is behind them.
@@ -253,6 +256,7 @@ impl Checker<'_> {
             }
         }
         for axis in &block.axes {
+            self.axes.insert(axis.var.clone(), self.frames.len());
             let inside = self.scope.enter_axis(axis);
             if !inside {
                 checks.push(self.axis_check(block, axis));
