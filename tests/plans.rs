@@ -16,6 +16,7 @@ class Module:
         taps: R.Tensor((16, 3, 3, 3), \"float32\"),
         s: R.Tensor((\"n\", 96), \"float32\"),
         q: R.Tensor((1, 48, 2, 32), \"float32\"),
+        each: R.Tensor((3, 1, 3, 3), \"float32\"),
     ):
         with R.dataflow():
             product = R.nn.relu(R.matmul(x, w))
@@ -28,8 +29,9 @@ class Module:
             chain = R.tanh(R.add(s, s))
             window = R.nn.conv2d(image, taps, strides=(2, 2), padding=(1, 1))
             heads = R.nn.attention(q, q, q)
-            R.output(product, across, one_row, soft, columns, rows, turned, chain, window, heads)
-        return (product, across, one_row, soft, columns, rows, turned, chain, window, heads)
+            alone = R.nn.conv2d(image, each, padding=(1, 1), groups=3)
+            R.output(product, across, one_row, soft, columns, rows, turned, chain, window, heads, alone)
+        return (product, across, one_row, soft, columns, rows, turned, chain, window, heads, alone)
 ";
 
 /// A folder with the model.
@@ -172,7 +174,7 @@ fused_matmul_relu:
         stdout(hammock(&folder, &[&compile, &target[..], flags].concat()))
     };
     assert_ne!(assembly(&[]), assembly(&["--plan", "plan.txt"]));
-    let shapes = ["64,96", "96,200", "200,96", "1,3,32,32", "16,3,3,3", "5,96", "1,48,2,32"];
+    let shapes = ["64,96", "96,200", "200,96", "1,3,32,32", "16,3,3,3", "5,96", "1,48,2,32", "3,1,3,3"];
     let args: Vec<String> =
         shapes.iter().flat_map(|shape| ["--arg".into(), format!("random({shape}):float32")]).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();

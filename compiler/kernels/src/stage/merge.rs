@@ -179,7 +179,11 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
     if masked(&user.value) || epilogue.is_some_and(masked) || user.indices.iter().any(|i| loads(i, &stage.buffer)) {
         return None;
     }
-    let once = positions.len() == 1 && user.axes.iter().all(|axis| positions[0].iter().any(|i| i.uses(&axis.var)));
+    // A window that slides comes by its elements several times.
+    let uses = |i: &PrimExpr, reduce: bool| user.axes.iter().any(|axis| axis.reduce == reduce && i.uses(&axis.var));
+    let slides = |i: &PrimExpr| uses(i, true) && uses(i, false);
+    let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
+    let once = positions.len() == 1 && all(&positions[0]) && !positions[0].iter().any(slides);
     let work = Cost::of(&stage.value).total();
     let once = once || is_kept_narrow(stage, user);
     if !once && work > CHEAP || work * sites + Cost::of(&user.value).total() > MOST {
