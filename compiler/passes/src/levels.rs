@@ -38,7 +38,9 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, plain(&[&fold_constant::PASS])),
         at(1, plain(&[&dead_code_elimination::PASS])),
         at(2, vec![with(&annotate_tir_op_pattern::PASS, annotate_tir_op_pattern::SYMBOLIC.name, true.into())]),
-        at(2, plain(&[&separate_outputs::PASS, &fuse_ops::PASS, &fuse_tir::PASS])),
+        at(2, plain(&[&separate_outputs::PASS])),
+        at(2, vec![with(&fuse_ops::PASS, fuse_ops::WIDENED_WEIGHTS.name, true.into())]),
+        at(2, plain(&[&fuse_tir::PASS])),
         // Reshapes are views from here on: kernels that work row by row need not take them in.
         at(2, plain(&[&rewrite_dataflow_reshape::PASS, &fuse_rows::PASS, &fuse_tir::PASS])),
         at(2, packed_weights()),

@@ -20,15 +20,16 @@ pub struct Node {
     pub widens: bool,
 }
 
-/// The bindings of a function's dataflow blocks in order, and the variables that they bind.
-pub fn graph(module: &Module, function: &Function) -> (Vec<Node>, Vec<Var>) {
+/// The bindings of a function's dataflow blocks in order, and the variables that they bind. `widened`: whether it matters
+/// which of them make wide numbers of narrow ones.
+pub fn graph(module: &Module, function: &Function, widened: bool) -> (Vec<Node>, Vec<Var>) {
     let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
     let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
     let weights = weights(function);
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
         let number = nodes.len();
         let pattern = pattern(module, binding, &weights);
-        let mut widens = widens(module, binding);
+        let mut widens = widened && widens(module, binding);
         binding.value.each_operand(&mut |o| {
             o.each_var(&mut |used| {
                 if let Some(producer) = numbers.get(&used) {

@@ -3,9 +3,9 @@
 //! Looks at `call_tir` in dataflow blocks, and at what their TIR functions can be fused with (see
 //! [`OpPattern`](crate::op_pattern::OpPattern); AnnotateTIROpPattern must have run). A call joins the call that all ways
 //! from its result lead to: element-wise and broadcast operations what follows them, contractions the element-wise
-//! operations after them, injective operations each other. A contraction also takes in what makes wide numbers of narrow
-//! ones for it alone, so that weights that are kept in few bits are read as they are. No result is computed twice, and none that is used outside its
-//! group is fused away.
+//! operations after them, injective operations each other. With `widened_weights`, a contraction also takes in what makes
+//! wide numbers of narrow ones for it alone, so that weights that are kept in few bits are read as they are. No result is
+//! computed twice, and none that is used outside its group is fused away.
 
 mod dominators;
 mod graph;
@@ -34,19 +34,31 @@ const MAX_DEPTH: usize = 256;
 pub static PASS: Pass = Pass {
     name: "FuseOps",
     doc: "Groups kernel calls into functions that FuseTIR makes kernels of",
-    options: &[PassOption { name: "fuse_opt_level", kind: OptionKind::Integer, default: "-1", doc: "0 fuses nothing" }],
+    options: &[
+        PassOption { name: "fuse_opt_level", kind: OptionKind::Integer, default: "-1", doc: "0 fuses nothing" },
+        WIDENED_WEIGHTS,
+    ],
     run,
+};
+
+/// Whether contractions take in what widens their weights. The default pipeline has it.
+pub const WIDENED_WEIGHTS: PassOption = PassOption {
+    name: "widened_weights",
+    kind: OptionKind::Bool,
+    default: "false",
+    doc: "Contractions take in kernels that make wide numbers of narrow ones for them alone",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     if context.options.integer("fuse_opt_level") == 0 {
         return Ok(());
     }
+    let widened = context.options.is_on(WIDENED_WEIGHTS.name);
     let mut shared = SharedFunctions::default();
     rewrite::relax_functions(module, |module, _, function| {
         let attrs = &function.lambda.attrs;
         if !attrs.is_true(PRIMITIVE) && attrs.get("Codegen").is_none() {
-            let groups = groups(module, function);
+            let groups = groups(module, function, widened);
             let body = rewrite::take_body(function);
             let how = Outlining { lift_constants: true, ..Outlining::default() };
             function.lambda.body = outline_groups(module, function, body, &groups, how, &mut shared)?;
@@ -55,8 +67,8 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-fn groups(module: &Module, function: &Function) -> Groups {
-    let (nodes, vars) = graph::graph(module, function);
+fn groups(module: &Module, function: &Function, widened: bool) -> Groups {
+    let (nodes, vars) = graph::graph(module, function, widened);
     let roots = partition::partition(&nodes, MAX_DEPTH);
     let mut sizes: FxHashMap<usize, usize> = FxHashMap::default();
     roots.iter().for_each(|root| *sizes.entry(*root).or_default() += 1);
