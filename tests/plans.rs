@@ -1,6 +1,9 @@
 //! How kernels are computed: the plans of a module with every class of them, for processors with wide and narrow vectors.
 #![cfg(feature = "llvm")]
 
+mod networks;
+
+use networks::Network;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
@@ -152,6 +155,23 @@ fn products_read_weights_as_they_are_kept() {
     std::fs::write(folder.path().join("model.py"), WEIGHTS).unwrap();
     insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("weights", plans(&folder, "x86-64-v4"));
+    });
+}
+
+/// The kernels of whole networks.
+#[test]
+fn plans_of_networks_read_well() {
+    let folder = folder();
+    let plans = |network: Network| {
+        std::fs::write(folder.path().join("model.py"), network.text()).unwrap();
+        std::fs::write(folder.path().join("w.safetensors"), network.weights()).unwrap();
+        let of_cpu =
+            ["opt", "model.py", "--params", "w.safetensors", "--print-plans", "--target", "znver5", "--threads", "2"];
+        stdout(hammock(&folder, &of_cpu))
+    };
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("resnet18", plans(networks::resnet18()));
+        insta::assert_snapshot!("minilm", plans(networks::minilm()));
     });
 }
 

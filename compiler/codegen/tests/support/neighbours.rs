@@ -70,7 +70,7 @@ fn read(func: &PrimFunc, options: Options, plan: &str) -> Result<String, String>
 /// A plan with one change.
 fn edited(text: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let plans: Vec<usize> = (0..lines.len()).filter(|n| !lines[*n].starts_with('#')).collect();
+    let plans: Vec<usize> = (0..lines.len()).filter(|n| !lines[*n].trim_start().starts_with('#')).collect();
     let at = *rng.pick(&plans);
     lines[at] = line(&lines[at], rng);
     lines.join("\n") + "\n"

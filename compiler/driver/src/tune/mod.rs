@@ -46,7 +46,10 @@ impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.times.map(|seconds| seconds * 1e3);
         writeln!(f, "# {}: {after:.4} ms, and {before:.4} ms as rules choose:", self.kernel)?;
-        self.said.lines().filter(|line| !line.starts_with('#')).try_for_each(|line| writeln!(f, "#     {line}"))?;
+        self.said
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'))
+            .try_for_each(|line| writeln!(f, "#     {line}"))?;
         writeln!(f, "{}:", self.key)?;
         self.plan.lines().try_for_each(|line| writeln!(f, "    {line}"))
     }

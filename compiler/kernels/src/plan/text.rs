@@ -5,6 +5,7 @@ use crate::{
     Target,
     stage::{Kernel, Part, Stage, rows::Rows},
 };
+use hammock_ir::print::dim_text;
 use std::fmt;
 
 impl Plan {
@@ -33,12 +34,18 @@ impl Text<'_> {
     fn write(self, f: &mut fmt::Formatter<'_>, target: Option<&Target>) -> fmt::Result {
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
-                target.map_or(Ok(()), |target| writeln!(f, "# {}", predict::stage(stage, plan, target)))?;
+                if let Some(target) = target {
+                    writeln!(f, "# {}", domain(stage))?;
+                    writeln!(f, "# {}", predict::stage(stage, plan, target))?;
+                }
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
-                target.map_or(Ok(()), |target| writeln!(f, "# {}", predict::rows(rows, plan, target)))?;
-                rows_text(f, plan, rows, self.naming)
+                if let Some(target) = target {
+                    writeln!(f, "# {}", shared(rows))?;
+                    writeln!(f, "# {}", predict::rows(rows, plan, target))?;
+                }
+                rows_text(f, plan, rows, self.naming, target.is_some())
             }
             _ => {
                 target.map_or(Ok(()), |_| writeln!(f, "# no stage: these loops are not chosen here"))?;
@@ -48,7 +55,28 @@ impl Text<'_> {
     }
 }
 
-fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: Naming) -> fmt::Result {
+/// What a stage computes: its name, and how many values its axes have.
+fn domain(stage: &Stage) -> String {
+    let axes = Naming::Own.axes(stage);
+    let sizes = |reduce: bool| {
+        let own = stage.axes.iter().zip(&axes).filter(move |(axis, _)| axis.reduce == reduce);
+        own.map(|(axis, name)| format!("{name} {}", dim_text(&axis.extent))).collect::<Vec<_>>().join(", ")
+    };
+    let terms = if stage.reduces() { format!("; terms {}", sizes(true)) } else { String::new() };
+    let results = if stage.axes.iter().all(|axis| axis.reduce) { "one result".to_owned() } else { sizes(false) };
+    format!("{}: {results}{terms}", stage.name.escape_debug())
+}
+
+/// What stages that share rows compute: their names, and how many rows there are.
+fn shared(rows: &Rows) -> String {
+    let stages: Vec<String> = rows.stages.iter().map(|stage| stage.name.escape_debug().to_string()).collect();
+    let sizes = Naming::Own.rows(rows).into_iter().zip(rows.extents());
+    let sizes: Vec<String> = sizes.map(|(name, extent)| format!("{name} {}", dim_text(extent))).collect();
+    format!("{}: rows {}", stages.join(", "), sizes.join(", "))
+}
+
+/// `says`: with a remark before each stage.
+fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: Naming, says: bool) -> fmt::Result {
     let (copying, copies) = rows.copies(plan);
     for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
         let stage = &rows.stages[copied.stage];
@@ -64,6 +92,9 @@ fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: N
         }
         writeln!(f, ":")?;
         for (stage, plan) in copying.sample(*count).stages.iter().zip(plans) {
+            if says && number == 0 {
+                writeln!(f, "    # {}", domain(stage))?;
+            }
             writeln!(f, "    {}", stage_text(plan, stage, &naming.axes(stage), naming))?;
         }
     }
