@@ -20,7 +20,7 @@ fn n() -> PrimExpr {
 /// The plan of a function, as text without remarks.
 fn plan(func: &PrimFunc, target: &Target) -> String {
     let text = plan_text(func, func.body.clone(), fastest(target)).unwrap();
-    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+    text.lines().filter(|line| !line.trim_start().starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
 /// The number of parts that a function's stages become.
