@@ -22,6 +22,8 @@ struct Case {
     axes: Vec<(String, i64, bool, bool)>,
     /// The inputs: the expression of each index, and its size.
     inputs: Vec<Vec<(String, Size)>>,
+    /// Whether some numbers of inputs are none, or infinite.
+    nan: bool,
 }
 
 /// How many values an index has.
@@ -33,7 +35,7 @@ struct Size {
 
 impl Case {
     fn new(seed: u64) -> Case {
-        Case { rng: Rng::new(seed), axes: Vec::new(), inputs: Vec::new() }
+        Case { rng: Rng::new(seed), axes: Vec::new(), inputs: Vec::new(), nan: false }
     }
 
     fn axis(&mut self, name: &str, sizes: &[i64], reduce: bool) {
@@ -145,10 +147,17 @@ impl Case {
         let values: Vec<i64> = (0..count).map(|_| self.rng.between(-3, 3)).collect();
         let tensor = match dtype {
             "int32" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as i32).collect::<Vec<_>>()),
-            "float64" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as f64).collect::<Vec<_>>()),
-            _ => Tensor::from_slice(&shape, &values.iter().map(|v| *v as f32).collect::<Vec<_>>()),
+            "float64" => Tensor::from_slice(&shape, &values.iter().map(|v| self.float(*v)).collect::<Vec<_>>()),
+            _ => Tensor::from_slice(&shape, &values.iter().map(|v| self.float(*v) as f32).collect::<Vec<_>>()),
         };
         tensor.unwrap().into()
+    }
+
+    fn float(&mut self, value: i64) -> f64 {
+        match self.nan && self.rng.chance(10) {
+            true => *self.rng.pick(&[f64::NAN, f64::NAN, f64::INFINITY, f64::NEG_INFINITY]),
+            false => value as f64,
+        }
     }
 
     fn dtype(&mut self) -> &'static str {
@@ -296,6 +305,82 @@ fn reductions() {
         let (init, value) = case.rng.pick(&forms).clone();
         let dtype = case.dtype();
         let text = case.text(dtype, &result, Some(init), &value);
+        case.check(dtype, &text);
+    }
+}
+
+/// Searches for the greatest or least value and its place, written in several ways, some of which have an order of their own.
+#[test]
+fn searches() {
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let rank = case.rng.between(1, 4) as usize;
+        let names = &["a", "b", "c", "d"][..rank];
+        let reduced = case.rng.below(rank as u64) as usize;
+        for (number, name) in names.iter().enumerate() {
+            let reduce = number == reduced || case.rng.chance(20);
+            case.axis(name, &SIZES, reduce);
+        }
+        case.shrink();
+        let shuffled = case.rng.chance(30);
+        let input = case.over(names, shuffled);
+        case.inputs.push(input);
+        let (over, kept): (Vec<&str>, Vec<&str>) =
+            names.iter().partition(|name| case.axes.iter().any(|a| a.0 == **name && a.2));
+        let mut result = case.over(&kept, false);
+        if result.is_empty() {
+            result.push(("0".to_owned(), Size { text: "1".to_owned(), value: 1 }));
+        }
+        let number = over[1..].iter().fold(format!("v{}", over[0]), |number, name| {
+            format!("({number}) * T.Cast(\"int64\", {}) + v{name}", case.size(name).text)
+        });
+        let (x, dtype, greatest) = (case.load(0), case.dtype(), case.rng.chance(60));
+        let (better, worse, least) = if greatest { (">", "<", "-2") } else { ("<", ">", "2") };
+        let floats = dtype != "int32";
+        let nan = if floats {
+            format!(" or T.isnan({x}) and (not T.isnan({{y}}) or {number} < {{at}})")
+        } else {
+            String::new()
+        };
+        let forms = [
+            format!("T.Select({x} {better} {{y}} or {x} == {{y}} and {number} < {{at}}{nan}, NEW, OLD)"),
+            format!("T.Select({x} {better} {{y}}, NEW, OLD)"),
+            format!("T.if_then_else({x} {worse} {{y}} or {{y}} == {x}, OLD, NEW)"),
+            format!("T.Select({{y}} {better} {x} or {{y}} == {x} and {{at}} < {number}, OLD, NEW)"),
+            format!("T.Select({x} {better}= {{y}}, NEW, OLD)"),
+        ];
+        let number_of_form = case.rng.below(forms.len() as u64) as usize;
+        let form = &forms[number_of_form];
+        let indices: Vec<&str> = result.iter().map(|(index, _)| index.as_str()).collect();
+        let [y, at] = ["y", "at"].map(|name| format!("{name}[{}]", indices.join(", ")));
+        let choice =
+            |new: &str, old: &str| form.replace("NEW", new).replace("OLD", old).replace("{y}", &y).replace("{at}", &at);
+        let place = format!("T.Cast(\"int64\", {number})");
+        let (first, second) = (choice(&x, &y), choice(&place, &at));
+        let body = format!(
+            "value: T.let[T.{dtype}] = {first}\n            place: T.let[T.int64] = {second}\n            {y} = value\n            {at} = place\n"
+        );
+        let mut text = case.text(dtype, &result, Some(least), "VALUE");
+        text = text.replace(&format!("{y} = VALUE\n"), &body);
+        let start = format!("{y} = T.{dtype}({least})");
+        text = text.replace(&start, &format!("{start}\n                {at} = T.int64(0)"));
+        let of_y = text.lines().find(|line| line.starts_with("    y = ")).unwrap().to_owned();
+        let of_at = of_y.replace("    y = T.match_buffer(y_", "    at = T.match_buffer(at_").replace(dtype, "int64");
+        // The value is a result, too, or nothing else reads it.
+        text = match case.rng.chance(50) {
+            true => {
+                text.replace("y_: T.handle", "y_: T.handle, at_: T.handle").replace(&of_y, &format!("{of_y}\n{of_at}"))
+            }
+            false => {
+                let room = of_y.replace("T.match_buffer(y_, ", "T.sblock_alloc_buffer(");
+                text.replace("y_: T.handle", "at_: T.handle").replace(&of_y, &format!("{of_at}\n{room}"))
+            }
+        };
+        case.nan = floats && case.rng.chance(50);
+        let plan = plan_text(&function(&text), Options::new(&Target::avx512())).unwrap();
+        let is_known = number_of_form < if floats { 2 } else { 4 };
+        let is_empty = case.axes.iter().any(|axis| axis.1 == 0);
+        assert!(is_empty || plan.contains("as written") != is_known, "{text}\n{plan}");
         case.check(dtype, &text);
     }
 }

@@ -8,7 +8,15 @@ use crate::{
     prim::{IterKind, PrimKind},
 };
 
-/// Plain loops around a block with one store, each axis of which goes over a loop of its own.
+/// Plain loops around a block, each axis of which goes over a loop of its own.
+pub struct Nest<'s> {
+    /// The block.
+    pub block: &'s Block,
+    /// Its axes in the order of the loops, with the number of values, as `simple` writes it.
+    pub axes: Vec<(&'s BlockAxis, PrimExpr)>,
+}
+
+/// Such loops around a block with one store.
 pub struct Stage<'s> {
     /// The block.
     pub block: &'s Block,
@@ -33,7 +41,7 @@ pub struct Init<'s> {
     pub value: &'s PrimExpr,
 }
 
-impl<'s> Stage<'s> {
+impl<'s> Nest<'s> {
     /// Reads a statement; `None` if it is anything else. `simple` simplifies integers.
     pub fn of(stmt: &'s Stmt, simple: impl Fn(&PrimExpr) -> PrimExpr) -> Option<Self> {
         let mut loops: Vec<&Loop> = Vec::new();
@@ -47,7 +55,14 @@ impl<'s> Stage<'s> {
             inner = &l.body;
         }
         let StmtKind::Block(block) = &inner.kind else { return None };
-        let axes = axes(block, &loops, simple)?;
+        Some(Nest { block, axes: axes(block, &loops, simple)? })
+    }
+}
+
+impl<'s> Stage<'s> {
+    /// Reads a statement; `None` if it is anything else. `simple` simplifies integers.
+    pub fn of(stmt: &'s Stmt, simple: impl Fn(&PrimExpr) -> PrimExpr) -> Option<Self> {
+        let Nest { block, axes } = Nest::of(stmt, simple)?;
         let StmtKind::Store { buffer, indices, value, predicate: None } = &block.body.kind else { return None };
         let init = match block.init.as_ref().map(|init| &init.kind) {
             None => None,

@@ -178,9 +178,11 @@ impl Check<'_> {
             |l: &&(usize, &Loop)| self.is_reduced(l.1) && !matches!(l.1.kind, LoopKind::Vector | LoopKind::Dot);
         let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
         let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
+        let searches = self.stage.place.is_some();
+        let any_order = combiner(self.stage).is_some() && !searches && !self.choice.strict_order;
         let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
         match swapped {
-            Some(pair) if combiner(self.stage).is_none() || self.choice.strict_order => {
+            Some(pair) if !any_order => {
                 let (first, second) = (self.name(pair[1].0), self.name(pair[0].0));
                 let message = "terms would be combined in another order than is written".to_owned();
                 let help = match self.choice.strict_order {

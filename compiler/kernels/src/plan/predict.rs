@@ -23,6 +23,9 @@ use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 const LOADS: f64 = 2.0;
 /// Cycles from an addition to its result.
 const LATENCY: f64 = 4.0;
+/// Operations of a search for each term, besides that it takes the greater: another comparison, the number of the term, and
+/// what chooses that.
+const SEARCH: f64 = 3.0;
 /// Bytes in a cycle from a core's second cache, and from the last one.
 const NEAR: f64 = 32.0;
 const SHARED: f64 = 16.0;
@@ -145,6 +148,9 @@ impl Traffic {
             }
         }
         self.touch(stage, stage.target(), stage.target_indices(), stays);
+        if let Some(place) = &stage.place {
+            self.touch(stage, &place.buffer, &stage.indices, stays);
+        }
     }
 
     fn touch(&mut self, stage: &Stage, buffer: &Buffer, indices: &[PrimExpr], stays: &dyn Fn(&Buffer) -> bool) {
@@ -200,7 +206,8 @@ fn of_element(stage: &Stage, target: &Target) -> f64 {
         return 1.0;
     }
     let fused = target.fma && factors(stage).is_some();
-    of_value(&stage.value) - if fused { 1.0 } else { 0.0 }
+    let search = if stage.place.is_some() { SEARCH } else { 0.0 };
+    of_value(&stage.value) + search - if fused { 1.0 } else { 0.0 }
 }
 
 /// The operations of a value, not those of its indices.

@@ -125,7 +125,7 @@ pub fn combines_in_parts(stage: &Stage) -> bool {
     let after = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let reads = |e: &PrimExpr| e.any(&mut |e| is_load_of(e, target));
     let elsewhere = term.next().is_some_and(|term| !reads(term)) && !after.is_some_and(reads);
-    elsewhere && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
+    elsewhere && stage.place.is_none() && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
 }
 
 /// The factors of a sum of products.
@@ -178,6 +178,10 @@ pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
 /// What may be copied before it is used, in order: the different loads, then factors of a product and values stored that
 /// are computed of several.
 pub fn parts(stage: &Stage) -> Vec<&PrimExpr> {
+    // The number of a term is counted from the beginning of the axes, and inside of a copy they begin elsewhere.
+    if stage.place.is_some() {
+        return Vec::new();
+    }
     let whole = match factors(stage) {
         Some((a, b)) => vec![a, b],
         None if !stage.reduces() => vec![&stage.value],

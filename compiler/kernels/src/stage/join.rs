@@ -4,7 +4,7 @@
 //! ends of short rows, and what is left over is left over once. So do the places of a 1 x 1 convolution, the batch and
 //! the rows of a product with one matrix, and the axes that a transposition keeps side by side.
 
-use super::{Axis, Epilogue, Stage};
+use super::{Axis, Epilogue, Place, Stage};
 use crate::index::same_expr;
 use hammock_ir::{
     DType, PrimExpr,
@@ -56,6 +56,7 @@ impl Pair {
         let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
         stores(&stage.buffer, &stage.indices)
             && stores(stage.target(), stage.target_indices())
+            && stage.place.iter().all(|place| stores(&place.buffer, &stage.indices))
             && stage.values().all(|value| self.is_expr(value))
     }
 
@@ -111,7 +112,11 @@ impl Pair {
             let (buffer, indices) = joined.access(&epilogue.buffer, &epilogue.indices);
             Epilogue { buffer, indices, value: joined.expr(&epilogue.value) }
         });
-        Stage { name: stage.name.clone(), axes, buffer, indices, value, init, epilogue, regions: stage.regions }
+        let place = stage.place.as_ref().map(|place| {
+            let (buffer, _) = joined.access(&place.buffer, &stage.indices);
+            Place { buffer, ..place.clone() }
+        });
+        Stage { name: stage.name.clone(), axes, buffer, indices, value, init, epilogue, place, regions: stage.regions }
     }
 }
 

@@ -48,7 +48,12 @@ pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
 /// The stages that replace those after a stage when it is merged into them.
 fn merged(parts: &[Part], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage)>> {
     let Part::Stage(stage) = &parts[at] else { return None };
-    if stage.epilogue.is_some() || !own.contains(&stage.buffer) || !is_whole(stage) || !is_free(stage) {
+    if stage.epilogue.is_some()
+        || stage.place.is_some()
+        || !own.contains(&stage.buffer)
+        || !is_whole(stage)
+        || !is_free(stage)
+    {
         return None;
     }
     let users: Vec<usize> = (0..parts.len()).filter(|n| *n != at && mentions(&parts[*n], &stage.buffer)).collect();
@@ -89,7 +94,7 @@ fn is_whole(stage: &Stage) -> bool {
 }
 
 /// Whether two sizes are the same, whatever integers they are.
-fn is_as_many(a: &PrimExpr, b: &PrimExpr) -> bool {
+pub fn is_as_many(a: &PrimExpr, b: &PrimExpr) -> bool {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => a == b,
         _ => same_expr(a, b),
@@ -127,7 +132,7 @@ pub fn mentions(part: &Part, buffer: &Buffer) -> bool {
 fn stage_mentions(stage: &Stage, buffer: &Buffer) -> bool {
     let uses = |e: &PrimExpr| loads(e, buffer) || e.uses(&buffer.data);
     let stored = stage.epilogue.iter().flat_map(|epilogue| &epilogue.indices).chain(&stage.indices);
-    [stage.target(), &stage.buffer].iter().any(|b| b.data == buffer.data) || stored.chain(stage.values()).any(uses)
+    stage.targets().chain([&stage.buffer]).any(|b| b.data == buffer.data) || stored.chain(stage.values()).any(uses)
 }
 
 /// Whether a statement reads, writes or declares a buffer's memory.
@@ -148,7 +153,7 @@ pub fn stmt_mentions(stmt: &Stmt, buffer: &Buffer) -> bool {
 
 /// Whether a part may write to what a stage reads, or is not known.
 pub fn disturbs(part: &Part, stage: &Stage) -> bool {
-    let writes = |other: &Stage| stage.values().any(|e| loads(e, other.target()));
+    let writes = |other: &Stage| other.targets().any(|target| stage.values().any(|e| loads(e, target)));
     match part {
         Part::Stage(other) => writes(other),
         Part::Rows(rows) => rows.stages.iter().any(writes),

@@ -13,6 +13,7 @@ mod join;
 mod merge;
 mod recover;
 pub mod rows;
+pub mod search;
 
 use crate::index::same_expr;
 use dots::Dot;
@@ -57,6 +58,8 @@ pub struct Stage {
     pub init: Option<PrimExpr>,
     /// What is stored in place of the results of a reduction.
     pub epilogue: Option<Epilogue>,
+    /// The second result of a search: a reduction to the greatest or least value that also says where this is.
+    pub place: Option<Place>,
     /// Whether it reads or writes a region of a buffer under another name: that has no other names than this.
     pub regions: bool,
 }
@@ -70,6 +73,20 @@ pub struct Epilogue {
     pub indices: Vec<PrimExpr>,
     /// What is stored; a load of the stage's buffer is the result.
     pub value: PrimExpr,
+}
+
+/// Where a search finds its value: the number of the term, counted along all reduce axes. Of equal values it is the first.
+/// The stage's value is the greater (or smaller) of what was found and a term, and says no more of how terms are chosen.
+#[derive(Clone)]
+pub struct Place {
+    /// Where the number goes, at the stage's indices.
+    pub buffer: Buffer,
+    /// What it is where no term is found.
+    pub init: PrimExpr,
+    /// Whether NaN is found before all other values. Else it is never found.
+    pub finds_nan: bool,
+    /// Whether the value is stored, too.
+    pub keeps_value: bool,
 }
 
 /// An axis of a stage, from zero.
@@ -92,10 +109,11 @@ impl Kernel {
             merge::merge(&mut kernel, own);
             rows::share(&mut kernel, own);
         }
+        search::keep_what_is_read(&mut kernel, own);
         let is_known = |buffer: &Buffer| func.buffers().chain(own).any(|known| known.data == buffer.data);
         let reads_regions = |stage: &Stage| {
             let region = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !is_known(buffer));
-            !is_known(stage.target()) || stage.values().any(|value| value.any(&mut |e| region(e)))
+            stage.targets().any(|target| !is_known(target)) || stage.values().any(|value| value.any(&mut |e| region(e)))
         };
         for part in &mut kernel.parts {
             match part {
@@ -119,6 +137,11 @@ impl Stage {
     /// The buffer that it writes to.
     pub fn target(&self) -> &Buffer {
         self.epilogue.as_ref().map_or(&self.buffer, |epilogue| &epilogue.buffer)
+    }
+
+    /// The buffers that it writes to.
+    pub fn targets(&self) -> impl Iterator<Item = &Buffer> {
+        [self.target()].into_iter().chain(self.place.as_ref().map(|place| &place.buffer))
     }
 
     /// Where it writes.
@@ -160,6 +183,7 @@ impl Stage {
             value,
             init: None,
             epilogue: None,
+            place: None,
             regions: self.regions,
         }
     }

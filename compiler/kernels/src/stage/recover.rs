@@ -1,6 +1,6 @@
 //! Blocks to stages.
 
-use super::{Axis, Kernel, Part, Stage, substitution};
+use super::{Axis, Kernel, Part, Stage, search, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -13,7 +13,7 @@ use hammock_ir::{
 
 /// Reads statements as parts of a kernel.
 pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
-    let part = |stmt: Stmt| match stage(&stmt) {
+    let part = |stmt: Stmt| match stage(&stmt).or_else(|| search::stage(&stmt)) {
         Some(stage) => Part::Stage(stage),
         None => Part::Other(stmt),
     };
@@ -24,12 +24,7 @@ pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
 fn stage(stmt: &Stmt) -> Option<Stage> {
     // Casts of narrow variables, which are wide by now, go.
     let written = stage::Stage::of(stmt, |e| Simplifier::default().index(e))?;
-    let axis = |(axis, extent): &(&BlockAxis, PrimExpr)| Axis {
-        var: axis.var.clone(),
-        extent: extent.clone(),
-        reduce: axis.kind == IterKind::Reduce,
-    };
-    let mut axes: Vec<Axis> = written.axes.iter().map(axis).collect();
+    let mut axes = axes(&written.axes);
     let indices = Indices::new(&mut axes);
     let (buffer, at, value) = (written.buffer, indices.simple(written.indices), indices.value(written.value));
     let init = match &written.init {
@@ -43,18 +38,28 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
         return None;
     }
     let (name, buffer) = (written.block.name.to_string(), buffer.clone());
-    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, regions: false })
+    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, place: None, regions: false })
+}
+
+/// The axes of a block.
+pub fn axes(written: &[(&BlockAxis, PrimExpr)]) -> Vec<Axis> {
+    let axis = |(axis, extent): &(&BlockAxis, PrimExpr)| Axis {
+        var: axis.var.clone(),
+        extent: extent.clone(),
+        reduce: axis.kind == IterKind::Reduce,
+    };
+    written.iter().map(axis).collect()
 }
 
 /// How indices are written: simplified, by the axes that have more than one value.
-struct Indices {
+pub struct Indices {
     simplifier: Simplifier,
     units: Substitution,
 }
 
 impl Indices {
     /// Removes the axes of one value; a reduction keeps one at least.
-    fn new(axes: &mut Vec<Axis>) -> Indices {
+    pub fn new(axes: &mut Vec<Axis>) -> Indices {
         let is_one = |axis: &Axis| axis.extent.as_int() == Some(1);
         let keeps = axes.iter().filter(|axis| axis.reduce).all(is_one);
         let last = axes.iter().rfind(|axis| axis.reduce && keeps).map(|axis| axis.var.clone());
@@ -67,12 +72,13 @@ impl Indices {
         Indices { simplifier, units: substitution(&units, &vec![PrimExpr::int64(0); units.len()]) }
     }
 
-    fn simple(&self, indices: &[PrimExpr]) -> Vec<PrimExpr> {
+    /// Simplified indices.
+    pub fn simple(&self, indices: &[PrimExpr]) -> Vec<PrimExpr> {
         indices.iter().map(|index| self.simplifier.index(&self.value(index))).collect()
     }
 
     /// An expression whose loads have simple indices.
-    fn value(&self, e: &PrimExpr) -> PrimExpr {
+    pub fn value(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Var(var) => self.units.get(var).unwrap_or(e).clone(),
             PrimKind::Load(buffer, indices, None) => PrimExpr::load(buffer, self.simple(indices)),
@@ -88,7 +94,8 @@ fn initial(init: Init, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> O
     (same && !reads(&value, buffer)).then_some(value)
 }
 
-fn reads(value: &PrimExpr, buffer: &Buffer) -> bool {
+/// Whether a value reads a buffer's memory.
+pub fn reads(value: &PrimExpr, buffer: &Buffer) -> bool {
     value.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, ..) if b == buffer || b.data == buffer.data))
 }
 

@@ -87,6 +87,7 @@ impl Moved {
             value: PrimExpr::intrin(add, factors.into_iter().chain([own]).collect(), DType::INT32),
             init: Some(PrimExpr::int32(0)),
             epilogue: None,
+            place: None,
             regions: false,
         };
         let mut loops: Vec<Loop> = results.iter().map(|at| Loop::serial(*at)).collect();

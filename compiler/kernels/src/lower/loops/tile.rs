@@ -1,6 +1,8 @@
 //! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
 //! the stores; otherwise the stores alone.
 
+mod search;
+
 use super::{
     limit::{self, limited},
     moved::Moved,
@@ -21,6 +23,8 @@ use hammock_ir::{
     prim::{BinaryOp, Var, binary},
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
+use search::Found;
+pub use search::Sums;
 
 /// The tile of a nest.
 pub fn tile(nest: &Nest, at: &At) -> Stmt {
@@ -105,7 +109,7 @@ impl Tile<'_> {
         &self,
         first: &[PrimExpr],
         lanes: Option<&Lanes>,
-        sums: Option<&Buffer>,
+        sums: Option<&Sums>,
         f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt,
     ) -> Stmt {
         let mut stmts = Vec::new();
@@ -135,27 +139,29 @@ impl Tile<'_> {
     fn reduction(&self) -> Stmt {
         let (stage, first) = (self.nest.stage, &self.at.position);
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
-        let sums = Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![size], stage.buffer.dtype, "local");
-        let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Default::default()));
+        let name = format!("{}_sum", stage.buffer.name);
+        let values = Buffer::scoped(name, vec![size.clone()], stage.buffer.dtype, "local");
+        let found = stage.place.as_ref().and_then(|place| Found::new(self, place, &size));
+        let sums = Sums { values, found };
+        if let Some((place, found)) = stage.place.as_ref().zip(sums.found.as_ref()) {
+            return self.search(place, &sums, found);
+        }
         let own = Some(&sums);
-        let begin = |initial: PrimExpr, slot| Stmt::store(&sums, vec![slot], initial);
+        let (all, alloc, sums) = (&sums, sums.alloc(), &sums.values);
+        let begin = |initial: PrimExpr, slot| Stmt::store(sums, vec![slot], initial);
         let start = self.begun(&|has_begun| {
             self.each(first, self.results.as_ref(), own, |slot, at| begin(self.initial(at, has_begun), slot))
         });
         let ends = |ended: bool| {
             self.each(first, self.results.as_ref(), own, |slot, at| {
-                let sum = PrimExpr::load(&sums, vec![slot]);
+                let sum = PrimExpr::load(sums, vec![slot]);
                 if ended { self.finish(&sum, at) } else { self.suspend(sum, at) }
             })
         };
         let finish = either(&self.at.terms.ended, &ends);
         let Some((op, (axis, lanes))) = combiner(stage).map(|(op, _)| op).zip(self.terms()) else {
-            return Stmt::new(StmtKind::Seq(vec![
-                alloc,
-                start,
-                self.update(0, first, Step { lanes: self.results.as_ref(), left: None }, &sums),
-                finish,
-            ]));
+            let update = self.update(0, first, Step { lanes: self.results.as_ref(), left: None }, all);
+            return Stmt::new(StmtKind::Seq(alloc.chain([start, update, finish]).collect()));
         };
         // Every lane may start from the least of all values; but only one sum from what there is already.
         let neutral = match op {
@@ -169,20 +175,20 @@ impl Tile<'_> {
             })
         };
         let start = if neutral.is_some() { starts(false) } else { self.begun(&starts) };
-        let update = self.update(0, first, Step { lanes: None, left: None }, &sums);
-        let joined = self.rows(first).into_iter().map(|(slot, _)| halves(op, &sums, &slot, lanes));
+        let update = self.update(0, first, Step { lanes: None, left: None }, all);
+        let joined = self.rows(first).into_iter().map(|(slot, _)| halves(op, sums, &slot, lanes));
         let is_neutral = |neutral: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, neutral));
         let add = |has_begun: bool| {
             if !has_begun && neutral.as_ref().is_some_and(is_neutral) {
                 return Stmt::nop();
             }
             self.each(first, None, own, |slot, at| {
-                let sum = PrimExpr::load(&sums, vec![slot.clone()]);
-                Stmt::store(&sums, vec![slot], binary(op, self.initial(at, has_begun), sum))
+                let sum = PrimExpr::load(sums, vec![slot.clone()]);
+                Stmt::store(sums, vec![slot], binary(op, self.initial(at, has_begun), sum))
             })
         };
         let with_initial = neutral.is_some().then(|| self.begun(&add));
-        let stmts = [alloc, start, update].into_iter().chain(joined).chain(with_initial).chain([finish]);
+        let stmts = alloc.chain([start, update]).chain(joined).chain(with_initial).chain([finish]);
         Stmt::new(StmtKind::Seq(stmts.collect()))
     }
 
@@ -202,7 +208,7 @@ impl Tile<'_> {
     }
 
     /// The loops over what is combined, from this number of the tile's loops on.
-    fn update(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
+    fn update(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
         let repeats = |l: &Loop| match l.kind {
             LoopKind::Unrolled => self.is_reduced(l),
             kind => kind == LoopKind::Serial,
@@ -256,7 +262,7 @@ impl Tile<'_> {
     }
 
     /// The loop over words, one for what is left of the terms included.
-    fn words(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
+    fn words(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
         let Loop { axis, step, .. } = self.loops()[number];
         let (name, count) = (self.nest.stage.axes[axis].var.name(), &self.at.left[axis]);
         let (zero, whole) = (PrimExpr::int64(0), nest::whole(count, step));
@@ -277,9 +283,13 @@ impl Tile<'_> {
     }
 
     /// One step of the reduction for all of the tile.
-    fn terms_at(&self, at: &[PrimExpr], of: Step, sums: &Buffer) -> Stmt {
+    fn terms_at(&self, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
         let stage = self.nest.stage;
         self.each(at, of.lanes, Some(sums), |slot, at| {
+            if let Some(found) = &sums.found {
+                return self.search_term(sums, found, slot, at);
+            }
+            let sums = &sums.values;
             let sum = PrimExpr::load(sums, vec![slot.clone()]);
             if let Some((axis, dot)) = self.nest.dot {
                 return Stmt::store(sums, vec![slot], self.dot(axis, dot, sum, at, of.left));

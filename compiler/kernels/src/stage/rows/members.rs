@@ -61,7 +61,7 @@ struct Candidate<'a> {
 impl Candidate<'_> {
     fn new(part: &Part) -> Option<Candidate<'_>> {
         match part {
-            Part::Stage(stage) if is_plain(stage) => {
+            Part::Stage(stage) if is_plain(stage) && stage.place.is_none() => {
                 Some(Candidate { stage, nest: nest(stage), lanes: vector_axis(stage) })
             }
             _ => None,

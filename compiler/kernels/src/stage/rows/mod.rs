@@ -187,6 +187,7 @@ impl Rows {
             value: value(&stage.value),
             init,
             epilogue,
+            place: None,
             regions: stage.regions,
         }
     }
