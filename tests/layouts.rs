@@ -3,6 +3,7 @@
 
 use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
 use hammock_diagnostics::SourceFile;
+use hammock_ir::{Module, tir::Buffer};
 use hammock_passes::{Pipeline, pipeline};
 use hammock_runtime::{Any, DType, Tensor, Tuple, vm};
 use std::fmt::Write;
@@ -248,18 +249,29 @@ fn without(shape: &[i64], axis: usize) -> Vec<i64> {
 
 /// What the program computes after these passes and the pipeline, and how many operators move or convert tensors.
 fn run(text: &str, passes: &str, args: &[Any]) -> Result<Vec<Vec<f32>>, String> {
+    let first = Pipeline::parse(passes).map_err(|e| e.message)?;
+    run_at(1, text, &first, &Options::default(), args).map(|(results, _)| results)
+}
+
+/// The results of a program after passes, lowered at a level for kernels of these options, and its module then.
+fn run_at(
+    level: u8,
+    text: &str,
+    passes: &Pipeline,
+    options: &Options,
+    args: &[Any],
+) -> Result<(Vec<Vec<f32>>, Module), String> {
     let source = SourceFile::new("program.py".to_owned(), text.to_owned()).unwrap();
     let mut module = read_text(&source, &ReadOptions::default()).map_err(|e| e.render(false))?;
-    let (options, evaluator) = (Options::default(), Evaluator::interpreting());
+    let evaluator = Evaluator::interpreting();
     let environment = options.environment(&evaluator);
     let silent = &mut hammock_passes::Silent;
-    let first = Pipeline::parse(passes).map_err(|e| e.message)?;
-    first.run(&mut module, &environment, silent).map_err(|e| e.message)?;
+    passes.run(&mut module, &environment, silent).map_err(|e| e.message)?;
     let found = hammock_ir::verify::module(&module, &hammock_ops::Table);
     if let Some(found) = found.first() {
         return Err(format!("not well formed: {}", found.message));
     }
-    lower(&mut module, &source, &pipeline(1), &environment, &mut Dump::default()).map_err(|e| e.render(false))?;
+    lower(&mut module, &source, &pipeline(level), &environment, &mut Dump::default()).map_err(|e| e.render(false))?;
     let vm = reference(&module, &source, None, vm::Options::default()).map_err(|e| e.render(false))?;
     let result = vm.call("main", args).map_err(|e| e.to_string())?;
     let floats = |leaf: &Any| leaf.get::<Tensor>().and_then(|t| t.as_slice::<f32>().ok().map(<[f32]>::to_vec));
@@ -267,7 +279,7 @@ fn run(text: &str, passes: &str, args: &[Any]) -> Result<Vec<Vec<f32>>, String> 
         Some(leaves) => leaves.iter().map(floats).collect(),
         None => floats(&result).map(|only| vec![only]),
     };
-    leaves.ok_or_else(|| "no tensors of floats".to_owned())
+    Ok((leaves.ok_or("no tensors of floats")?, module))
 }
 
 /// Runs random programs before and after a pass.
@@ -378,5 +390,63 @@ fn file_tests_compute_the_same() {
         let args: Vec<Any> = shapes.iter().map(|shape| tensor(&mut random, shape)).collect();
         let computed = |passes| run(&text, passes, &args).unwrap_or_else(|e| panic!("{file}: {e}"));
         assert_eq!(computed(""), computed(passes), "{file}");
+    }
+}
+
+/// Constants that are packed in words of several terms, with blocks and words that are not full, and rows that are not known.
+#[test]
+fn products_with_packed_constants_compute_the_same() {
+    let params = |module: &Module| {
+        let kernels = module.tir_functions().filter(|(name, _)| name.as_str().ends_with("_prepacked"));
+        kernels.flat_map(|(_, kernel)| kernel.buffers().cloned()).collect::<Vec<Buffer>>()
+    };
+    let mut random = Random(fastrand::Rng::with_seed(7));
+    for (rows, terms, columns) in [("n", 30, 17), ("n", 7, 130), ("1", 13, 70), ("5", 8, 100)] {
+        let args = [tensor(&mut random, &[rows.parse().unwrap_or(9), terms])];
+        for (own, other, sum, words) in [
+            ("int8", "int8", "int32", 4),
+            ("uint8", "int8", "int32", 4),
+            ("uint8", "uint8", "int32", 4),
+            ("bfloat16", "bfloat16", "float32", 2),
+        ] {
+            let text = |matrix: &str, product: &str| {
+                format!(
+                    r#"
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(({rows}, {terms}), "float32")):
+        with R.dataflow():
+            a = R.astype(R.multiply(x, R.const(50.0, "float32")), "{own}")
+            v = R.sin(R.arange(0, {}, 1, dtype="float32"))
+            w = R.reshape(R.astype(R.multiply(v, R.const(100.0, "float32")), "{other}"), R.shape([{matrix}]))
+            y = R.astype(R.matmul(a, {product}, out_dtype="{sum}"), "float32")
+            R.output(y)
+        return y
+"#,
+                    terms * columns
+                )
+            };
+            for text in
+                [text(&format!("{terms}, {columns}"), "w"), text(&format!("{columns}, {terms}"), "R.permute_dims(w)")]
+            {
+                let run = |level, target: &str| {
+                    let options = Options { target: target.into(), ..Options::default() };
+                    run_at(level, &text, &Pipeline { steps: Vec::new() }, &options, &args)
+                        .unwrap_or_else(|e| panic!("{text}{e}"))
+                };
+                let (plain, _) = run(1, "x86-64-v4");
+                for target in ["znver4", "alderlake", "x86-64-v3"] {
+                    let (packed, module) = run(2, target);
+                    assert_eq!(plain, packed, "{target}{text}");
+                    let params = params(&module);
+                    let in_words = params.iter().any(|b| b.ndim() == 4 && b.shape[3].as_int() == Some(words));
+                    assert_eq!(in_words, words == 4 || target == "znver4", "{target}{text}");
+                    let sums = params.iter().any(|b| b.name.as_str().ends_with("_sums"));
+                    assert_eq!(sums, words == 4 && own == other && target != "x86-64-v3", "{target}{text}");
+                }
+            }
+        }
     }
 }

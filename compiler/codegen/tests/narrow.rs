@@ -51,6 +51,10 @@ struct Product {
     batch: Option<i64>,
     /// The indices of the factors and of the result.
     indices: [Vec<usize>; 3],
+    /// In which blocks the second factor is packed in words of so many terms.
+    packed: Option<(i64, i64)>,
+    /// Whether the sign bits of the first one are turned over.
+    moved: bool,
 }
 
 const NAMES: [&str; 4] = ["i", "j", "k", "b"];
@@ -71,7 +75,24 @@ impl Product {
         };
         let indices =
             [order([0, 2]), order([2, 1]), if seed.is_multiple_of(4) { order([0, 1]) } else { result(batch) }];
-        Product { rng, sizes, batch, indices }
+        Product { rng, sizes, batch, indices, packed: None, moved: false }
+    }
+
+    /// The same with the second factor packed in words, and perhaps the first one moved.
+    fn packed(seed: u64, terms: i64) -> Product {
+        let mut product = Product::random(seed);
+        let block = *product.rng.pick(&[1, 3, 16, 24, 64]);
+        product.sizes[1].1 = false;
+        product.sizes[2].1 = false;
+        Product { packed: Some((block, terms)), moved: terms == 4 && product.rng.chance(50), ..product }
+    }
+
+    /// The shape of the second factor where it is packed.
+    fn packed_shape(&self) -> Option<Vec<i64>> {
+        let (block, terms) = self.packed?;
+        let [_, (columns, _), (sums, _)] = self.sizes;
+        let shape = [(columns + block - 1) / block, (sums + terms - 1) / terms, block, terms];
+        Some(self.batch.into_iter().chain(shape).collect())
     }
 
     fn size(&self, axis: usize) -> (String, i64) {
@@ -86,9 +107,17 @@ impl Product {
 
     /// The function of factors of these dtypes, whose sums have another one and start from a number.
     fn text(&self, factors: [&str; 2], sum: &str, init: &str) -> String {
-        let shape = |n: usize| self.indices[n].iter().map(|axis| self.size(*axis).0).collect::<Vec<_>>().join(", ");
-        let place =
-            |n: usize| self.indices[n].iter().map(|axis| format!("v{}", NAMES[*axis])).collect::<Vec<_>>().join(", ");
+        let shape = |n: usize| match self.packed_shape().filter(|_| n == 1) {
+            Some(shape) => shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
+            None => self.indices[n].iter().map(|axis| self.size(*axis).0).collect::<Vec<_>>().join(", "),
+        };
+        let place = |n: usize| match self.packed.filter(|_| n == 1) {
+            Some((block, terms)) => {
+                let batch = if self.batch.is_some() { "vb, " } else { "" };
+                format!("{batch}vj // {block}, vk // {terms}, vj % {block}, vk % {terms}")
+            }
+            None => self.indices[n].iter().map(|axis| format!("v{}", NAMES[*axis])).collect::<Vec<_>>().join(", "),
+        };
         let mut lines = vec![
             "# from tvm.script import tirx as T\n".to_owned(),
             "@T.prim_func(s_tir=True)\ndef f(a: T.handle, b: T.handle, c: T.handle):".to_owned(),
@@ -110,13 +139,19 @@ impl Product {
         }
         let [a, b, c] = [0, 1, 2].map(place);
         lines.push(format!("            with T.init():\n                C[{c}] = T.{sum}({init})"));
-        lines.push(format!("            C[{c}] = C[{c}] + T.Cast(\"{sum}\", A[{a}]) * T.Cast(\"{sum}\", B[{b}])\n"));
+        let own = match (self.moved, factors[0]) {
+            (false, _) => format!("A[{a}]"),
+            (true, "int8") => format!("T.bitwise_xor(T.reinterpret(\"uint8\", A[{a}]), T.uint8(128))"),
+            (true, _) => format!("T.bitwise_xor(T.reinterpret(\"int8\", A[{a}]), T.int8(-128))"),
+        };
+        lines.push(format!("            C[{c}] = C[{c}] + T.Cast(\"{sum}\", {own}) * T.Cast(\"{sum}\", B[{b}])\n"));
         lines.join("\n")
     }
 
     /// A factor of numbers of a dtype: small ones, and those at the ends of its range.
     fn numbers(&mut self, factor: usize, dtype: &str) -> Any {
-        let shape: Vec<i64> = self.indices[factor].clone().into_iter().map(|axis| self.size(axis).1).collect();
+        let plain = || self.indices[factor].iter().map(|axis| self.size(*axis).1).collect();
+        let shape: Vec<i64> = self.packed_shape().filter(|_| factor == 1).unwrap_or_else(plain);
         let range = match dtype {
             "int8" => (-128, 127),
             "uint8" => (0, 255),
@@ -189,6 +224,25 @@ fn bytes() {
 fn bfloats() {
     for seed in seeds() {
         Product::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
+    }
+}
+
+/// What is packed in words is read as it lies, whatever is in the place of terms that the last word lacks.
+#[test]
+fn packed_bytes() {
+    let mut dots = 0;
+    for seed in seeds() {
+        let mut product = Product::packed(2000 + seed, 4);
+        let factors = [0; 2].map(|_| *product.rng.pick(&["int8", "int8", "uint8"]));
+        dots += product.check(factors, "int32", "0");
+    }
+    assert!(dots > 0, "no product is made of dot products");
+}
+
+#[test]
+fn packed_bfloats() {
+    for seed in seeds() {
+        Product::packed(3000 + seed, 2).check(["bfloat16"; 2], "float32", "0");
     }
 }
 

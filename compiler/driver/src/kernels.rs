@@ -17,8 +17,11 @@ use hammock_ir::{
     relax::{Call, Callee, Operand, Value},
     tir::PrimFunc,
 };
-use hammock_kernels::{Accesses, FlatKernel, KernelError, Reason, Target};
-use hammock_passes::{Packed, Planner};
+use hammock_kernels::{
+    Accesses, FlatKernel, KernelError, Reason, Target,
+    rules::{PackedWords, Packing},
+};
+use hammock_passes::{Packed, Planner, Words};
 use hammock_runtime::image::{KernelSignature, versions::symbol};
 use std::sync::Mutex;
 
@@ -109,8 +112,14 @@ fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
     let strict_order = options.strict_order;
     let options = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(&target) };
     // What cannot be planned copies nothing.
-    let packed = hammock_kernels::packed(kernel, options).unwrap_or_default();
-    packed.into_iter().map(|(param, dim, block)| Packed { param, dim, block }).collect()
+    let packings = hammock_kernels::packings(kernel, options).unwrap_or_default();
+    let packed = |(param, packing): (usize, Packing)| Packed {
+        param,
+        dim: packing.dim,
+        block: packing.block,
+        words: packing.words.map(|PackedWords { dim, terms, moved }| Words { dim, terms, moved }),
+    };
+    packings.into_iter().map(packed).collect()
 }
 
 /// Does something with every TIR function of a module, which calls no others then, on several threads; the results in the

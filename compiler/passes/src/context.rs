@@ -85,6 +85,19 @@ pub struct Packed {
     pub dim: usize,
     /// How many elements a block has.
     pub block: i64,
+    /// Whether several elements of another dimension lie side by side.
+    pub words: Option<Words>,
+}
+
+/// How terms of sums are packed in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// The dimension of the terms.
+    pub dim: usize,
+    /// How many a word has.
+    pub terms: i64,
+    /// Whether bytes that both are signed, or both unsigned, are worth multiplying as signed with unsigned ones.
+    pub moved: bool,
 }
 
 /// Knows how kernels are computed, about which passes know nothing.

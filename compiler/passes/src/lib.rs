@@ -99,7 +99,9 @@ mod vm_shape_lower;
 mod winograd;
 
 pub use bind_params::bind_params;
-pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts};
+pub use context::{
+    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts, Words,
+};
 
 pub use levels::{exact_pipeline, pipeline};
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};

@@ -1,8 +1,8 @@
 //! SplitLayoutRewritePreproc: what a kernel does to its weights before it computes becomes a kernel of its own.
 //!
 //! A schedule marks blocks that only rearrange an argument with `meta_schedule.layout_rewrite_preproc`. The kernel `f`
-//! becomes `f_weight_prepack`, which has those blocks, and `f_prepacked`, which takes what they give; each call becomes
-//! a call of both. Where the weights are constants, FoldConstant then runs the first one. Kernels and bindings that are
+//! becomes `f_weight_prepack`, which has those blocks, and `f_prepacked`, which takes what they give in the arguments'
+//! places; each call becomes a call of both. Where the weights are constants, FoldConstant then runs the first one. Kernels and bindings that are
 //! then unused are removed.
 
 use crate::{
@@ -117,15 +117,30 @@ fn split(name: &Name, kernel: &PrimFunc) -> Result<Option<Split>, Diagnostic> {
             return Err(wrong(name, &message, stmt));
         }
     }
-    let params = rewrites.iter().map(|r| &r.before).chain(rewrites.iter().map(|r| &r.after));
+    // What is made of one argument stays together.
+    rewrites.sort_by_key(|rewrite| rewrite.param);
+    let given = rewrites.chunk_by(|a, b| a.param == b.param).map(|group| &group[0].before);
+    let params = given.chain(rewrites.iter().map(|r| &r.after));
     let params = params.map(|buffer| Param::buffer(buffer.clone())).collect();
     let packing = part(kernel, "_weight_prepack", params, Vec::new(), packing);
-    let mut params = kernel.params.clone();
-    rewrites.iter().for_each(|r| params[r.param] = Param::buffer(r.after.clone()));
+    let after = |at: usize| rewrites.iter().filter(move |r| r.param == at).map(|r| Param::buffer(r.after.clone()));
+    let params = replaced(&kernel.params, &rewrites, after);
     let is_after = |buffer: &&Buffer| rewrites.iter().any(|r| r.after == **buffer);
     let alloc = root.alloc_buffers.iter().filter(|b| !is_after(b)).cloned().collect();
     let computing = part(kernel, "_prepacked", params, alloc, computing);
     Ok(Some(Split { packing, computing, rewrites }))
+}
+
+/// Arguments or parameters with what is made of some of them, at their numbers, in their places.
+fn replaced<T: Clone, I: Iterator<Item = T>>(all: &[T], rewrites: &[Rewrite], after: impl Fn(usize) -> I) -> Vec<T> {
+    let mut result = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        match rewrites.iter().any(|rewrite| rewrite.param == at) {
+            true => result.extend(after(at)),
+            false => result.push(one.clone()),
+        }
+    }
+    result
 }
 
 /// A kernel of some of the statements of another.
@@ -208,13 +223,14 @@ fn touches(stmt: &Stmt, is: &dyn Fn(&Buffer) -> bool) -> bool {
 /// Calls the packing kernel; the arguments with what it gives.
 fn with_packed(
     function: &mut Function,
-    mut args: Vec<Operand>,
+    args: Vec<Operand>,
     split: &Split,
     packing: &Name,
     span: Span,
     out: &mut Emitter,
 ) -> Vec<Operand> {
-    let given = split.rewrites.iter().map(|r| args[r.param].clone()).collect();
+    let groups = split.rewrites.chunk_by(|a, b| a.param == b.param);
+    let given = groups.map(|group| args[group[0].param].clone()).collect();
     let ty = |r: &Rewrite| Type::from(TensorType::new(r.after.shape.iter().map(as_int64), r.after.dtype));
     let packed_ty = match split.rewrites.as_slice() {
         [one] => ty(one),
@@ -222,13 +238,15 @@ fn with_packed(
     };
     let packed = Value::Call(Call::tir(packing.clone(), given, packed_ty.clone()));
     let packed = out.bind(function, "lv", packed_ty, packed, span);
+    let mut made: Vec<(usize, Operand)> = Vec::new();
     for (i, rewrite) in split.rewrites.iter().enumerate() {
-        args[rewrite.param] = match split.rewrites.len() {
+        let own = match split.rewrites.len() {
             1 => packed.into(),
             _ => out.bind(function, "lv", ty(rewrite), Value::TupleGet(packed.into(), i), span).into(),
         };
+        made.push((rewrite.param, own));
     }
-    args
+    replaced(&args, &split.rewrites, |at| made.iter().filter(move |(of, _)| *of == at).map(|(_, own)| own.clone()))
 }
 
 fn as_int64(size: &PrimExpr) -> PrimExpr {

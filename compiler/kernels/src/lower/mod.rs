@@ -21,7 +21,7 @@ use crate::{
     error::{KernelError, Reason},
     index::same_expr,
     plan::Written,
-    rules::Choice,
+    rules::{Choice, PackedWords, Packing},
     signature::{self, Interface},
 };
 use hammock_ir::{
@@ -126,29 +126,36 @@ pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, K
     found.map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
 
-/// The parameters of a function that are worth copying before its kernel runs, in blocks of so many elements of one
-/// dimension: of each the number of the parameter, the dimension and the block.
+/// The parameters of a function that are worth packing before its kernel runs: their numbers, and how, in terms of their
+/// buffers' dimensions.
 ///
 /// # Errors
 /// As [`lower`].
-pub fn packed(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, usize, i64)>, KernelError> {
+pub fn packings(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, Packing)>, KernelError> {
     let name = name_of(func);
     let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
-    let packed = loops::packed(func, safe.body, options.planner().choice).into_iter();
-    let parameters = packed.filter_map(|(buffer, dim, block)| {
-        let (number, dim) = parameter(func, &buffer, dim)?;
-        Some((number, dim, block))
-    });
-    Ok(parameters.collect())
+    let found = loops::packings(func, safe.body, options.planner().choice).into_iter();
+    Ok(found.filter_map(|packing| parameter(func, packing)).collect())
 }
 
-/// The parameter whose memory a buffer is, and which of its dimensions one of the buffer's is.
-fn parameter(func: &PrimFunc, buffer: &Buffer, dim: usize) -> Option<(usize, usize)> {
+/// The parameter whose memory a buffer is, and how it is packed as the buffer is.
+fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
+    let buffer = &packing.buffer;
     let mut params = func.params.iter().map(|param| param.buffer.as_ref()).enumerate();
     let (number, own) = params.find_map(|(number, own)| Some((number, own.filter(|own| own.data == buffer.data)?)))?;
-    let at = own.ndim().checked_sub(buffer.ndim() - dim)?;
-    let same = own.shape[at..].iter().zip(&buffer.shape[dim..]).all(|(a, b)| same_expr(a, b));
-    (same && own.dtype == buffer.dtype && own.strides.is_empty()).then_some((number, at))
+    let plain = own.dtype == buffer.dtype && own.strides.is_empty();
+    // Dimensions are counted from the end: others may be one there.
+    let same = |dim: usize| {
+        let at = own.ndim().checked_sub(buffer.ndim() - dim)?;
+        let rest = own.shape[at..].iter().zip(&buffer.shape[dim..]);
+        rest.into_iter().all(|(a, b)| same_expr(a, b)).then_some(at)
+    };
+    let words = match packing.words {
+        Some(words) => Some(PackedWords { dim: same(words.dim)?, ..words }),
+        None => None,
+    };
+    let packing = Packing { dim: same(packing.dim)?, words, buffer: own.clone(), block: packing.block };
+    plain.then_some((number, packing))
 }
 
 /// The floating-point operations of a function's kernel, where they are known: see [`plan::flops`](crate::plan::flops).

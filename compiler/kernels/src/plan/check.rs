@@ -14,7 +14,7 @@ use crate::{
             can_be_copied, combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads, parts,
             stores_along,
         },
-        replaced,
+        dots, replaced,
     },
 };
 use hammock_ir::{PrimExpr, count};
@@ -233,7 +233,12 @@ impl Check<'_> {
             return violation(Item::Loop(number), message, "leave out `vector`");
         }
         let left = self.uncopied();
-        let is_left = |load: &PrimExpr| left.any(&mut |e| same_expr(e, load));
+        let dot = self.plan.dot().and_then(|l| Some((l.axis, dots::dot(self.stage)?)));
+        let in_words = |load: &PrimExpr| {
+            let words = dot.and_then(|(terms, dot)| self.stage.packed_words(load, terms, dot));
+            words.is_some_and(|words| is_contiguous(&words, &axis.var))
+        };
+        let is_left = |load: &PrimExpr| !in_words(load) && left.any(&mut |e| same_expr(e, load));
         let mut loads = loads(self.stage).into_iter().enumerate();
         match loads.find(|(_, e)| !is_contiguous(e, &axis.var) && is_left(e)) {
             Some((load, _)) => {

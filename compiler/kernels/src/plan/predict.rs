@@ -239,7 +239,10 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     });
     let rows: f64 = (0..stage.axes.len()).filter(|axis| unrolled(*axis)).map(in_tile).product();
     let vectors = (width / register).ceil();
+    let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let of_load = |load: &&PrimExpr| {
+        let words = dot.and_then(|(terms, dot)| stage.packed_words(load, terms, dot));
+        let load = words.as_ref().unwrap_or(*load);
         let sides = (0..stage.axes.len()).filter(|axis| unrolled(*axis) && load.uses(&stage.axes[*axis].var));
         let sides: f64 = sides.map(in_tile).product();
         sides

@@ -1,8 +1,8 @@
 //! Sums of products of narrow numbers, several of which a processor adds in one instruction.
 
 use super::{
-    Choice, Loops, Rule, inner_plan,
-    products::{block, row_axis},
+    Choice, Loops, PackedWords, Packing, Rule, inner_plan,
+    products::{block, row_axis, whole_dimension},
     reduced, size, spatial,
 };
 use crate::index::same_expr;
@@ -10,7 +10,7 @@ use crate::{
     plan::{Loop, StagePlan, Staged},
     stage::{
         Stage,
-        access::{can_be_copied, computes_in_lanes, is_contiguous, parts, store_axis},
+        access::{self, can_be_copied, computes_in_lanes, is_contiguous, parts, store_axis},
         dots::{self, Dot},
     },
 };
@@ -28,47 +28,93 @@ pub static RULE: Rule = Rule {
     why: "several narrow products are added to each sum at once, and factors are copied in words of so many",
     doc: "A sum of products of 8-bit integers in int32, or of bfloat16 in float32 where the processor multiplies these \
           (not with --strict-order): four or two products are added to a sum in one instruction. The factor along the \
-          result is copied in words of so many terms, padded with zeros; the other one is copied where its terms are not \
-          side by side. Several rows share each vector of words, as in outer-product.",
+          result is copied in words of so many terms, padded with zeros, unless it is packed so already; the other one \
+          is copied where its terms are not side by side. Several rows share each vector of words, as in outer-product.",
     plan,
 };
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let dot = dots::dot(stage).filter(|dot| dot.is_for(choice.target, choice.strict_order))?;
-    let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
-    let var = &stage.axes[axis].var;
-    let [a, b] = dots::narrow_factors(stage)?;
-    let (along, other) = match (a.uses(var), b.uses(var)) {
-        (true, false) => (a, b),
-        (false, true) => (b, a),
-        _ => return None,
-    };
-    let rows = row_axis(stage, axis, along)?;
-    let (side, lanes) = block(stage, axis, Some(rows), choice, false)?;
-    let terms = terms(stage, along, other, dot)?;
-    let often: i64 =
-        spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var)).map(|at| size(&stage.axes[at].extent)).product();
-    if often < if is_contiguous(along, var) { USED } else { USED_ACROSS } {
+    let Words { dot, axis, along, other, rows, terms, packed } = Words::of(stage, choice)?;
+    let (side, lanes) = block(stage, axis, rows, choice, false)?;
+    // Vectors must not cross the ends of blocks.
+    let in_blocks = packed.as_ref().and_then(|words| access::blocks(words, &stage.axes[axis].var));
+    let lanes = in_blocks.map_or(lanes, |block| (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1));
+    let others = || spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var));
+    let often: i64 = others().map(|at| size(&stage.axes[at].extent)).product();
+    let worth = if is_contiguous(along, &stage.axes[axis].var) { USED } else { USED_ACROSS };
+    if lanes < 2 || packed.is_none() && often < worth {
         return None;
     }
     let used = |at: &usize| along.uses(&stage.axes[*at].var);
     let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
     loops.push(Loop::by(axis, lanes));
     let inside = loops.len();
-    let others = spatial(stage).filter(|at| !used(at));
-    loops.extend(others.map(|at| if at == rows { Loop::by(at, side) } else { Loop::serial(at) }));
+    loops.extend(others().map(|at| if Some(at) == rows { Loop::by(at, side) } else { Loop::serial(at) }));
     loops.extend(reduced(stage).map(|l| if l.axis == terms { Loop::by(terms, dot.terms()) } else { l }));
-    loops.extend([Loop::unrolled(rows), Loop::vector(axis), Loop::dot(terms)]);
+    loops.extend(rows.map(Loop::unrolled));
+    loops.extend([Loop::vector(axis), Loop::dot(terms)]);
     let mut plan = StagePlan::new(RULE.name, loops);
     // The terms of a word are side by side, and words along the results, or as rows use them.
-    let mut copied = vec![(along, inside)];
-    if !dots::lies_in_words(other, &stage.axes[terms]) {
+    let mut copied = Vec::new();
+    if packed.is_none() {
+        copied.push((along, inside));
+    }
+    if !dots::lies_in_words(other, &stage.axes[terms]) && stage.packed_words(other, terms, dot).is_none() {
         copied.push((other, inside));
     }
     for (load, inside) in copied {
         plan.staged.push(staged(stage, &plan, load, inside, terms, choice)?);
     }
     Some(Loops { loops: plan.loops, staged: plan.staged })
+}
+
+/// A sum of products of words.
+struct Words<'a> {
+    dot: Dot,
+    /// The axis of the results that are lanes.
+    axis: usize,
+    /// The factor that changes along it, and the other one.
+    along: &'a PrimExpr,
+    other: &'a PrimExpr,
+    /// The axis of the rows that share the former.
+    rows: Option<usize>,
+    /// The axis whose terms make words.
+    terms: usize,
+    /// The words of the factor along the results where it is packed in words.
+    packed: Option<PrimExpr>,
+}
+
+impl Words<'_> {
+    fn of<'a>(stage: &'a Stage, choice: &Choice) -> Option<Words<'a>> {
+        let dot = dots::dot(stage).filter(|dot| dot.is_for(choice.target, choice.strict_order))?;
+        let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
+        let var = &stage.axes[axis].var;
+        let [a, b] = dots::narrow_factors(stage)?;
+        let (along, other) = match (a.uses(var), b.uses(var)) {
+            (true, false) => (a, b),
+            (false, true) => (b, a),
+            _ => return None,
+        };
+        let of_words = |at: usize| stage.packed_words(along, at, dot).filter(|words| is_contiguous(words, var));
+        let found = reduced(stage).find_map(|l| Some((l.axis, of_words(l.axis)?)));
+        let (terms, packed) = match found.filter(|(terms, _)| other.uses(&stage.axes[*terms].var)) {
+            Some((terms, words)) => (terms, Some(words)),
+            None => (self::terms(stage, along, other, dot)?, None),
+        };
+        Some(Words { dot, axis, along, other, rows: row_axis(stage, axis, along), terms, packed })
+    }
+}
+
+/// How a factor of dot products along the results is worth packing before a kernel runs, if it may be: always, for then
+/// nothing is copied.
+pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
+    let Words { dot, axis, along, rows, terms, packed: None, .. } = Words::of(stage, choice)? else { return None };
+    let (_, block) = block(stage, axis, rows, choice, false)?;
+    let (buffer, dim) = whole_dimension(stage, along, axis)?;
+    let (_, of_terms) = whole_dimension(stage, along, terms)?;
+    // The instruction multiplies unsigned bytes with signed ones.
+    let moved = matches!(dot, Dot::Bytes([a, b]) if a == b) && choice.target.int8_dot;
+    Some(Packing { buffer, dim, block, words: Some(PackedWords { dim: of_terms, terms: dot.terms(), moved }) })
 }
 
 /// The axis whose terms make words: both factors change along it, and the one that is not copied for its lanes has its

@@ -108,16 +108,38 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
 
-/// What is worth copying before a kernel runs, if it reads it nowhere else: see [`products::packed_block`].
-pub fn packed(kernel: &Kernel, choice: Choice) -> Vec<(Buffer, usize, i64)> {
-    let packed = |part: &Part| match part {
-        Part::Stage(stage) => products::packed_block(stage, &choice),
+/// How a buffer is packed before a kernel uses it.
+#[derive(Clone, Debug)]
+pub struct Packing {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// Its dimension that is divided into blocks.
+    pub dim: usize,
+    /// How many elements a block has.
+    pub block: i64,
+    /// Whether several elements of another dimension lie side by side.
+    pub words: Option<PackedWords>,
+}
+
+/// How terms of sums are packed in words.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedWords {
+    /// The dimension of the terms.
+    pub dim: usize,
+    /// How many a word has.
+    pub terms: i64,
+    /// Whether the other factor is worth [moving](crate::stage::dots::Factor::moved) then.
+    pub moved: bool,
+}
+
+/// What is worth packing before a kernel runs, if it reads it nowhere else.
+pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
+    let packing = |part: &Part| match part {
+        Part::Stage(stage) => dots::packing(stage, &choice).or_else(|| products::packing(stage, &choice)),
         _ => None,
     };
-    let once = |(buffer, ..): &(Buffer, usize, i64)| {
-        kernel.parts.iter().filter(|part| stage::mentions(part, buffer)).count() == 1
-    };
-    kernel.parts.iter().filter_map(packed).filter(once).collect()
+    let once = |found: &Packing| kernel.parts.iter().filter(|part| stage::mentions(part, &found.buffer)).count() == 1;
+    kernel.parts.iter().filter_map(packing).filter(once).collect()
 }
 
 /// The plan of the first rule that is for a stage.

@@ -1,7 +1,7 @@
 //! Sums of products: every kind of product of matrices, and convolutions.
 
 use super::{
-    Choice, Loops, Rule, evenly, inner_plan, reduced,
+    Choice, Loops, Packing, Rule, evenly, inner_plan, reduced,
     reductions::{term_lanes, terms},
     register_lanes, size, spatial,
     window::{self, Window},
@@ -222,16 +222,21 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(Loops { loops, staged: vec![Staged { load: number, inside, axes, copy }] })
 }
 
-/// What is worth copying of a product before it is used, if it may be copied before the kernel runs: the buffer, and its
-/// dimension that is divided into blocks of so many elements.
-pub fn packed_block(stage: &Stage, choice: &Choice) -> Option<(Buffer, usize, i64)> {
+/// How a factor of a product is worth packing before a kernel runs, if it may be.
+pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
     let Worthwhile { axis, lanes, load, .. } = Worthwhile::of(stage, choice)?;
+    let (buffer, dim) = whole_dimension(stage, load, axis)?;
+    Some(Packing { buffer, dim, block: lanes, words: None })
+}
+
+/// The buffer of a load, and its dimension through all of which an axis goes, alone.
+pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(Buffer, usize)> {
     let axis = &stage.axes[axis];
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
     let mut along = (0..indices.len()).filter(|at| indices[*at].uses(&axis.var));
     let (dim, None) = (along.next()?, along.next()) else { return None };
     let whole = indices[dim].as_var() == Some(&axis.var) && same_expr(&axis.extent, &buffer.shape[dim]);
-    whole.then(|| (buffer.clone(), dim, lanes))
+    whole.then(|| (buffer.clone(), dim))
 }
 
 /// The axis of a product of which several values are computed side by side.

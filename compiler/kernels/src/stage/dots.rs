@@ -2,17 +2,21 @@
 //!
 //! Such a *dot product* takes 32 bits of each factor, a *word*: four terms of 8 bits, or two of 16. Where neighbouring
 //! terms lie side by side in memory, a word is read as it lies; elsewhere a copy puts the terms of a word side by side,
-//! with zeros for those that the last word lacks.
+//! with zeros for those that the last word lacks. Constants are copied so when a module is compiled: `x[k // 4, j, k % 4]`
+//! is [packed](packed) in words.
+//!
+//! A factor of bytes may have its sign bits turned over, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is
+//! [moved](Factor::moved) by 128 for an instruction that takes unsigned bytes, and what a sum starts from makes up for it.
 
 use super::{
     Axis, Stage,
     access::{factors, is_unit},
-    substitution,
+    replaced, substitution,
 };
 use crate::Target;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, PrimKind, binary},
+    prim::{BinaryOp, PrimCallee, PrimKind, binary},
     tir::Buffer,
 };
 
@@ -69,9 +73,48 @@ impl Dot {
     }
 }
 
-/// What a stage adds up, if it is a sum of products of two loads of narrow numbers, in the wide dtype.
+/// A factor of a product of narrow numbers.
+pub struct Factor<'a> {
+    /// What is loaded.
+    pub load: &'a PrimExpr,
+    /// Whether its sign bits are turned over then.
+    pub moved: bool,
+    /// What it is.
+    dtype: DType,
+}
+
+impl Factor<'_> {
+    /// What is widened.
+    fn of(narrow: &PrimExpr) -> Option<Factor<'_>> {
+        let is_load = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(_, _, None)) && e.dtype().is_scalar();
+        let dtype = narrow.dtype();
+        if is_load(narrow) {
+            return Some(Factor { load: narrow, moved: false, dtype });
+        }
+        let [raw, sign] = intrinsic(narrow, "bitwise_xor")? else { return None };
+        let [load] = intrinsic(raw, "reinterpret")? else { return None };
+        let byte = |dtype: DType| dtype.is_integer() && dtype.bits == 8 && dtype.is_scalar();
+        let turned = sign.as_int().is_some_and(|sign| sign & 0xff == SIGN) && byte(dtype);
+        let of_bytes = byte(load.dtype()) || load.dtype() == WORD;
+        (turned && of_bytes && is_load(load)).then_some(Factor { load, moved: true, dtype })
+    }
+}
+
+/// The sign bit of a byte.
+const SIGN: i64 = 0x80;
+
+fn intrinsic<'a>(e: &'a PrimExpr, wanted: &str) -> Option<&'a [PrimExpr]> {
+    match e.kind() {
+        PrimKind::Call(call) => {
+            matches!(&call.callee, PrimCallee::Intrin(name) if name == wanted).then_some(&call.args[..])
+        }
+        _ => None,
+    }
+}
+
+/// What a stage adds up, if it is a sum of products of two narrow numbers from memory, in the wide dtype.
 pub fn dot(stage: &Stage) -> Option<Dot> {
-    let [a, b] = narrow_factors(stage)?.map(|load| load.dtype());
+    let [a, b] = narrow(stage)?.map(|factor| factor.dtype);
     let integer = |dtype: DType| dtype.is_integer() && dtype.bits == 8;
     match stage.buffer.dtype {
         DType::INT32 | DType::UINT32 if integer(a) && integer(b) => Some(Dot::Bytes([a.is_int(), b.is_int()])),
@@ -80,16 +123,49 @@ pub fn dot(stage: &Stage) -> Option<Dot> {
     }
 }
 
-/// The loads that are the factors of a sum of products, once widened.
-pub fn narrow_factors(stage: &Stage) -> Option<[&PrimExpr; 2]> {
+/// The factors of a sum of products, once widened.
+pub fn narrow(stage: &Stage) -> Option<[Factor<'_>; 2]> {
     let (a, b) = factors(stage)?;
-    let load = |factor| match PrimExpr::kind(factor) {
-        PrimKind::Cast(load) if load.dtype().is_scalar() => {
-            matches!(load.kind(), PrimKind::Load(_, _, None)).then_some(load)
-        }
+    let factor = |factor| match PrimExpr::kind(factor) {
+        PrimKind::Cast(narrow) => Factor::of(narrow),
         _ => None,
     };
-    Some([load(a)?, load(b)?])
+    Some([factor(a)?, factor(b)?])
+}
+
+/// What they load.
+pub fn narrow_factors(stage: &Stage) -> Option<[&PrimExpr; 2]> {
+    Some(narrow(stage)?.map(|factor| factor.load))
+}
+
+/// The load of words of which one has all its terms from a place along an axis, if there are such in memory: that of
+/// `x[k // 4, j, k % 4]` at `[k // 4, j]`. What is in the place of the terms that the last word lacks is not known.
+pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+    let (last, rest) = indices.split_last()?;
+    let of = |index: &PrimExpr, wanted: BinaryOp| match index.kind() {
+        PrimKind::Binary(op, a, b) => *op == wanted && a.as_var() == Some(&axis.var) && b.as_int() == Some(dot.terms()),
+        _ => false,
+    };
+    let (used, words) = rest
+        .iter()
+        .filter(|index| index.uses(&axis.var))
+        .fold((0, 0), |(used, words), index| (used + 1, words + usize::from(of(index, BinaryOp::FloorDiv))));
+    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.terms()) && is_plain(buffer);
+    if !whole || axis.extent.as_int().is_none() || !of(last, BinaryOp::FloorMod) || used != 1 || words != 1 {
+        return None;
+    }
+    let words = buffer.change(|b| {
+        b.dtype = WORD;
+        b.shape.pop();
+        b.align = BYTES / dot.terms();
+    });
+    Some(PrimExpr::load(&words, rest.to_vec()))
+}
+
+/// Whether elements lie side by side from the beginning of the memory on.
+fn is_plain(buffer: &Buffer) -> bool {
+    buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar()
 }
 
 /// Whether neighbours along an axis are neighbours in memory, so that a word can be read as it lies.
@@ -149,6 +225,17 @@ pub fn last_word(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &
     word_of((0..dot.terms()).map(at))
 }
 
+/// A last word with zeros for the terms that it lacks, where how many terms there are in all is known. Else they are zeros.
+pub fn first_terms(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
+    match count.as_int().map(|count| count % dot.terms()) {
+        None | Some(0) => word,
+        Some(left) => {
+            let bits = left * (i64::from(WORD.bits) / dot.terms());
+            PrimExpr::intrin("bitwise_and", vec![word, PrimExpr::int((1 << bits) - 1, WORD)], WORD)
+        }
+    }
+}
+
 /// So many places after one.
 pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
     if n == 0 { place.clone() } else { place + PrimExpr::int64(n) }
@@ -157,12 +244,11 @@ pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
 /// The buffer as one of words, where all that is read along its last dimension is whole words.
 fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
     let last = buffer.shape.last()?.as_int().filter(|size| size % dot.terms() == 0)?;
-    let plain = buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar();
     let shape = || {
         let rest = buffer.shape[..buffer.shape.len() - 1].iter().cloned();
         rest.chain([PrimExpr::int64(last / dot.terms())]).collect()
     };
-    plain.then(|| {
+    is_plain(buffer).then(|| {
         buffer.change(|b| {
             b.dtype = WORD;
             b.shape = shape();
@@ -172,6 +258,22 @@ fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
 }
 
 impl Stage {
+    /// The load of words of a factor that is [`packed`] along an axis, if that is no region of something else.
+    pub fn packed_words(&self, load: &PrimExpr, axis: usize, dot: Dot) -> Option<PrimExpr> {
+        packed(load, &self.axes[axis], dot).filter(|_| !self.regions)
+    }
+
+    /// The stage with words in the place of what is packed in words along an axis, but for what is copied first.
+    pub fn with_words(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
+        let mut stage = self.clone();
+        for load in narrow_factors(self).into_iter().flatten() {
+            if let Some(words) = self.packed_words(load, axis, dot).filter(|_| !copied(load)) {
+                stage.value = replaced(&stage.value, load, &words);
+            }
+        }
+        stage
+    }
+
     /// The words that a load reads at a position, which counts words along one axis.
     pub fn words_of(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
         let along = &self.axes[axis];

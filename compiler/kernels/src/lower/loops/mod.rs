@@ -16,7 +16,7 @@ use crate::{
     Target,
     error::Reason,
     plan::{self, PartPlan, Plan, Written},
-    rules::{self, Choice},
+    rules::{self, Choice, Packing},
     stage::{Kernel, Part, stmt_mentions},
 };
 use hammock_ir::tir::{Buffer, PrimFunc, Stmt, StmtKind};
@@ -106,13 +106,12 @@ pub struct Near {
     pub cycles: f64,
 }
 
-/// What is worth copying before a body runs, if it reads it nowhere else: buffers with the dimension that is copied in
-/// blocks of so many elements.
-pub fn packed(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<(Buffer, usize, i64)> {
+/// What is worth packing before a body runs, if it reads it nowhere else.
+pub fn packings(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<Packing> {
     let mut found = Vec::new();
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own);
-        found.extend(rules::packed(&kernel, choice));
+        found.extend(rules::packings(&kernel, choice));
     });
     found
 }

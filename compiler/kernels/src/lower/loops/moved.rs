@@ -38,10 +38,11 @@ impl Moved {
     /// The factor to move where another one, along the results, is copied.
     pub fn of(nest: &Nest, copied: &PrimExpr) -> Option<Moved> {
         let (_, Dot::Bytes(signed)) = nest.dot? else { return None };
-        let factors = dots::narrow_factors(nest.stage)?;
+        let factors = dots::narrow(nest.stage)?;
         let along = nest.plan.vector().is_some_and(|l| copied.uses(&nest.stage.axes[l.axis].var));
-        let other = factors.iter().position(|factor| crate::index::same_expr(factor, copied))?;
-        let wanted = nest.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some();
+        let other = factors.iter().position(|factor| crate::index::same_expr(factor.load, copied))?;
+        let as_it_is = !factors[other].moved;
+        let wanted = nest.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && as_it_is;
         let factor = 1 - other;
         let mut moved = signed;
         moved[factor] = !signed[factor];

@@ -12,10 +12,12 @@ use super::{
 };
 use crate::{
     Target,
+    index::same_expr,
     plan::{Loop, LoopKind, StagePlan},
     rules::{MAX_LANES, register_lanes},
     stage::{
         Stage,
+        access::parts,
         dots::{self, Dot},
     },
 };
@@ -31,6 +33,10 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
+    let parts = parts(stage);
+    let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(parts[staged.load], load));
+    let of_words = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
+    let stage = of_words.as_ref().unwrap_or(stage);
     let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot, moved: None };
     nest.level(0, &At { position, left, there: None, terms: Terms::all() })
 }

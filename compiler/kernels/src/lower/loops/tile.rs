@@ -309,13 +309,17 @@ impl Tile<'_> {
                 load.substitute(&substitution(&stage.axes, &at))
             };
             match left {
-                _ if load.dtype() == dots::WORD => term(at[axis].clone()),
+                Some(count) if load.dtype() == dots::WORD => dots::first_terms(term(at[axis].clone()), count, dot),
+                None if load.dtype() == dots::WORD => term(at[axis].clone()),
                 Some(count) => dots::last_word(&term, &at[axis], count, dot),
                 None => dots::word_at(&term(at[axis].clone())),
             }
         };
-        let Some(factors) = dots::narrow_factors(stage) else { unreachable!("dot products have factors") };
-        let mut words = factors.map(word);
+        let Some(factors) = dots::narrow(stage) else { unreachable!("dot products have factors") };
+        let mut words = factors.map(|factor| match factor.moved {
+            true => Moved::word(word(factor.load)),
+            false => word(factor.load),
+        });
         let moved = self.nest.moved;
         if let Some(moved) = moved {
             words[moved.factor] = Moved::word(words[moved.factor].clone());

@@ -90,7 +90,8 @@ impl Check<'_> {
         };
         let in_words = |load: &&PrimExpr| {
             let along = vector.is_some_and(|vector| load.uses(&vector.var));
-            load.uses(&own.var) && (copied(load) || !along && dots::lies_in_words(load, own))
+            let packed = self.stage.packed_words(load, axis, dot).is_some();
+            load.uses(&own.var) && (copied(load) || packed || !along && dots::lies_in_words(load, own))
         };
         match dots::narrow_factors(self.stage).into_iter().flatten().find(|load| !in_words(load)) {
             Some(_) => {

@@ -6,15 +6,21 @@
 //! that; FoldConstant then runs it when the module is compiled.
 //!
 //! The attribute is gone afterwards. One dimension of the weight is divided into blocks: `[K, N]` becomes
-//! `[N / 64, K, 64]`. What the last block has too much is zeros.
+//! `[N / 64, K, 64]`. Of numbers that processors multiply several of at once, such terms of a sum lie side by side, in
+//! words: `[N / 64, K / 4, 64, 4]`. What the last block and the last word have too much is zeros. Where processors
+//! multiply bytes only if one of them is signed, the others are [moved].
+
+mod layout;
+mod moved;
 
 use crate::{Context, Packed, Pass, filled::filled, split_layout_rewrite_preproc::MARK};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
-    Attrs, DType, Function, Module, PrimExpr,
+    Attrs, Function, Module, PrimExpr,
     prim::PrimKind,
     tir::{Buffer, PrimFunc, Region, Stmt, StmtKind},
 };
+use layout::Layout;
 
 /// See the module's documentation.
 pub static PASS: Pass =
@@ -33,55 +39,50 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 }
 
 /// Makes a kernel copy a parameter first.
-fn pack(kernel: &mut PrimFunc, Packed { param, dim, block }: Packed) {
-    let Some(given) = kernel.params.get(param).and_then(|param| param.buffer.clone()) else { return };
+fn pack(kernel: &mut PrimFunc, packed: Packed) {
+    let Some(given) = kernel.params.get(packed.param).and_then(|param| param.buffer.clone()) else { return };
     let sizes: Option<Vec<i64>> = given.shape.iter().map(PrimExpr::as_int).collect();
     let (Some(sizes), StmtKind::Block(root)) = (sizes, &mut kernel.body.kind) else { return };
-    let blocks = (sizes[dim] + block - 1) / block;
-    let others = (0..sizes.len()).filter(|at| *at != dim).map(|at| sizes[at]);
-    let shape = [blocks].into_iter().chain(others).chain([block]).map(PrimExpr::int64).collect();
+    let layout = Layout { packed, sizes };
+    let shape = layout.shape().into_iter().map(PrimExpr::int64).collect();
     let packed = Buffer::new(format!("{}_packed", given.name), shape, given.dtype);
-    let taken = std::mem::replace(&mut root.body, Stmt::nop());
-    let computed = reading(taken, &given, &packed, dim, block);
-    root.body = Stmt::seq([copy(&given, &packed, dim, sizes[dim]), computed]);
+    let mut taken = std::mem::replace(&mut root.body, Stmt::nop());
+    let moves = layout.packed.words.is_some_and(|words| words.moved);
+    let sums = moves.then(|| moved::moved(&mut taken, &given)).flatten();
+    let computed = reading(taken, &given, &packed, &layout);
+    let summed = sums.iter().map(|sums| sums.stmt.clone());
+    root.body = Stmt::seq([copy(&given, &packed, &layout)].into_iter().chain(summed).chain([computed]));
     root.alloc_buffers.push(packed);
+    root.alloc_buffers.extend(sums.map(|sums| sums.buffer));
 }
 
 /// The statement that copies all elements.
-fn copy(given: &Buffer, packed: &Buffer, dim: usize, size: i64) -> Stmt {
+fn copy(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
     filled(packed, Attrs::new().with(MARK, true), |at| {
-        let [first, others @ .., last] = at else { unreachable!("a packed buffer has blocks, and places in them") };
-        let [blocks, .., block] = &packed.shape[..] else { unreachable!("the same") };
-        let place = first.clone() * block.clone() + last.clone();
-        let mut from = others.to_vec();
-        from.insert(dim, place.clone());
+        let (from, inside) = layout.from(at);
         let value = PrimExpr::load(given, from);
-        let is_even = blocks.as_int().zip(block.as_int()).is_some_and(|(blocks, block)| blocks * block == size);
-        let value = match is_even {
-            true => value,
-            false => place.lt(size).if_then_else(value, PrimExpr::constant(0.0, given.dtype)),
+        let value = match inside {
+            None => value,
+            Some(inside) => inside.if_then_else(value, PrimExpr::constant(0.0, given.dtype)),
         };
         (value, vec![Region::full(given)])
     })
 }
 
 /// The statement with what it reads of one buffer read from its copy.
-fn reading(mut stmt: Stmt, given: &Buffer, packed: &Buffer, dim: usize, block: i64) -> Stmt {
-    stmt.map_exprs(&mut |e| moved(e, given, packed, dim, block));
+fn reading(mut stmt: Stmt, given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
+    stmt.map_exprs(&mut |e| moved_to(e, given, packed, layout));
     declare(&mut stmt, given, packed);
     stmt
 }
 
-fn moved(e: &PrimExpr, given: &Buffer, packed: &Buffer, dim: usize, block: i64) -> PrimExpr {
+fn moved_to(e: &PrimExpr, given: &Buffer, packed: &Buffer, layout: &Layout) -> PrimExpr {
     match e.kind() {
         PrimKind::Load(buffer, indices, None) if buffer == given => {
-            let mut indices: Vec<PrimExpr> = indices.iter().map(|i| moved(i, given, packed, dim, block)).collect();
-            let place = indices.remove(dim).cast(DType::INT64);
-            indices.insert(0, place.clone().floordiv(block));
-            indices.push(place.floormod(block));
-            PrimExpr::load(packed, indices)
+            let indices = indices.iter().map(|i| moved_to(i, given, packed, layout)).collect();
+            PrimExpr::load(packed, layout.place(indices))
         }
-        _ => e.map_children(&mut |child| moved(child, given, packed, dim, block)),
+        _ => e.map_children(&mut |child| moved_to(child, given, packed, layout)),
     }
 }
 

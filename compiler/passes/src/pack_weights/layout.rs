@@ -1,0 +1,61 @@
+//! Where elements of a weight lie once it is packed.
+
+use crate::Packed;
+use hammock_ir::{DType, PrimExpr};
+
+/// How a buffer is packed.
+pub struct Layout {
+    /// What is divided into what.
+    pub packed: Packed,
+    /// The buffer's sizes.
+    pub sizes: Vec<i64>,
+}
+
+impl Layout {
+    /// The dimensions that stay where they are, between blocks and places in them.
+    fn others(&self) -> impl Iterator<Item = usize> {
+        let dim = self.packed.dim;
+        (0..self.sizes.len()).filter(move |at| *at != dim)
+    }
+
+    /// How many terms a word has along a dimension.
+    fn terms(&self, dim: usize) -> Option<i64> {
+        self.packed.words.filter(|words| words.dim == dim).map(|words| words.terms)
+    }
+
+    /// The sizes of the packed buffer.
+    pub fn shape(&self) -> Vec<i64> {
+        let Packed { dim, block, words, .. } = self.packed;
+        let steps = |size: i64, step: i64| (size + step - 1) / step;
+        let others = self.others().map(|at| steps(self.sizes[at], self.terms(at).unwrap_or(1)));
+        let words = words.map(|words| words.terms);
+        [steps(self.sizes[dim], block)].into_iter().chain(others).chain([block]).chain(words).collect()
+    }
+
+    /// Where an element is once it is packed.
+    pub fn place(&self, indices: Vec<PrimExpr>) -> Vec<PrimExpr> {
+        let Packed { dim, block, words, .. } = self.packed;
+        let own = |at: usize| indices[at].clone().cast(DType::INT64);
+        let others = self.others().map(|at| match self.terms(at) {
+            Some(terms) => own(at).floordiv(terms),
+            None => indices[at].clone(),
+        });
+        let term = words.map(|words| own(words.dim).floormod(words.terms));
+        [own(dim).floordiv(block)].into_iter().chain(others).chain([own(dim).floormod(block)]).chain(term).collect()
+    }
+
+    /// The element that lies at a place of the packed buffer, and the condition for there to be one.
+    pub fn from(&self, at: &[PrimExpr]) -> (Vec<PrimExpr>, Option<PrimExpr>) {
+        let Packed { dim, block, words, .. } = self.packed;
+        let others = self.sizes.len();
+        let mut from: Vec<PrimExpr> = at[1..others].to_vec();
+        from.insert(dim, at[0].clone() * block + at[others].clone());
+        if let Some(words) = words {
+            from[words.dim] = from[words.dim].clone() * words.terms + at[others + 1].clone();
+        }
+        let divided = [(dim, block)].into_iter().chain(words.map(|words| (words.dim, words.terms)));
+        let uneven = divided.filter(|(dim, step)| self.sizes[*dim] % step != 0);
+        let inside = uneven.map(|(dim, _)| from[dim].clone().lt(self.sizes[dim])).reduce(PrimExpr::and);
+        (from, inside)
+    }
+}
