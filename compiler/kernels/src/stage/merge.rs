@@ -10,7 +10,7 @@
 use super::{
     Axis, Epilogue, Kernel, Part, Stage,
     access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
-    substitution,
+    dots, substitution,
 };
 use crate::{check, index::same_expr};
 use hammock_ir::{
@@ -190,7 +190,8 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
     let once = positions.len() == 1 && all(&positions[0]) && !positions[0].iter().any(slides);
     let work = Cost::of(&stage.value).total();
-    let once = once || is_kept_narrow(stage, user);
+    let narrow = is_kept_narrow(stage, user);
+    let once = once || narrow;
     if !once && work > CHEAP || work * sites + Cost::of(&user.value).total() > MOST {
         return None;
     }
@@ -200,6 +201,10 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
         epilogue: user.epilogue.as_ref().map(|e| Epilogue { value: put(&e.value), ..e.clone() }),
         ..user.clone()
     };
+    // Words of dot products are read from memory.
+    if !narrow && dots::dot(user).is_some() && dots::dot(&merged).is_none() {
+        return None;
+    }
     // Where nothing is computed, there is nothing to lose but the order in which the user reads.
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };

@@ -8,7 +8,7 @@
 mod copies;
 mod members;
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, merge};
+use super::{Axis, Epilogue, Kernel, Part, Stage, dots, merge};
 use crate::rules;
 pub use copies::Copied;
 use hammock_ir::{
@@ -63,6 +63,11 @@ fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &
         _ => None,
     };
     let stages: Vec<Stage> = members.iter().filter_map(stage).collect();
+    // All rows of a product use the same words, which few rows at a time would read, or make, again and again.
+    let reductions = stages.iter().filter(|stage| stage.reduces()).count();
+    if reductions < 2 && stages.iter().any(|stage| dots::dot(stage).is_some()) {
+        return None;
+    }
     // Products compute several rows side by side: that axis is the last one.
     let products = |axis: &Shared<Buffer>| {
         stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::product_rows(stage) == Some(*axis))
