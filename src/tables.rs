@@ -1,7 +1,7 @@
 //! `hammock ops`, `passes`, `builtins` and `rules`: lists of what Hammock has.
 
 use clap::Args;
-use hammock_compiler::{Failure, RULES, check_target, nearest_operator};
+use hammock_compiler::{Failure, PRIMITIVES, Primitive, RULES, check_target, nearest_operator};
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
@@ -48,7 +48,7 @@ pub struct Builtins {
     name: Option<String>,
 }
 
-/// Lists the rules that choose the loops of kernels
+/// Lists the rules that choose the loops of kernels, and the primitives that change them
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  hammock rules\n  hammock opt model.py --print-plans      which of them chose what\n  \
@@ -158,12 +158,26 @@ the plan: operations, loads (two in a cycle), stores (one), and the four cycles 
 Sizes that are not known are taken for 64; loops and caches between them cost nothing. `hammock bench --roofline` measures.
 ";
 
+/// How primitives are used.
+const CHANGES: &str = "
+In a file for `--plan`, primitives change what a plan begins with: `planned` (what the first rule chooses), `planned by RULE`,
+or loops that are written out. They stand below it, each on a line further to the right, and are done one after the other. A
+loop is called by its axis and its step, as plans are printed (`i by 4`); the axis alone is the innermost loop over it. What
+a primitive needs and does not find is an error; whether the loops can compute the stage is checked after the last one.
+";
+
 impl Rules {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let lines: String =
             RULES.iter().map(|rule| format!("\n{}  ({})\n    {}\n", rule.name, rule.class, rule.doc)).collect();
-        crate::print(&format!("The first of these that is for a stage of a kernel chooses its loops.\n{lines}{LIMIT}"))
+        let change = |primitive: &Primitive| {
+            let call = format!("{} {}", primitive.name, primitive.form.syntax());
+            format!("\n{}\n    {}.\n", call.trim_end(), primitive.doc)
+        };
+        let changes: String = PRIMITIVES.iter().map(change).collect();
+        let first = "The first of these that is for a stage of a kernel chooses its loops.\n";
+        crate::print(&format!("{first}{lines}{LIMIT}{CHANGES}{changes}"))
     }
 }
 

@@ -203,6 +203,164 @@ fused_matmul_relu:
     stdout(hammock(&folder, &[&planned, &args[..]].concat()));
 }
 
+/// Plans that are given as changes to others.
+const CHANGES: &str = "\
+matmul:
+    outer-product: v_ax0, v_ax1, v_k
+        split v_ax0 by 4
+        split v_ax1 by 16
+        reorder v_ax1 by 16, v_ax0 by 4, v_k, v_ax0, v_ax1
+        unroll v_ax0
+        vectorize v_ax1
+        parallel v_ax1 by 16
+        pack x2
+---
+matmul:
+    planned
+        serial v_ax1 by 16
+        resplit v_ax1 by 16 to 32    # the copy is for as many
+        parallel v_ax0 by 6 grain 2
+---
+matmul:
+    planned
+        split v_ax1 by 16 by 64
+        attach x2 at v_ax1 by 64
+        fuse v_ax1 by 64, v_ax1 by 16
+---
+matmul:
+    planned
+        attach x2 at root
+---
+matmul:
+    planned by outer-product
+        cache_read x1 as [v_ax0, v_k]
+---
+matmul:
+    outer-product: v_k by 32, v_ax0, v_ax1, v_k
+        serial v_ax1
+---
+matmul:
+    planned
+        inline x2
+        unroll v_ax1
+---
+max:
+    chains: v_ax0, v_k1
+        rfactor v_k1 by 32
+        parallel v_ax0 grain 4
+---
+softmax:
+    rows, 4 at a time:
+        planned
+        planned
+            resplit v_ax1 by 16 to 32
+        planned by chains
+        planned
+            invert_divisor
+---
+softmax:
+    planned
+---
+fused_add_tir_tanh:
+    planned
+        split v_ax0_ax1 by 16 by 512
+---
+matmul:
+    outer-product: v_ax0, v_ax1, v_k
+        split v_k by 24
+        reorder v_k by 24, v_ax0, v_ax1
+";
+
+/// Primitives change what a plan begins with, as the plan that comes of it shows.
+#[test]
+fn primitives_change_plans() {
+    let folder = folder();
+    let mut all = String::new();
+    for plan in CHANGES.split("---\n") {
+        std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
+        let read = hammock(&folder, &["opt", "model.py", "--target", "x86-64-v3", "--plan", "plan.txt"]);
+        let (kernel, _) = plan.split_once('\n').unwrap();
+        let printed = format!("\n{}", stdout(read));
+        let (_, after) = printed.split_once(&format!("\n{kernel}\n")).unwrap();
+        let lines = after.lines().take_while(|line| line.starts_with(' ')).filter(|line| !line.contains('#'));
+        let lines: String = lines.map(|line| format!("{line}\n")).collect();
+        all += &format!("{plan}# becomes\n{lines}\n");
+    }
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("primitives", all);
+    });
+}
+
+/// What primitives need, and what is said where it does not hold.
+#[test]
+fn primitives_are_refused_where_they_cannot_hold() {
+    let folder = folder();
+    let refused = |plan: &str, flags: &[&str]| {
+        std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
+        let output = hammock(&folder, &[&["opt", "model.py", "--plan", "plan.txt"], flags].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{plan}\n{said}");
+        assert!(said.contains("error[E0311]") && said.contains("plan.txt:"), "{plan}\n{said}");
+        said
+    };
+    let target = ["--target", "x86-64-v3"];
+    let mut all = String::new();
+    for change in [
+        "splitt v_ax0 by 4",
+        "elementwise: v_ax0",
+        "split v_ax9 by 4",
+        "split v_ax0",
+        "split v_ax0 by 1",
+        "split v_ax0 by 6 by 65",
+        "split v_ax1 by 64 by 4",
+        "resplit v_k to 8",
+        "resplit v_ax1 by 16 to 400",
+        "fuse v_ax0 by 6, v_ax1 by 16",
+        "fuse v_k, v_k",
+        "reorder v_k, v_ax0 by 6",
+        "reorder v_k, v_k",
+        "vectorize v_ax0",
+        "vectorize v_ax0 by 6",
+        "unroll v_ax1 by 16",
+        "split v_k by 4 by 2",
+        "parallel v_k",
+        "rfactor v_ax0 by 2",
+        "rfactor v_k by 8",
+        "tensorize v_k",
+        "cache_read x2",
+        "cache_read matmul",
+        "cache_read x1 as [v_ax1]",
+        "cache_read x1 at v_k",
+        "attach x1 at root",
+        "inline x1",
+        "attach x2",
+        "invert_divisor",
+        "cache_write matmul",
+        "pad v_ax0 by 8",
+    ] {
+        all += &refused(&format!("matmul:\n    planned\n        {change}\n"), &target);
+    }
+    for plan in [
+        "matmul:\n    planned by nosuch\n",
+        "matmul:\n    planned by tiles\n",
+        "softmax:\n    planned\n        split v_ax0 by 4\n",
+        "softmax:\n    rows, 8 at a time:\n        planned\n            parallel v_ax0\n        planned\n        planned\n        planned\n",
+        "max:\n    chains: v_ax0, v_k1\n        rfactor v_k1 by 24\n",
+    ] {
+        all += &refused(plan, &target);
+    }
+    let strict = ["--target", "x86-64-v3", "--strict-order"];
+    for change in ["rfactor v_k1 by 8", "vectorize v_k1"] {
+        all += &refused(&format!("max:\n    planned\n        {change}\n"), &strict);
+    }
+    std::fs::write(folder.path().join("model.py"), NARROW).unwrap();
+    all += &refused("matmul1:\n    outer-product: v_ax0, v_ax1, v_k\n        tensorize v_k\n", &target);
+    all += &refused("matmul:\n    outer-product: v_ax0, v_ax1, v_k\n        tensorize v_k\n", &target);
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("primitives_refused", all);
+    });
+}
+
 /// Edits of printed plans, and what is said about each.
 #[test]
 fn impossible_plans_are_refused() {

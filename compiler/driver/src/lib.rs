@@ -35,7 +35,11 @@ pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;
 pub use hammock_import::nearest_operator;
-pub use hammock_kernels::{Accesses, Target, rules::RULES};
+pub use hammock_kernels::{
+    Accesses, Target,
+    plan::primitives::{PRIMITIVES, Primitive},
+    rules::RULES,
+};
 pub use hammock_runtime::tools::Weights;
 pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,

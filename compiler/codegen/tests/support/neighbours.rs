@@ -1,8 +1,16 @@
-//! Plans near those that rules make: edited as a user would, read, and compared with the reference interpreter.
+//! Plans near those that rules make: edited as a user would, by hand and with primitives, read, and compared with the
+//! reference interpreter.
 
 use super::{Kernel, check_kernel, rng::Rng};
 use hammock_ir::tir::PrimFunc;
-use hammock_kernels::{Options, Reason, lower_with, neighbours, plan::Plans, plan_text};
+use hammock_kernels::{
+    Options, Reason, lower_with, neighbours,
+    plan::{
+        Plans,
+        primitives::{Form, PRIMITIVES},
+    },
+    plan_text,
+};
 use hammock_runtime::Any;
 
 /// Compares one of the plans that are tried when kernels are measured with the reference interpreter.
@@ -33,14 +41,15 @@ pub fn check_neighbours(func: &PrimFunc, options: Options, inputs: &[Any], rng: 
         check_tried(func, options, inputs, rng);
     }
     let (mut run, mut seen) = (0, vec![own.clone()]);
-    for _ in 0..TRIED {
+    for number in 0..2 * TRIED {
         let mut text = own.clone();
-        for _ in 0..rng.between(1, 3) {
-            text = edited(&text, rng);
+        match number % 2 {
+            0 => (0..rng.between(1, 3)).for_each(|_| text = edited(&text, rng)),
+            _ => text = changed(&text, rng),
         }
         let Ok(plan) = read(func, options, &text) else { continue };
         assert_eq!(read(func, options, &plan).unwrap(), plan, "{text}");
-        if run < RUN && !seen.contains(&plan) {
+        if run < 2 * RUN && run % 2 == number % 2 && !seen.contains(&plan) {
             println!("{plan}");
             let plans = plans(&plan).unwrap();
             check_kernel(&Kernel::planned(func, Options { plan: plans.of("f"), ..options }), inputs);
@@ -108,6 +117,51 @@ fn line(text: &str, rng: &mut Rng) -> String {
         _ => items.push("divisor inverted".to_owned()),
     }
     format!("{head}: {}", items.join(", "))
+}
+
+/// A plan with primitives below some of its stages, which may be as rules plan them.
+fn changed(text: &str, rng: &mut Rng) -> String {
+    let mut changed = String::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let stage = line.trim_start().split_once(':').filter(|(head, _)| !head.contains(' '));
+        let Some((_, list)) = stage.filter(|_| rng.chance(70)) else {
+            changed += &format!("{line}\n");
+            continue;
+        };
+        changed += &if rng.chance(50) { format!("{indent}planned\n") } else { format!("{line}\n") };
+        let items: Vec<String> = items(list).into_iter().filter(|item| item.split(' ').count() < 5).collect();
+        let names: Vec<&str> = items.iter().filter_map(|item| item.split(' ').next()).collect();
+        for _ in 0..rng.between(1, 4) {
+            let mut name = || {
+                let axis = *rng.pick(&names);
+                if rng.chance(30) { format!("{axis} by {}", step(rng)) } else { axis.to_owned() }
+            };
+            let loops = [name(), name(), name()];
+            changed += &format!("{indent}    {}\n", primitive(&loops, rng));
+        }
+    }
+    changed
+}
+
+/// A primitive that names some of these loops.
+fn primitive(loops: &[String; 3], rng: &mut Rng) -> String {
+    let primitive = rng.pick(PRIMITIVES);
+    let [first, second, third] = loops;
+    let buffer = *rng.pick(&["x0", "x1", "x0", "factor", "value"]);
+    let args = match primitive.form {
+        Form::Factor => format!("{first} by {}", step(rng)),
+        Form::Step => format!("{first} to {}", step(rng)),
+        Form::Loop => first.clone(),
+        Form::Grain => format!("{first} grain {}", rng.between(1, 5)),
+        Form::Loops if rng.chance(50) => format!("{first}, {second}"),
+        Form::Loops => format!("{first}, {second}, {third}"),
+        Form::Copy if rng.chance(50) => format!("{buffer} as [{second}] at {first}"),
+        Form::Copy | Form::Place => format!("{buffer} at {}", if rng.chance(30) { "root" } else { first }),
+        Form::Buffer => buffer.to_owned(),
+        Form::Nothing | Form::Any => String::new(),
+    };
+    format!("{} {args}", primitive.name)
 }
 
 fn step(rng: &mut Rng) -> i64 {

@@ -152,6 +152,18 @@ needed in a copy (`copy of BUFFER as [AXES] (rule: loops)`). The message says wh
 is unknown: the axes and buffers of a kernel are those of its printed plan, and the kernels of a module depend on the
 passes before.
 
+A plan may also begin with what rules choose, or with loops, and go on with primitives (`hammock rules` lists them), each on a
+line below and further to the right:
+
+    matmul:
+        planned
+            split i by 64
+            reorder i by 64, j
+            cache_read w as [k, j] at j
+
+What one of them needs and does not find is said at its line, and so is what keeps all loops together from computing the
+stage: after the last one, not before.
+
 Files that `--tune` writes have a hash of a kernel's structure, the CPU and the number of threads instead of its name, and
 numbers instead of the names of axes, buffers and what else is copied: `axis0`, `part1`, `row0`. A record that cannot be used (after a change of
 Hammock, say) can be removed; `--tune` then measures the kernel anew.",

@@ -1,13 +1,15 @@
 //! From the text of a plan to the plan of a kernel: what names stand for, and whether the loops can compute it.
 
+mod primitives;
+
 use super::{
     Loop, PartPlan, Plan, RowsPlan, StagePlan, Staged,
     check::{Item, check},
     names::Naming,
-    read::{At, CopyText, PartText, PlanError, RowsText, StageText, Written},
+    read::{At, Base, CopyText, PartText, PlanError, RowsText, StageText, Written, WrittenText},
 };
 use crate::{
-    rules::{Choice, RULES},
+    rules::{Choice, RULES, Rule, inner_plan, rows_plan, stage_plan, stage_plans},
     stage::{
         Kernel, Part, Stage,
         access::{can_be_copied, loads},
@@ -39,6 +41,19 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
             stage(text, part, &written.naming.axes(part), how, false).map(PartPlan::Stage)
         }
         (PartText::Rows(text), Part::Rows(part)) => Bind { rows: part, how }.rows(text).map(PartPlan::Rows),
+        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => match changes
+            .first()
+        {
+            None => Ok(PartPlan::Rows(rows_plan(part, choice, None))),
+            Some(change) => Err(PlanError::new(change.span, "this part of the kernel is stages that share rows").help(
+                "each of them has a line below `rows, N at a time:`, and primitives below that, further to the right",
+            )),
+        },
+        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Other(_))
+            if changes.is_empty() =>
+        {
+            Ok(PartPlan::AsWritten)
+        }
         (text, part) => Err(mismatch(text, part)),
     });
     Ok(Plan { parts: parts.collect::<Result<_>>()? })
@@ -81,13 +96,42 @@ fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
 
 /// The plan of a stage whose axes have these names. `inner`: whether loops around it may have threads.
 fn stage(text: &StageText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
-    let Some(rule) = RULES.iter().find(|rule| rule.name == text.rule.value) else {
-        let error = PlanError::new(text.rule.span, format!("there is no rule `{}`", text.rule.value));
-        return Err(error.help(match nearest(&text.rule.value, RULES.iter().map(|rule| rule.name)) {
+    let base = match &text.base {
+        Base::Planned(rule) => planned(rule.as_ref(), stage, how, inner)?,
+        Base::Written(text) => written(text, stage, axes, how, inner)?,
+    };
+    if text.changes.is_empty() { Ok(base) } else { primitives::changed(base, &text.changes, stage, axes, how, inner) }
+}
+
+/// What rules choose, or one of them.
+fn planned(rule: Option<&At<String>>, stage: &Stage, how: How, inner: bool) -> Result<StagePlan> {
+    let plan = |plan: StagePlan| if inner { plan.on_one_thread() } else { plan };
+    let Some(rule) = rule else {
+        return Ok(if inner { inner_plan(stage, how.choice) } else { stage_plan(stage, how.choice) });
+    };
+    let name = self::rule(rule)?.name;
+    let plans: Vec<StagePlan> = stage_plans(stage, how.choice).collect();
+    plans.iter().find(|plan| plan.rule == name).cloned().map(plan).ok_or_else(|| {
+        let others: Vec<String> = plans.iter().map(|plan| format!("`{}`", plan.rule)).collect();
+        let error = PlanError::new(rule.span, format!("the rule `{name}` is not for this stage"));
+        error.help(format!("those that are: {}", others.join(", ")))
+    })
+}
+
+/// The rule of that name.
+fn rule(name: &At<String>) -> Result<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.name == name.value).ok_or_else(|| {
+        let error = PlanError::new(name.span, format!("there is no rule `{}`", name.value));
+        error.help(match nearest(&name.value, RULES.iter().map(|rule| rule.name)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`hammock rules` lists them; the name is for readers only".to_owned(),
-        }));
-    };
+        })
+    })
+}
+
+/// Loops that are written out.
+fn written(text: &WrittenText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
+    let rule = rule(&text.rule)?;
     let one_loop =
         |l: &super::read::LoopText| Ok(Loop { axis: named(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
     let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;

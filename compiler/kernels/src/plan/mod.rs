@@ -9,6 +9,7 @@ mod check;
 mod names;
 mod neighbours;
 mod predict;
+pub mod primitives;
 mod read;
 mod text;
 
@@ -170,6 +171,16 @@ impl StagePlan {
         let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
         let to = Buffer::new("copy", left.clone(), dtype);
         stage.copy_of(load, &staged.axes, left, &position, to, in_words)
+    }
+
+    /// The axes that a part changes along inside of some loops, as the tile reads them: those of terms first, of which the
+    /// terms of a dot product last, then those of results, of which that of the vectors last.
+    pub fn in_tile_order(&self, stage: &Stage, part: &PrimExpr, inside: usize) -> Vec<usize> {
+        let several = |axis: &usize| part.uses(&stage.axes[*axis].var) && self.range(*axis, inside) != Some(1);
+        let (dot, vector) = (self.dot().map(|l| l.axis), self.vector().map(|l| l.axis));
+        let mut axes: Vec<usize> = (0..stage.axes.len()).filter(several).collect();
+        axes.sort_by_key(|axis| (!stage.axes[*axis].reduce, Some(*axis) == dot, Some(*axis) == vector));
+        axes
     }
 
     /// The axis that a copy has in words: that of the terms of dot products.

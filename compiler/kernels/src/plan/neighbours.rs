@@ -1,10 +1,15 @@
-//! Plans near a plan: those that differ from it in one choice, a factor, the order of two loops, how one runs, a copy, or
-//! the rule. All of them can be used: they are printed, read and bound as a plan that a user gives.
+//! Plans near a plan: those that differ from it by one or two [primitives](super::primitives), a factor, the order of two
+//! loops, how one runs, a copy, or by the rule. All of them can be used: they are printed, read and bound as a plan that a
+//! user gives.
 
-use super::{Loop, LoopKind, PartPlan, Plan, Plans, RowsPlan, StagePlan, bind};
+use super::{
+    Loop, LoopKind, PartPlan, Plan, Plans, RowsPlan, StagePlan, bind,
+    names::Naming,
+    primitives::{Edit, Refused},
+};
 use crate::{
     rules::{Choice, rows_plan, stage_plans},
-    stage::{Kernel, Part, Stage, rows::Rows},
+    stage::{Kernel, Part, Stage, access, rows::Rows},
 };
 use std::collections::HashSet;
 
@@ -48,64 +53,73 @@ fn can_be_used(plan: &Plan, kernel: &Kernel, choice: Choice) -> bool {
 
 fn stage_neighbours(plan: &StagePlan, stage: &Stage, choice: Choice) -> Vec<StagePlan> {
     let mut found: Vec<StagePlan> = stage_plans(stage, choice).collect();
-    let mut add = |change: &dyn Fn(&mut StagePlan)| {
-        let mut near = plan.clone();
-        change(&mut near);
-        found.push(near);
+    let (axes, parts) = (Naming::Numbers.axes(stage), Naming::Numbers.parts(stage));
+    let mut add = |change: &dyn Fn(&mut Edit) -> Result<(), Refused>| {
+        let mut near = Edit::new(plan.clone(), stage, choice, axes.clone(), parts.clone());
+        if change(&mut near).is_ok() {
+            found.extend(near.finish(false).ok());
+        }
     };
     for (number, l) in plan.loops.iter().enumerate() {
-        factors(l.step).into_iter().for_each(|step| add(&|near| near.loops[number].step = step));
+        factors(l.step).into_iter().for_each(|step| add(&|near| near.resplit(number, step)));
         // What one factor gains, another may have to give.
         let others = (0..plan.loops.len()).filter(|other| *other != number && plan.loops[*other].step > 1);
         for other in others.filter(|_| l.step > 1) {
             add(&|near| {
-                near.loops[number].step *= 2;
-                near.loops[other].step /= 2;
+                near.resplit(other, plan.loops[other].step / 2)?;
+                near.resplit(number, l.step * 2)
             });
         }
         if number > 0 {
-            add(&|near| near.loops.swap(number - 1, number));
+            add(&|near| near.reorder(&[number, number - 1]));
         }
-        kinds(l, stage).into_iter().for_each(|kind| add(&|near| near.loops[number].kind = kind));
-        if l.is_parallel() {
-            let moved = |to: usize| {
-                move |near: &mut StagePlan| {
-                    near.loops[to].kind = std::mem::replace(&mut near.loops[number].kind, LoopKind::Serial);
-                }
-            };
-            (number.saturating_sub(1)..plan.loops.len().min(number + 2)).for_each(|to| add(&moved(to)));
+        kinds(l, stage).into_iter().for_each(|kind| {
+            add(&|near| match kind {
+                LoopKind::Parallel(grain) => near.parallel(number, grain),
+                LoopKind::Unrolled => near.unroll(number),
+                _ => near.serial(number),
+            })
+        });
+        if let LoopKind::Parallel(grain) = l.kind {
+            let near_by = number.saturating_sub(1)..plan.loops.len().min(number + 2);
+            near_by.for_each(|to| add(&|near| near.parallel(to, grain)));
+        }
+        if let Some(inner) = (number + 1..plan.loops.len()).find(|inner| plan.loops[*inner].axis == l.axis) {
+            add(&|near| near.fuse(&[number, inner]));
         }
     }
     for (axis, about) in stage.axes.iter().enumerate().filter(|(_, about)| !about.reduce) {
-        let own = plan.loops.iter().filter(|l| l.axis == axis).map(|l| l.step).max().unwrap_or(1);
+        let Some(first) = plan.loops.iter().position(|l| l.axis == axis) else { continue };
+        let own = plan.loops[first].step;
         let fits = |block: &i64| about.extent.as_int().is_none_or(|extent| *block < extent);
         for block in [own * 4, own * 16].into_iter().filter(fits) {
-            add(&|near| insert(near, Loop::by(axis, block)));
+            add(&|near| outermost(near, first, block));
         }
     }
-    for number in 0..plan.loops.len() {
-        add(&|near| {
-            near.loops.remove(number);
-            near.staged.iter_mut().filter(|staged| staged.inside > number).for_each(|staged| staged.inside -= 1);
-        });
-    }
-    for (number, staged) in plan.staged.iter().enumerate() {
-        add(&|near| _ = near.staged.remove(number));
-        for inside in [staged.inside.saturating_sub(1), staged.inside + 1] {
-            add(&|near| near.staged[number].inside = inside.min(near.loops.len()));
+    for part in 0..access::parts(stage).len() {
+        match plan.staged.iter().find(|staged| staged.load == part) {
+            Some(staged) => {
+                add(&|near| near.inline(part));
+                for inside in [staged.inside.saturating_sub(1), staged.inside + 1] {
+                    add(&|near| near.attach(part, inside.min(plan.loops.len())));
+                }
+            }
+            None => add(&|near| near.pack(part)),
         }
     }
-    add(&|near| near.inverts = !near.inverts);
+    add(&|near| near.invert_divisor());
     found
 }
 
-/// Adds a loop around all others.
-fn insert(plan: &mut StagePlan, mut outer: Loop) {
-    if let Some(first) = plan.loops.first_mut().filter(|first| first.is_parallel()) {
-        outer.kind = std::mem::replace(&mut first.kind, LoopKind::Serial);
+/// A loop in steps around all others, which has the threads if the first one had.
+fn outermost(near: &mut Edit, over: usize, step: i64) -> Result<(), Refused> {
+    near.split(over, step)?;
+    let order: Vec<usize> = std::iter::once(over).chain(0..over).collect();
+    near.reorder(&order)?;
+    match near.plan.loops.get(1).map(|l| l.kind) {
+        Some(LoopKind::Parallel(grain)) => near.parallel(0, grain),
+        _ => Ok(()),
     }
-    plan.loops.insert(0, outer);
-    plan.staged.iter_mut().for_each(|staged| staged.inside += 1);
 }
 
 /// Factors near one.

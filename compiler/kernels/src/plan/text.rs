@@ -112,7 +112,8 @@ fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) 
     format!("{}:{}{}", plan.rule, if items.is_empty() { "" } else { " " }, items.join(", "))
 }
 
-fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
+/// A loop, over axes with these names.
+pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
     let step = if *step == 1 { String::new() } else { format!(" by {step}") };
     let kind = match kind {
         LoopKind::Serial => String::new(),

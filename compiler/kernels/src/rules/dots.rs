@@ -63,7 +63,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
         copied.push((other, inside));
     }
     for (load, inside) in copied {
-        plan.staged.push(staged(stage, &plan, load, inside, terms, choice)?);
+        plan.staged.push(staged(stage, &plan, load, inside, choice)?);
     }
     Some(Loops { loops: plan.loops, staged: plan.staged })
 }
@@ -131,21 +131,9 @@ fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<
 }
 
 /// The copy of a factor in words.
-fn staged(
-    stage: &Stage,
-    plan: &StagePlan,
-    load: &PrimExpr,
-    inside: usize,
-    terms: usize,
-    choice: &Choice,
-) -> Option<Staged> {
+fn staged(stage: &Stage, plan: &StagePlan, load: &PrimExpr, inside: usize, choice: &Choice) -> Option<Staged> {
     let number = parts(stage).iter().position(|e| same_expr(e, load)).filter(|_| can_be_copied(stage, load))?;
-    let used = |at: &usize| load.uses(&stage.axes[*at].var);
-    // Those whose values the loops around leave; the one along which results lie last.
-    let left = |at: &usize| plan.range(*at, inside) != Some(1);
-    let (sums, results): (Vec<usize>, Vec<usize>) =
-        (0..stage.axes.len()).filter(used).filter(left).partition(|at| stage.axes[*at].reduce);
-    let axes: Vec<usize> = sums.into_iter().filter(|at| *at != terms).chain([terms]).chain(results).collect();
+    let axes = plan.in_tile_order(stage, load, inside);
     let mut staged = Staged { load: number, inside, axes, copy: StagePlan::new(RULE.name, Vec::new()) };
     staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
     Some(staged)

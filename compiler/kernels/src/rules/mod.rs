@@ -143,7 +143,7 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
 }
 
 /// The plan of the first rule that is for a stage.
-fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
+pub fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
     stage_plans(stage, choice).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
 }
 
@@ -157,7 +157,7 @@ pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<It
 }
 
 /// The plan of a stage inside of loops that are spread over threads.
-fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
+pub fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
     let plan = serial_plans(stage, choice).next();
     let mut plan = plan.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
     plan.inverts = inverts(&plan, stage, choice);

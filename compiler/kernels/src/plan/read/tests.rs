@@ -10,16 +10,26 @@ f:  # a product
     rows, 8 at a time, n parallel 3:
         each: n, m by 16, m vector, divisor inverted
     rows left, 1 at a time:
-        each: m
+        planned by each
+            resplit m by 16 to 8
+h:
+    planned
+        split a by 4 by 64  # a remark
+        reorder a by 64, k, a
+        parallel a by 64 grain 3
+        cache_read x#2 as [k, a] at a by 64
+        attach x#2 at root
+        pad whatever [ this
+    as written
 ";
 
 #[test]
 fn plans_have_names_and_parts() {
     let plans = Plans::read(TEXT).unwrap();
     let parts = |name: &str| plans.of(name).map(|written| written.parts.len());
-    assert_eq!([parts("f"), parts("g: 1"), parts("g")], [Some(2), Some(1), None]);
-    assert!(plans.check_kernels(&["g: 1", "h", "f"]).is_ok());
-    let missing = plans.check_kernels(&["g: 1"]).unwrap_err();
+    assert_eq!([parts("f"), parts("g: 1"), parts("g"), parts("h")], [Some(2), Some(1), None, Some(2)]);
+    assert!(plans.check_kernels(&["g: 1", "i", "h", "f"]).is_ok());
+    let missing = plans.check_kernels(&["g: 1", "h"]).unwrap_err();
     assert_eq!(missing.message, "the module has no kernel `f`");
     assert!(Plans::read("").unwrap().of("f").is_none());
 }

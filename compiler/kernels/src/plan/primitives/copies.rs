@@ -1,0 +1,80 @@
+//! Changes to copies.
+
+use super::{
+    Changed, Refused,
+    edit::{Copy, Edit, refused},
+};
+use crate::{
+    plan::{StagePlan, Staged},
+    stage::access::{can_be_copied, loads, parts},
+};
+
+impl Edit<'_> {
+    fn part(&self, part: usize) -> String {
+        self.parts[part].clone()
+    }
+
+    fn copy(&self, part: usize) -> Option<usize> {
+        self.plan.staged.iter().position(|staged| staged.load == part)
+    }
+
+    pub(in crate::plan) fn cache_read(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> Changed {
+        if part >= loads(self.stage).len() {
+            let message = format!("`{}` is computed, not read", self.part(part));
+            return refused(message, format!("`pack {}` copies what is computed", self.part(part)));
+        }
+        self.add(part, axes, inside)
+    }
+
+    /// Inside of the innermost loop before the tile that changes what is read.
+    pub(in crate::plan) fn pack(&mut self, part: usize) -> Changed {
+        let e = parts(self.stage)[part];
+        let outer = &self.plan.loops[..self.plan.tile(self.stage)];
+        let changes = |axis: usize| e.uses(&self.stage.axes[axis].var);
+        let inside = outer.iter().rposition(|l| changes(l.axis)).map_or(0, |last| last + 1);
+        self.add(part, None, inside)
+    }
+
+    fn add(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> Changed {
+        let e = parts(self.stage)[part];
+        if self.copy(part).is_some() {
+            let message = format!("`{}` is copied already", self.part(part));
+            return refused(message, "`attach` moves a copy, and `inline` leaves it out");
+        }
+        if !can_be_copied(self.stage, e) {
+            let message = format!(
+                "what `{}` is read for may not be read always, or at places that are no sums of axes",
+                self.part(part)
+            );
+            return refused(message, "leave it out");
+        }
+        let axes = axes.unwrap_or_else(|| self.plan.in_tile_order(self.stage, e, inside));
+        // Its loops are chosen when all others are known.
+        self.plan.staged.push(Staged { load: part, inside, axes, copy: StagePlan::new("", Vec::new()) });
+        self.copies.push(Copy { change: Some(self.now), sizes: None });
+        Ok(())
+    }
+
+    pub(in crate::plan) fn attach(&mut self, part: usize, inside: usize) -> Changed {
+        let copy = self.copied(part)?;
+        self.plan.staged[copy].inside = inside;
+        self.copies[copy].change = Some(self.now);
+        Ok(())
+    }
+
+    pub(in crate::plan) fn inline(&mut self, part: usize) -> Changed {
+        let copy = self.copied(part)?;
+        self.plan.staged.remove(copy);
+        self.copies.remove(copy);
+        Ok(())
+    }
+
+    fn copied(&self, part: usize) -> Result<usize, Refused> {
+        self.copy(part).ok_or_else(|| {
+            Refused::new(
+                format!("there is no copy of `{}`", self.part(part)),
+                "`cache_read` and `pack` make one; what other stages compute is merged, or stored, before plans are made",
+            )
+        })
+    }
+}

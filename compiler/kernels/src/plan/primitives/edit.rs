@@ -1,0 +1,147 @@
+//! A plan while it is changed.
+
+use super::Changed;
+use crate::{
+    index::same_expr,
+    plan::{
+        Loop, StagePlan, Staged,
+        check::{Item, check},
+        text::loop_text,
+    },
+    rules::{Choice, inner_plan},
+    stage::Stage,
+};
+use hammock_ir::PrimExpr;
+
+/// Why a primitive is refused.
+#[derive(Debug)]
+pub struct Refused {
+    /// What it needs and does not hold.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl Refused {
+    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
+        Refused { message: message.into(), help: help.into() }
+    }
+}
+
+pub(super) fn refused(message: impl Into<String>, help: impl Into<String>) -> Changed {
+    Err(Refused::new(message, help))
+}
+
+/// Why loops cannot compute a stage after all changes.
+pub struct Fault {
+    /// What does not hold.
+    pub message: String,
+    /// What to do.
+    pub help: String,
+    /// The number of the change that is to blame, if there is one.
+    pub change: Option<usize>,
+    /// The loops.
+    pub loops: String,
+}
+
+/// The plan of a stage while it is changed.
+pub struct Edit<'a> {
+    /// The plan so far.
+    pub plan: StagePlan,
+    /// The names of the stage's axes.
+    pub axes: Vec<String>,
+    /// The names of what may be copied.
+    pub parts: Vec<String>,
+    /// The number of the change at hand.
+    pub now: usize,
+    pub(super) stage: &'a Stage,
+    pub(super) choice: Choice<'a>,
+    /// For each loop the change that it comes from.
+    pub(super) loops_of: Vec<Option<usize>>,
+    pub(super) copies: Vec<Copy>,
+}
+
+/// Where a copy comes from.
+pub(super) struct Copy {
+    /// The change that made or moved it.
+    pub change: Option<usize>,
+    /// The sizes that its loops are for, if it has some.
+    pub sizes: Option<Vec<PrimExpr>>,
+}
+
+impl<'a> Edit<'a> {
+    /// A plan whose axes, and what may be copied, have these names.
+    pub(in crate::plan) fn new(
+        plan: StagePlan,
+        stage: &'a Stage,
+        choice: Choice<'a>,
+        axes: Vec<String>,
+        parts: Vec<String>,
+    ) -> Edit<'a> {
+        let loops_of = vec![None; plan.loops.len()];
+        let copies = plan.staged.iter().map(|staged| Copy { change: None, sizes: Some(sizes(&plan, stage, staged)) });
+        let copies = copies.collect();
+        Edit { plan, axes, parts, now: 0, stage, choice, loops_of, copies }
+    }
+
+    /// The plan, with loops for copies that are new or of other sizes. `inner`: whether loops around it may have threads.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    pub(in crate::plan) fn finish(mut self, inner: bool) -> Result<StagePlan, Box<Fault>> {
+        check(self.stage, &self.plan, &self.axes, self.choice, inner).map_err(|violation| {
+            let (change, place) = match violation.at {
+                Item::Loop(number) => (self.loops_of[number], Some(loop_text(&self.plan.loops[number], &self.axes))),
+                Item::Copy(number) => (self.copies[number].change, None),
+                Item::Plan | Item::Inverts => (None, None),
+            };
+            let message = match place {
+                Some(place) => format!("`{place}`: {}", violation.message),
+                None => violation.message,
+            };
+            let loops: Vec<String> = self.plan.loops.iter().map(|l| loop_text(l, &self.axes)).collect();
+            Box::new(Fault { message, help: violation.help, change, loops: loops.join(", ") })
+        })?;
+        for number in 0..self.plan.staged.len() {
+            let (staged, before) = (&self.plan.staged[number], &self.copies[number].sizes);
+            let now = sizes(&self.plan, self.stage, staged);
+            let same = |before: &Vec<PrimExpr>| before.iter().zip(&now).all(|(a, b)| same_expr(a, b));
+            if !before.as_ref().is_some_and(same) {
+                self.plan.staged[number].copy = inner_plan(&self.plan.copy_of(self.stage, staged), self.choice);
+            }
+        }
+        Ok(self.plan)
+    }
+
+    pub(super) fn axis(&self, number: usize) -> String {
+        self.axes[self.plan.loops[number].axis].clone()
+    }
+
+    pub(super) fn is_reduced(&self, number: usize) -> bool {
+        self.stage.axes[self.plan.loops[number].axis].reduce
+    }
+
+    /// The loops over the axis of a loop, outermost first.
+    pub(super) fn over_axis_of(&self, number: usize) -> Vec<usize> {
+        let axis = self.plan.loops[number].axis;
+        (0..self.plan.loops.len()).filter(|at| self.plan.loops[*at].axis == axis).collect()
+    }
+
+    /// How many values of its axis there are for a loop, if that is known.
+    pub(super) fn left(&self, number: usize) -> Option<i64> {
+        let axis = self.plan.loops[number].axis;
+        self.plan.range(axis, number).or(self.stage.axes[axis].extent.as_int())
+    }
+
+    /// Adds a loop around the one at a place.
+    pub(super) fn insert(&mut self, at: usize, new: Loop) {
+        self.plan.loops.insert(at, new);
+        self.loops_of.insert(at, Some(self.now));
+        self.plan.staged.iter_mut().filter(|staged| staged.inside > at).for_each(|staged| staged.inside += 1);
+    }
+}
+
+/// How many values the axes of a copy have.
+fn sizes(plan: &StagePlan, stage: &Stage, staged: &Staged) -> Vec<PrimExpr> {
+    plan.copy_of(stage, staged).axes.into_iter().map(|axis| axis.extent).collect()
+}

@@ -1,0 +1,210 @@
+//! Changes to loops.
+
+use super::{
+    Changed,
+    edit::{Edit, refused},
+};
+use crate::{
+    plan::{Loop, LoopKind},
+    stage::dots,
+};
+
+impl Edit<'_> {
+    pub(in crate::plan) fn split(&mut self, number: usize, factor: i64) -> Changed {
+        let (Loop { axis, step, kind }, name) = (self.plan.loops[number].clone(), self.axis(number));
+        if factor <= step {
+            let message = format!("steps of {factor} leave nothing to a loop over `{name}` in steps of {step}");
+            return refused(message, "choose a larger factor");
+        }
+        if let Some(left) = self.left(number).filter(|left| factor > *left) {
+            let message = format!("there are {left} values of `{name}` here, fewer than a step of {factor}");
+            return refused(message, "choose a smaller factor");
+        }
+        self.loops_of[number] = Some(self.now);
+        let kind = match kind {
+            LoopKind::Parallel(grain) => {
+                self.plan.loops[number].kind = LoopKind::Serial;
+                LoopKind::Parallel(scaled(grain, step, factor))
+            }
+            _ => LoopKind::Serial,
+        };
+        self.insert(number, Loop { axis, step: factor, kind });
+        Ok(())
+    }
+
+    pub(in crate::plan) fn resplit(&mut self, number: usize, step: i64) -> Changed {
+        let name = self.axis(number);
+        let inner = self.over_axis_of(number).into_iter().find(|other| *other > number);
+        let Some(inner) = inner else {
+            let message = format!("the last loop over `{name}` goes through single values");
+            return refused(message, format!("`split {name} by {step}` puts a loop around it"));
+        };
+        let (least, most) = (self.plan.loops[inner].step, self.left(number).unwrap_or(i64::MAX));
+        if step < least || step > most {
+            let message =
+                format!("a step of {step} does not lie between what is inside and around: {least} and {most}");
+            return refused(message, "choose another step, or change the other loops first");
+        }
+        let before = std::mem::replace(&mut self.plan.loops[number].step, step);
+        match self.plan.loops[number].kind {
+            LoopKind::Parallel(grain) => self.run(number, LoopKind::Parallel(scaled(grain, before, step))),
+            kind => self.run(number, kind),
+        }
+    }
+
+    pub(in crate::plan) fn fuse(&mut self, loops: &[usize]) -> Changed {
+        let &[a, b] = loops else {
+            return refused("two loops become one", "name two loops over one axis");
+        };
+        let (outer, inner) = (a.min(b), a.max(b));
+        if self.plan.loops[outer].axis != self.plan.loops[inner].axis {
+            let message = format!("`{}` and `{}` are different axes", self.axis(outer), self.axis(inner));
+            let help = "two axes become one only where memory does not tell them apart, and there they are one already";
+            return refused(message, help);
+        }
+        let over = self.over_axis_of(outer);
+        if outer == inner || !over.windows(2).any(|pair| pair == [outer, inner]) {
+            let message = format!("these are not two loops over `{}` next to each other", self.axis(outer));
+            return refused(message, "name a loop, and the next one over its axis inside of it");
+        }
+        let steps = [outer, inner].map(|number| self.plan.loops[number].step);
+        let kind = match self.plan.loops[outer].kind {
+            LoopKind::Parallel(grain) => LoopKind::Parallel(scaled(grain, steps[0], steps[1])),
+            kind => kind,
+        };
+        if matches!(self.plan.loops[inner].kind, LoopKind::Serial | LoopKind::Dot) {
+            self.plan.loops[inner].kind = kind;
+        }
+        self.loops_of[inner] = Some(self.now);
+        self.plan.loops.remove(outer);
+        self.loops_of.remove(outer);
+        self.plan.staged.iter_mut().filter(|staged| staged.inside > outer).for_each(|staged| staged.inside -= 1);
+        Ok(())
+    }
+
+    pub(in crate::plan) fn reorder(&mut self, order: &[usize]) -> Changed {
+        let mut places = order.to_vec();
+        places.sort_unstable();
+        if let Some(twice) = places.windows(2).find(|pair| pair[0] == pair[1]) {
+            let message = format!("a loop over `{}` is named twice", self.axis(twice[0]));
+            return refused(message, "name each loop once");
+        }
+        let mut from: Vec<usize> = (0..self.plan.loops.len()).collect();
+        places.iter().zip(order).for_each(|(place, number)| from[*place] = *number);
+        self.plan.loops = from.iter().map(|number| self.plan.loops[*number].clone()).collect();
+        self.loops_of = from.iter().map(|number| self.loops_of[*number]).collect();
+        let moved = (0..from.len()).filter(|place| from[*place] != *place);
+        moved.for_each(|place| self.loops_of[place] = Some(self.now));
+        for (staged, copy) in self.plan.staged.iter_mut().zip(&mut self.copies) {
+            // Inside of none it stays.
+            let around = staged.inside.checked_sub(1);
+            staged.inside = around.map_or(0, |around| 1 + from.iter().position(|n| *n == around).unwrap_or(around));
+            if places.first().is_some_and(|first| *first < staged.inside) {
+                copy.change = Some(self.now);
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, number: usize, kind: LoopKind) -> Changed {
+        self.plan.loops[number].kind = kind;
+        self.loops_of[number] = Some(self.now);
+        Ok(())
+    }
+
+    /// Whether a loop goes through single values.
+    fn single(&self, number: usize, what: &str) -> Changed {
+        let (step, name) = (self.plan.loops[number].step, self.axis(number));
+        match step {
+            1 => Ok(()),
+            _ => refused(
+                format!("{what} single values, and this loop over `{name}` has steps of {step}"),
+                format!("name the loop over what a step leaves: `{name}`"),
+            ),
+        }
+    }
+
+    pub(in crate::plan) fn vectorize(&mut self, number: usize) -> Changed {
+        self.single(number, "lanes are")?;
+        if self.is_reduced(number) && self.choice.strict_order {
+            let message = "lanes of terms are combined in another order than is written";
+            return refused(message, "leave out --strict-order, or vectorize an axis of the result");
+        }
+        self.run(number, LoopKind::Vector)
+    }
+
+    pub(in crate::plan) fn unroll(&mut self, number: usize) -> Changed {
+        self.single(number, "what is written out is")?;
+        self.run(number, LoopKind::Unrolled)
+    }
+
+    pub(in crate::plan) fn parallel(&mut self, number: usize, grain: i64) -> Changed {
+        if self.is_reduced(number) {
+            let message = format!("`{}` is summed up (or combined in another way)", self.axis(number));
+            return refused(message, "threads share loops over results");
+        }
+        if let Some(other) = self.plan.loops.iter().position(Loop::is_parallel) {
+            self.plan.loops[other].kind = LoopKind::Serial;
+        }
+        self.run(number, LoopKind::Parallel(grain))
+    }
+
+    pub(in crate::plan) fn serial(&mut self, number: usize) -> Changed {
+        if self.plan.loops[number].kind == LoopKind::Dot {
+            return refused("this loop goes through the terms of a dot product", "`fuse` it with the loop around it");
+        }
+        self.run(number, LoopKind::Serial)
+    }
+
+    pub(in crate::plan) fn rfactor(&mut self, number: usize, lanes: i64) -> Changed {
+        if !self.is_reduced(number) {
+            let message = format!("`{}` is an axis of the result, not one of terms", self.axis(number));
+            return refused(message, "`vectorize` makes its values lanes");
+        }
+        if self.choice.strict_order {
+            let message = "lanes of terms are combined in another order than is written";
+            return refused(message, "leave out --strict-order");
+        }
+        self.single(number, "lanes are")?;
+        self.last(number, lanes, LoopKind::Vector)
+    }
+
+    pub(in crate::plan) fn tensorize(&mut self, number: usize) -> Changed {
+        let Some(dot) = dots::dot(self.stage).filter(|_| self.is_reduced(number)) else {
+            let message =
+                format!("what is summed up along `{}` are no products that a dot product adds up", self.axis(number));
+            return refused(message, "dot products are of 8-bit integers in int32, or of bfloat16 in float32");
+        };
+        if !dot.is_for(self.choice.target, self.choice.strict_order) {
+            return match self.choice.strict_order {
+                true => refused("dot products round in another order than is written", "leave out --strict-order"),
+                false => refused("the target has no dot products of bfloat16", "`hammock targets` shows which have"),
+            };
+        }
+        self.single(number, "terms are")?;
+        self.last(number, dot.terms(), LoopKind::Dot)
+    }
+
+    /// Splits a loop over terms, and makes what a step leaves the last loop.
+    fn last(&mut self, number: usize, factor: i64, kind: LoopKind) -> Changed {
+        if self.plan.loops[number].kind == LoopKind::Unrolled {
+            self.plan.loops[number].kind = LoopKind::Serial;
+        }
+        self.split(number, factor)?;
+        let mut order: Vec<usize> = (number + 2..self.plan.loops.len()).collect();
+        order.push(number + 1);
+        // In the places from the loop on.
+        self.reorder(&order)?;
+        self.run(self.plan.loops.len() - 1, kind)
+    }
+
+    pub(in crate::plan) fn invert_divisor(&mut self) -> Changed {
+        self.plan.inverts = !self.plan.inverts;
+        Ok(())
+    }
+}
+
+/// As much work as so many iterations of steps have, in iterations of other steps.
+fn scaled(grain: i64, before: i64, step: i64) -> i64 {
+    (grain.saturating_mul(before) / step).max(1)
+}
