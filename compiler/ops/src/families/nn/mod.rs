@@ -18,7 +18,7 @@ pub mod window;
 mod winograd;
 
 pub use conv::{expect_layout, layout};
-pub use winograd::{RESULTS as WINOGRAD_RESULTS, TAPS as WINOGRAD_TAPS, winograd};
+pub use winograd::{RESULTS as WINOGRAD_RESULTS, TAPS as WINOGRAD_TAPS, of_weights as winograd_weights, winograd};
 
 use crate::op::Op;
 

@@ -20,6 +20,11 @@ pub const RESULTS: i64 = 4;
 /// Elements of data that a tile needs along each axis.
 pub const TAPS: i64 = 6;
 
+/// Where the polynomials of the algorithm are evaluated, besides 0 and ∞: at these and their negatives. All that is
+/// computed from them by multiplication is exact. Integers, 1 and 2, lose 4 times as many bits (B. Barabasz et al.:
+/// "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2020).
+const POINTS: [f64; 2] = [11. / 16., 11. / 8.];
+
 /// The results of a convolution, as `NHWC`, from its data and its transformed weights, `[6, 6, channels of data, channels of
 /// results]`. Strides and dilation are 1. The call says the result's type.
 pub fn winograd() -> &'static Op {
@@ -102,32 +107,46 @@ fn chosen<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
     last_first.fold(last, |rest, (at, value)| index.clone().eq(at as i64).if_then_else(value, rest))
 }
 
+/// G, which transforms weights along an axis.
+pub fn of_weights() -> [[f64; 3]; 6] {
+    let [p, q] = POINTS;
+    let [pp, qq] = [p * p, q * q];
+    let row = |at: f64, scale: f64| [1. / scale, at / scale, at * at / scale];
+    let [near, far] = [2. * pp * (pp - qq), 2. * qq * (qq - pp)];
+    [row(0., pp * qq), row(p, near), row(-p, near), row(q, far), row(-q, far), [0., 0., 1.]]
+}
+
 /// Bᵀd.
 fn of_data([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 6] {
-    let times = |n: f64, x: &PrimExpr| PrimExpr::constant(n, x.dtype()) * x.clone();
-    let (even, odd) = (&e - times(4., &c), &d - times(4., &b));
-    let (near, far) = (&e - &c, times(2., &(&d - &b)));
+    let [p, q] = POINTS;
+    let [pp, qq] = [p * p, q * q];
+    let (even, odd) = (&e - times(qq, &c), times(p, &(&d - times(qq, &b))));
+    let (far_even, far_odd) = (&e - times(pp, &c), times(q, &(&d - times(pp, &b))));
     [
-        times(4., &a) - times(5., &c) + &e,
+        times(pp * qq, &a) - times(pp + qq, &c) + &e,
         &even + &odd,
         even - odd,
-        &near + &far,
-        near - far,
-        times(4., &b) - times(5., &d) + f,
+        &far_even + &far_odd,
+        far_even - far_odd,
+        times(pp * qq, &b) - times(pp + qq, &d) + f,
     ]
 }
 
 /// Aᵀm.
 fn of_products([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 4] {
-    let times = |n: f64, x: &PrimExpr| PrimExpr::constant(n, x.dtype()) * x.clone();
+    let [p, q] = POINTS;
     let (near, near_difference) = (&b + &c, &b - &c);
     let (far, far_difference) = (&d + &e, d - e);
     [
         a + &near + &far,
-        &near_difference + times(2., &far_difference),
-        near + times(4., &far),
-        near_difference + times(8., &far_difference) + f,
+        times(p, &near_difference) + times(q, &far_difference),
+        times(p * p, &near) + times(q * q, &far),
+        times(p * p * p, &near_difference) + times(q * q * q, &far_difference) + f,
     ]
+}
+
+fn times(factor: f64, x: &PrimExpr) -> PrimExpr {
+    PrimExpr::constant(factor, x.dtype()) * x.clone()
 }
 
 /// How many tiles hold so many results.
