@@ -379,6 +379,7 @@ fn file_tests_compute_the_same() {
         ("split_layout_rewrite_preproc/weights.py", &[&[3i64, 8] as &[i64], &[8, 8], &[8, 8]] as &[&[i64]]),
         ("pack_weights/weights.py", &[&[33, 96], &[96, 220]]),
         ("pack_weights/given.py", &[&[33, 96], &[96, 220]]),
+        ("pack_weights/one_row.py", &[&[300], &[300, 2000]]),
         ("attach_attr_layout_free_buffers/weights.py", &[&[8, 8], &[8, 8], &[8, 8]]),
         ("optimize_layout_transform/there_and_back.py", &[&[2, 8, 5]]),
         ("optimize_layout_transform/symbolic.py", &[&[3, 8]]),

@@ -78,7 +78,12 @@ impl Choice<'_> {
         (self.target.caches.l1 / SHARE) as i64
     }
 
-    /// The same for its second cache.
+    /// Bytes that stay in it while little else is used.
+    fn all_of_nearest(&self) -> i64 {
+        (self.target.caches.l1 / 4 * 3) as i64
+    }
+
+    /// The same as [`Choice::nearest`] for its second cache.
     fn cache(&self) -> i64 {
         (self.target.caches.l2 / SHARE) as i64
     }

@@ -72,6 +72,17 @@ fn outer_loops_are_spread_together_with_what_is_left_of_them() {
 }
 
 #[test]
+fn a_matrix_that_is_used_once_is_read_in_order() {
+    let one_row = |columns: i64, terms: i64| {
+        plan(&matmul(1.into(), columns.into(), terms.into(), DType::FLOAT32), &Target::avx512())
+    };
+    let strips = "outer-product: v1 by 1024 parallel 1, v2 by 16, v1 by 256, v2, v1 vector\n";
+    assert_eq!(one_row(8192, 4096), strips);
+    let near = "outer-product: v1 by 256, v2, v1 vector\n";
+    assert_eq!(one_row(512, 64), near, "in the cache");
+}
+
+#[test]
 fn elementwise_stages_run_along_the_contiguous_axis() {
     let (a, b) = (buffer("A", &[n(), 10.into()], DType::FLOAT32), buffer("B", &[n(), 10.into()], DType::FLOAT32));
     let stage = sblock("double", &[('S', n()), ('S', 10.into())], |v| {
