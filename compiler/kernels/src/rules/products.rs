@@ -266,7 +266,7 @@ pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(B
 fn streamed<'a>(stage: &'a Stage, choice: &Choice) -> Option<(usize, i64, &'a PrimExpr)> {
     let axis = vector_axis(stage)?;
     let load = vector_factor(stage, &stage.axes[axis].var)?;
-    let lanes = VECTORS * register_lanes(stage, choice.target);
+    let lanes = 2 * VECTORS * register_lanes(stage, choice.target);
     let far = stage.axes[axis].extent.as_int().is_some_and(|extent| extent > lanes);
     (far && row_axis(stage, axis, load).is_none() && bytes(stage, load) > choice.cache()).then_some((axis, lanes, load))
 }
