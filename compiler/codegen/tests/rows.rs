@@ -228,3 +228,21 @@ def f(a: T.Buffer({shape}, \"float32\"), b: T.Buffer({shape}, \"float32\")):
     assert!(narrow.contains("Ramp"), "{narrow}");
     assert_eq!(narrow, wide);
 }
+
+/// Rows that are chosen by numbers in memory are read side by side, not gathered element by element.
+#[test]
+fn chosen_rows_are_read_in_vectors() {
+    let text = "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(a: T.Buffer((100, 64), \"float32\"), at: T.Buffer((7,), \"int64\"), b: T.Buffer((7, 64), \"float32\")):
+    T.func_attr({\"tirx.noalias\": True})
+    for i, j in T.grid(7, 64):
+        with T.sblock(\"rows\"):
+            v, w = T.axis.remap(\"SS\", [i, j])
+            b[v, w] = a[T.max(T.min(T.Select(at[v] < T.int64(0), at[v] + T.int64(100), at[v]), T.int64(99)), T.int64(0)), w]
+";
+    let flat = lower(&function(text), &Target::avx512()).unwrap();
+    let printed = print::function_text(&"f".into(), &Function::Tir(flat.func));
+    assert!(printed.contains("Ramp") && !printed.contains("Broadcast"), "{printed}");
+}

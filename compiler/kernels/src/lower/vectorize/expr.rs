@@ -59,9 +59,9 @@ impl Vectorizer {
         Some(self.broadcast(value))
     }
 
-    /// An index that is linear in the variable.
+    /// An index that is linear in the variable. What may fail is where all iterations need it, and is the same for all.
     fn ramp(&self, e: &PrimExpr) -> Option<PrimExpr> {
-        if self.vectors.keys().any(|v| e.uses(v)) || may_fail(e) {
+        if self.vectors.keys().any(|v| e.uses(v)) || self.mask.is_some() && may_fail(e) {
             return None;
         }
         let poly = self.simplifier.poly(e);
