@@ -9,7 +9,7 @@ use super::{
     read::{At, Base, CopyText, PartText, PlanError, RowsText, StageText, Written, WrittenText},
 };
 use crate::{
-    rules::{Choice, RULES, Rule, inner_plan, rows_plan, stage_plan, stage_plans},
+    rules::{Choice, RULES, Rule, inner_plan, other_plan, rows_plan, stage_plan, stage_plans},
     stage::{
         Kernel, Part, Stage,
         access::{can_be_copied, loads},
@@ -36,7 +36,15 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
     }
     let how = How { choice, naming: written.naming };
     let parts = written.parts.iter().zip(&kernel.parts).map(|(text, part)| match (text, part) {
-        (PartText::AsWritten(_), Part::Other(_)) => Ok(PartPlan::AsWritten),
+        (PartText::AsWritten(_, None), Part::Other(_)) => Ok(PartPlan::AsWritten(None)),
+        (PartText::AsWritten(_, Some((loops, grain))), Part::Other(other)) => {
+            let known = usize::try_from(loops.value).ok().filter(|loops| *loops <= other.apart.len());
+            known.map(|loops| PartPlan::AsWritten(Some((loops, grain.value)))).ok_or_else(|| {
+                let own = count(other.apart.len(), "loop");
+                let message = format!("{own} around these statements can have threads, not {}", loops.value);
+                PlanError::new(loops.span, message).help("iterations of others may touch the same elements")
+            })
+        }
         (PartText::Stage(text), Part::Stage(part)) => {
             stage(text, part, &written.naming.axes(part), how, false).map(PartPlan::Stage)
         }
@@ -49,10 +57,10 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
                 "each of them has a line below `rows, N at a time:`, and primitives below that, further to the right",
             )),
         },
-        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Other(_))
+        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Other(other))
             if changes.is_empty() =>
         {
-            Ok(PartPlan::AsWritten)
+            Ok(other_plan(other))
         }
         (text, part) => Err(mismatch(text, part)),
     });
@@ -61,7 +69,7 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
 
 fn mismatch(text: &PartText, part: &Part) -> PlanError {
     let span = match text {
-        PartText::AsWritten(span) => *span,
+        PartText::AsWritten(span, _) => *span,
         PartText::Stage(stage) => stage.span,
         PartText::Rows(rows) => rows.span,
     };

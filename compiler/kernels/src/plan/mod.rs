@@ -36,8 +36,9 @@ pub struct Plan {
 /// How a part becomes loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PartPlan {
-    /// It stays as it is.
-    AsWritten,
+    /// It stays as it is. So many of the loops around it, the outermost, are spread over threads together, where there are so
+    /// many iterations for each.
+    AsWritten(Option<(usize, i64)>),
     /// A stage.
     Stage(StagePlan),
     /// Stages that share rows.

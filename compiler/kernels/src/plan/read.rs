@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kernel:                                        a kernel, then its parts, indented
-//!     as written                                 a part that is no stage
+//!     as written, 2 loops parallel 5             a part that is no stage; perhaps with threads for the outermost loops
 //!     rule: a by 4 parallel 2, b, a unrolled     a stage: loops, outermost first
 //!     rule: a, copy of x as [b] (rule: b), b     the same with a copy of what a load reads
 //!     rule: a, copy of x as [k by 4, a] (rule: k, a), k by 4, a vector, k dot
@@ -78,7 +78,7 @@ pub struct Written {
 
 #[derive(Clone, Debug)]
 pub(super) enum PartText {
-    AsWritten(Span),
+    AsWritten(Span, Option<(At<i64>, At<i64>)>),
     Stage(StageText),
     Rows(RowsText),
 }

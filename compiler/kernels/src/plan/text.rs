@@ -5,6 +5,7 @@ use crate::{
     Target,
     stage::{Kernel, Part, Stage, rows::Rows},
 };
+use hammock_ir::count;
 use hammock_ir::print::dim_text;
 use std::fmt;
 
@@ -47,10 +48,12 @@ impl Text<'_> {
                 }
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
-            _ => {
+            (PartPlan::AsWritten(parallel), _) => {
                 target.map_or(Ok(()), |_| writeln!(f, "# no stage: these loops are not chosen here"))?;
-                writeln!(f, "as written")
+                let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
+                writeln!(f, "as written{}", spread.unwrap_or_default())
             }
+            _ => Ok(()),
         })
     }
 }

@@ -9,11 +9,12 @@ mod reductions;
 mod rows;
 mod tiles;
 mod window;
+mod written;
 
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
-    stage::{self, Kernel, Part, Stage, access::common_divisor},
+    stage::{self, Kernel, Other, Part, Stage, access::common_divisor},
 };
 use hammock_ir::{
     PrimExpr,
@@ -108,7 +109,7 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     let part = |part: &Part| match part {
         Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
         Part::Rows(rows) => PartPlan::Rows(rows::plan(rows, choice, None)),
-        Part::Other(_) => PartPlan::AsWritten,
+        Part::Other(other) => other_plan(other),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
@@ -145,6 +146,11 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
     };
     let once = |found: &Packing| kernel.parts.iter().filter(|part| stage::mentions(part, &found.buffer)).count() == 1;
     kernel.parts.iter().filter_map(packing).filter(once).collect()
+}
+
+/// The plan of statements that are no stage.
+pub fn other_plan(other: &Other) -> PartPlan {
+    PartPlan::AsWritten(written::spread(other))
 }
 
 /// The plan of the first rule that is for a stage.

@@ -125,7 +125,7 @@ pub fn mentions(part: &Part, buffer: &Buffer) -> bool {
     match part {
         Part::Stage(stage) => stage_mentions(stage, buffer),
         Part::Rows(rows) => rows.stages.iter().any(|stage| stage_mentions(stage, buffer)),
-        Part::Other(stmt) => stmt_mentions(stmt, buffer),
+        Part::Other(other) => stmt_mentions(&other.stmt, buffer),
     }
 }
 

@@ -8,6 +8,7 @@
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
 pub mod access;
+mod apart;
 pub mod dots;
 mod join;
 mod merge;
@@ -16,6 +17,7 @@ pub mod rows;
 pub mod search;
 
 use crate::index::same_expr;
+pub use apart::Other;
 use dots::Dot;
 use hammock_ir::{
     PrimExpr,
@@ -38,7 +40,7 @@ pub enum Part {
     /// Several that run for a few rows at a time.
     Rows(Rows),
     /// Anything else, as written.
-    Other(Stmt),
+    Other(Other),
 }
 
 /// One store over a domain.
@@ -106,6 +108,11 @@ impl Kernel {
     pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
         let mut kernel = recover::kernel(stmts);
         if func.is_noalias() {
+            for part in &mut kernel.parts {
+                if let Part::Other(other) = part {
+                    other.look();
+                }
+            }
             merge::merge(&mut kernel, own);
             rows::share(&mut kernel, own);
         }

@@ -1,6 +1,6 @@
 //! Blocks to stages.
 
-use super::{Axis, Kernel, Part, Stage, search, substitution};
+use super::{Axis, Kernel, Other, Part, Stage, search, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -15,7 +15,7 @@ use hammock_ir::{
 pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
     let part = |stmt: Stmt| match stage(&stmt).or_else(|| search::stage(&stmt)) {
         Some(stage) => Part::Stage(stage),
-        None => Part::Other(stmt),
+        None => Part::Other(Other::new(stmt)),
     };
     Kernel { parts: stmts.into_iter().map(part).collect() }
 }

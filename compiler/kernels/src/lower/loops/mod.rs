@@ -132,7 +132,10 @@ fn apply(kernel: Kernel, plan: &Plan, target: &Target) -> Vec<Stmt> {
         .map(|(part, plan)| match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, target),
             (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, target),
-            (Part::Other(stmt), _) => stmt,
+            (Part::Other(other), PartPlan::AsWritten(Some((loops, grain)))) => {
+                regions::spread(other.stmt, *loops, *grain)
+            }
+            (Part::Other(other), _) => other.stmt,
             _ => unreachable!("a plan has the parts of its kernel"),
         })
         .collect()

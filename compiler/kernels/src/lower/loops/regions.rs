@@ -30,6 +30,18 @@ pub fn region(loops: &[Counted], grain: i64, body: impl FnOnce(&[PrimExpr]) -> S
     several.rev().fold(body, |body, (var, l)| parallel(var, l.count.clone(), grain, body))
 }
 
+/// A statement of which so many loops, the outermost, become such loops.
+pub fn spread(mut stmt: Stmt, loops: usize, grain: i64) -> Stmt {
+    let mut next = &mut stmt;
+    for _ in 0..loops {
+        let StmtKind::For(l) = &mut next.kind else { break };
+        l.kind = ForKind::Parallel;
+        l.annotations.set("grain", grain);
+        next = &mut l.body;
+    }
+    stmt
+}
+
 /// A loop that is spread over threads.
 fn parallel(var: Var, count: PrimExpr, grain: i64, body: Stmt) -> Stmt {
     let mut stmt = Stmt::for_kind(var, count, ForKind::Parallel, body);

@@ -16,8 +16,9 @@ pub fn parts(lines: &[Line]) -> Result<Vec<PartText>> {
     while let Some(line) = lines.get(at) {
         let mut cursor = line.cursor();
         if cursor.takes(&["as", "written"]) {
+            let parallel = cursor.spread()?;
             cursor.end()?;
-            parts.push(PartText::AsWritten(line.span()));
+            parts.push(PartText::AsWritten(line.span(), parallel));
             at += 1;
         } else if cursor.begins(&["copy", "of"]) || cursor.begins(&["rows"]) {
             let (rows, count) = rows(&lines[at..])?;
@@ -77,6 +78,18 @@ fn rows(lines: &[Line]) -> Result<(RowsText, usize)> {
 }
 
 impl Cursor<'_> {
+    /// How many of the loops around statements have threads, and from how many iterations on.
+    fn spread(&mut self) -> Result<Option<(At<i64>, At<i64>)>> {
+        if !self.takes(&[","]) {
+            return Ok(None);
+        }
+        let loops = self.number("how many loops have threads")?;
+        if !self.takes(&[if loops.value == 1 { "loop" } else { "loops" }, "parallel"]) {
+            return self.expected("`loops parallel N`");
+        }
+        Ok(Some((loops, self.number("how many iterations are worth a thread")?)))
+    }
+
     /// `rule: loops and copies`, or `planned`.
     fn stage(&mut self) -> Result<StageText> {
         let first = self.next;

@@ -4,6 +4,7 @@ const TEXT: &str = "\
 f:  # a product
     # remark
     outer: a by 4 parallel 2, copy of x#2 as [k, b] (tiles: k, b by 8, b vector), b by 8, k, a unrolled, b vector
+    as written, 2 loops parallel 5
     as written
 \"g: 1\":
     copy of é as [] for stage 1 (each:)
@@ -27,7 +28,7 @@ h:
 fn plans_have_names_and_parts() {
     let plans = Plans::read(TEXT).unwrap();
     let parts = |name: &str| plans.of(name).map(|written| written.parts.len());
-    assert_eq!([parts("f"), parts("g: 1"), parts("g"), parts("h")], [Some(2), Some(1), None, Some(2)]);
+    assert_eq!([parts("f"), parts("g: 1"), parts("g"), parts("h")], [Some(3), Some(1), None, Some(2)]);
     assert!(plans.check_kernels(&["g: 1", "i", "h", "f"]).is_ok());
     let missing = plans.check_kernels(&["g: 1", "h"]).unwrap_err();
     assert_eq!(missing.message, "the module has no kernel `f`");
