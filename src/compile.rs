@@ -140,7 +140,9 @@ impl CodeArgs {
         let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
         let plans = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
         let (strict_order, tuned, cache) = (self.strict_order, self.tune.read()?, self.cache.open().ok());
-        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, tuned, cache, ..Options::default() })
+        let sizes = self.tune.sizes.sizes();
+        let defaults = Options::default();
+        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, tuned, sizes, cache, ..defaults })
     }
 
     /// The passes that compile a module: those that are asked for, then those of the level.
@@ -152,11 +154,12 @@ impl CodeArgs {
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 6] {
-        let [tune, tune_file] = self.tune.given();
+    pub fn of_kernels(&self) -> [(&'static str, bool); 7] {
+        let [tune, tune_file, sizes] = self.tune.given();
         [
             tune,
             tune_file,
+            sizes,
             ("--target", self.target.is_some()),
             ("--plan", self.plan.is_some()),
             ("--bounds", self.bounds != BoundsMode::Checked),

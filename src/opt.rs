@@ -8,6 +8,7 @@ use crate::{
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
     output::{colored, not_stdout, say, write_file},
+    tune::SizeFlags,
 };
 use clap::{ArgGroup, Args};
 use hammock_compiler::{
@@ -73,6 +74,8 @@ pub struct Opt {
     /// Print plans as `--print-plans` does, with those that measuring found: a file of `compile --tune --tune-file FILE`
     #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     tune_file: Option<String>,
+    #[command(flatten)]
+    sizes: SizeFlags,
     /// How many threads plans are for [default: all]
     #[arg(long, value_name = "N", requires = "of_plans", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -190,8 +193,11 @@ impl Opt {
         let given = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
         let tuned = self.tune_file.as_deref().map(PlanFile::read_records).transpose()?.map(Arc::new);
         let threads = self.threads.map_or(defaults.threads, usize::from);
-        let options =
-            Options { level, target, threads, strict_order: self.strict_order, plans: given, tuned, ..defaults };
+        let (strict_order, sizes) = (self.strict_order, self.sizes.sizes());
+        if tuned.is_none() {
+            refuse(&[("--tune-size", !sizes.is_empty())], "`--tune-file` names a file of plans that were measured")?;
+        }
+        let options = Options { level, target, threads, strict_order, plans: given, tuned, sizes, ..defaults };
         let prints_plans = self.print_plans || self.plan.is_some() || self.tune_file.is_some();
         let (evaluator, named) = (Evaluator::with_cache(self.cache.open().ok()), weights.as_ref().map(Named));
         let codegens = Codegens::default();

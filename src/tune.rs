@@ -5,7 +5,7 @@ use crate::{
     output::{not_stdout, say, write_file},
 };
 use clap::Args;
-use hammock_compiler::{Failure, Options, PlanFile, Record, tune};
+use hammock_compiler::{Failure, Options, PlanFile, Record, Sizes, tune};
 use hammock_diagnostics::{SourceFile, count};
 use hammock_ir::Module;
 use hammock_runtime::tools::{Content, parse_seconds};
@@ -27,23 +27,56 @@ pub struct TuneFlags {
     /// Use the plans that this file has, and with `--tune` add those that are found; without `--tune` nothing is measured
     #[arg(long, value_name = "FILE")]
     pub tune_file: Option<String>,
+    #[command(flatten)]
+    pub sizes: SizeFlags,
+}
+
+/// Sizes that plans are measured for.
+#[derive(Args)]
+#[command(next_help_heading = "Tuning")]
+pub struct SizeFlags {
+    /// Measure kernels whose sizes are not known at this one, and use what was measured there; for all sizes, or those of a
+    /// name [default: one plan for all sizes, by the geometric mean over 1, 16, 64, 256 and 1024]
+    #[arg(long = "tune-size", value_name = "[NAME=]N", value_parser = parse_size)]
+    tune_size: Vec<String>,
+}
+
+/// A size that [`Sizes`] can take.
+fn parse_size(text: &str) -> Result<String, String> {
+    Sizes::default().add(text).map(|()| text.to_owned())
+}
+
+impl SizeFlags {
+    /// What is said of sizes.
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        // They were parsed before.
+        self.tune_size.iter().for_each(|text| _ = sizes.add(text));
+        sizes
+    }
 }
 
 /// What a new file begins with.
 const HEAD: &str = "\
 # Plans of kernels, found by `hammock compile --tune --tune-file FILE`; `--tune-file FILE` alone uses them.
 # Before each a remark with a kernel that has it. It is for all kernels of the same structure, on the CPU and the number of
-# threads that follow the structure's hash; axes and what is copied are called by their numbers. To measure anew, remove it.
+# threads that follow the structure's hash, and for the sizes after those; axes and what is copied are called by their numbers.
+# To measure anew, remove it.
 ";
 
 impl TuneFlags {
     /// The flags, and whether each was given.
-    pub fn given(&self) -> [(&'static str, bool); 2] {
-        [("--tune", self.tune.is_some()), ("--tune-file", self.tune_file.is_some())]
+    pub fn given(&self) -> [(&'static str, bool); 3] {
+        let sizes = ("--tune-size", !self.sizes.sizes().is_empty());
+        [("--tune", self.tune.is_some()), ("--tune-file", self.tune_file.is_some()), sizes]
     }
 
     /// The plans that the file has. With `--tune` it need not be there yet.
     pub fn read(&self) -> Result<Option<Arc<PlanFile>>, Failure> {
+        let [(_, tunes), (_, has_file), sizes] = self.given();
+        if !tunes && !has_file {
+            refuse(&[sizes], "nothing is measured, and no file of plans is used")?;
+        }
         let Some(path) = &self.tune_file else { return Ok(None) };
         if self.tune.is_some() {
             not_stdout("--tune-file", Path::new(path))?;

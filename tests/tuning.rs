@@ -145,6 +145,43 @@ fn records_are_for_structures() {
     assert_eq!(plan_of(&both, "fused_matmul_relu"), "outer-product: v_ax0, v_ax1 by 9, v_k, v_ax1 vector");
 }
 
+/// Kernels of any size have a plan that is the best over several, and one for each size that is asked for.
+#[test]
+fn sizes_that_are_not_known_are_measured_at_several() {
+    let folder = Folder::new();
+    folder.compile(&["--tune=0.4", "--tune-file", "tuned.txt"]);
+    let file = folder.text("tuned.txt");
+    let remark = |kernel: &str| file.lines().find(|line| line.starts_with(&format!("# {kernel}: "))).unwrap();
+    assert!(remark("sum").ends_with("as rules choose, at n = 1, 16, 64, 256, 1024:"), "{file}");
+    assert!(remark("transpose").ends_with("as rules choose:"), "{file}");
+    let (_, said) = folder.compile(&["--tune=0.3", "--tune-file", "tuned.txt", "--tune-size", "n=100"]);
+    assert!(said.starts_with("measured 1 kernel with "), "{said}");
+    let file = folder.text("tuned.txt");
+    let (before, own) = file.rsplit_once("# sum: ").unwrap();
+    assert!(own.lines().next().unwrap().ends_with("at n = 100:"), "{own}");
+    let key = own.lines().skip(1).find(|line| !line.starts_with('#')).unwrap();
+    let (general, _) = record_of(before, "sum");
+    assert_eq!(key, format!("{}.128:", general.trim_end_matches(':')));
+    // A record for the size goes before one for all, which serves others.
+    let record = |key: &str, lanes: i64| format!("{key}\n    lanes-of-terms: axis0, axis1 by {lanes}, axis1 vector\n");
+    folder.write("tuned.txt", &[record(general, 8), record(key, 16)].concat());
+    let plan = |flags: &[&str]| {
+        let plans = folder.plans(&[&["--threads", "1", "--tune-file", "tuned.txt"], flags].concat());
+        plan_of(&plans, "sum").to_owned()
+    };
+    let lanes = |lanes: i64| format!("lanes-of-terms: v_ax0, v_k1 by {lanes}, v_k1 vector");
+    for (flags, expected) in [
+        (&[][..], 8),
+        (&["--tune-size", "65"], 16),
+        (&["--tune-size", "n=128"], 16),
+        (&["--tune-size", "n=129"], 8),
+        (&["--tune-size", "m=128"], 8),
+        (&["--tune-size", "128", "--tune-size", "n=3"], 8),
+    ] {
+        assert_eq!(plan(flags), lanes(expected), "{flags:?}");
+    }
+}
+
 #[test]
 fn wrong_records_are_refused() {
     let folder = Folder::new();
@@ -170,6 +207,11 @@ fn wrong_records_are_refused() {
         (record("elementwise: axis0\n    elementwise: axis0"), "tuned.txt:2:1", "the kernel has 1 part"),
         ("matmul:\n    elementwise: axis0\n".to_owned(), "tuned.txt:1:1", "which kernels this plan is for"),
         ("what is this\n".to_owned(), "tuned.txt:1:1", "expected the name of a kernel"),
+        (
+            format!("{}.100:\n    elementwise: a\n", key.trim_end_matches(':')),
+            "tuned.txt:1:1",
+            "which kernels this plan is for",
+        ),
         (format!("{key}\n    elementwise: a\n{key}\n    elementwise: a\n"), "tuned.txt:3:1", "there are two plans"),
     ] {
         if why.is_empty() {
@@ -200,10 +242,14 @@ fn flags_that_would_do_nothing_are_refused() {
         (compile(&["--tune=1", "--target", "x86-64"]), "kernels for x86-64 are not measured on this machine"),
         (compile(&["--tune=1", "--tune-file", "-"]), "name a file"),
         (compile(&["--tune", "--emit", "bytecode"]), "writes no kernels"),
+        (compile(&["--tune-size", "n=3"]), "nothing is measured"),
+        (folder.refusal(&["opt", "model.py", "--print-plans", "--tune-size", "3"]), "`--tune-file` names a file"),
         (folder.refusal(&["run", "model.py", "--exec-mode", "reference", "--tune"]), "kernels are interpreted"),
     ] {
         assert!(said.contains(why), "{why}: {said}");
     }
-    let wrong = folder.hammock(&["compile", "model.py", "-o", "no.so", "--tune=0"]);
-    assert_eq!(wrong.status.code(), Some(2));
+    for wrong in [&["--tune=0"][..], &["--tune", "--tune-size", "n=0"], &["--tune", "--tune-size", "n"]] {
+        let output = folder.hammock(&[&["compile", "model.py", "-o", "no.so"], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
 }

@@ -4,6 +4,7 @@ use crate::{
     Cache, Clock, Dump, Evaluator, Failure, Graphs, PlanFile, TextFiles, Timing, bytecode, graphs,
     kernels::{self, Compiled},
     target::{self, check_target},
+    tune::Sizes,
     tvm,
 };
 use hammock_codegen::{llvm::Host, vm};
@@ -47,6 +48,8 @@ pub struct Options {
     pub plans: Option<Arc<PlanFile>>,
     /// Plans that measuring found, for kernels that have none in `plans`: see [`PlanFile::read_records`].
     pub tuned: Option<Arc<PlanFile>>,
+    /// Sizes that `tuned` is for, and that kernels are measured at, where they are not known.
+    pub sizes: Sizes,
     /// Where kernels' machine code is kept, so that it is not made again.
     pub cache: Option<Arc<Cache>>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
@@ -77,6 +80,7 @@ impl Default for Options {
             strict_order: false,
             plans: None,
             tuned: None,
+            sizes: Sizes::default(),
             cache: None,
             objects: Vec::new(),
         }

@@ -144,7 +144,10 @@ pub fn each<T: Send>(
             let given = plans.and_then(|plans| Some((plans, plans.of(name)?)));
             let found = given.or_else(|| {
                 let tuned = options.tuned.as_deref()?;
-                Some((tuned, tuned.of(&plan_key(&func, &target, strict_order))?))
+                let key = plan_key(&func, &target, options);
+                // What was measured at other sizes than those that are asked for is better than nothing.
+                let plan = tuned.of(&key).or_else(|| tuned.of(key.split('.').next()?))?;
+                Some((tuned, plan))
             });
             file = found.map(|(file, _)| file);
             let plan = found.map(|(_, plan)| plan);
@@ -166,15 +169,16 @@ pub fn each<T: Send>(
 }
 
 /// What decides on a kernel's plan, of those that measuring found: a hash of its structure, of the order in which sums are
-/// added up and of all that is known of the machine, whose name and threads follow for readers.
-pub fn plan_key(func: &PrimFunc, target: &Target, strict_order: bool) -> String {
+/// added up and of all that is known of the machine, whose name and threads follow for readers; then, where something is said
+/// of its sizes, those.
+pub fn plan_key(func: &PrimFunc, target: &Target, options: &Options) -> String {
     let mut facts = Bytes::default();
     let mut nameless = func.clone();
     nameless.attrs.remove("global_symbol");
     hash::kernel(&nameless, &mut facts);
-    facts.text(&format!("{:?}", (target, strict_order)));
+    facts.text(&format!("{:?}", (target, options.strict_order)));
     let hash = Key::of(&facts).to_string();
-    format!("{}-{}-{}", &hash[..16], target.cpu, target.threads)
+    format!("{}-{}-{}{}", &hash[..16], target.cpu, target.threads, options.sizes.bucket(func))
 }
 
 /// Whether kernels check what is not proved.

@@ -51,4 +51,4 @@ pub use plans::PlanFile;
 pub use reference::reference;
 pub use target::{check_target, target, targets};
 pub use texts::TextFiles;
-pub use tune::{Record, tune};
+pub use tune::{Record, Sizes, tune};

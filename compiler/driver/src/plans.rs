@@ -1,6 +1,6 @@
 //! Files of plans: how kernels are computed, as `hammock opt --print-plans` prints it and a user may edit it.
 
-use crate::{Failure, kernels, read_source};
+use crate::{Failure, kernels, read_source, tune::is_bucket};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_kernels::plan::{PlanError, Plans, Written};
@@ -93,7 +93,10 @@ fn is_key(name: &str) -> bool {
     let is_hash =
         |hash: &str| hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
     let parts = name.split_once('-').and_then(|(hash, rest)| Some((hash, rest.rsplit_once('-')?)));
-    parts.is_some_and(|(hash, (cpu, threads))| is_hash(hash) && !cpu.is_empty() && threads.parse::<u32>().is_ok())
+    parts.is_some_and(|(hash, (cpu, rest))| {
+        let (threads, bucket) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+        is_hash(hash) && !cpu.is_empty() && threads.parse::<u32>().is_ok() && is_bucket(bucket)
+    })
 }
 
 fn failure(error: PlanError, source: &SourceFile) -> Failure {

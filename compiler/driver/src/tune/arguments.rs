@@ -5,27 +5,24 @@ use hammock_ir::{
     prim::{PrimType, Var},
     tir::PrimFunc,
 };
-use hammock_kernels::{
-    interp::{Value, evaluate},
-    rules::TYPICAL,
-};
+use hammock_kernels::interp::{Value, evaluate};
 use hammock_runtime::{Any, Device};
 
 /// The most bytes that all of them take.
 const MOST: usize = 2 << 30;
 
-/// Arguments for a kernel: numbers of about one, and zeros as integers, which may be indices. None if it takes something
-/// else than tensors and their sizes, or too much.
-pub fn arguments(func: &PrimFunc) -> Option<Vec<Any>> {
+/// Arguments for a kernel whose variables have these sizes: numbers of about one, and zeros as integers, which may be
+/// indices. None if it takes something else than tensors and their sizes, or too much.
+pub fn arguments(func: &PrimFunc, sizes: &[(Var, i64)]) -> Option<Vec<Any>> {
     let mut random = fastrand::Rng::with_seed(1);
-    let sizes = sizes(func);
+    let values: Vec<(Var, Value)> = sizes.iter().map(|(var, size)| (var.clone(), Value::Int(*size))).collect();
     let mut bytes = 0usize;
     let mut argument = |param: &hammock_ir::tir::Param| {
         let Some(buffer) = &param.buffer else {
-            let is_size = sizes.iter().any(|(var, _)| *var == param.var);
-            return (is_size && matches!(param.var.ty(), PrimType::Scalar(_))).then(|| TYPICAL.into());
+            let size = sizes.iter().find(|(var, _)| *var == param.var).map(|(_, size)| *size);
+            return size.filter(|_| matches!(param.var.ty(), PrimType::Scalar(_))).map(Any::from);
         };
-        let size = |size: &PrimExpr| match evaluate(size, &sizes) {
+        let size = |size: &PrimExpr| match evaluate(size, &values) {
             Ok(Value::Int(size)) => Some(size),
             _ => None,
         };
@@ -40,12 +37,6 @@ pub fn arguments(func: &PrimFunc) -> Option<Vec<Any>> {
         Some(Any::from(tensor))
     };
     func.params.iter().map(&mut argument).collect()
-}
-
-/// Sizes that are not known.
-fn sizes(func: &PrimFunc) -> Vec<(Var, Value)> {
-    let sizes = func.params.iter().flat_map(|param| &param.buffer).flat_map(|buffer| &buffer.shape);
-    sizes.filter_map(PrimExpr::as_var).map(|var| (var.clone(), Value::Int(TYPICAL))).collect()
 }
 
 fn fill(bytes: &mut [u8], dtype: DType, random: &mut fastrand::Rng) {

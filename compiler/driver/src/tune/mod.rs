@@ -1,9 +1,10 @@
 //! Plans by measuring: for each kernel, plans near the rule's are compiled, run and compared, and the fastest is kept.
 //!
 //! What is kept is a file of plans ([`PlanFile::read_records`]) whose kernels are called by what decides on their plans
-//! ([`plan_key`](kernels::plan_key)): structure, target, threads. Sizes that are not known when a kernel is compiled are taken for
-//! [`TYPICAL`](hammock_kernels::rules::TYPICAL), as rules take them. A plan takes the place of the rule's only if it is faster by more than measurements
-//! vary (`race.rs`).
+//! ([`plan_key`](kernels::plan_key)): structure, target, threads. A kernel of sizes that are not known when it is compiled has
+//! one plan for all of them: it is measured at several, and what counts is the geometric mean, or at those that a user names
+//! ([`Sizes`]), for which there is a record of its own. A plan takes the place of the rule's only if it is faster by more than
+//! measurements vary (`race.rs`).
 
 #[cfg(feature = "native")]
 mod arguments;
@@ -11,10 +12,12 @@ mod arguments;
 mod race;
 #[cfg(feature = "native")]
 mod search;
+mod sizes;
 
 use crate::{Failure, Options};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
+pub use sizes::{Sizes, is_bucket};
 use std::{fmt, time::Duration};
 
 /// What measuring found for a kernel.
@@ -28,6 +31,8 @@ pub struct Record {
     pub plan: String,
     /// The same with the kernel's own names.
     pub said: String,
+    /// The sizes that it was measured at, where they are not those of the kernel: `n = 1, 16`.
+    pub sizes: String,
     /// How many other plans were tried.
     pub tried: usize,
     /// Seconds of a call with the rule's plan, and with this one.
@@ -45,7 +50,8 @@ impl Record {
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.times.map(|seconds| seconds * 1e3);
-        writeln!(f, "# {}: {after:.4} ms, and {before:.4} ms as rules choose:", self.kernel)?;
+        let sizes = if self.sizes.is_empty() { String::new() } else { format!(", at {}", self.sizes) };
+        writeln!(f, "# {}: {after:.4} ms, and {before:.4} ms as rules choose{sizes}:", self.kernel)?;
         self.said
             .lines()
             .filter(|line| !line.trim_start().starts_with('#'))

@@ -2,17 +2,18 @@
 
 use super::{Record, arguments::arguments, race::Runner};
 use crate::{
-    Failure, Options,
+    Failure, Options, PlanFile,
     kernels::{self, Compiled, SYMBOL, Trouble},
     objects::Compiler,
 };
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
-use hammock_ir::{Module, tir::PrimFunc};
+use hammock_ir::{Module, prim::Var, tir::PrimFunc};
 use hammock_kernels::{Near, Neighbours, Target, plan::Plans};
 use hammock_runtime::{Function, parallel};
 use std::{
     collections::HashSet,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -65,12 +66,14 @@ pub fn tune(
 /// Kernels without a plan, those that take longest first.
 fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize) -> Result<Vec<Job>, Failure> {
     let found = kernels::each(module, source, options, threads, |name, func, how| {
-        if how.plan.is_some() {
+        let key = kernels::plan_key(&func, how.target, options);
+        let has_one =
+            |file: &Option<Arc<PlanFile>>, name: &str| file.as_ref().is_some_and(|file| file.of(name).is_some());
+        if has_one(&options.plans, name) || has_one(&options.tuned, &key) {
             return Ok(None);
         }
-        let plans = hammock_kernels::neighbours(&func, how)?;
+        let plans = hammock_kernels::neighbours(&func, hammock_kernels::Options { plan: None, ..how })?;
         let share = plans.own.cycles * kernels::calls_of(module, name) as f64;
-        let key = kernels::plan_key(&func, how.target, how.strict_order);
         Ok(Some(Job { name: name.to_owned(), func, key, plans, share }))
     })?;
     let mut jobs: Vec<Job> = found.into_iter().flatten().filter(|job| !job.plans.others.is_empty()).collect();
@@ -91,9 +94,10 @@ struct Search<'a> {
 impl Search<'_> {
     /// The fastest plan that was found; none if the kernel cannot be run alone.
     fn record(&self) -> Option<Record> {
-        let args = arguments(&self.job.func)?;
         let own = &self.job.plans.own;
-        let mut runner = Runner::new(self.compiled(&[own]).pop()??, &args)?;
+        let sizes = self.options.sizes.measured(&self.job.func);
+        let args = sizes.iter().map(|sizes| arguments(&self.job.func, sizes));
+        let (mut runner, used) = Runner::new(self.compiled(&[own]).pop()??, args)?;
         let mut best = own.text.clone();
         let mut seen = HashSet::from([best.clone()]);
         let mut waiting = self.sorted(&self.job.plans, &seen);
@@ -126,7 +130,8 @@ impl Search<'_> {
         let plan = if times[1] < times[0] { best } else { own.text.clone() };
         let said = self.with(&plan, |options| hammock_kernels::plan_text(&self.job.func, options))?.ok()?;
         let (kernel, key) = (self.job.name.clone(), self.job.key.clone());
-        Some(Record { kernel, key, plan, said, times, tried: seen.len() - 1 })
+        let sizes = said_sizes(used.into_iter().map(|number| &sizes[number]));
+        Some(Record { kernel, key, plan, said, sizes, times, tried: seen.len() - 1 })
     }
 
     /// Plans near one that were not tried.
@@ -164,4 +169,15 @@ impl Search<'_> {
         };
         kernels::in_parallel(plans, self.options.threads, compile).unwrap_or_default()
     }
+}
+
+/// The sizes that a kernel was measured at: `n = 1, 16; m = 8, 8`.
+fn said_sizes<'a>(measured: impl Iterator<Item = &'a Vec<(Var, i64)>>) -> String {
+    let measured: Vec<&Vec<(Var, i64)>> = measured.collect();
+    let vars = measured.first().map_or(0, |sizes| sizes.len());
+    let said = |at: usize| {
+        let sizes: Vec<String> = measured.iter().map(|sizes| sizes[at].1.to_string()).collect();
+        format!("{} = {}", measured[0][at].0.name().escape_debug(), sizes.join(", "))
+    };
+    (0..vars).map(said).collect::<Vec<_>>().join("; ")
 }
