@@ -166,6 +166,10 @@ impl Product {
         let tensor = match dtype {
             "int8" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as i8).collect::<Vec<_>>()),
             "uint8" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as u8).collect::<Vec<_>>()),
+            "float16" => {
+                let bytes: Vec<u8> = values.iter().flat_map(|v| half::f16::from_f64(*v as f64).to_le_bytes()).collect();
+                Tensor::from_bytes(DType::FLOAT16, &shape, &bytes)
+            }
             _ => {
                 let bytes: Vec<u8> =
                     values.iter().flat_map(|v| half::bf16::from_f64(*v as f64).to_le_bytes()).collect();
@@ -225,6 +229,23 @@ fn bfloats() {
     for seed in seeds() {
         Product::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
     }
+}
+
+/// Numbers that are widened, copied for several rows at a time.
+#[test]
+fn halves() {
+    for seed in seeds() {
+        Product::random(4000 + seed).check(["float16"; 2], "float32", "0");
+    }
+    let target = Target::named("x86-64-v3").unwrap();
+    let product = Product {
+        sizes: [(33, false), (40, false), (64, false)],
+        batch: None,
+        indices: [vec![0, 2], vec![2, 1], vec![0, 1]],
+        ..Product::random(0)
+    };
+    let plan = plan_text(&function(&product.text(["float16"; 2], "float32", "0")), Options::new(&target)).unwrap();
+    assert_eq!(plan.matches("copy of factor").count(), 2, "{plan}");
 }
 
 /// What is packed in words is read as it lies, whatever is in the place of terms that the last word lacks.

@@ -286,11 +286,13 @@ impl Check<'_> {
         if self.plan.staged[..number].iter().any(|other| other.load == staged.load) {
             return fail(format!("`{buffer}` is copied already"), "leave out one of the copies".to_owned());
         }
-        let computed = |staged: &Staged| staged.load >= loads(self.stage).len();
-        let apart = |other: &Staged| other.inside != staged.inside && (computed(other) || computed(staged));
-        if self.plan.staged[..number].iter().any(apart) {
-            let message = "what is computed is copied inside of the same loops as all else".to_owned();
-            return fail(message, "put the copies next to each other".to_owned());
+        let within = |other: &Staged| {
+            other.inside > staged.inside && parts[staged.load].any(&mut |e| same_expr(e, parts[other.load]))
+                || other.inside < staged.inside && parts[other.load].any(&mut |e| same_expr(e, load))
+        };
+        if self.plan.staged[..number].iter().any(within) {
+            let message = "a copy of what is computed leaves nothing of this to copy inside of it".to_owned();
+            return fail(message, "leave out one of the two copies".to_owned());
         }
         if staged.inside > self.tile {
             let message = format!("this copy of `{buffer}` is inside of what is computed in registers");

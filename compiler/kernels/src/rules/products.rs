@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     index::same_expr,
-    plan::{Loop, Staged},
+    plan::{Loop, StagePlan, Staged},
     stage::{
         Stage,
         access::{
@@ -107,7 +107,40 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     }
     let terms = window::terms(stage, window.as_ref());
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
-    Some(outer.into_iter().chain(terms).chain(tile).collect::<Vec<_>>().into())
+    let inside = outer.len();
+    let mut plan = StagePlan::new(OUTER.name, outer.into_iter().chain(terms).chain(tile).collect());
+    let wide = rows.filter(|_| side > 1).and_then(|rows| widened(stage, &plan, shared, rows, inside, choice));
+    plan.staged.extend(wide);
+    Some(Loops { loops: plan.loops, staged: plan.staged })
+}
+
+/// A copy of the factor that does not change along the vectors, for the rows that are computed together, where its numbers
+/// are widened before they are multiplied: so are several at a time, instead of each for every vector.
+fn widened(
+    stage: &Stage,
+    plan: &StagePlan,
+    shared: &PrimExpr,
+    rows: usize,
+    inside: usize,
+    choice: &Choice,
+) -> Option<Staged> {
+    let (a, b) = factors(stage)?;
+    let other = if same_expr(a, shared) { b } else { a };
+    let PrimKind::Cast(from) = other.kind() else { return None };
+    let (load, _) = part_of(stage, other)?;
+    let sums = || reduced(stage).map(|l| l.axis).filter(|at| other.uses(&stage.axes[*at].var));
+    let terms: i64 = sums().map(|at| size(&stage.axes[at].extent)).product();
+    let worth = from.dtype().bits < other.dtype().bits && terms >= LEAST_TERMS && other.uses(&stage.axes[rows].var);
+    if !worth || !can_be_copied(stage, other) {
+        return None;
+    }
+    let mut axes: Vec<usize> = [rows].into_iter().chain(sums()).collect();
+    // Neighbours in memory stay neighbours.
+    let along = |at: &usize| from.uses(&stage.axes[*at].var) && access::all_contiguous(from, &stage.axes[*at].var);
+    axes.sort_by_key(along);
+    let mut staged = Staged { load, inside, axes, copy: StagePlan::new(OUTER.name, Vec::new()) };
+    staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
+    Some(staged)
 }
 
 /// Loops over a strip of results and over a few of the terms at a time, for a factor that comes from memory and is used
@@ -238,9 +271,14 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let copy = inner_plan(&stage.copy_of(load, &axes, left, &position, to, None), *choice);
     let others = spatial(stage).filter(|at| !used(at));
     loops.extend(others.map(|at| if at == rows { Loop::by(at, side) } else { Loop::serial(at) }));
+    let inside_rows = loops.len();
     loops.extend(reduced(stage));
     loops.extend([Loop::unrolled(rows), Loop::vector(axis)]);
-    Some(Loops { loops, staged: vec![Staged { load: number, inside, axes, copy }] })
+    let mut plan = StagePlan::new(PACKED.name, loops);
+    plan.staged.push(Staged { load: number, inside, axes, copy });
+    let wide = if side > 1 { widened(stage, &plan, load, rows, inside_rows, choice) } else { None };
+    plan.staged.extend(wide);
+    Some(Loops { loops: plan.loops, staged: plan.staged })
 }
 
 /// How a factor of a product is worth packing before a kernel runs, if it may be.

@@ -33,11 +33,12 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
-    let parts = parts(stage);
-    let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(parts[staged.load], load));
+    let parts: Vec<PrimExpr> = parts(stage).into_iter().cloned().collect();
+    let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(&parts[staged.load], load));
     let of_words = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
     let stage = of_words.as_ref().unwrap_or(stage);
-    let nest = Nest { stage, plan, target, tile: plan.tile(stage), quotient: quotient.as_ref(), dot, moved: None };
+    let (tile, quotient) = (plan.tile(stage), quotient.as_ref());
+    let nest = Nest { stage, parts: &parts, plan, target, tile, quotient, dot, moved: None };
     nest.level(0, &At { position, left, there: None, terms: Terms::all() })
 }
 
@@ -45,6 +46,8 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
 pub struct Nest<'a> {
     /// The stage.
     pub stage: &'a Stage,
+    /// Its parts, as it has them where copies have been made of some.
+    pub parts: &'a [PrimExpr],
     /// Its loops.
     pub plan: &'a StagePlan,
     /// The machine.
@@ -137,9 +140,9 @@ impl Nest<'_> {
             return quotients::loops(self, quotient, at);
         }
         if self.plan.staged.iter().any(|staged| staged.inside == number) {
-            let (mut stmts, stage, moved) = staging::staged(self, number, at);
+            let staging::Copied { mut stmts, stage, parts, moved } = staging::staged(self, number, at);
             let zeros = vec![PrimExpr::int64(0); at.position.len()];
-            let inner = Nest { stage: &stage, moved: moved.or(self.moved), ..*self };
+            let inner = Nest { stage: &stage, parts: &parts, moved: moved.or(self.moved), ..*self };
             stmts.push(inner.loops_from(number, &At { position: zeros, ..at.clone() }));
             return Stmt::new(StmtKind::Seq(stmts));
         }

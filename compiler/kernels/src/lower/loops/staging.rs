@@ -7,7 +7,7 @@ use super::{
 use crate::{
     plan::Staged,
     stage::{
-        Epilogue, Stage, access,
+        Epilogue, Stage,
         dots::{self, Dot},
         replaced, substitution,
     },
@@ -20,26 +20,39 @@ use hammock_ir::{
 /// A copy of at most so many bytes is on the stack.
 const STACK: i64 = 8 << 10;
 
-/// What stands before the loops inside of some, and the stage as it is there: it loads from the copies, and its axes
-/// count from the position at hand.
-pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage, Option<Moved>) {
-    let stage = nest.stage;
-    let loads = access::parts(stage);
+/// What is made of a stage inside of some loops.
+pub struct Copied {
+    /// What stands before the other loops.
+    pub stmts: Vec<Stmt>,
+    /// The stage as it is there: it loads from the copies, and its axes count from the position at hand.
+    pub stage: Stage,
+    /// Its parts as they are there.
+    pub parts: Vec<PrimExpr>,
+    /// A factor of dot products that is moved from here on.
+    pub moved: Option<Moved>,
+}
+
+/// Copies what is copied inside of so many loops.
+pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
+    let (stage, loads) = (nest.stage, nest.parts);
     // Stand for the axes where the copies are loaded, as long as the others still count from zero.
     let own: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.fresh().expr()).collect();
     let (mut stmts, mut value, mut init, mut moved) = (Vec::new(), stage.value.clone(), stage.init.clone(), None);
+    let mut parts = loads.to_vec();
     for staged in nest.plan.staged.iter().filter(|staged| staged.inside == inside) {
-        let copy = copy(nest, staged, loads[staged.load], at);
+        let copy = copy(nest, staged, &loads[staged.load], at);
         let in_words = in_words(nest, staged);
         let place = |axis: &usize| match in_words {
             Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
             _ => own[*axis].clone(),
         };
         let index: Vec<PrimExpr> = staged.axes.iter().map(place).collect();
-        value = replaced(&value, loads[staged.load], &PrimExpr::load(&copy.buffer, index.clone()));
+        let own = PrimExpr::load(&copy.buffer, index.clone());
+        value = replaced(&value, &loads[staged.load], &own);
+        parts.iter_mut().for_each(|part| *part = replaced(part, &loads[staged.load], &own));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
         stmts.push(nest::loops(&copy, &staged.copy, nest.target));
-        if let (Some(own), Some(start), Some(_)) = (Moved::of(nest, loads[staged.load]), &init, in_words) {
+        if let (Some(own), Some(start), Some(_)) = (Moved::of(nest, &loads[staged.load]), &init, in_words) {
             let reduced: Vec<bool> = staged.axes.iter().map(|axis| stage.axes[*axis].reduce).collect();
             let (sums, start) = own.sums(nest, &copy, &reduced, start, &index);
             stmts.extend(sums);
@@ -59,8 +72,9 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> (Vec<Stmt>, Stage, Option<
         value: here(&epilogue.value),
     });
     let init = init.as_ref().map(here);
+    let parts = all(&parts);
     let stage = Stage { indices: all(&stage.indices), value: here(&value), init, epilogue, ..stage.clone() };
-    (stmts, stage, moved)
+    Copied { stmts, stage, parts, moved }
 }
 
 /// The axis that a copy has in words.
