@@ -92,7 +92,9 @@ impl Place {
 #[test]
 fn what_was_compiled_is_kept() {
     let place = Place::new();
-    for flags in [&[][..], &["--emit", "tvm"], &["-O1"], &["--exec-mode", "compiled"]] {
+    let emitted = ["tvm", "obj", "llvm", "asm"].map(|what| ["--emit", what]);
+    let emitted = emitted.iter().map(|flags| &flags[..]);
+    for flags in emitted.chain([&[][..], &["-O1"], &["--exec-mode", "compiled"]]) {
         let (none, without) = place.compile(&[flags, &["--no-cache"]].concat());
         let (first, cold) = place.compile(flags);
         let (second, warm) = place.compile(flags);

@@ -332,9 +332,10 @@ fn one_module(
     let mut clock = Clock::start();
     let flat = kernels::lower_all(module, source, options, options.threads)?;
     clock.lap("kernels to flat TIR", &mut times);
-    let file = Output::Bytes(kernels::one_module(module, &flat, source, options, emit)?);
+    let (bytes, was_kept) = kernels::one_module(module, &flat, source, options, emit)?;
+    let file = Output::Bytes(bytes);
     clock.lap("kernels to machine code", &mut times);
-    let (kernels, compiled) = (flat.len(), flat.len());
+    let (kernels, compiled) = (flat.len(), if was_kept { 0 } else { flat.len() });
     let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
     let temporaries = kernels::temporaries(&flat, options.threads);
     Ok(Artifact { file, kernels, compiled, accesses, instructions, temporaries, times })

@@ -280,7 +280,7 @@ pub fn objects(
     each(module, source, options, threads, |name, func, options| compiler.compile(name, func, options))
 }
 
-/// Compiles kernels as one module, to be read or to be linked by others.
+/// Compiles kernels as one module, to be read or to be linked by others. Says whether it was kept from before.
 #[cfg(feature = "native")]
 pub fn one_module(
     module: &Module,
@@ -288,14 +288,15 @@ pub fn one_module(
     source: &SourceFile,
     options: &Options,
     emit: Emit,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<(Vec<u8>, bool), Failure> {
     let target = target(options, options.threads);
     let emit = match emit {
         Emit::Llvm => llvm::Emit::Ir,
         Emit::Asm => llvm::Emit::Assembly,
         _ => llvm::Emit::Object,
     };
-    let compile = |kernels: &[FlatKernel]| llvm::compile(kernels, &target, Host::Hammock, opt_level(options), emit);
+    let compiler = Compiler { level: opt_level(options), host: Host::Hammock, cache: options.cache.as_deref() };
+    let compile = |kernels: &[FlatKernel]| compiler.one_module(kernels, &target, emit);
     compile(kernels).map_err(|error| {
         // Which of several it is, each shows by itself.
         let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
@@ -318,7 +319,13 @@ pub fn objects(_: &Module, _: &SourceFile, _: &Options, _: Host, _: usize) -> Re
 
 /// Says that this build cannot compile kernels.
 #[cfg(not(feature = "native"))]
-pub fn one_module(_: &Module, _: &[FlatKernel], _: &SourceFile, _: &Options, _: Emit) -> Result<Vec<u8>, Failure> {
+pub fn one_module(
+    _: &Module,
+    _: &[FlatKernel],
+    _: &SourceFile,
+    _: &Options,
+    _: Emit,
+) -> Result<(Vec<u8>, bool), Failure> {
     Err(no_code())
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
-use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with, plan::Written};
+use hammock_kernels::{Accesses, FlatKernel, Target, arguments, lower_with, plan::Written};
 use hammock_runtime::{Function as Value, Image, Library, image::Integrity, library::KERNEL_PREFIX};
 use std::sync::Arc;
 
@@ -70,6 +70,40 @@ impl Compiler<'_> {
         let Code { written, accesses, temporary_bytes, object } = code;
         let signature = llvm::signature(name, &args, &written);
         Ok(Compiled { name: name.to_owned(), object, signature, accesses, temporary_bytes, was_kept })
+    }
+
+    /// Compiles kernels as one module, or finds what was made of them before. Says whether it was found.
+    ///
+    /// # Errors
+    /// What LLVM has against them.
+    pub fn one_module(
+        self,
+        kernels: &[FlatKernel],
+        target: &Target,
+        emit: llvm::Emit,
+    ) -> Result<(Vec<u8>, bool), LlvmError> {
+        let kept = self.cache.map(|cache| (cache, self.key_of_all(kernels, target, emit)));
+        if let Some(bytes) = kept.as_ref().and_then(|(cache, key)| cache.get(key)) {
+            return Ok((bytes, true));
+        }
+        let bytes = llvm::compile(kernels, target, self.host, self.level, emit)?;
+        if let Some((cache, key)) = kept {
+            cache.put(&key, &bytes);
+        }
+        Ok((bytes, false))
+    }
+
+    /// The key of kernels as one module, in which all have their names.
+    fn key_of_all(self, kernels: &[FlatKernel], target: &Target, emit: llvm::Emit) -> Key {
+        let mut facts = Bytes::default();
+        [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
+        facts.text(&format!("{:?}", (target, self.level, self.host, emit)));
+        for FlatKernel { name, said, func, signature, .. } in kernels {
+            facts.text(&format!("{:?}", (name, said, signature)));
+            hash::kernel(func, &mut facts);
+            facts.text(&function_text(&"f".into(), &Function::Tir(func.clone())));
+        }
+        Key::of(&facts)
     }
 
     /// The key of a kernel without names in its messages, and of one that has some.
