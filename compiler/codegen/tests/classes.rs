@@ -385,6 +385,49 @@ fn searches() {
     }
 }
 
+/// Results that load a few elements apart: pooling in steps, with what lies in the padding left out, and plain copies.
+#[test]
+fn spaced() {
+    let mut shuffled = 0;
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        case.axis("c", &[1, 3], false);
+        case.axis("h", &[1, 4, 7], false);
+        case.axis("w", &SIZES, false);
+        let pools = case.rng.chance(70);
+        if pools {
+            case.axis("r", &[1, 3], true);
+            case.axis("s", &[1, 2, 3, 5], true);
+        }
+        case.axes.iter_mut().filter(|axis| axis.0 != "c").for_each(|axis| axis.3 = false);
+        let (step, pad) = (case.rng.between(1, 5), if pools { case.rng.between(0, 1) } else { 0 });
+        let mut input = case.over(&["c"], false);
+        let mut inside = Vec::new();
+        for (at, tap) in [("h", "r"), ("w", "s")] {
+            let taps = if pools { case.size(tap).value } else { 1 };
+            let value = ((case.size(at).value - 1).max(0) * step + taps - 2 * pad).max(1);
+            let tap = if pools { format!(" + v{tap} - {pad}") } else { String::new() };
+            let index = format!("v{at} * {step}{tap}");
+            inside.push(format!("0 <= {index} and {index} < {value}"));
+            input.push((index, Size { text: value.to_string(), value }));
+        }
+        case.inputs.push(input);
+        let result = case.over(&["c", "h", "w"], false);
+        let (dtype, x) = (case.dtype(), case.load(0));
+        let guarded = format!("T.if_then_else({}, {x}, T.{dtype}(-9))", inside.join(" and "));
+        let forms = [("0", format!("{{y}} + {guarded}")), ("-9", format!("T.max({{y}}, {guarded})"))];
+        let (init, value) = case.rng.pick(&forms).clone();
+        let text = match pools {
+            true => case.text(dtype, &result, Some(init), &value),
+            false => case.text(dtype, &result, None, &format!("{x} + {x}")),
+        };
+        let plan = plan_text(&function(&text), Options::new(&Target::avx512())).unwrap();
+        shuffled += usize::from(plan.contains("spaced: "));
+        case.check(dtype, &text);
+    }
+    assert!(shuffled > 0, "no stage has lanes that load a few elements apart");
+}
+
 #[test]
 fn permutations() {
     for seed in seeds() {

@@ -12,7 +12,7 @@ use crate::{
         Stage,
         access::{
             can_be_copied, combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads, parts,
-            stores_along,
+            spacing, stores_along,
         },
         dots, replaced,
     },
@@ -239,8 +239,9 @@ impl Check<'_> {
             words.is_some_and(|words| is_contiguous(&words, &axis.var))
         };
         let is_left = |load: &PrimExpr| !in_words(load) && left.any(&mut |e| same_expr(e, load));
+        let is_near = |load: &PrimExpr| is_contiguous(load, &axis.var) || spacing(load, &axis.var).is_some();
         let mut loads = loads(self.stage).into_iter().enumerate();
-        match loads.find(|(_, e)| !is_contiguous(e, &axis.var) && is_left(e)) {
+        match loads.find(|(_, e)| !is_near(e) && is_left(e)) {
             Some((load, _)) => {
                 let buffer = &super::names::loads(self.stage)[load];
                 let message = format!("`{buffer}` is not read side by side along `{name}`");

@@ -12,7 +12,7 @@ use crate::{
     rules::{self, RULES, register_lanes},
     stage::{
         Kernel, Part, Stage,
-        access::{factors, is_contiguous, loads},
+        access::{factors, is_contiguous, loads, spacing},
         dots,
         rows::Rows,
     },
@@ -249,6 +249,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
             * match vector.map(|axis| &stage.axes[axis].var) {
                 Some(var) if !load.uses(var) => 1.0,
                 Some(var) if is_contiguous(load, var) => vectors,
+                Some(var) if spacing(load, var).is_some() => vectors * spacing(load, var).map_or(1, i64::abs) as f64,
                 _ => width,
             }
     };

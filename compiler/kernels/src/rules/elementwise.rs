@@ -3,7 +3,10 @@
 use super::{Choice, Loops, Rule, lanes, spatial};
 use crate::{
     plan::Loop,
-    stage::{Stage, access::vector_axis},
+    stage::{
+        Stage,
+        access::{spaced_axis, vector_axis},
+    },
 };
 use hammock_ir::{
     PrimExpr,
@@ -15,9 +18,9 @@ pub static RULE: Rule = Rule {
     name: "elementwise",
     class: "elementwise",
     why: "each element on its own, neighbours in lanes where memory has them side by side",
-    doc: "Each element on its own. Where the result and everything that is loaded are contiguous along an axis, its \
-          neighbours are lanes, two registers of them, so that operations do not wait for each other; for functions \
-          such as exp, whose operations do, four where there are as many.",
+    doc: "Each element on its own. Where the result and everything that is loaded are contiguous along an axis, or a \
+          few elements apart, its neighbours are lanes, two registers of them, so that operations do not wait for each \
+          other; for functions such as exp, whose operations do, four where there are as many.",
     plan,
 };
 
@@ -64,10 +67,11 @@ fn cases_along(stage: &Stage) -> Option<(usize, i64)> {
 }
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
+    let near = vector_axis(stage).or_else(|| spaced_axis(stage));
     let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= FUNCTION);
     let many = choice.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
-    let vector = vector_axis(stage).and_then(|axis| Some((axis, lanes(stage, axis, registers, choice.target)?)));
+    let vector = near.and_then(|axis| Some((axis, lanes(stage, axis, registers, choice.target)?)));
     let outer = spatial(stage).map(|axis| match vector {
         Some((v, lanes)) if v == axis => Loop::by(axis, lanes),
         _ => Loop::serial(axis),

@@ -91,13 +91,14 @@ impl Choice<'_> {
 }
 
 /// All rules, in the order in which they are tried.
-pub static RULES: [&Rule; 10] = [
+pub static RULES: [&Rule; 11] = [
     &dots::RULE,
     &products::PACKED,
     &products::OUTER,
     &products::INNER,
     &reductions::LANES_OF_RESULTS,
     &reductions::LANES_OF_TERMS,
+    &reductions::SPACED,
     &reductions::SIDE_BY_SIDE,
     &tiles::RULE,
     &elementwise::CASES,

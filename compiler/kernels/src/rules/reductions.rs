@@ -8,7 +8,7 @@ use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{loads, reduced_vector_axis, vector_axis},
+        access::{loads, reduced_vector_axis, spaced_axis, vector_axis},
     },
 };
 
@@ -29,6 +29,16 @@ pub static LANES_OF_RESULTS: Rule = Rule {
           reduction loads as they lie in memory; where a window slides, of two registers for each of four rows, which \
           share what they load.",
     plan: lanes_of_results,
+};
+
+/// Results as lanes that load a few elements apart.
+pub static SPACED: Rule = Rule {
+    name: "spaced",
+    class: "reduction",
+    why: "results lie side by side, and what they load a few elements apart",
+    doc: "A reduction whose neighbouring results load two to four elements apart, such as pooling in steps: results are \
+          lanes of four registers, and vectors of all that lies between are shuffled.",
+    plan: spaced,
 };
 
 /// Neighbouring terms as lanes.
@@ -63,6 +73,15 @@ fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let terms = window::terms(stage, window.as_ref());
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
     Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
+}
+
+/// Lanes of results that load a few elements apart: all of a short axis at once, and terms written out, so that which lanes
+/// lie in a padding is known when code is written.
+fn spaced(stage: &Stage, choice: &Choice) -> Option<Loops> {
+    let axis = spaced_axis(stage).filter(|_| stage.reduces())?;
+    let lanes = lanes(stage, axis, VECTORS, choice.target)?;
+    let outer = spatial(stage).map(|at| if at == axis { Loop::by(at, lanes) } else { Loop::serial(at) });
+    Some(outer.chain(window::written_out(stage)).chain([Loop::vector(axis)]).collect::<Vec<_>>().into())
 }
 
 fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {

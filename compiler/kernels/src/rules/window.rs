@@ -55,3 +55,17 @@ pub fn terms(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loo
         _ => l,
     })
 }
+
+/// Loops over the reduce axes, the innermost of them written out as far as these are few terms.
+pub fn written_out(stage: &Stage) -> impl Iterator<Item = Loop> {
+    let mut count = 1i64;
+    let mut loops: Vec<Loop> = reduced(stage).collect();
+    for l in loops.iter_mut().rev() {
+        count = stage.axes[l.axis].extent.as_int().map_or(i64::MAX, |extent| count.saturating_mul(extent));
+        if count > MOST_TAPS {
+            break;
+        }
+        *l = Loop::unrolled(l.axis);
+    }
+    loops.into_iter()
+}

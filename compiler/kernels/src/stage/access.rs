@@ -11,6 +11,9 @@ use hammock_ir::{
     tir::Buffer,
 };
 
+/// The farthest apart that lanes are loaded in vectors which are shuffled.
+pub const SPACING: i64 = 4;
+
 /// The axis along which the store is contiguous.
 pub fn store_axis(stage: &Stage) -> Option<usize> {
     stage.axes.iter().rposition(|axis| stores_along(stage, axis))
@@ -29,6 +32,29 @@ pub fn vector_axis(stage: &Stage) -> Option<usize> {
     let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let mut values = [&stage.value].into_iter().chain(epilogue);
     values.all(|value| is_vector(stage, value, &stage.axes[axis].var)).then_some(axis)
+}
+
+/// The axis along which the store is contiguous, when loads along it are so close that vectors of all between them are no
+/// loss: see [`spacing`].
+pub fn spaced_axis(stage: &Stage) -> Option<usize> {
+    let axis = store_axis(stage)?;
+    let var = &stage.axes[axis].var;
+    let far = |e: &PrimExpr| match e.kind() {
+        PrimKind::Load(buffer, ..) => *buffer != stage.buffer && !is_contiguous(e, var) && spacing(e, var).is_none(),
+        _ => !has_lanes(e),
+    };
+    let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
+    let mut values = [&stage.value].into_iter().chain(epilogue);
+    (vector_axis(stage).is_none() && values.all(|value| !value.any(&mut |e| far(e)))).then_some(axis)
+}
+
+/// How far neighbours along an axis load from each other: up to [`SPACING`] elements, or in reverse.
+pub fn spacing(load: &PrimExpr, var: &Var) -> Option<i64> {
+    let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
+    let (last, rest) = indices.split_last()?;
+    let plain = buffer.strides.is_empty() && buffer.dtype.is_scalar() && rest.iter().all(|index| !index.uses(var));
+    let step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
+    (plain && (step == -1 || (2..=SPACING).contains(&step))).then_some(step)
 }
 
 /// The reduce axis along which every load is contiguous or constant, and at least one is contiguous.

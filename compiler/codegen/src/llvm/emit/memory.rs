@@ -3,6 +3,7 @@
 use super::{
     Emitter, Result, Ty, Unsupported, Value,
     convert::{memory_type, register_type},
+    spaced,
 };
 use hammock_ir::{
     DType, PrimExpr,
@@ -37,6 +38,10 @@ impl Emitter<'_, '_> {
     ) -> Result<Value> {
         let mask = self.mask(mask, dtype.lanes)?;
         let ty = memory_type(dtype)?;
+        if let Some(step) = spaced::step(buffer, indices) {
+            let value = self.load_spaced(buffer, indices, step, ty, mask.as_ref())?;
+            return Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value });
+        }
         let place = self.place(buffer, indices)?;
         // Words may lie at any byte.
         let align = if buffer.align > 0 { ty.lane_bytes().min(buffer.align as u64) } else { ty.lane_bytes() };
@@ -257,7 +262,7 @@ impl Emitter<'_, '_> {
     }
 
     /// A scalar read only where it is wanted; elsewhere some memory that is certainly there is read instead.
-    fn load_if(&mut self, mask: &Value, ty: Ty, at: &Value) -> Value {
+    pub(super) fn load_if(&mut self, mask: &Value, ty: Ty, at: &Value) -> Value {
         let spare = self.f.slot(8, 8);
         let at = self.f.select(mask, at, &spare);
         let value = self.f.load(ty, &at, ty.lane_bytes());
@@ -293,7 +298,7 @@ impl Emitter<'_, '_> {
         self.masked_store("store", &widened, at, &first_lanes(value.ty.lanes, whole.lanes));
     }
 
-    fn masked_load(&mut self, name: &str, ty: Ty, at: &Value, mask: &Value) -> Value {
+    pub(super) fn masked_load(&mut self, name: &str, ty: Ty, at: &Value, mask: &Value) -> Value {
         let intrinsic = format!("llvm.masked.{name}.{}.{}", ty.suffix(), at.ty.suffix());
         let callee = self.kernel.module.declare(&intrinsic, ty, &[at.ty, mask.ty, ty]);
         let (align, zero) = (ty.lane_bytes(), Value::zero(ty));
@@ -379,7 +384,7 @@ fn first_lanes(on: u16, all: u16) -> Value {
 }
 
 /// The parts of a vector of evenly spaced indices: scalar start, stride and number.
-fn ramp(index: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, u16)> {
+pub(super) fn ramp(index: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, u16)> {
     match index.kind() {
         PrimKind::Ramp(base, stride) if base.dtype().lanes == 1 => Some((base, stride, index.dtype().lanes)),
         _ => None,

@@ -26,6 +26,7 @@ mod memory;
 mod parallel;
 mod pieces;
 mod runtime;
+mod spaced;
 mod stmt;
 mod tvm;
 

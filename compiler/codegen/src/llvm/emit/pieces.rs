@@ -48,7 +48,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Two vectors end to end.
-    fn joined(&mut self, a: &Value, b: &Value) -> Value {
+    pub(super) fn joined(&mut self, a: &Value, b: &Value) -> Value {
         let (first, second) = (usize::from(a.ty.lanes), usize::from(b.ty.lanes));
         let widest = first.max(second) as u16;
         let [a, b] = [a, b].map(|value| match value.ty.lanes {
