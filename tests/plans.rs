@@ -240,6 +240,10 @@ matmul:
         serial v_ax1
 ---
 matmul:
+    outer-product: v_k by 32, v_ax0, v_ax1, v_k
+        cache_write
+---
+matmul:
     planned
         inline x2
         unroll v_ax1
@@ -335,6 +339,7 @@ fn primitives_are_refused_where_they_cannot_hold() {
         "inline x1",
         "attach x2",
         "invert_divisor",
+        "cache_write",
         "cache_write matmul",
         "pad v_ax0 by 8",
     ] {

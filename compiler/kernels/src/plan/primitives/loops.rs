@@ -198,6 +198,16 @@ impl Edit<'_> {
         self.run(self.plan.loops.len() - 1, kind)
     }
 
+    pub(in crate::plan) fn cache_write(&mut self) -> Changed {
+        let tile = self.plan.tile(self.stage);
+        let Some(parts) = (0..tile).find(|number| self.is_reduced(*number)) else {
+            let message = "results are stored once as it is: no loop over parts of a sum is around loops over results";
+            return refused(message, "leave it out");
+        };
+        let over = self.over_axis_of(parts);
+        self.fuse(&over[..over.len().min(2)])
+    }
+
     pub(in crate::plan) fn invert_divisor(&mut self) -> Changed {
         self.plan.inverts = !self.plan.inverts;
         Ok(())

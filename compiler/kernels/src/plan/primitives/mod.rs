@@ -186,12 +186,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     },
     Primitive {
         name: "cache_write",
-        form: Form::Any,
-        doc: "is refused: results are in registers until their tile is done, and a part of a sum lies where the result will",
-        apply: |_, _| {
-            let message = "results are in registers until their tile is done, and no plan puts them elsewhere";
-            Err(Refused::new(message, "leave it out; loops over terms, `unroll` and `vectorize` say what the tile is"))
-        },
+        form: Form::Nothing,
+        doc: "keeps sums in registers until all their terms are in, and then stores them: a loop over parts of the terms, which \
+              is around loops over results, becomes one with the loop inside. Without such a loop there is nothing to do",
+        apply: |edit, _| edit.cache_write(),
     },
     Primitive {
         name: "pad",
