@@ -22,15 +22,48 @@ fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
     let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
     // Keys, positions, and an index for each dimension.
     let _scratch = scratch(value.element_count(), 16 + 8 * shape.len())?;
-    let zero = zero_key(value.dtype())?;
-    let elements = keys(&value)?.into_iter().enumerate();
-    let positions: Vec<_> = elements.filter(|(_, key)| *key != zero).map(|(at, _)| at as i64).collect();
+    let positions = positions(&value)?;
     let mut indices = Vec::with_capacity(shape.len() * positions.len());
     for axis in 0..shape.len() {
         let stride: i64 = shape[axis + 1..].iter().product();
-        indices.extend(positions.iter().map(|at| at / stride % shape[axis]));
+        // Positions ascend, so indices are counted on: a division takes longer than all else here.
+        let (mut index, mut next) = (0, stride);
+        indices.extend(positions.iter().map(|at| {
+            while *at >= next {
+                next += stride;
+                index = if index + 1 == shape[axis] { 0 } else { index + 1 };
+            }
+            index
+        }));
     }
     Ok(Tensor::from_slice(&[shape.len() as i64, positions.len() as i64], &indices)?)
+}
+
+/// Where elements are not zero, in order.
+fn positions(value: &Tensor) -> Result<Vec<i64>, Error> {
+    let dtype = value.dtype();
+    zero_key(dtype)?;
+    // A signed zero is zero, too.
+    let ignored = u32::from(dtype.is_floating());
+    fn of<const N: usize>(bytes: &[u8], ignored: u32) -> Vec<i64> {
+        let mut found = vec![0; bytes.len() / N];
+        let mut count = 0;
+        for (at, element) in (0..).zip(bytes.as_chunks::<N>().0) {
+            let mut wide = [0; 8];
+            wide[8 - N..].copy_from_slice(element);
+            found[count] = at;
+            count += usize::from(u64::from_le_bytes(wide) << ignored != 0);
+        }
+        found.truncate(count);
+        found
+    }
+    let bytes = value.as_bytes()?;
+    Ok(match dtype.bytes() {
+        1 => of::<1>(bytes, ignored),
+        2 => of::<2>(bytes, ignored),
+        4 => of::<4>(bytes, ignored),
+        _ => of::<8>(bytes, ignored),
+    })
 }
 
 fn unique(

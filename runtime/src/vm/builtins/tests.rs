@@ -308,6 +308,26 @@ fn nonzero_lists_indices_by_axis() {
     assert_eq!((places.shape(), places.as_slice::<i64>().unwrap()), (&[2, 2][..], &[0, 1, 1, 0][..]));
     let scalar = call("relax.run.nonzero", &[tensor(&[], &[5i8])]).unwrap();
     assert_eq!(scalar.get::<&Tensor>().unwrap().shape(), [1, 1]);
+    // Few and many of them, with whole rows and planes between, in elements of every width.
+    for every in [1, 2, 7, 50] {
+        let is_zero = |at: usize| !(at * at / 3).is_multiple_of(every);
+        let of = |value: Any| {
+            let places = call("relax.run.nonzero", &[value]).unwrap();
+            places.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap().to_vec()
+        };
+        let all = 0..5 * 4 * 9;
+        let places: Vec<usize> = all.clone().filter(|at| !is_zero(*at)).collect();
+        let along = |stride: usize, size: usize| places.iter().map(move |at| (at / stride % size) as i64);
+        let expected: Vec<i64> = along(36, 5).chain(along(9, 4)).chain(along(1, 9)).collect();
+        let small: Vec<i8> = all.clone().map(|at| if is_zero(at) { 0 } else { i8::MIN }).collect();
+        assert_eq!(of(tensor(&[5, 4, 9], &small)), expected);
+        let wide: Vec<i64> = all.clone().map(|at| i64::from(!is_zero(at)) << 62).collect();
+        assert_eq!(of(tensor(&[5, 4, 9], &wide)), expected);
+        let float: Vec<f64> = all.clone().map(|at| if is_zero(at) { -0.0 } else { -1e-300 }).collect();
+        assert_eq!(of(tensor(&[5, 4, 9], &float)), expected);
+        let half: Vec<u16> = all.map(|at| u16::from(!is_zero(at))).collect();
+        assert_eq!(of(tensor(&[5, 4, 9], &half)), expected);
+    }
 }
 
 fn unique(value: Any, sorted: bool, axis: Option<i64>) -> String {
