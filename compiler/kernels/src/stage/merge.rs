@@ -275,8 +275,8 @@ fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
     };
     let merged = keeps_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
     // Results that go elsewhere along another axis are better moved afterwards.
-    let along = vector_axis(stage);
-    (along.is_none() || along == vector_axis(&merged)).then_some(merged)
+    let along = |stage: &Stage| vector_axis(stage).or_else(|| dots::dot(stage).and(access::store_axis(stage)));
+    (along(stage).is_none() || along(stage) == along(&merged)).then_some(merged)
 }
 
 /// The axes of the user as axes of the reduction, when the indices are all of them.

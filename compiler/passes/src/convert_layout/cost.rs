@@ -3,7 +3,7 @@
 
 use super::desired::Desired;
 use hammock_ir::{
-    AttrValue, Module, PrimExpr,
+    AttrValue, DType, Module, PrimExpr,
     relax::{Binding, Call, Callee, Function, Operand, Value},
 };
 
@@ -17,6 +17,9 @@ const MOVE_COST: i64 = 24;
 /// The same for an element that is copied to be beside its neighbour in a vector, as where a window moves by several
 /// places: measured between 50 and 80.
 const GATHER_COST: i64 = 64;
+
+/// How many channels data has at least that words of neighbouring channels are made of.
+const IN_WORDS: i64 = 8;
 
 /// What sizes that are not known are taken for.
 const TYPICAL: i64 = 24;
@@ -58,9 +61,27 @@ pub fn of(module: &Module, function: &Function, desired: &Desired, bindings: &[B
     cost
 }
 
+/// Whether a window moves over numbers of which processors multiply several at once, if they lie side by side: those of the
+/// channels.
+pub fn takes_words(module: &Module, function: &Function, call: &Call) -> bool {
+    let dtype = |operand: &Operand| function.operand_ty(module, operand).as_tensor().and_then(|tensor| tensor.dtype);
+    let [data, kernel, ..] = call.args.as_slice() else { return false };
+    let (Some(data), Some(own)) = (dtype(data), dtype(kernel)) else { return false };
+    let bytes = |dtype: DType| dtype.is_integer() && dtype.bits == 8;
+    let layout = call.attrs.get("kernel_layout").and_then(AttrValue::as_str);
+    let narrow = bytes(data) && bytes(own) || data.is_bfloat16() && own.is_bfloat16();
+    let (Some(layout), Some(dims)) = (layout, dims(module, function, kernel)) else { return false };
+    let channels = layout.find('I').and_then(|at| dims.get(at)?.as_int()).unwrap_or(1);
+    // What a window reads once is as well put in words by the product itself.
+    let window =
+        count(dims.iter().zip(layout.chars()).filter(|(_, letter)| !"IO".contains(*letter)).map(|(dim, _)| dim));
+    narrow && channels >= IN_WORDS && window > 1
+}
+
 /// What a convolution takes more than in full vectors: lanes that are left over at the end of its result's last axis, all
 /// but one where these are channels and the kernel has another axis last, and copies of the data where these are places
-/// that a window moves over in steps. `None` where that cannot be said.
+/// that a window moves over in steps, or channels of which several are multiplied at once lie apart. `None` where that
+/// cannot be said.
 fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]) -> Option<i64> {
     let layout = |name: &str| call.attrs.get(name).and_then(AttrValue::as_str).filter(|text| !text.is_empty());
     let result_layout = layout("out_layout").or_else(|| layout("data_layout"))?;
@@ -80,7 +101,8 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     let groups = call.attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
     // what only one channel of results reads is not worth a copy
-    let gathers = !channels && strides(call) && channels_of_results > groups;
+    let apart = takes_words(module, function, call) && !layout("data_layout")?.ends_with('C');
+    let gathers = apart || !channels && strides(call) && channels_of_results > groups;
     let copies = if gathers { places(result, result_layout).saturating_mul(each).saturating_mul(groups) } else { 0 };
     Some(left_over.saturating_add(copies.saturating_mul(GATHER_COST)))
 }

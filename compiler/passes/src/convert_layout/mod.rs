@@ -100,7 +100,7 @@ impl Converter<'_> {
             return Ok(bindings);
         }
         let converted = Mover::new(module, function, desired).block(bindings.clone())?;
-        let converted = reads::as_it_lies(function, converted);
+        let converted = reads::as_it_lies(module, function, converted);
         let after = cost::of(module, function, desired, &converted);
         Ok(if after.total() < before.total() { converted } else { bindings })
     }

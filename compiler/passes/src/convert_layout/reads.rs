@@ -2,22 +2,26 @@
 //!
 //! A convolution whose vectors are channels of its results multiplies them with single numbers of its data: where those
 //! lie does not matter. So data that is only moved for it stays where it is, and only the result has the other layout.
+//! Where several channels are multiplied at once, these lie side by side.
 
+use super::cost::takes_words;
 use crate::reorder_permute_dims_after_concat::permutation;
 use hammock_ir::{
-    AttrValue,
+    AttrValue, Module,
     relax::{Binding, Call, Function, Operand, Value, Var},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The bindings of a block without the permutations that only convolutions read.
-pub fn as_it_lies(function: &Function, mut bindings: Vec<Binding>) -> Vec<Binding> {
+pub fn as_it_lies(module: &Module, function: &Function, mut bindings: Vec<Binding>) -> Vec<Binding> {
     let mut moved: FxHashMap<Var, (Operand, Vec<i64>)> = FxHashMap::default();
     for binding in &mut bindings {
         let Value::Call(call) = &mut binding.value else { continue };
         if let Some(source) = permuted(call) {
             moved.insert(binding.var, source);
-        } else if let Some(unmoved) = unmoved(call, &moved) {
+        } else if !takes_words(module, function, call)
+            && let Some(unmoved) = unmoved(call, &moved)
+        {
             *call = unmoved;
         }
     }

@@ -174,6 +174,36 @@ fn stages_merge_where_no_work_and_no_vectors_are_lost() {
     assert_eq!(stages(|x| PrimExpr::intrin(check::DIVISOR, vec![x], DType::FLOAT32), at), 2, "checks stay");
 }
 
+/// Words of one factor are read from memory, vectors of those of the other go along the results.
+#[test]
+fn dot_products_stay_what_they_are() {
+    let [n, m, k, four] = [48, 32, 64, 4].map(PrimExpr::int64);
+    let x = buffer("x", &[n.clone(), k.clone()], DType::FLOAT32);
+    let quantized = buffer("quantized", &x.shape, DType::INT8);
+    let w = buffer("w", &[PrimExpr::int64(16), m.clone(), four], DType::UINT8);
+    let sums = buffer("sums", &[n.clone(), m.clone()], DType::INT32);
+    let out = buffer("out", &[m.clone(), n.clone()], DType::INT32);
+    let quantize = sblock("quantize", &[('S', n.clone()), ('S', k.clone())], |v| {
+        (None, Stmt::store(&quantized, v.to_vec(), PrimExpr::load(&x, v.to_vec()).cast(DType::INT8)))
+    });
+    let product = sblock("product", &[('S', n.clone()), ('S', m.clone()), ('R', k)], |v| {
+        let own = v[..2].to_vec();
+        let a = PrimExpr::load(&quantized, vec![v[0].clone(), v[2].clone()]).cast(DType::INT32);
+        let place = vec![v[2].clone().floordiv(4i64), v[1].clone(), v[2].clone().floormod(4i64)];
+        let value = PrimExpr::load(&sums, own.clone()) + a * PrimExpr::load(&w, place).cast(DType::INT32);
+        (Some(Stmt::store(&sums, own.clone(), PrimExpr::int32(0))), Stmt::store(&sums, own, value))
+    });
+    let transpose = sblock("transpose", &[('S', m), ('S', n)], |v| {
+        (None, Stmt::store(&out, v.to_vec(), PrimExpr::load(&sums, vec![v[1].clone(), v[0].clone()])))
+    });
+    let mut func = function(&[&x, &w, &out], &[&quantized, &sums], vec![quantize, product, transpose]);
+    func.attrs.set("tirx.noalias", true);
+    let plan = plan(&func, &Target::avx512());
+    let rules: Vec<&str> = plan.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    assert_eq!(rules, ["elementwise", "dot-product", "tiles"], "{plan}");
+    assert!(!plan.contains("copy of w"), "{plan}");
+}
+
 /// Softmax over the last or the first axis of 32 x 48 numbers.
 fn softmax(last: bool) -> PrimFunc {
     let sizes = [32, 48].map(PrimExpr::int64);
