@@ -3,6 +3,7 @@
 
 mod networks;
 
+use hammock_compiler::{Form, PRIMITIVES};
 use networks::Network;
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -275,20 +276,44 @@ matmul:
         reorder v_k by 24, v_ax0, v_ax1
 ";
 
+/// The same for products of narrow numbers.
+const NARROW_CHANGES: &str = "\
+matmul:
+    outer-product: v_ax0, v_ax1, v_k
+        tensorize v_k
+        split v_ax1 by 64
+        split v_ax0 by 4
+        reorder v_ax1 by 64, v_ax0 by 4, v_k by 4, v_ax0, v_ax1
+        vectorize v_ax1
+        unroll v_ax0
+        pack x2
+---
+matmul1:
+    planned
+        fuse v_k by 2, v_k
+        inline x2
+";
+
 /// Primitives change what a plan begins with, as the plan that comes of it shows.
 #[test]
 fn primitives_change_plans() {
     let folder = folder();
     let mut all = String::new();
-    for plan in CHANGES.split("---\n") {
-        std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
-        let read = hammock(&folder, &["opt", "model.py", "--target", "x86-64-v3", "--plan", "plan.txt"]);
-        let (kernel, _) = plan.split_once('\n').unwrap();
-        let printed = format!("\n{}", stdout(read));
-        let (_, after) = printed.split_once(&format!("\n{kernel}\n")).unwrap();
-        let lines = after.lines().take_while(|line| line.starts_with(' ')).filter(|line| !line.contains('#'));
-        let lines: String = lines.map(|line| format!("{line}\n")).collect();
-        all += &format!("{plan}# becomes\n{lines}\n");
+    for (model, changes, target) in [(MODEL, CHANGES, "x86-64-v3"), (NARROW, NARROW_CHANGES, "znver4")] {
+        std::fs::write(folder.path().join("model.py"), model).unwrap();
+        for plan in changes.split("---\n") {
+            std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
+            let read = hammock(&folder, &["opt", "model.py", "--target", target, "--plan", "plan.txt"]);
+            let (kernel, _) = plan.split_once('\n').unwrap();
+            let printed = format!("\n{}", stdout(read));
+            let (_, after) = printed.split_once(&format!("\n{kernel}\n")).unwrap();
+            let lines = after.lines().take_while(|line| line.starts_with(' ')).filter(|line| !line.contains('#'));
+            let lines: String = lines.map(|line| format!("{line}\n")).collect();
+            all += &format!("{plan}# becomes\n{lines}\n");
+        }
+    }
+    for primitive in PRIMITIVES.iter().filter(|primitive| primitive.form != Form::Any) {
+        assert!(all.contains(&format!("        {}", primitive.name)), "{} is not tested", primitive.name);
     }
     insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("primitives", all);

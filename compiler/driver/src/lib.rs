@@ -37,7 +37,7 @@ pub use graphs::Graphs;
 pub use hammock_import::nearest_operator;
 pub use hammock_kernels::{
     Accesses, Target,
-    plan::primitives::{PRIMITIVES, Primitive},
+    plan::primitives::{Form, PRIMITIVES, Primitive},
     rules::RULES,
 };
 pub use hammock_runtime::tools::Weights;
