@@ -229,7 +229,7 @@ fn arg_tir(cx: &CallContext, largest: bool) -> Result<Legalized, InferError> {
 
 /// Whether one pair of position and value goes before another: a better value does, of equal ones the first, and NaN
 /// before all. The order is total, so folding in any order gives one result.
-fn beats(new: &[PrimExpr], old: &[PrimExpr], largest: bool) -> PrimExpr {
+pub fn beats(new: &[PrimExpr], old: &[PrimExpr], largest: bool) -> PrimExpr {
     let [(at, x), (old_at, y)] = [new, old].map(|p| (p[0].clone(), p[1].clone()));
     let first = at.lt(old_at);
     let better = if largest { x.clone().gt(y.clone()) } else { x.clone().lt(y.clone()) };

@@ -1,13 +1,14 @@
 //! The largest or smallest elements.
 //!
 //! Few of them are found in one pass that keeps the best so far in order: an element that is no better than the last
-//! kept costs one comparison. Many are taken from the sorted line.
+//! kept costs one comparison. Many are taken from the sorted line. The single greatest is searched for.
 
 use super::{Order, Sorted, check_axis, index_dtype, to_line};
 use crate::{
     context::CallContext,
     dims,
-    legalize::{Builder, Input, Legalized},
+    families::reduce::beats,
+    legalize::{Builder, Input, Legalized, lowest},
     op::{AttrKind, Op},
     rules::Inferred,
 };
@@ -81,7 +82,12 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let values = values.then(|| b.output("topk_values")).transpose()?;
     let positions = positions.then(|| b.output("topk_indices")).transpose()?;
     let dtype = positions.as_ref().map_or(DType::INT32, |p| index_dtype(p.dtype));
-    if (1..=FEW).contains(&k) {
+    if k == 1 && order == Order::Descending && (x.dtype().is_floating() || x.dtype().is_integer()) {
+        let best = Best::greatest(&mut b, &x, axis);
+        values.iter().for_each(|out| b.compute(out, |i| PrimExpr::load(&best.values, i.to_vec())));
+        let position = |out: &Buffer, i: &[PrimExpr]| PrimExpr::load(&best.positions, i.to_vec()).cast(out.dtype);
+        positions.iter().for_each(|out| b.compute(out, |i| position(out, i)));
+    } else if (1..=FEW).contains(&k) {
         let best = Best::of(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
@@ -101,6 +107,22 @@ struct Best {
 }
 
 impl Best {
+    /// The greatest element of each line and its place, where the axis has size 1: found as `argmax` finds it, in vectors.
+    fn greatest(b: &mut Builder, x: &Input, axis: usize) -> Self {
+        let mut shape = x.shape().to_vec();
+        let length = std::mem::replace(&mut shape[axis], 1i64.into());
+        let values = b.temp("best", shape.clone(), x.dtype());
+        let best = Best { values, positions: b.temp("best_at", shape, DType::INT64) };
+        let start = vec![PrimExpr::int64(0), lowest(x.dtype())];
+        b.fold(&[&best.positions, &best.values], &[("k".to_owned(), length)], start, |so_far, i, k| {
+            let at = [&i[..axis], k, &i[axis + 1..]].concat();
+            let new = [k[0].clone(), x.at(&at)];
+            let wins = beats(&new, so_far, true);
+            new.into_iter().zip(so_far).map(|(new, old)| wins.clone().select(new, old.clone())).collect()
+        });
+        best
+    }
+
     fn of(b: &mut Builder, x: &Input, axis: usize, order: Order, k: i64, dtype: DType) -> Self {
         let mut lines = x.shape().to_vec();
         let length = lines.remove(axis);
