@@ -437,7 +437,10 @@ fn permutations() {
         names.iter().for_each(|name| case.axis(name, &SIZES, false));
         case.shrink();
         for _ in 0..case.rng.between(1, 2) {
-            let input = case.over(names, true);
+            let mut input = case.over(names, true);
+            if case.rng.chance(25) {
+                case.divide(&mut input, names[rank - 1]);
+            }
             case.inputs.push(input);
         }
         let result = case.over(names, false);

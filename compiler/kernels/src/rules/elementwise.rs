@@ -5,7 +5,7 @@ use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{spaced_axis, vector_axis},
+        access::{blocks, loads, spaced_axis, vector_axis},
     },
 };
 use hammock_ir::{
@@ -72,9 +72,18 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let many = choice.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
     let vector = near.and_then(|axis| Some((axis, lanes(stage, axis, registers, choice.target)?)));
-    let outer = spatial(stage).map(|axis| match vector {
-        Some((v, lanes)) if v == axis => Loop::by(axis, lanes),
-        _ => Loop::serial(axis),
+    let outer = spatial(stage).flat_map(|axis| match vector {
+        Some((v, lanes)) if v == axis => {
+            let block = block_along(stage, axis, lanes).map(|block| Loop::by(axis, block));
+            block.into_iter().chain([Loop::by(axis, lanes)]).collect()
+        }
+        _ => vec![Loop::serial(axis)],
     });
     Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect::<Vec<_>>().into())
+}
+
+/// After how many values of an axis something is loaded from elsewhere, where vectors of so many lanes would run across that.
+fn block_along(stage: &Stage, axis: usize, lanes: i64) -> Option<i64> {
+    let found = loads(stage).into_iter().filter_map(|load| blocks(load, &stage.axes[axis].var));
+    found.filter(|block| *block > lanes && block % lanes != 0).min()
 }
