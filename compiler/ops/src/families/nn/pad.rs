@@ -88,12 +88,67 @@ fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
             let padded = *before != 0 || *after != 0;
             from.push(if padded { source(mode, place, size) } else { place });
         }
+        let pieces = at.last().zip(data.shape().last()).zip(widths.last());
+        let pieces = pieces.and_then(|((i, size), widths)| Pieces::of(mode, i, size.as_int()?, *widths));
+        if let Some(pieces) = pieces {
+            from.pop();
+            return pieces.value(|place| data.at(&[&from[..], &[place]].concat()));
+        }
         let element = data.at(&from);
         let fill = PrimExpr::constant(value, data.dtype());
         let inside = conditions.into_iter().reduce(PrimExpr::and);
         inside.map_or(element.clone(), |inside| inside.if_then_else(element, fill))
     });
     Ok(b.finish())
+}
+
+/// Where the last axis is read: before, inside and behind what is padded. Each piece goes along memory, or stays where it
+/// is, so it is read in vectors.
+struct Pieces {
+    /// Whether a place is before the data, and from where that is read; nothing if none is.
+    low: Option<(PrimExpr, PrimExpr)>,
+    inside: PrimExpr,
+    /// Whether it is not behind, and from where it is read if it is.
+    high: Option<(PrimExpr, PrimExpr)>,
+}
+
+impl Pieces {
+    /// Those of an axis of known size, if what stands in the padding does not turn round again.
+    fn of(mode: &str, i: &PrimExpr, size: i64, (before, after): (i64, i64)) -> Option<Pieces> {
+        let reach = match mode {
+            "reflect" => size - 1,
+            "circular" => size,
+            "replicate" if size > 0 => i64::MAX,
+            _ => return None,
+        };
+        if before < 0 || after < 0 || before.max(after) > reach || before + after == 0 {
+            return None;
+        }
+        let place = |by: i64| dims::offset(i, by);
+        let mirrored = |at: i64| dims::sub(&at.into(), i);
+        let (low, high) = match mode {
+            "reflect" => (mirrored(before), mirrored(before + 2 * (size - 1))),
+            "circular" => (place(size - before), place(-before - size)),
+            _ => (0i64.into(), (size - 1).into()),
+        };
+        Some(Pieces {
+            low: (before > 0).then(|| (i.clone().lt(before), low)),
+            inside: place(-before),
+            high: (after > 0).then(|| (i.clone().lt(before + size), high)),
+        })
+    }
+
+    fn value(self, read: impl Fn(PrimExpr) -> PrimExpr) -> PrimExpr {
+        let inside = read(self.inside);
+        let inside = match self.high {
+            Some((is_inside, high)) => is_inside.if_then_else(inside, read(high)),
+            None => inside,
+        };
+        match self.low {
+            Some((is_before, low)) => is_before.if_then_else(read(low), inside),
+            None => inside,
+        }
+    }
 }
 
 /// Where an axis of that size is read for a place that may be outside of it.
@@ -103,7 +158,8 @@ fn source(mode: &str, place: PrimExpr, size: &PrimExpr) -> PrimExpr {
         "reflect" => {
             let there_and_back = dims::max(&dims::mul(&last, &2i64.into()), &1i64.into());
             let step = dims::floormod(&place, &there_and_back);
-            step.clone().min(there_and_back - step)
+            // Never behind the last element; said once more, for that is hard to see.
+            dims::min(&step.clone().min(there_and_back - step), &last)
         }
         "replicate" => place.max(0i64).min(last),
         "circular" => dims::floormod(&place, size),

@@ -163,23 +163,27 @@ fn adaptive_poolings() {
 #[test]
 fn padding_of_every_kind() {
     let x = noise(&[2, 3], 9);
-    let width = || ("pad_width", ints(&[1, 2, 2, 4]));
-    let padded = |mode: &str, source: fn(i64, i64) -> Option<i64>| {
-        let attrs: Attrs = &[width(), ("pad_mode", mode.into()), ("pad_value", AttrValue::Float(7.0))];
-        assert_exact(&run1("nn.pad", &[(&x).into()], attrs), &[5, 9], |i| {
-            match (source(i[0] as i64 - 1, 2), source(i[1] as i64 - 2, 3)) {
-                (Some(r), Some(c)) => view(&x).at(&[r as usize, c as usize]),
-                _ => 7.0,
-            }
+    // The last ones reach as far as is there, and no farther.
+    for width in [[1, 2, 2, 4], [1, 1, 2, 2], [0, 1, 0, 2], [1, 0, 1, 0], [0, 0, 3, 3], [0, 0, 0, 1]] {
+        let shape = [2 + width[0] + width[1], 3 + width[2] + width[3]];
+        let padded = |mode: &str, source: fn(i64, i64) -> Option<i64>| {
+            let attrs: Attrs =
+                &[("pad_width", ints(&width)), ("pad_mode", mode.into()), ("pad_value", AttrValue::Float(7.0))];
+            assert_exact(&run1("nn.pad", &[(&x).into()], attrs), &shape, |i| {
+                match (source(i[0] as i64 - width[0], 2), source(i[1] as i64 - width[2], 3)) {
+                    (Some(r), Some(c)) => view(&x).at(&[r as usize, c as usize]),
+                    _ => 7.0,
+                }
+            });
+        };
+        padded("constant", |i, n| (0..n).contains(&i).then_some(i));
+        padded("replicate", |i, n| Some(i.clamp(0, n - 1)));
+        padded("circular", |i, n| Some(i.rem_euclid(n)));
+        padded("reflect", |i, n| {
+            let step = i.rem_euclid(2 * (n - 1));
+            Some(step.min(2 * (n - 1) - step))
         });
-    };
-    padded("constant", |i, n| (0..n).contains(&i).then_some(i));
-    padded("replicate", |i, n| Some(i.clamp(0, n - 1)));
-    padded("circular", |i, n| Some(i.rem_euclid(n)));
-    padded("reflect", |i, n| {
-        let step = i.rem_euclid(2 * (n - 1));
-        Some(step.min(2 * (n - 1) - step))
-    });
+    }
     let cut = run1("nn.pad", &[(&x).into()], &[("pad_width", ints(&[0, 0, -1, 1]))]);
     assert_exact(&cut, &[2, 3], |i| if i[1] < 2 { view(&x).at(&[i[0], i[1] + 1]) } else { 0.0 });
 }
