@@ -371,6 +371,32 @@ class Module:
     }
 }
 
+/// Of 16-bit floats it computes in float32: its results are as near as their dtype allows.
+#[test]
+fn convolutions_of_halves_by_winograds_algorithm_compute_nearly_the_same() {
+    for (dtype, step) in [("float16", 1.0 / 1024.0), ("bfloat16", 1.0 / 128.0)] {
+        let text = format!(
+            r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 8, 9, 6), "float32")):
+        with R.dataflow():
+            w = R.reshape(R.astype(R.sin(R.arange(0, 648, 1, dtype="float32")), "{dtype}"), R.shape([9, 8, 3, 3]))
+            y = R.astype(R.nn.conv2d(R.astype(x, "{dtype}"), w, padding=(1, 1)), "float32")
+            R.output(y)
+        return y
+"#
+        );
+        let args = [tensor(&mut Random(fastrand::Rng::with_seed(7)), &[1, 8, 9, 6])];
+        let [direct, transformed] =
+            ["", "Winograd"].map(|passes| run(&text, passes, &args).unwrap_or_else(|e| panic!("{text}{e}")));
+        let differs = |(a, b): (&f32, &f32)| (a - b).abs() > a.abs() * step + 1e-5;
+        assert_eq!(direct[0].len(), 9 * 9 * 6);
+        assert!(!direct[0].iter().zip(&transformed[0]).any(differs), "{text}");
+    }
+}
+
 /// Passes over kernels and constants, on their own file-tests.
 #[test]
 fn file_tests_compute_the_same() {

@@ -134,10 +134,15 @@ fn widened(
     if !worth || !can_be_copied(stage, other) {
         return None;
     }
-    let mut axes: Vec<usize> = [rows].into_iter().chain(sums()).collect();
-    // Neighbours in memory stay neighbours.
     let along = |at: &usize| from.uses(&stage.axes[*at].var) && access::all_contiguous(from, &stage.axes[*at].var);
-    axes.sort_by_key(along);
+    // Neighbours in memory stay neighbours, unless the loops would jump from line to line for each of the terms then.
+    let axes = if sums().last().is_some_and(|last| along(&last)) {
+        let mut axes: Vec<usize> = [rows].into_iter().chain(sums()).collect();
+        axes.sort_by_key(along);
+        axes
+    } else {
+        sums().chain([rows]).collect()
+    };
     let mut staged = Staged { load, inside, axes, copy: StagePlan::new(OUTER.name, Vec::new()) };
     staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
     Some(staged)
