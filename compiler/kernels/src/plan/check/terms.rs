@@ -30,6 +30,10 @@ impl Check<'_> {
             self.parts(axis, numbers[0])?;
         }
         let (loops, numbers) = (&loops[usize::from(parts)..], &numbers[usize::from(parts)..]);
+        if let Some(again) = numbers.iter().find(|number| parts && **number < self.tile) {
+            let message = format!("the terms of `{name}` are combined in parts of parts");
+            return violation(Item::Loop(*again), message, "put only one loop over terms before those over results");
+        }
         match loops {
             [Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }] => Ok(()),
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Dot, .. }] => {
