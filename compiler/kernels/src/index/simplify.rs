@@ -50,6 +50,15 @@ impl Budget {
     }
 }
 
+/// A number in units of several, and the rest.
+struct Coarse {
+    size: i64,
+    /// The divisor, in units.
+    divisor: i64,
+    units: Poly,
+    rest: Poly,
+}
+
 impl Drop for Part<'_> {
     fn drop(&mut self) {
         self.0.depth.set(self.0.depth.get() - 1);
@@ -178,6 +187,9 @@ impl Simplifier {
         if self.within(&rest, y) {
             return multiple;
         }
+        if let Some(Coarse { divisor, units, .. }) = self.coarse(&rest, y) {
+            return &multiple + &self.floor_div(&units, &Poly::constant(divisor));
+        }
         &multiple + &Poly::atom(rest.to_expr().floordiv(y.to_expr()))
     }
 
@@ -187,7 +199,22 @@ impl Simplifier {
         if rest.is_zero() || self.within(&rest, y) {
             return rest;
         }
+        if let Some(Coarse { size, divisor, units, rest }) = self.coarse(&rest, y) {
+            return &self.floor_mod(&units, &Poly::constant(divisor)).scale(size) + &rest;
+        }
         Poly::atom(rest.to_expr().floormod(y.to_expr()))
+    }
+
+    /// `x` in units of which `y` has a whole number, where what is less than a unit cannot become one: rows of an image,
+    /// say, when pixels are divided by the size of an image.
+    fn coarse(&self, x: &Poly, y: &Poly) -> Option<Coarse> {
+        let whole = y.as_constant().filter(|c| *c > 1)?;
+        let sizes = x.terms().filter(|(atoms, _)| !atoms.is_empty()).map(|(_, k)| gcd(k, whole));
+        sizes.filter(|size| (2..whole).contains(size)).find_map(|size| {
+            let (units, rest) = self.divide(x, &Poly::constant(size));
+            let fits = self.within(&rest, &Poly::constant(size));
+            fits.then_some(Coarse { size, divisor: whole / size, units, rest })
+        })
     }
 
     /// Replaces `(x // y) * y + x % y`, times any factors, by `x` times those.
@@ -291,6 +318,10 @@ impl Simplifier {
     }
 }
 
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a.checked_abs().unwrap_or(1) } else { gcd(b, a % b) }
+}
+
 fn reads(e: &PrimExpr) -> bool {
     e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)))
 }
@@ -344,6 +375,25 @@ mod tests {
         check(&s, f.expr().floordiv(m.expr()) * m.expr() + f.expr().floormod(m.expr()), f.expr());
         check(&s, (m.expr() * i.expr() + PrimExpr::int64(70)).floormod(PrimExpr::int64(1)), PrimExpr::int64(0));
         check(&s, (m.expr() * j.expr()).floordiv(m.expr()), j.expr());
+    }
+
+    #[test]
+    fn reshapes_of_reshapes_cancel() {
+        let int = PrimExpr::int64;
+        let (pixel, channel) = (Var::int64("pixel"), Var::int64("channel"));
+        let s = simplifier(&[(&pixel, 196), (&channel, 1536)]);
+        let flat = pixel.expr() * int(1536) + channel.expr();
+        let (row, column) = (flat.clone().floordiv(int(14 * 1536)), flat.clone().floordiv(int(1536)).floormod(int(14)));
+        check(&s, row.clone().floormod(int(14)), pixel.expr().floordiv(int(14)));
+        check(&s, flat.clone().floormod(int(14 * 1536)), pixel.expr().floormod(int(14)) * int(1536) + channel.expr());
+        check(
+            &s,
+            (row * int(14) + column) * int(1536) + flat.floormod(int(1536)),
+            pixel.expr() * int(1536) + channel.expr(),
+        );
+        // A rest that may become a unit stays.
+        let more = pixel.expr() * int(1536) + channel.expr() * int(5);
+        check(&s, more.clone().floordiv(int(14 * 1536)), more.floordiv(int(14 * 1536)));
     }
 
     #[test]
