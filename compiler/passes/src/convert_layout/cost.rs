@@ -95,10 +95,13 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     let last = size(result.last()?).max(1);
     let others = count(result[..result.len() - 1].iter()).saturating_mul(each);
     let channels = result_layout.ends_with('C');
-    let across = channels && !kernel_layout.ends_with('O');
+    let groups = call.attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    // neighbouring channels of several groups read different data, side by side only where each reads one channel
+    let inputs = kernel_layout.find('I').and_then(|at| kernel[at].as_int())?;
+    let apart = groups > 1 && (inputs > 1 || !layout("data_layout")?.ends_with('C'));
+    let across = channels && (!kernel_layout.ends_with('O') || apart);
     let lanes = if across { last * VECTOR } else { (last + VECTOR - 1) / VECTOR * VECTOR };
     let left_over = others.saturating_mul(lanes - last);
-    let groups = call.attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
     // what only one channel of results reads is not worth a copy
     let apart = takes_words(module, function, call) && !layout("data_layout")?.ends_with('C');
