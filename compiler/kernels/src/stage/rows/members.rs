@@ -1,6 +1,10 @@
 //! Which stages run row by row together.
 
-use super::super::{Part, Stage, access::vector_axis, merge};
+use super::super::{
+    Part, Stage,
+    access::{reduced_vector_axis, store_axis, vector_axis},
+    merge,
+};
 use hammock_ir::{
     PrimExpr,
     prim::PrimKind,
@@ -9,6 +13,9 @@ use hammock_ir::{
         rows::{Nest, NestAxis, Shared, rows},
     },
 };
+
+/// Fewer terms are no lanes.
+const TERMS: i64 = 8;
 
 /// Stages of a kernel that share rows.
 pub struct Members {
@@ -54,7 +61,7 @@ impl Members {
 struct Candidate<'a> {
     stage: &'a Stage,
     nest: Nest<Buffer>,
-    /// The axis whose neighbours can be lanes.
+    /// The axis whose neighbours can be lanes, once what lies along another axis is copied at least.
     lanes: Option<usize>,
 }
 
@@ -62,7 +69,10 @@ impl Candidate<'_> {
     fn new(part: &Part) -> Option<Candidate<'_>> {
         match part {
             Part::Stage(stage) if is_plain(stage) && stage.place.is_none() => {
-                Some(Candidate { stage, nest: nest(stage), lanes: vector_axis(stage) })
+                let extent = |axis: usize| stage.axes[axis].extent.as_int();
+                let terms = reduced_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= TERMS));
+                let copied = || store_axis(stage).filter(|_| terms.is_none());
+                Some(Candidate { stage, nest: nest(stage), lanes: vector_axis(stage).or_else(copied) })
             }
             _ => None,
         }
