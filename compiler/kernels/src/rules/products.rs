@@ -80,7 +80,8 @@ pub static INNER: Rule = Rule {
 fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage)?;
     let shared = vector_factor(stage, &stage.axes[axis].var)?;
-    let window = Window::of(stage, axis, shared).filter(|_| row_axis(stage, axis, shared).is_none());
+    let window =
+        Window::of(stage, axis, shared, choice.strict_order).filter(|_| row_axis(stage, axis, shared).is_none());
     let rows = row_axis(stage, axis, shared).or(window.as_ref().map(|window| window.rows));
     let (side, lanes) = block(stage, axis, rows, choice, window.is_some())?;
     // Where a factor lies in blocks, vectors must not cross their ends.

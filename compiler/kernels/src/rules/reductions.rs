@@ -62,7 +62,7 @@ pub static SIDE_BY_SIDE: Rule = Rule {
 
 fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
-    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load));
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
     let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
     let rows = window.as_ref().map(|window| window.rows);
     let outer = spatial(stage).map(|at| match at {

@@ -14,17 +14,17 @@ use hammock_ir::{
 pub struct Window {
     /// The axis of the rows.
     pub rows: usize,
-    /// The axes of the window, which are written out, so that what is loaded for one row is known to be the same for
-    /// others.
+    /// The axes of the window that are written out, so that what is loaded for one row is known to be the same for
+    /// others: all, or of a large window the one that slides over the rows.
     pub taps: Vec<usize>,
 }
 
-/// Larger windows are not written out.
+/// More is not written out.
 const MOST_TAPS: i64 = 25;
 
 impl Window {
     /// That of a load that lies along an axis of the results.
-    pub fn of(stage: &Stage, axis: usize, load: &PrimExpr) -> Option<Window> {
+    pub fn of(stage: &Stage, axis: usize, load: &PrimExpr, strict_order: bool) -> Option<Window> {
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
         let tap = |at: usize, index: &PrimExpr| {
             let mut reduced = reduced(stage).map(|l| l.axis);
@@ -38,8 +38,14 @@ impl Window {
         let (rows, own) = others.filter_map(|at| Some((at, slide(at)?))).next()?;
         // Those after the first are inside of it: all are written out.
         let taps: Vec<usize> = reduced(stage).map(|l| l.axis).filter(|tap| *tap >= own).collect();
-        let count = taps.iter().try_fold(1i64, |count, tap| count.checked_mul(stage.axes[*tap].extent.as_int()?));
-        count.is_some_and(|count| (1..=MOST_TAPS).contains(&count)).then_some(Window { rows, taps })
+        let few = |taps: &Vec<usize>| {
+            let count = taps.iter().try_fold(1i64, |count, tap| count.checked_mul(stage.axes[*tap].extent.as_int()?));
+            count.is_some_and(|count| (1..=MOST_TAPS).contains(&count))
+        };
+        // One of several axes comes after those that it was around.
+        let only = || Some(vec![own]).filter(|own| !strict_order && few(own));
+        let taps = Some(taps).filter(few).or_else(only)?;
+        Some(Window { rows, taps })
     }
 }
 
@@ -48,12 +54,11 @@ fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
     access::is_unit(index, a) && access::is_unit(index, b)
 }
 
-/// Loops over the reduce axes, those of a window written out.
+/// Loops over the reduce axes, those of a window that are written out last.
 pub fn terms(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
-    reduced(stage).map(move |l| match window {
-        Some(window) if window.taps.contains(&l.axis) => Loop::unrolled(l.axis),
-        _ => l,
-    })
+    let is_tap = move |l: &Loop| window.is_some_and(|window| window.taps.contains(&l.axis));
+    let taps = reduced(stage).filter(move |l| is_tap(l)).map(|l| Loop::unrolled(l.axis));
+    reduced(stage).filter(move |l| !is_tap(l)).chain(taps)
 }
 
 /// Loops over the reduce axes, the innermost of them written out as far as these are few terms.
