@@ -427,6 +427,7 @@ fn impossible_plans_are_refused() {
         ),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k"),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k vector"),
+        ("matmul", "inner-product: v_k by 64, v_k by 4, v_ax0, v_ax1, v_k vector"),
         ("matmul", "outer-product: v_ax1, v_ax0 by 8, v_k, v_ax0 vector"),
         ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_k, v_ax1 by 2 vector"),
         ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_ax1 by 16, v_k, v_ax1 vector"),
