@@ -12,6 +12,7 @@ mod apart;
 pub mod dots;
 mod join;
 mod merge;
+mod places;
 mod recover;
 pub mod rows;
 pub mod search;

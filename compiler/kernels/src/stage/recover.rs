@@ -1,6 +1,6 @@
 //! Blocks to stages.
 
-use super::{Axis, Kernel, Other, Part, Stage, search, substitution};
+use super::{Axis, Kernel, Other, Part, Stage, places, search, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -53,6 +53,7 @@ pub fn axes(written: &[(&BlockAxis, PrimExpr)]) -> Vec<Axis> {
 
 /// How indices are written: simplified, by the axes that have more than one value.
 pub struct Indices {
+    axes: Vec<Axis>,
     simplifier: Simplifier,
     units: Substitution,
 }
@@ -66,15 +67,19 @@ impl Indices {
         let is_unit = |axis: &mut Axis| is_one(axis) && last.as_ref() != Some(&axis.var);
         let units: Vec<Axis> = axes.extract_if(.., is_unit).collect();
         let mut simplifier = Simplifier::default();
-        for axis in axes {
+        for axis in axes.iter() {
             simplifier.learn(&axis.var, &PrimExpr::int64(0), &axis.extent);
         }
-        Indices { simplifier, units: substitution(&units, &vec![PrimExpr::int64(0); units.len()]) }
+        Indices { axes: axes.clone(), simplifier, units: substitution(&units, &vec![PrimExpr::int64(0); units.len()]) }
     }
 
     /// Simplified indices.
     pub fn simple(&self, indices: &[PrimExpr]) -> Vec<PrimExpr> {
-        indices.iter().map(|index| self.simplifier.index(&self.value(index))).collect()
+        let simple = |index: &PrimExpr| {
+            let index = self.value(index);
+            self.simplifier.index(places::pattern(&index, &self.axes).as_ref().unwrap_or(&index))
+        };
+        indices.iter().map(simple).collect()
     }
 
     /// An expression whose loads have simple indices.
