@@ -50,6 +50,21 @@ fn buffers_of_one_element_keep_their_indices() {
     }
 }
 
+/// Regions that are found from what a block reads, and that no number bounds.
+#[test]
+fn regions_that_were_found_are_those_that_are_written() {
+    let text = printed(
+        "n = TypeVar(\"n\")\n\
+         @T.prim_func(private=True, s_tir=True)\n\
+         def f(A: T.Buffer((n,), \"float32\"), B: T.Buffer((n,), \"float32\")):\n\
+         \x20   for i in range(n):\n\
+         \x20       with T.sblock(\"B\"):\n\
+         \x20           v = T.axis.spatial(n, i)\n\
+         \x20           B[v] = A[T.max(v - T.int64(1), T.int64(0))] + A[v] + A[T.min(v + T.int64(1), n - T.int64(1))]\n",
+    );
+    assert!(text.contains("T.reads(A[T.min("), "{text}");
+}
+
 #[test]
 fn arrays_of_one_element_keep_their_indices() {
     let params = "K: T.Buffer((4,), \"int32\"), A: T.Buffer((4,), \"float32\")";

@@ -38,7 +38,13 @@ impl Range {
     pub fn extent(&self) -> PrimExpr {
         match Analyzer::new().difference(&self.end, &self.begin) {
             Some(n) => PrimExpr::int(n, self.begin.dtype()),
-            None => Analyzer::new().simplify(&arith::binary(BinaryOp::Sub, self.end.clone(), self.begin.clone())),
+            None => {
+                let extent =
+                    Analyzer::new().simplify(&arith::binary(BinaryOp::Sub, self.end.clone(), self.begin.clone()));
+                // In the order in which it is simplified when the region is read from its text, `begin:begin + extent`.
+                let end = arith::binary(BinaryOp::Add, self.begin.clone(), extent);
+                Analyzer::new().simplify(&arith::binary(BinaryOp::Sub, end, self.begin.clone()))
+            }
         }
     }
 
