@@ -44,10 +44,16 @@ pub const CHEAPER: PassOption = PassOption {
           weights",
 };
 
-/// How many multiplications of a convolution take as long as transforming one element of data or results, or reading
-/// one of the weights from memory: in 9 ps each and about 180 ps. With 64 channels of 56x56 elements a convolution takes
-/// 0.4 of the time, with 256 of 14x14 0.5 of it, but with 512 of 7x7 1.7 times as long: there are more weights than data.
-const ELEMENT_COST: i64 = 20;
+/// How many multiplications of a convolution, at 9 ps each, take as long as transforming one element of data or results,
+/// and as reading one of the weights from memory. With 64 channels of 56x56 elements a convolution takes 0.4 of the time,
+/// with 256 of 14x14 0.5 of it, but with 16 of 224x224 or 512 of 7x7 1.5 times as long: there is too much to transform, or
+/// there are more weights than data.
+const ELEMENT_COST: i64 = 25;
+const WEIGHT_COST: i64 = 20;
+/// The 36 parts of what is transformed fall onto the same few lines of a second cache where they lie a multiple of so
+/// many bytes apart (64 KiB a way, 16 ways): transforming takes three times as long. 128x128 elements of 32 channels are
+/// such a case.
+const ALIASING: i64 = 32 << 10;
 
 /// Elements of a kernel.
 const KERNEL: i64 = 3;
@@ -146,9 +152,11 @@ impl Convolution {
         let weights = into.saturating_mul(from);
         let direct = product(&[KERNEL * KERNEL, weights, product(&positions)]);
         let saved = direct.saturating_sub(product(&[taps, weights, tiles]));
-        let transformed = product(&[taps, tiles, into.saturating_add(from)]);
-        let read = product(&[taps - KERNEL * KERNEL, weights]);
-        saved > transformed.saturating_add(read).saturating_mul(ELEMENT_COST)
+        let aliases = |channels: i64| product(&[tiles, channels, DType::FLOAT32.bytes() as i64]) % ALIASING == 0;
+        let times = if aliases(into) || aliases(from) { 3 } else { 1 };
+        let transformed = product(&[taps, tiles, into.saturating_add(from), ELEMENT_COST, times]);
+        let read = product(&[taps - KERNEL * KERNEL, weights, WEIGHT_COST]);
+        saved > transformed.saturating_add(read)
     }
 }
 
