@@ -305,14 +305,17 @@ pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(B
     whole.then(|| (buffer.clone(), dim))
 }
 
-/// A factor of a product that is used once and comes from memory, with the axis that it lies along and so many results as
-/// are worth computing together: memory is fastest where all is read in order.
+/// A factor of a product that few rows use and that comes from memory, with the axis that it lies along and so many results
+/// as are worth computing together: memory is fastest where all is read in order.
 fn streamed<'a>(stage: &'a Stage, choice: &Choice) -> Option<(usize, i64, &'a PrimExpr)> {
     let axis = vector_axis(stage)?;
     let load = vector_factor(stage, &stage.axes[axis].var)?;
-    let lanes = 2 * VECTORS * register_lanes(stage, choice.target);
+    let lanes = match row_axis(stage, axis, load) {
+        Some(rows) => block(stage, axis, Some(rows), choice, false)?.1,
+        None => 2 * VECTORS * register_lanes(stage, choice.target),
+    };
     let far = stage.axes[axis].extent.as_int().is_some_and(|extent| extent > lanes);
-    (far && row_axis(stage, axis, load).is_none() && bytes(stage, load) > choice.cache()).then_some((axis, lanes, load))
+    (far && bytes(stage, load) > choice.cache()).then_some((axis, lanes, load))
 }
 
 /// The axis of a product of which several values are computed side by side.
