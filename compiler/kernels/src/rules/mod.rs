@@ -141,12 +141,22 @@ pub struct PackedWords {
 
 /// What is worth packing before a kernel runs, if it reads it nowhere else.
 pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
+    let of_stage = |stage: &Stage| dots::packing(stage, &choice).or_else(|| products::packing(stage, &choice));
+    // Of stages that share rows, each is looked at as it is for the rows that run together.
+    let stages = |part: &Part| match part {
+        Part::Stage(stage) => vec![stage.clone()],
+        Part::Rows(rows) => rows.sample(rows::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages,
+        Part::Other(_) => Vec::new(),
+    };
+    let all: Vec<Part> = kernel.parts.iter().flat_map(stages).map(Part::Stage).collect();
+    let others = || kernel.parts.iter().filter(|part| matches!(part, Part::Other(_)));
+    let once =
+        |found: &Packing| all.iter().chain(others()).filter(|part| stage::mentions(part, &found.buffer)).count() == 1;
     let packing = |part: &Part| match part {
-        Part::Stage(stage) => dots::packing(stage, &choice).or_else(|| products::packing(stage, &choice)),
+        Part::Stage(stage) => of_stage(stage),
         _ => None,
     };
-    let once = |found: &Packing| kernel.parts.iter().filter(|part| stage::mentions(part, &found.buffer)).count() == 1;
-    kernel.parts.iter().filter_map(packing).filter(once).collect()
+    all.iter().filter_map(packing).filter(once).collect()
 }
 
 /// The plan of statements that are no stage.
