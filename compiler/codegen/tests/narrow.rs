@@ -20,9 +20,14 @@ fn targets() -> Vec<Target> {
     let names = ["znver4", "x86-64-v4", "alderlake", "x86-64-v3", "x86-64"];
     let known = names.iter().filter_map(|name| Target::named(name));
     let host = Target::host();
+    // There are machines with dot products of bytes in masked registers only.
+    let dots = |target: &Target| match target.vector_bytes {
+        64 => host.int8_dot,
+        _ => host.attributes.contains("+avxvnni"),
+    };
     let runs = |target: &Target| {
         target.vector_bytes <= host.vector_bytes
-            && (!target.int8_dot || host.int8_dot)
+            && (!target.int8_dot || dots(target))
             && (!target.bfloat16_dot || host.bfloat16_dot)
     };
     // AMD's and Intel's names imply other instructions than those that matter here.
