@@ -261,6 +261,34 @@ fn each_lane_is_computed_as_in_the_interpreter() {
 }
 
 #[test]
+fn exponentials_of_all_magnitudes() {
+    let ends = [87.0f32, 88.7, 88.8, 90.0, 103.9, 104.1, 110.0, 1e3, 1e6, 1e18, 1e30, f32::MAX, f32::INFINITY];
+    let small = [0.0f32, 1e-45, 1e-30, 1e-3, 0.5, 1.0, 20.0];
+    let x: Vec<f32> = ends.iter().chain(&small).flat_map(|v| [*v, -v]).chain([f32::NAN]).collect();
+    let functions: [(&str, fn(f64) -> f64); 5] = [
+        ("exp", f64::exp),
+        ("exp2", f64::exp2),
+        ("tanh", f64::tanh),
+        ("sigmoid", |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }),
+        ("log1p", f64::ln_1p),
+    ];
+    for (name, exact) in functions {
+        let f = elementwise(1, DType::FLOAT32, |x| vec![x[0].clone().unary(name)]);
+        for target in [llvm::host(), Target::baseline()] {
+            let out = Kernel::for_target(&f, &target).run(&[tensor(&x).into()]).remove(0);
+            for (x, found) in x.iter().zip(out.as_slice::<f32>().unwrap()) {
+                let exact = exact(f64::from(*x)) as f32;
+                let near = (f64::from(*found) - f64::from(exact)).abs() <= f64::from(exact.abs()) * 4e-7 + 6e-45;
+                assert!(
+                    near || *found == exact || found.is_nan() && exact.is_nan(),
+                    "{name}({x:e}): {found:e}, {exact:e}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn rare_functions_come_from_the_mathematics_library() {
     let f = elementwise(1, DType::FLOAT64, |x| vec![x[0].clone().unary("atan")]);
     let values = [0.0f64, 0.5, -3.0, 1e9];

@@ -3,6 +3,7 @@
 use super::{Fault, Interpreter, Pointer, Value, dots, number};
 use crate::{
     check,
+    math::steps,
     stage::dots::{Dot, WORD_AT},
 };
 use hammock_ir::{
@@ -122,6 +123,7 @@ impl Interpreter {
 fn unary(name: &Name, a: &Value, from: DType, to: DType) -> Result<Value, Fault> {
     match (name.as_str(), a) {
         ("reinterpret", a) => number::from_bits(number::to_bits(a, from)?, to),
+        (steps::POWER, Value::Int(k)) => Ok(Value::Float(number::round(steps::power(*k), to))),
         ("isnan", Value::Float(v)) => Ok(v.is_nan().into()),
         ("isinf", Value::Float(v)) => Ok(v.is_infinite().into()),
         ("isfinite", Value::Float(v)) => Ok(v.is_finite().into()),
@@ -193,8 +195,9 @@ fn float_unary(name: &str) -> Option<fn(f64) -> f64> {
 
 fn binary(name: &Name, a: &Value, b: &Value, from: DType, to: DType) -> Result<Value, Fault> {
     match (name.as_str(), a, b) {
+        ("ldexp", Value::Float(_), Value::Float(n)) if n.is_nan() => Ok(b.clone()),
         ("ldexp", Value::Float(x), n) => {
-            let n = if let Value::Float(n) = n { *n as i64 } else { n.int()? };
+            let n = if let Value::Float(n) = n { n.floor() as i64 } else { n.int()? };
             Ok(Value::Float(number::round(libm::ldexp(*x, n.clamp(-5000, 5000) as i32), to)))
         }
         ("nextafter", Value::Float(x), Value::Float(y)) => next_after(*x, *y, to),
@@ -217,6 +220,7 @@ fn float_binary(name: &str) -> Option<fn(f64, f64) -> f64> {
         "fmod" => libm::fmod,
         "hypot" => f64::hypot,
         "copysign" => f64::copysign,
+        steps::WITHIN => steps::within,
         _ => return None,
     })
 }

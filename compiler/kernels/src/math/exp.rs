@@ -1,7 +1,7 @@
-//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`.
+//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or with [steps] between integers.
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, choice::Choice};
+use super::{Scope, choice::Choice, steps};
 use hammock_ir::PrimExpr;
 use std::f64::consts::{LN_10, LOG2_10, LOG2_E};
 
@@ -47,7 +47,7 @@ pub(super) const EXP2_DOUBLE: [f64; 12] = [
 ];
 
 /// ln 2 in two parts; products of the first with exponents are exact.
-fn ln2(s: &Scope) -> (f64, f64) {
+pub(super) fn ln2(s: &Scope) -> (f64, f64) {
     if s.is_single() {
         (0.693145751953125, 1.428606820309417e-06)
     } else {
@@ -70,6 +70,9 @@ pub fn exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x * 2^extra`, also where `e^x` itself is too large.
 pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
+    if steps::are_for(s) {
+        return steps::exp(s, x, extra);
+    }
     let (_, high) = limits(s);
     let (n, p) = parts(s, &s.at_most(x, high));
     n.times(s, p, extra)
@@ -77,12 +80,18 @@ pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
 
 /// `e^x` of a number that is not positive.
 pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    if steps::are_for(s) {
+        return steps::exp(s, x, 0);
+    }
     let (n, p) = parts(s, x);
     n.times(s, p, 0)
 }
 
 /// `e^x` of a number whose exponential is a normal float.
 pub fn normal_exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    if steps::are_for(s) {
+        return steps::exp(s, x, 0);
+    }
     let (n, r) = reduce(s, x);
     let p = exp_of_rest(s, &r);
     n.times_normal(s, p)
@@ -162,6 +171,9 @@ impl Whole {
 
 /// `2^x`.
 pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    if steps::are_for(s) {
+        return steps::exp2(s, x);
+    }
     let (low, high) = if s.is_single() { (-151.0, 129.0) } else { (-1076.0, 1025.0) };
     let x = s.name("x", s.at_least(&s.at_most(x, high), low));
     let n = Whole::nearest(s, &x, 1.0);

@@ -35,6 +35,7 @@ mod pow;
 mod remainder;
 mod round;
 mod scope;
+pub mod steps;
 mod trig;
 
 use choice::Choice;

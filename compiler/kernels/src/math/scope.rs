@@ -12,7 +12,7 @@ pub struct Machine {
     pub fma: bool,
     /// Rounding to integers: `floor`, `ceil`, `trunc`, `nearbyint`.
     pub rounds: bool,
-    /// `a * 2^b` of a float `b` that is whole, rounded once: `ldexp`.
+    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::steps) take.
     pub scales: bool,
 }
 

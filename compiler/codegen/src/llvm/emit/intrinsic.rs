@@ -10,6 +10,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{
     check, interp,
+    math::steps,
     stage::dots::{self, Dot},
 };
 
@@ -65,6 +66,14 @@ impl Emitter<'_, '_> {
                 let message = format!("{}{}", interp::shift_error(bits as u8), place.as_str().unwrap_or_default());
                 self.refuse(&wrong, "shifts past the width", &message);
                 Ok(value)
+            }
+            (steps::POWER, [k]) => {
+                let k = self.eval(k)?;
+                Ok(self.power_of_step(&k))
+            }
+            (steps::WITHIN, [x, bound]) => {
+                let (x, bound) = (self.eval(x)?, self.eval(bound)?);
+                Ok(self.within(&x, &bound))
             }
             (dots::WORD_AT, [place]) => self.word_at(place),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
@@ -181,21 +190,6 @@ impl Emitter<'_, '_> {
             _ => return Ok(None),
         };
         Ok(Some(self.narrow(&result, dtype)))
-    }
-
-    /// Floats times powers of two whose exponents are floats.
-    fn scaled(&mut self, a: &Value, n: &Value) -> Value {
-        let (suffix, full) = if a.ty.bits() == 32 { ("ps", 16) } else { ("pd", 8) };
-        self.in_pieces([a, n], a.ty.lanes, full, &mut |s, [a, n]| {
-            let (ty, bits) = (a.ty, a.ty.lanes * a.ty.bits());
-            let (rest, all) = (Value::poison(ty), Value::int(-1, Ty::int(ty.lanes.max(8))));
-            let name = format!("avx512.mask.scalef.{suffix}.{bits}");
-            // Wide registers take a rounding mode: the current one.
-            match bits {
-                512 => s.call_x86(&name, ty, &[&a, &n, &rest, &all, &Value::int(4, Ty::I32)]),
-                _ => s.call_x86(&name, ty, &[&a, &n, &rest, &all]),
-            }
-        })
     }
 
     /// A function of the C mathematics library on each lane; `None` for one that it has not.

@@ -27,6 +27,7 @@ mod parallel;
 mod pieces;
 mod runtime;
 mod spaced;
+mod steps;
 mod stmt;
 mod tvm;
 
