@@ -319,6 +319,35 @@ fn integer_functions_are_exact() {
 }
 
 #[test]
+fn the_tangent_of_a_softplus_is_one_exponential() {
+    let float = |v: f64| PrimExpr::float(v, DType::FLOAT32);
+    let size = |x: &PrimExpr| x.clone().unary("fabs");
+    let stable = |x: &PrimExpr| x.clone().max(float(0.0)) + (float(0.0) - size(x)).unary("exp").unary("log1p");
+    let with_large = |x: &PrimExpr| x.clone().gt(float(20.0)).select(x.clone(), x.clone().unary("exp").unary("log1p"));
+    let plain = |x: &PrimExpr| (float(1.0) + x.clone().unary("exp")).unary("log");
+    // Not one: another number is large, or it is not large enough.
+    let other = |x: &PrimExpr| x.clone().gt(float(20.0)).select(float(1.0), x.clone().unary("exp").unary("log1p"));
+    let near = |x: &PrimExpr| x.clone().gt(float(2.0)).select(x.clone(), x.clone().unary("exp").unary("log1p"));
+    let forms: [(&dyn Fn(&PrimExpr) -> PrimExpr, usize); 5] =
+        [(&stable, 1), (&with_large, 1), (&plain, 1), (&other, 2), (&near, 2)];
+    let numbers = [0.3f32, -1.5, 2.0, 4.0, -30.0, 19.0, 21.0, 0.0];
+    let x = Tensor::from_slice(&[8], &numbers).unwrap();
+    for (soft, exponentials) in forms {
+        let map = |x: PrimExpr| &x * soft(&x).unary("tanh");
+        let func = crate::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, map);
+        let lowered = lower(&func, &Target::avx512()).unwrap().func;
+        let text = format!("{:?}", lowered.body);
+        assert_eq!(text.matches("\"ldexp\"").count(), exponentials, "{text}");
+        let [expected, actual] = [&func, &lowered]
+            .map(|func| interp::call_tir(func, &[x.clone().into()], &[(vec![8], DType::FLOAT32)]).unwrap().remove(0));
+        for (expected, actual) in expected.as_slice::<f32>().unwrap().iter().zip(actual.as_slice::<f32>().unwrap()) {
+            // The plain form loses what is small beside one.
+            assert!((expected - actual).abs() <= expected.abs() * 1e-6 + 1e-11, "{actual}, {expected}");
+        }
+    }
+}
+
+#[test]
 fn no_intrinsic_is_left_that_machines_lack() {
     let x = [0.3f32, -1.5, 2.0, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let two = PrimExpr::float(2.0, DType::FLOAT32);

@@ -29,6 +29,17 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     s.copy_sign(&value, x)
 }
 
+/// `tanh(log(1 + e^x))`: with `w = e^x` that is `n / (n + 2)` for `n = w^2 + 2 w`, a sum of positive numbers.
+pub fn tanh_of_softplus(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    // From there on it is one.
+    let bounded = s.at_most(x, 20.0);
+    let bounded = s.name("bounded", bounded);
+    let w = exp::exp(s, &bounded);
+    let w = s.name("w", w);
+    let n = s.name("n", &w * (&w + s.c(2.0)));
+    &n / (&n + s.c(2.0))
+}
+
 /// `1 / (1 + e^-x)`.
 pub fn sigmoid(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let minus = s.neg(&s.abs(x));

@@ -1,7 +1,10 @@
 //! Logarithms: `x = 2^e m` with `m` between the roots of 1/2 and 2, so that nothing cancels.
 
 use super::{Scope, choice::Choice};
-use hammock_ir::PrimExpr;
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, binary},
+};
 
 /// (log(1 + f) - f) / f^2 for sqrt(1/2) <= 1 + f <= sqrt(2).
 const LOG_SINGLE: [f64; 9] = [
@@ -14,6 +17,18 @@ const LOG_SINGLE: [f64; 9] = [
     -0.13247601687908173,
     0.12902988493442535,
     -0.07607802748680115,
+];
+/// (log(1 + x) - x) / x^2 for 0 <= x <= 1.
+const LOG_OF_FRACTION: [f64; 9] = [
+    -0.4999993145465851,
+    0.33330464363098145,
+    -0.24958018958568573,
+    0.19692102074623108,
+    -0.15344880521297455,
+    0.10661128163337708,
+    -0.05745723098516464,
+    0.020086241886019707,
+    -0.003290468594059348,
 ];
 /// log2(1 + f) / f.
 const LOG2_SINGLE: [f64; 10] = [
@@ -39,6 +54,8 @@ const LOG_DOUBLE: [f64; 7] = [
     0.14811394681277312,
 ];
 
+/// The bits of the root of 1/2 in float32.
+const ROOT_OF_HALF: i64 = 0x3f35_04f3;
 const LN_2: (f64, f64) = (0.6931471803691238, 1.9082149292705877e-10);
 const LN_2_SINGLE: (f64, f64) = (0.693145751953125, 1.428606820309417e-06);
 const LOG10_2: (f64, f64) = (0.3010299955494702, 1.1451100898021838e-10);
@@ -50,7 +67,7 @@ pub(super) fn split(s: &mut Scope, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
     let normal = tiny.pick(x * s.c(2f64.powi(shift)), x.clone());
     let bits = s.bits(&normal);
     let bits = s.name("bits", bits);
-    let root_of_half = if s.is_single() { 0x3f35_04f3 } else { 0x3fe6_a09e_667f_3bcd };
+    let root_of_half = if s.is_single() { ROOT_OF_HALF } else { 0x3fe6_a09e_667f_3bcd };
     let exponent = s.bitwise("shift_right", &(&bits - s.i(root_of_half)), s.i(s.mantissa_bits()));
     let exponent = s.name("exponent", exponent);
     let m = s.float(bits - s.bitwise("shift_left", &exponent, s.i(s.mantissa_bits())));
@@ -72,15 +89,20 @@ pub fn log(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let (m, e) = split(s, x);
     let value = if s.is_single() {
         let f = s.name("f", m - s.c(1.0));
-        let p = s.poly(&f, &LOG_SINGLE);
-        let rest = s.fma(&e, &s.c(LN_2_SINGLE.1), &(p * (&f * &f)));
-        s.fma(&e, &s.c(LN_2_SINGLE.0), &(rest + f))
+        log_single(s, &f, &e, 1.0)
     } else {
         let (f, rest) = log_parts(s, &m);
         let rest = s.fma(&e, &s.c(LN_2.1), &rest);
         s.fma(&e, &s.c(LN_2.0), &(f + rest))
     };
     with_limits(s, x, value)
+}
+
+/// `log(1 + f) + e unit ln 2`, in float32.
+fn log_single(s: &mut Scope, f: &PrimExpr, e: &PrimExpr, unit: f64) -> PrimExpr {
+    let p = s.poly(f, &LOG_SINGLE);
+    let rest = s.fma(e, &s.c(LN_2_SINGLE.1 * unit), &(p * (f * f)));
+    s.fma(e, &s.c(LN_2_SINGLE.0 * unit), &(rest + f))
 }
 
 /// `log m = f + rest`, in float64, with `f = m - 1` exact.
@@ -119,13 +141,44 @@ pub fn log10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     with_limits(s, x, value)
 }
 
-/// `log(1 + x)`, in float64: the logarithm of the rounded sum, corrected by what the sum lost.
+/// `log(1 + x)`.
 pub fn log1p(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let sum = s.name("sum", x + s.c(1.0));
+    if s.is_single() {
+        let value = log_of_sum(s, x, &sum);
+        let value = with_limits(s, &sum, value);
+        return s.copy_sign(&value, x);
+    }
+    // The logarithm of the rounded sum, corrected by what the sum lost.
     let lost = s.name("lost", (x - (&sum - s.c(1.0))) / &sum);
     let value = log(s, &sum) + lost;
     let ordinary = s.abs(x).is_ge(s.c(f64::MIN_POSITIVE)).and(sum.is_gt(s.c(0.0))).and(x.is_lt(s.c(f64::INFINITY)));
     let edge = x.is_eq(s.c(-1.0)).pick(s.c(f64::NEG_INFINITY), x.clone());
     let edge = x.is_lt(s.c(-1.0)).pick(s.c(f64::NAN), edge);
     ordinary.pick(value, edge)
+}
+
+/// `log(1 + x)` of a finite `x` above -1 in float32, given the rounded sum: it is `2^e m`, and what it lost is added to
+/// `m - 1`, which is exact.
+fn log_of_sum(s: &mut Scope, x: &PrimExpr, sum: &PrimExpr) -> PrimExpr {
+    let (one, mantissa) = (0x3f80_0000, 1 << s.mantissa_bits());
+    let bits = s.name("bits", s.bits(sum));
+    // The exponent where it lies in a float.
+    let e = s.name("e", s.bitwise("bitwise_and", &(&bits - s.i(ROOT_OF_HALF)), s.i(-mantissa)));
+    let m = s.float(bits - &e);
+    let lost = x - (sum - s.c(1.0));
+    // Of large numbers nothing is lost that counts, and their scale might be denormal.
+    let scale = s.float(s.i(one) - binary(BinaryOp::Min, e.clone(), s.i(64 * mantissa)));
+    let f = s.fma(&lost, &scale, &(m - s.c(1.0)));
+    let (f, e) = (s.name("f", f), s.name("e", e.cast(s.dtype)));
+    log_single(s, &f, &e, 1.0 / mantissa as f64)
+}
+
+/// `log(1 + x)` of a number from 0 to 1.
+pub fn log1p_of_fraction(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    if !s.is_single() {
+        return log1p(s, x);
+    }
+    let p = s.poly(x, &LOG_OF_FRACTION);
+    s.fma(&(p * x), x, x)
 }

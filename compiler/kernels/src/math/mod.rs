@@ -12,12 +12,13 @@
 //! | exp, exp2, log, log2, sin, cos, tanh | 2 | 3 |
 //! | erf | 2 | 3 |
 //! | tan, sigmoid | 3 | 3 |
-//! | exp10, log10, log1p, expm1, sinh, cosh, asin, acos, atan, atan2, pow, hypot | 1 | 4 |
+//! | log1p | 2 | 4 |
+//! | exp10, log10, expm1, sinh, cosh, asin, acos, atan, atan2, pow, hypot | 1 | 4 |
 //! | asinh, acosh, atanh | 1 | 4 |
 //! | rsqrt | 2 | 2 |
 //! | fmod, round, ldexp, nextafter, copysign | exact | exact |
 //!
-//! The first three rows have float32 forms of their own; the other float32 functions compute in float64 and round.
+//! The first four rows have float32 forms of their own; the other float32 functions compute in float64 and round.
 //! Infinities, NaNs and signed zeros follow IEEE 754 and C (Annex F). Polynomials are near-minimax fits of
 //! the function named beside them, made in 60-digit arithmetic, with coefficients rounded one after the other: least
 //! squares, weighted anew by the errors of the round before (Lawson 1961), then the same for the coefficients left when
@@ -42,6 +43,12 @@ use choice::Choice;
 use hammock_ir::{DType, PrimExpr};
 pub use scope::{Machine, Scope};
 
+/// `log(1 + x)` of numbers from 0 to 1.
+pub const LOG1P_OF_FRACTION: &str = "log1p_of_fraction";
+
+/// `tanh(log(1 + e^x))`.
+pub const TANH_OF_SOFTPLUS: &str = "tanh_of_softplus";
+
 /// The value of a mathematical function as arithmetic; `None` if the function has no expansion. Operands are float32
 /// or float64 vectors or scalars of one dtype, but for the exponent of `ldexp`.
 pub fn expand(name: &str, args: &[PrimExpr], machine: Machine) -> Option<PrimExpr> {
@@ -65,8 +72,8 @@ pub fn expand(name: &str, args: &[PrimExpr], machine: Machine) -> Option<PrimExp
 /// Functions whose float32 form is the float64 form, rounded.
 fn through_double(name: &str) -> bool {
     let names = [
-        "exp10", "log10", "log1p", "expm1", "sinh", "cosh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh",
-        "pow", "hypot", "ldexp",
+        "exp10", "log10", "expm1", "sinh", "cosh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "pow",
+        "hypot", "ldexp",
     ];
     names.contains(&name)
 }
@@ -85,6 +92,7 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "log2" => log::log2(s, x),
         "log10" => log::log10(s, x),
         "log1p" => log::log1p(s, x),
+        LOG1P_OF_FRACTION => log::log1p_of_fraction(s, x),
         "sin" => trig::sin(s, x),
         "cos" => trig::cos(s, x),
         "tan" => trig::tan(s, x),
@@ -97,6 +105,7 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "asinh" => hyperbolic::asinh(s, x),
         "acosh" => hyperbolic::acosh(s, x),
         "atanh" => hyperbolic::atanh(s, x),
+        TANH_OF_SOFTPLUS => hyperbolic::tanh_of_softplus(s, x),
         "sigmoid" => hyperbolic::sigmoid(s, x),
         "erf" => erf::erf(s, x),
         "rsqrt" => s.c(1.0) / x.clone().unary("sqrt"),

@@ -7,6 +7,7 @@
 mod integer;
 mod narrow;
 mod power;
+mod soft;
 
 use crate::{
     Target,
@@ -21,6 +22,7 @@ use hammock_ir::{
     tir::{Buffer, Param, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;
+use std::slice;
 
 /// Rewrites a body and the parameters it is over. `sizes` are variables known not to be negative.
 ///
@@ -171,6 +173,13 @@ impl Legalizer {
             ("pow", [x, y]) => power::pow(x, y).unwrap_or_else(|| self.math("pow", &args)),
             ("fma", [a, b, c]) if !self.machine.fma || !dtype.is_floating() => a * b + c,
             ("q_multiply_shift", [x, y, q, s]) => integer::multiply_shift(x, y, q, s),
+            ("log1p", [x]) if soft::is_fraction(&call.args[0]) => {
+                self.math(math::LOG1P_OF_FRACTION, slice::from_ref(x))
+            }
+            ("tanh", [_]) if let Some(z) = soft::softplus(&call.args[0]) => {
+                let z = self.expr(z);
+                self.math(math::TANH_OF_SOFTPLUS, &[z])
+            }
             (unary, [x]) if !x.dtype().is_floating() => {
                 integer::unary(unary, x).unwrap_or_else(|| self.plain(call, args, dtype))
             }

@@ -104,10 +104,11 @@ fn selu(x: PrimExpr) -> PrimExpr {
 
 /// `(max(z, 0) + log1p(exp(-|z|))) / beta` for `z = beta * x`: exact for large and small `z` alike.
 fn softplus(x: PrimExpr, beta: f64, threshold: f64) -> PrimExpr {
-    let z = constant(&x, beta) * &x;
+    let z = if beta == 1.0 { x.clone() } else { constant(&x, beta) * &x };
     let zero = constant(&x, 0.0);
     let tail = (zero.clone() - z.clone().unary("fabs")).unary("exp").unary("log1p");
-    let soft = (z.clone().max(zero) + tail) / constant(&x, beta);
+    let soft = z.clone().max(zero) + tail;
+    let soft = if beta == 1.0 { soft } else { soft / constant(&x, beta) };
     z.gt(constant(&x, threshold)).select(x, soft)
 }
 

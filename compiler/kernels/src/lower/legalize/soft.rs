@@ -1,0 +1,95 @@
+//! Logarithms of one and exponentials: `log(1 + e^z)`, known as softplus, and what is cheaper to compute of it than step
+//! by step.
+
+use crate::index::same_expr;
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind},
+};
+
+/// From there on, `log(1 + e^z)` is `z` as far as its hyperbolic tangent can tell.
+const LARGE: f64 = 20.0;
+
+/// The `z` of `log(1 + e^z)`, in any of the forms in which models have it: as it is, as `max(z, 0) + log(1 + e^-|z|)`, and
+/// with `z` itself where it is large.
+pub fn softplus(e: &PrimExpr) -> Option<&PrimExpr> {
+    match e.kind() {
+        PrimKind::Select(condition, large, soft) => with_large(condition, large, soft),
+        PrimKind::Binary(BinaryOp::Add, a, b) => of_magnitude(a, b).or_else(|| of_magnitude(b, a)),
+        PrimKind::Call(call) => match intrinsic(call) {
+            ("if_then_else", [condition, large, soft]) => with_large(condition, large, soft),
+            ("log1p", [w]) => exponent(w),
+            ("log", [sum]) => match sum.kind() {
+                PrimKind::Binary(BinaryOp::Add, w, one) if float(one) == Some(1.0) => exponent(w),
+                PrimKind::Binary(BinaryOp::Add, one, w) if float(one) == Some(1.0) => exponent(w),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `large` above a bound, its softplus below.
+fn with_large<'a>(condition: &PrimExpr, large: &PrimExpr, soft: &'a PrimExpr) -> Option<&'a PrimExpr> {
+    let PrimKind::Binary(BinaryOp::Gt | BinaryOp::Ge, z, bound) = condition.kind() else { return None };
+    let far = float(bound).is_some_and(|bound| bound >= LARGE);
+    softplus(soft).filter(|of| far && same_expr(of, z) && same_expr(of, large))
+}
+
+/// `max(z, 0) + log(1 + e^-|z|)`.
+fn of_magnitude<'a>(max: &'a PrimExpr, tail: &PrimExpr) -> Option<&'a PrimExpr> {
+    let PrimKind::Binary(BinaryOp::Max, a, b) = max.kind() else { return None };
+    let z = if float(b) == Some(0.0) { a } else { Some(b).filter(|_| float(a) == Some(0.0))? };
+    let of = magnitude(softplus(tail)?)?;
+    same_expr(of, z).then_some(z)
+}
+
+/// The `z` of `-|z|`.
+fn magnitude(e: &PrimExpr) -> Option<&PrimExpr> {
+    let size = match e.kind() {
+        PrimKind::Binary(BinaryOp::Sub, zero, size) if float(zero) == Some(0.0) => size,
+        PrimKind::Binary(BinaryOp::Mul, a, b) if float(b) == Some(-1.0) => a,
+        PrimKind::Binary(BinaryOp::Mul, a, b) if float(a) == Some(-1.0) => b,
+        _ => return None,
+    };
+    match size.kind() {
+        PrimKind::Call(call) => match intrinsic(call) {
+            ("fabs" | "abs", [z]) => Some(z),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether this is `e^-|z|`, which is from 0 to 1.
+pub fn is_fraction(e: &PrimExpr) -> bool {
+    exponent(e).is_some_and(|z| magnitude(z).is_some())
+}
+
+/// The `z` of `e^z`.
+fn exponent(e: &PrimExpr) -> Option<&PrimExpr> {
+    match e.kind() {
+        PrimKind::Call(call) => match intrinsic(call) {
+            ("exp", [z]) => Some(z),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn intrinsic(call: &PrimCall) -> (&str, &[PrimExpr]) {
+    match &call.callee {
+        PrimCallee::Intrin(name) => (name, &call.args),
+        PrimCallee::Global(_) => ("", &[]),
+    }
+}
+
+/// A constant, the same in all lanes.
+fn float(e: &PrimExpr) -> Option<f64> {
+    match e.kind() {
+        PrimKind::Broadcast(value, ..) => float(value),
+        PrimKind::Float(value) => Some(*value),
+        _ => None,
+    }
+}
