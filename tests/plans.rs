@@ -22,6 +22,7 @@ class Module:
         q: R.Tensor((1, 48, 2, 32), \"float32\"),
         each: R.Tensor((3, 1, 3, 3), \"float32\"),
         wide: R.Tensor((3, 1, 7, 7), \"float32\"),
+        up: R.Tensor((3, 4, 3, 4), \"float32\"),
     ):
         with R.dataflow():
             product = R.nn.relu(R.matmul(x, w))
@@ -38,8 +39,9 @@ class Module:
             large = R.nn.conv2d(image, wide, padding=(3, 3), groups=3)
             patches = R.permute_dims(R.nn.conv2d(image, taps, strides=(4, 4)), axes=[0, 2, 3, 1])
             flat = R.reshape(R.nn.gelu(R.reshape(v, R.shape([1, 10, 20, 96]))), R.shape([200, 96]))
+            spread = R.nn.conv2d_transpose(image, up, strides=(2, 2), padding=(1, 1), output_padding=(1, 0))
             made = (product, across, one_row, soft, columns, rows, turned, chain, window, heads, alone)
-            more = (large, patches, flat)
+            more = (large, patches, flat, spread)
             R.output(made, more)
         return (made, more)
 ";
@@ -201,7 +203,8 @@ fused_matmul_relu:
         stdout(hammock(&folder, &[&compile, &target[..], flags].concat()))
     };
     assert_ne!(assembly(&[]), assembly(&["--plan", "plan.txt"]));
-    let shapes = ["64,96", "96,200", "200,96", "1,3,32,32", "16,3,3,3", "5,96", "1,48,2,32", "3,1,3,3", "3,1,7,7"];
+    let shapes =
+        ["64,96", "96,200", "200,96", "1,3,32,32", "16,3,3,3", "5,96", "1,48,2,32", "3,1,3,3", "3,1,7,7", "3,4,3,4"];
     let args: Vec<String> =
         shapes.iter().flat_map(|shape| ["--arg".into(), format!("random({shape}):float32")]).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();

@@ -6,7 +6,11 @@ pub mod rng;
 
 use hammock_codegen::llvm::{self, Emit, Host, LlvmError, OptLevel};
 use hammock_diagnostics::SourceFile;
-use hammock_ir::{DType, Function as IrFunction, PrimExpr, Tensor, tir::PrimFunc};
+use hammock_ir::{
+    DType, Function as IrFunction, PrimExpr, Tensor,
+    prim::{BinaryOp, PrimKind},
+    tir::PrimFunc,
+};
 use hammock_kernels::{Options, Target, interp, lower_with};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
 use std::sync::Arc;
@@ -91,10 +95,11 @@ impl Kernel {
     }
 }
 
-/// The value of a product of constants.
+/// The value of sums and products of constants.
 fn constant(e: &PrimExpr) -> i64 {
     match e.kind() {
-        hammock_ir::prim::PrimKind::Binary(_, a, b) => constant(a) * constant(b),
+        PrimKind::Binary(BinaryOp::Mul, a, b) => constant(a) * constant(b),
+        PrimKind::Binary(BinaryOp::Add, a, b) => constant(a) + constant(b),
         _ => e.as_int().unwrap(),
     }
 }

@@ -318,7 +318,8 @@ impl Simplifier {
     }
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+/// The greatest number that divides both.
+pub fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a.checked_abs().unwrap_or(1) } else { gcd(b, a % b) }
 }
 

@@ -1,11 +1,11 @@
 //! Stages whose elements are computed on their own.
 
-use super::{Choice, Loops, Rule, lanes, spatial};
+use super::{Choice, Loops, Rule, lanes, register_lanes, spatial};
 use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{blocks, loads, spaced_axis, vector_axis},
+        access::{blocks, loads, spaced_axis, turns, vector_axis},
     },
 };
 use hammock_ir::{
@@ -71,7 +71,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= FUNCTION);
     let many = choice.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
-    let vector = near.and_then(|axis| Some((axis, lanes(stage, axis, registers, choice.target)?)));
+    let vector = near.and_then(|axis| Some((axis, lanes_in_turns(stage, axis, registers, choice)?)));
     let outer = spatial(stage).flat_map(|axis| match vector {
         Some((v, lanes)) if v == axis => {
             let block = block_along(stage, axis, lanes).map(|block| Loop::by(axis, block));
@@ -80,6 +80,15 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
         _ => vec![Loop::serial(axis)],
     });
     Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect::<Vec<_>>().into())
+}
+
+/// How many lanes. Where something is loaded by turns, each vector begins with the first.
+fn lanes_in_turns(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
+    let all = lanes(stage, axis, registers, choice.target)?;
+    let found = loads(stage).into_iter().find_map(|load| turns(load, &stage.axes[axis].var));
+    let Some(turns) = found.filter(|turns| all % turns != 0) else { return Some(all) };
+    let one = all.min(register_lanes(stage, choice.target));
+    Some(one - one % turns).filter(|lanes| *lanes > 0).or(Some(one))
 }
 
 /// After how many values of an axis something is loaded from elsewhere, where vectors of so many lanes would run across that.

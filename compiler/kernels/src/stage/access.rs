@@ -14,6 +14,9 @@ use hammock_ir::{
 /// The farthest apart that lanes are loaded in vectors which are shuffled.
 pub const SPACING: i64 = 4;
 
+/// The most rows that lanes are loaded from by turns, in vectors that are shuffled.
+const MOST_TURNS: i64 = 8;
+
 /// The axis along which the store is contiguous.
 pub fn store_axis(stage: &Stage) -> Option<usize> {
     stage.axes.iter().rposition(|axis| stores_along(stage, axis))
@@ -100,12 +103,17 @@ fn has_lanes(e: &PrimExpr) -> bool {
 pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
-    let by = |e: &PrimExpr, of: BinaryOp| match e.kind() {
+    let block = divisor_of(var, BinaryOp::FloorMod, last).filter(|_| buffer.strides.is_empty())?;
+    let is_block = |index: &PrimExpr| divisor_of(var, BinaryOp::FloorDiv, index) == Some(block);
+    rest.iter().all(|index| !index.uses(var) || is_block(index)).then_some(block)
+}
+
+/// What a variable is divided by, where an index is its quotient or what is left.
+fn divisor_of(var: &Var, of: BinaryOp, index: &PrimExpr) -> Option<i64> {
+    match index.kind() {
         PrimKind::Binary(op, a, b) if *op == of && a.as_var() == Some(var) => b.as_int(),
         _ => None,
-    };
-    let block = by(last, BinaryOp::FloorMod).filter(|_| buffer.strides.is_empty())?;
-    rest.iter().all(|index| !index.uses(var) || by(index, BinaryOp::FloorDiv) == Some(block)).then_some(block)
+    }
 }
 
 /// How many neighbours along an axis load the same element before the next ones load the next: of `x[i, k // 8]` eight.
@@ -119,12 +127,24 @@ pub fn repeats(load: &PrimExpr, var: &Var) -> Option<i64> {
     count.filter(|_| buffer.strides.is_empty() && rest.iter().all(|index| !index.uses(var)))
 }
 
-/// Whether neighbours along an axis load neighbours, in [`blocks`] or by [`repeats`] at least, or the same element.
+/// How many rows neighbours along an axis load from by turns: of `x[i, k % 2, k // 2]` two.
+pub fn turns(load: &PrimExpr, var: &Var) -> Option<i64> {
+    let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
+    let (last, rest) = indices.split_last()?;
+    let count = divisor_of(var, BinaryOp::FloorDiv, last).filter(|count| (2..=MOST_TURNS).contains(count))?;
+    let mut others = rest.iter().filter(|index| index.uses(var));
+    let own = others.next().and_then(|index| divisor_of(var, BinaryOp::FloorMod, index));
+    (buffer.strides.is_empty() && own == Some(count) && others.next().is_none()).then_some(count)
+}
+
+/// Whether neighbours along an axis load neighbours, in [`blocks`], by [`turns`] or by [`repeats`] at least, or the same
+/// element.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
     let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
-    indices.iter().all(|i| !i.uses(var)) || unit() || blocks(load, var).is_some() || repeats(load, var).is_some()
+    let in_pieces = || blocks(load, var).is_some() || turns(load, var).is_some() || repeats(load, var).is_some();
+    indices.iter().all(|i| !i.uses(var)) || unit() || in_pieces()
 }
 
 /// Whether an index is the variable plus something without it.

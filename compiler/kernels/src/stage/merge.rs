@@ -10,7 +10,7 @@
 use super::{
     Axis, Epilogue, Kernel, Part, Stage,
     access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
-    dots, substitution,
+    dots, spread, substitution,
 };
 use crate::{check, index::same_expr};
 use hammock_ir::{
@@ -81,7 +81,7 @@ fn merged(parts: &[Part], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage
 }
 
 /// Whether a stage computes all of its buffer, an element at each position of its spatial axes.
-fn is_whole(stage: &Stage) -> bool {
+pub fn is_whole(stage: &Stage) -> bool {
     let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
     let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
     let mut taken = vec![false; spatial.len()];
@@ -107,7 +107,7 @@ fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
 }
 
 /// Whether values have no effects, and make no checks: those must happen as often as is written.
-fn is_free(stage: &Stage) -> bool {
+pub fn is_free(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) => true,
         PrimKind::Call(call) => call.runs_function(),
@@ -190,7 +190,7 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
     let once = positions.len() == 1 && all(&positions[0]) && !positions[0].iter().any(slides);
     let work = Cost::of(&stage.value).total();
-    let narrow = is_kept_narrow(stage, user);
+    let narrow = is_kept_narrow(stage, user) && !spread::is_spread(stage);
     let once = once || narrow;
     if !once && work > CHEAP || work * sites + Cost::of(&user.value).total() > MOST {
         return None;

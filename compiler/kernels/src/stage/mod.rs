@@ -1,8 +1,8 @@
 //! What a kernel computes: stages, found in its blocks.
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
-//! value. Stages are [merged](merge) where nothing needs to be stored between them, and [share rows](rows) where each
-//! needs only its row of what others computed; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
+//! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out [zeros between their
+//! data](spread), and stages [share rows](rows) where each needs only its row of what others computed; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
 //! not known here: [`rules`](crate::rules) choose a [`plan`](crate::plan).
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
@@ -12,17 +12,19 @@ mod apart;
 pub mod dots;
 mod join;
 mod merge;
+mod phases;
 mod places;
 mod recover;
 pub mod rows;
 pub mod search;
+mod spread;
 
 use crate::index::same_expr;
 pub use apart::Other;
 use dots::Dot;
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Substitution, Var},
+    prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
 pub use merge::{mentions, stmt_mentions};
@@ -104,9 +106,9 @@ pub struct Axis {
 }
 
 impl Kernel {
-    /// Reads statements of a function, as stages where they are. `own` are the buffers of the kernel. Stages are merged
-    /// when the function says that its parameters share no memory.
-    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &[Buffer]) -> Kernel {
+    /// Reads statements of a function, as stages where they are. `own` are the buffers of the kernel, which may get more.
+    /// Stages are merged when the function says that its parameters share no memory.
+    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>) -> Kernel {
         let mut kernel = recover::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
@@ -115,10 +117,15 @@ impl Kernel {
                 }
             }
             merge::merge(&mut kernel, own);
+            let made = spread::close(&mut kernel, own);
+            if !made.is_empty() {
+                own.extend(made);
+                merge::merge(&mut kernel, own);
+            }
             rows::share(&mut kernel, own);
         }
         search::keep_what_is_read(&mut kernel, own);
-        let is_known = |buffer: &Buffer| func.buffers().chain(own).any(|known| known.data == buffer.data);
+        let is_known = |buffer: &Buffer| func.buffers().chain(own.iter()).any(|known| known.data == buffer.data);
         let reads_regions = |stage: &Stage| {
             let region = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !is_known(buffer));
             stage.targets().any(|target| !is_known(target)) || stage.values().any(|value| value.any(&mut |e| region(e)))
@@ -213,6 +220,14 @@ pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimEx
 /// The value with every load that is the same replaced.
 pub fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
     if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
+}
+
+/// The operands of a chain of `and`.
+pub fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
+    match e.kind() {
+        PrimKind::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        _ => vec![e.clone()],
+    }
 }
 
 /// Positions for axes.

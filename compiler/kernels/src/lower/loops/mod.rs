@@ -141,13 +141,15 @@ fn apply(kernel: Kernel, plan: &Plan, target: &Target) -> Vec<Stmt> {
         .collect()
 }
 
-/// Calls `f` on the statements directly in the function's root block, or in its body, and the buffers of that block. Those
-/// that are not used afterwards are removed.
-fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut Vec<Stmt>, &[Buffer])) {
+/// Calls `f` on the statements directly in the function's root block, or in its body, and the buffers of that block, to
+/// which it may add. Those that are not used afterwards are removed.
+fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut Vec<Stmt>, &mut Vec<Buffer>)) {
     match &mut body.kind {
         StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => {
             own.extend(block.alloc_buffers.iter().cloned());
+            let known = own.len();
             each_sequence(&mut block.body, own, f);
+            block.alloc_buffers.extend(own.drain(known..));
             block.alloc_buffers.retain(|buffer| stmt_mentions(&block.body, buffer));
         }
         StmtKind::Seq(stmts) => f(stmts, own),

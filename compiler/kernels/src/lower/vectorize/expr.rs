@@ -1,7 +1,12 @@
 //! Expressions for all iterations at once.
 
 use super::Vectorizer;
-use crate::{check, lower::selects::divides, stage::dots::Dot};
+use crate::{
+    check,
+    index::Poly,
+    lower::selects::divides,
+    stage::{conjuncts, dots::Dot},
+};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, binary, intrinsics},
@@ -66,7 +71,7 @@ impl Vectorizer {
         }
         let poly = self.simplifier.poly(e);
         let stride = poly.coefficient(&self.var).filter(|s| !s.is_zero())?;
-        let var = crate::index::Poly::atom(self.var.expr());
+        let var = Poly::atom(self.var.expr());
         let base = &(&poly - &(&stride * &var)) + &(&stride * &self.simplifier.poly(&self.min));
         Some(PrimExpr::ramp(base.to_expr(), stride.to_expr(), self.lanes))
     }
@@ -84,8 +89,10 @@ impl Vectorizer {
 
     fn load(&mut self, buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>) -> Option<PrimExpr> {
         let [index] = indices else { return None };
-        if let (None, None, Some(repeated)) = (mask, &self.mask, self.repeated(buffer, index)) {
-            return Some(repeated);
+        if let (None, None) = (mask, &self.mask)
+            && let Some(shuffled) = self.repeated(buffer, index).or_else(|| self.by_turns(buffer, index))
+        {
+            return Some(shuffled);
         }
         let index = self.vector(index)?;
         let mask = match mask {
@@ -97,22 +104,11 @@ impl Vectorizer {
 
     /// A load of which several lanes after each other take the same element: each element is loaded once.
     fn repeated(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let zero = self.min.as_int() == Some(0) && buffer.dtype.is_scalar();
-        if !zero || may_fail(index) || self.vectors.keys().any(|v| index.uses(v)) {
-            return None;
-        }
-        let poly = self.simplifier.poly(index);
-        let moving = |atoms: &[PrimExpr]| atoms.iter().any(|atom| atom.uses(&self.var));
-        let (own, base) = poly.partition(|atoms, _| moving(atoms));
+        let (own, base) = self.moving(buffer, index)?;
         let mut terms = own.terms();
         let ([atom], 1) = terms.next()? else { return None };
-        let count = match atom.kind() {
-            PrimKind::Binary(BinaryOp::FloorDiv, place, count) if place.as_var() == Some(&self.var) => {
-                count.as_int()?
-            }
-            _ => return None,
-        };
-        if terms.next().is_some() || count < 2 {
+        let count = self.divided(atom, BinaryOp::FloorDiv)?;
+        if terms.next().is_some() {
             return None;
         }
         let lanes = i64::from(self.lanes);
@@ -124,6 +120,55 @@ impl Vectorizer {
         let chosen = (0..lanes).map(|lane| PrimExpr::int64(lane / count)).collect();
         let ty = buffer.dtype.with_lanes(self.lanes);
         Some(PrimExpr::new(PrimKind::Shuffle(vec![PrimExpr::load(buffer, vec![at])], chosen), ty))
+    }
+
+    /// A load whose lanes take elements of several rows by turns: pieces of the rows are loaded, and shuffled.
+    fn by_turns(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.moving(buffer, index)?;
+        let place = |atoms: &[PrimExpr], factor: i64| match atoms {
+            [atom] if factor == 1 => self.divided(atom, BinaryOp::FloorDiv),
+            _ => None,
+        };
+        let count = own.terms().find_map(|(atoms, factor)| place(atoms, factor))?;
+        let (_, rows) = own.partition(|atoms, factor| place(atoms, factor) == Some(count));
+        let mut rows = rows.terms();
+        let (Some((atoms, factor)), None) = (rows.next(), rows.next()) else { return None };
+        let lanes = i64::from(self.lanes);
+        let row = atoms.iter().position(|atom| self.divided(atom, BinaryOp::FloorMod) == Some(count))?;
+        let others: Vec<PrimExpr> = [&atoms[..row], &atoms[row + 1..]].concat();
+        if lanes < 2 * count || others.iter().any(|other| other.uses(&self.var)) {
+            return None;
+        }
+        let width = others.into_iter().map(Poly::atom).fold(Poly::constant(factor), |width, other| &width * &other);
+        let lengths: Vec<i64> = (0..count).map(|row| (lanes - row + count - 1) / count).collect();
+        let piece = |(row, length): (i64, &i64)| {
+            let start = &base + &width.scale(row);
+            PrimExpr::load(buffer, vec![PrimExpr::ramp(start.to_expr(), PrimExpr::int64(1), *length as u16)])
+        };
+        let pieces = (0..).zip(&lengths).map(piece).collect();
+        let before = |row: i64| lengths[..row as usize].iter().sum::<i64>();
+        let chosen = (0..lanes).map(|lane| PrimExpr::int64(before(lane % count) + lane / count)).collect();
+        let ty = buffer.dtype.with_lanes(self.lanes);
+        Some(PrimExpr::new(PrimKind::Shuffle(pieces, chosen), ty))
+    }
+
+    /// The terms of an index that change from lane to lane, and the others, where lanes are counted from zero.
+    fn moving(&self, buffer: &Buffer, index: &PrimExpr) -> Option<(Poly, Poly)> {
+        let zero = self.min.as_int() == Some(0) && buffer.dtype.is_scalar();
+        if !zero || may_fail(index) || self.vectors.keys().any(|v| index.uses(v)) {
+            return None;
+        }
+        Some(self.simplifier.poly(index).partition(|atoms, _| atoms.iter().any(|atom| atom.uses(&self.var))))
+    }
+
+    /// What a lane's number is divided by, where an atom is the quotient, or what is left.
+    fn divided(&self, atom: &PrimExpr, of: BinaryOp) -> Option<i64> {
+        match atom.kind() {
+            PrimKind::Binary(op, place, count) if *op == of && place.as_var() == Some(&self.var) => {
+                count.as_int().filter(|count| *count > 1)
+            }
+            _ => None,
+        }
     }
 
     fn call(&mut self, e: &PrimExpr, call: &PrimCall, ty: DType) -> Option<PrimExpr> {
@@ -181,18 +226,6 @@ impl Vectorizer {
 
 fn spread(e: PrimExpr, lanes: u16) -> PrimExpr {
     if e.dtype().is_scalar() { e.broadcast(lanes) } else { e }
-}
-
-/// The operands of a chain of `and`.
-fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
-    match e.kind() {
-        PrimKind::Binary(hammock_ir::prim::BinaryOp::And, a, b) => {
-            let mut all = conjuncts(a);
-            all.extend(conjuncts(b));
-            all
-        }
-        _ => vec![e.clone()],
-    }
 }
 
 /// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.

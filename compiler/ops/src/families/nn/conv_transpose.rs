@@ -8,7 +8,8 @@
 //! out[n, o, y…]    = Σ spread[n, c, y + k·d…] · weight[c, o mod O, K - 1 - k…]      over c of o's group, k… < K
 //! ```
 //!
-//! with `b = (K - 1)·d - p` for padding `p` at the begin.
+//! with `b = (K - 1)·d - p` for padding `p` at the begin. Kernels leave out the zeros, and what they would be multiplied
+//! with.
 
 use super::{
     conv::{Layouts, expect_divisible, groups, reduce_axes, result, signature},

@@ -1,0 +1,223 @@
+//! Data that is spread out with zeros between, which sums of products leave out.
+//!
+//! A transposed convolution is written as a plain one over data that stands `s` apart, with zeros between:
+//!
+//! ```text
+//! spread[j] = data[(j - f) / s]     where that is a whole number inside of the data, else 0
+//! out[y]    = Σ spread[y + k] · weight[k]
+//! ```
+//!
+//! Here the data is brought close together, and [`phases`] has the sums without the terms that are zero. Zeros are taken
+//! to make zeros: weights that are infinite or NaN are not multiplied with them.
+
+use super::{
+    Axis, Kernel, Part, Stage,
+    access::{factors, is_load_of},
+    conjuncts,
+    merge::{is_free, is_whole, mentions},
+    phases::{self, Phases},
+    recover::Indices,
+    substitution,
+};
+use crate::{
+    check,
+    index::{Poly, Simplifier, gcd},
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimCallee, PrimKind},
+    tir::Buffer,
+};
+
+/// A dimension of a buffer that holds zeros but for elements `step` apart, from `first` on.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Gap {
+    /// The dimension.
+    pub dim: usize,
+    /// The axis of the stage that fills the buffer.
+    axis: usize,
+    /// From element to element.
+    pub step: i64,
+    /// The first one.
+    pub first: i64,
+}
+
+/// Whether a stage puts zeros between data.
+pub fn is_spread(stage: &Stage) -> bool {
+    let guarded = Guarded::of(&stage.value);
+    guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| gap(stage, condition).is_some()))
+}
+
+/// Leaves out the zeros between data in sums of products. `own` are the kernel's buffers. Returns those that it needs
+/// besides.
+pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+    let mut made = Vec::new();
+    for at in 0..kernel.parts.len() {
+        let Some((user, near, phases)) = closed(&kernel.parts, at, own) else { continue };
+        made.extend([near.buffer.clone()].into_iter().chain(phases.buffer));
+        // The parts before the user keep their numbers.
+        kernel.parts.splice(user..=user, phases.stages.into_iter().map(Part::Stage));
+        kernel.parts[at] = Part::Stage(near);
+    }
+    made
+}
+
+/// The number of the sum that uses a stage's data alone, the stage with the data close together, and the sums over it.
+fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Phases)> {
+    let Part::Stage(stage) = &parts[at] else { return None };
+    let fits = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
+    if !fits || !is_whole(stage) || !is_free(stage) {
+        return None;
+    }
+    let Guarded { conditions, value } = Guarded::of(&stage.value)?;
+    let mut users = (0..parts.len()).filter(|other| *other != at && mentions(&parts[*other], &stage.buffer));
+    let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
+    let Part::Stage(sum) = &parts[user] else { return None };
+    let load = factor(sum, &stage.buffer)?;
+    let mut gaps: Vec<Gap> = Vec::new();
+    for gap in conditions.iter().filter_map(|condition| gap(stage, condition)) {
+        if phases::slides(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
+            gaps.push(gap);
+        }
+    }
+    let is_closed = |condition: &PrimExpr| gap(stage, condition).is_some_and(|gap| gaps.contains(&gap));
+    let others: Vec<PrimExpr> = conditions.into_iter().filter(|condition| !is_closed(condition)).collect();
+    let near = near(stage, &gaps, &others, &value);
+    let phases = phases::phases(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
+    Some((user, near, phases))
+}
+
+/// The load of a buffer that is a factor of a sum of products, if the sum reads it nowhere else.
+fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
+    let (a, b) = factors(sum).filter(|_| sum.place.is_none())?;
+    let factors = [a, b].map(|factor| match factor.kind() {
+        PrimKind::Cast(inner) => inner,
+        _ => factor,
+    });
+    let load = factors.into_iter().find(|e| is_load_of(e, buffer))?;
+    let mut count = 0;
+    sum.values().for_each(|value| value.walk(&mut |e| count += usize::from(is_load_of(e, buffer))));
+    let checks = sum.values().any(|value| check::count(value) > 0);
+    let plain = matches!(load.kind(), PrimKind::Load(own, _, None) if own == buffer);
+    (plain && count == 1 && !checks).then_some(load)
+}
+
+/// A value that is zero unless conditions hold.
+struct Guarded {
+    conditions: Vec<PrimExpr>,
+    value: PrimExpr,
+}
+
+impl Guarded {
+    fn of(value: &PrimExpr) -> Option<Guarded> {
+        let (condition, value, other) = match value.kind() {
+            PrimKind::Select(condition, a, b) => (condition, a, b),
+            PrimKind::Call(call) => match (&call.callee, call.args.as_slice()) {
+                (PrimCallee::Intrin(name), [condition, a, b]) if name.as_str() == "if_then_else" => (condition, a, b),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_zero = match other.kind() {
+            PrimKind::Int(value) => *value == 0,
+            PrimKind::Float(value) => *value == 0.0,
+            _ => false,
+        };
+        let inner = Guarded::of(value).unwrap_or_else(|| Guarded { conditions: Vec::new(), value: value.clone() });
+        let conditions = conjuncts(condition).into_iter().chain(inner.conditions).collect();
+        is_zero.then_some(Guarded { conditions, value: inner.value })
+    }
+}
+
+/// The gap that a condition makes: `(j + 3) % 2 == 0`.
+fn gap(stage: &Stage, condition: &PrimExpr) -> Option<Gap> {
+    let PrimKind::Binary(BinaryOp::Eq, place, rest) = condition.kind() else { return None };
+    let PrimKind::Binary(op, place, step) = place.kind() else { return None };
+    let (step, rest) = (step.as_int().filter(|step| *step > 1)?, rest.as_int()?);
+    // What is left by a division that rounds to zero is zero where this is, and may have another sign else.
+    if *op != BinaryOp::FloorMod && (*op != BinaryOp::Mod || rest != 0) {
+        return None;
+    }
+    let place = Simplifier::default().poly(place);
+    let axis = stage.axes.iter().position(|axis| place.uses(&axis.var))?;
+    let var = &stage.axes[axis].var;
+    let offset = (&place - &Poly::atom(var.expr())).as_constant()?;
+    let dim = stage.indices.iter().position(|index| index.as_var() == Some(var))?;
+    Some(Gap { dim, axis, step, first: (rest - offset).rem_euclid(step) })
+}
+
+/// The stage that fills a buffer without the gaps, with a value under conditions and else zero.
+fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
+    let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+    let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
+    let (mut at, mut shape) = (fresh.clone(), stage.buffer.shape.clone());
+    for Gap { dim, axis, step, first } in gaps {
+        at[*axis] = &at[*axis] * PrimExpr::int64(*step) + PrimExpr::int64(*first);
+        axes[*axis].extent = phases::steps(&axes[*axis].extent, *first, *step);
+        shape[*dim] = axes[*axis].extent.clone();
+    }
+    let values = substitution(&stage.axes, &at);
+    let bounds = Bounds::new(&axes);
+    let conditions = conditions.iter().filter_map(|condition| bounds.closer(&condition.substitute(&values)));
+    let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
+    let value = value.substitute(&values);
+    let value = match conditions.reduce(PrimExpr::and) {
+        Some(condition) => condition.if_then_else(value, zero),
+        None => value,
+    };
+    let simple = Indices::new(&mut axes);
+    let own = substitution(&stage.axes, &fresh);
+    let indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&own)).collect();
+    let buffer = Buffer::new(stage.buffer.name.clone(), shape, stage.buffer.dtype);
+    Stage { axes, buffer, indices: simple.simple(&indices), value: simple.value(&value), ..stage.clone() }
+}
+
+/// What is known of integers: the axes that they are computed from.
+struct Bounds {
+    axes: Vec<Axis>,
+    simplifier: Simplifier,
+}
+
+impl Bounds {
+    fn new(axes: &[Axis]) -> Self {
+        let mut simplifier = Simplifier::default();
+        axes.iter().for_each(|axis| simplifier.learn(&axis.var, &PrimExpr::int64(0), &axis.extent));
+        Bounds { axes: axes.to_vec(), simplifier }
+    }
+
+    /// A condition of integers without what all of it is a multiple of; `None` if it always holds.
+    fn closer(&self, condition: &PrimExpr) -> Option<PrimExpr> {
+        let PrimKind::Binary(op, a, b) = condition.kind() else { return Some(condition.clone()) };
+        let difference = || &self.simplifier.poly(a) - &self.simplifier.poly(b);
+        let (difference, is_below) = match op {
+            _ if !a.dtype().is_int() => return Some(condition.clone()),
+            BinaryOp::Lt => (difference(), true),
+            BinaryOp::Ge => (difference(), false),
+            BinaryOp::Le => (&difference() - &Poly::constant(1), true),
+            BinaryOp::Gt => (&difference() - &Poly::constant(1), false),
+            _ => return Some(condition.clone()),
+        };
+        let (constant, terms) = difference.partition(|atoms, _| atoms.is_empty());
+        let unit = terms.terms().fold(0, |unit, (_, factor)| gcd(unit, factor)).max(1);
+        let parts = terms.divide_exactly(unit).zip(constant.as_constant());
+        let Some((terms, constant)) = parts.map(|(terms, constant)| (terms, constant.div_euclid(unit))) else {
+            return Some(condition.clone());
+        };
+        let zero = PrimExpr::int64(0);
+        let most = self.extreme(&(&terms + &Poly::constant(constant)), is_below).to_expr();
+        let always = if is_below { most.lt(zero) } else { most.ge(zero) };
+        let (terms, limit) = (terms.to_expr(), PrimExpr::int64(-constant));
+        let closer = if is_below { terms.lt(limit) } else { terms.ge(limit) };
+        (self.simplifier.truth(&always) != Some(true)).then_some(closer)
+    }
+
+    /// A number where it is greatest or least along the axes.
+    fn extreme(&self, number: &Poly, greatest: bool) -> Poly {
+        self.axes.iter().fold(number.clone(), |number, Axis { var, extent, .. }| {
+            let Some(factor) = number.coefficient(var).and_then(|factor| factor.as_constant()) else { return number };
+            let rest = &number - &Poly::atom(var.expr()).scale(factor);
+            let last = &self.simplifier.poly(extent) - &Poly::constant(1);
+            if (factor > 0) == greatest { &rest + &last.scale(factor) } else { rest }
+        })
+    }
+}
