@@ -90,14 +90,21 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     if result_layout.len() != result.len() || kernel_layout.len() != kernel.len() {
         return None;
     }
-    // each element of the result takes one multiplication for each of the kernel, but for its channels of results
-    let each = count(kernel.iter().zip(kernel_layout.chars()).filter(|(_, letter)| *letter != 'O').map(|(dim, _)| dim));
-    let last = size(result.last()?).max(1);
-    let others = count(result[..result.len() - 1].iter()).saturating_mul(each);
-    let channels = result_layout.ends_with('C');
+    let (channels, spreads) = (result_layout.ends_with('C'), spreads(call));
     let groups = call.attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    // each element of the result takes one multiplication for each of the kernel, but for its channels of results; spread
+    // out, a kernel that moves in steps has that many for several elements, of which vectors have each
+    let all = count(kernel.iter().zip(kernel_layout.chars()).filter(|(_, letter)| *letter != 'O').map(|(dim, _)| dim));
+    let steps = strides(call);
+    let (each, step) = match spreads {
+        true => (all / (steps.iter().product::<i64>() * groups).max(1), steps.last().copied().filter(|_| !channels)),
+        false => (all, None),
+    };
+    let last = (size(result.last()?) / step.unwrap_or(1)).max(1);
+    let others = count(result[..result.len() - 1].iter()).saturating_mul(each.max(1)).saturating_mul(step.unwrap_or(1));
     // neighbouring channels of several groups read different data, side by side only where each reads one channel
     let inputs = kernel_layout.find('I').and_then(|at| kernel[at].as_int())?;
+    let inputs = if spreads { inputs / groups.max(1) } else { inputs };
     let apart = groups > 1 && (inputs > 1 || !layout("data_layout")?.ends_with('C'));
     let across = channels && (!kernel_layout.ends_with('O') || apart);
     let lanes = if across { last * VECTOR } else { (last + VECTOR - 1) / VECTOR * VECTOR };
@@ -105,15 +112,22 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
     // what only one channel of results reads is not worth a copy
     let apart = takes_words(module, function, call) && !layout("data_layout")?.ends_with('C');
-    let gathers = apart || !channels && strides(call) && channels_of_results > groups;
+    let jumps = !spreads && steps.last().is_some_and(|step| *step > 1);
+    let gathers = apart || !channels && jumps && channels_of_results > groups;
     let copies = if gathers { places(result, result_layout).saturating_mul(each).saturating_mul(groups) } else { 0 };
     Some(left_over.saturating_add(copies.saturating_mul(GATHER_COST)))
 }
 
-/// Whether a window moves by several places along the last axis.
-fn strides(call: &Call) -> bool {
-    let strides = call.attrs.get("strides").and_then(AttrValue::as_list);
-    strides.and_then(<[AttrValue]>::last).and_then(AttrValue::as_int).is_some_and(|stride| stride > 1)
+/// How many places a window moves by along each axis.
+fn strides(call: &Call) -> Vec<i64> {
+    let strides = call.attrs.get("strides").and_then(AttrValue::as_list).unwrap_or_default();
+    strides.iter().filter_map(AttrValue::as_int).collect()
+}
+
+/// Whether a convolution is transposed, so that its kernel moves over the result: such a one may say how far this goes
+/// beyond the data.
+fn spreads(call: &Call) -> bool {
+    call.attrs.get("output_padding").is_some()
 }
 
 /// The places of a result: its elements, but for its channels.
