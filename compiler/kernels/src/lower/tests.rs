@@ -348,6 +348,23 @@ fn the_tangent_of_a_softplus_is_one_exponential() {
 }
 
 #[test]
+fn nothing_cancels_in_one_and_a_tangent() {
+    let one = PrimExpr::float(1.0, DType::FLOAT32);
+    let numbers = [0.3f32, -1.5, 2.0, -8.0, -30.0, 19.0, 0.0, -0.5];
+    let x = Tensor::from_slice(&[8], &numbers).unwrap();
+    for swapped in [false, true] {
+        let sum = |x: PrimExpr| if swapped { x.unary("tanh") + &one } else { &one + x.unary("tanh") };
+        let func = crate::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, sum);
+        let lowered = lower(&func, &Target::avx2()).unwrap().func;
+        let out = interp::call_tir(&lowered, &[x.clone().into()], &[(vec![8], DType::FLOAT32)]).unwrap().remove(0);
+        for (x, found) in numbers.iter().zip(out.as_slice::<f32>().unwrap()) {
+            let exact = 2.0 / (1.0 + (-2.0 * f64::from(*x)).exp());
+            assert!((f64::from(*found) - exact).abs() <= exact * 1e-6, "{x}: {found:e}, {exact:e}");
+        }
+    }
+}
+
+#[test]
 fn no_intrinsic_is_left_that_machines_lack() {
     let x = [0.3f32, -1.5, 2.0, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let two = PrimExpr::float(2.0, DType::FLOAT32);

@@ -1,6 +1,6 @@
 //! Hyperbolic functions, their inverses, and the logistic function.
 
-use super::{Scope, choice::Choice, exp, log};
+use super::{Scope, choice::Choice, exp, log, steps};
 use hammock_ir::PrimExpr;
 use std::f64::consts::LN_2;
 
@@ -18,8 +18,12 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
         let value = s.neg(&t) / (t + s.c(2.0));
         return s.copy_sign(&value, x);
     }
-    let bounded = s.name("bounded", s.at_most(&a, 10.0) * s.c(-2.0));
-    let e = exp::normal_exp(s, &bounded);
+    let e = if steps::are_for(s) {
+        steps::exp_of_multiple(s, &a, -2.0, 0)
+    } else {
+        let bounded = s.name("bounded", s.at_most(&a, 10.0) * s.c(-2.0));
+        exp::normal_exp(s, &bounded)
+    };
     let e = s.name("e", e);
     let large = s.fma(&(&e / (&e + s.c(1.0))), &s.c(-2.0), &s.c(1.0));
     let z = s.name("z", &a * &a);
@@ -42,11 +46,26 @@ pub fn tanh_of_softplus(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `1 / (1 + e^-x)`.
 pub fn sigmoid(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    let minus = s.neg(&s.abs(x));
-    let e = exp::exp_of_negative(s, &minus);
+    logistic(s, x, 1.0)
+}
+
+/// `1 + tanh x`, where nothing cancels: `2 / (1 + e^-2x)`.
+pub fn one_plus_tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
+    logistic(s, x, 2.0)
+}
+
+/// `k / (1 + e^-kx)` for a power of two.
+fn logistic(s: &mut Scope, x: &PrimExpr, k: f64) -> PrimExpr {
+    let a = s.abs(x);
+    let e = if steps::are_for(s) {
+        steps::exp_of_multiple(s, &a, -k, 0)
+    } else {
+        let minus = if k == 1.0 { s.neg(&a) } else { a * s.c(-k) };
+        exp::exp_of_negative(s, &minus)
+    };
     let e = s.name("e", e);
-    let above = x.is_ge(s.c(0.0)).pick(s.c(1.0), e.clone());
-    above / (e + s.c(1.0))
+    let below = if k == 1.0 { e.clone() } else { &e * s.c(k) };
+    x.is_ge(s.c(0.0)).pick(s.c(k), below) / (e + s.c(1.0))
 }
 
 /// `sinh x`, in float64.

@@ -49,6 +49,9 @@ pub const LOG1P_OF_FRACTION: &str = "log1p_of_fraction";
 /// `tanh(log(1 + e^x))`.
 pub const TANH_OF_SOFTPLUS: &str = "tanh_of_softplus";
 
+/// `1 + tanh x`.
+pub const ONE_PLUS_TANH: &str = "one_plus_tanh";
+
 /// The value of a mathematical function as arithmetic; `None` if the function has no expansion. Operands are float32
 /// or float64 vectors or scalars of one dtype, but for the exponent of `ldexp`.
 pub fn expand(name: &str, args: &[PrimExpr], machine: Machine) -> Option<PrimExpr> {
@@ -105,6 +108,7 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "asinh" => hyperbolic::asinh(s, x),
         "acosh" => hyperbolic::acosh(s, x),
         "atanh" => hyperbolic::atanh(s, x),
+        ONE_PLUS_TANH => hyperbolic::one_plus_tanh(s, x),
         TANH_OF_SOFTPLUS => hyperbolic::tanh_of_softplus(s, x),
         "sigmoid" => hyperbolic::sigmoid(s, x),
         "erf" => erf::erf(s, x),

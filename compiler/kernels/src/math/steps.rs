@@ -39,12 +39,18 @@ pub fn are_for(s: &Scope) -> bool {
 
 /// `e^x * 2^extra`.
 pub fn exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
-    let (n, steps) = nearest(s, x, LOG2_E);
+    exp_of_multiple(s, x, 1.0, extra)
+}
+
+/// `e^(factor x) * 2^extra` for a power of two, or minus one: the coefficients take it in.
+pub fn exp_of_multiple(s: &mut Scope, x: &PrimExpr, factor: f64, extra: i64) -> PrimExpr {
+    let (n, steps) = nearest(s, x, LOG2_E * factor);
     let (high, low) = ln2(s);
-    let r = s.fma(&n, &s.c(-high), x);
-    let r = s.fma(&n, &s.c(-low), &r);
+    let r = s.fma(&n, &s.c(-high / factor), x);
+    let r = s.fma(&n, &s.c(-low / factor), &r);
     let n = if extra == 0 { n } else { n + s.c(extra as f64) };
-    scaled(s, r, &EXP, steps, n)
+    let [c0, c1, c2] = EXP;
+    scaled(s, r, &[c0 * factor, c1 * factor.powi(2), c2 * factor.powi(3)], steps, n)
 }
 
 /// `2^x`.
@@ -65,8 +71,8 @@ fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> (PrimExpr, PrimExpr) {
 
 /// `(1 + r (c0 + c1 r + c2 r^2)) * 2^n` for an `n` of these steps.
 fn scaled(s: &mut Scope, r: PrimExpr, coefficients: &[f64; 3], steps: PrimExpr, n: PrimExpr) -> PrimExpr {
-    // Far outside of all bounds it may be anything: of what is below one, the polynomial is positive and not large.
-    let r = s.name("r", PrimExpr::intrin(WITHIN, vec![r, s.c(1.0)], s.dtype));
+    // Far outside of all bounds it may be anything: of what is below one half, the polynomial is positive and not large.
+    let r = s.name("r", PrimExpr::intrin(WITHIN, vec![r, s.c(0.5)], s.dtype));
     let power = s.name("power", PrimExpr::intrin(POWER, vec![steps], s.dtype));
     let p = s.poly(&r, coefficients);
     let p = s.fma(&(&power * r), &p, &power);

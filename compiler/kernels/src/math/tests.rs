@@ -226,6 +226,12 @@ fn logarithms_of_fractions() {
 }
 
 #[test]
+fn hyperbolic_tangents_above_minus_one() {
+    let exact = |x: f64| if x < 0.0 { 2.0 * (2.0 * x).exp() / (1.0 + (2.0 * x).exp()) } else { 1.0 + x.tanh() };
+    check_alone(ONE_PLUS_TANH, 3.0, |_| true, exact);
+}
+
+#[test]
 fn hyperbolic_tangents_of_softplus() {
     // Of small numbers e^x, of large ones one.
     let exact = |x: f64| {

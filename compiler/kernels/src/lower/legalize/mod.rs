@@ -136,6 +136,10 @@ impl Legalizer {
     }
 
     fn binary(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+        if let Some(x) = soft::one_plus_tanh(op, a, b) {
+            let x = self.expr(x);
+            return self.math(math::ONE_PLUS_TANH, &[x]);
+        }
         let (x, y) = (self.expr(a), self.expr(b));
         let floating = x.dtype().is_floating();
         match op {

@@ -1,5 +1,5 @@
-//! Logarithms of one and exponentials: `log(1 + e^z)`, known as softplus, and what is cheaper to compute of it than step
-//! by step.
+//! What is cheaper and more exact as a whole than step by step: what becomes of `log(1 + e^z)`, known as softplus, and
+//! `1 + tanh x`.
 
 use crate::index::same_expr;
 use hammock_ir::{
@@ -18,16 +18,26 @@ pub fn softplus(e: &PrimExpr) -> Option<&PrimExpr> {
         PrimKind::Binary(BinaryOp::Add, a, b) => of_magnitude(a, b).or_else(|| of_magnitude(b, a)),
         PrimKind::Call(call) => match intrinsic(call) {
             ("if_then_else", [condition, large, soft]) => with_large(condition, large, soft),
-            ("log1p", [w]) => exponent(w),
+            ("log1p", [w]) => of_function("exp", w),
             ("log", [sum]) => match sum.kind() {
-                PrimKind::Binary(BinaryOp::Add, w, one) if float(one) == Some(1.0) => exponent(w),
-                PrimKind::Binary(BinaryOp::Add, one, w) if float(one) == Some(1.0) => exponent(w),
+                PrimKind::Binary(BinaryOp::Add, w, one) if float(one) == Some(1.0) => of_function("exp", w),
+                PrimKind::Binary(BinaryOp::Add, one, w) if float(one) == Some(1.0) => of_function("exp", w),
                 _ => None,
             },
             _ => None,
         },
         _ => None,
     }
+}
+
+/// The `x` of `1 + tanh x`.
+pub fn one_plus_tanh<'a>(op: BinaryOp, a: &'a PrimExpr, b: &'a PrimExpr) -> Option<&'a PrimExpr> {
+    let other = match (op, float(a), float(b)) {
+        (BinaryOp::Add, Some(1.0), _) => b,
+        (BinaryOp::Add, _, Some(1.0)) => a,
+        _ => return None,
+    };
+    of_function("tanh", other).filter(|x| softplus(x).is_none())
 }
 
 /// `large` above a bound, its softplus below.
@@ -53,25 +63,19 @@ fn magnitude(e: &PrimExpr) -> Option<&PrimExpr> {
         PrimKind::Binary(BinaryOp::Mul, a, b) if float(a) == Some(-1.0) => b,
         _ => return None,
     };
-    match size.kind() {
-        PrimKind::Call(call) => match intrinsic(call) {
-            ("fabs" | "abs", [z]) => Some(z),
-            _ => None,
-        },
-        _ => None,
-    }
+    of_function("fabs", size).or_else(|| of_function("abs", size))
 }
 
 /// Whether this is `e^-|z|`, which is from 0 to 1.
 pub fn is_fraction(e: &PrimExpr) -> bool {
-    exponent(e).is_some_and(|z| magnitude(z).is_some())
+    of_function("exp", e).is_some_and(|z| magnitude(z).is_some())
 }
 
-/// The `z` of `e^z`.
-fn exponent(e: &PrimExpr) -> Option<&PrimExpr> {
+/// The operand of a function of one.
+fn of_function<'a>(name: &str, e: &'a PrimExpr) -> Option<&'a PrimExpr> {
     match e.kind() {
         PrimKind::Call(call) => match intrinsic(call) {
-            ("exp", [z]) => Some(z),
+            (function, [operand]) if function == name => Some(operand),
             _ => None,
         },
         _ => None,
