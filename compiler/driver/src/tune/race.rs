@@ -97,8 +97,9 @@ impl Runner {
         Times(vec![f64::INFINITY; self.calls.len()])
     }
 
-    /// Races kernels against the fastest so far: of each its time (the mean over all arguments) as a multiple of that one's, or of its last one if it ran
-    /// no more. What is faster by a factor takes its place; then the number of that is given, too.
+    /// Races kernels against the fastest so far: of each its time (the mean over all arguments) as a multiple of that
+    /// one's, or of its last one if it ran no more. What is faster by a factor takes its place; then the number of that is
+    /// given, too.
     pub fn race(&mut self, others: &[Function], faster: f64) -> (Vec<f64>, Option<usize>) {
         let field: Vec<&Function> = std::iter::once(&self.best).chain(others).collect();
         let mut least = vec![self.never(); field.len()];

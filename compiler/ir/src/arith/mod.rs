@@ -20,5 +20,6 @@ mod prove;
 mod tests;
 
 pub use analyzer::Analyzer;
+pub use divide::gcd;
 pub use fold::{binary, cast, fold, fold_bits, match_types, neg, not, promote};
 pub use interval::Interval;

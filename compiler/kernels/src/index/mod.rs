@@ -8,4 +8,4 @@ mod simplify;
 
 pub use hammock_ir::equal::exprs as same_expr;
 pub use poly::Poly;
-pub use simplify::{Simplifier, gcd};
+pub use simplify::Simplifier;

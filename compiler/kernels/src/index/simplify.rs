@@ -6,7 +6,7 @@ use super::Poly;
 use crate::check;
 use hammock_ir::{
     DType, PrimExpr,
-    arith::Interval,
+    arith::{Interval, gcd},
     prim::{BinaryOp, PrimKind, Var, binary},
 };
 use rustc_hash::FxHashMap;
@@ -316,11 +316,6 @@ impl Simplifier {
             }),
         }
     }
-}
-
-/// The greatest number that divides both.
-pub fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a.checked_abs().unwrap_or(1) } else { gcd(b, a % b) }
 }
 
 fn reads(e: &PrimExpr) -> bool {

@@ -3,7 +3,7 @@
 use super::{
     Choice, Loops, PackedWords, Packing, Rule, inner_plan,
     products::{block, row_axis, whole_dimension},
-    reduced, size, spatial,
+    reduced, size, spatial, within_block,
 };
 use crate::index::same_expr;
 use crate::{
@@ -38,7 +38,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let (side, lanes) = block(stage, axis, rows, choice, false)?;
     // Vectors must not cross the ends of blocks.
     let in_blocks = packed.as_ref().and_then(|words| access::blocks(words, &stage.axes[axis].var));
-    let lanes = in_blocks.map_or(lanes, |block| (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1));
+    let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
     let others = || spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var));
     let often: i64 = others().map(|at| size(&stage.axes[at].extent)).product();
     let worth = if is_contiguous(along, &stage.axes[axis].var) { USED } else { USED_ACROSS };

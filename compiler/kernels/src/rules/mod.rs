@@ -148,15 +148,13 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
         Part::Rows(rows) => rows.sample(rows::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages,
         Part::Other(_) => Vec::new(),
     };
-    let all: Vec<Part> = kernel.parts.iter().flat_map(stages).map(Part::Stage).collect();
+    let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
     let others = || kernel.parts.iter().filter(|part| matches!(part, Part::Other(_)));
-    let once =
-        |found: &Packing| all.iter().chain(others()).filter(|part| stage::mentions(part, &found.buffer)).count() == 1;
-    let packing = |part: &Part| match part {
-        Part::Stage(stage) => of_stage(stage),
-        _ => None,
+    let once = |found: &Packing| {
+        let stages = all.iter().filter(|at| stage::stage_mentions(at, &found.buffer)).count();
+        stages + others().filter(|part| stage::mentions(part, &found.buffer)).count() == 1
     };
-    all.iter().filter_map(packing).filter(once).collect()
+    all.iter().filter_map(of_stage).filter(once).collect()
 }
 
 /// The plan of statements that are no stage.
@@ -259,6 +257,11 @@ fn is_symbolic(stage: &Stage) -> bool {
 fn evenly(count: i64, most: i64) -> i64 {
     let blocks = (count + most - 1) / most;
     ((count + blocks - 1) / blocks.max(1)).max(1)
+}
+
+/// The most of so many lanes whose vectors do not cross the ends of blocks.
+fn within_block(lanes: i64, block: i64) -> i64 {
+    (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
 }
 
 /// About how many values there are: one at least.

@@ -5,6 +5,7 @@ use super::{
     reductions::{term_lanes, terms},
     register_lanes, size, spatial,
     window::{self, Window},
+    within_block,
 };
 use crate::{
     index::same_expr,
@@ -86,7 +87,7 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let (side, lanes) = block(stage, axis, rows, choice, window.is_some())?;
     // Where a factor lies in blocks, vectors must not cross their ends.
     let in_blocks = access::loads(stage).into_iter().find_map(|load| access::blocks(load, &stage.axes[axis].var));
-    let lanes = in_blocks.map_or(lanes, |block| (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1));
+    let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
     // What is loaded in vectors is used by all rows: as much of it at a time as stays in the cache.
     let used = |at: usize| shared.uses(&stage.axes[at].var);
     let mut order: Vec<usize> = spatial(stage).collect();

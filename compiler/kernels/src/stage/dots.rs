@@ -16,7 +16,7 @@ use super::{
 use crate::Target;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, PrimCallee, PrimKind, binary},
+    prim::{BinaryOp, PrimKind, binary},
     tir::Buffer,
 };
 
@@ -91,8 +91,8 @@ impl Factor<'_> {
         if is_load(narrow) {
             return Some(Factor { load: narrow, moved: false, dtype });
         }
-        let [raw, sign] = intrinsic(narrow, "bitwise_xor")? else { return None };
-        let [load] = intrinsic(raw, "reinterpret")? else { return None };
+        let [raw, sign] = &narrow.as_intrin("bitwise_xor")?.args[..] else { return None };
+        let [load] = &raw.as_intrin("reinterpret")?.args[..] else { return None };
         let byte = |dtype: DType| dtype.is_integer() && dtype.bits == 8 && dtype.is_scalar();
         let turned = sign.as_int().is_some_and(|sign| sign & 0xff == SIGN) && byte(dtype);
         let of_bytes = byte(load.dtype()) || load.dtype() == WORD;
@@ -102,15 +102,6 @@ impl Factor<'_> {
 
 /// The sign bit of a byte.
 const SIGN: i64 = 0x80;
-
-fn intrinsic<'a>(e: &'a PrimExpr, wanted: &str) -> Option<&'a [PrimExpr]> {
-    match e.kind() {
-        PrimKind::Call(call) => {
-            matches!(&call.callee, PrimCallee::Intrin(name) if name == wanted).then_some(&call.args[..])
-        }
-        _ => None,
-    }
-}
 
 /// What a stage adds up, if it is a sum of products of two narrow numbers from memory, in the wide dtype.
 pub fn dot(stage: &Stage) -> Option<Dot> {

@@ -129,7 +129,8 @@ pub fn mentions(part: &Part, buffer: &Buffer) -> bool {
     }
 }
 
-fn stage_mentions(stage: &Stage, buffer: &Buffer) -> bool {
+/// Whether a stage reads or writes a buffer's memory.
+pub fn stage_mentions(stage: &Stage, buffer: &Buffer) -> bool {
     let uses = |e: &PrimExpr| loads(e, buffer) || e.uses(&buffer.data);
     let stored = stage.epilogue.iter().flat_map(|epilogue| &epilogue.indices).chain(&stage.indices);
     stage.targets().chain([&stage.buffer]).any(|b| b.data == buffer.data) || stored.chain(stage.values()).any(uses)

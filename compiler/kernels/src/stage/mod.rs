@@ -27,7 +27,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
-pub use merge::{mentions, stmt_mentions};
+pub use merge::{mentions, stage_mentions, stmt_mentions};
 use rows::Rows;
 
 /// What a function computes, part by part, in order.

@@ -9,9 +9,10 @@
 //! first, and then stored by turns.
 
 use super::{Axis, Epilogue, Stage, access::store_axis, recover::Indices, replace_loads, spread::Gap, substitution};
-use crate::index::{Poly, Simplifier, gcd, same_expr};
+use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
+    arith::gcd,
     prim::{PrimKind, Var},
     tir::Buffer,
 };

@@ -21,10 +21,11 @@ use super::{
 };
 use crate::{
     check,
-    index::{Poly, Simplifier, gcd},
+    index::{Poly, Simplifier},
 };
 use hammock_ir::{
     PrimExpr,
+    arith::gcd,
     prim::{BinaryOp, PrimCallee, PrimKind},
     tir::Buffer,
 };

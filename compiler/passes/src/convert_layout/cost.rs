@@ -105,8 +105,8 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     // neighbouring channels of several groups read different data, side by side only where each reads one channel
     let inputs = kernel_layout.find('I').and_then(|at| kernel[at].as_int())?;
     let inputs = if spreads { inputs / groups.max(1) } else { inputs };
-    let apart = groups > 1 && (inputs > 1 || !layout("data_layout")?.ends_with('C'));
-    let across = channels && (!kernel_layout.ends_with('O') || apart);
+    let of_groups = groups > 1 && (inputs > 1 || !layout("data_layout")?.ends_with('C'));
+    let across = channels && (!kernel_layout.ends_with('O') || of_groups);
     let lanes = if across { last * VECTOR } else { (last + VECTOR - 1) / VECTOR * VECTOR };
     let left_over = others.saturating_mul(lanes - last);
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;

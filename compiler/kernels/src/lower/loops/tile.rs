@@ -176,7 +176,7 @@ impl Tile<'_> {
         };
         let start = if neutral.is_some() { starts(false) } else { self.begun(&starts) };
         let update = self.update(0, first, Step { lanes: None, left: None }, all);
-        let joined = self.rows(first).into_iter().map(|(slot, _)| halves(op, sums, &slot, lanes));
+        let joined = self.rows(first).into_iter().map(|(slot, _)| combined(op, sums, &slot, lanes));
         let is_neutral = |neutral: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, neutral));
         let add = |has_begun: bool| {
             if !has_begun && neutral.as_ref().is_some_and(is_neutral) {
@@ -388,18 +388,23 @@ fn in_lanes(lanes: i64, f: impl FnOnce(PrimExpr) -> Stmt) -> Stmt {
     Stmt::for_kind(lane, PrimExpr::int64(lanes), ForKind::Vectorized, body)
 }
 
-/// Combines the accumulators of a row, a power of two, in halves, until the first holds the result.
-fn halves(op: BinaryOp, sums: &Buffer, first: &PrimExpr, mut lanes: i64) -> Stmt {
+/// Joins the accumulators of a row, a power of two, in halves, until the first holds the result. `join` takes the places of
+/// the one that stays and of the other.
+fn in_halves(first: &PrimExpr, mut lanes: i64, join: impl Fn(&PrimExpr, &PrimExpr) -> Stmt) -> Stmt {
     let mut steps = Vec::new();
     while lanes > 1 {
         lanes /= 2;
         let step = |lane: PrimExpr| {
             let own = moved(first, lane);
-            let other = moved(&own, PrimExpr::int64(lanes));
-            let load = |slot: &PrimExpr| PrimExpr::load(sums, vec![slot.clone()]);
-            Stmt::store(sums, vec![own.clone()], binary(op, load(&own), load(&other)))
+            join(&own, &moved(&own, PrimExpr::int64(lanes)))
         };
         steps.push(if lanes > 1 { in_lanes(lanes, step) } else { step(PrimExpr::int64(0)) });
     }
     Stmt::seq(steps)
+}
+
+/// Combines the accumulators of a row.
+fn combined(op: BinaryOp, sums: &Buffer, first: &PrimExpr, lanes: i64) -> Stmt {
+    let load = |slot: &PrimExpr| PrimExpr::load(sums, vec![slot.clone()]);
+    in_halves(first, lanes, |own, other| Stmt::store(sums, vec![own.clone()], binary(op, load(own), load(other))))
 }

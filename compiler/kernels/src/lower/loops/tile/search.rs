@@ -3,7 +3,7 @@
 //! Every accumulator sees terms in the order of their numbers, so a later one is taken only where it is better. Where
 //! terms are lanes, accumulators are compared in the end, and of equal ones that with the smaller number is taken.
 
-use super::{Lanes, Step, Tile, in_lanes, indices, moved};
+use super::{Lanes, Step, Tile, in_halves, indices};
 use crate::stage::{Place, access::combiner, search, substitution};
 use hammock_ir::{
     DType, PrimExpr,
@@ -114,36 +114,22 @@ impl Tile<'_> {
     }
 }
 
-/// Compares the accumulators of a row, a power of two, in halves, until the first holds the best.
-fn best(sums: &Sums, found: &Found, first: &PrimExpr, mut lanes: i64) -> Stmt {
-    let mut steps = Vec::new();
-    while lanes > 1 {
-        lanes /= 2;
-        let step = |lane: PrimExpr| {
-            let own = moved(first, lane);
-            let other = moved(&own, PrimExpr::int64(lanes));
-            let load = |buffer: &Buffer, slot: &PrimExpr| PrimExpr::load(buffer, vec![slot.clone()]);
-            let [new, old] = [&other, &own].map(|slot| load(&sums.values, slot));
-            // Choices rather than `and` and `or`, which branch.
-            let earlier = load(&found.numbers, &other).lt(load(&found.numbers, &own));
-            let equal = found.is_better(&old, &new).select(PrimExpr::bool(false), earlier);
-            let takes = Var::new("takes", DType::BOOL);
-            let take = |buffer: &Buffer| {
-                let value = takes.expr().select(load(buffer, &other), load(buffer, &own));
-                Stmt::store(buffer, vec![own.clone()], value)
-            };
-            Stmt::seq([
-                Stmt::new(StmtKind::Bind(
-                    takes.clone(),
-                    found.is_better(&new, &old).select(PrimExpr::bool(true), equal),
-                )),
-                take(&found.numbers),
-                take(&sums.values),
-            ])
+/// Compares the accumulators of a row, until the first holds the best.
+fn best(sums: &Sums, found: &Found, first: &PrimExpr, lanes: i64) -> Stmt {
+    in_halves(first, lanes, |own, other| {
+        let load = |buffer: &Buffer, slot: &PrimExpr| PrimExpr::load(buffer, vec![slot.clone()]);
+        let [new, old] = [other, own].map(|slot| load(&sums.values, slot));
+        // Choices rather than `and` and `or`, which branch.
+        let earlier = load(&found.numbers, other).lt(load(&found.numbers, own));
+        let equal = found.is_better(&old, &new).select(PrimExpr::bool(false), earlier);
+        let takes = Var::new("takes", DType::BOOL);
+        let take = |buffer: &Buffer| {
+            let value = takes.expr().select(load(buffer, other), load(buffer, own));
+            Stmt::store(buffer, vec![own.clone()], value)
         };
-        steps.push(if lanes > 1 { in_lanes(lanes, step) } else { step(PrimExpr::int64(0)) });
-    }
-    Stmt::seq(steps)
+        let better = found.is_better(&new, &old).select(PrimExpr::bool(true), equal);
+        Stmt::seq([Stmt::new(StmtKind::Bind(takes.clone(), better)), take(&found.numbers), take(&sums.values)])
+    })
 }
 
 fn cast(e: &PrimExpr, dtype: DType) -> PrimExpr {
