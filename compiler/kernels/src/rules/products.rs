@@ -99,7 +99,13 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let mut parts = parts_of_terms(stage, shared, lanes, choice).filter(|_| far && window.is_none());
     for at in order {
         if at == axis {
-            let strip = strip(stage, axis, lanes, choice).filter(|_| far && rows.is_none() && in_blocks.is_none());
+            let once = far && rows.is_none();
+            let strip = match in_blocks {
+                // Parts of a block's terms are added up there: they are read in order.
+                Some(_) if once => parts.take().map(|part| [Loop::by(axis, lanes), part]),
+                None if once => strip(stage, axis, lanes, choice),
+                _ => None,
+            };
             outer.extend(strip.into_iter().flatten());
             outer.push(Loop::by(axis, lanes));
         } else {

@@ -14,7 +14,7 @@ use hammock_ir::{
 /// words are not loaded one by one.
 pub fn takes_masks(nest: &Nest) -> bool {
     let plain = |e: &PrimExpr| check::count(e) == 0;
-    nest.target.masks && nest.dot.is_none() && nest.stage.values().all(plain)
+    nest.choice.target.masks && nest.dot.is_none() && nest.stage.values().all(plain)
 }
 
 /// A store for one lane, or several, where only so many are there. `sums` are in registers, and hold something in each lane.

@@ -13,7 +13,6 @@ mod staging;
 mod tile;
 
 use crate::{
-    Target,
     error::Reason,
     plan::{self, PartPlan, Plan, Written},
     rules::{self, Choice, Packing},
@@ -48,7 +47,7 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
     each_sequence(body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own);
         match planner.plan(&kernel) {
-            Ok(plan) => *stmts = apply(kernel, &plan, planner.choice.target),
+            Ok(plan) => *stmts = apply(kernel, &plan, planner.choice),
             Err(reason) => result = Err(reason),
         }
     });
@@ -126,12 +125,12 @@ pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<f64> {
 }
 
 /// The statements of a kernel with the loops of a plan.
-fn apply(kernel: Kernel, plan: &Plan, target: &Target) -> Vec<Stmt> {
+fn apply(kernel: Kernel, plan: &Plan, choice: Choice) -> Vec<Stmt> {
     let parts = kernel.parts.into_iter().zip(&plan.parts);
     parts
         .map(|(part, plan)| match (part, plan) {
-            (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, target),
-            (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, target),
+            (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, choice),
+            (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, choice),
             (Part::Other(other), PartPlan::AsWritten(Some((loops, grain)))) => {
                 regions::spread(other.stmt, *loops, *grain)
             }

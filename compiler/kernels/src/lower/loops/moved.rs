@@ -42,7 +42,8 @@ impl Moved {
         let along = nest.plan.vector().is_some_and(|l| copied.uses(&nest.stage.axes[l.axis].var));
         let other = factors.iter().position(|factor| crate::index::same_expr(factor.load, copied))?;
         let as_it_is = !factors[other].moved;
-        let wanted = nest.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && as_it_is;
+        let wanted =
+            nest.choice.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && as_it_is;
         let factor = 1 - other;
         let mut moved = signed;
         moved[factor] = !signed[factor];
@@ -106,6 +107,6 @@ impl Moved {
         } else {
             start - own.cast(nest.stage.buffer.dtype)
         };
-        (vec![alloc, nest::loops(&stage, &plan, nest.target)], start)
+        (vec![alloc, nest::loops(&stage, &plan, nest.choice)], start)
     }
 }

@@ -11,10 +11,9 @@ use super::{
     staging, tile,
 };
 use crate::{
-    Target,
     index::same_expr,
     plan::{Loop, LoopKind, StagePlan},
-    rules::{MAX_LANES, register_lanes},
+    rules::{Choice, MAX_LANES, register_lanes},
     stage::{
         Stage,
         access::parts,
@@ -28,7 +27,7 @@ use hammock_ir::{
 };
 
 /// The loops of a stage.
-pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
+pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
@@ -38,7 +37,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, target: &Target) -> Stmt {
     let of_words = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
     let stage = of_words.as_ref().unwrap_or(stage);
     let (tile, quotient) = (plan.tile(stage), quotient.as_ref());
-    let nest = Nest { stage, parts: &parts, plan, target, tile, quotient, dot, moved: None };
+    let nest = Nest { stage, parts: &parts, plan, choice, tile, quotient, dot, moved: None };
     nest.level(0, &At { position, left, there: None, terms: Terms::all() })
 }
 
@@ -50,8 +49,8 @@ pub struct Nest<'a> {
     pub parts: &'a [PrimExpr],
     /// Its loops.
     pub plan: &'a StagePlan,
-    /// The machine.
-    pub target: &'a Target,
+    /// The machine, and whether sums keep the order that is written.
+    pub choice: Choice<'a>,
     /// The number of the tile's first loop.
     pub tile: usize,
     /// The divisor that is inverted inside some of them.
@@ -286,7 +285,7 @@ impl Nest<'_> {
 
     /// How many lanes the vectors have that cover so many values.
     pub fn pieces(&self, values: i64) -> Vec<i64> {
-        pieces(values, register_lanes(self.stage, self.target))
+        pieces(values, register_lanes(self.stage, self.choice.target))
     }
 }
 

@@ -5,8 +5,8 @@ use super::{
     regions::{self, Counted},
 };
 use crate::{
-    Target,
     plan::{RowsPlan, StagePlan},
+    rules::Choice,
     stage::rows::Rows,
 };
 use hammock_ir::{
@@ -15,14 +15,14 @@ use hammock_ir::{
 };
 
 /// The loops of a plan.
-pub fn loops(rows: &Rows, plan: &RowsPlan, target: &Target) -> Stmt {
-    Loops { rows, plan, target }.all()
+pub fn loops(rows: &Rows, plan: &RowsPlan, choice: Choice) -> Stmt {
+    Loops { rows, plan, choice }.all()
 }
 
 struct Loops<'a> {
     rows: &'a Rows,
     plan: &'a RowsPlan,
-    target: &'a Target,
+    choice: Choice<'a>,
 }
 
 /// Tiles of the last axis that have the same number of rows: from where on, and how many.
@@ -91,7 +91,7 @@ impl Loops<'_> {
         let mut parts = Vec::new();
         for (copy, (_, plan)) in copies.iter().zip(&self.plan.copied) {
             parts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
-            parts.push(nest::loops(copy, plan, self.target));
+            parts.push(nest::loops(copy, plan, self.choice));
         }
         parts.push(Loops { rows: &rows, ..*self }.last(position));
         Stmt::new(StmtKind::Seq(parts))
@@ -141,7 +141,7 @@ impl Loops<'_> {
     fn tile(&self, position: &[PrimExpr], tiles: &Tiles) -> Stmt {
         let tile = self.rows.tile(position, tiles.rows);
         let room = tile.buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
-        let stages = tile.stages.iter().zip(tiles.stages).map(|(stage, plan)| nest::loops(stage, plan, self.target));
+        let stages = tile.stages.iter().zip(tiles.stages).map(|(stage, plan)| nest::loops(stage, plan, self.choice));
         Stmt::new(StmtKind::Seq(room.chain(stages).collect()))
     }
 }

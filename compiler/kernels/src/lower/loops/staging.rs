@@ -51,7 +51,7 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
         value = replaced(&value, &loads[staged.load], &own);
         parts.iter_mut().for_each(|part| *part = replaced(part, &loads[staged.load], &own));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
-        stmts.push(nest::loops(&copy, &staged.copy, nest.target));
+        stmts.push(nest::loops(&copy, &staged.copy, nest.choice));
         if let (Some(own), Some(start), Some(_)) = (Moved::of(nest, &loads[staged.load]), &init, in_words) {
             let reduced: Vec<bool> = staged.axes.iter().map(|axis| stage.axes[*axis].reduce).collect();
             let (sums, start) = own.sums(nest, &copy, &reduced, start, &index);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    check,
+    Target, check,
     samples::{buffer, function, matmul, sblock},
 };
 use hammock_ir::{DType, PrimExpr, prim::Var, tir::ForKind};

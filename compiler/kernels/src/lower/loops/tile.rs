@@ -19,7 +19,7 @@ use crate::{
     },
 };
 use hammock_ir::{
-    PrimExpr,
+    DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
@@ -146,49 +146,42 @@ impl Tile<'_> {
         if let Some((place, found)) = stage.place.as_ref().zip(sums.found.as_ref()) {
             return self.search(place, &sums, found);
         }
-        let own = Some(&sums);
-        let (all, alloc, sums) = (&sums, sums.alloc(), &sums.values);
-        let begin = |initial: PrimExpr, slot| Stmt::store(sums, vec![slot], initial);
-        let start = self.begun(&|has_begun| {
-            self.each(first, self.results.as_ref(), own, |slot, at| begin(self.initial(at, has_begun), slot))
-        });
+        let lanes = self.terms().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
+        let neutral = combiner(stage).and_then(|(op, _)| neutral(op, sums.values.dtype));
+        // Every lane may start from the least of all values, but only one sum from what there is already. A part of the
+        // terms is summed up by itself, unless the order is kept: the fewer are added one after the other, the less is lost.
+        let apart = |has_begun: bool| lanes.is_some() || has_begun && !self.nest.choice.strict_order;
+        let anew = |has_begun: bool| neutral.as_ref().filter(|_| apart(has_begun));
+        let starts = |has_begun: bool| {
+            self.each(first, lanes.as_ref().or(self.results.as_ref()), Some(&sums), |slot, at| {
+                let from = anew(has_begun).cloned().unwrap_or_else(|| self.initial(at, has_begun));
+                Stmt::store(&sums.values, vec![slot], from)
+            })
+        };
+        let start = if anew(false).is_some() { starts(false) } else { self.begun(&starts) };
+        let update = self.update(0, first, Step { lanes: self.results.as_ref(), left: None }, &sums);
         let ends = |ended: bool| {
-            self.each(first, self.results.as_ref(), own, |slot, at| {
-                let sum = PrimExpr::load(sums, vec![slot]);
+            self.each(first, self.results.as_ref(), Some(&sums), |slot, at| {
+                let sum = PrimExpr::load(&sums.values, vec![slot]);
                 if ended { self.finish(&sum, at) } else { self.suspend(sum, at) }
             })
         };
         let finish = either(&self.at.terms.ended, &ends);
-        let Some((op, (axis, lanes))) = combiner(stage).map(|(op, _)| op).zip(self.terms()) else {
-            let update = self.update(0, first, Step { lanes: self.results.as_ref(), left: None }, all);
-            return Stmt::new(StmtKind::Seq(alloc.chain([start, update, finish]).collect()));
+        let Some((op, _)) = combiner(stage) else {
+            return Stmt::new(StmtKind::Seq(sums.alloc().chain([start, update, finish]).collect()));
         };
-        // Every lane may start from the least of all values; but only one sum from what there is already.
-        let neutral = match op {
-            BinaryOp::Add => Some(PrimExpr::constant(0.0, sums.dtype)),
-            BinaryOp::Mul => Some(PrimExpr::constant(1.0, sums.dtype)),
-            _ => None,
+        let of_lanes = lanes.as_ref().map_or(1, |lanes| lanes.vectors[0]);
+        let joined = self.rows(first).into_iter().map(|(slot, _)| combined(op, &sums.values, &slot, of_lanes));
+        let is_nothing = |from: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, from));
+        let add = |has_begun: bool| match anew(has_begun).filter(|from| has_begun || !is_nothing(from)) {
+            None => Stmt::nop(),
+            Some(_) => self.each(first, self.results.as_ref(), Some(&sums), |slot, at| {
+                let sum = PrimExpr::load(&sums.values, vec![slot.clone()]);
+                Stmt::store(&sums.values, vec![slot], binary(op, self.initial(at, has_begun), sum))
+            }),
         };
-        let starts = |has_begun: bool| {
-            self.each(first, Some(&Lanes { axis, vectors: vec![lanes], there: None }), own, |slot, at| {
-                begin(neutral.clone().unwrap_or_else(|| self.initial(at, has_begun)), slot)
-            })
-        };
-        let start = if neutral.is_some() { starts(false) } else { self.begun(&starts) };
-        let update = self.update(0, first, Step { lanes: None, left: None }, all);
-        let joined = self.rows(first).into_iter().map(|(slot, _)| combined(op, sums, &slot, lanes));
-        let is_neutral = |neutral: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, neutral));
-        let add = |has_begun: bool| {
-            if !has_begun && neutral.as_ref().is_some_and(is_neutral) {
-                return Stmt::nop();
-            }
-            self.each(first, None, own, |slot, at| {
-                let sum = PrimExpr::load(sums, vec![slot.clone()]);
-                Stmt::store(sums, vec![slot], binary(op, self.initial(at, has_begun), sum))
-            })
-        };
-        let with_initial = neutral.is_some().then(|| self.begun(&add));
-        let stmts = alloc.chain([start, update]).chain(joined).chain(with_initial).chain([finish]);
+        let added = neutral.is_some().then(|| self.begun(&add));
+        let stmts = sums.alloc().chain([start, update]).chain(joined).chain(added).chain([finish]);
         Stmt::new(StmtKind::Seq(stmts.collect()))
     }
 
@@ -331,7 +324,7 @@ impl Tile<'_> {
     /// A sum of products as fused operations, where the target has them: each rounds once instead of twice.
     fn fused(&self, sum: &PrimExpr) -> Option<PrimExpr> {
         let dtype = sum.dtype();
-        let has = self.nest.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
+        let has = self.nest.choice.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
         let (a, b) = factors(self.nest.stage).filter(|_| has)?;
         Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
     }
@@ -401,6 +394,15 @@ fn in_halves(first: &PrimExpr, mut lanes: i64, join: impl Fn(&PrimExpr, &PrimExp
         steps.push(if lanes > 1 { in_lanes(lanes, step) } else { step(PrimExpr::int64(0)) });
     }
     Stmt::seq(steps)
+}
+
+/// What an operation starts from that leaves all terms as they are, if it has such.
+fn neutral(op: BinaryOp, dtype: DType) -> Option<PrimExpr> {
+    match op {
+        BinaryOp::Add => Some(PrimExpr::constant(0.0, dtype)),
+        BinaryOp::Mul => Some(PrimExpr::constant(1.0, dtype)),
+        _ => None,
+    }
 }
 
 /// Combines the accumulators of a row.
