@@ -14,7 +14,7 @@ mod written;
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
-    stage::{self, Kernel, Other, Part, Stage, access::common_divisor},
+    stage::{Kernel, Other, Part, Stage, Used, access::common_divisor},
 };
 use hammock_ir::{
     PrimExpr,
@@ -149,11 +149,9 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
         Part::Other(_) => Vec::new(),
     };
     let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
-    let others = || kernel.parts.iter().filter(|part| matches!(part, Part::Other(_)));
-    let once = |found: &Packing| {
-        let stages = all.iter().filter(|at| stage::stage_mentions(at, &found.buffer)).count();
-        stages + others().filter(|part| stage::mentions(part, &found.buffer)).count() == 1
-    };
+    let others = kernel.parts.iter().filter(|part| matches!(part, Part::Other(_)));
+    let used: Vec<Used> = all.iter().map(Used::by_stage).chain(others.map(Used::by)).collect();
+    let once = |found: &Packing| used.iter().filter(|used| used.has(&found.buffer)).count() == 1;
     all.iter().filter_map(of_stage).filter(once).collect()
 }
 

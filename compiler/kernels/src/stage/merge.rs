@@ -10,13 +10,15 @@
 use super::{
     Axis, Epilogue, Kernel, Part, Stage,
     access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
-    dots, spread, substitution,
+    dots,
+    memory::Used,
+    spread, substitution,
 };
 use crate::{check, index::same_expr};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
-    tir::{Buffer, Stmt, StmtKind, stage::Cost},
+    tir::{Buffer, stage::Cost},
 };
 
 /// Work that is repeated rather than stored: about what a load and a store cost.
@@ -25,28 +27,31 @@ const CHEAP: u32 = 8;
 const MOST: u32 = 600;
 /// Merges the stages of a kernel. `own` are its buffers.
 pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
+    let mut used: Vec<Used> = kernel.parts.iter().map(Used::by).collect();
     // What follows a reduction has become one stage before the reduction takes it in.
     for reductions in [false, true] {
         let mut at = 0;
         while at < kernel.parts.len() {
             let fits =
                 matches!(&kernel.parts[at], Part::Stage(stage) if reductions == stage.axes.iter().any(|a| a.reduce));
-            let Some(merged) = fits.then(|| merged(&kernel.parts, at, own)).flatten() else {
+            let Some(merged) = fits.then(|| merged(&kernel.parts, &used, at, own)).flatten() else {
                 at += 1;
                 continue;
             };
             for (number, stage) in merged {
+                used[number] = Used::by_stage(&stage);
                 kernel.parts[number] = Part::Stage(stage);
             }
             kernel.parts.remove(at);
+            used.remove(at);
             // What comes before may fit now.
             at = 0;
         }
     }
 }
 
-/// The stages that replace those after a stage when it is merged into them.
-fn merged(parts: &[Part], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage)>> {
+/// The stages that replace those after a stage when it is merged into them. `used` is the memory that each part uses.
+fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage)>> {
     let Part::Stage(stage) = &parts[at] else { return None };
     if stage.epilogue.is_some()
         || stage.place.is_some()
@@ -56,7 +61,7 @@ fn merged(parts: &[Part], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage
     {
         return None;
     }
-    let users: Vec<usize> = (0..parts.len()).filter(|n| *n != at && mentions(&parts[*n], &stage.buffer)).collect();
+    let users: Vec<usize> = (0..parts.len()).filter(|n| *n != at && used[*n].has(&stage.buffer)).collect();
     let last = *users.last()?;
     if users[0] < at || (at + 1..=last).any(|n| disturbs(&parts[n], stage)) {
         return None;
@@ -118,38 +123,6 @@ pub fn is_free(stage: &Stage) -> bool {
 
 fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
     e.any(&mut |e| is_load_of(e, buffer))
-}
-
-/// Whether a part reads or writes a buffer's memory.
-pub fn mentions(part: &Part, buffer: &Buffer) -> bool {
-    match part {
-        Part::Stage(stage) => stage_mentions(stage, buffer),
-        Part::Rows(rows) => rows.stages.iter().any(|stage| stage_mentions(stage, buffer)),
-        Part::Other(other) => stmt_mentions(&other.stmt, buffer),
-    }
-}
-
-/// Whether a stage reads or writes a buffer's memory.
-pub fn stage_mentions(stage: &Stage, buffer: &Buffer) -> bool {
-    let uses = |e: &PrimExpr| loads(e, buffer) || e.uses(&buffer.data);
-    let stored = stage.epilogue.iter().flat_map(|epilogue| &epilogue.indices).chain(&stage.indices);
-    stage.targets().chain([&stage.buffer]).any(|b| b.data == buffer.data) || stored.chain(stage.values()).any(uses)
-}
-
-/// Whether a statement reads, writes or declares a buffer's memory.
-pub fn stmt_mentions(stmt: &Stmt, buffer: &Buffer) -> bool {
-    let mut found = false;
-    stmt.walk(&mut |stmt| {
-        stmt.each_expr(&mut |e| found |= loads(e, buffer) || e.uses(&buffer.data));
-        found |= match &stmt.kind {
-            StmtKind::Store { buffer: b, .. } | StmtKind::Decl(b) | StmtKind::Alloc(b, _) => b.data == buffer.data,
-            StmtKind::Block(block) => {
-                block.match_buffers.iter().any(|matched| matched.source.buffer.data == buffer.data)
-            }
-            _ => false,
-        };
-    });
-    found
 }
 
 /// Whether a part may write to what a stage reads, or is not known.

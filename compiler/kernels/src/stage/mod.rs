@@ -11,6 +11,7 @@ pub mod access;
 mod apart;
 pub mod dots;
 mod join;
+mod memory;
 mod merge;
 mod phases;
 mod places;
@@ -27,7 +28,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
-pub use merge::{mentions, stage_mentions, stmt_mentions};
+pub use memory::Used;
 use rows::Rows;
 
 /// What a function computes, part by part, in order.

@@ -6,7 +6,8 @@
 
 use super::{
     Axis, Kernel, Part, Place, Stage,
-    merge::{is_as_many, mentions},
+    memory::Used,
+    merge::is_as_many,
     recover::{Indices, axes, reads},
 };
 use crate::index::{Simplifier, same_expr};
@@ -72,10 +73,9 @@ pub fn number(axes: &[Axis], at: &[PrimExpr]) -> PrimExpr {
 /// Searches whose value nothing reads need not store it.
 pub fn keep_what_is_read(kernel: &mut Kernel, own: &[Buffer]) {
     for at in 0..kernel.parts.len() {
-        let Part::Stage(stage) = &kernel.parts[at] else { continue };
-        let buffer = stage.buffer.clone();
+        let Part::Stage(Stage { buffer, place: Some(_), .. }) = &kernel.parts[at] else { continue };
         let others = kernel.parts.iter().enumerate().filter(|(other, _)| *other != at);
-        let is_read = !own.contains(&buffer) || others.into_iter().any(|(_, part)| mentions(part, &buffer));
+        let is_read = !own.contains(buffer) || others.into_iter().any(|(_, part)| Used::by(part).has(buffer));
         if let Part::Stage(Stage { place: Some(place), .. }) = &mut kernel.parts[at] {
             place.keeps_value = is_read;
         }

@@ -14,7 +14,8 @@ use super::{
     Axis, Kernel, Part, Stage,
     access::{factors, is_load_of},
     conjuncts,
-    merge::{is_free, is_whole, mentions},
+    memory::Used,
+    merge::{is_free, is_whole},
     phases::{self, Phases},
     recover::Indices,
     substitution,
@@ -71,7 +72,7 @@ fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Ph
         return None;
     }
     let Guarded { conditions, value } = Guarded::of(&stage.value)?;
-    let mut users = (0..parts.len()).filter(|other| *other != at && mentions(&parts[*other], &stage.buffer));
+    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
     let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
     let Part::Stage(sum) = &parts[user] else { return None };
     let load = factor(sum, &stage.buffer)?;

@@ -16,7 +16,7 @@ use crate::{
     error::Reason,
     plan::{self, PartPlan, Plan, Written},
     rules::{self, Choice, Packing},
-    stage::{Kernel, Part, stmt_mentions},
+    stage::{Kernel, Part, Used},
 };
 use hammock_ir::tir::{Buffer, PrimFunc, Stmt, StmtKind};
 
@@ -149,7 +149,8 @@ fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut 
             let known = own.len();
             each_sequence(&mut block.body, own, f);
             block.alloc_buffers.extend(own.drain(known..));
-            block.alloc_buffers.retain(|buffer| stmt_mentions(&block.body, buffer));
+            let used = Used::by_stmt(&block.body);
+            block.alloc_buffers.retain(|buffer| used.has(buffer));
         }
         StmtKind::Seq(stmts) => f(stmts, own),
         _ => {

@@ -1,7 +1,7 @@
 //! Which stages run row by row together.
 
 use super::super::{
-    Part, Stage,
+    Part, Stage, Used,
     access::{reduced_vector_axis, store_axis, vector_axis},
     merge,
 };
@@ -36,7 +36,7 @@ impl Members {
         for at in (0..last).rev() {
             let candidate = Candidate::new(&parts[at]).filter(|candidate| {
                 let stage = candidate.stage;
-                !others.iter().any(|other| merge::mentions(other, stage.target()) || merge::disturbs(other, stage))
+                !others.iter().any(|other| Used::by(other).has(stage.target()) || merge::disturbs(other, stage))
             });
             let axes = candidate.and_then(|candidate| {
                 candidates.insert(0, candidate);

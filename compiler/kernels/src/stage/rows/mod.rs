@@ -8,7 +8,7 @@
 mod copies;
 mod members;
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, dots, merge};
+use super::{Axis, Epilogue, Kernel, Part, Stage, Used, dots};
 use crate::rules;
 pub use copies::Copied;
 use hammock_ir::{
@@ -76,12 +76,13 @@ fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &
         let tiled = axes.remove(at);
         axes.push(tiled);
     }
-    let elsewhere = |buffer: &Buffer| {
-        let others = parts.iter().enumerate().filter(|(at, _)| !members.contains(at));
-        others.into_iter().any(|(_, part)| merge::mentions(part, buffer))
-    };
+    let others = parts.iter().enumerate().filter(|(at, _)| !members.contains(at));
+    let elsewhere: Vec<Used> = others.map(|(_, part)| Used::by(part)).collect();
     let targets = stages.iter().map(Stage::target);
-    let kept = targets.filter(|buffer| own.contains(buffer) && !elsewhere(buffer)).cloned().collect();
+    let kept = targets
+        .filter(|buffer| own.contains(buffer) && !elsewhere.iter().any(|used| used.has(buffer)))
+        .cloned()
+        .collect();
     let rows = Rows { stages, axes, kept };
     (rows.bytes(1) <= MOST).then_some(rows)
 }

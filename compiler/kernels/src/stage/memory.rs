@@ -1,0 +1,76 @@
+//! Which memory the parts of a kernel use.
+
+use super::{Part, Stage};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    tir::{Buffer, Stmt, StmtKind},
+};
+use rustc_hash::FxHashSet;
+
+/// The memory that something reads, writes, declares or has the address of. The set has its other variables, too.
+#[derive(Default)]
+pub struct Used(FxHashSet<Var>);
+
+impl Used {
+    /// That of a part.
+    pub fn by(part: &Part) -> Used {
+        match part {
+            Part::Stage(stage) => Used::by_stage(stage),
+            Part::Rows(rows) => {
+                let mut used = Used::default();
+                rows.stages.iter().for_each(|stage| used.add_stage(stage));
+                used
+            }
+            Part::Other(other) => Used::by_stmt(&other.stmt),
+        }
+    }
+
+    /// That of a stage.
+    pub fn by_stage(stage: &Stage) -> Used {
+        let mut used = Used::default();
+        used.add_stage(stage);
+        used
+    }
+
+    /// That of a statement.
+    pub fn by_stmt(stmt: &Stmt) -> Used {
+        let mut used = Used::default();
+        stmt.walk(&mut |stmt| {
+            stmt.each_expr(&mut |e| used.add(e));
+            match &stmt.kind {
+                StmtKind::Store { buffer, .. } | StmtKind::Decl(buffer) | StmtKind::Alloc(buffer, _) => {
+                    used.0.insert(buffer.data.clone());
+                }
+                StmtKind::Block(block) => {
+                    used.0.extend(block.match_buffers.iter().map(|matched| matched.source.buffer.data.clone()));
+                }
+                _ => {}
+            }
+        });
+        used
+    }
+
+    /// Whether a buffer's memory is used.
+    pub fn has(&self, buffer: &Buffer) -> bool {
+        self.0.contains(&buffer.data)
+    }
+
+    fn add_stage(&mut self, stage: &Stage) {
+        self.0.extend(stage.targets().chain([&stage.buffer]).map(|buffer| buffer.data.clone()));
+        let stored = stage.epilogue.iter().flat_map(|epilogue| &epilogue.indices).chain(&stage.indices);
+        stored.chain(stage.values()).for_each(|e| self.add(e));
+    }
+
+    fn add(&mut self, e: &PrimExpr) {
+        e.walk(&mut |e| match e.kind() {
+            PrimKind::Load(buffer, ..) => {
+                self.0.insert(buffer.data.clone());
+            }
+            PrimKind::Var(var) => {
+                self.0.insert(var.clone());
+            }
+            _ => {}
+        });
+    }
+}
