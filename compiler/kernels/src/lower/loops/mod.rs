@@ -11,6 +11,7 @@ mod regions;
 mod rows;
 mod staging;
 mod tile;
+mod together;
 
 use crate::{
     error::Reason,

@@ -3,6 +3,7 @@
 use super::{
     nest,
     regions::{self, Counted},
+    together,
 };
 use crate::{
     plan::{RowsPlan, StagePlan},
@@ -141,8 +142,16 @@ impl Loops<'_> {
     fn tile(&self, position: &[PrimExpr], tiles: &Tiles) -> Stmt {
         let tile = self.rows.tile(position, tiles.rows);
         let room = tile.buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
-        let stages = tile.stages.iter().zip(tiles.stages).map(|(stage, plan)| nest::loops(stage, plan, self.choice));
-        Stmt::new(StmtKind::Seq(room.chain(stages).collect()))
+        let mut stmts: Vec<Stmt> = room.collect();
+        let mut before = None;
+        for (stage, plan) in tile.stages.iter().zip(tiles.stages) {
+            let loops = nest::loops(stage, plan, self.choice);
+            match before.replace((stage, plan)).zip(stmts.pop_if(|stmt| !matches!(stmt.kind, StmtKind::Alloc(..)))) {
+                Some((elements, first)) => stmts.extend(together::merged(elements, (stage, plan), [first, loops])),
+                None => stmts.push(loops),
+            }
+        }
+        Stmt::new(StmtKind::Seq(stmts))
     }
 }
 

@@ -1,9 +1,9 @@
 use super::*;
 use crate::{
-    Target, check,
+    Target, check, interp, lower,
     samples::{buffer, function, matmul, sblock},
 };
-use hammock_ir::{DType, PrimExpr, prim::Var, tir::ForKind};
+use hammock_ir::{DType, PrimExpr, Tensor, prim::Var, tir::ForKind};
 
 fn fastest(target: &Target) -> Planner<'_> {
     planner(target, false)
@@ -206,7 +206,11 @@ fn dot_products_stay_what_they_are() {
 
 /// Softmax over the last or the first axis of 32 x 48 numbers.
 fn softmax(last: bool) -> PrimFunc {
-    let sizes = [32, 48].map(PrimExpr::int64);
+    softmax_of([32, 48].map(PrimExpr::int64), last)
+}
+
+/// The same of so many numbers.
+fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
     let [kept, reduced] = if last { [0, 1] } else { [1, 0] };
     let [x, exp, out] = ["x", "exp", "out"].map(|name| buffer(name, &sizes, DType::FLOAT32));
     let [max, sum] = ["max", "sum"].map(|name| buffer(name, std::slice::from_ref(&sizes[kept]), DType::FLOAT32));
@@ -272,6 +276,46 @@ fn quotients_of_long_rows_are_products_with_an_inverse() {
     let of_result = quotient(&|v| PrimExpr::load(&y, vec![v[0].clone(), zero.clone()]));
     assert!(!inverted(&of_result, false), "the divisor is overwritten");
     assert!(!inverted(&softmax(true), false), "three vectors are not worth two loops");
+}
+
+/// In how many loops of a body elements of softmax are made and added.
+fn loops_of_both(body: &Stmt) -> usize {
+    let stores = |body: &Stmt, name: &str| {
+        let mut found = false;
+        body.walk(&mut |s| found |= matches!(&s.kind, StmtKind::Store { buffer, .. } if *buffer.name == *name));
+        found
+    };
+    let both = |body: &Stmt| stores(body, "exp") && stores(body, "sum_sum") && !stores(body, "out");
+    let mut loops = 0;
+    body.walk(&mut |s| {
+        loops += usize::from(matches!(&s.kind, StmtKind::For(l) if l.kind == ForKind::Serial && both(&l.body)))
+    });
+    loops
+}
+
+#[test]
+fn elements_are_added_in_the_loop_that_makes_them() {
+    for (rows, columns) in [(2, PrimExpr::int64(8000)), (2, PrimExpr::int64(8003)), (2, n())] {
+        // Where functions fill fewer registers than sums, the loops differ.
+        for (target, together) in [(Target::avx512(), 1), (Target::avx2(), 0)] {
+            let func = softmax_of([PrimExpr::int64(rows), columns.clone()], true);
+            let mut body = func.body.clone();
+            schedule(&func, &mut body, fastest(&target)).unwrap();
+            assert_eq!(loops_of_both(&body), together, "{columns}");
+            let Some(count) = columns.as_int() else { continue };
+            let numbers: Vec<f32> = (0..rows * count).map(|i| (i * 37 % 101) as f32 * 0.1).collect();
+            let x = Tensor::from_slice(&[rows, count], &numbers).unwrap();
+            let run = |func: &PrimFunc| {
+                let out = (vec![rows, count], DType::FLOAT32);
+                interp::call_tir(func, &[x.clone().into()], &[out]).unwrap().remove(0)
+            };
+            let (expected, actual) = (run(&func), run(&lower(&func, &target).unwrap().func));
+            for (expected, actual) in expected.as_slice::<f32>().unwrap().iter().zip(actual.as_slice::<f32>().unwrap())
+            {
+                assert!((expected - actual).abs() <= expected * 1e-5, "{actual}, {expected}");
+            }
+        }
+    }
 }
 
 #[test]

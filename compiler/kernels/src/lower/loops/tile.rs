@@ -235,7 +235,8 @@ impl Tile<'_> {
             let smaller = smaller_steps(step).chain([1]).filter(|_| !masks);
             for step in [step].into_iter().chain(smaller) {
                 let step_expr = PrimExpr::int64(step);
-                parts.push(repeated(&start, (count - &start).floordiv(step_expr.clone()), step));
+                let left = if start.as_int() == Some(0) { count.clone() } else { count - &start };
+                parts.push(repeated(&start, left.floordiv(step_expr.clone()), step));
                 start = count.clone().floordiv(step_expr.clone()) * step_expr;
             }
             if masks {
