@@ -1,7 +1,8 @@
 //! Resizing of images and volumes.
 //!
 //! Every spatial axis is resampled on its own: a place in the result becomes a place in the data, in float32 as the
-//! field's other implementations have it, then one, two or four elements around it are weighted and added.
+//! field's other implementations have it, then one, two or four elements around it are weighted and added. Where results
+//! use most of the data, it is resampled along the last axis first, so that rows are computed once for all that use them.
 
 use super::taps::{Tap, weighted_sum};
 use crate::{
@@ -182,9 +183,19 @@ impl Axis<'_> {
         }
     }
 
+    /// Whether so many elements around each place of the result are most of the data's.
+    fn uses_most(&self, taps: i64) -> bool {
+        dims::at_least(&dims::mul(&self.target, &taps.into()), &self.size) == Some(true)
+    }
+
     /// An index that stays inside the data.
     fn clamp(&self, index: PrimExpr) -> PrimExpr {
         index.min(dims::offset(&self.size, -1)).max(0i64)
+    }
+
+    /// An index that is no farther outside of the data than the elements around it reach, so that those can be counted.
+    fn near(&self, index: PrimExpr) -> PrimExpr {
+        index.min(dims::offset(&self.size, 2)).max(-4i64)
     }
 
     /// The nearest element.
@@ -217,7 +228,7 @@ impl Axis<'_> {
     fn linear(&self, i: &PrimExpr) -> Vec<Tap> {
         let x = self.source(i);
         let floor = x.clone().unary("floor");
-        let (low, part) = (floor.clone().cast(DType::INT64), x - floor);
+        let (low, part) = (self.near(floor.clone().cast(DType::INT64)), x - floor);
         let tap = |k: i64, weight| Tap { index: self.clamp(dims::offset(&low, k)), weight: Some(weight) };
         vec![tap(0, constant(1.0) - &part), tap(1, part)]
     }
@@ -226,7 +237,7 @@ impl Axis<'_> {
     fn cubic(&self, i: &PrimExpr, a: f64, exclude: bool) -> Vec<Tap> {
         let x = self.source(i);
         let floor = x.clone().unary("floor");
-        let (low, t) = (floor.clone().cast(DType::INT64), x - floor);
+        let (low, t) = (self.near(floor.clone().cast(DType::INT64)), x - floor);
         let mut weights = cubic_weights(&t, a);
         if exclude {
             for (k, weight) in weights.iter_mut().enumerate() {
@@ -282,18 +293,33 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         })
         .collect();
     let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { accumulator(DType::FLOAT32) };
+    let taps = |axis: &Axis, i: &PrimExpr| match method {
+        "nearest_neighbor" => vec![axis.nearest(i)],
+        "linear" => axis.linear(i),
+        _ => axis.cubic(i, alpha, exclude),
+    };
+    let (mut source, mut shape, mut left) = (data, sizes, rank);
+    let several = match method {
+        "nearest_neighbor" => 1,
+        "linear" => 2,
+        _ => 4,
+    };
+    while left > 1 && several > 1 && axes[..left - 1].iter().all(|axis| axis.uses_most(several)) {
+        left -= 1;
+        shape[left + 2] = axes[left].target.clone();
+        source = b.stage("across", layout.from_primal(&primal, &shape), wide, |at| {
+            let place = layout.primal_index(&primal, at);
+            let read = |index: &[PrimExpr]| {
+                source.at(&layout.index(&primal, &[&place[..left + 2], index, &place[left + 3..]].concat()))
+            };
+            weighted_sum(&[taps(&axes[left], &place[left + 2])], wide, read)
+        });
+    }
     b.compute(&out, |at| {
         let place = layout.primal_index(&primal, at);
-        let taps: Vec<Vec<Tap>> = axes
-            .iter()
-            .zip(&place[2..])
-            .map(|(axis, i)| match method {
-                "nearest_neighbor" => vec![axis.nearest(i)],
-                "linear" => axis.linear(i),
-                _ => axis.cubic(i, alpha, exclude),
-            })
-            .collect();
-        let read = |index: &[PrimExpr]| data.at(&layout.index(&primal, &[&place[..2], index].concat()));
+        let taps: Vec<Vec<Tap>> = axes[..left].iter().zip(&place[2..]).map(|(axis, i)| taps(axis, i)).collect();
+        let read =
+            |index: &[PrimExpr]| source.at(&layout.index(&primal, &[&place[..2], index, &place[left + 2..]].concat()));
         let value = weighted_sum(&taps, wide, read);
         let Some(beyond) = beyond else { return value.cast(out.dtype) };
         let fill = PrimExpr::constant(beyond, value.dtype());
