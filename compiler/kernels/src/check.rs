@@ -5,7 +5,7 @@
 
 use hammock_ir::{
     PrimExpr, Span,
-    prim::{PrimCall, PrimCallee, PrimKind},
+    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind},
 };
 
 /// `check_index(index, extent, before, between, after)`: an index that is not negative and less than the extent. The
@@ -34,6 +34,21 @@ pub fn count(e: &PrimExpr) -> usize {
     let mut count = 0;
     e.walk(&mut |x| count += usize::from(is_check(x)));
     count
+}
+
+/// Whether the operation fails on a divisor of zero.
+pub fn divides(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
+}
+
+/// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
+pub fn may_fail(e: &PrimExpr) -> bool {
+    e.any(&mut |x| match x.kind() {
+        PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
+        PrimKind::Call(_) => is_check(x),
+        PrimKind::Binary(op, _, d) => divides(*op) && !x.dtype().is_floating() && d.as_int().is_none_or(|d| d == 0),
+        _ => false,
+    })
 }
 
 /// A simpler form of an expression, or the expression itself if that form makes fewer checks.

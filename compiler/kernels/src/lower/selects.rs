@@ -66,7 +66,7 @@ impl Guard {
     fn is_safe(&self, e: &PrimExpr) -> bool {
         !e.any(&mut |x| match x.kind() {
             PrimKind::Load(buffer, indices, _) => !self.is_inside(buffer, indices),
-            PrimKind::Binary(op, _, divisor) if divides(*op) && !x.dtype().is_floating() => {
+            PrimKind::Binary(op, _, divisor) if check::divides(*op) && !x.dtype().is_floating() => {
                 divisor.as_int().is_none_or(|d| d == 0)
             }
             PrimKind::Call(call) => check::is_check(x) || call.runs_function(),
@@ -91,9 +91,4 @@ impl Guard {
         };
         index.dtype().is_scalar() && holds(BinaryOp::Ge, index, &zero) && holds(BinaryOp::Lt, index, extent)
     }
-}
-
-/// Whether the operation fails on a divisor of zero.
-pub fn divides(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
 }

@@ -66,7 +66,7 @@ fn is_candidate(e: &PrimExpr) -> bool {
 }
 
 fn divides(op: BinaryOp, e: &PrimExpr) -> bool {
-    super::selects::divides(op) && !e.dtype().is_floating()
+    check::divides(op) && !e.dtype().is_floating()
 }
 
 /// What is shifted and by how much.

@@ -2,7 +2,7 @@
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
 //! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out [zeros between their
-//! data](spread), and stages [share rows](rows) where each needs only its row of what others computed; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
+//! data](spread), and stages [share rows](rows) where each needs only its row of what others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
 //! not known here: [`rules`](crate::rules) choose a [`plan`](crate::plan).
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
@@ -19,6 +19,7 @@ mod recover;
 pub mod rows;
 pub mod search;
 mod spread;
+mod tables;
 
 use crate::index::same_expr;
 pub use apart::Other;
@@ -125,6 +126,7 @@ impl Kernel {
             }
             rows::share(&mut kernel, own);
         }
+        own.extend(tables::keep(&mut kernel));
         search::keep_what_is_read(&mut kernel, own);
         let is_known = |buffer: &Buffer| func.buffers().chain(own.iter()).any(|known| known.data == buffer.data);
         let reads_regions = |stage: &Stage| {

@@ -19,7 +19,10 @@ use crate::{
     rules::{self, Choice, Packing},
     stage::{Kernel, Part, Used},
 };
-use hammock_ir::tir::{Buffer, PrimFunc, Stmt, StmtKind};
+use hammock_ir::{
+    Attrs,
+    tir::{Buffer, PrimFunc, Stmt, StmtKind},
+};
 
 /// Where plans come from: one is given, or rules choose.
 #[derive(Clone, Copy)]
@@ -44,14 +47,16 @@ impl Planner<'_> {
 /// # Errors
 /// When the plan that is given cannot be used.
 pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
-    let mut result = Ok(());
-    each_sequence(body, &mut Vec::new(), &mut |stmts, own| {
+    let (mut result, mut made) = (Ok(()), Vec::new());
+    each_sequence(body, &mut made, &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own);
         match planner.plan(&kernel) {
             Ok(plan) => *stmts = apply(kernel, &plan, planner.choice),
             Err(reason) => result = Err(reason),
         }
     });
+    let made = made.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
+    *body = Stmt::seq(made.chain([std::mem::replace(body, Stmt::nop())]));
     result
 }
 
@@ -146,10 +151,10 @@ fn apply(kernel: Kernel, plan: &Plan, choice: Choice) -> Vec<Stmt> {
 fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut Vec<Stmt>, &mut Vec<Buffer>)) {
     match &mut body.kind {
         StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => {
-            own.extend(block.alloc_buffers.iter().cloned());
-            let known = own.len();
+            let outer = own.len();
+            own.append(&mut block.alloc_buffers);
             each_sequence(&mut block.body, own, f);
-            block.alloc_buffers.extend(own.drain(known..));
+            block.alloc_buffers = own.split_off(outer);
             let used = Used::by_stmt(&block.body);
             block.alloc_buffers.retain(|buffer| used.has(buffer));
         }

@@ -2,9 +2,8 @@
 
 use super::Vectorizer;
 use crate::{
-    check,
+    check::{self, divides, may_fail},
     index::Poly,
-    lower::selects::divides,
     stage::{conjuncts, dots::Dot},
 };
 use hammock_ir::{
@@ -226,14 +225,4 @@ impl Vectorizer {
 
 fn spread(e: PrimExpr, lanes: u16) -> PrimExpr {
     if e.dtype().is_scalar() { e.broadcast(lanes) } else { e }
-}
-
-/// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
-fn may_fail(e: &PrimExpr) -> bool {
-    e.any(&mut |x| match x.kind() {
-        PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
-        PrimKind::Call(_) => check::is_check(x),
-        PrimKind::Binary(op, _, d) => divides(*op) && !x.dtype().is_floating() && d.as_int().is_none_or(|d| d == 0),
-        _ => false,
-    })
 }

@@ -1,0 +1,110 @@
+//! Numbers that places alone determine, in floating point: tables.
+//!
+//! Where an image is resized, each place along an axis of the result comes from somewhere along an axis of the data, and
+//! weighs its neighbours there: numbers that are computed in floating point from the place, and are the same for all rows
+//! and channels. They are computed once, before the stage, and read by it.
+
+use super::{Axis, Kernel, Part, Stage, merge::is_free, recover::Indices, substitution};
+use crate::{check, index::same_expr, rules::size};
+use hammock_ir::{
+    PrimExpr,
+    tir::{Buffer, stage::Cost},
+};
+
+/// Less work is repeated rather than stored.
+const LEAST: u32 = 8;
+/// How often a number is used, at least, for it to be stored.
+const USED: i64 = 8;
+/// More numbers are not stored.
+const MOST: i64 = 1 << 16;
+
+/// Puts stages that compute tables before those that use them. Returns the tables.
+pub fn keep(kernel: &mut Kernel) -> Vec<Buffer> {
+    let mut made = Vec::new();
+    let mut parts = Vec::new();
+    for mut part in std::mem::take(&mut kernel.parts) {
+        let stages = match &mut part {
+            Part::Stage(stage) => std::slice::from_mut(stage),
+            Part::Rows(rows) => rows.stages.as_mut_slice(),
+            Part::Other(_) => &mut [],
+        };
+        let tables: Vec<Stage> = stages.iter_mut().flat_map(of_stage).collect();
+        made.extend(tables.iter().map(|table| table.buffer.clone()));
+        parts.extend(tables.into_iter().map(Part::Stage));
+        parts.push(part);
+    }
+    kernel.parts = parts;
+    made
+}
+
+/// The stages that compute what a stage reads from then on.
+fn of_stage(stage: &mut Stage) -> Vec<Stage> {
+    if stage.place.is_some() || !is_free(stage) {
+        return Vec::new();
+    }
+    let mut found: Vec<PrimExpr> = Vec::new();
+    for value in stage.values() {
+        find(stage, value, &mut found);
+    }
+    let tables: Vec<Stage> = found.iter().map(|e| table(stage, e)).collect();
+    let put = |e: &PrimExpr| {
+        found.iter().zip(&tables).fold(e.clone(), |e, (number, table)| {
+            let own = stage.axes.iter().filter(|axis| number.uses(&axis.var)).map(|axis| axis.var.expr());
+            super::replaced(&e, number, &PrimExpr::load(&table.buffer, own.collect()))
+        })
+    };
+    let (value, init) = (put(&stage.value), stage.init.as_ref().map(&put));
+    let after = stage.epilogue.as_ref().map(|epilogue| put(&epilogue.value));
+    (stage.value, stage.init) = (value, init);
+    if let (Some(epilogue), Some(value)) = (&mut stage.epilogue, after) {
+        epilogue.value = value;
+    }
+    tables
+}
+
+/// Finds the largest parts of a value that are worth a table.
+fn find(stage: &Stage, e: &PrimExpr, found: &mut Vec<PrimExpr>) {
+    if found.iter().any(|known| same_expr(known, e)) {
+        return;
+    }
+    match is_worth(stage, e) {
+        true => found.push(e.clone()),
+        false => e.each_child(&mut |child| find(stage, child, found)),
+    }
+}
+
+fn is_worth(stage: &Stage, e: &PrimExpr) -> bool {
+    let dtype = e.dtype();
+    if !dtype.is_scalar() || dtype.is_bool() || Cost::of(e).operations < LEAST {
+        return false;
+    }
+    let count = |uses: bool| {
+        let axes = stage.axes.iter().filter(|axis| e.uses(&axis.var) == uses);
+        axes.map(|axis| size(&axis.extent)).fold(1, i64::saturating_mul)
+    };
+    let few = count(false) >= USED && (2..=MOST).contains(&count(true));
+    few && e.any(&mut |e| e.dtype().is_float()) && !check::may_fail(e)
+}
+
+/// The stage that computes a number for each place of the axes that it depends on.
+fn table(stage: &Stage, number: &PrimExpr) -> Stage {
+    let own: Vec<&Axis> = stage.axes.iter().filter(|axis| number.uses(&axis.var)).collect();
+    let mut axes: Vec<Axis> =
+        own.iter().map(|axis| Axis { var: axis.var.fresh(), extent: axis.extent.clone(), reduce: false }).collect();
+    let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
+    let of: Vec<Axis> = own.into_iter().cloned().collect();
+    let buffer = Buffer::new("table", of.iter().map(|axis| axis.extent.clone()).collect(), number.dtype());
+    let value = number.substitute(&substitution(&of, &at));
+    let simple = Indices::new(&mut axes);
+    Stage {
+        name: format!("{}_table", stage.name),
+        axes,
+        buffer,
+        indices: simple.simple(&at),
+        value: simple.value(&value),
+        init: None,
+        epilogue: None,
+        place: None,
+        regions: false,
+    }
+}
