@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_ir::Tensor;
+use hammock_ir::{DType, Tensor};
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
 use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
@@ -148,6 +148,13 @@ impl Case {
         let tensor = match dtype {
             "int32" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as i32).collect::<Vec<_>>()),
             "float64" => Tensor::from_slice(&shape, &values.iter().map(|v| self.float(*v)).collect::<Vec<_>>()),
+            "bool" => Tensor::from_slice(&shape, &values.iter().map(|v| *v > 0).collect::<Vec<_>>()),
+            "float16" | "int8" | "uint16" | "int64" => {
+                let dtype: DType = dtype.parse().unwrap();
+                // Numbers that are different from each other, and not NaN.
+                let bytes = (0..count).flat_map(|n| (n * 7919 % 30_011).to_le_bytes()[..dtype.bytes()].to_vec());
+                Tensor::from_bytes(dtype, &shape, &bytes.collect::<Vec<u8>>())
+            }
             _ => Tensor::from_slice(&shape, &values.iter().map(|v| self.float(*v) as f32).collect::<Vec<_>>()),
         };
         tensor.unwrap().into()
@@ -449,6 +456,31 @@ fn permutations() {
         let text = case.text(dtype, &result, None, &loads.join(" - "));
         case.check(dtype, &text);
     }
+}
+
+/// Elements of every size that are only moved, by functions that say that they share no memory and by others.
+#[test]
+fn moved_elements() {
+    let mut tiles = 0;
+    for seed in seeds() {
+        let mut case = Case::new(seed);
+        let rank = case.rng.between(2, 4) as usize;
+        let names = &["a", "b", "c", "d"][..rank];
+        names.iter().for_each(|name| case.axis(name, &SIZES, false));
+        case.shrink();
+        let input = case.over(names, true);
+        case.inputs.push(input);
+        let dtype = *case.rng.pick(&["float16", "int8", "uint16", "bool", "int64", "float32"]);
+        let result = case.over(names, false);
+        let mut text = case.text(dtype, &result, None, &case.load(0));
+        if case.rng.chance(30) {
+            text = text.replace("    T.func_attr({\"tirx.noalias\": True})\n", "");
+        }
+        let plan = plan_text(&function(&text), Options::new(&Target::avx512())).unwrap();
+        tiles += usize::from(plan.contains("tiles: "));
+        case.check(dtype, &text);
+    }
+    assert!(tiles > 0, "no stage goes through tiles");
 }
 
 /// Values that are computed in another way at each place along an axis, or at each place modulo a number.

@@ -1,6 +1,7 @@
 //! From any valid TIR function to flat code.
 
 mod across;
+mod bits;
 mod blocks;
 mod bounds;
 pub mod exact;
@@ -86,8 +87,9 @@ fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<Fla
     let (body, accesses) = flat_blocks(func, &interface, options)?;
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
-    let body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
-    let body = across::transpose(body);
+    let mut body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
+    bits::move_bits(&mut body);
+    let body = across::transpose(func, body);
     let body = legalize::legalize(body, &mut interface.params, &sizes, options.target)?;
     let func = PrimFunc {
         params: interface.params,

@@ -239,7 +239,9 @@ impl Check<'_> {
             words.is_some_and(|words| is_contiguous(&words, &axis.var))
         };
         let is_left = |load: &PrimExpr| !in_words(load) && left.any(&mut |e| same_expr(e, load));
-        let is_near = |load: &PrimExpr| is_contiguous(load, &axis.var) || spacing(load, &axis.var).is_some();
+        let is_near = |load: &PrimExpr| {
+            is_contiguous(load, &axis.var) || spacing(load, &axis.var).is_some() || self.plan.crosses(self.stage, load)
+        };
         let mut loads = loads(self.stage).into_iter().enumerate();
         match loads.find(|(_, e)| !is_near(e) && is_left(e)) {
             Some((load, _)) => {

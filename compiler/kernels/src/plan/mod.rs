@@ -20,7 +20,7 @@ pub use read::{PlanError, Plans, Written};
 
 use crate::stage::{
     Stage,
-    access::parts,
+    access::{is_contiguous, parts},
     dots::{self, Dot},
     rows::Copied,
 };
@@ -198,6 +198,14 @@ impl StagePlan {
     /// The loop that is lanes of vectors.
     pub fn vector(&self) -> Option<&Loop> {
         self.loops.iter().find(|l| l.kind == LoopKind::Vector)
+    }
+
+    /// Whether lanes of vectors read rows of which several columns are read side by side: the rows are read instead, and
+    /// shuffled.
+    pub fn crosses(&self, stage: &Stage, load: &PrimExpr) -> bool {
+        let columns = |l: &&Loop| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce;
+        let mut columns = self.loops.iter().filter(columns).map(|l| &stage.axes[l.axis].var);
+        columns.any(|var| load.uses(var) && is_contiguous(load, var))
     }
 
     /// Where the tile begins: the number of its first loop.

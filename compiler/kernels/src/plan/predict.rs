@@ -21,6 +21,8 @@ use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// Loads in a cycle.
 const LOADS: f64 = 2.0;
+/// How often as long as a vector takes one of a block that is transposed.
+const CROSSING: f64 = 6.0;
 /// Cycles from an addition to its result.
 const LATENCY: f64 = 4.0;
 /// Operations of a search for each term, besides that it takes the greater: another comparison, the number of the term, and
@@ -250,6 +252,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
                 Some(var) if !load.uses(var) => 1.0,
                 Some(var) if is_contiguous(load, var) => vectors,
                 Some(var) if spacing(load, var).is_some() => vectors * spacing(load, var).map_or(1, i64::abs) as f64,
+                Some(_) if plan.crosses(stage, load) => vectors * CROSSING,
                 _ => width,
             }
     };

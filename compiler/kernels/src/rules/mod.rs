@@ -271,10 +271,11 @@ pub fn size(extent: &PrimExpr) -> i64 {
 }
 
 /// How many elements one register holds. Masks and comparisons of small elements would fill a register many times over:
-/// elements count four bytes at least.
+/// elements that are not only moved count four bytes at least.
 pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
-    let bytes = stage.buffer.dtype.bytes().max(4) as i64;
-    (i64::from(target.vector_bytes) / bytes).max(1)
+    let least = if stage.moves() { 1 } else { 4 };
+    let bytes = stage.buffer.dtype.bytes().max(least) as i64;
+    (i64::from(target.vector_bytes) / bytes).clamp(1, MAX_LANES)
 }
 
 /// How many lanes: so many registers' worth, no more than the axis has; none when there would be one.

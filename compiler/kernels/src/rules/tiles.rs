@@ -10,23 +10,26 @@ use crate::{
 };
 use hammock_ir::PrimExpr;
 
-/// Tiles, through a copy in the first cache.
+/// Tiles, transposed in registers.
 pub static RULE: Rule = Rule {
     name: "tiles",
     class: "transposition",
     why: "results and loads lie along different axes, so both go through square tiles",
     doc: "Each element on its own, but what is loaded is contiguous along another axis than the result: square tiles of \
-          one register's lanes are copied as they lie in memory, and then read across.",
+          one register's lanes are loaded as they lie in memory, and their rows become columns. What is computed from \
+          several loads is computed as they lie, and then read across.",
     plan,
 };
 
-/// Shorter sides are not worth a tile.
-const LEAST: i64 = 4;
+/// Shorter sides are not worth a tile, and longer ones of small elements would be much code.
+const LEAST: i64 = 2;
+const MOST: i64 = 16;
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let along = store_axis(stage).filter(|_| !stage.reduces())?;
     let loads = access::loads(stage);
-    let crossing = |load: &&PrimExpr| !is_contiguous(load, &stage.axes[along].var);
+    let along_var = &stage.axes[along].var;
+    let crossing = |load: &&PrimExpr| !is_contiguous(load, along_var);
     let first = loads.iter().copied().find(crossing)?;
     let across = spatial(stage)
         .find(|at| *at != along && first.uses(&stage.axes[*at].var) && is_contiguous(first, &stage.axes[*at].var))?;
@@ -37,26 +40,20 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;
     }
-    // What several loads give, or narrow ones, is computed as they lie, and then read across.
-    let across_all = loads.iter().all(|load| is_contiguous(load, &stage.axes[across].var));
-    let crossing_loads = || loads.iter().copied().enumerate().filter(|(_, load)| crossing(load));
-    let narrow = crossing_loads().count() > 1 || crossing_loads().any(|(_, load)| load.dtype().bytes() < 4);
-    let computed = access::parts(stage).into_iter().enumerate().nth(loads.len());
-    let copied: Vec<(usize, &PrimExpr)> = match computed {
-        Some((number, value)) if across_all && narrow && can_be_copied(stage, value) => vec![(number, value)],
-        _ => crossing_loads().collect(),
-    };
-    let side = register_lanes(stage, choice.target);
+    let side = register_lanes(stage, choice.target).min(MOST);
     let outer: Vec<Loop> = spatial(stage)
         .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
         .collect();
-    let staged = |(load, _): &(usize, &PrimExpr)| Staged {
-        load: *load,
+    let staged = |(load, _): (usize, &PrimExpr)| Staged {
+        load,
         inside: outer.len(),
         axes: vec![along, across],
         copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
     };
-    let staged = copied.iter().map(staged).collect();
+    let several = loads.iter().filter(|load| crossing(load)).count() > 1;
+    let across_all = loads.iter().all(|load| is_contiguous(load, &stage.axes[across].var));
+    let computed = access::parts(stage).into_iter().enumerate().nth(loads.len());
+    let staged = computed.filter(|(_, value)| several && across_all && can_be_copied(stage, value)).map(staged);
     let loops = outer.iter().cloned().chain([Loop::unrolled(across), Loop::vector(along)]).collect();
-    Some(Loops { loops, staged })
+    Some(Loops { loops, staged: staged.into_iter().collect() })
 }

@@ -55,8 +55,17 @@ pub fn spaced_axis(stage: &Stage) -> Option<usize> {
 pub fn spacing(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
-    let plain = buffer.strides.is_empty() && buffer.dtype.is_scalar() && rest.iter().all(|index| !index.uses(var));
-    let step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
+    let mut step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
+    // Of `x[i, 3]` as far as a row is long.
+    let mut row = Some(1i64);
+    for (index, size) in rest.iter().rev().zip(buffer.shape.iter().rev()) {
+        row = row.and_then(|row| row.checked_mul(size.as_int()?));
+        if index.uses(var) {
+            let rows = Simplifier::default().poly(index).coefficient(var)?.as_constant()?;
+            step = step.checked_add(rows.checked_mul(row?)?)?;
+        }
+    }
+    let plain = buffer.strides.is_empty() && buffer.dtype.is_scalar();
     (plain && (step == -1 || (2..=SPACING).contains(&step))).then_some(step)
 }
 

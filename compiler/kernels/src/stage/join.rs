@@ -14,9 +14,32 @@ use hammock_ir::{
 
 /// Joins what can be joined of a stage's axes.
 pub fn join(stage: &mut Stage) {
+    if stage.moves() {
+        leave_out_ones(stage);
+    }
     while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
         *stage = pair.joined(stage);
     }
+}
+
+/// Leaves out dimensions of size one, which stand between others. Only of elements that are moved: what is packed is known
+/// by its dimensions.
+fn leave_out_ones(stage: &mut Stage) {
+    let PrimKind::Load(buffer, indices, None) = stage.value.kind() else { return };
+    let (from, indices) = without_ones(buffer, indices);
+    stage.value = PrimExpr::load(&from, indices);
+    (stage.buffer, stage.indices) = without_ones(&stage.buffer, &stage.indices);
+}
+
+fn without_ones(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
+    let plain = buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len();
+    let is_one = |at: usize| buffer.shape[at].as_int() == Some(1) && indices[at].as_int() == Some(0);
+    let kept: Vec<usize> = (0..indices.len()).filter(|at| !is_one(*at)).collect();
+    if !plain || kept.len() == indices.len() {
+        return (buffer.clone(), indices.to_vec());
+    }
+    let view = buffer.change(|b| b.shape = kept.iter().map(|at| buffer.shape[*at].clone()).collect());
+    (view, kept.iter().map(|at| indices[*at].clone()).collect())
 }
 
 /// Two axes, of which the second runs through all its values for each value of the first.

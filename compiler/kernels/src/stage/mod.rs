@@ -20,6 +20,7 @@ pub mod rows;
 pub mod search;
 mod spread;
 mod tables;
+mod together;
 
 use crate::index::same_expr;
 pub use apart::Other;
@@ -145,6 +146,7 @@ impl Kernel {
                 && !stage.regions
             {
                 join::join(stage);
+                together::widen(stage);
             }
         }
         kernel
@@ -170,6 +172,12 @@ impl Stage {
     /// Whether elements combine many values.
     pub fn reduces(&self) -> bool {
         self.axes.iter().any(|axis| axis.reduce)
+    }
+
+    /// Whether it only moves elements: none is computed.
+    pub fn moves(&self) -> bool {
+        let same = |buffer: &Buffer| buffer.dtype == self.buffer.dtype && buffer.data != self.buffer.data;
+        !self.reduces() && matches!(self.value.kind(), PrimKind::Load(buffer, ..) if same(buffer))
     }
 
     /// A stage that copies what a load of this one reads, for so many values from a position on of the axes that it changes

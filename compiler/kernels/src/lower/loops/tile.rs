@@ -13,7 +13,7 @@ use crate::{
     plan::{Loop, LoopKind},
     stage::{
         Stage,
-        access::{combiner, factors},
+        access::{combiner, factors, loads},
         dots::{self, Dot},
         replace_loads, substitution,
     },
@@ -67,9 +67,42 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
+        let crosses = |load: &&PrimExpr| self.nest.plan.crosses(stage, load);
+        if let Some(lanes) = self.results.as_ref().filter(|_| loads(stage).iter().any(crosses)) {
+            return self.columns(lanes);
+        }
         self.each(&self.at.position, self.results.as_ref(), None, |_, at| {
             Stmt::store(&stage.buffer, indices(stage, at), stage.value.substitute(&substitution(&stage.axes, at)))
         })
+    }
+
+    /// The values of all rows, and then the stores: what they load in columns can be loaded in rows where nothing is stored
+    /// between them.
+    fn columns(&self, lanes: &Lanes) -> Stmt {
+        let stage = self.nest.stage;
+        let rows: Vec<Vec<PrimExpr>> = self.rows(&self.at.position).into_iter().map(|(_, at)| at).collect();
+        let mut start = 0;
+        let vectors = lanes.vectors.iter().map(|count| {
+            let first = start;
+            start += count;
+            in_lanes(*count, |lane| {
+                let by = moved(&PrimExpr::int64(first), lane.clone());
+                let (mut values, mut stores) = (Vec::new(), Vec::new());
+                for row in &rows {
+                    let at = shifted(row, lanes.axis, by.clone());
+                    let value = Var::new("value", stage.buffer.dtype);
+                    let made = stage.value.substitute(&substitution(&stage.axes, &at));
+                    values.push(Stmt::new(StmtKind::Bind(value.clone(), made)));
+                    stores.push(Stmt::store(&stage.buffer, indices(stage, &at), value.expr()));
+                }
+                let stmt = Stmt::seq(values.into_iter().chain(stores));
+                match (&lanes.there, lane.as_var()) {
+                    (Some(there), Some(lane)) => limited(stmt, lane, &by.lt(there.clone()), None),
+                    _ => stmt,
+                }
+            })
+        });
+        Stmt::seq(vectors)
     }
 
     fn loops(&self) -> &[Loop] {
