@@ -79,9 +79,16 @@ fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
 /// lie in a padding is known when code is written.
 fn spaced(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = spaced_axis(stage).filter(|_| stage.reduces())?;
-    let lanes = lanes(stage, axis, VECTORS, choice.target)?;
-    let outer = spatial(stage).map(|at| if at == axis { Loop::by(at, lanes) } else { Loop::serial(at) });
-    Some(outer.chain(window::written_out(stage)).chain([Loop::vector(axis)]).collect::<Vec<_>>().into())
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
+    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
+    let rows = window.map(|window| window.rows);
+    let outer = spatial(stage).map(|at| match at {
+        _ if at == axis => Loop::by(axis, lanes),
+        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ => Loop::serial(at),
+    });
+    let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
+    Some(outer.chain(window::written_out(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 
 fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {

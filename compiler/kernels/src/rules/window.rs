@@ -2,8 +2,9 @@
 
 use super::{reduced, spatial};
 use crate::{
+    index::Simplifier,
     plan::Loop,
-    stage::{Stage, access},
+    stage::{Stage, access::SPACING},
 };
 use hammock_ir::{
     PrimExpr,
@@ -49,9 +50,14 @@ impl Window {
     }
 }
 
-/// Whether an index is the sum of two variables, and something without them.
+/// Whether an index is the sum of two variables, or a few times these, and something without them.
 fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
-    access::is_unit(index, a) && access::is_unit(index, b)
+    let poly = Simplifier::default().poly(index);
+    let few = |var: &Var| {
+        let times = poly.coefficient(var).and_then(|times| times.as_constant());
+        times.is_some_and(|times| (1..=SPACING).contains(&times))
+    };
+    few(a) && few(b)
 }
 
 /// Loops over the reduce axes, those of a window that are written out last.
