@@ -1,11 +1,12 @@
 //! Sorting and searching.
 //!
 //! Sorting is stable and puts NaN after every number: last in ascending order, first in descending. Lines along the
-//! axis are sorted one by one by merging, `n log n` steps in every case; the largest few of many are found by
-//! insertion instead (see [`topk`]).
+//! axis are sorted one by one, long ones digit by digit and short ones by merging (see [`merge`]); the largest few of many
+//! are found by insertion instead (see [`topk`]).
 
 mod bucketize;
 mod merge;
+mod radix;
 mod topk;
 
 use crate::{

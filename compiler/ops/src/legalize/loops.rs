@@ -1,9 +1,10 @@
 //! Words for statements of one's own: loops, choices, and scalars that change.
 
+use crate::dims;
 use hammock_ir::{
     DType, PrimExpr,
     prim::Var,
-    tir::{Buffer, Stmt, StmtKind},
+    tir::{Buffer, ForKind, Stmt, StmtKind},
 };
 
 /// Statements in order.
@@ -16,6 +17,26 @@ pub fn each(name: &str, extent: impl Into<PrimExpr>, f: impl FnOnce(&PrimExpr) -
     let var = Var::int64(name);
     let body = f(&var.expr());
     Stmt::serial(var, extent.into(), body)
+}
+
+/// Elements that a vector of what [`each_in_vectors`] does has.
+const LANES: i64 = 16;
+
+/// The same in vectors, for what does not depend on other iterations.
+pub fn each_in_vectors(name: &str, extent: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
+    let vector = |start: PrimExpr, lanes: i64| {
+        let lane = Var::int64(name);
+        let body = f(&(start + lane.expr()));
+        Stmt::for_kind(lane, lanes.into(), ForKind::Vectorized, body)
+    };
+    let whole = dims::floordiv(extent, &LANES.into());
+    let vectors = each(name, whole.clone(), |n| vector(n * PrimExpr::int64(LANES), LANES));
+    let start = dims::mul(&whole, &LANES.into());
+    let rest = match extent.as_int() {
+        Some(extent) if extent % LANES > 1 => vector(start, extent % LANES),
+        _ => each(name, dims::sub(extent, &start), |n| f(&(&start + n))),
+    };
+    in_order([vectors, rest])
 }
 
 /// A statement where a condition holds.

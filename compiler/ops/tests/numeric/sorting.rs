@@ -5,6 +5,7 @@ use crate::{
     values::*,
 };
 use hammock_ir::{DType, Tensor};
+use hammock_runtime::Element;
 use std::cmp::Ordering;
 
 /// Numbers with repetitions, NaN among them.
@@ -27,7 +28,7 @@ fn positions(line: &[f64], descending: bool) -> Vec<usize> {
 
 #[test]
 fn sorts_lines_of_any_length() {
-    for n in [0i64, 1, 2, 3, 5, 8, 17, 33] {
+    for n in [0i64, 1, 2, 3, 5, 8, 17, 33, 191, 192, 300] {
         let x = rough(&[2, n], n as u64 + 1);
         for descending in [false, true] {
             let attrs: Attrs = &[("axis", 1i64.into()), ("descending", descending.into())];
@@ -54,18 +55,55 @@ fn sorts_along_other_axes_and_dtypes() {
     assert_eq!(at.dtype(), DType::INT64);
 }
 
+/// Long lines go digit by digit: elements of every size, negative ones, and zeros of both signs, which are equal.
+#[test]
+fn sorts_long_lines_of_every_dtype() {
+    let numbers = |n: i64| n * 7919 % 4001 - 2000;
+    let (one, two, four) =
+        ((0..250).map(|n| numbers(n) as i8), (0..250).map(|n| numbers(n) as u16), (0..250).map(numbers));
+    let floats = || (0..250).map(|n| if n % 5 == 0 { -0.0 } else { (numbers(n) / 7) as f64 * 1e-3 });
+    let tensors = [
+        vector_of(&one.collect::<Vec<_>>()),
+        vector_of(&two.collect::<Vec<_>>()),
+        vector_of(&four.map(|n| n * 3_000_000_000).collect::<Vec<_>>()),
+        vector_of(&(0..250).map(|n| numbers(n) as i32 * 1_000_000).collect::<Vec<_>>()),
+        vector_of(&(0..250).map(|n| numbers(n) > 0).collect::<Vec<_>>()),
+        vector_of(&floats().collect::<Vec<f64>>()),
+        vector_of(&floats().map(|v| if v == 0.006 { f32::NAN } else { v as f32 }).collect::<Vec<f32>>()),
+    ];
+    for x in tensors {
+        for descending in [false, true] {
+            let at = run1("argsort", &[(&x).into()], &[("descending", descending.into())]);
+            let sorted = run1("sort", &[(&x).into()], &[("descending", descending.into())]);
+            let expected = positions(&elements(&x), descending);
+            assert_eq!(elements(&at), expected.iter().map(|p| *p as f64).collect::<Vec<_>>(), "{}", x.dtype());
+            for (found, p) in elements(&sorted).iter().zip(&expected) {
+                assert_eq!(found.to_bits(), elements(&x)[*p].to_bits(), "{}", x.dtype());
+            }
+        }
+    }
+}
+
+fn vector_of<T: Element>(values: &[T]) -> Tensor {
+    tensor(&[values.len() as i64], values)
+}
+
 #[test]
 fn finds_the_largest() {
-    for (n, k) in [(10i64, 3i64), (10, 10), (66, 64), (66, 65), (7, 0), (70, 1)] {
-        let x = rough(&[n, 2], k as u64 + 3);
+    for (n, k, axis) in
+        [(10i64, 3i64, 0), (10, 10, 0), (66, 64, 0), (66, 65, 0), (7, 0, 0), (70, 1, 0), (150, 5, 1), (77, 40, 1)]
+    {
+        let shape = if axis == 0 { [n, 2] } else { [2, n] };
+        let x = rough(&shape, k as u64 + 3);
+        let place = |at: usize, column: usize| if axis == 0 { [at, column] } else { [column, at] };
         for largest in [true, false] {
-            let attrs: Attrs = &[("k", k.into()), ("axis", 0i64.into()), ("largest", largest.into())];
+            let attrs: Attrs = &[("k", k.into()), ("axis", axis.into()), ("largest", largest.into())];
             let result = run("topk", &[(&x).into()], attrs);
             let count = if k < 1 { n } else { k };
             for column in 0..2 {
-                let line: Vec<f64> = (0..n as usize).map(|r| view(&x).at(&[r, column])).collect();
-                for (place, p) in positions(&line, largest).iter().take(count as usize).enumerate() {
-                    let i = [place, column];
+                let line: Vec<f64> = (0..n as usize).map(|r| view(&x).at(&place(r, column))).collect();
+                for (rank, p) in positions(&line, largest).iter().take(count as usize).enumerate() {
+                    let i = place(rank, column);
                     assert_eq!(view(&result[1]).at(&i) as usize, *p, "{n} {k}");
                     assert_eq!(order(view(&result[0]).at(&i), line[*p]), Ordering::Equal);
                 }

@@ -63,6 +63,7 @@ pub fn elements(t: &Tensor) -> Vec<f64> {
         DType::FLOAT64 => read::<f64>(t, |v| v),
         DType::INT8 => read::<i8>(t, f64::from),
         DType::UINT8 => read::<u8>(t, f64::from),
+        DType::UINT16 => read::<u16>(t, f64::from),
         DType::INT32 => read::<i32>(t, f64::from),
         DType::INT64 => read::<i64>(t, |v| v as f64),
         DType::BOOL => read::<bool>(t, |v| f64::from(u8::from(v))),

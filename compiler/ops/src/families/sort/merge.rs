@@ -1,8 +1,9 @@
-//! Sorting lines by merging.
+//! Sorting lines: long ones by the digits of their elements, short ones by merging.
 //!
-//! Two halves of a buffer take turns: pass `p` merges neighbouring runs of `2^p` elements from one into the other.
+//! Where lines are merged, two halves of a buffer take turns: pass `p` merges neighbouring runs of `2^p` elements from one into the other.
 //! After `ceil(log2 n)` passes one run is left, in the half that the number of passes tells.
 
+use super::radix::{self, Radix};
 use crate::{
     dims,
     legalize::{Builder, Input},
@@ -47,13 +48,39 @@ impl Order {
 pub struct Sorted {
     values: Buffer,
     positions: Option<Buffer>,
-    /// The half of the buffers that holds the result.
-    half: PrimExpr,
+    /// The half of the buffers that holds the result, of those that have two.
+    half: Option<PrimExpr>,
 }
 
 impl Sorted {
     /// Sorts `x` along an axis; with positions of a dtype when one is given.
     pub fn along(b: &mut Builder, x: &Input, axis: usize, order: Order, positions: Option<DType>) -> Self {
+        match x.shape()[axis].as_int() {
+            Some(length) if length < radix::LEAST => Sorted::merged(b, x, axis, order, positions),
+            _ => Sorted::by_digits(b, x, axis, order, positions),
+        }
+    }
+
+    fn by_digits(b: &mut Builder, x: &Input, axis: usize, order: Order, positions: Option<DType>) -> Self {
+        let mut lines = x.shape().to_vec();
+        let length = lines.remove(axis);
+        let shape = [&lines[..], std::slice::from_ref(&length)].concat();
+        let values = b.temp("sorted", shape.clone(), x.dtype());
+        let few = length.as_int().is_some_and(|length| length <= i64::from(i32::MAX));
+        let position = positions.unwrap_or(if few { DType::INT32 } else { DType::INT64 });
+        let positions = positions.map(|dtype| b.temp("sorted_at", shape, dtype));
+        let radix = Radix { x, axis, order, length: &length };
+        b.block("sort", &lines, |line| {
+            radix.line(line, position, |j, element, place| {
+                let to = [line, std::slice::from_ref(j)].concat();
+                let places = positions.iter().map(|buffer| Stmt::store(buffer, to.clone(), place.clone()));
+                Stmt::seq([Stmt::store(&values, to.clone(), element)].into_iter().chain(places))
+            })
+        });
+        Sorted { values, positions, half: None }
+    }
+
+    fn merged(b: &mut Builder, x: &Input, axis: usize, order: Order, positions: Option<DType>) -> Self {
         let mut lines = x.shape().to_vec();
         let length = lines.remove(axis);
         let shape = [&lines[..], &[2i64.into(), length.clone()]].concat();
@@ -64,7 +91,7 @@ impl Sorted {
             Some(n) => PrimExpr::int64(n % 2),
             None => passes.clone().floormod(2i64),
         };
-        let sorted = Sorted { values, positions, half };
+        let sorted = Sorted { values, positions, half: Some(half) };
         b.block("sort", &lines, |line| {
             let fill = sorted.fill(x, axis, line, &length);
             let (pass, run) = (Var::int64("p"), Var::int64("run"));
@@ -79,16 +106,17 @@ impl Sorted {
 
     /// The element at an index whose last number is the place in order.
     pub fn value(&self, i: &[PrimExpr]) -> PrimExpr {
-        PrimExpr::load(&self.values, self.at(i, &self.half))
+        PrimExpr::load(&self.values, self.at(i))
     }
 
     /// The position that it had. Only for lines sorted with positions.
     pub fn position(&self, i: &[PrimExpr]) -> PrimExpr {
         let positions = self.positions.as_ref().unwrap_or(&self.values);
-        PrimExpr::load(positions, self.at(i, &self.half))
+        PrimExpr::load(positions, self.at(i))
     }
 
-    fn at(&self, i: &[PrimExpr], half: &PrimExpr) -> Vec<PrimExpr> {
+    fn at(&self, i: &[PrimExpr]) -> Vec<PrimExpr> {
+        let Some(half) = &self.half else { return i.to_vec() };
         let (place, line) = i.split_last().expect("lines have a last axis");
         [line, &[half.clone(), place.clone()]].concat()
     }

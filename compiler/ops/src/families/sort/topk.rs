@@ -1,14 +1,18 @@
 //! The largest or smallest elements.
 //!
-//! Few of them are found in one pass that keeps the best so far in order: an element that is no better than the last
-//! kept costs one comparison. Many are taken from the sorted line. The single greatest is searched for.
+//! Few of them are found in one pass that keeps the best so far in order: elements that are no better than the last
+//! kept cost one comparison, together if they are neighbours. Many are taken from the sorted line. The single greatest is searched for.
 
 use super::{Order, Sorted, check_axis, index_dtype, to_line};
 use crate::{
     context::CallContext,
     dims,
     families::reduce::beats,
-    legalize::{Builder, Input, Legalized, lowest},
+    legalize::{
+        Builder, Input, Legalized,
+        loops::{Cell, each, in_order, when},
+        lowest,
+    },
     op::{AttrKind, Op},
     rules::Inferred,
 };
@@ -16,11 +20,36 @@ use hammock_ir::{
     DType, PrimExpr, TensorShape, TensorType, Type,
     prim::Var,
     relax::InferError,
-    tir::{Buffer, Stmt, StmtKind},
+    tir::{Buffer, ForKind, Stmt, StmtKind},
 };
 
 /// Up to this many are kept by insertion, which moves half of them for each improvement.
 const FEW: i64 = 64;
+
+/// Elements that are compared at once with the last one kept.
+const LANES: i64 = 16;
+
+/// A statement where a condition holds, or one does for any lane.
+fn when_any(always: PrimExpr, holds: impl FnOnce(&PrimExpr) -> PrimExpr, then: Stmt) -> Stmt {
+    let lanes = Buffer::scoped("enters", vec![LANES.into()], DType::INT32, "local");
+    let any = Cell::new("any", DType::INT32);
+    let in_lanes = |count: i64, f: &dyn Fn(&PrimExpr) -> PrimExpr| {
+        let lane = Var::int64("lane");
+        let store = Stmt::store(&lanes, vec![lane.expr()], f(&lane.expr()));
+        Stmt::for_kind(lane, count.into(), ForKind::Vectorized, store)
+    };
+    let one = |lane: PrimExpr| PrimExpr::load(&lanes, vec![lane]);
+    let lane = Var::int64("lane");
+    let choice = holds(&lane.expr()).select(PrimExpr::int32(1), PrimExpr::int32(0));
+    let compare = Stmt::store(&lanes, vec![lane.expr()], choice);
+    let compare = Stmt::for_kind(lane, LANES.into(), ForKind::Vectorized, compare);
+    let halves = std::iter::successors(Some(LANES / 2), |half| (*half > 1).then_some(half / 2));
+    let joined = halves.map(|half| in_lanes(half, &|lane| one(lane.clone()).max(one(lane + PrimExpr::int64(half)))));
+    let alloc = Stmt::new(StmtKind::Alloc(lanes.clone(), Default::default()));
+    let looked = in_order([alloc, compare].into_iter().chain(joined).chain([any.set(one(0i64.into()))]));
+    let test = when(always.not(), looked);
+    in_order(any.declare(PrimExpr::int32(1)).into_iter().chain([test, when(any.get().gt(0i32), then)]))
+}
 
 /// `topk`
 pub fn topk() -> Op {
@@ -129,26 +158,43 @@ impl Best {
         let shape = [&lines[..], &[k.into()]].concat();
         let best =
             Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
+        let in_vectors = axis + 1 == x.ndim() && length.as_int().is_none_or(|length| length >= 4 * LANES);
         b.block("topk", &lines, |line| {
-            let j = Var::int64("j");
-            let mut from = line.to_vec();
-            from.insert(axis, j.expr());
-            let insert = best.insert(line, &j, x.at(&from), order, k);
-            Stmt::serial(j, length, insert)
+            let at = |j: &PrimExpr| {
+                let mut at = line.to_vec();
+                at.insert(axis, j.clone());
+                x.at(&at)
+            };
+            let insert = |j: &PrimExpr| best.insert(line, j, at(j), order, k);
+            let whole = if in_vectors { dims::floordiv(&length, &LANES.into()) } else { 0i64.into() };
+            let vectors = each("vector", whole.clone(), |n| {
+                let start = n * PrimExpr::int64(LANES);
+                let enters = |lane: &PrimExpr| order.before(at(&(&start + lane)), best.last(line, k));
+                let insert = each("j", LANES, |j| insert(&(&start + j)));
+                when_any(start.clone().lt(k), enters, insert)
+            });
+            let start = dims::mul(&whole, &LANES.into());
+            let rest = each("j", dims::sub(&length, &start), |j| insert(&dims::add(&start, j)));
+            if in_vectors { in_order([vectors, rest]) } else { rest }
         });
         best
     }
 
+    /// The last element that is kept, once there are `k`.
+    fn last(&self, line: &[PrimExpr], k: i64) -> PrimExpr {
+        PrimExpr::load(&self.values, [line, &[PrimExpr::int64(k - 1)]].concat())
+    }
+
     /// Inserts an element behind those that do not go after it, where there is room or one to push out.
-    fn insert(&self, line: &[PrimExpr], j: &Var, element: PrimExpr, order: Order, k: i64) -> Stmt {
+    fn insert(&self, line: &[PrimExpr], j: &PrimExpr, element: PrimExpr, order: Order, k: i64) -> Stmt {
         let at = |i: PrimExpr| [line, &[i]].concat();
         let place = Buffer::scoped("place", vec![1i64.into()], DType::INT64, "local");
         let zero = || vec![PrimExpr::int64(0)];
         let p = PrimExpr::load(&place, zero());
         let before = |i: PrimExpr| order.before(element.clone(), PrimExpr::load(&self.values, at(i)));
-        let full = j.expr().ge(k);
+        let full = j.clone().ge(k);
         let enters = full.clone().if_then_else(before(PrimExpr::int64(k - 1)), PrimExpr::bool(true));
-        let start = Stmt::store(&place, zero(), dims::min(&j.expr(), &PrimExpr::int64(k - 1)));
+        let start = Stmt::store(&place, zero(), dims::min(j, &PrimExpr::int64(k - 1)));
         let ahead = || dims::sub(&p, &1i64.into());
         let shifts = p.clone().gt(0i64).if_then_else(before(dims::max(&ahead(), &0i64.into())), PrimExpr::bool(false));
         let copy = |b: &Buffer| Stmt::store(b, at(p.clone()), PrimExpr::load(b, at(ahead())));
@@ -156,7 +202,7 @@ impl Best {
         let shift = Stmt::seq([copy(&self.values), copy(&self.positions), down]);
         let put = [
             Stmt::store(&self.values, at(p.clone()), element.clone()),
-            Stmt::store(&self.positions, at(p.clone()), j.expr().cast(self.positions.dtype)),
+            Stmt::store(&self.positions, at(p.clone()), j.clone().cast(self.positions.dtype)),
         ];
         let search = Stmt::new(StmtKind::While(shifts, Box::new(shift)));
         let body = Stmt::seq([start, search].into_iter().chain(put));

@@ -1,0 +1,164 @@
+//! Sorting lines by the digits of their keys.
+//!
+//! A key is an unsigned number that compares as its element does. Elements are put in the order of the least digit of their
+//! keys, then of the next one, and so on: each time those that are equal stay in order. How often each digit occurs is
+//! counted for all digits at once; one that is the same for all elements is left out.
+
+use super::Order;
+use crate::legalize::{
+    Input,
+    loops::{Cell, each, in_order, when},
+};
+use hammock_ir::{
+    DType, PrimExpr,
+    tir::{Buffer, Stmt, StmtKind},
+};
+
+/// Bits of a digit, and how many digits there are.
+const BITS: i64 = 8;
+const DIGITS: i64 = 1 << BITS;
+
+/// Shorter lines are merged sooner than digits are counted.
+pub const LEAST: i64 = 192;
+
+/// A line on its way.
+pub struct Radix<'a> {
+    /// What is sorted.
+    pub x: &'a Input,
+    /// Along which axis.
+    pub axis: usize,
+    /// In which order.
+    pub order: Order,
+    /// The number of elements.
+    pub length: &'a PrimExpr,
+}
+
+impl Radix<'_> {
+    /// Sorts a line: `put` stores the element at a place of the line, and its position.
+    pub fn line(
+        &self,
+        line: &[PrimExpr],
+        position: DType,
+        put: impl FnOnce(&PrimExpr, PrimExpr, PrimExpr) -> Stmt,
+    ) -> Stmt {
+        let at = |j: &PrimExpr| {
+            let mut at = line.to_vec();
+            at.insert(self.axis, j.clone());
+            self.x.at(&at)
+        };
+        let (dtype, bits) = key_type(self.x.dtype());
+        let both = vec![2i64.into(), self.length.clone()];
+        let [keys, places] =
+            [("keys", dtype), ("places", position)].map(|(name, dtype)| Buffer::new(name, both.clone(), dtype));
+        let counts = Buffer::scoped("counts", vec![(bits / BITS).into(), DIGITS.into()], position, "local");
+        let half = Cell::new("half", DType::INT64);
+        let zero = || PrimExpr::int64(0);
+        let alloc = |buffer: &Buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default()));
+        let load = |buffer: &Buffer, half: PrimExpr, j: &PrimExpr| PrimExpr::load(buffer, vec![half, j.clone()]);
+        let count = |d: &PrimExpr, key: PrimExpr| vec![d.clone(), digit(key, d)];
+        let clear = each("d", bits / BITS, |d| {
+            each("digit", DIGITS, |digit| {
+                Stmt::store(&counts, vec![d.clone(), digit.clone()], PrimExpr::int(0, position))
+            })
+        });
+        let fill = each("j", self.length.clone(), |j| {
+            let key = Cell::new("key", dtype);
+            let counted = (0..bits / BITS).map(|d| add(&counts, count(&d.into(), key.get())));
+            in_order(key.declare(self.order.key(at(j))).into_iter().chain(counted).chain([
+                Stmt::store(&keys, vec![zero(), j.clone()], key.get()),
+                Stmt::store(&places, vec![zero(), j.clone()], j.clone().cast(position)),
+            ]))
+        });
+        let pass = each("d", bits / BITS, |d| {
+            let starts = starts(&counts, d);
+            let moves = each("j", self.length.clone(), |j| {
+                let key = Cell::new("key", dtype);
+                let to = Cell::new("to", DType::INT64);
+                let own = PrimExpr::load(&counts, count(d, key.get()));
+                let there = vec![PrimExpr::int64(1) - half.get(), to.get()];
+                in_order(
+                    key.declare(load(&keys, half.get(), j))
+                        .into_iter()
+                        .chain(to.declare(own.cast(DType::INT64)))
+                        .chain([
+                            add(&counts, count(d, key.get())),
+                            Stmt::store(&keys, there.clone(), key.get()),
+                            Stmt::store(&places, there, load(&places, half.get(), j)),
+                        ]),
+                )
+            });
+            let first = PrimExpr::load(&counts, count(d, load(&keys, half.get(), &zero())));
+            let differs = first.cast(DType::INT64).ne(self.length.clone());
+            when(differs, in_order([starts, moves, half.set(PrimExpr::int64(1) - half.get())]))
+        });
+        let done = each("j", self.length.clone(), |j| {
+            let place = load(&places, half.get(), j);
+            put(j, at(&place.clone().cast(DType::INT64)), place)
+        });
+        let all = [&keys, &places, &counts].map(alloc).into_iter().chain(half.declare(zero()));
+        let sorted = when(self.length.clone().gt(0i64), pass);
+        in_order(all.chain([clear, fill, sorted, done]))
+    }
+}
+
+/// The dtype of keys, and how many of their bits differ.
+fn key_type(dtype: DType) -> (DType, i64) {
+    match dtype.bits {
+        64 => (DType::UINT64, 64),
+        8 | 16 if !dtype.is_floating() => (DType::UINT32, i64::from(dtype.bits)),
+        _ if dtype.is_bool() => (DType::UINT32, BITS),
+        _ => (DType::UINT32, 32),
+    }
+}
+
+/// A digit of a key.
+fn digit(key: PrimExpr, d: &PrimExpr) -> PrimExpr {
+    let dtype = key.dtype();
+    let shifted = PrimExpr::intrin("shift_right", vec![key, (d * PrimExpr::int64(BITS)).cast(dtype)], dtype);
+    PrimExpr::intrin("bitwise_and", vec![shifted, PrimExpr::int(DIGITS - 1, dtype)], dtype).cast(DType::INT64)
+}
+
+fn add(counts: &Buffer, at: Vec<PrimExpr>) -> Stmt {
+    let more = PrimExpr::load(counts, at.clone()) + PrimExpr::int(1, counts.dtype);
+    Stmt::store(counts, at, more)
+}
+
+/// Makes of how often each digit occurs where the first element with it goes.
+fn starts(counts: &Buffer, d: &PrimExpr) -> Stmt {
+    let (sum, own) = (Cell::new("sum", counts.dtype), Cell::new("own", counts.dtype));
+    let next = each("digit", DIGITS, |digit| {
+        let at = vec![d.clone(), digit.clone()];
+        let count = own.declare(PrimExpr::load(counts, at.clone()));
+        in_order(count.into_iter().chain([Stmt::store(counts, at, sum.get()), sum.add(own.get())]))
+    });
+    in_order(sum.declare(PrimExpr::int(0, counts.dtype)).into_iter().chain([next]))
+}
+
+impl Order {
+    /// The key of an element.
+    fn key(self, e: PrimExpr) -> PrimExpr {
+        let (dtype, bits) = key_type(e.dtype());
+        let ones = || PrimExpr::int(0, dtype) - PrimExpr::int(1, dtype);
+        let sign =
+            || PrimExpr::intrin("shift_left", vec![PrimExpr::int(1, dtype), PrimExpr::int(bits - 1, dtype)], dtype);
+        let xor = |a: PrimExpr, b: PrimExpr| PrimExpr::intrin("bitwise_xor", vec![a, b], dtype);
+        let key = match e.dtype() {
+            float if float.is_floating() => {
+                let wide = if bits == 64 { e } else { e.cast(DType::FLOAT32) };
+                // Both zeros are one, and so are all NaNs.
+                let zero = PrimExpr::constant(0.0, wide.dtype());
+                let is_nan = PrimExpr::intrin("isnan", vec![wide.clone()], DType::BOOL);
+                let value = wide.clone().eq(zero.clone()).select(zero.clone(), wide.clone());
+                let word = PrimExpr::intrin("reinterpret", vec![value], dtype);
+                let ordered = wide.lt(zero).select(xor(word.clone(), ones()), xor(word, sign()));
+                is_nan.select(ones(), ordered)
+            }
+            int if int.is_int() => xor(e.cast(dtype), sign()),
+            _ => e.cast(dtype),
+        };
+        match self {
+            Order::Ascending => key,
+            Order::Descending => xor(key, ones()),
+        }
+    }
+}
