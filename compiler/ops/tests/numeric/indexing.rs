@@ -106,6 +106,18 @@ fn scattering_slices() {
     let points = tensor(&[2, 2], &[1i64, 1, -1, 5]);
     let args = [(&x).into(), (&points).into(), vector(&[9., 8.]).into()];
     assert_eq!(elements(&run_static("scatter_nd", &args, &[])[0]), [0., 1., 2., 9., 4., 5.]);
+    // Rows of vectors, and what is left of them.
+    for width in [16, 35] {
+        let (x, updates) = (counting(&[4, 2, width]), noise(&[3, 2, width], 5));
+        let args = [(&x).into(), tensor(&[3, 1], &[3i64, 1, -1]).into(), (&updates).into()];
+        let row = |at: usize| [None, Some(1), None, Some(2)][at];
+        for result in [run_static("scatter_nd", &args, &[]).remove(0), run1("scatter_nd", &args, &[])] {
+            assert_exact(&result, &[4, 2, width], |i| match row(i[0]) {
+                Some(update) => view(&updates).at(&[update, i[1], i[2]]),
+                None => view(&x).at(i),
+            });
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::{
     context::CallContext,
     dims,
     families::index::{expect_inside, expect_integers, from_end, inside},
-    legalize::{Builder, Legalized},
+    legalize::{Builder, Legalized, loops::each_in_vectors},
     op::{AttrKind, Op},
     relayout,
     rules::Inferred,
@@ -78,9 +78,13 @@ fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         b.require_equal(a, c, "`updates` does not fit `indices` and `data`");
     }
     b.compute(&out, |i| data.at(i));
-    let inner = out.shape[count as usize..].to_vec();
-    b.block("scatter", &inner, |rest| {
+    let (inner, last) = match out.shape[count as usize..].split_last() {
+        Some((last, inner)) => (inner.to_vec(), Some(last.clone())),
+        None => (Vec::new(), None),
+    };
+    b.block("scatter", &[], |_| {
         let loops: Vec<Var> = (0..outer).map(|n| Var::int64(format!("j{n}"))).collect();
+        let rest: Vec<Var> = (0..inner.len()).map(|n| Var::int64(format!("k{n}"))).collect();
         let row: Vec<PrimExpr> = loops.iter().map(Var::expr).collect();
         let place = |n: i64| {
             let at = [&row[..], &[n.into()]].concat();
@@ -88,8 +92,15 @@ fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         };
         let to: Vec<PrimExpr> = (0..count).map(place).collect();
         let allowed = to.iter().zip(&out.shape).map(|(i, d)| inside(i, d)).reduce(PrimExpr::and);
-        let update = updates.at(&[&row[..], rest].concat());
-        let body = put(&out, how, [&to[..], rest].concat(), update);
+        let put = |own: &[PrimExpr]| {
+            let rest: Vec<PrimExpr> = rest.iter().map(Var::expr).chain(own.iter().cloned()).collect();
+            put(&out, how, [&to[..], &rest].concat(), updates.at(&[&row[..], &rest].concat()))
+        };
+        let body = match &last {
+            Some(last) => each_in_vectors("k", last, |k| put(std::slice::from_ref(k))),
+            None => put(&[]),
+        };
+        let body = around(rest.clone(), &inner, body);
         let body = match allowed {
             Some(allowed) => Stmt::new(StmtKind::If(allowed, Box::new(body), None)),
             None => body,
