@@ -22,21 +22,23 @@ fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
     let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
     // Keys, positions, and an index for each dimension.
     let _scratch = scratch(value.element_count(), 16 + 8 * shape.len())?;
-    let positions = positions(&value)?;
-    let mut indices = Vec::with_capacity(shape.len() * positions.len());
-    for axis in 0..shape.len() {
-        let stride: i64 = shape[axis + 1..].iter().product();
-        // Positions ascend, so indices are counted on: a division takes longer than all else here.
-        let (mut index, mut next) = (0, stride);
-        indices.extend(positions.iter().map(|at| {
-            while *at >= next {
-                next += stride;
-                index = if index + 1 == shape[axis] { 0 } else { index + 1 };
+    let mut left = positions(&value)?;
+    let count = left.len();
+    let mut indices = vec![0; shape.len() * count];
+    for (axis, size) in shape.iter().enumerate().skip(1).rev() {
+        // Positions ascend, so rows are counted on: a division takes longer than all else here.
+        let (mut row, mut start) = (0, 0);
+        for (index, at) in indices[axis * count..].iter_mut().zip(&mut left) {
+            while *at - start >= *size {
+                start += size;
+                row += 1;
             }
-            index
-        }));
+            *index = *at - start;
+            *at = row;
+        }
     }
-    Ok(Tensor::from_slice(&[shape.len() as i64, positions.len() as i64], &indices)?)
+    indices[..count].copy_from_slice(&left);
+    Ok(Tensor::from_slice(&[shape.len() as i64, count as i64], &indices)?)
 }
 
 /// Where elements are not zero, in order.
