@@ -19,7 +19,7 @@ const BITS: i64 = 8;
 const DIGITS: i64 = 1 << BITS;
 
 /// Shorter lines are merged sooner than digits are counted.
-pub const LEAST: i64 = 192;
+pub const LEAST: i64 = 128;
 
 /// A line on its way.
 pub struct Radix<'a> {
