@@ -15,6 +15,8 @@ use hammock_ir::{PrimExpr, prim::Var};
 const TILE_ROWS: i64 = 8;
 /// The same where a product reads more for each of them than stays in the cache, and all of them can use it.
 const MANY_ROWS: i64 = 32;
+/// So many tiles of rows divide well among threads.
+const TILES: i64 = 16;
 
 /// The plan of stages that share rows, of which so many run together if that is given.
 pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
@@ -41,7 +43,11 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room);
     let far = gaining.iter().any(|stage| products::shared_bytes(stage) > choice.cache());
     let many = count.filter(|_| far).map(|count| evenly(count, MANY_ROWS));
-    let sizes = many.into_iter().chain([TILE_ROWS, TILE_ROWS / 2, 1]).filter(fits);
+    let all = rows.extents().try_fold(1, |all: i64, extent| all.checked_mul(extent.as_int()?));
+    let few = all.is_some_and(|all| all / TILE_ROWS < TILES);
+    let most =
+        if few && parallel_rows(rows, 1, !copies.is_empty(), choice).is_some() { TILE_ROWS / 2 } else { TILE_ROWS };
+    let sizes = many.into_iter().chain([most, TILE_ROWS / 2, 1]).filter(fits);
     let tile = given.or_else(|| sizes.map(|n| n.min(count.unwrap_or(n))).next()).unwrap_or(1).max(1);
     let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
     let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
