@@ -38,6 +38,15 @@ impl Case {
         Case { rng: Rng::new(seed), axes: Vec::new(), inputs: Vec::new(), nan: false }
     }
 
+    /// One with two to four axes and no sums, and the axes' names.
+    fn of_elements(seed: u64) -> (Case, &'static [&'static str]) {
+        let mut case = Case::new(seed);
+        let names = &["a", "b", "c", "d"][..case.rng.between(2, 4) as usize];
+        names.iter().for_each(|name| case.axis(name, &SIZES, false));
+        case.shrink();
+        (case, names)
+    }
+
     fn axis(&mut self, name: &str, sizes: &[i64], reduce: bool) {
         let size = *self.rng.pick(sizes);
         let symbolic = self.rng.chance(25);
@@ -438,15 +447,11 @@ fn spaced() {
 #[test]
 fn permutations() {
     for seed in seeds() {
-        let mut case = Case::new(seed);
-        let rank = case.rng.between(2, 4) as usize;
-        let names = &["a", "b", "c", "d"][..rank];
-        names.iter().for_each(|name| case.axis(name, &SIZES, false));
-        case.shrink();
+        let (mut case, names) = Case::of_elements(seed);
         for _ in 0..case.rng.between(1, 2) {
             let mut input = case.over(names, true);
             if case.rng.chance(25) {
-                case.divide(&mut input, names[rank - 1]);
+                case.divide(&mut input, names[names.len() - 1]);
             }
             case.inputs.push(input);
         }
@@ -463,11 +468,7 @@ fn permutations() {
 fn moved_elements() {
     let mut tiles = 0;
     for seed in seeds() {
-        let mut case = Case::new(seed);
-        let rank = case.rng.between(2, 4) as usize;
-        let names = &["a", "b", "c", "d"][..rank];
-        names.iter().for_each(|name| case.axis(name, &SIZES, false));
-        case.shrink();
+        let (mut case, names) = Case::of_elements(seed);
         let input = case.over(names, true);
         case.inputs.push(input);
         let dtype = *case.rng.pick(&["float16", "int8", "uint16", "bool", "int64", "float32"]);
@@ -487,12 +488,8 @@ fn moved_elements() {
 #[test]
 fn cases() {
     for seed in seeds() {
-        let mut case = Case::new(seed);
-        let rank = case.rng.between(2, 4) as usize;
-        let names = &["a", "b", "c", "d"][..rank];
-        names.iter().for_each(|name| case.axis(name, &SIZES, false));
-        case.shrink();
-        let axis = names[case.rng.below(rank as u64) as usize];
+        let (mut case, names) = Case::of_elements(seed);
+        let axis = names[case.rng.below(names.len() as u64) as usize];
         let count = case.rng.between(2, 9);
         let place = if case.rng.chance(60) { format!("v{axis} % {count}") } else { format!("v{axis}") };
         let mut value = String::new();
