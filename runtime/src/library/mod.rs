@@ -32,13 +32,13 @@ use crate::Error;
 use crate::executable::{Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity, versions};
 use crate::machine::Features;
+use crate::memory::MappedFile;
 use crate::value::{Function, SharedBytes};
 use crate::vm::{
     Options, Vm,
     native::{self, MachineCode},
 };
 use code::Code;
-use memmap2::Mmap;
 use snapshot::Snapshot;
 use std::ffi::CStr;
 use std::fs::File;
@@ -273,10 +273,8 @@ fn refusal(error: SealError, bytes: &[u8]) -> LibraryError {
 }
 
 /// Maps the running program's file, which nobody can write to.
-fn map_program() -> io::Result<Mmap> {
-    let file = File::open("/proc/self/exe")?;
-    // SAFETY: the mapping is private and read-only, and the system lets nobody write to a program that runs.
-    unsafe { Mmap::map(&file) }
+fn map_program() -> io::Result<MappedFile> {
+    MappedFile::new(&File::open("/proc/self/exe")?)
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

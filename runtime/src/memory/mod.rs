@@ -3,6 +3,7 @@ mod allocator;
 pub(crate) mod buffer;
 mod lock;
 mod machine;
+mod mapped;
 pub(crate) mod meter;
 #[cfg(loom)]
 mod models;
@@ -12,4 +13,5 @@ pub(crate) mod workspace;
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
 pub use machine::default_limit;
+pub use mapped::MappedFile;
 pub use meter::reserve;

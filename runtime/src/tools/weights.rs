@@ -5,8 +5,7 @@ use super::{
     npz::{Archive, ZIP},
     write_file,
 };
-use crate::{DType, Tensor, near::nearest, value::SharedBytes};
-use memmap2::Mmap;
+use crate::{DType, Tensor, memory::MappedFile, near::nearest};
 use safetensors::{
     Dtype, SafeTensors,
     tensor::{TensorView, serialize},
@@ -40,8 +39,7 @@ impl Weights {
         if !about.is_file() || about.len() == 0 {
             return Err(failed(path, if about.is_file() { "it is empty" } else { "it is not a regular file" }));
         }
-        // SAFETY: the mapping is read only; as with every mapped file, nobody may change it while it is used.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| failed(path, e))?;
+        let map = MappedFile::new(&file).map_err(|e| failed(path, e))?;
         let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
         let tensors = if is_npz { npz(path)? } else { safetensors(path, Arc::new(map))? };
         let weights: Weights = tensors.into_iter().collect();
@@ -173,8 +171,8 @@ fn npz(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     names.into_iter().map(|n| archive.array(&n).map(|t| (n, t))).collect()
 }
 
-fn safetensors(path: &Path, bytes: SharedBytes) -> Result<Vec<(String, Tensor)>, InputError> {
-    let whole = (*bytes).as_ref();
+fn safetensors(path: &Path, map: Arc<MappedFile>) -> Result<Vec<(String, Tensor)>, InputError> {
+    let whole = &map[..];
     let damaged =
         |why: &dyn std::fmt::Display| failed(path, format!("it is not a safetensors file, or damaged: {why}"));
     let file = SafeTensors::deserialize(whole).map_err(|e| damaged(&e))?;
@@ -191,7 +189,7 @@ fn safetensors(path: &Path, bytes: SharedBytes) -> Result<Vec<(String, Tensor)>,
         let data = view.data();
         let start = data.as_ptr() as usize - whole.as_ptr() as usize;
         let tensor = if start.is_multiple_of(dtype.bytes().max(1)) {
-            Tensor::from_shared(dtype, &shape, bytes.clone(), start..start + data.len())
+            Tensor::from_mapped(dtype, &shape, map.clone(), start..start + data.len())
         } else {
             Tensor::from_bytes(dtype, &shape, data)
         };

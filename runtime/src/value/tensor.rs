@@ -9,7 +9,7 @@ use super::shape::write_sizes;
 use super::tensor_error::TensorError;
 use super::tensor_lent::Lender;
 use super::{DType, Device, Storage, index};
-use crate::memory::{ALIGNMENT, Buffer, Reservation, meter};
+use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, meter};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,6 +70,8 @@ pub(super) enum Owner {
     /// The same, but the memory must not be written.
     Constant(Tensor),
     Shared(SharedBytes),
+    /// A mapped file, which nobody writes to.
+    Mapped(Arc<MappedFile>),
     Lent(Box<dyn Lender>),
     Nobody,
 }
@@ -121,12 +123,19 @@ impl Tensor {
         owner: SharedBytes,
         range: Range<usize>,
     ) -> Result<Tensor, TensorError> {
-        let bytes = (*owner).as_ref();
-        let out = TensorError::OutOfBounds { begin: range.start, end: range.end, available: bytes.len() };
-        let slice = bytes.get(range).ok_or(out)?;
-        check_size(dtype, shape, slice.len())?;
-        let data = slice.as_ptr().cast_mut();
+        let data = part((*owner).as_ref(), range, dtype, shape)?;
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Shared(owner)))
+    }
+
+    /// A read-only tensor over a range of a mapped file, which leaves memory when it is [set aside](Tensor::set_aside).
+    pub fn from_mapped(
+        dtype: DType,
+        shape: &[i64],
+        file: Arc<MappedFile>,
+        range: Range<usize>,
+    ) -> Result<Tensor, TensorError> {
+        let data = part(&file, range, dtype, shape)?;
+        Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Mapped(file)))
     }
 
     // Made part of its callers so that what they hand over stays in registers; the owner is made where it will lie.
@@ -252,26 +261,18 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.data_ptr(), len) })
     }
 
-    /// Tells the system that the data is not needed soon, where it lies in bytes that are never written to, such as those
-    /// of a mapped file: their memory can then serve for something else, until they are read again.
+    /// Takes the data of a mapped file out of the process's memory until it is read again, when the system maps it anew.
+    /// Data that lies elsewhere stays.
     pub fn set_aside(&self) {
-        const PAGE: usize = 4096;
-        if !matches!(self.owner(), Some(Owner::Shared(_))) {
-            return;
-        }
-        let begin = self.data_ptr().addr().next_multiple_of(PAGE);
-        let end = (self.data_ptr().addr() + self.nbytes()) / PAGE * PAGE;
-        if begin < end {
-            let start = self.data_ptr().with_addr(begin).cast();
-            // SAFETY: whole pages of the tensor's own bytes; this advice changes no contents, and its failure nothing.
-            unsafe { libc::madvise(start, end - begin, libc::MADV_PAGEOUT) };
-        }
+        let Some(Owner::Mapped(file)) = self.owner() else { return };
+        let begin = self.data_ptr().addr() - file.as_ptr().addr();
+        file.set_aside(begin..begin + self.nbytes());
     }
 
     /// Must its memory not be written, because it is a constant's or was lent on that condition?
     pub fn is_read_only(&self) -> bool {
         match self.owner() {
-            Some(Owner::Shared(_) | Owner::Constant(_)) => true,
+            Some(Owner::Shared(_) | Owner::Mapped(_) | Owner::Constant(_)) => true,
             Some(Owner::Lent(lender)) => lender.is_read_only(),
             Some(Owner::Tensor(tensor)) => tensor.is_read_only(),
             _ => false,
@@ -327,6 +328,14 @@ fn check_size(dtype: DType, shape: &[i64], actual: usize) -> Result<(), TensorEr
         expected if expected == actual => Ok(()),
         expected => Err(TensorError::WrongSize { dtype, shape: shape.to_vec(), expected, actual }),
     }
+}
+
+/// Where the part of `bytes` begins that a tensor fills.
+fn part(bytes: &[u8], range: Range<usize>, dtype: DType, shape: &[i64]) -> Result<*mut u8, TensorError> {
+    let out = TensorError::OutOfBounds { begin: range.start, end: range.end, available: bytes.len() };
+    let part = bytes.get(range).ok_or(out)?;
+    check_size(dtype, shape, part.len())?;
+    Ok(part.as_ptr().cast_mut())
 }
 
 /// Row-major strides in elements.

@@ -61,6 +61,7 @@ impl Tensor {
             Some(Owner::Tensor(owner)) => Owner::Tensor(owner.clone()),
             Some(Owner::Constant(owner)) => Owner::Constant(owner.clone()),
             Some(Owner::Shared(owner)) => Owner::Shared(owner.clone()),
+            Some(Owner::Mapped(file)) => Owner::Mapped(file.clone()),
             Some(Owner::Storage(storage)) => Owner::Storage(storage.clone()),
             // Its memory is lent, or used again when the tensor goes: the tensor itself must stay.
             _ => Owner::Tensor(self.clone()),
