@@ -1,4 +1,5 @@
 //! Host memory for data: zeroed, aligned, freed on drop.
+use super::large::{self, LARGE};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
@@ -12,6 +13,9 @@ fn layout(len: usize) -> Option<Layout> {
 
 /// `len` zeroed bytes of the host, or `None` if the system has none.
 pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
+    if len >= LARGE {
+        return large::allocate(len);
+    }
     // SAFETY: the layout is never empty.
     NonNull::new(unsafe { alloc_zeroed(layout(len)?) })
 }
@@ -21,7 +25,10 @@ pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// `data` came from `allocate(len)` and nobody refers to it any more.
 pub(crate) unsafe fn free(data: NonNull<u8>, len: usize) {
-    if let Some(layout) = layout(len) {
+    if len >= LARGE {
+        // SAFETY: as the caller promises.
+        unsafe { large::free(data, len) }
+    } else if let Some(layout) = layout(len) {
         // SAFETY: as the caller promises.
         unsafe { dealloc(data.as_ptr(), layout) }
     }
