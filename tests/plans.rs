@@ -428,8 +428,9 @@ fn impossible_plans_are_refused() {
             "fused_matmul_relu",
             "outer-product: v_ax0 by 7, v_ax0 by 5, v_ax1 by 77, v_k unrolled, v_ax0 unrolled, v_ax1 unrolled",
         ),
-        ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k by 2, v_k"),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k vector"),
+        ("max", "chains: v_ax0, v_k1 by 8, v_k1"),
         ("matmul", "inner-product: v_k by 64, v_k by 4, v_ax0, v_ax1, v_k vector"),
         ("matmul", "outer-product: v_ax1, v_ax0 by 8, v_k, v_ax0 vector"),
         ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_k, v_ax1 by 2 vector"),
@@ -458,6 +459,7 @@ fn impossible_plans_are_refused() {
     }
     all += &refused(&printed.replace("rows, 8 at a time", "rows, 7 at a time"), &[]);
     all += &refused(&printed, &["--strict-order"]);
+    all += &refused("matmul:\n    outer-product: v_ax0, v_ax1, v_k by 8, v_k\n", &["--strict-order"]);
     all += &refused("matmul\n", &[]);
     all += &refused("sum:\n    as written\nsum:\n    as written\n", &[]);
     all += &refused("attention:\n    copy of key as [v_d] for stage 1 (elementwise: v_d)\n", &[]);

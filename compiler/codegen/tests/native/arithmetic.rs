@@ -343,33 +343,45 @@ def f(x_: T.handle, d_: T.handle, y_: T.handle):
     }
 }
 
-#[test]
-fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
-    let (rows, terms, results, large) = (8, 2048, 64, 16_777_216f32);
+/// The first result of a product of so many terms of which the first is large and the others are ones.
+fn large_and_ones(terms: usize, shape: &str, places: &str, options: Options) -> f32 {
+    let (rows, results) = (8, 64);
     let func = function(&format!(
         "# from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)
-def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({terms}, {results}), \"float32\"), y: T.Buffer(({rows}, {results}), \"float32\")):
+def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"float32\"), y: T.Buffer(({rows}, {results}), \"float32\")):
     for i, j, k in T.grid({rows}, {results}, {terms}):
         with T.sblock(\"product\"):
             vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
             with T.init():
                 y[vi, vj] = T.float32(0)
-            y[vi, vj] = y[vi, vj] + x[vi, vk] * w[vk, vj]
+            y[vi, vj] = y[vi, vj] + x[vi, vk] * w[{places}]
 "
     ));
     let mut numbers = vec![1f32; rows * terms];
-    numbers[0] = large;
+    numbers[0] = LARGE;
     let x = Tensor::from_slice(&[rows as i64, terms as i64], &numbers).unwrap();
-    let w = Tensor::from_slice(&[terms as i64, results], &vec![1f32; terms * results as usize]).unwrap();
+    let sizes: Vec<i64> = shape.split(", ").map(|size| size.parse().unwrap()).collect();
+    let w = Tensor::from_slice(&sizes, &vec![1f32; terms * results]).unwrap();
+    Kernel::planned(&func, options).run(&[x.into(), w.into()]).remove(0).as_slice::<f32>().unwrap()[0]
+}
+
+/// Beside it, ones are lost.
+const LARGE: f32 = 16_777_216.0;
+
+#[test]
+fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
     let target = Target::host();
-    let first = |strict_order| {
-        let options = Options { strict_order, ..Options::new(&target) };
-        let result = Kernel::planned(&func, options).run(&[x.clone().into(), w.clone().into()]).remove(0);
-        result.as_slice::<f32>().unwrap()[0]
-    };
-    // One by one, ones are lost beside the large number; of the parts only those of the first are.
-    assert_eq!(first(true), large);
-    assert!(first(false) >= large + terms as f32 / 2.0, "{}", first(false));
+    // Side by side results, of one part of the terms outside of the tile or of several, and terms as lanes.
+    for terms in [512, 1000, 4097] {
+        for (shape, places) in [(format!("{terms}, 64"), "vk, vj"), (format!("64, {terms}"), "vj, vk")] {
+            let sum =
+                |strict_order| large_and_ones(terms, &shape, places, Options { strict_order, ..Options::new(&target) });
+            assert_eq!(sum(true), LARGE, "{terms} terms of {places}");
+            // Of the parts, only the ones of the first are lost.
+            let left = sum(false) - LARGE;
+            assert!(left >= terms as f32 - 256.0, "{left} of {terms} terms of {places}");
+        }
+    }
 }

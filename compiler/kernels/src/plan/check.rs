@@ -378,7 +378,7 @@ impl Check<'_> {
         let own = |l: &Loop| match l.kind {
             LoopKind::Unrolled if self.is_reduced(l) => 1,
             LoopKind::Unrolled => self.in_tile(l.axis),
-            LoopKind::Vector if self.is_reduced(l) => self.in_terms(l.axis, register),
+            LoopKind::Vector if self.is_reduced(l) => (self.plan.at_once(l.axis) / register).max(1),
             LoopKind::Vector => vectors(self.in_tile(l.axis)),
             _ => 1,
         };
@@ -396,13 +396,6 @@ impl Check<'_> {
             return violation(Item::Plan, message, "choose fewer steps, or such that divide the sizes");
         }
         Ok(())
-    }
-
-    /// How many vectors hold the terms of a step.
-    fn in_terms(&self, axis: usize, register: i64) -> i64 {
-        let steps = self.over(axis).filter(|number| *number >= self.tile).map(|number| self.plan.loops[number].step);
-        let step = steps.max().unwrap_or(1);
-        (step / register).max(1)
     }
 
     /// In how many places stands what is inside of a loop.

@@ -64,7 +64,7 @@ pub struct StagePlan {
     /// The loops, outermost first. An axis may have several, of smaller and smaller steps; the last has step 1. Those over
     /// terms, and those that are unrolled or vectors, are the *tile*: they come last, and everything that they compute is
     /// in registers. One loop over parts of the terms may be outside of it: what a part makes is stored where the result
-    /// will be.
+    /// will be. Another may be in it: what a part makes is added to the sum.
     pub loops: Vec<Loop>,
     /// What is copied before it is used.
     pub staged: Vec<Staged>,
@@ -216,6 +216,18 @@ impl StagePlan {
             LoopKind::Parallel(_) => false,
         };
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
+    }
+
+    /// Whether a loop of the tile is over parts of the terms, each of which is added up by itself: another goes through them.
+    pub fn is_of_parts(&self, number: usize) -> bool {
+        let Loop { axis, .. } = self.loops[number];
+        let inner = self.loops[number + 1..].iter().find(|l| l.axis == axis);
+        inner.is_some_and(|inner| inner.kind == LoopKind::Serial)
+    }
+
+    /// How many terms of an axis are combined at once, where they are lanes or words.
+    pub fn at_once(&self, axis: usize) -> i64 {
+        self.loops.iter().rev().find(|l| l.axis == axis && l.step != 1).map_or(1, |l| l.step)
     }
 
     /// Inside how many loops an expression is known that stays the same along the vectors' axis: inside those over what it

@@ -236,7 +236,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let unrolled = |axis: usize| plan.loops.iter().any(|l| l.axis == axis && is_row(l));
     let vector = plan.vector().map(|l| l.axis);
     let width = vector.map_or(1.0, |axis| match stage.axes[axis].reduce {
-        true => plan.loops[tile..].iter().filter(|l| l.axis == axis).map(|l| l.step as f64).fold(1.0, f64::max),
+        true => plan.at_once(axis) as f64,
         false => in_tile(axis),
     });
     let rows: f64 = (0..stage.axes.len()).filter(|axis| unrolled(*axis)).map(in_tile).product();

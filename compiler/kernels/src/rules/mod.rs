@@ -4,6 +4,7 @@
 
 mod dots;
 mod elementwise;
+mod parts;
 mod products;
 mod reductions;
 mod rows;
@@ -185,7 +186,11 @@ pub fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
 /// What each rule that is for a stage chooses.
 fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
     let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
-    chosen.map(|(rule, Loops { loops, staged })| StagePlan { rule: rule.name, loops, staged, inverts: false })
+    chosen.map(move |(rule, Loops { loops, staged })| {
+        let mut plan = StagePlan { rule: rule.name, loops, staged, inverts: false };
+        parts::divide(&mut plan, stage, &choice);
+        plan
+    })
 }
 
 /// Whether a division for each of several vectors becomes one for all: a division costs as much as ten products. Not with

@@ -102,7 +102,7 @@ impl Terms {
 
 impl At {
     /// The part from `start` on, of `count` values of an axis.
-    fn part(&self, axis: usize, start: PrimExpr, count: PrimExpr) -> At {
+    pub fn part(&self, axis: usize, start: PrimExpr, count: PrimExpr) -> At {
         let mut part = self.clone();
         part.position[axis] = moved(&self.position[axis], start);
         part.left[axis] = count;

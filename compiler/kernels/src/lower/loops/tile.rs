@@ -1,6 +1,7 @@
 //! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
 //! the stores; otherwise the stores alone.
 
+mod parts;
 mod search;
 
 use super::{
@@ -116,8 +117,7 @@ impl Tile<'_> {
     /// The reduce axis whose values are lanes, and how many.
     fn terms(&self) -> Option<(usize, i64)> {
         let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
-        let step = self.loops().iter().rev().find(|other| other.axis == l.axis && other.step != 1)?.step;
-        Some((l.axis, step))
+        Some((l.axis, self.nest.plan.at_once(l.axis)))
     }
 
     /// How many accumulators belong to one row of the tile.
@@ -245,6 +245,9 @@ impl Tile<'_> {
         let Loop { axis, step, kind } = self.loops()[number + next];
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
             return self.words(number + next, at, of, sums);
+        }
+        if self.nest.plan.is_of_parts(self.nest.tile + number + next) {
+            return self.parts(number + next, at, of, sums);
         }
         let inside = |at: &[PrimExpr], count: i64, there: Option<PrimExpr>| {
             let terms = Lanes { axis, vectors: vec![count], there };

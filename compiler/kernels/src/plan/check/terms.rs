@@ -6,14 +6,15 @@ use crate::{
     plan::{Loop, LoopKind},
     rules::MAX_LANES,
     stage::{
-        access::{combines_in_parts, parts},
+        access::{combiner, combines_in_parts, parts},
         dots,
     },
 };
-use hammock_ir::PrimExpr;
+use hammock_ir::{PrimExpr, prim::BinaryOp};
 
 impl Check<'_> {
-    /// A reduce axis: one loop over single terms, which may be written out, or one over as many terms as there are lanes.
+    /// A reduce axis: one loop over single terms, which may be written out, or one over as many terms as there are lanes, and
+    /// perhaps loops over parts around it, outside of the tile and in it.
     pub(super) fn reduced(&self, axis: usize, numbers: &[usize]) -> Checked {
         let name = &self.names[axis];
         let loops: Vec<&Loop> = numbers.iter().map(|number| &self.plan.loops[*number]).collect();
@@ -34,6 +35,13 @@ impl Check<'_> {
             let message = format!("the terms of `{name}` are combined in parts of parts");
             return violation(Item::Loop(*again), message, "put only one loop over terms before those over results");
         }
+        let (loops, numbers) = match loops {
+            [_, Loop { kind: LoopKind::Serial, .. }, ..] => {
+                self.added(numbers[0])?;
+                (&loops[1..], &numbers[1..])
+            }
+            _ => (loops, numbers),
+        };
         match loops {
             [Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }] => Ok(()),
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Dot, .. }] => {
@@ -51,7 +59,7 @@ impl Check<'_> {
                 let message = format!("`{name}` is summed up (or combined in another way) by other loops than these");
                 let help = format!(
                     "`{name}` alone, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`, or `{name} by \
-                     TERMS` and later `{name} dot`; before loops over results perhaps `{name} by PART`"
+                     TERMS` and later `{name} dot`; before these, and before loops over results, perhaps `{name} by PART`"
                 );
                 violation(Item::Loop(numbers[0]), message, help)
             }
@@ -103,6 +111,23 @@ impl Check<'_> {
                 let help = format!("copy it: `copy of BUFFER as [{} by {}, …] (…)`", self.names[axis], dot.terms());
                 violation(Item::Loop(inner), message, help)
             }
+            None => Ok(()),
+        }
+    }
+
+    /// A loop over parts of the terms, each of which is added up by itself in registers.
+    fn added(&self, number: usize) -> Checked {
+        let fail = |message: &str, help: &str| violation(Item::Loop(number), message, help);
+        if self.choice.strict_order {
+            let message = "parts of a sum are combined in another order than is written";
+            return fail(message, "leave out --strict-order, or this loop");
+        }
+        let has_parts = combiner(self.stage).is_some_and(|(op, _)| matches!(op, BinaryOp::Add | BinaryOp::Mul));
+        if !has_parts || self.stage.place.is_some() {
+            return fail("what terms make is not added to what others make", "leave out this loop");
+        }
+        match self.plan.dot() {
+            Some(_) => fail("dot products are not added up in parts", "leave out this loop"),
             None => Ok(()),
         }
     }

@@ -88,7 +88,8 @@ pub static PRIMITIVES: &[Primitive] = &[
         name: "split",
         form: Form::Factor,
         doc: "puts a loop in steps of N around a loop, which then goes through what a step leaves. N is larger than the \
-              loop's own step, and no larger than what there is to divide",
+              loop's own step, and no larger than what there is to divide. Steps of terms inside of loops over results are \
+              parts that are added up by themselves: not with --strict-order",
         apply: |edit, args| edit.split(args.loops[0], args.number.unwrap_or(1)),
     },
     Primitive {
