@@ -2,10 +2,11 @@
 
 use crate::{
     PrimExpr, TensorShape, TensorType, Type,
-    prim::Substitution,
+    prim::{self, Substitution},
     relax::Var,
     types::{CallableType, DTensorType, ShapeType},
 };
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Type {
@@ -21,6 +22,29 @@ impl Type {
                 c.ret.each_expr(f);
             }
             Type::Any | Type::Error | Type::Prim(_) | Type::String | Type::Shape(_) => {}
+        }
+    }
+
+    /// The type without dimensions that mention other variables than those known.
+    pub fn closed(&self, known: &FxHashSet<prim::Var>) -> Type {
+        let closed = |dims: &[PrimExpr]| {
+            let mut all = true;
+            dims.iter().for_each(|d| d.each_var(&mut |v| all &= known.contains(v)));
+            all
+        };
+        let tensor = |t: &TensorType| {
+            let shape = match &t.shape {
+                TensorShape::Known(dims) if !closed(dims) => TensorShape::Rank(dims.len()),
+                TensorShape::Var(_, ndim) => ndim.map_or(TensorShape::Unknown, TensorShape::Rank),
+                shape => shape.clone(),
+            };
+            TensorType { shape, ..t.clone() }
+        };
+        match self {
+            Type::Tensor(t) => Type::Tensor(tensor(t)),
+            Type::Shape(ShapeType::Known(dims)) if !closed(dims) => Type::Shape(ShapeType::Rank(dims.len())),
+            Type::Tuple(members) => Type::Tuple(members.iter().map(|m| m.closed(known)).collect()),
+            other => other.clone(),
         }
     }
 

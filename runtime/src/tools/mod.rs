@@ -30,7 +30,7 @@ pub use session::{Session, ToolError, inspect};
 pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;
-pub use weights::{Unused, Weights, save_safetensors};
+pub use weights::{Unused, Weights, map_file, save_safetensors};
 
 use std::{borrow::Cow, fmt};
 

@@ -17,6 +17,20 @@ use std::{
     sync::Arc,
 };
 
+/// The bytes of a file, mapped.
+///
+/// # Errors
+/// When it cannot be read, is empty, or is no regular file.
+pub fn map_file(path: &Path) -> Result<Arc<MappedFile>, InputError> {
+    let file = File::open(path).map_err(|e| failed(path, e))?;
+    let about = file.metadata().map_err(|e| failed(path, e))?;
+    if !about.is_file() || about.len() == 0 {
+        return Err(failed(path, if about.is_file() { "it is empty" } else { "it is not a regular file" }));
+    }
+    let map = MappedFile::new(&file).map_err(|e| failed(path, e))?;
+    Ok(Arc::new(map))
+}
+
 /// Tensors by name, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
@@ -34,14 +48,9 @@ impl Weights {
     /// # Errors
     /// When the file cannot be read or is damaged, or holds a dtype that tensors cannot have.
     pub fn open(path: &Path) -> Result<Weights, InputError> {
-        let file = File::open(path).map_err(|e| failed(path, e))?;
-        let about = file.metadata().map_err(|e| failed(path, e))?;
-        if !about.is_file() || about.len() == 0 {
-            return Err(failed(path, if about.is_file() { "it is empty" } else { "it is not a regular file" }));
-        }
-        let map = MappedFile::new(&file).map_err(|e| failed(path, e))?;
+        let map = map_file(path)?;
         let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
-        let tensors = if is_npz { npz(path)? } else { safetensors(path, Arc::new(map))? };
+        let tensors = if is_npz { npz(path)? } else { safetensors(path, map)? };
         let weights: Weights = tensors.into_iter().collect();
         Ok(Weights { file: Some(path.to_owned()), ..weights })
     }

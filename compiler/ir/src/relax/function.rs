@@ -4,6 +4,7 @@ use super::{Call, Callee, Operand, Value, Var};
 use crate::{Attrs, Name, Type, prim};
 use cranelift_entity::PrimaryMap;
 use hammock_diagnostics::Span;
+use rustc_hash::FxHashSet;
 
 /// A global Relax function. It owns the table of every variable bound in it, those of nested functions included, so
 /// that a captured variable is simply the same variable.
@@ -109,6 +110,17 @@ impl Function {
     /// The variable whose value a scalar variable stands for; none for a symbolic dimension.
     pub fn var_of_scalar(&self, scalar: &prim::Var) -> Option<Var> {
         self.vars.iter().find(|(_, info)| info.scalar.as_ref() == Some(scalar)).map(|(var, _)| var)
+    }
+
+    /// The variables that the types of parameters mention, and those that stand for the values of scalar ones.
+    pub fn sizes_of(&self, params: &[Var]) -> FxHashSet<prim::Var> {
+        let mut sizes = FxHashSet::default();
+        for param in params {
+            let info = &self.vars[*param];
+            info.ty.each_expr(&mut |e| e.each_var(&mut |v| sizes.extend([v.clone()])));
+            sizes.extend(info.scalar.clone());
+        }
+        sizes
     }
 
     /// The type of a variable.

@@ -13,12 +13,11 @@ use crate::script::{
 };
 use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
-    CallableType, DType, Name, TensorShape, TensorType, Type, prim,
+    CallableType, DType, Name, Type, prim,
     relax::{Binding, Body, Function, Lambda, Operand, Value as IrValue, Var},
-    types::ShapeType,
 };
 use hammock_syntax::ast::{self, Expr, ExprKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What the decorator says.
@@ -202,13 +201,7 @@ impl RelaxEval<'_, '_> {
 
     /// The type of a result, for callers: dimensions that no parameter defines are unknown to them.
     fn result_type(&self, result: &Operand, params: &[Var]) -> Type {
-        let mut known = FxHashSet::default();
-        for param in params {
-            let info = &self.dialect.function.vars[*param];
-            info.ty.each_expr(&mut |e| e.each_var(&mut |v| known.extend([v.clone()])));
-            known.extend(info.scalar.clone());
-        }
-        erase(&self.type_of(result), &known)
+        self.type_of(result).closed(&self.dialect.function.sizes_of(params))
     }
 
     /// `@R.function` inside a body: a closure bound to its name, which it may call itself by.
@@ -282,27 +275,4 @@ struct Outer {
 /// Whether a body ends with `return`: then there is a result, or an error about it.
 fn returns(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| matches!(stmt.kind, ast::StmtKind::Return(_)))
-}
-
-/// The type without dimensions that mention other variables than those known.
-fn erase(ty: &Type, known: &FxHashSet<prim::Var>) -> Type {
-    let closed = |dims: &[hammock_ir::PrimExpr]| {
-        let mut all = true;
-        dims.iter().for_each(|d| d.each_var(&mut |v| all &= known.contains(v)));
-        all
-    };
-    let tensor = |t: &TensorType| {
-        let shape = match &t.shape {
-            TensorShape::Known(dims) if !closed(dims) => TensorShape::Rank(dims.len()),
-            TensorShape::Var(_, ndim) => ndim.map_or(TensorShape::Unknown, TensorShape::Rank),
-            shape => shape.clone(),
-        };
-        TensorType { shape, ..t.clone() }
-    };
-    match ty {
-        Type::Tensor(t) => Type::Tensor(tensor(t)),
-        Type::Shape(ShapeType::Known(dims)) if !closed(dims) => Type::Shape(ShapeType::Rank(dims.len())),
-        Type::Tuple(members) => Type::Tuple(members.iter().map(|m| erase(m, known)).collect()),
-        other => other.clone(),
-    }
 }
