@@ -14,6 +14,7 @@ mod compile;
 mod effect;
 mod explain;
 mod failure;
+mod import;
 mod inspect;
 mod memory_plan;
 mod module;
@@ -52,6 +53,7 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Compile(compile::Compile),
+    Import(import::Import),
     Opt(opt::Opt),
     Check(check::Check),
     Inspect(inspect::Inspect),
@@ -99,6 +101,7 @@ impl Command {
         match self {
             Command::Run(c) => c.run(),
             Command::Compile(c) => c.run(),
+            Command::Import(c) => c.run(),
             Command::Opt(c) => c.run(),
             Command::Check(c) => c.run(color),
             Command::Inspect(c) => c.run(),

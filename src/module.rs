@@ -2,16 +2,17 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Failure, Input, ReadOptions, Weights, check_module, read_file, read_source, read_weights,
+    Constants, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx, read_file,
+    read_source, read_weights,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use std::path::{Path, PathBuf};
 
-/// A text module, and the weights that go with it.
+/// A module, and the weights that go with it.
 #[derive(Args, Clone)]
 pub struct ModuleArgs {
-    /// A text module (TVMScript), or `-` for standard input
+    /// A text module (TVMScript), an ONNX model, or `-` for text on standard input
     pub file: String,
     /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
@@ -46,6 +47,10 @@ impl ModuleArgs {
 
     /// The file's text, and all diagnostics about it.
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
+        if is_onnx(&self.file) {
+            let imported = import_onnx(&self.file, OnnxWeights::Constants)?;
+            return Ok((imported.source, hammock_ir::verify::module(&imported.module, &hammock_ops::Table)));
+        }
         let weights = self.weights()?;
         let source = read_source(&self.file)?.ok_or_else(|| self.not_text())?;
         let found = check_module(&source, &self.options(weights.as_ref()));

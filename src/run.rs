@@ -17,12 +17,13 @@ use hammock_passes::{Environment, pipeline};
 use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Weights};
 use std::path::Path;
 
-/// Runs a function of a text module (compiled first) or of a compiled executable
+/// Runs a function of a text module or ONNX model (compiled first), or of a compiled executable
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   hammock run model.py --params weights.safetensors --arg @images.npy
   hammock run model.so --func classify --arg @test.npz#images --output out.npz
+  hammock run model.onnx --arg @images.npy
   hammock run kernels.py --bytecode tvm.so --arg @x.npy
   hammock run kernel.py --arg 'random(8):float32' --arg 'zeros(8):float32'   a lone T.prim_func: all its arguments in
                                           order, outputs too; the result is the buffers that it writes
@@ -47,7 +48,7 @@ pub type Adapt<'a> = &'a mut dyn FnMut(&mut Module, &SourceFile, &Options) -> Re
 /// Flags that name a program and a call.
 #[derive(Args)]
 pub struct Program {
-    /// A text module, a compiled executable, or `-` for text on standard input
+    /// A text module, an ONNX model, a compiled executable, or `-` for text on standard input
     file: String,
     /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]

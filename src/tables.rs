@@ -1,7 +1,7 @@
 //! `hammock ops`, `passes`, `builtins` and `rules`: lists of what Hammock has.
 
 use clap::Args;
-use hammock_compiler::{Failure, PRIMITIVES, Primitive, RULES, check_target, nearest_operator};
+use hammock_compiler::{Failure, OnnxOp, PRIMITIVES, Primitive, RULES, check_target, nearest_operator, onnx_operators};
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
@@ -18,6 +18,9 @@ pub struct Ops {
     /// Print only its example, a module that you can run
     #[arg(long, requires = "name")]
     example: bool,
+    /// List the operators of ONNX that can be imported
+    #[arg(long, conflicts_with = "name")]
+    onnx: bool,
 }
 
 /// Lists the passes, documents one, or prints the pipeline that compiles a module
@@ -59,6 +62,11 @@ pub struct Rules {}
 impl Ops {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
+        if self.onnx {
+            let mut names: Vec<String> = onnx_operators().map(onnx_name).collect();
+            names.sort_unstable();
+            return crate::print(&names.concat());
+        }
         let Some(name) = self.name else {
             let lines: String = hammock_ops::ops().map(op_line).collect();
             return crate::print(&lines);
@@ -73,6 +81,11 @@ impl Ops {
         let doc = format!("{}\n\n{}\n\nlegalizes to: {}\n", signature(op), op.doc.trim(), lowering(op));
         crate::print(&(doc + &example(op).unwrap_or_default()))
     }
+}
+
+/// A line with the name of one of ONNX's operators, after its domain if that is not ONNX's own.
+fn onnx_name(op: &OnnxOp) -> String {
+    if op.domain.is_empty() { format!("{}\n", op.name) } else { format!("{}.{}\n", op.domain, op.name) }
 }
 
 /// An operator's example, and how to run it.

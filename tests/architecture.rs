@@ -12,6 +12,7 @@ const ORDER: &[&str] = &[
     "hammock-ir",
     "hammock-ops",
     "hammock-import",
+    "hammock-onnx",
     "hammock-passes",
     "hammock-kernels",
     "hammock-codegen",

@@ -48,6 +48,7 @@ fn furnish(folder: &Path) {
         ("ir-examples/digits/model.py", &["model.py", "a.py", "b.py"][..]),
         ("ir-examples/digits/weights.safetensors", &["weights.safetensors"]),
         ("ir-examples/digits/test.npz", &["test.npz"]),
+        ("tests/onnx/mlp.onnx", &["model.onnx"]),
         ("ir-examples/control_flow.py", &["kernels.py", "lowered.py"]),
         ("runtime/tests/tvm/control_flow.so", &["tvm.so"]),
     ] {

@@ -1,6 +1,6 @@
 //! Files to modules.
 
-use crate::Failure;
+use crate::{Failure, import_onnx, is_onnx};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
@@ -16,17 +16,22 @@ const HEAD: u64 = 4096;
 
 /// What a file turned out to be.
 pub enum Input {
-    /// A module, with the text that its spans point into.
+    /// A module, with the text that its spans point into: of an ONNX model, a list of its nodes.
     Module(Box<Module>, SourceFile),
     /// A compiled executable, unread.
     Executable,
 }
 
-/// Reads a file, or standard input for `-`, and tells a text module from a compiled executable by its first bytes.
+/// Reads a file, or standard input for `-`, and tells a text module, an ONNX model and a compiled executable apart by their
+/// first bytes.
 ///
 /// # Errors
 /// When it cannot be read, or its text is not a module.
 pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
+    if is_onnx(path) {
+        let imported = import_onnx(path, hammock_onnx::Weights::Constants)?;
+        return Ok(Input::Module(Box::new(imported.module), imported.source));
+    }
     let Some(source) = read_source(path)? else { return Ok(Input::Executable) };
     let module = read_text(&source, options)?;
     Ok(Input::Module(Box::new(module), source))
@@ -44,9 +49,9 @@ pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
             Some((message, help)) => Err(Failure::new(codes::UNSUPPORTED_FILE, message).help(help)),
         };
     }
-    if path.ends_with(".onnx") {
-        let message = format!("{path} is an ONNX model, which cannot be read yet");
-        return Err(Failure::new(codes::UNSUPPORTED_FILE, message).help("give a TVMScript text module"));
+    if is_onnx(path) || hammock_onnx::is_model(&bytes) {
+        let message = format!("{path} is an ONNX model, not a text");
+        return Err(Failure::new(codes::UNSUPPORTED_FILE, message).help("`hammock import` makes a text module of it"));
     }
     let name = if path == "-" { "<stdin>" } else { path };
     SourceFile::from_bytes(name, bytes).map(Some).map_err(Failure::from)

@@ -19,6 +19,7 @@ mod kernels;
 #[cfg(feature = "native")]
 mod objects;
 mod observe;
+mod onnx;
 mod params;
 mod plans;
 mod reference;
@@ -40,12 +41,17 @@ pub use hammock_kernels::{
     plan::primitives::{Form, PRIMITIVES, Primitive},
     rules::RULES,
 };
+pub use hammock_onnx::{
+    Imported, Weights as OnnxWeights,
+    ops::{Op as OnnxOp, all as onnx_operators},
+};
 pub use hammock_runtime::tools::Weights;
 pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,
     write_weights,
 };
 pub use observe::{Clock, Dump, Timing};
+pub use onnx::{import_onnx, is_onnx};
 pub use params::{Named, bind, missing, unused};
 pub use plans::PlanFile;
 pub use reference::reference;

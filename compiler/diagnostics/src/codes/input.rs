@@ -86,4 +86,30 @@ A tensor belongs to the parameter of the same name; dots and other marks count a
 `fc1_weight`. The message lists these tensors, the parameters without a tensor, and names that look alike.",
     wrong r#"$ hammock compile model.py --params of_another.safetensors -o out.so"#,
     right r#"$ hammock compile model.py -o out.so"#;
+
+    BAD_ONNX = "E0412", "damaged ONNX model", "\
+An ONNX file cannot be read: it is no ONNX model, it is truncated or damaged, or what it says contradicts itself.
+
+Names must be defined once, and before they are used; nodes must not need each other's results. A tensor's data must be as
+long as its shape and dtype say. Data that lie in files beside the model must be in its folder. The message names the
+tensor or the nodes. `onnx.checker.check_model` says more about a file.",
+    wrong r#"$ printf '\010\011' > bad.onnx && hammock check bad.onnx"#,
+    right r#"$ hammock check model.onnx"#;
+
+    ONNX_UNSUPPORTED = "E0413", "ONNX feature not supported", "\
+An ONNX model uses operators, or kinds of values, that cannot be imported.
+
+The message lists all operators that are missing, with the nodes that use them. `hammock ops --onnx` lists those that can be
+imported. Models older than version 7 of ONNX's operators can be converted with `onnx.version_converter`.",
+    wrong r#"$ hammock check strings.onnx"#,
+    right r#"$ hammock check model.onnx"#;
+
+    ONNX_NODE = "E0414", "ONNX node refused", "\
+A node of an ONNX model cannot be imported: its inputs or attributes do not fit its operator, or its form of the operator is
+not supported.
+
+The message names the node, its operator and the reason. The line shown is the node, not a line of the file, which is
+binary.",
+    wrong r#"$ hammock check axis.onnx"#,
+    right r#"$ hammock check model.onnx"#;
 }

@@ -1,0 +1,147 @@
+//! The Relax function under construction: calls of operators, typed as the text importer types them.
+
+use crate::{known::Known, value::Value};
+use hammock_diagnostics::Span;
+use hammock_ir::{
+    AttrValue, DType, Module, PrimExpr, TensorShape, TensorType, Type, prim,
+    relax::{Binding, Constant, Function, InferError, OpTable, Operand, Value as Bound, Var},
+};
+use hammock_ops::{CallContext, Table, lookup};
+
+/// A function being built, and the module that it will be part of.
+pub struct Builder {
+    /// Functions that are finished.
+    pub module: Module,
+    /// Its variables; the body is put together at the end.
+    pub function: Function,
+    /// Its bindings so far.
+    pub bindings: Vec<Binding>,
+    /// The line of the node that is being imported.
+    pub span: Span,
+}
+
+impl Builder {
+    /// An empty function in an empty module.
+    pub fn new() -> Self {
+        Builder { module: Module::new(), function: Function::empty(), bindings: Vec::new(), span: Span::NONE }
+    }
+
+    /// Binds the result of an operator; sizes of it that are known at run time only get names.
+    pub fn call(
+        &mut self,
+        op: &'static str,
+        args: Vec<Operand>,
+        attrs: &[(&'static str, AttrValue)],
+    ) -> Result<Operand, InferError> {
+        let op = lookup(op).ok_or_else(|| InferError::new(format!("there is no operator `R.{op}`")))?;
+        let mut call = op.call(args, attrs.to_vec());
+        if let Some(resolve) = op.resolve {
+            let (module, function) = (&self.module, &self.function);
+            call = resolve(&CallContext { module, function, op, call: &call })?;
+        }
+        let ty = Table.infer(&self.module, &self.function, &call)?;
+        let var = self.bind(ty, Bound::Call(call))?;
+        self.with_sizes(var)
+    }
+
+    /// The members of a tuple.
+    pub fn members(&mut self, tuple: &Operand) -> Result<Vec<Operand>, InferError> {
+        let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("it gives no tuple")) };
+        let bound = members.into_iter().enumerate().map(|(n, ty)| {
+            let var = self.bind(ty, Bound::TupleGet(tuple.clone(), n))?;
+            self.with_sizes(var)
+        });
+        bound.collect()
+    }
+
+    /// A value under another name, with a type that is checked when the program runs.
+    pub fn match_cast(&mut self, value: Operand, ty: Type) -> Result<Operand, InferError> {
+        self.bind(ty.clone(), Bound::MatchCast(value, ty)).map(Operand::Var)
+    }
+
+    /// Binds a value to a new variable.
+    pub fn bind(&mut self, ty: Type, value: Bound) -> Result<Var, InferError> {
+        if let Some(excess) = ty.excess() {
+            return Err(InferError::new(format!("the result is too large: {excess}")));
+        }
+        let var = self.function.new_var("lv", ty, true, self.span);
+        self.bindings.push(Binding { var, value, span: self.span });
+        Ok(var)
+    }
+
+    /// A tensor with a symbolic size for each dimension of which nothing is known.
+    fn with_sizes(&mut self, var: Var) -> Result<Operand, InferError> {
+        let Type::Tensor(TensorType { shape: TensorShape::Rank(rank), dtype, vdevice }) = self.function.ty(var).clone()
+        else {
+            return Ok(Operand::Var(var));
+        };
+        let dims = (0..rank).map(|_| prim::Var::int64("m").expr()).collect();
+        self.match_cast(Operand::Var(var), TensorType { shape: TensorShape::Known(dims), dtype, vdevice }.into())
+    }
+
+    /// The type of an operand.
+    pub fn ty(&self, operand: &Operand) -> Type {
+        self.function.operand_ty(&self.module, operand)
+    }
+
+    /// The type of a tensor.
+    pub fn tensor(&self, operand: &Operand) -> Result<TensorType, InferError> {
+        match self.ty(operand) {
+            Type::Tensor(ty) => Ok(ty),
+            other => Err(InferError::new(format!("a tensor was expected, not {}", other.kind()))),
+        }
+    }
+
+    /// The dtype of a tensor.
+    pub fn dtype(&self, operand: &Operand) -> Result<DType, InferError> {
+        self.tensor(operand)?.dtype.ok_or_else(|| InferError::new("the dtype of an input is not known"))
+    }
+
+    /// The shape of a tensor.
+    pub fn dims(&self, operand: &Operand) -> Result<Vec<PrimExpr>, InferError> {
+        let ty = self.tensor(operand)?;
+        let dims = ty.shape.dims().map(<[PrimExpr]>::to_vec);
+        dims.ok_or_else(|| {
+            InferError::new("the shape of an input is not known").help("give the model's inputs shapes, at least ranks")
+        })
+    }
+
+    /// A value as an operand: elements that are known become a constant, or are computed from sizes.
+    pub fn operand(&mut self, value: &Value) -> Result<Operand, InferError> {
+        match value {
+            Value::Operand(operand) => Ok(operand.clone()),
+            Value::Known(known) => match known.constant() {
+                Some(constant) => Ok(constant),
+                None => self.computed(known),
+            },
+            Value::Broken => Err(InferError::new("an input has an error")),
+        }
+    }
+
+    fn computed(&mut self, known: &Known) -> Result<Operand, InferError> {
+        let shape = Operand::Shape(known.elements.to_vec());
+        let mut tensor = self.call("shape_to_tensor", vec![shape], &[])?;
+        if known.shape.len() != 1 {
+            let shape = known.shape.iter().map(|d| PrimExpr::int64(*d)).collect();
+            tensor = self.call("reshape", vec![tensor, Operand::Shape(shape)], &[])?;
+        }
+        self.cast(tensor, known.dtype)
+    }
+
+    /// A tensor in another dtype.
+    pub fn cast(&mut self, x: Operand, dtype: DType) -> Result<Operand, InferError> {
+        if self.dtype(&x)? == dtype {
+            return Ok(x);
+        }
+        self.call("astype", vec![x], &[("dtype", dtype.into())])
+    }
+
+    /// What is known of a value's elements.
+    pub fn known(&self, value: &Value) -> Option<Known> {
+        match value {
+            Value::Known(known) => Some(known.clone()),
+            Value::Operand(Operand::Const(Constant { tensor, .. })) => Known::of_tensor(tensor),
+            _ => None,
+        }
+    }
+}

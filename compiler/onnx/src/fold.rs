@@ -1,0 +1,154 @@
+//! Operators on tensors whose elements are known.
+
+use crate::known::{self, Known};
+use hammock_ir::{
+    DType, PrimExpr,
+    arith::Analyzer,
+    prim::{BinaryOp, compare},
+};
+use hammock_ops::dims;
+
+/// What can be computed of two elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    Add,
+    Sub,
+    Mul,
+    /// Towards zero for integers.
+    Div,
+    FloorMod,
+    Max,
+    Min,
+    Equal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+}
+
+/// The zero of a dtype as an element.
+pub fn zero(dtype: DType) -> PrimExpr {
+    if dtype.is_floating() { PrimExpr::float(0.0, dtype) } else { PrimExpr::int64(0) }
+}
+
+/// `x op y`, broadcast; none where the result would not be known.
+pub fn binary(op: Fold, x: &Known, y: &Known) -> Option<Known> {
+    let shape = broadcast(&x.shape, &y.shape)?;
+    let places = places(&shape);
+    let element = |at: &Vec<i64>| {
+        let (a, b) = (x.at(at), y.at(at));
+        if x.dtype.is_floating() { of_floats(op, a.as_float()?, b.as_float()?, x.dtype) } else { of_ints(op, a, b) }
+    };
+    let elements = places.iter().map(element).collect::<Option<Vec<_>>>()?;
+    let predicate = matches!(
+        op,
+        Fold::Equal | Fold::Less | Fold::LessOrEqual | Fold::Greater | Fold::GreaterOrEqual | Fold::And | Fold::Or
+    );
+    Known::new(&shape, if predicate { DType::BOOL } else { x.dtype }, elements)
+}
+
+/// `condition ? x : y`, broadcast, where the conditions are numbers.
+pub fn select(condition: &Known, x: &Known, y: &Known) -> Option<Known> {
+    let shape = broadcast(&broadcast(&condition.shape, &x.shape)?, &y.shape)?;
+    let chosen = |at: &Vec<i64>| Some(if condition.at(at).as_int()? != 0 { x.at(at) } else { y.at(at) }.clone());
+    let elements = places(&shape).iter().map(chosen).collect::<Option<Vec<_>>>()?;
+    Known::new(&shape, x.dtype, elements)
+}
+
+fn of_ints(op: Fold, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
+    let exact = |checked: fn(i64, i64) -> Option<i64>, otherwise: fn(&PrimExpr, &PrimExpr) -> PrimExpr| match (
+        a.as_int(),
+        b.as_int(),
+    ) {
+        (Some(a), Some(b)) => checked(a, b).map(PrimExpr::int64),
+        _ => Some(dims::simplify(&otherwise(a, b))),
+    };
+    let truth = |op: BinaryOp| {
+        let condition = compare(op, a.clone(), b.clone());
+        let analyzer = Analyzer::for_shapes();
+        if analyzer.prove(&condition) {
+            return Some(PrimExpr::int64(1));
+        }
+        analyzer.prove(&condition.not()).then(|| PrimExpr::int64(0))
+    };
+    match op {
+        Fold::Add => exact(i64::checked_add, dims::add),
+        Fold::Sub => exact(i64::checked_sub, dims::sub),
+        Fold::Mul => exact(i64::checked_mul, dims::mul),
+        Fold::Div | Fold::FloorMod => match (a.as_int(), b.as_int()) {
+            (Some(a), Some(b)) if op == Fold::Div => a.checked_div(b).map(PrimExpr::int64),
+            (Some(a), Some(b)) => a.checked_rem_euclid(b).filter(|_| b > 0).map(PrimExpr::int64),
+            // Of what is not negative, rounding down is rounding towards zero.
+            (_, Some(by)) if by > 0 && dims::at_least(a, &PrimExpr::int64(0)) == Some(true) => {
+                Some(if op == Fold::Div { dims::floordiv(a, b) } else { dims::floormod(a, b) })
+            }
+            _ => None,
+        },
+        Fold::Max => Some(dims::max(a, b)),
+        Fold::Min => Some(dims::min(a, b)),
+        Fold::Equal => truth(BinaryOp::Eq).or_else(|| (dims::equal(a, b) == Some(false)).then(|| PrimExpr::int64(0))),
+        Fold::Less => truth(BinaryOp::Lt),
+        Fold::LessOrEqual => truth(BinaryOp::Le),
+        Fold::Greater => truth(BinaryOp::Gt),
+        Fold::GreaterOrEqual => truth(BinaryOp::Ge),
+        Fold::And => Some(PrimExpr::int64(a.as_int()? & b.as_int()?)),
+        Fold::Or => Some(PrimExpr::int64(a.as_int()? | b.as_int()?)),
+    }
+}
+
+fn of_floats(op: Fold, a: f64, b: f64, dtype: DType) -> Option<PrimExpr> {
+    let number = |v: f64| Some(known::float(v, dtype));
+    let truth = |v: bool| Some(PrimExpr::int64(i64::from(v)));
+    match op {
+        Fold::Add => number(a + b),
+        Fold::Sub => number(a - b),
+        Fold::Mul => number(a * b),
+        Fold::Div => number(a / b),
+        Fold::Equal => truth(a == b),
+        Fold::Less => truth(a < b),
+        Fold::LessOrEqual => truth(a <= b),
+        Fold::Greater => truth(a > b),
+        Fold::GreaterOrEqual => truth(a >= b),
+        Fold::Max if !a.is_nan() && !b.is_nan() => number(a.max(b)),
+        Fold::Min if !a.is_nan() && !b.is_nan() => number(a.min(b)),
+        _ => None,
+    }
+}
+
+/// The shape of two that broadcast.
+fn broadcast(x: &[i64], y: &[i64]) -> Option<Vec<i64>> {
+    let rank = x.len().max(y.len());
+    let size = |shape: &[i64], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);
+    (0..rank)
+        .map(|axis| match (size(x, axis), size(y, axis)) {
+            (a, b) if a == b || b == 1 => Some(a),
+            (1, b) => Some(b),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The indices of all elements of a shape, in order.
+pub fn places(shape: &[i64]) -> Vec<Vec<i64>> {
+    let mut all = vec![Vec::new()];
+    for size in shape {
+        let longer = |place: &Vec<i64>| {
+            let place = place.clone();
+            (0..*size).map(move |i| [&place[..], &[i]].concat())
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+impl Known {
+    /// The element at an index of a shape that this one broadcasts to.
+    pub fn at(&self, place: &[i64]) -> &PrimExpr {
+        let skip = place.len() - self.shape.len();
+        let offset =
+            self.shape.iter().zip(&place[skip..]).fold(0, |offset, (size, i)| offset * size + (i % size.max(&1)));
+        &self.elements[offset as usize]
+    }
+}

@@ -1,0 +1,270 @@
+//! A graph becomes a function: names become values, nodes calls.
+
+use crate::{
+    ImportOptions, Imported,
+    attributes::Attributes,
+    build::Builder,
+    listing::{Listing, brief, node_name},
+    model::{Model, damaged, domain, version},
+    names::{self, Names},
+    node::Node,
+    ops,
+    order::sorted,
+    schema::{FunctionProto, NodeProto, OperatorSetIdProto},
+    value::{Outputs, Value},
+};
+use hammock_diagnostics::{Diagnostic, Span, codes};
+use hammock_ir::{
+    prim,
+    relax::{InferError, Operand},
+};
+use rustc_hash::FxHashMap;
+
+/// The most nodes that are imported, those of functions as often as they are called.
+const MOST_NODES: usize = 1_000_000;
+
+/// The most errors that are reported.
+const MOST_ERRORS: usize = 20;
+
+/// What imports a model.
+pub struct Importer<'m> {
+    /// The file.
+    pub model: &'m Model,
+    /// What to do with weights.
+    pub options: &'m ImportOptions,
+    /// The function under construction.
+    pub build: Builder,
+    /// Names of parameters.
+    pub names: Names,
+    /// Sizes that the model names.
+    pub symbols: FxHashMap<String, prim::Var>,
+    frames: Vec<Frame<'m>>,
+    listing: Listing,
+    diagnostics: Vec<Diagnostic>,
+    nodes_left: usize,
+}
+
+/// Names that are visible at once.
+struct Frame<'m> {
+    values: FxHashMap<&'m str, Value>,
+    opsets: &'m [OperatorSetIdProto],
+    /// What the call of a function gives for the function's attributes.
+    attrs: Attributes<'m>,
+    /// The function that this is the body of: it sees no names around it.
+    function: Option<&'m FunctionProto>,
+}
+
+impl<'m> Importer<'m> {
+    /// Nothing is imported yet.
+    pub fn new(model: &'m Model, options: &'m ImportOptions) -> Self {
+        let opsets = &model.proto.opset_import;
+        let frame = Frame { values: FxHashMap::default(), opsets, attrs: Attributes::default(), function: None };
+        Importer {
+            model,
+            options,
+            build: Builder::new(),
+            names: Names::default(),
+            symbols: FxHashMap::default(),
+            frames: vec![frame],
+            listing: Listing::default(),
+            diagnostics: Vec::new(),
+            nodes_left: MOST_NODES,
+        }
+    }
+
+    /// Imports the model's graph as the function `main`.
+    pub fn import(mut self, name: &str) -> Result<Imported, Box<Errors>> {
+        let weights = self.model.graph().map_err(|error| self.report(error)).ok().map(|graph| self.main(graph));
+        let source = match self.listing.into_source(name) {
+            Ok(source) => Some(source),
+            Err(error) => {
+                self.diagnostics.push(*error);
+                None
+            }
+        };
+        match (self.diagnostics.is_empty(), weights, source) {
+            (true, Some(weights), Some(source)) => Ok(Imported { module: self.build.module, source, weights }),
+            (_, _, source) => Err(Box::new(Errors { diagnostics: self.diagnostics, source })),
+        }
+    }
+
+    /// Reports an error about the model.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        if self.diagnostics.len() < MOST_ERRORS {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Gives a name a value; each name has one.
+    pub fn define(&mut self, name: &'m str, value: Value) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        if !name.is_empty() && frame.values.insert(name, value).is_some() {
+            let error = damaged(format!("the name `{}` is defined twice", brief(name)));
+            self.report(error.label(self.build.span, ""));
+        }
+    }
+
+    /// The value of a name.
+    pub fn lookup(&self, name: &str) -> Option<&Value> {
+        for frame in self.frames.iter().rev() {
+            match frame.values.get(name) {
+                Some(value) => return Some(value),
+                None if frame.function.is_some() => return None,
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// The value of a graph's output.
+    pub fn output(&mut self, name: &str) -> Value {
+        match self.lookup(name) {
+            Some(value) => value.clone(),
+            // It may be missing only because of what was reported.
+            None if !self.diagnostics.is_empty() => Value::Broken,
+            None => {
+                self.report(damaged(format!("the output `{}` of the graph is computed by no node", brief(name))));
+                Value::Broken
+            }
+        }
+    }
+
+    /// Imports the nodes of a graph or function.
+    pub fn nodes(&mut self, nodes: &'m [NodeProto]) {
+        match sorted(nodes) {
+            Ok(nodes) => nodes.into_iter().for_each(|node| self.node(node)),
+            Err(cycle) => {
+                let shown: Vec<String> = cycle.iter().take(6).map(|node| node_name(node)).collect();
+                let message = format!("nodes need each other's results: {}", shown.join(", "));
+                self.report(damaged(message).help("a graph has no cycles; loops are operators of their own"));
+            }
+        }
+    }
+
+    fn node(&mut self, proto: &'m NodeProto) {
+        if self.nodes_left == 0 {
+            return;
+        }
+        self.nodes_left -= 1;
+        if self.nodes_left == 0 {
+            return self
+                .report(damaged(format!("the model has more than {MOST_NODES} nodes, those of functions counted")));
+        }
+        let outer = self.build.span;
+        self.build.span = self.listing.add(proto, self.frames.len() - 1);
+        let before = self.build.function.vars.len();
+        match self.imported(proto) {
+            Ok(Outputs(values)) => {
+                for (name, value) in proto.output.iter().zip(values) {
+                    self.name(name, &value, before);
+                    self.define(name, value);
+                }
+            }
+            Err(error) => {
+                error.into_iter().for_each(|error| self.refuse(proto, error));
+                proto.output.iter().for_each(|name| self.define(name, Value::Broken));
+            }
+        }
+        self.build.span = outer;
+    }
+
+    /// The results of a node; no error is given where one was reported already.
+    fn imported(&mut self, proto: &'m NodeProto) -> Result<Outputs, Option<InferError>> {
+        let inputs = self.inputs(proto)?;
+        let frame = self.frames.last().ok_or(None)?;
+        let attribute = |a: &'m crate::schema::AttributeProto| match a.ref_attr_name.as_str() {
+            "" => Some((a.name.as_str(), a)),
+            outer => Some((a.name.as_str(), frame.attrs.get(outer)?)),
+        };
+        let attrs = Attributes(proto.attribute.iter().filter_map(attribute).collect());
+        if let Some(function) = self.model.function(proto) {
+            return self.call(function, inputs, attrs).map(Outputs);
+        }
+        let domain = domain(&proto.domain);
+        let opset = version(frame.opsets, domain).or_else(|| (!domain.is_empty()).then_some(1));
+        let unknown = || InferError::new("the model does not say which version of its domain's operators it uses");
+        let opset = opset.ok_or_else(unknown)?;
+        let op = ops::find(domain, &proto.op_type).ok_or_else(|| InferError::new("it cannot be imported"))?;
+        let outputs = proto.output.len();
+        let mut node = Node { importer: self, attrs, opset, inputs, outputs };
+        let Outputs(values) = (op.import)(&mut node)?;
+        match proto.output.get(values.len()..).unwrap_or(&[]).iter().find(|name| !name.is_empty()) {
+            Some(name) => Err(Some(InferError::new(format!("its output `{}` is not supported", brief(name))))),
+            None => Ok(Outputs(values)),
+        }
+    }
+
+    fn inputs(&mut self, proto: &'m NodeProto) -> Result<Vec<Option<Value>>, Option<InferError>> {
+        let mut inputs = Vec::with_capacity(proto.input.len());
+        for name in &proto.input {
+            inputs.push(match self.lookup(name) {
+                _ if name.is_empty() => None,
+                Some(Value::Broken) => return Err(None),
+                Some(value) => Some(value.clone()),
+                None => return Err(Some(InferError::new(format!("there is no value `{}`", brief(name))))),
+            });
+        }
+        Ok(inputs)
+    }
+
+    /// Imports the body of a function of the model in place of its call.
+    fn call(
+        &mut self,
+        function: &'m FunctionProto,
+        inputs: Vec<Option<Value>>,
+        attrs: Attributes<'m>,
+    ) -> Result<Vec<Value>, Option<InferError>> {
+        if self.frames.iter().any(|frame| frame.function.is_some_and(|f| std::ptr::eq(f, function))) {
+            return Err(Some(InferError::new("the function calls itself")));
+        }
+        let given = attrs.0.into_iter();
+        let defaults = function.attribute_proto.iter().map(|a| (a.name.as_str(), a));
+        let attrs = Attributes(given.chain(defaults).collect());
+        let named = function.input.iter().zip(inputs);
+        let values = named.filter_map(|(name, value)| Some((name.as_str(), value?))).collect();
+        let opsets =
+            if function.opset_import.is_empty() { &self.model.proto.opset_import } else { &function.opset_import };
+        self.frames.push(Frame { values, opsets, attrs, function: Some(function) });
+        self.nodes(&function.node);
+        let results = function.output.iter().map(|name| self.output(name)).collect();
+        self.frames.pop();
+        Ok(results)
+    }
+
+    /// Names a variable that a node has made after the node's output.
+    fn name(&mut self, name: &str, value: &Value, before: usize) {
+        if let Value::Operand(Operand::Var(var)) = value
+            && var.as_u32() as usize >= before
+            && !name.is_empty()
+        {
+            self.build.function.vars[*var].name = names::of_binding(name).into();
+        }
+    }
+
+    fn refuse(&mut self, proto: &NodeProto, error: InferError) {
+        let message = format!("node {} ({}): {}", node_name(proto), brief(&proto.op_type), error.message);
+        let diagnostic = Diagnostic::error(codes::ONNX_NODE, message).label(self.build.span, "");
+        let diagnostic = error.help.into_iter().fold(diagnostic, Diagnostic::help);
+        self.report(diagnostic);
+    }
+
+    /// Where nothing of the model is meant.
+    pub fn nowhere(&mut self) {
+        self.build.span = Span::NONE;
+    }
+}
+
+/// What is wrong with a model, and the listing that it is said of.
+#[derive(Debug)]
+pub struct Errors {
+    /// At least one error.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The nodes that were looked at.
+    pub source: Option<hammock_diagnostics::SourceFile>,
+}
+
+impl From<Diagnostic> for Errors {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Errors { diagnostics: vec![diagnostic], source: None }
+    }
+}

@@ -1,0 +1,174 @@
+//! The model's own graph: its inputs and weights become parameters, its outputs the result.
+
+use crate::{
+    Weights, dtype,
+    graph::Importer,
+    listing::brief,
+    model::damaged,
+    schema::{DimensionValue, GraphProto, TensorProto, TypeProto, ValueInfoProto, type_proto},
+    tensor,
+    value::Value,
+};
+use hammock_diagnostics::{Diagnostic, codes};
+use hammock_ir::{
+    Function, PrimExpr, Tensor, TensorShape, TensorType, Type, prim,
+    relax::{Block, Body, Constant, Operand, Value as Bound},
+};
+use rustc_hash::FxHashSet;
+
+/// The most elements of weights that are constants even where weights are parameters: operators may have to know them.
+const FEW_INTEGERS: usize = 1024;
+const FEW_FLOATS: usize = 8;
+
+impl<'m> Importer<'m> {
+    /// Imports the graph as `main`; gives the weights that are parameters.
+    pub(crate) fn main(&mut self, graph: &'m GraphProto) -> Vec<(String, Tensor)> {
+        let own: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
+        for input in graph.input.iter().filter(|input| !own.contains(input.name.as_str())) {
+            let value = match self.parameter_type(input) {
+                Ok(ty) => self.parameter(&input.name, ty),
+                Err(error) => {
+                    self.report(error);
+                    Value::Broken
+                }
+            };
+            self.define(&input.name, value);
+        }
+        let inputs = self.build.function.lambda.params.len();
+        let mut weights = (self.options.weights == Weights::Parameters).then(Vec::new);
+        self.initializers(graph, &mut weights);
+        self.nodes(&graph.node);
+        self.nowhere();
+        let results: Vec<Value> = graph.output.iter().map(|output| self.output(&output.name)).collect();
+        let weights = weights.unwrap_or_default();
+        if !results.iter().any(|value| matches!(value, Value::Broken)) {
+            self.finish(&results, (!weights.is_empty()).then_some(inputs));
+        }
+        weights
+    }
+
+    fn parameter(&mut self, name: &str, ty: Type) -> Value {
+        let name = self.names.of_parameter(name);
+        let var = self.build.function.new_var(name, ty, false, hammock_diagnostics::Span::NONE);
+        self.build.function.lambda.params.push(var);
+        Value::Operand(Operand::Var(var))
+    }
+
+    fn parameter_type(&mut self, input: &ValueInfoProto) -> Result<Type, Diagnostic> {
+        let unsupported = |what: &str| {
+            let message = format!("the input `{}` is {what}, which is not supported", brief(&input.name));
+            Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
+        };
+        let tensor = match &input.r#type {
+            Some(TypeProto { value: Some(type_proto::Value::Tensor(tensor)) }) => tensor,
+            Some(TypeProto { value: Some(type_proto::Value::Sequence(_)) }) => {
+                return Err(unsupported("a sequence"));
+            }
+            Some(TypeProto { value: Some(type_proto::Value::Map(_)) }) => return Err(unsupported("a map")),
+            Some(TypeProto { value: Some(type_proto::Value::Optional(_)) }) => return Err(unsupported("optional")),
+            Some(TypeProto { value: Some(_) }) => return Err(unsupported("a sparse tensor")),
+            _ => return Err(damaged(format!("the input `{}` has no type", brief(&input.name)))),
+        };
+        let number = i64::from(tensor.elem_type);
+        let dtype = dtype::of(number);
+        let dtype = dtype.ok_or_else(|| unsupported(&format!("a tensor of {}", dtype::name(number))))?;
+        let Some(shape) = &tensor.shape else { return Ok(TensorType::with_rank(None, Some(dtype)).into()) };
+        let dims = shape.dim.iter().enumerate();
+        let dims = dims.map(|(axis, dim)| self.dimension(dim.value.as_ref(), &input.name, axis)).collect();
+        let ty = Type::from(TensorType { shape: TensorShape::Known(dims), dtype: Some(dtype), vdevice: None });
+        match ty.excess() {
+            Some(excess) => Err(damaged(format!("the input `{}` is too large: {excess}", brief(&input.name)))),
+            None => Ok(ty),
+        }
+    }
+
+    /// A size: a number, or a variable of the name that the model gives it.
+    fn dimension(&mut self, value: Option<&DimensionValue>, input: &str, axis: usize) -> PrimExpr {
+        let name = match value {
+            Some(DimensionValue::DimValue(size)) if *size >= 0 => return PrimExpr::int64(*size),
+            Some(DimensionValue::DimParam(name)) if !name.is_empty() => name.clone(),
+            _ => format!("{input}_{axis}"),
+        };
+        let text = crate::names::of_binding(&name);
+        self.symbols.entry(name).or_insert_with(|| prim::Var::int64(text)).expr()
+    }
+
+    /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those.
+    pub(crate) fn initializers(&mut self, graph: &'m GraphProto, weights: &mut Option<Vec<(String, Tensor)>>) {
+        for proto in &graph.initializer {
+            let value = match tensor::read(proto, &self.model.folder) {
+                Ok(tensor) => self.weight(&proto.name, tensor, weights),
+                Err(why) => {
+                    self.report(bad_tensor(proto, &why));
+                    Value::Broken
+                }
+            };
+            self.define(&proto.name, value);
+        }
+        if let Some(sparse) = graph.sparse_initializer.first() {
+            let name = sparse.values.as_ref().map_or("", |values| &values.name);
+            let message = format!("the initializer `{}` is a sparse tensor, which is not supported", brief(name));
+            self.report(Diagnostic::error(codes::ONNX_UNSUPPORTED, message));
+        }
+    }
+
+    fn weight(&mut self, name: &str, tensor: Tensor, weights: &mut Option<Vec<(String, Tensor)>>) -> Value {
+        let few = if tensor.dtype().is_floating() { FEW_FLOATS } else { FEW_INTEGERS };
+        let Some(weights) = weights.as_mut().filter(|_| tensor.element_count() > few) else {
+            return Value::Operand(Operand::Const(Constant::new(tensor)));
+        };
+        let ty = Type::tensor(tensor.shape().iter().copied(), tensor.dtype());
+        let value = self.parameter(name, ty);
+        if let Value::Operand(Operand::Var(var)) = &value {
+            weights.push((self.build.function.vars[*var].name.to_string(), tensor));
+        }
+        value
+    }
+
+    /// Puts the function together.
+    fn finish(&mut self, results: &[Value], num_input: Option<usize>) {
+        let results: Result<Vec<Operand>, _> = results.iter().map(|value| self.result(value)).collect();
+        let mut results = match results {
+            Ok(results) => results,
+            Err(error) => return self.report(damaged(error.message)),
+        };
+        let result = if results.len() == 1 { results.remove(0) } else { Operand::Tuple(results) };
+        let build = &mut self.build;
+        let bindings = std::mem::take(&mut build.bindings);
+        let blocks = if bindings.is_empty() { Vec::new() } else { vec![Block { dataflow: true, bindings }] };
+        let mut function = std::mem::replace(&mut build.function, hammock_ir::relax::Function::empty());
+        let ty = function.operand_ty(&build.module, &result);
+        function.lambda.ret_ty = ty.closed(&function.sizes_of(&function.lambda.params));
+        function.lambda.body = Body { blocks, result };
+        function.lambda.attrs.set("global_symbol", "main");
+        if let Some(inputs) = num_input {
+            function.lambda.attrs.set("num_input", inputs as i64);
+        }
+        build.module.functions.insert("main".into(), Function::Relax(function));
+    }
+
+    /// A result as a variable that is visible outside of the dataflow block.
+    fn result(&mut self, value: &Value) -> Result<Operand, hammock_ir::relax::InferError> {
+        let operand = self.build.operand(value)?;
+        let operand = match operand {
+            Operand::Var(_) => operand,
+            other => {
+                let ty = self.build.ty(&other);
+                Operand::Var(self.build.bind(ty, Bound::Operand(other))?)
+            }
+        };
+        if let Operand::Var(var) = operand {
+            self.build.function.vars[var].dataflow = false;
+        }
+        Ok(operand)
+    }
+}
+
+fn bad_tensor(proto: &TensorProto, why: &str) -> Diagnostic {
+    let name = brief(&proto.name);
+    if proto.data_type == dtype::STRING {
+        let message = format!("the initializer `{name}` holds strings, which are not supported");
+        return Diagnostic::error(codes::ONNX_UNSUPPORTED, message);
+    }
+    damaged(format!("the initializer `{name}`: {why}"))
+}

@@ -1,0 +1,119 @@
+//! The file as messages, and what must hold of it before anything is imported.
+
+use crate::{
+    external::{Data, Folder},
+    listing::{brief, node_name},
+    ops,
+    schema::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto},
+};
+use hammock_diagnostics::{Diagnostic, codes};
+use prost::Message;
+use std::{collections::BTreeMap, path::Path};
+
+/// The oldest version of the standard operators that is read: before it, tensors did not broadcast.
+const OLDEST: i64 = 7;
+
+/// A decoded model.
+pub struct Model {
+    /// The file's messages.
+    pub proto: ModelProto,
+    /// Where data beside the file may lie.
+    pub folder: Folder,
+}
+
+/// An error about the file as a whole.
+pub fn damaged(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(codes::BAD_ONNX, message)
+}
+
+impl Model {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When they are not a model, its operators are too old, or some are not supported.
+    pub fn decode(data: Data, path: Option<&Path>) -> Result<Model, Diagnostic> {
+        let folder = Folder::of_model(path);
+        let proto = ModelProto::decode(folder.model(data)).map_err(|error| {
+            damaged(format!("this is not an ONNX model, or it is damaged: {}", brief(&error.to_string())))
+        })?;
+        let model = Model { proto, folder };
+        let graph = model.graph()?;
+        model.expect_versions(&model.proto.opset_import)?;
+        model.expect_supported(graph)?;
+        Ok(model)
+    }
+
+    /// The model's graph.
+    pub fn graph(&self) -> Result<&GraphProto, Diagnostic> {
+        let help = "a model has an `ir_version`, an `opset_import` and a `graph`";
+        let graph = self.proto.graph.as_ref().filter(|_| self.proto.ir_version > 0);
+        graph.ok_or_else(|| damaged("this is not an ONNX model, or it is damaged: it has no graph").help(help))
+    }
+
+    /// The function of the model that a node calls.
+    pub fn function(&self, node: &NodeProto) -> Option<&FunctionProto> {
+        let same = |f: &&FunctionProto| {
+            f.name == node.op_type && domain(&f.domain) == domain(&node.domain) && f.overload == node.overload
+        };
+        self.proto.functions.iter().find(same)
+    }
+
+    fn expect_versions(&self, opsets: &[OperatorSetIdProto]) -> Result<(), Diagnostic> {
+        match version(opsets, "") {
+            Some(old) if old < OLDEST => {
+                let message =
+                    format!("the model uses version {old} of ONNX's operators; the oldest supported is {OLDEST}");
+                Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
+                    .help("`onnx.version_converter` makes newer models"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports all operators that cannot be imported at once.
+    fn expect_supported(&self, graph: &GraphProto) -> Result<(), Diagnostic> {
+        let mut missing = BTreeMap::new();
+        let functions = self.proto.functions.iter().flat_map(|f| &f.node);
+        for node in graph.node.iter().chain(functions) {
+            self.note_unsupported(node, &mut missing);
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let shown: Vec<String> = missing.iter().map(|(op, nodes)| format!("{op} ({})", list(nodes))).collect();
+        let what = if missing.len() == 1 { "an operator" } else { "operators" };
+        let message = format!("the model uses {what} that cannot be imported: {}", shown.join("; "));
+        Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message).help("`hammock ops --onnx` lists those that can"))
+    }
+
+    fn note_unsupported(&self, node: &NodeProto, missing: &mut BTreeMap<String, Vec<String>>) {
+        if self.function(node).is_none() && ops::find(domain(&node.domain), &node.op_type).is_none() {
+            let prefix = if domain(&node.domain).is_empty() { String::new() } else { format!("{}.", node.domain) };
+            let op = format!("`{}`", brief(&format!("{prefix}{}", node.op_type)));
+            missing.entry(op).or_default().push(node_name(node));
+        }
+        let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
+        for inner in graphs.flat_map(|graph| &graph.node) {
+            self.note_unsupported(inner, missing);
+        }
+    }
+}
+
+/// Names of nodes as a list that is not too long.
+fn list(nodes: &[String]) -> String {
+    const MOST: usize = 6;
+    let shown = nodes[..nodes.len().min(MOST)].join(", ");
+    let rest = nodes.len().saturating_sub(MOST);
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{} {shown}{more}", if nodes.len() == 1 { "node" } else { "nodes" })
+}
+
+/// A domain, the standard one as the empty name.
+pub fn domain(name: &str) -> &str {
+    if name == "ai.onnx" { "" } else { name }
+}
+
+/// The version that a domain's operators are imported with.
+pub fn version(opsets: &[OperatorSetIdProto], of: &str) -> Option<i64> {
+    opsets.iter().find(|set| domain(&set.domain) == of).map(|set| set.version)
+}

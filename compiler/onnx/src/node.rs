@@ -1,0 +1,176 @@
+//! A node as the function that imports its operator sees it: inputs, attributes, and the words to build its result.
+
+use crate::{attributes::Attributes, graph::Importer, known::Known, value::Value};
+use hammock_ir::{
+    AttrValue, DType, PrimExpr,
+    relax::{Constant, InferError, Operand},
+};
+use hammock_ops::dims;
+
+/// A node, and the function that it becomes part of.
+pub struct Node<'a, 'm> {
+    /// What imports the graph, with the function under construction.
+    pub importer: &'a mut Importer<'m>,
+    /// Its attributes.
+    pub attrs: Attributes<'m>,
+    /// The version of the operator set that its domain is imported with.
+    pub opset: i64,
+    /// Its inputs; none for one that is left out.
+    pub inputs: Vec<Option<Value>>,
+    /// How many outputs it has.
+    pub outputs: usize,
+}
+
+/// What an operator's import gives.
+pub type Result<T> = std::result::Result<T, InferError>;
+
+impl Node<'_, '_> {
+    /// An error about the node.
+    pub fn error<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(InferError::new(message))
+    }
+
+    /// An input, if it is given.
+    pub fn given(&self, at: usize) -> Option<&Value> {
+        self.inputs.get(at).and_then(Option::as_ref)
+    }
+
+    /// An input that must be there.
+    pub fn value(&self, at: usize) -> Result<Value> {
+        let missing = || InferError::new(format!("its input {at} is missing"));
+        self.given(at).cloned().ok_or_else(missing)
+    }
+
+    /// An input that must be there, as an operand.
+    pub fn input(&mut self, at: usize) -> Result<Operand> {
+        let value = self.value(at)?;
+        self.importer.build.operand(&value)
+    }
+
+    /// An input as an operand, if it is given.
+    pub fn optional(&mut self, at: usize) -> Result<Option<Operand>> {
+        let value = self.given(at).cloned();
+        value.map(|value| self.importer.build.operand(&value)).transpose()
+    }
+
+    /// All inputs from one on, which must be there.
+    pub fn rest(&mut self, from: usize) -> Result<Vec<Operand>> {
+        (from..self.inputs.len()).map(|at| self.input(at)).collect()
+    }
+
+    /// What is known of the elements of an input.
+    pub fn known(&self, at: usize) -> Option<Known> {
+        self.importer.build.known(self.given(at)?)
+    }
+
+    /// The integers of an input that must be known when compiling; none if it is not given.
+    pub fn ints(&self, at: usize, name: &str) -> Result<Option<Vec<i64>>> {
+        let Some(value) = self.given(at) else { return Ok(None) };
+        let ints = self.importer.build.known(value).and_then(|known| known.ints());
+        ints.map(Some).ok_or_else(|| not_constant(name))
+    }
+
+    /// The floats of an input that must be known when compiling; none if it is not given.
+    pub fn floats(&self, at: usize, name: &str) -> Result<Option<Vec<f64>>> {
+        let Some(value) = self.given(at) else { return Ok(None) };
+        let floats = self.importer.build.known(value).and_then(|known| known.floats());
+        floats.map(Some).ok_or_else(|| not_constant(name))
+    }
+
+    /// Integers that are an attribute before a version of the operator set, and an input from it on.
+    pub fn ints_since(&self, version: i64, at: usize, name: &str) -> Result<Option<Vec<i64>>> {
+        if self.opset < version { self.attrs.ints(name) } else { self.ints(at, name) }
+    }
+
+    /// Sizes that an input holds.
+    pub fn sizes(&self, at: usize, name: &str) -> Result<Vec<PrimExpr>> {
+        self.known(at).map(|known| known.elements.to_vec()).ok_or_else(|| not_constant(name))
+    }
+
+    /// The shape of an operand.
+    pub fn dims(&self, x: &Operand) -> Result<Vec<PrimExpr>> {
+        self.importer.build.dims(x)
+    }
+
+    /// The number of dimensions of an operand.
+    pub fn rank(&self, x: &Operand) -> Result<usize> {
+        Ok(self.dims(x)?.len())
+    }
+
+    /// The dtype of an operand.
+    pub fn dtype(&self, x: &Operand) -> Result<DType> {
+        self.importer.build.dtype(x)
+    }
+
+    /// Calls an operator of ours.
+    pub fn call(&mut self, op: &'static str, args: impl Into<Vec<Operand>>) -> Result<Operand> {
+        self.importer.build.call(op, args.into(), &[])
+    }
+
+    /// Calls an operator of ours, with attributes.
+    pub fn call_with(
+        &mut self,
+        op: &'static str,
+        args: impl Into<Vec<Operand>>,
+        attrs: &[(&'static str, AttrValue)],
+    ) -> Result<Operand> {
+        self.importer.build.call(op, args.into(), attrs)
+    }
+
+    /// A tensor in another dtype.
+    pub fn cast(&mut self, x: Operand, dtype: DType) -> Result<Operand> {
+        self.importer.build.cast(x, dtype)
+    }
+
+    /// A number as a tensor of the dtype of an operand, without dimensions.
+    pub fn number(&self, value: f64, like: &Operand) -> Result<Operand> {
+        number(value, self.dtype(like)?)
+    }
+
+    /// `x op number`.
+    pub fn with_number(&mut self, op: &'static str, x: &Operand, value: f64) -> Result<Operand> {
+        let number = self.number(value, x)?;
+        self.call(op, [x.clone(), number])
+    }
+
+    /// The same elements in another shape.
+    pub fn reshape(&mut self, x: Operand, shape: Vec<PrimExpr>) -> Result<Operand> {
+        self.call("reshape", [x, Operand::Shape(shape)])
+    }
+
+    /// An axis that may be counted from the end.
+    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
+        let from_start = if axis < 0 { axis + rank as i64 } else { axis };
+        let at = usize::try_from(from_start).ok().filter(|at| *at < rank);
+        at.ok_or_else(|| InferError::new(format!("there is no axis {axis} in {} dimensions", rank)))
+    }
+
+    /// Axes that may be counted from the end.
+    pub fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
+        axes.iter().map(|axis| self.axis(*axis, rank)).collect()
+    }
+}
+
+/// A number as a tensor without dimensions.
+pub fn number(value: f64, dtype: DType) -> Result<Operand> {
+    if let Some(constant) = Constant::float(value, dtype) {
+        return Ok(Operand::Const(constant));
+    }
+    let known = Known::new(&[], dtype, [PrimExpr::int64(value as i64)]).and_then(|known| known.constant());
+    known.ok_or_else(|| InferError::new(format!("{value} is not a value of {dtype}")))
+}
+
+/// The product of sizes.
+pub fn product(sizes: &[PrimExpr]) -> PrimExpr {
+    dims::product(sizes)
+}
+
+/// Axes as an attribute of an operator of ours.
+pub fn axes_attr(axes: &[usize]) -> AttrValue {
+    axes.iter().map(|axis| *axis as i64).collect::<Vec<_>>().into()
+}
+
+fn not_constant(name: &str) -> InferError {
+    InferError::new(format!("`{name}` has to be known when the model is compiled"))
+        .help("make it a constant or an initializer, or compute it from shapes alone")
+}

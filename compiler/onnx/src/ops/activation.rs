@@ -1,0 +1,177 @@
+//! Activations.
+
+use super::{Op, Result, op};
+use crate::node::{Node, product};
+use hammock_ir::{AttrValue, PrimExpr};
+
+pub const OPS: &[Op] = &[
+    op("Celu", celu),
+    op("Elu", elu),
+    op("Gelu", gelu),
+    op("HardSigmoid", |n| hard_sigmoid(n, 0.2, 0.5)),
+    op("HardSwish", hard_swish),
+    op("LeakyRelu", leaky_relu),
+    op("LogSoftmax", |n| softmax(n, "nn.log_softmax")),
+    op("Mish", mish),
+    op("PRelu", prelu),
+    op("Relu", |n| plain(n, "nn.relu")),
+    op("Selu", selu),
+    op("Shrink", shrink),
+    op("Sigmoid", |n| plain(n, "sigmoid")),
+    op("Softmax", |n| softmax(n, "nn.softmax")),
+    op("Softplus", |n| plain(n, "nn.softplus")),
+    op("Softsign", softsign),
+    op("Swish", swish),
+    op("ThresholdedRelu", thresholded_relu),
+];
+
+fn plain(n: &mut Node, ours: &'static str) -> Result {
+    let x = n.input(0)?;
+    Ok(n.call(ours, [x])?.into())
+}
+
+/// Before version 13, the axes from the given one on were taken as one.
+fn softmax(n: &mut Node, ours: &'static str) -> Result {
+    let x = n.input(0)?;
+    let dims = n.dims(&x)?;
+    let axis = n.attrs.int_or("axis", if n.opset < 13 { 1 } else { -1 })?;
+    if n.opset >= 13 || dims.is_empty() {
+        return Ok(n.call_with(ours, [x], &[("axis", axis.into())])?.into());
+    }
+    let axis = if axis == dims.len() as i64 { dims.len() } else { n.axis(axis, dims.len())? };
+    if axis + 1 == dims.len() {
+        return Ok(n.call_with(ours, [x], &[("axis", (-1i64).into())])?.into());
+    }
+    let flat = n.reshape(x, vec![product(&dims[..axis]), product(&dims[axis..])])?;
+    let soft = n.call_with(ours, [flat], &[("axis", (-1i64).into())])?;
+    Ok(n.reshape(soft, dims)?.into())
+}
+
+fn leaky_relu(n: &mut Node) -> Result {
+    let alpha = n.attrs.float_or("alpha", 0.01)?;
+    let x = n.input(0)?;
+    Ok(n.call_with("nn.leakyrelu", [x], &[("alpha", alpha.into())])?.into())
+}
+
+/// `x` above zero, `alpha * (exp(x / beta) - 1)` below.
+fn exponential(n: &mut Node, alpha: f64, beta: f64) -> Result {
+    let x = n.input(0)?;
+    let below = n.with_number("minimum", &x, 0.0)?;
+    let below = if beta == 1.0 { below } else { n.with_number("divide", &below, beta)? };
+    let exp = n.call("exp", [below])?;
+    let less = n.with_number("subtract", &exp, 1.0)?;
+    let below = n.with_number("multiply", &less, alpha)?;
+    let above = n.call("nn.relu", [x])?;
+    Ok(n.call("add", [above, below])?.into())
+}
+
+fn elu(n: &mut Node) -> Result {
+    let alpha = n.attrs.float_or("alpha", 1.0)?;
+    exponential(n, alpha, 1.0)
+}
+
+fn celu(n: &mut Node) -> Result {
+    let alpha = n.attrs.float_or("alpha", 1.0)?;
+    exponential(n, alpha, alpha)
+}
+
+fn selu(n: &mut Node) -> Result {
+    let (alpha, gamma) = (n.attrs.float_or("alpha", 1.673_263_2)?, n.attrs.float_or("gamma", 1.050_701)?);
+    let crate::value::Outputs(values) = exponential(n, alpha, 1.0)?;
+    let x = n.importer.build.operand(&values[0])?;
+    Ok(n.with_number("multiply", &x, gamma)?.into())
+}
+
+fn gelu(n: &mut Node) -> Result {
+    match n.attrs.str_or("approximate", "none")? {
+        "tanh" => plain(n, "nn.gelu_tanh"),
+        _ => plain(n, "nn.gelu"),
+    }
+}
+
+/// `max(0, min(1, alpha * x + beta))`
+fn hard_sigmoid(n: &mut Node, alpha: f32, beta: f32) -> Result {
+    let (alpha, beta) = (n.attrs.float_or("alpha", alpha)?, n.attrs.float_or("beta", beta)?);
+    let x = n.input(0)?;
+    Ok(n.hard_sigmoid(&x, alpha, beta)?.into())
+}
+
+fn hard_swish(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let gate = n.hard_sigmoid(&x, 1.0 / 6.0, 0.5)?;
+    Ok(n.call("multiply", [x, gate])?.into())
+}
+
+fn mish(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let soft = n.call("nn.softplus", [x.clone()])?;
+    let tanh = n.call("tanh", [soft])?;
+    Ok(n.call("multiply", [x, tanh])?.into())
+}
+
+/// `x * sigmoid(alpha * x)`
+fn swish(n: &mut Node) -> Result {
+    let alpha = n.attrs.float_or("alpha", 1.0)?;
+    if alpha == 1.0 {
+        return plain(n, "nn.silu");
+    }
+    let x = n.input(0)?;
+    let scaled = n.with_number("multiply", &x, alpha)?;
+    let gate = n.call("sigmoid", [scaled])?;
+    Ok(n.call("multiply", [x, gate])?.into())
+}
+
+fn softsign(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let size = n.call("abs", [x.clone()])?;
+    let by = n.with_number("add", &size, 1.0)?;
+    Ok(n.call("divide", [x, by])?.into())
+}
+
+/// The slope broadcasts to `x`.
+fn prelu(n: &mut Node) -> Result {
+    let (x, slope) = (n.input(0)?, n.input(1)?);
+    let below = n.call("multiply", [x.clone(), slope])?;
+    let zero = n.number(0.0, &x)?;
+    let positive = n.call("greater", [x.clone(), zero])?;
+    Ok(n.call("where", [positive, x, below])?.into())
+}
+
+fn thresholded_relu(n: &mut Node) -> Result {
+    let alpha = n.attrs.float_or("alpha", 1.0)?;
+    let x = n.input(0)?;
+    let above = n.with_number("greater", &x, alpha)?;
+    let zero = n.number(0.0, &x)?;
+    Ok(n.call("where", [above, x, zero])?.into())
+}
+
+fn shrink(n: &mut Node) -> Result {
+    let (bias, limit) = (n.attrs.float_or("bias", 0.0)?, n.attrs.float_or("lambd", 0.5)?);
+    let x = n.input(0)?;
+    let zero = n.number(0.0, &x)?;
+    let (low, high) = (n.with_number("less", &x, -limit)?, n.with_number("greater", &x, limit)?);
+    let (raised, lowered) = (n.with_number("add", &x, bias)?, n.with_number("subtract", &x, bias)?);
+    let above = n.call("where", [high, lowered, zero])?;
+    Ok(n.call("where", [low, raised, above])?.into())
+}
+
+impl Node<'_, '_> {
+    /// `max(0, min(1, alpha * x + beta))`
+    pub(super) fn hard_sigmoid(
+        &mut self,
+        x: &hammock_ir::relax::Operand,
+        alpha: f64,
+        beta: f64,
+    ) -> crate::node::Result<hammock_ir::relax::Operand> {
+        let scaled = self.with_number("multiply", x, alpha)?;
+        let moved = self.with_number("add", &scaled, beta)?;
+        let dtype = self.dtype(x)?;
+        let limit = |v: f64| hammock_ir::relax::Operand::Prim(PrimExpr::float(v, dtype));
+        self.call("clip", [moved, limit(0.0), limit(1.0)])
+    }
+}
+
+/// An axis as an attribute of an operator of ours.
+pub(super) fn axis_attr(axis: usize) -> AttrValue {
+    (axis as i64).into()
+}

@@ -1,0 +1,99 @@
+//! Constants, and tensors made of sizes.
+
+use super::{Op, Result, op};
+use crate::{known::Known, node::Node, tensor, value::Value};
+use hammock_ir::{
+    DType, PrimExpr, Tensor,
+    relax::{Constant, InferError, Operand},
+};
+
+pub const OPS: &[Op] =
+    &[op("Constant", constant), op("ConstantOfShape", constant_of_shape), op("EyeLike", eye_like), op("Range", range)];
+
+fn constant(n: &mut Node) -> Result {
+    let floats = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
+    let failed = |e: hammock_runtime::value::TensorError| InferError::new(e.to_string());
+    let tensor = if let Some(proto) = n.attrs.tensor("value") {
+        tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?
+    } else if let Some(value) = n.attrs.float("value_float")? {
+        Tensor::from_slice(&[], &floats(&[value])).map_err(failed)?
+    } else if let Some(values) = n.attrs.floats("value_floats")? {
+        Tensor::from_slice(&[values.len() as i64], &floats(&values)).map_err(failed)?
+    } else if let Some(value) = n.attrs.int("value_int")? {
+        Tensor::from_slice(&[], &[value]).map_err(failed)?
+    } else if let Some(values) = n.attrs.ints("value_ints")? {
+        Tensor::from_slice(&[values.len() as i64], &values).map_err(failed)?
+    } else {
+        return n.error("it has no value that is supported: a tensor of numbers, numbers");
+    };
+    Ok(Value::Operand(Operand::Const(Constant::new(tensor))).into())
+}
+
+fn constant_of_shape(n: &mut Node) -> Result {
+    let value = match n.attrs.tensor("value") {
+        Some(proto) => tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?,
+        None => Tensor::scalar(0.0f32).map_err(|e| InferError::new(e.to_string()))?,
+    };
+    if value.element_count() != 1 {
+        return n.error("its `value` has to be one number");
+    }
+    let shape = n.sizes(0, "shape")?;
+    let sizes: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
+    let element = Known::of_tensor(&value).and_then(|value| value.elements.first().cloned());
+    if let (Some(sizes), Some(element)) = (sizes, element)
+        && sizes.iter().try_fold(1i64, |all, size| all.checked_mul(*size)).is_some_and(|count| count <= 64)
+        && let Some(known) =
+            Known::new(&sizes, value.dtype(), vec![element; sizes.iter().product::<i64>().max(0) as usize])
+    {
+        return Ok(known.into());
+    }
+    let failed = |e: hammock_runtime::value::TensorError| InferError::new(e.to_string());
+    let bytes = value.as_bytes().map_err(failed)?;
+    let value = Tensor::from_bytes(value.dtype(), &[], bytes).map_err(failed)?;
+    Ok(n.call("full", [Operand::Shape(shape), Operand::Const(Constant::new(value))])?.into())
+}
+
+fn eye_like(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let dtype = match n.attrs.int("dtype")? {
+        Some(number) => n.numbered_dtype(number)?,
+        None => n.dtype(&x)?,
+    };
+    let [rows, columns] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to be a matrix"))?;
+    let k = n.attrs.int_or("k", 0)?;
+    let args = [Operand::Prim(rows), Operand::Prim(columns), Operand::int(k)];
+    Ok(n.call_with("eye", args, &[("dtype", dtype.into())])?.into())
+}
+
+fn range(n: &mut Node) -> Result {
+    let given: Option<Vec<Known>> = (0..3).map(|at| n.known(at)).collect();
+    let Some([start, limit, delta]) = given.as_deref() else {
+        return n.error("`start`, `limit` and `delta` have to be known when the model is compiled");
+    };
+    let dtype = start.dtype;
+    let numbers = |known: &Known| known.ints().filter(|_| !dtype.is_floating()).and_then(|v| v.first().copied());
+    if let (Some(start), Some(limit), Some(delta)) = (numbers(start), numbers(limit), numbers(delta)) {
+        if delta == 0 {
+            return n.error("its `delta` is zero");
+        }
+        let span = i128::from(limit) - i128::from(start);
+        let count = (span + i128::from(delta) - i128::from(delta.signum())) / i128::from(delta);
+        if count <= 256 {
+            let elements = (0..count.max(0) as i64).map(|i| PrimExpr::int64(start + i * delta));
+            if let Some(known) = Known::new(&[count.max(0) as i64], dtype, elements) {
+                return Ok(known.into());
+            }
+        }
+    }
+    let first = |known: &Known| known.elements.first().cloned().unwrap_or_else(|| PrimExpr::int64(0));
+    let args = [start, limit, delta].map(|known| Operand::Prim(first(known)));
+    Ok(n.call_with("arange", args, &[("dtype", dtype.into())])?.into())
+}
+
+impl Node<'_, '_> {
+    /// The dtype with that number of ONNX's.
+    pub(super) fn numbered_dtype(&self, number: i64) -> crate::node::Result<DType> {
+        let unsupported = || InferError::new(format!("elements of {} are not supported", crate::dtype::name(number)));
+        crate::dtype::of(number).ok_or_else(unsupported)
+    }
+}

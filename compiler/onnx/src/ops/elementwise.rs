@@ -1,0 +1,222 @@
+//! Arithmetic, comparisons and logic, element by element.
+
+use super::{Op, Result, op};
+use crate::{
+    fold::{self, Fold},
+    known::Known,
+    node::{self, Node, number},
+};
+use hammock_ir::{DType, relax::Operand};
+
+pub const OPS: &[Op] = &[
+    op("Abs", |n| unary(n, "abs")),
+    op("Acos", |n| unary(n, "acos")),
+    op("Acosh", |n| unary(n, "acosh")),
+    op("Add", |n| binary(n, "add", Some(Fold::Add))),
+    op("And", |n| binary(n, "logical_and", Some(Fold::And))),
+    op("Asin", |n| unary(n, "asin")),
+    op("Asinh", |n| unary(n, "asinh")),
+    op("Atan", |n| unary(n, "atan")),
+    op("Atanh", |n| unary(n, "atanh")),
+    op("BitShift", bit_shift),
+    op("BitwiseAnd", |n| binary(n, "bitwise_and", None)),
+    op("BitwiseNot", |n| unary(n, "bitwise_not")),
+    op("BitwiseOr", |n| binary(n, "bitwise_or", None)),
+    op("BitwiseXor", |n| binary(n, "bitwise_xor", None)),
+    op("Ceil", |n| unary(n, "ceil")),
+    op("Clip", clip),
+    op("Cos", |n| unary(n, "cos")),
+    op("Cosh", |n| unary(n, "cosh")),
+    op("Div", |n| binary(n, "divide", Some(Fold::Div))),
+    op("Equal", |n| binary(n, "equal", Some(Fold::Equal))),
+    op("Erf", |n| unary(n, "erf")),
+    op("Exp", |n| unary(n, "exp")),
+    op("Floor", |n| unary(n, "floor")),
+    op("Greater", |n| binary(n, "greater", Some(Fold::Greater))),
+    op("GreaterOrEqual", |n| binary(n, "greater_equal", Some(Fold::GreaterOrEqual))),
+    op("IsInf", is_inf),
+    op("IsNaN", |n| unary(n, "isnan")),
+    op("Less", |n| binary(n, "less", Some(Fold::Less))),
+    op("LessOrEqual", |n| binary(n, "less_equal", Some(Fold::LessOrEqual))),
+    op("Log", |n| unary(n, "log")),
+    op("Max", |n| fold_all(n, "maximum", Fold::Max)),
+    op("Mean", mean),
+    op("Min", |n| fold_all(n, "minimum", Fold::Min)),
+    op("Mod", modulo),
+    op("Mul", |n| binary(n, "multiply", Some(Fold::Mul))),
+    op("Neg", negative),
+    op("Not", |n| unary(n, "logical_not")),
+    op("Or", |n| binary(n, "logical_or", Some(Fold::Or))),
+    op("Pow", power),
+    op("Reciprocal", reciprocal),
+    op("Round", |n| unary(n, "round")),
+    op("Sign", |n| unary(n, "sign")),
+    op("Sin", |n| unary(n, "sin")),
+    op("Sinh", |n| unary(n, "sinh")),
+    op("Sqrt", |n| unary(n, "sqrt")),
+    op("Sub", |n| binary(n, "subtract", Some(Fold::Sub))),
+    op("Sum", |n| fold_all(n, "add", Fold::Add)),
+    op("Tan", |n| unary(n, "tan")),
+    op("Tanh", |n| unary(n, "tanh")),
+    op("Where", select),
+    op("Xor", |n| binary(n, "logical_xor", None)),
+];
+
+fn unary(n: &mut Node, ours: &'static str) -> Result {
+    let x = n.input(0)?;
+    Ok(n.call(ours, [x])?.into())
+}
+
+/// The result of an operator on elements that are known.
+fn folded(n: &Node, fold: Option<Fold>) -> Option<Known> {
+    fold::binary(fold?, &n.known(0)?, &n.known(1)?)
+}
+
+fn binary(n: &mut Node, ours: &'static str, fold: Option<Fold>) -> Result {
+    if let Some(known) = folded(n, fold) {
+        return Ok(known.into());
+    }
+    let (x, y) = (n.input(0)?, n.input(1)?);
+    Ok(n.call(ours, [x, y])?.into())
+}
+
+/// An operator of any number of inputs, as one of two.
+fn fold_all(n: &mut Node, ours: &'static str, fold: Fold) -> Result {
+    if let (2, Some(known)) = (n.inputs.len(), folded(n, Some(fold))) {
+        return Ok(known.into());
+    }
+    Ok(joined(n, ours)?.into())
+}
+
+fn joined(n: &mut Node, ours: &'static str) -> node::Result<Operand> {
+    let all = n.rest(0)?;
+    let joined = all.into_iter().try_fold(None, |joined, x| {
+        node::Result::Ok(Some(match joined {
+            None => x,
+            Some(before) => n.call(ours, [before, x])?,
+        }))
+    })?;
+    joined.map_or_else(|| n.error("it has no inputs"), Ok)
+}
+
+fn mean(n: &mut Node) -> Result {
+    let (count, sum) = (n.inputs.len(), joined(n, "add")?);
+    Ok(n.with_number("divide", &sum, count as f64)?.into())
+}
+
+fn negative(n: &mut Node) -> Result {
+    let zero = n.known(0).and_then(|x| Known::new(&[], x.dtype, [fold::zero(x.dtype)]));
+    match (zero, n.known(0)) {
+        (Some(zero), Some(x)) if !x.dtype.is_floating() => match fold::binary(Fold::Sub, &zero, &x) {
+            Some(known) => Ok(known.into()),
+            None => unary(n, "negative"),
+        },
+        _ => unary(n, "negative"),
+    }
+}
+
+fn reciprocal(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let one = n.number(1.0, &x)?;
+    Ok(n.call("divide", [one, x])?.into())
+}
+
+/// The exponent may have another dtype; the result has the base's.
+fn power(n: &mut Node) -> Result {
+    let (x, y) = (n.input(0)?, n.input(1)?);
+    let (dtype, exponent) = (n.dtype(&x)?, n.dtype(&y)?);
+    if n.known(1).and_then(|y| y.floats()).is_some_and(|y| y == [2.0]) && n.rank(&y)? <= n.rank(&x)? {
+        return Ok(n.call("multiply", [x.clone(), x])?.into());
+    }
+    if dtype.is_floating() || !exponent.is_floating() {
+        let y = n.cast(y, dtype)?;
+        return Ok(n.call("power", [x, y])?.into());
+    }
+    let x = n.cast(x, exponent)?;
+    let result = n.call("power", [x, y])?;
+    Ok(n.cast(result, dtype)?.into())
+}
+
+fn modulo(n: &mut Node) -> Result {
+    let ours = if n.attrs.flag("fmod")? { "mod" } else { "floor_mod" };
+    binary(n, ours, (ours == "floor_mod").then_some(Fold::FloorMod))
+}
+
+fn bit_shift(n: &mut Node) -> Result {
+    let ours = match n.attrs.str_or("direction", "")? {
+        "LEFT" => "left_shift",
+        "RIGHT" => "right_shift",
+        other => return n.error(format!("its `direction` is `{other}`, not LEFT or RIGHT")),
+    };
+    binary(n, ours, None)
+}
+
+fn is_inf(n: &mut Node) -> Result {
+    let (negative, positive) = (n.attrs.int_or("detect_negative", 1)? != 0, n.attrs.int_or("detect_positive", 1)? != 0);
+    let x = n.input(0)?;
+    let infinity = if positive { f64::INFINITY } else { f64::NEG_INFINITY };
+    match (negative, positive) {
+        (true, true) => unary(n, "isinf"),
+        (false, false) => {
+            let none = n.call("isinf", [x.clone()])?;
+            let not = n.call("logical_not", [none.clone()])?;
+            Ok(n.call("logical_and", [none, not])?.into())
+        }
+        _ => Ok(n.with_number("equal", &x, infinity)?.into()),
+    }
+}
+
+/// Limits are attributes before version 11, and may be left out.
+fn clip(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let dtype = n.dtype(&x)?;
+    let (low, high) = if n.opset < 11 {
+        let limit = |v: Option<f64>| v.map(|v| number(v, dtype)).transpose();
+        (limit(n.attrs.float("min")?)?, limit(n.attrs.float("max")?)?)
+    } else {
+        (n.optional(1)?, n.optional(2)?)
+    };
+    if let (true, Some(known)) = (n.opset >= 11, clipped(n)) {
+        return Ok(known.into());
+    }
+    let constants = [&low, &high].map(|limit| match limit {
+        Some(Operand::Const(constant)) => Known::of_tensor(&constant.tensor)?.floats()?.first().copied(),
+        _ => None,
+    });
+    if let ([Some(low), Some(high)], true) = (constants, dtype.is_floating()) {
+        let limits = [low, high].map(|v| Operand::Prim(hammock_ir::PrimExpr::float(v, dtype)));
+        let [low, high] = limits;
+        return Ok(n.call("clip", [x, low, high])?.into());
+    }
+    let x = match low {
+        Some(low) => n.call("maximum", [x, low])?,
+        None => x,
+    };
+    Ok(match high {
+        Some(high) => n.call("minimum", [x, high])?,
+        None => x,
+    }
+    .into())
+}
+
+/// A clip of elements that are known.
+fn clipped(n: &Node) -> Option<Known> {
+    let mut x = n.known(0)?;
+    for (at, fold) in [(1, Fold::Max), (2, Fold::Min)] {
+        if n.given(at).is_some() {
+            x = fold::binary(fold, &x, &n.known(at)?)?;
+        }
+    }
+    Some(x)
+}
+
+fn select(n: &mut Node) -> Result {
+    if let (Some(c), Some(x), Some(y)) = (n.known(0), n.known(1), n.known(2))
+        && let Some(known) = fold::select(&c, &x, &y)
+    {
+        return Ok(known.into());
+    }
+    let (condition, x, y) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    let condition = n.cast(condition, DType::BOOL)?;
+    Ok(n.call("where", [condition, x, y])?.into())
+}

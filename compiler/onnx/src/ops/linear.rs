@@ -1,0 +1,39 @@
+//! Products of matrices.
+
+use super::{Op, Result, op};
+use crate::node::Node;
+
+pub const OPS: &[Op] = &[op("Einsum", einsum), op("Gemm", gemm), op("MatMul", matmul)];
+
+fn matmul(n: &mut Node) -> Result {
+    let (a, b) = (n.input(0)?, n.input(1)?);
+    Ok(n.call("matmul", [a, b])?.into())
+}
+
+/// `alpha * a b + beta * c`, of matrices that may be given transposed.
+fn gemm(n: &mut Node) -> Result {
+    let (mut a, mut b) = (n.input(0)?, n.input(1)?);
+    if n.attrs.flag("transA")? {
+        a = n.call("permute_dims", [a])?;
+    }
+    if n.attrs.flag("transB")? {
+        b = n.call("permute_dims", [b])?;
+    }
+    let (alpha, beta) = (n.attrs.float_or("alpha", 1.0)?, n.attrs.float_or("beta", 1.0)?);
+    let mut y = n.call("matmul", [a, b])?;
+    if alpha != 1.0 {
+        y = n.with_number("multiply", &y, alpha)?;
+    }
+    let Some(mut c) = n.optional(2)?.filter(|_| beta != 0.0) else { return Ok(y.into()) };
+    if beta != 1.0 {
+        c = n.with_number("multiply", &c, beta)?;
+    }
+    Ok(n.call("add", [y, c])?.into())
+}
+
+fn einsum(n: &mut Node) -> Result {
+    let equation: String = n.attrs.str_or("equation", "")?.chars().filter(|c| !c.is_whitespace()).collect();
+    let operands = n.rest(0)?;
+    let tuple = hammock_ir::relax::Operand::Tuple(operands);
+    Ok(n.call_with("einsum", [tuple], &[("subscripts", equation.as_str().into())])?.into())
+}

@@ -1,0 +1,68 @@
+//! ONNX's operators: one file a family, each operator declared once with the function that imports it.
+//!
+//! A family's `OPS` lists its operators. The function gets a [`Node`] and calls operators of ours through it; the
+//! version of the operator set is in [`Node::opset`], so that one function knows all versions of its operator. To add an
+//! operator, write its function and list it.
+
+mod activation;
+mod constant;
+mod conv;
+mod elementwise;
+mod index;
+mod linear;
+mod norm;
+mod pool;
+mod rearrange;
+mod reduce;
+mod resize;
+mod shape;
+
+use crate::{node::Node, value::Outputs};
+use hammock_ir::relax::InferError;
+use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
+
+/// What an operator's import gives.
+type Result = std::result::Result<Outputs, InferError>;
+
+/// An operator of ONNX.
+pub struct Op {
+    /// Its domain; empty for ONNX's own.
+    pub domain: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    pub(crate) import: fn(&mut Node) -> Result,
+}
+
+/// An operator of the standard domain.
+const fn op(name: &'static str, import: fn(&mut Node) -> Result) -> Op {
+    Op { domain: "", name, import }
+}
+
+const FAMILIES: &[&[Op]] = &[
+    activation::OPS,
+    constant::OPS,
+    conv::OPS,
+    elementwise::OPS,
+    index::OPS,
+    linear::OPS,
+    norm::OPS,
+    pool::OPS,
+    rearrange::OPS,
+    reduce::OPS,
+    resize::OPS,
+    shape::OPS,
+];
+
+static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =
+    LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|op| ((op.domain, op.name), op)).collect());
+
+/// The operator of that domain and name.
+pub fn find(domain: &str, name: &str) -> Option<&'static Op> {
+    TABLE.get(&(domain, name)).copied()
+}
+
+/// Every operator that can be imported, by family.
+pub fn all() -> impl Iterator<Item = &'static Op> {
+    FAMILIES.iter().copied().flatten()
+}

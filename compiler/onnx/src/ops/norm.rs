@@ -1,0 +1,177 @@
+//! Normalisations.
+
+use super::{Op, Result, activation::axis_attr, op};
+use crate::{
+    node::{Node, axes_attr},
+    value::{Outputs, Value},
+};
+use hammock_ir::{PrimExpr, relax::Operand};
+
+pub const OPS: &[Op] = &[
+    op("BatchNormalization", batch),
+    op("Dropout", dropout),
+    op("GroupNormalization", group),
+    op("InstanceNormalization", instance),
+    op("LRN", local_response),
+    op("LayerNormalization", layer),
+    op("LpNormalization", lp),
+    op("MeanVarianceNormalization", mean_variance),
+    op("RMSNormalization", rms),
+];
+
+fn batch(n: &mut Node) -> Result {
+    if n.attrs.flag("training_mode")? {
+        return n.error("training is not supported");
+    }
+    let args = (0..5).map(|at| n.input(at)).collect::<crate::node::Result<Vec<_>>>()?;
+    let dtype = n.dtype(&args[0])?;
+    let args = args.into_iter().map(|arg| n.cast(arg, dtype)).collect::<crate::node::Result<Vec<_>>>()?;
+    let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
+    let attrs = [("axis", 1i64.into()), ("epsilon", epsilon.into()), ("training", false.into())];
+    let all = n.call_with("nn.batch_norm", args, &attrs)?;
+    Ok(n.importer.build.members(&all)?.swap_remove(0).into())
+}
+
+/// Models are for inference: nothing is dropped.
+fn dropout(n: &mut Node) -> Result {
+    let x = n.value(0)?;
+    let mut outputs = vec![x];
+    if n.outputs > 1 {
+        let x = n.input(0)?;
+        let shape = n.dims(&x)?;
+        let kept = crate::node::number(1.0, hammock_ir::DType::BOOL)?;
+        outputs.push(Value::Operand(n.call("full", [Operand::Shape(shape), kept])?));
+    }
+    Ok(Outputs(outputs))
+}
+
+fn layer(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let dims = n.dims(&x)?;
+    let axis = n.attrs.int_or("axis", -1)?;
+    let first = n.axis(axis, dims.len())?;
+    let axes: Vec<usize> = (first..dims.len()).collect();
+    let scale = n.input(1)?;
+    let bias = match n.optional(2)? {
+        Some(bias) => bias,
+        None => n.call("zeros_like", [scale.clone()])?,
+    };
+    let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
+    let attrs = [("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
+    let y = n.call_with("nn.layer_norm", [x.clone(), scale, bias], &attrs)?;
+    if n.outputs == 1 {
+        return Ok(y.into());
+    }
+    let over = [("axis", axes_attr(&axes)), ("keepdims", true.into())];
+    let mean = n.call_with("mean", [x.clone()], &over)?;
+    let variance = n.call_with("variance", [x], &over)?;
+    let moved = n.with_number("add", &variance, epsilon)?;
+    let inverse = n.call("rsqrt", [moved])?;
+    Ok(vec![y, mean, inverse].into())
+}
+
+fn rms(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    let axis = n.attrs.int_or("axis", -1)?;
+    let axes: Vec<usize> = (n.axis(axis, rank)?..rank).collect();
+    let scale = n.input(1)?;
+    let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
+    if n.rank(&scale)? == axes.len() {
+        let attrs = [("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
+        return Ok(n.call_with("nn.rms_norm", [x, scale], &attrs)?.into());
+    }
+    let square = n.call("multiply", [x.clone(), x.clone()])?;
+    let mean = n.call_with("mean", [square], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
+    let moved = n.with_number("add", &mean, epsilon)?;
+    let inverse = n.call("rsqrt", [moved])?;
+    let y = n.call("multiply", [x, inverse])?;
+    Ok(n.call("multiply", [y, scale])?.into())
+}
+
+fn instance(n: &mut Node) -> Result {
+    let (x, scale, bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    let axes: Vec<usize> = (2..n.rank(&x)?).collect();
+    let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
+    let attrs = [("channel_axis", axis_attr(1)), ("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
+    Ok(n.call_with("nn.instance_norm", [x, scale, bias], &attrs)?.into())
+}
+
+/// Before version 21, scale and bias have a value for each group.
+fn group(n: &mut Node) -> Result {
+    let (x, mut scale, mut bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    let Some(groups) = n.attrs.int("num_groups")? else { return n.error("its `num_groups` is missing") };
+    let dims = n.dims(&x)?;
+    let axes: Vec<usize> = (2..dims.len()).collect();
+    if n.opset < 21 {
+        let channels = dims.get(1).and_then(PrimExpr::as_int).filter(|_| groups > 0);
+        let Some(channels) = channels else { return n.error("the number of its channels has to be known") };
+        let attrs = [("repeats", (channels / groups).into()), ("axis", 0i64.into())];
+        scale = n.call_with("repeat", [scale], &attrs)?;
+        bias = n.call_with("repeat", [bias], &attrs)?;
+    }
+    let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
+    let attrs = [
+        ("num_groups", groups.into()),
+        ("channel_axis", axis_attr(1)),
+        ("axes", axes_attr(&axes)),
+        ("epsilon", epsilon.into()),
+    ];
+    Ok(n.call_with("nn.group_norm", [x, scale, bias], &attrs)?.into())
+}
+
+fn mean_variance(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let axes = n.attrs.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
+    let axes = n.axes(&axes, n.rank(&x)?)?;
+    let over = [("axis", axes_attr(&axes)), ("keepdims", true.into())];
+    let mean = n.call_with("mean", [x.clone()], &over)?;
+    let centred = n.call("subtract", [x, mean])?;
+    let square = n.call("multiply", [centred.clone(), centred.clone()])?;
+    let variance = n.call_with("mean", [square], &over)?;
+    let deviation = n.call("sqrt", [variance])?;
+    let by = n.with_number("add", &deviation, 1e-9)?;
+    Ok(n.call("divide", [centred, by])?.into())
+}
+
+fn lp(n: &mut Node) -> Result {
+    let p = n.attrs.int_or("p", 2)?;
+    let axis = n.attrs.int_or("axis", -1)?;
+    let x = n.input(0)?;
+    let axis = n.axis(axis, n.rank(&x)?)?;
+    let powers = n.power_of_size(&x, p as f64)?;
+    let sum = n.call_with("sum", [powers], &[("axis", axes_attr(&[axis])), ("keepdims", true.into())])?;
+    let norm = if p == 1 { sum } else { n.call("sqrt", [sum])? };
+    let zero = n.number(0.0, &x)?;
+    let is_zero = n.call("equal", [norm.clone(), zero.clone()])?;
+    let quotient = n.call("divide", [x, norm])?;
+    Ok(n.call("where", [is_zero, zero, quotient])?.into())
+}
+
+/// Divides by the squares of neighbouring channels: a pooling along them.
+fn local_response(n: &mut Node) -> Result {
+    let (alpha, beta) = (n.attrs.float_or("alpha", 1e-4)?, n.attrs.float_or("beta", 0.75)?);
+    let bias = n.attrs.float_or("bias", 1.0)?;
+    let Some(size) = n.attrs.int("size")?.filter(|size| *size > 0) else { return n.error("its `size` is missing") };
+    let x = n.input(0)?;
+    let dims = n.dims(&x)?;
+    if dims.len() < 2 {
+        return n.error("its input has no channels");
+    }
+    let square = n.call("multiply", [x.clone(), x.clone()])?;
+    let one = PrimExpr::int64(1);
+    let flat = vec![dims[0].clone(), one, dims[1].clone(), crate::node::product(&dims[2..])];
+    let square = n.reshape(square, flat)?;
+    let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
+    let attrs = [
+        ("pool_size", vec![size, 1].into()),
+        ("padding", vec![before, 0, behind, 0].into()),
+        ("count_include_pad", true.into()),
+    ];
+    let mean = n.call_with("nn.avg_pool2d", [square], &attrs)?;
+    let mean = n.reshape(mean, dims)?;
+    let scaled = n.with_number("multiply", &mean, alpha)?;
+    let moved = n.with_number("add", &scaled, bias)?;
+    let power = n.with_number("power", &moved, beta)?;
+    Ok(n.call("divide", [x, power])?.into())
+}

@@ -1,0 +1,262 @@
+//! Elements in another order: transposing, joining, splitting, slicing, padding.
+
+use super::{Op, Result, activation::axis_attr, op};
+use crate::{
+    fold::places,
+    known::Known,
+    node::{Node, axes_attr},
+    value::{Outputs, Value},
+};
+use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
+use hammock_ops::dims;
+
+pub const OPS: &[Op] = &[
+    op("Concat", concat),
+    op("DepthToSpace", depth_to_space),
+    op("Pad", pad),
+    op("ReverseSequence", reverse_sequence),
+    op("Slice", slice),
+    op("SpaceToDepth", space_to_depth),
+    op("Split", split),
+    op("Tile", tile),
+    op("Transpose", transpose),
+    op("Trilu", trilu),
+];
+
+fn transpose(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    let axes = match n.attrs.ints("perm")? {
+        Some(axes) => n.axes(&axes, rank)?,
+        None => (0..rank).rev().collect(),
+    };
+    Ok(n.call_with("permute_dims", [x], &[("axes", axes_attr(&axes))])?.into())
+}
+
+fn concat(n: &mut Node) -> Result {
+    let axis = n.attrs.int_or("axis", 0)?;
+    let known: Option<Vec<Known>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
+    if let Some(known) = known
+        && known.iter().all(|x| x.shape.len() == 1)
+        && let Some(first) = known.first()
+    {
+        let elements: Vec<PrimExpr> = known.iter().flat_map(|x| x.elements.iter().cloned()).collect();
+        if let Some(known) = Known::new(&[elements.len() as i64], first.dtype, elements) {
+            return Ok(known.into());
+        }
+    }
+    let parts = n.rest(0)?;
+    if let [one] = parts.as_slice() {
+        return Ok(Value::Operand(one.clone()).into());
+    }
+    Ok(n.call_with("concat", [Operand::Tuple(parts)], &[("axis", axis.into())])?.into())
+}
+
+/// Sizes of the parts, or a number of equal ones, of which the last may be smaller.
+fn split(n: &mut Node) -> Result {
+    let sizes = n.ints_since(13, 1, "split")?;
+    let axis = n.attrs.int_or("axis", 0)?;
+    let known = n.known(0).filter(|x| x.shape.len() == 1);
+    let x = n.input(0)?;
+    let dims = n.dims(&x)?;
+    let axis = n.axis(axis, dims.len())?;
+    let count = n.attrs.int_or("num_outputs", n.outputs as i64)?;
+    if count < 1 || sizes.as_ref().is_some_and(Vec::is_empty) {
+        return n.error("it splits into nothing");
+    }
+    let sizes = match (sizes, dims[axis].as_int()) {
+        (Some(sizes), _) => sizes,
+        (None, Some(size)) => {
+            let each = size.div_euclid(count) + i64::from(size % count != 0);
+            (0..count).map(|i| each.min(size - i * each)).collect()
+        }
+        (None, None) => {
+            let attrs = [("indices_or_sections", AttrValue::Int(count)), ("axis", axis_attr(axis))];
+            let parts = n.call_with("split", [x], &attrs)?;
+            return Ok(n.importer.build.members(&parts)?.into());
+        }
+    };
+    let mut ends = Vec::new();
+    for size in &sizes {
+        ends.push(ends.last().copied().unwrap_or(0i64).saturating_add(*size));
+    }
+    if sizes.iter().any(|size| *size < 0) || dims[axis].as_int().is_some_and(|size| ends.last() != Some(&size)) {
+        return n.error(format!("parts of {sizes:?} do not make up axis {axis}, which is {:?}", dims[axis].as_int()));
+    }
+    if let Some(known) = known {
+        let part = |(size, end): (&i64, &i64)| {
+            let elements = known.elements.get((end - size) as usize..*end as usize)?.to_vec();
+            Known::new(&[*size], known.dtype, elements).map(Value::Known)
+        };
+        if let Some(parts) = sizes.iter().zip(&ends).map(part).collect() {
+            return Ok(Outputs(parts));
+        }
+    }
+    if sizes.len() == 1 {
+        return Ok(Value::Operand(x).into());
+    }
+    ends.pop();
+    let attrs = [("indices_or_sections", ends.into()), ("axis", axis_attr(axis))];
+    let parts = n.call_with("split", [x], &attrs)?;
+    Ok(n.importer.build.members(&parts)?.into())
+}
+
+/// Bounds are attributes before version 10, and inputs from then on.
+fn slice(n: &mut Node) -> Result {
+    let since = 10;
+    let bounds = |at: usize, name: &str| -> crate::node::Result<Option<Vec<PrimExpr>>> {
+        match n.opset < since {
+            true => Ok(n.attrs.ints(name)?.map(|ints| ints.into_iter().map(PrimExpr::int64).collect())),
+            false if n.given(at).is_none() => Ok(None),
+            false => n.sizes(at, name).map(Some),
+        }
+    };
+    let (starts, ends) = (bounds(1, "starts")?, bounds(2, "ends")?);
+    let (Some(starts), Some(ends)) = (starts, ends) else { return n.error("its `starts` or `ends` are missing") };
+    let axes = n.ints_since(since, 3, "axes")?.unwrap_or_else(|| (0..starts.len() as i64).collect());
+    let steps = if n.opset < since { None } else { n.ints(4, "steps")? };
+    let steps = steps.unwrap_or_else(|| vec![1; starts.len()]);
+    if [ends.len(), axes.len(), steps.len()].iter().any(|len| *len != starts.len()) || steps.contains(&0) {
+        return n.error("its `starts`, `ends`, `axes` and `steps` do not fit each other");
+    }
+    let known = n.known(0);
+    if let (Some(x), [start], [end], [step]) = (&known, &*starts, &*ends, &*steps)
+        && let (1, Some(start), Some(end)) = (x.shape.len(), start.as_int(), end.as_int())
+        && let Some(known) = sliced(x, start, end, *step)
+    {
+        return Ok(known.into());
+    }
+    let x = n.input(0)?;
+    let sizes = n.dims(&x)?;
+    let axes = n.axes(&axes, sizes.len())?;
+    // What reaches far beyond either end, as exporters write "to the end", is the end.
+    let bound = |at: &PrimExpr| match at.as_int() {
+        Some(at) => PrimExpr::int64(at.clamp(-i64::from(i32::MAX), i64::from(i32::MAX))),
+        None => at.clone(),
+    };
+    let prims = |list: Vec<PrimExpr>| Operand::Tuple(list.into_iter().map(Operand::Prim).collect());
+    let (begin, end) = (prims(starts.iter().map(bound).collect()), prims(ends.iter().map(bound).collect()));
+    let strides = prims(steps.iter().map(|s| PrimExpr::int64(*s)).collect());
+    let axes = prims(axes.iter().map(|a| PrimExpr::int64(*a as i64)).collect());
+    Ok(n.call("strided_slice", [x, axes, begin, end, strides])?.into())
+}
+
+/// A slice of a vector that is known.
+fn sliced(x: &Known, start: i64, end: i64, step: i64) -> Option<Known> {
+    let len = x.elements.len() as i64;
+    let from_start = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
+    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+    let (start, end) = (from_start(start).clamp(low, high), from_start(end).clamp(low, high));
+    let mut elements = Vec::new();
+    let mut at = start;
+    while if step > 0 { at < end } else { at > end } {
+        elements.push(x.elements.get(usize::try_from(at).ok()?)?.clone());
+        at = at.saturating_add(step);
+    }
+    Known::new(&[elements.len() as i64], x.dtype, elements)
+}
+
+/// Numbers before each axis, then behind each; some axes only from version 18 on.
+fn pad(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    let given = n.ints_since(11, 1, "pads")?;
+    let Some(given) = given else { return n.error("its `pads` are missing") };
+    let axes = if n.opset < 18 { None } else { n.ints(3, "axes")? };
+    let axes = match axes {
+        Some(axes) => n.axes(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
+    if given.len() != 2 * axes.len() {
+        return n.error(format!("its `pads` are {} numbers, not {}", given.len(), 2 * axes.len()));
+    }
+    let value = if n.opset < 11 { Some(vec![n.attrs.float_or("value", 0.0)?]) } else { n.floats(2, "constant_value")? };
+    let value = value.and_then(|value| value.first().copied()).unwrap_or(0.0);
+    let mode = match n.attrs.str_or("mode", "constant")? {
+        "edge" => "replicate",
+        "wrap" => "circular",
+        other => other,
+    };
+    let mut widths = vec![0i64; 2 * rank];
+    for (at, axis) in axes.iter().enumerate() {
+        (widths[2 * axis], widths[2 * axis + 1]) = (given[at], given[at + axes.len()]);
+    }
+    let attrs = [("pad_width", widths.into()), ("pad_mode", mode.into()), ("pad_value", value.into())];
+    Ok(n.call_with("nn.pad", [x], &attrs)?.into())
+}
+
+fn tile(n: &mut Node) -> Result {
+    let Some(repeats) = n.ints(1, "repeats")? else { return n.error("its `repeats` are missing") };
+    let x = n.input(0)?;
+    Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
+}
+
+fn trilu(n: &mut Node) -> Result {
+    let k = n.ints(1, "k")?.and_then(|k| k.first().copied()).unwrap_or(0);
+    let ours = if n.attrs.int_or("upper", 1)? != 0 { "triu" } else { "tril" };
+    let x = n.input(0)?;
+    Ok(n.call(ours, [x, Operand::int(k)])?.into())
+}
+
+fn reverse_sequence(n: &mut Node) -> Result {
+    let (x, lengths) = (n.input(0)?, n.input(1)?);
+    let (batch, time) = (n.attrs.int_or("batch_axis", 1)?, n.attrs.int_or("time_axis", 0)?);
+    let attrs = [("seq_axis", time.into()), ("batch_axis", batch.into())];
+    Ok(n.call_with("reverse_sequence", [x, lengths], &attrs)?.into())
+}
+
+/// A tensor whose axes are split, permuted, and joined.
+fn regroup(n: &mut Node, x: Operand, split: Vec<PrimExpr>, axes: &[usize], joined: Vec<PrimExpr>) -> Result {
+    let x = n.reshape(x, split)?;
+    let x = n.call_with("permute_dims", [x], &[("axes", axes_attr(axes))])?;
+    Ok(n.reshape(x, joined)?.into())
+}
+
+fn images(n: &mut Node) -> crate::node::Result<(Operand, [PrimExpr; 4], i64)> {
+    let x = n.input(0)?;
+    let Some(block) = n.attrs.int("blocksize")?.filter(|b| *b > 0) else {
+        return n.error("its `blocksize` is missing");
+    };
+    let dims = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to be images of 4 dimensions"))?;
+    Ok((x, dims, block))
+}
+
+fn depth_to_space(n: &mut Node) -> Result {
+    let (x, [batch, channels, h, w], b) = images(n)?;
+    let by = PrimExpr::int64(b);
+    let less = dims::floordiv(&channels, &PrimExpr::int64(b * b));
+    let (tall, wide) = (dims::mul(&h, &by), dims::mul(&w, &by));
+    let joined = vec![batch.clone(), less.clone(), tall, wide];
+    match n.attrs.str_or("mode", "DCR")? {
+        "CRD" => regroup(n, x, vec![batch, less, by.clone(), by, h, w], &[0, 1, 4, 2, 5, 3], joined),
+        _ => regroup(n, x, vec![batch, by.clone(), by, less, h, w], &[0, 3, 4, 1, 5, 2], joined),
+    }
+}
+
+fn space_to_depth(n: &mut Node) -> Result {
+    let (x, [batch, channels, h, w], b) = images(n)?;
+    let by = PrimExpr::int64(b);
+    let (low, narrow) = (dims::floordiv(&h, &by), dims::floordiv(&w, &by));
+    let more = dims::mul(&channels, &PrimExpr::int64(b * b));
+    let split = vec![batch.clone(), channels, low.clone(), by.clone(), narrow.clone(), by];
+    regroup(n, x, split, &[0, 3, 5, 1, 2, 4], vec![batch, more, low, narrow])
+}
+
+impl Known {
+    /// Elements along an axis, one for each index, in the shape of the indices.
+    pub(super) fn take(&self, indices: &Known, axis: usize) -> Option<Known> {
+        let wanted = indices.ints()?;
+        let size = self.shape[axis];
+        let shape = [&self.shape[..axis], &indices.shape, &self.shape[axis + 1..]].concat();
+        let rank = indices.shape.len();
+        let element = |place: &Vec<i64>| {
+            let at = indices.shape.iter().zip(&place[axis..]).fold(0, |at, (size, i)| at * size + i);
+            let index = *wanted.get(at as usize)?;
+            let index = if index < 0 { index + size } else { index };
+            let from = [&place[..axis], &[index], &place[axis + rank..]].concat();
+            (0..size).contains(&index).then(|| self.at(&from).clone())
+        };
+        let elements = places(&shape).iter().map(element).collect::<Option<Vec<_>>>()?;
+        Known::new(&shape, self.dtype, elements)
+    }
+}

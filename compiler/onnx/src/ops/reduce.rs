@@ -1,0 +1,68 @@
+//! Reductions along axes.
+
+use super::{Op, Result, op};
+use crate::node::{self, Node, axes_attr};
+use hammock_ir::{AttrValue, relax::Operand};
+
+pub const OPS: &[Op] = &[
+    op("ReduceL1", |n| {
+        reduce(n, |n, x, over| {
+            let size = n.call("abs", [x])?;
+            n.call_with("sum", [size], over)
+        })
+    }),
+    op("ReduceL2", |n| {
+        reduce(n, |n, x, over| {
+            let sum = square_sum(n, x, over)?;
+            n.call("sqrt", [sum])
+        })
+    }),
+    op("ReduceLogSum", |n| {
+        reduce(n, |n, x, over| {
+            let sum = n.call_with("sum", [x], over)?;
+            n.call("log", [sum])
+        })
+    }),
+    op("ReduceLogSumExp", |n| reduce(n, log_sum_exp)),
+    op("ReduceMax", |n| reduce(n, |n, x, over| n.call_with("max", [x], over))),
+    op("ReduceMean", |n| reduce(n, |n, x, over| n.call_with("mean", [x], over))),
+    op("ReduceMin", |n| reduce(n, |n, x, over| n.call_with("min", [x], over))),
+    op("ReduceProd", |n| reduce(n, |n, x, over| n.call_with("prod", [x], over))),
+    op("ReduceSum", |n| reduce(n, |n, x, over| n.call_with("sum", [x], over))),
+    op("ReduceSumSquare", |n| reduce(n, square_sum)),
+];
+
+/// Attributes that name axes, and whether they stay.
+type Over<'a> = &'a [(&'static str, AttrValue)];
+
+/// Axes are an attribute before version 18 (13 for sums), and an input from then on; none are all.
+fn reduce(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
+    let given = if n.attrs.has("axes") { n.attrs.ints("axes")? } else { n.ints(1, "axes")? };
+    let keep = n.attrs.int_or("keepdims", 1)? != 0;
+    let nothing = n.attrs.flag("noop_with_empty_axes")?;
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    let axes = match given.filter(|axes| !axes.is_empty()) {
+        Some(axes) => n.axes(&axes, rank)?,
+        None if nothing => Vec::new(),
+        None => (0..rank).collect(),
+    };
+    Ok(compute(n, x, &[("axis", axes_attr(&axes)), ("keepdims", keep.into())])?.into())
+}
+
+fn square_sum(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
+    let square = n.call("multiply", [x.clone(), x])?;
+    n.call_with("sum", [square], over)
+}
+
+/// The largest element is taken out, so that nothing overflows.
+fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
+    let kept = [over[0].clone(), ("keepdims", true.into())];
+    let largest = n.call_with("max", [x.clone()], &kept)?;
+    let less = n.call("subtract", [x.clone(), largest])?;
+    let exp = n.call("exp", [less])?;
+    let sum = n.call_with("sum", [exp], over)?;
+    let log = n.call("log", [sum])?;
+    let largest = n.call_with("max", [x], over)?;
+    n.call("add", [log, largest])
+}

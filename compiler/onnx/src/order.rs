@@ -1,0 +1,50 @@
+//! The order of a graph's nodes: each after those whose results it uses.
+
+use crate::schema::NodeProto;
+use rustc_hash::FxHashMap;
+
+/// The nodes, sorted if they are not; the error has those that need each other's results.
+pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
+    let mut makers: FxHashMap<&str, usize> = FxHashMap::default();
+    for (at, node) in nodes.iter().enumerate() {
+        for output in node.output.iter().filter(|name| !name.is_empty()) {
+            makers.entry(output).or_insert(at);
+        }
+    }
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    let mut waiting = vec![0usize; nodes.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        each_input(node, &mut |name| {
+            if let Some(maker) = makers.get(name) {
+                users[*maker].push(at);
+                waiting[at] += 1;
+            }
+        });
+    }
+    // Of the nodes that are ready, the first in the file comes next.
+    let mut ready: std::collections::BTreeSet<usize> = (0..nodes.len()).filter(|at| waiting[*at] == 0).collect();
+    let mut order = Vec::with_capacity(nodes.len());
+    while let Some(at) = ready.pop_first() {
+        order.push(&nodes[at]);
+        for user in &users[at] {
+            waiting[*user] -= 1;
+            if waiting[*user] == 0 {
+                ready.insert(*user);
+            }
+        }
+    }
+    if order.len() == nodes.len() {
+        return Ok(order);
+    }
+    Err((0..nodes.len()).filter(|at| waiting[*at] > 0).map(|at| &nodes[at]).collect())
+}
+
+/// The names that a node reads, those that its graphs read included.
+fn each_input<'n>(node: &'n NodeProto, visit: &mut dyn FnMut(&'n str)) {
+    node.input.iter().for_each(|name| visit(name));
+    let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
+    for graph in graphs {
+        graph.node.iter().for_each(|inner| each_input(inner, visit));
+        graph.output.iter().for_each(|output| visit(&output.name));
+    }
+}

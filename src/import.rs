@@ -1,0 +1,51 @@
+//! `hammock import`: makes a text module of an ONNX model.
+
+use crate::output::{not_stdout, write_file};
+use clap::Args;
+use hammock_compiler::{Failure, OnnxWeights, import_onnx, write_weights};
+use hammock_ir::print::{PrintOptions, module_text};
+use hammock_runtime::tools::Content;
+use std::path::{Path, PathBuf};
+
+/// Makes a text module of an ONNX model
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  hammock import model.onnx -o model.py --params-out weights.safetensors
+  hammock run model.py --params weights.safetensors --arg @images.npy
+  hammock run model.onnx --arg @images.npy      the same, without files in between
+
+Parameters of `main` are the model's inputs, in its order, then its weights; names have `_` for what is not a letter or
+digit. Small tensors, which operators may have to know, are constants of the text.")]
+pub struct Import {
+    /// An ONNX model; files with its data are looked for beside it
+    file: String,
+    /// The text module to write, or `-` for standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Where to write the weights (.safetensors); without it, they are constants of the text
+    #[arg(long, value_name = "FILE")]
+    params_out: Option<PathBuf>,
+}
+
+impl Import {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<(), Failure> {
+        let weights = match &self.params_out {
+            Some(path) => {
+                not_stdout("--params-out", path)?;
+                OnnxWeights::Parameters
+            }
+            None => OnnxWeights::Constants,
+        };
+        let imported = import_onnx(&self.file, weights)?;
+        if let Some(path) = &self.params_out {
+            write_weights(path, &imported.weights)?;
+        }
+        let text = module_text(&imported.module, &PrintOptions::default());
+        if self.output == Path::new("-") {
+            return crate::print(&text);
+        }
+        write_file(&self.output, Content::Text, |out| out.write_all(text.as_bytes()))
+    }
+}

@@ -1,0 +1,172 @@
+//! ONNX models: what they compute, the text they become, and what is said of wrong and damaged ones.
+//!
+//! `tests/onnx/make.py` makes the models, and records what ONNX Runtime computes.
+
+use hammock_compiler::{OnnxWeights, import_onnx};
+use hammock_ir::{
+    print::{Metadata, PrintOptions},
+    verify,
+};
+use hammock_onnx::{Data, ImportOptions};
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::Arc,
+};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The models of a folder, by name.
+fn models(folder: &str) -> Vec<(String, PathBuf)> {
+    let files = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut models: Vec<_> = files.filter(|file| file.extension().is_some_and(|e| e == "onnx")).collect();
+    models.sort();
+    models.into_iter().map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file)).collect()
+}
+
+fn hammock(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
+}
+
+fn succeed(folder: &Path, args: &[&str]) -> String {
+    let output = hammock(folder, args);
+    assert!(output.status.success(), "{args:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(root().join("snapshots/onnx"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// `--arg` for each array that was recorded as an input of a model.
+fn arguments(name: &str) -> Vec<String> {
+    let file = root().join(format!("tests/onnx/{name}.inputs.npz"));
+    let count = hammock_runtime::tools::Weights::open(&file).unwrap().iter().count();
+    (0..count).flat_map(|i| ["--arg".to_owned(), format!("@{}#{i}", file.display())]).collect()
+}
+
+/// Runs a program with a model's inputs, and compares with the results that were recorded.
+fn expect(name: &str, program: &str, more: &[&str]) {
+    let expected = root().join(format!("tests/onnx/{name}.expected.npz"));
+    let given = arguments(name);
+    let mut args = vec!["run", program, "--expect", expected.to_str().unwrap()];
+    args.extend(more);
+    args.extend(given.iter().map(String::as_str));
+    succeed(root(), &args);
+}
+
+#[test]
+fn models_compute_what_onnx_runtime_does() {
+    let found = models("tests/onnx");
+    assert!(found.len() >= 7, "{}", found.len());
+    for (name, file) in found {
+        expect(&name, file.to_str().unwrap(), &["--exec-mode", "reference"]);
+    }
+}
+
+#[test]
+fn native_code_computes_the_same() {
+    for name in ["cnn", "encoder"] {
+        expect(name, &format!("tests/onnx/{name}.onnx"), &[]);
+    }
+}
+
+#[test]
+fn models_become_texts() {
+    for (name, file) in models("tests/onnx") {
+        let imported = import_onnx(file.to_str().unwrap(), OnnxWeights::Parameters).unwrap_or_else(|e| panic!("{e}"));
+        let found = verify::module(&imported.module, &hammock_ops::Table);
+        assert!(found.is_empty(), "{name}: {found:?}");
+        let weights: Vec<&str> = imported.weights.iter().map(|(name, _)| name.as_str()).collect();
+        let text = hammock_ir::print::module_text(&imported.module, &PrintOptions { metadata: Metadata::NoConstants });
+        let nodes = imported.source.text();
+        snapshot(&name, &format!("{text}\n# weights: {}\n\n{nodes}", weights.join(", ")));
+    }
+}
+
+#[test]
+fn a_text_and_its_weights_are_written_and_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["cnn", "encoder"] {
+        let model = root().join(format!("tests/onnx/{name}.onnx"));
+        let args = ["import", model.to_str().unwrap(), "-o", "model.py", "--params-out", "weights.safetensors"];
+        assert_eq!(succeed(folder.path(), &args), "");
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let more = ["--params", &file("weights.safetensors"), "--exec-mode", "reference"];
+        expect(name, &file("model.py"), &more);
+    }
+}
+
+#[test]
+fn every_command_that_takes_a_module_takes_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("cnn.so");
+    let library = library.to_str().unwrap();
+    assert_eq!(succeed(root(), &["check", "tests/onnx/cnn.onnx"]), "");
+    assert!(succeed(root(), &["opt", "tests/onnx/cnn.onnx"]).contains("R.nn.conv2d("));
+    assert_eq!(succeed(root(), &["compile", "tests/onnx/cnn.onnx", "-o", library]), "");
+    expect("cnn", library, &[]);
+    assert!(succeed(root(), &["ops", "--onnx"]).contains("\nConv\n"));
+}
+
+/// Messages name nodes and tensors.
+#[test]
+fn wrong_models_are_explained() {
+    let mut said = String::new();
+    for (name, _) in models("tests/onnx/bad") {
+        let output = hammock(&root().join("tests/onnx/bad"), &["check", &format!("{name}.onnx")]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        said += &String::from_utf8(output.stderr).unwrap();
+        said.push('\n');
+    }
+    snapshot("wrong_models", &said);
+}
+
+/// Imports damaged bytes: a module that is right, or errors.
+fn survives(bytes: Vec<u8>, file: &Path) -> bool {
+    match hammock_onnx::import(Data::Bytes(Arc::new(bytes)), "damaged.onnx", Some(file), &ImportOptions::default()) {
+        Ok(imported) => {
+            // Sizes of kernels' windows and the like may be absurd; what types say of them is still consistent.
+            let _ = verify::module(&imported.module, &hammock_ops::Table);
+            true
+        }
+        Err(errors) => {
+            assert!(!errors.diagnostics.is_empty());
+            false
+        }
+    }
+}
+
+/// Every truncation, and random changes of bytes: `MUTATIONS=100000` makes more.
+#[test]
+fn damaged_models_are_refused_or_read() {
+    let mutations = std::env::var("MUTATIONS").map_or(300, |n| n.parse().unwrap());
+    for (seed, (name, file)) in models("tests/onnx").into_iter().enumerate() {
+        let whole = std::fs::read(&file).unwrap();
+        for end in (0..whole.len()).step_by(7) {
+            survives(whole[..end].to_vec(), &file);
+        }
+        let mut random = fastrand::Rng::with_seed(seed as u64);
+        let mut read = 0;
+        for _ in 0..mutations {
+            let mut bytes = whole.clone();
+            for _ in 0..random.usize(1..4) {
+                let at = random.usize(..bytes.len());
+                match random.u8(..4) {
+                    0 => drop(bytes.remove(at)),
+                    1 => bytes.insert(at, random.u8(..)),
+                    2 => bytes[at] ^= 1 << random.u8(..8),
+                    _ => bytes[at] = random.u8(..),
+                }
+            }
+            read += usize::from(survives(bytes, &file));
+        }
+        assert!(read > 0, "{name}: every change was an error");
+    }
+}

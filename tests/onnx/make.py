@@ -1,0 +1,268 @@
+"""Makes the models of this folder, with inputs and the results that ONNX Runtime computes: NAME.onnx,
+NAME.inputs.npz and NAME.expected.npz, as `hammock run --output` writes results.
+
+Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed. The seeds are fixed. `bad/` has models with
+mistakes.
+"""
+
+import pathlib
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper as h, numpy_helper
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def random(seed, *shape):
+    values = np.random.default_rng(seed).standard_normal(shape) * 0.5
+    return values.astype(np.float32)
+
+
+def tensor(name, values):
+    return numpy_helper.from_array(np.asarray(values), name)
+
+
+def model(name, nodes, inputs, outputs, weights=(), opset=17, functions=(), domains=(), data=None):
+    """Writes a model; with `data`, its weights go to a file of that name."""
+    info = lambda v: h.make_tensor_value_info(*v)
+    initializers = [tensor(n, v) for n, v in dict(weights).items()]
+    graph = h.make_graph(nodes, name, [info(v) for v in inputs], [info(v) for v in outputs], initializers)
+    opsets = [h.make_opsetid("", opset)] + [h.make_opsetid(domain, 1) for domain in domains]
+    made = h.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=min(10, 3 + opset // 3))
+    made.producer_name = "tests"
+    if data:
+        pathlib.Path(data).unlink(missing_ok=True)
+        onnx.save(made, f"{name}.onnx", save_as_external_data=True, location=data, size_threshold=0)
+    else:
+        onnx.save(made, f"{name}.onnx")
+    return made
+
+
+def record(name, *inputs):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(f"{name}.onnx", options, providers=["CPUExecutionProvider"])
+    results = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
+    np.savez(f"{name}.inputs.npz", **{str(i): x for i, x in enumerate(inputs)})
+    np.savez(f"{name}.expected.npz", **{str(i): x for i, x in enumerate(results)})
+
+
+def cnn():
+    nodes = [
+        h.make_node("Conv", ["x", "w1", "b1"], ["c1"], "/stem/Conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]),
+        h.make_node("BatchNormalization", ["c1", "scale", "shift", "mean", "var"], ["n1"], "/stem/Norm"),
+        h.make_node("Relu", ["n1"], ["r1"], "/stem/Relu"),
+        h.make_node("MaxPool", ["r1"], ["p1"], "/pool", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        h.make_node("Conv", ["p1", "w2"], ["c2"], "/depthwise", group=4, auto_pad="SAME_UPPER"),
+        h.make_node("Clip", ["c2", "zero", "six"], ["k2"]),
+        h.make_node("Add", ["k2", "p1"], ["a"]),
+        h.make_node("AveragePool", ["a"], ["p2"], kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+        h.make_node("GlobalAveragePool", ["p2"], ["g"]),
+        h.make_node("Flatten", ["g"], ["f"]),
+        h.make_node("Gemm", ["f", "w3", "b3"], ["logits"], "/head", transB=1),
+        h.make_node("Softmax", ["logits"], ["y"], axis=-1),
+    ]
+    weights = {
+        "w1": random(1, 4, 2, 3, 3), "b1": random(2, 4), "w2": random(3, 4, 1, 3, 3), "w3": random(4, 5, 4),
+        "b3": random(5, 5), "scale": random(6, 4), "shift": random(7, 4), "mean": random(8, 4),
+        "var": np.abs(random(9, 4)) + 0.5, "zero": np.float32(0), "six": np.float32(6),
+    }
+    model("cnn", nodes, [("x", FLOAT, ["batch", 2, 9, 9])], [("y", FLOAT, ["batch", 5])], weights)
+    record("cnn", random(10, 2, 2, 9, 9))
+
+
+def encoder():
+    """Attention with sizes that the model computes itself, as exporters write them."""
+    def heads(x, out):
+        return [
+            h.make_node("Shape", ["e"], [f"{out}_shape"]),
+            h.make_node("Gather", [f"{out}_shape", "zero"], [f"{out}_batch"]),
+            h.make_node("Gather", [f"{out}_shape", "one"], [f"{out}_length"]),
+            h.make_node("Unsqueeze", [f"{out}_batch", "axis0"], [f"{out}_b"]),
+            h.make_node("Unsqueeze", [f"{out}_length", "axis0"], [f"{out}_l"]),
+            h.make_node("Concat", [f"{out}_b", f"{out}_l", "heads"], [f"{out}_split"], axis=0),
+            h.make_node("Reshape", [x, f"{out}_split"], [f"{out}_heads"]),
+            h.make_node("Transpose", [f"{out}_heads"], [out], perm=[0, 2, 1, 3]),
+        ]
+    nodes = [
+        h.make_node("Gather", ["table", "ids"], ["e"], "/embed"),
+        h.make_node("MatMul", ["e", "wq"], ["q0"], "/q"),
+        h.make_node("MatMul", ["e", "wk"], ["k0"], "/k"),
+        *heads("q0", "q"), *heads("k0", "k"), *heads("e", "v"),
+        h.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
+        h.make_node("MatMul", ["q", "kt"], ["s0"]),
+        h.make_node("Div", ["s0", "root"], ["s1"]),
+        h.make_node("Unsqueeze", ["mask", "axes12"], ["m4"]),
+        h.make_node("Cast", ["m4"], ["mf"], to=FLOAT),
+        h.make_node("Sub", ["onef", "mf"], ["hidden"]),
+        h.make_node("Mul", ["hidden", "low"], ["bias"]),
+        h.make_node("Add", ["s1", "bias"], ["s2"]),
+        h.make_node("Softmax", ["s2"], ["p"], axis=-1),
+        h.make_node("MatMul", ["p", "v"], ["o0"]),
+        h.make_node("Transpose", ["o0"], ["o1"], perm=[0, 2, 1, 3]),
+        h.make_node("Reshape", ["o1", "joined"], ["o2"]),
+        h.make_node("Add", ["e", "o2"], ["sum"]),
+        h.make_node("LayerNormalization", ["sum", "scale", "shift"], ["n"], "/norm", axis=-1),
+        h.make_node("Div", ["n", "sqrt2"], ["d"]),
+        h.make_node("Erf", ["d"], ["erf"]),
+        h.make_node("Add", ["erf", "onef"], ["e1"]),
+        h.make_node("Mul", ["n", "e1"], ["g"]),
+        h.make_node("Mul", ["g", "half"], ["y"]),
+        h.make_node("ReduceMean", ["y"], ["pooled"], axes=[1], keepdims=0),
+    ]
+    weights = {
+        "table": random(1, 11, 8), "wq": random(2, 8, 8), "wk": random(3, 8, 8), "zero": np.int64(0), "one": np.int64(1),
+        "axis0": [0], "heads": [2, 4], "root": np.float32(2), "axes12": [1, 2], "onef": np.float32(1),
+        "low": np.float32(-10000), "joined": [0, 0, -1], "scale": random(4, 8), "shift": random(5, 8),
+        "sqrt2": np.float32(np.sqrt(2)), "half": np.float32(0.5),
+    }
+    inputs = [("ids", INT64, ["batch", "length"]), ("mask", INT64, ["batch", "length"])]
+    outputs = [("y", FLOAT, ["batch", "length", 8]), ("pooled", FLOAT, ["batch", 8])]
+    model("encoder", nodes, inputs, outputs, weights)
+    ids = np.random.default_rng(6).integers(0, 11, (2, 5))
+    record("encoder", ids, np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]))
+
+
+def arithmetic():
+    unary = ["Abs", "Neg", "Exp", "Tanh", "Sigmoid", "Erf", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Softplus"]
+    nodes = [h.make_node(op, ["x"], [f"u{i}"]) for i, op in enumerate(unary)]
+    nodes += [h.make_node("Sqrt", ["u0"], ["s"]), h.make_node("Reciprocal", ["u2"], ["r"])]
+    binary = ["Add", "Sub", "Mul", "Div", "Max", "Min"]
+    nodes += [h.make_node(op, ["x", "y"], [f"b{i}"]) for i, op in enumerate(binary)]
+    nodes += [h.make_node("Pow", ["u0", "two"], ["pow"]), h.make_node("Greater", ["x", "y"], ["more"])]
+    nodes += [h.make_node("Where", ["more", "x", "y"], ["chosen"]), h.make_node("HardSigmoid", ["x"], ["hard"])]
+    nodes += [h.make_node("LeakyRelu", ["x"], ["leaky"], alpha=0.1), h.make_node("Elu", ["x"], ["elu"])]
+    names = [f"u{i}" for i in range(len(unary))] + [f"b{i}" for i in range(len(binary))]
+    names += ["s", "r", "pow", "chosen", "hard", "leaky", "elu"]
+    nodes += [h.make_node("Concat", names, ["all"], axis=0)]
+    inputs = [("x", FLOAT, ["n", 3]), ("y", FLOAT, ["n", 3])]
+    model("arithmetic", nodes, inputs, [("all", FLOAT, [None, 3])], {"two": np.float32(2)})
+    record("arithmetic", 3 * random(1, 2, 3), random(2, 2, 3) + 2)
+
+
+def rearranged():
+    nodes = [
+        h.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["s"]),
+        h.make_node("Split", ["x", "parts"], ["p0", "p1"], axis=2),
+        h.make_node("Pad", ["p0", "pads", "seven"], ["pad"]),
+        h.make_node("Tile", ["p1", "repeats"], ["tile"]),
+        h.make_node("Shape", ["x"], ["shape"]),
+        h.make_node("Slice", ["shape", "starts1", "ends1"], ["tail"]),
+        h.make_node("ConstantOfShape", ["tail"], ["ones"], value=tensor("v", np.array([1], np.float32))),
+        h.make_node("Expand", ["ones", "shape"], ["wide"]),
+        h.make_node("Add", ["x", "wide"], ["added"]),
+        h.make_node("Squeeze", ["p1"], ["thin"]),
+        h.make_node("Unsqueeze", ["thin", "last"], ["thick"]),
+        h.make_node("ReduceSum", ["x", "last"], ["sum"], keepdims=0),
+        h.make_node("ReduceMax", ["x"], ["max"], axes=[0, 2]),
+        h.make_node("ArgMax", ["x"], ["arg"], axis=2),
+        h.make_node("TopK", ["x", "two"], ["values", "places"]),
+        h.make_node("Gather", ["x", "rows"], ["gathered"], axis=1),
+        h.make_node("CumSum", ["x", "one"], ["running"]),
+        h.make_node("Resize", ["image", "", "scales"], ["resized"], mode="nearest"),
+    ]
+    weights = {
+        "starts": [-1, 0], "ends": [-2**31, 2**63 - 1], "axes": [2, 1], "steps": [-2, 1], "parts": [3, 1],
+        "pads": [0, 1, 0, 0, 0, 2], "seven": np.float32(7), "repeats": [1, 2, 3], "starts1": [1], "ends1": [3],
+        "last": [-1], "two": [2], "rows": [[0, -1]], "one": np.int64(1), "scales": np.float32([1, 1, 2, 1.5]),
+    }
+    inputs = [("x", FLOAT, [2, 3, 4]), ("image", FLOAT, [1, 1, 2, 4])]
+    names = ["s", "pad", "tile", "added", "thick", "sum", "max", "values", "gathered", "running", "resized"]
+    outputs = [(n, FLOAT, None) for n in names] + [("arg", INT64, None), ("places", INT64, None)]
+    model("rearranged", nodes, inputs, outputs, weights)
+    record("rearranged", random(1, 2, 3, 4), random(2, 1, 1, 2, 4))
+
+
+def old():
+    """Attributes that became inputs later."""
+    nodes = [
+        h.make_node("Clip", ["x"], ["c"], min=-0.5, max=0.5),
+        h.make_node("Slice", ["c"], ["s"], axes=[1], starts=[1], ends=[100]),
+        h.make_node("Unsqueeze", ["s"], ["u"], axes=[0, 1]),
+        h.make_node("Upsample", ["u"], ["up"], scales=[1.0, 1.0, 2.0, 2.0], mode="nearest"),
+        h.make_node("Squeeze", ["up"], ["q"], axes=[0, 1]),
+        h.make_node("Pad", ["q"], ["p"], pads=[1, 0, 0, 1], value=2.0),
+        h.make_node("ReduceSum", ["p"], ["r"], axes=[1], keepdims=1),
+        h.make_node("Dropout", ["r"], ["d"], ratio=0.3),
+        h.make_node("Softmax", ["d"], ["y"], axis=0),
+    ]
+    model("old", nodes, [("x", FLOAT, [2, 4])], [("y", FLOAT, [5, 1])], opset=7)
+    record("old", random(1, 2, 4))
+
+
+def mlp():
+    nodes = [
+        h.make_node("Gemm", ["x", "w1", "b1"], ["h"], "/hidden"),
+        h.make_node("Tanh", ["h"], ["t"]),
+        h.make_node("Gemm", ["t", "w2"], ["y"], "/out"),
+    ]
+    weights = {"w1": random(1, 64, 4), "b1": random(2, 4), "w2": random(3, 4, 3)}
+    model("mlp", nodes, [("x", FLOAT, ["batch", 64])], [("y", FLOAT, ["batch", 3])], weights)
+    record("mlp", random(4, 2, 64))
+
+
+def functions():
+    scaled = h.make_function(
+        "own", "Scaled", ["a"], ["b"],
+        [h.make_node("Constant", [], ["k"]), h.make_node("Mul", ["a", "k"], ["b"], "/times")],
+        [h.make_opsetid("", 17)], ["factor"],
+    )
+    reference = scaled.node[0].attribute.add()
+    reference.name, reference.ref_attr_name, reference.type = "value_float", "factor", onnx.AttributeProto.FLOAT
+    twice = h.make_function(
+        "own", "Twice", ["a"], ["c"],
+        [h.make_node("Scaled", ["a"], ["b"], domain="own", factor=3.0),
+         h.make_node("Scaled", ["b"], ["c"], domain="own", factor=0.5)],
+        [h.make_opsetid("", 17), h.make_opsetid("own", 1)],
+    )
+    nodes = [h.make_node("Twice", ["x"], ["t"], "/twice", domain="own"), h.make_node("Add", ["t", "x"], ["y"])]
+    shape = [("x", FLOAT, ["n"])], [("y", FLOAT, ["n"])]
+    model("functions", nodes, *shape, functions=[scaled, twice], domains=["own"])
+    record("functions", random(1, 4))
+
+
+def external():
+    nodes = [h.make_node("MatMul", ["x", "w"], ["m"]), h.make_node("Add", ["m", "b"], ["y"])]
+    weights = {"w": random(1, 3, 4), "b": random(2, 4)}
+    model("external", nodes, [("x", FLOAT, [2, 3])], [("y", FLOAT, [2, 4])], weights, data="external.data")
+    record("external", random(3, 2, 3))
+
+
+def bad():
+    x, y = [("x", FLOAT, [2, 3])], [("y", FLOAT, None)]
+    add = [h.make_node("Add", ["x", "w"], ["y"], "/add")]
+    model("bad/cycle", [h.make_node("Add", ["x", "b"], ["a"], "/first"), h.make_node("Relu", ["a"], ["b"], "/second"),
+                        h.make_node("Relu", ["b"], ["y"])], x, y)
+    model("bad/twice", [h.make_node("Relu", ["x"], ["y"], "/one"), h.make_node("Exp", ["x"], ["y"], "/other")], x, y)
+    model("bad/no_value", [h.make_node("Add", ["x", "missing"], ["y"], "/add")], x, y)
+    model("bad/no_output", [h.make_node("Relu", ["x"], ["z"])], x, y)
+    model("bad/shapes", add, x, y, {"w": random(1, 4)})
+    model("bad/axis", [h.make_node("Concat", ["x", "x"], ["y"], "/join", axis=5),
+                       h.make_node("Softmax", ["x"], ["z"], axis=7)], x, y)
+    model("bad/unsupported", [h.make_node("NoSuchOp", ["x"], ["a"], "/a"), h.make_node("NoSuchOp", ["a"], ["b"], "/b"),
+                              h.make_node("Other", ["b"], ["y"], domain="com.example")], x, y, domains=["com.example"])
+    model("bad/strings", add, x + [("words", TensorProto.STRING, [2])], y, {"w": random(1, 3)})
+    model("bad/recursive", [h.make_node("F", ["x"], ["y"], "/f", domain="own")], x, y, domains=["own"], functions=[
+        h.make_function("own", "F", ["a"], ["b"], [h.make_node("F", ["a"], ["b"], domain="own")],
+                        [h.make_opsetid("own", 1)])])
+    short = model("bad/short", add, x, y, {"w": random(1, 3)})
+    short.graph.initializer[0].dims[0] = 300
+    onnx.save(short, "bad/short.onnx")
+    huge = model("bad/huge", add, x, y, {"w": random(1, 3)})
+    huge.graph.initializer[0].dims[:] = [2**40, 2**40]
+    onnx.save(huge, "bad/huge.onnx")
+    for name, location in [("outside", "../external.data"), ("absent", "no_such.data"), ("beyond", "beyond.onnx")]:
+        made = model(f"bad/{name}", add, x, y, {"w": random(1, 3)})
+        data = made.graph.initializer[0]
+        data.ClearField("raw_data")
+        data.data_location = TensorProto.EXTERNAL
+        for key, value in [("location", location), ("offset", "1000000" if name == "beyond" else "0")]:
+            entry = data.external_data.add()
+            entry.key, entry.value = key, value
+        onnx.save(made, f"bad/{name}.onnx")
+
+
+for make in [cnn, encoder, arithmetic, rearranged, old, mlp, functions, external, bad]:
+    make()
