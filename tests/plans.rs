@@ -3,7 +3,7 @@
 
 mod networks;
 
-use hammock_compiler::{Form, PRIMITIVES};
+use hammock_compiler::PRIMITIVES;
 use networks::Network;
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -283,6 +283,12 @@ matmul:
     outer-product: v_ax0, v_ax1, v_k
         split v_k by 24
         reorder v_k by 24, v_ax0, v_ax1
+---
+matmul:
+    planned
+        pad x2 along v_ax1 to 8
+        pad x2 along v_k to 5
+        pad x2 along v_ax1 to 1
 ";
 
 /// The same for products of narrow numbers.
@@ -321,7 +327,7 @@ fn primitives_change_plans() {
             all += &format!("{plan}# becomes\n{lines}\n");
         }
     }
-    for primitive in PRIMITIVES.iter().filter(|primitive| primitive.form != Form::Any) {
+    for primitive in PRIMITIVES {
         assert!(all.contains(&format!("        {}", primitive.name)), "{} is not tested", primitive.name);
     }
     insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
@@ -376,6 +382,9 @@ fn primitives_are_refused_where_they_cannot_hold() {
         "cache_write",
         "cache_write matmul",
         "pad v_ax0 by 8",
+        "pad x1 along v_k to 8",
+        "pad x2 along v_ax0 to 8",
+        "pad x2 along v_k to 8192",
     ] {
         all += &refused(&format!("matmul:\n    planned\n        {change}\n"), &target);
     }
@@ -385,6 +394,7 @@ fn primitives_are_refused_where_they_cannot_hold() {
         "softmax:\n    planned\n        split v_ax0 by 4\n",
         "softmax:\n    rows, 8 at a time:\n        planned\n            parallel v_ax0\n        planned\n        planned\n        planned\n",
         "max:\n    chains: v_ax0, v_k1\n        rfactor v_k1 by 24\n",
+        "max:\n    planned\n        cache_read x at root\n        pad x along v_k1 to 16\n",
     ] {
         all += &refused(plan, &target);
     }
@@ -395,6 +405,7 @@ fn primitives_are_refused_where_they_cannot_hold() {
     std::fs::write(folder.path().join("model.py"), NARROW).unwrap();
     all += &refused("matmul1:\n    outer-product: v_ax0, v_ax1, v_k\n        tensorize v_k\n", &target);
     all += &refused("matmul:\n    outer-product: v_ax0, v_ax1, v_k\n        tensorize v_k\n", &target);
+    all += &refused("matmul:\n    planned\n        pad x2 along v_k to 8\n", &target);
     insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("primitives_refused", all);
     });

@@ -159,7 +159,8 @@ fn primitive(loops: &[String; 3], rng: &mut Rng) -> String {
         Form::Copy if rng.chance(50) => format!("{buffer} as [{second}] at {first}"),
         Form::Copy | Form::Place => format!("{buffer} at {}", if rng.chance(30) { "root" } else { first }),
         Form::Buffer => buffer.to_owned(),
-        Form::Nothing | Form::Any => String::new(),
+        Form::Room => format!("{buffer} along {} to {}", first.split(' ').next().unwrap(), step(rng)),
+        Form::Nothing => String::new(),
     };
     format!("{} {args}", primitive.name)
 }

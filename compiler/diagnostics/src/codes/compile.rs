@@ -148,7 +148,7 @@ kernel with a plan from the file is computed as the plan says; rules choose for 
 A plan changes how fast a result is computed, never the result. So every axis has loops down to single values (`by N`
 alone leaves N); loops over the terms of a sum, `unrolled` and `vector` loops come last, for results in registers have no
 loops inside; threads (`parallel`) share axes of the result only; and lanes (`vector`) lie side by side in memory, where
-needed in a copy (`copy of BUFFER as [AXES] (rule: loops)`). The message says which of these does not hold, or which name
+needed in a copy (`copy of BUFFER as [AXES] (rule: loops)`; `AXIS padded N` there has zeros up to a multiple of N). The message says which of these does not hold, or which name
 is unknown: the axes and buffers of a kernel are those of its printed plan, and the kernels of a module depend on the
 passes before.
 

@@ -146,7 +146,9 @@ fn written(text: &WrittenText, stage: &Stage, axes: &[String], how: How, inner: 
     let mut plan = StagePlan { inverts: text.inverts.is_some(), ..StagePlan::new(rule.name, loops) };
     for copy in &text.copies {
         let (load, own) = copied(copy, stage, axes, how)?;
-        plan.staged.push(Staged { load, inside: copy.inside, axes: own, copy: StagePlan::new(rule.name, Vec::new()) });
+        let padded = own.iter().zip(&copy.padded).filter_map(|(axis, to)| Some((*axis, to.as_ref()?.value)));
+        let padded = padded.filter(|(_, to)| *to > 1).collect();
+        plan.staged.push(Staged { padded, ..Staged::new(load, copy.inside, own) });
     }
     check(stage, &plan, axes, how.choice, inner).map_err(|violation| {
         let span = match violation.at {
@@ -237,6 +239,10 @@ impl Bind<'_> {
                 format!("`{buffer}` is copied for this stage already"),
                 "leave out one of the copies",
             );
+        }
+        if let Some(to) = copy.padded.iter().flatten().next() {
+            let message = "what is copied before rows has no room for more values than there are".to_owned();
+            return fail(to.span, message, "leave out `padded`");
         }
         if !self.rows.is_same_for_rows(number.value, e) || !can_be_copied(own, e) {
             let message = format!("what `{buffer}` is read for is not the same for all rows");

@@ -2,17 +2,18 @@
 //!
 //! The plans that rules make have these properties by how they are made; here they are checked for plans that are read.
 
+mod copies;
 mod terms;
 
-use super::{Loop, LoopKind, StagePlan, Staged};
+use super::{Loop, LoopKind, StagePlan};
 use crate::{
     index::same_expr,
     rules::{Choice, register_lanes},
     stage::{
         Stage,
         access::{
-            can_be_copied, combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads, parts,
-            spacing, stores_along,
+            combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads, parts, spacing,
+            stores_along,
         },
         dots, replaced,
     },
@@ -23,8 +24,6 @@ use hammock_ir::{PrimExpr, count};
 const LOOPS: usize = 32;
 /// The most vectors or numbers that are computed side by side.
 const SIDE_BY_SIDE: i64 = 256;
-/// The most bytes of a copy.
-const COPIED: i64 = 256 << 20;
 /// The most of them in all places where they are written: for whole blocks, and for what is left of each axis.
 const WRITTEN: i64 = 8192;
 
@@ -278,69 +277,6 @@ impl Check<'_> {
             false => format!("add `{name} by N` among the outer loops"),
         };
         violation(Item::Loop(number), message, help)
-    }
-
-    fn copy(&self, number: usize) -> Checked {
-        let staged = &self.plan.staged[number];
-        let parts = parts(self.stage);
-        let load = parts[staged.load];
-        let buffer = &super::names::parts(self.stage)[staged.load];
-        let fail = |message: String, help: String| violation(Item::Copy(number), message, help);
-        if self.plan.staged[..number].iter().any(|other| other.load == staged.load) {
-            return fail(format!("`{buffer}` is copied already"), "leave out one of the copies".to_owned());
-        }
-        let within = |other: &Staged| {
-            other.inside > staged.inside && parts[staged.load].any(&mut |e| same_expr(e, parts[other.load]))
-                || other.inside < staged.inside && parts[other.load].any(&mut |e| same_expr(e, load))
-        };
-        if self.plan.staged[..number].iter().any(within) {
-            let message = "a copy of what is computed leaves nothing of this to copy inside of it".to_owned();
-            return fail(message, "leave out one of the two copies".to_owned());
-        }
-        if staged.inside > self.tile {
-            let message = format!("this copy of `{buffer}` is inside of what is computed in registers");
-            return fail(
-                message,
-                "put it before the loops over terms and those that are `unrolled` or `vector`".to_owned(),
-            );
-        }
-        if !can_be_copied(self.stage, load) {
-            let message =
-                format!("what `{buffer}` is read for may not be read always, or at places that are no sums of axes");
-            return fail(message, "leave out the copy".to_owned());
-        }
-        for (at, axis) in staged.axes.iter().enumerate() {
-            let name = &self.names[*axis];
-            if staged.axes[..at].contains(axis) {
-                return fail(format!("`{name}` stands twice among the copy's axes"), "leave out one".to_owned());
-            }
-            if !load.uses(&self.stage.axes[*axis].var) {
-                let message = format!("`{buffer}` does not change along `{name}`");
-                return fail(message, format!("leave `{name}` out of the copy's axes"));
-            }
-        }
-        let single = |axis: usize| {
-            self.stage.axes[axis].extent.as_int() == Some(1) || self.plan.range(axis, staged.inside) == Some(1)
-        };
-        let missing = (0..self.stage.axes.len())
-            .find(|axis| load.uses(&self.stage.axes[*axis].var) && !staged.axes.contains(axis) && !single(*axis));
-        let room = |axis: &usize| {
-            let size = self.plan.range(*axis, staged.inside).or(self.stage.axes[*axis].extent.as_int());
-            size.unwrap_or(1)
-        };
-        let bytes = staged.axes.iter().map(room).fold(load.dtype().bytes() as i64, i64::saturating_mul);
-        if bytes > COPIED {
-            let message = format!("this copy of `{buffer}` takes {bytes} bytes, more than {COPIED}");
-            return fail(message, "put it inside of loops with smaller steps".to_owned());
-        }
-        match missing.map(|axis| &self.names[axis]) {
-            Some(name) => {
-                let message =
-                    format!("`{buffer}` changes along `{name}`, which has several values where the copy is made");
-                fail(message, format!("add `{name}` to the copy's axes"))
-            }
-            None => Ok(()),
-        }
     }
 
     fn divisor(&self) -> Checked {

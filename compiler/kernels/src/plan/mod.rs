@@ -8,6 +8,7 @@ mod bind;
 mod check;
 mod names;
 mod neighbours;
+mod padding;
 mod predict;
 pub mod primitives;
 mod read;
@@ -25,6 +26,7 @@ use crate::stage::{
     rows::Copied,
 };
 use hammock_ir::{PrimExpr, tir::Buffer};
+use std::collections::BTreeMap;
 
 /// How the parts of a kernel become loops.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,8 +83,17 @@ pub struct Staged {
     pub inside: usize,
     /// The axes that the load changes along, in the order of the copy's dimensions.
     pub axes: Vec<usize>,
+    /// Those of them that have [room](padding) for more values than there are, up to a multiple of a number.
+    pub padded: BTreeMap<usize, i64>,
     /// How the copy is made: a stage with these axes.
     pub copy: StagePlan,
+}
+
+impl Staged {
+    /// A copy whose loops are still to be chosen.
+    pub fn new(load: usize, inside: usize, axes: Vec<usize>) -> Staged {
+        Staged { load, inside, axes, padded: BTreeMap::new(), copy: StagePlan::new("", Vec::new()) }
+    }
 }
 
 /// A loop of a plan.

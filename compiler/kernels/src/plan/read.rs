@@ -7,6 +7,8 @@
 //!     rule: a, copy of x as [b] (rule: b), b     the same with a copy of what a load reads
 //!     rule: a, copy of x as [k by 4, a] (rule: k, a), k by 4, a vector, k dot
 //!                                                    dot products, whose copies are in words of 4 terms
+//!     rule: a, copy of x as [b padded 8] (rule: b), b
+//!                                                    a copy with room for a multiple of 8 values
 //!     copy of x as [b] for stage 1 (rule: b)     stages that share rows: what is copied before them,
 //!     rows, 8 at a time, a parallel 1:           how many rows run together,
 //!         rule: b                                and a line for each stage; so again for the `rows left`
@@ -140,6 +142,8 @@ pub(super) struct CopyText {
     pub axes: Vec<At<String>>,
     /// For each axis how many terms a word of it has, where it is in words.
     pub words: Vec<Option<At<i64>>>,
+    /// For each axis up to a multiple of which number there is room.
+    pub padded: Vec<Option<At<i64>>>,
     pub copy: StageText,
 }
 

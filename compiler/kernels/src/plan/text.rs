@@ -138,7 +138,10 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], namin
         let in_words = plan.in_words(stage, staged);
         let dimension = |(axis, name): (&usize, &String)| match in_words {
             Some((own, dot)) if own == *axis => format!("{name} by {}", dot.terms()),
-            _ => name.clone(),
+            _ => match staged.padded.get(axis) {
+                Some(to) => format!("{name} padded {to}"),
+                None => name.clone(),
+            },
         };
         let dimensions: Vec<String> = staged.axes.iter().zip(&own).map(dimension).collect();
         format!("copy of {what} as [{}] ({how})", dimensions.join(", "))

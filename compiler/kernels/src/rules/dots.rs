@@ -134,7 +134,7 @@ fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<
 fn staged(stage: &Stage, plan: &StagePlan, load: &PrimExpr, inside: usize, choice: &Choice) -> Option<Staged> {
     let number = parts(stage).iter().position(|e| same_expr(e, load)).filter(|_| can_be_copied(stage, load))?;
     let axes = plan.in_tile_order(stage, load, inside);
-    let mut staged = Staged { load: number, inside, axes, copy: StagePlan::new(RULE.name, Vec::new()) };
+    let mut staged = Staged::new(number, inside, axes);
     staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
     Some(staged)
 }

@@ -151,7 +151,7 @@ fn widened(
     } else {
         sums().chain([rows]).collect()
     };
-    let mut staged = Staged { load, inside, axes, copy: StagePlan::new(OUTER.name, Vec::new()) };
+    let mut staged = Staged::new(load, inside, axes);
     staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
     Some(staged)
 }
@@ -288,7 +288,7 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     loops.extend(reduced(stage));
     loops.extend([Loop::unrolled(rows), Loop::vector(axis)]);
     let mut plan = StagePlan::new(PACKED.name, loops);
-    plan.staged.push(Staged { load: number, inside, axes, copy });
+    plan.staged.push(Staged { copy, ..Staged::new(number, inside, axes) });
     let wide = if side > 1 { widened(stage, &plan, load, rows, inside_rows, choice) } else { None };
     plan.staged.extend(wide);
     Some(Loops { loops: plan.loops, staged: plan.staged })

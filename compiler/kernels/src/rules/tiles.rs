@@ -45,10 +45,8 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
         .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
         .collect();
     let staged = |(load, _): (usize, &PrimExpr)| Staged {
-        load,
-        inside: outer.len(),
-        axes: vec![along, across],
         copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
+        ..Staged::new(load, outer.len(), vec![along, across])
     };
     let several = loads.iter().filter(|load| crossing(load)).count() > 1;
     let across_all = loads.iter().all(|load| is_contiguous(load, &stage.axes[across].var));

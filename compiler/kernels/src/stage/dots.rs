@@ -11,7 +11,7 @@
 use super::{
     Axis, Stage,
     access::{factors, is_unit},
-    replaced, substitution,
+    replaced, steps, substitution,
 };
 use crate::Target;
 use hammock_ir::{
@@ -191,18 +191,10 @@ pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
 /// Sizes of a copy along axes, one of which may be in words.
 pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)>) -> Vec<PrimExpr> {
     let size = |(axis, terms): (&usize, PrimExpr)| match in_words {
-        Some((own, dot)) if own == *axis => words(&terms, dot),
+        Some((own, dot)) if own == *axis => steps(&terms, dot.terms()),
         _ => terms,
     };
     axes.iter().zip(terms).map(size).collect()
-}
-
-/// How many words hold so many terms.
-fn words(terms: &PrimExpr, dot: Dot) -> PrimExpr {
-    match terms.as_int() {
-        Some(count) => PrimExpr::int64((count + dot.terms() - 1) / dot.terms()),
-        None => (terms + PrimExpr::int64(dot.terms() - 1)).floordiv(PrimExpr::int64(dot.terms())),
-    }
 }
 
 /// The word of the terms from a place on, of which there are so many in all: `term` gives that at a place.

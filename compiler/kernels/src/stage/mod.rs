@@ -233,6 +233,15 @@ pub fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
     if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
 }
 
+/// How many steps go through so many values, one for what is left included.
+pub fn steps(count: &PrimExpr, step: i64) -> PrimExpr {
+    match count.as_int() {
+        Some(count) => PrimExpr::int64((count + step - 1) / step),
+        None if step == 1 => count.clone(),
+        None => (count + PrimExpr::int64(step - 1)).floordiv(PrimExpr::int64(step)),
+    }
+}
+
 /// The operands of a chain of `and`.
 pub fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
     match e.kind() {

@@ -18,6 +18,7 @@ use crate::{
         Stage,
         access::parts,
         dots::{self, Dot},
+        steps,
     },
 };
 use hammock_ir::{
@@ -31,13 +32,14 @@ pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
+    let fills = plan.fills_vectors(stage, choice.target);
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let parts: Vec<PrimExpr> = parts(stage).into_iter().cloned().collect();
     let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(&parts[staged.load], load));
     let of_words = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
     let stage = of_words.as_ref().unwrap_or(stage);
     let (tile, quotient) = (plan.tile(stage), quotient.as_ref());
-    let nest = Nest { stage, parts: &parts, plan, choice, tile, quotient, dot, moved: None };
+    let nest = Nest { stage, parts: &parts, plan, choice, tile, quotient, dot, moved: None, fills };
     nest.level(0, &At { position, left, there: None, terms: Terms::all() })
 }
 
@@ -59,6 +61,8 @@ pub struct Nest<'a> {
     pub dot: Option<(usize, Dot)>,
     /// A factor of theirs that is moved.
     pub moved: Option<Moved>,
+    /// Whether vectors are whole at the end of their axis, too: beyond it are zeros.
+    pub fills: bool,
 }
 
 /// Which part of the stage's domain is computed inside some loops: from a position on, so many values of each axis.
@@ -197,12 +201,7 @@ impl Nest<'_> {
 
     /// How many iterations a loop has, one for what is left included.
     fn count(&self, number: usize, at: &At) -> PrimExpr {
-        let (left, step) = (&at.left[self.plan.loops[number].axis], self.step(number));
-        match left.as_int() {
-            Some(extent) => PrimExpr::int64((extent + step - 1) / step),
-            None if step == 1 => left.clone(),
-            None => (left + PrimExpr::int64(step - 1)).floordiv(PrimExpr::int64(step)),
-        }
+        steps(&at.left[self.plan.loops[number].axis], self.step(number))
     }
 
     /// How many iterations a loop has that are for all of its step.

@@ -5,6 +5,7 @@ use super::{
     nest::{self, At, Nest, moved as position_moved},
 };
 use crate::{
+    index::same_expr,
     plan::Staged,
     stage::{
         Epilogue, Stage,
@@ -14,6 +15,7 @@ use crate::{
 };
 use hammock_ir::{
     Attrs, PrimExpr,
+    prim::Var,
     tir::{Buffer, Stmt, StmtKind},
 };
 
@@ -52,6 +54,7 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
         parts.iter_mut().for_each(|part| *part = replaced(part, &loads[staged.load], &own));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
         stmts.push(nest::loops(&copy, &staged.copy, nest.choice));
+        stmts.extend(zeros(&copy, staged));
         if let (Some(own), Some(start), Some(_)) = (Moved::of(nest, &loads[staged.load]), &init, in_words) {
             let reduced: Vec<bool> = staged.axes.iter().map(|axis| stage.axes[*axis].reduce).collect();
             let (sums, start) = own.sums(nest, &copy, &reduced, start, &index);
@@ -82,13 +85,38 @@ fn in_words(nest: &Nest, staged: &Staged) -> Option<(usize, Dot)> {
     nest.dot.filter(|(axis, _)| staged.axes.contains(axis))
 }
 
+/// Fills the room that a copy has beyond the values of its axes.
+fn zeros(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
+    let mut counts: Vec<PrimExpr> = copy.axes.iter().map(|axis| axis.extent.clone()).collect();
+    let mut stmts = Vec::new();
+    for (number, axis) in staged.axes.iter().enumerate() {
+        let count = counts[number].clone();
+        let room = staged.room(*axis, &count);
+        if !same_expr(&count, &room) {
+            counts[number] = match (count.as_int(), room.as_int()) {
+                (Some(count), Some(room)) => PrimExpr::int64(room - count),
+                _ => &room - &count,
+            };
+            let vars: Vec<Var> = copy.axes.iter().map(|axis| axis.var.fresh()).collect();
+            let mut indices: Vec<PrimExpr> = vars.iter().map(Var::expr).collect();
+            indices[number] = position_moved(&count, indices[number].clone());
+            let zero = Stmt::store(&copy.buffer, indices, PrimExpr::constant(0.0, copy.buffer.dtype));
+            let loops = vars.into_iter().zip(&counts).rev();
+            stmts.push(loops.fold(zero, |body, (var, count)| Stmt::serial(var, count.clone(), body)));
+        }
+        // What lies beyond another axis is as long.
+        counts[number] = room;
+    }
+    stmts
+}
+
 /// The stage that copies what a load reads from a position on.
 fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let stage = nest.stage;
     // Room for whole blocks, so that distances in the copy are constants.
     let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
-        Some(count) => PrimExpr::int64(count),
-        None => at.count(*axis).clone(),
+        Some(count) => staged.room(*axis, &PrimExpr::int64(count)),
+        None => staged.room(*axis, at.count(*axis)),
     };
     let in_words = in_words(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);

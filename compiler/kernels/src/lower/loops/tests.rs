@@ -71,6 +71,47 @@ fn outer_loops_are_spread_together_with_what_is_left_of_them() {
     assert_eq!(threads(n(), 500, 512), (vec![Some(8), None], true));
 }
 
+/// How many lanes the products of a kernel with this plan have.
+fn lanes_of_products(mut func: PrimFunc, plan: &str) -> Vec<i64> {
+    let mut body = std::mem::replace(&mut func.body, Stmt::nop());
+    let plans = plan::Plans::read(&format!("f:\n    {plan}\n")).unwrap();
+    let target = Target::avx512();
+    schedule(&func, &mut body, Planner { written: plans.of("f"), ..fastest(&target) }).unwrap();
+    let mut found = Vec::new();
+    body.walk(&mut |s| match &s.kind {
+        StmtKind::For(l) if l.kind == ForKind::Vectorized => {
+            let mut multiplies = false;
+            l.body.each_expr(&mut |e| multiplies |= e.any(&mut |e| e.as_intrin("fma").is_some()));
+            found.extend(l.extent.as_int().filter(|_| multiplies));
+        }
+        _ => {}
+    });
+    found
+}
+
+#[test]
+fn vectors_are_whole_where_copies_have_room() {
+    let results = |room: &str| {
+        let plan = format!("outer-product: copy of B as [v2, v1{room}] (elementwise: v2, v1), v0, v2, v1 vector");
+        lanes_of_products(matmul(8.into(), 21.into(), 5.into(), DType::FLOAT32), &plan)
+    };
+    assert_eq!([results(""), results(" padded 8"), results(" padded 16")], [vec![16, 5], vec![16, 5], vec![32]]);
+    let [a, b, c] = ["A", "B", "C"].map(|name| buffer(name, &[21.into(), 21.into()], DType::FLOAT32));
+    let stage = sblock("matmul", &[('S', 21.into()), ('S', 21.into()), ('R', 21.into())], |v| {
+        let load = |buffer: &Buffer, at: [usize; 2]| PrimExpr::load(buffer, at.map(|at| v[at].clone()).to_vec());
+        let store = |value| Stmt::store(&c, v[..2].to_vec(), value);
+        let sum = load(&c, [0, 1]) + load(&a, [0, 2]) * load(&b, [1, 2]);
+        (Some(store(PrimExpr::constant(0.0, DType::FLOAT32))), store(sum))
+    });
+    let func = function(&[&a, &b, &c], &[], vec![stage]);
+    let terms = |room: &str| {
+        let copies = "copy of A as [v0, v2 padded 16] (elementwise: v0, v2), copy of B as [v1, v2";
+        let plan = format!("inner-product: {copies}{room}] (elementwise: v1, v2), v0, v1, v2 by 16, v2 vector");
+        lanes_of_products(func.clone(), &plan)
+    };
+    assert_eq!([terms(""), terms(" padded 16")], [vec![16, 5], vec![16]]);
+}
+
 #[test]
 fn a_matrix_that_is_used_once_is_read_in_order() {
     let one_row = |columns: i64, terms: i64| {

@@ -12,11 +12,12 @@ use super::{
 use crate::{
     index::same_expr,
     plan::{Loop, LoopKind},
+    rules::register_lanes,
     stage::{
         Stage,
         access::{combiner, factors, loads},
         dots::{self, Dot},
-        replace_loads, substitution,
+        replace_loads, steps, substitution,
     },
 };
 use hammock_ir::{
@@ -33,7 +34,9 @@ pub fn tile(nest: &Nest, at: &At) -> Stmt {
     let there = |axis: usize| at.there.as_ref().filter(|(of, _)| *of == axis).map(|(_, count)| count.clone());
     let lanes =
         |axis: usize| Lanes { axis, vectors: nest.pieces(at.left[axis].as_int().unwrap_or(1)), there: there(axis) };
-    Tile { nest, at, results: results.map(lanes) }.stmt()
+    let results = results.map(lanes);
+    let computed = results.clone().map(|lanes| if nest.fills { lanes.filled(nest) } else { lanes });
+    Tile { nest, at, results, computed }.stmt()
 }
 
 struct Tile<'a> {
@@ -41,6 +44,8 @@ struct Tile<'a> {
     at: &'a At,
     /// Results that are lanes.
     results: Option<Lanes>,
+    /// The same with those beyond the end of their axis that fill the last vector: no others are stored.
+    computed: Option<Lanes>,
 }
 
 /// Neighbouring values of an axis as lanes of vectors, which are side by side.
@@ -51,6 +56,18 @@ struct Lanes {
     vectors: Vec<i64>,
     /// How many of all lanes are there, if not all.
     there: Option<PrimExpr>,
+}
+
+impl Lanes {
+    fn count(&self) -> i64 {
+        self.vectors.iter().sum()
+    }
+
+    /// So many more that registers are full.
+    fn filled(self, nest: &Nest) -> Lanes {
+        let register = register_lanes(nest.stage, nest.choice.target);
+        Lanes { vectors: nest.pieces((self.count() + register - 1) / register * register), ..self }
+    }
 }
 
 /// A step of a reduction.
@@ -122,7 +139,7 @@ impl Tile<'_> {
 
     /// How many accumulators belong to one row of the tile.
     fn width(&self) -> i64 {
-        let results = self.results.as_ref().map(|lanes| lanes.vectors.iter().sum());
+        let results = self.computed.as_ref().map(Lanes::count);
         results.or(self.terms().map(|(_, lanes)| lanes)).unwrap_or(1)
     }
 
@@ -192,7 +209,14 @@ impl Tile<'_> {
             })
         };
         let start = if anew(false).is_some() { starts(false) } else { self.begun(&starts) };
-        let update = self.update(0, first, Step { lanes: self.results.as_ref(), left: None }, &sums);
+        let is_filled = self.computed.as_ref().map(Lanes::count) != self.results.as_ref().map(Lanes::count);
+        let fill = is_filled.then(|| {
+            self.each(first, self.computed.as_ref(), None, |slot, _| {
+                Stmt::store(&sums.values, vec![slot], PrimExpr::constant(0.0, sums.values.dtype))
+            })
+        });
+        let start = Stmt::seq(fill.into_iter().chain([start]));
+        let update = self.update(0, first, Step { lanes: self.computed.as_ref(), left: None }, &sums);
         let ends = |ended: bool| {
             self.each(first, self.results.as_ref(), Some(&sums), |slot, at| {
                 let sum = PrimExpr::load(&sums.values, vec![slot]);
@@ -262,6 +286,9 @@ impl Tile<'_> {
             nest::repeated(name, start, count, step, |by| inside(&shifted(at, axis, by), step, None))
         };
         let (count, zero) = (&self.at.left[axis], PrimExpr::int64(0));
+        if self.nest.fills && step != 1 {
+            return repeated(&zero, steps(count, step), step);
+        }
         let Some(extent) = count.as_int().filter(|_| step != 1) else {
             if step == 1 {
                 return repeated(&zero, count.clone(), 1);

@@ -5,7 +5,7 @@ use super::{
     edit::{Copy, Edit, refused},
 };
 use crate::{
-    plan::{StagePlan, Staged},
+    plan::Staged,
     stage::access::{can_be_copied, loads, parts},
 };
 
@@ -50,7 +50,7 @@ impl Edit<'_> {
         }
         let axes = axes.unwrap_or_else(|| self.plan.in_tile_order(self.stage, e, inside));
         // Its loops are chosen when all others are known.
-        self.plan.staged.push(Staged { load: part, inside, axes, copy: StagePlan::new("", Vec::new()) });
+        self.plan.staged.push(Staged::new(part, inside, axes));
         self.copies.push(Copy { change: Some(self.now), sizes: None });
         Ok(())
     }
@@ -58,6 +58,24 @@ impl Edit<'_> {
     pub(in crate::plan) fn attach(&mut self, part: usize, inside: usize) -> Changed {
         let copy = self.copied(part)?;
         self.plan.staged[copy].inside = inside;
+        self.copies[copy].change = Some(self.now);
+        Ok(())
+    }
+
+    /// Room along one axis.
+    pub(in crate::plan) fn pad(&mut self, part: usize, axes: &[usize], to: i64) -> Changed {
+        let copy = self.copied(part)?;
+        let staged = &mut self.plan.staged[copy];
+        if let Some(axis) = axes.iter().find(|axis| !staged.axes.contains(axis)) {
+            let message = format!("the copy of `{}` has no dimension along `{}`", self.parts[part], self.axes[*axis]);
+            return refused(message, "name an axis that it changes along where it is made");
+        }
+        for axis in axes {
+            match to {
+                1 => staged.padded.remove(axis),
+                _ => staged.padded.insert(*axis, to),
+            };
+        }
         self.copies[copy].change = Some(self.now);
         Ok(())
     }

@@ -44,10 +44,10 @@ pub enum Form {
     Place,
     /// `BUFFER`.
     Buffer,
+    /// `BUFFER along AXIS to N`.
+    Room,
     /// Nothing.
     Nothing,
-    /// Anything: no plan can say it.
-    Any,
 }
 
 impl Form {
@@ -62,7 +62,8 @@ impl Form {
             Form::Copy => "BUFFER [as [AXES]] [at LOOP]",
             Form::Place => "BUFFER at LOOP",
             Form::Buffer => "BUFFER",
-            Form::Nothing | Form::Any => "",
+            Form::Room => "BUFFER along AXIS to N",
+            Form::Nothing => "",
         }
     }
 }
@@ -76,7 +77,7 @@ pub struct Args {
     pub number: Option<i64>,
     /// What is copied.
     pub part: usize,
-    /// The axes of a copy, in the order of its dimensions.
+    /// The axes of a copy, in the order of its dimensions, or one of them.
     pub axes: Option<Vec<usize>>,
     /// How many loops are around a copy.
     pub inside: Option<usize>,
@@ -168,6 +169,15 @@ pub static PRIMITIVES: &[Primitive] = &[
         apply: |edit, args| edit.pack(args.part),
     },
     Primitive {
+        name: "pad",
+        form: Form::Room,
+        doc: "gives a copy room for more values of an axis, up to a multiple of N, and fills it with zeros; 1 takes that back. \
+              Lines of the copy lie farther apart then. Where all that a sum reads along the axis of its vectors is padded to \
+              whole ones, no smaller ones follow at the end, if the number of results is known. Lanes of terms may be \
+              padded where zeros change no sum",
+        apply: |edit, args| edit.pad(args.part, args.axes.as_deref().unwrap_or_default(), args.number.unwrap_or(1)),
+    },
+    Primitive {
         name: "attach",
         form: Form::Place,
         doc: "makes a copy inside of this loop, or of none with `at root`",
@@ -191,15 +201,5 @@ pub static PRIMITIVES: &[Primitive] = &[
         doc: "keeps sums in registers until all their terms are in, and then stores them: a loop over parts of the terms, which \
               is around loops over results, becomes one with the loop inside. Without such a loop there is nothing to do",
         apply: |edit, _| edit.cache_write(),
-    },
-    Primitive {
-        name: "pad",
-        form: Form::Any,
-        doc: "is refused: what is left of an axis at the end is computed in smaller steps, and buffers keep their sizes",
-        apply: |_, _| {
-            let message =
-                "what is left of an axis at the end is computed in smaller steps; no plan makes an axis longer";
-            Err(Refused::new(message, "leave it out; words of dot products are padded by their copies"))
-        },
     },
 ];

@@ -95,8 +95,14 @@ impl Cursor<'_> {
                     args.place = Some(if self.takes(&["root"]) { None } else { Some(self.loop_name()?) });
                 }
             }
+            Form::Room => {
+                args.part = Some(self.word("the name of a buffer")?);
+                self.expect("along")?;
+                args.axes = Some(vec![self.word("an axis")?]);
+                self.expect("to")?;
+                args.number = Some(self.number("up to a multiple of what there is room")?.value);
+            }
             Form::Nothing => {}
-            Form::Any => self.next = self.tokens.len(),
         }
         Ok(args)
     }

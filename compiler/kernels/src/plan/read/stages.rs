@@ -150,13 +150,15 @@ impl Cursor<'_> {
         let load = self.word("the name of a buffer")?;
         self.expect("as")?;
         self.expect("[")?;
-        let (mut axes, mut words) = (Vec::new(), Vec::new());
+        let (mut axes, mut words, mut padded) = (Vec::new(), Vec::new(), Vec::new());
         while !self.takes(&["]"]) {
             if !axes.is_empty() {
                 self.expect(",")?;
             }
             axes.push(self.word("an axis")?);
             words.push(if self.takes(&["by"]) { Some(self.number("how many terms a word has")?) } else { None });
+            let room = "up to a multiple of what there is room";
+            padded.push(if self.takes(&["padded"]) { Some(self.number(room)?) } else { None });
         }
         before(self)?;
         self.depth += 1;
@@ -166,7 +168,7 @@ impl Cursor<'_> {
         let copy = self.stage()?;
         self.depth -= 1;
         self.expect(")")?;
-        Ok(CopyText { span: self.since(first), load, inside, axes, words, copy })
+        Ok(CopyText { span: self.since(first), load, inside, axes, words, padded, copy })
     }
 
     /// `copy of buffer as [axes] for stage 1 (stage)`.

@@ -3,7 +3,7 @@ use super::*;
 const TEXT: &str = "\
 f:  # a product
     # remark
-    outer: a by 4 parallel 2, copy of x#2 as [k, b] (tiles: k, b by 8, b vector), b by 8, k, a unrolled, b vector
+    outer: a by 4 parallel 2, copy of x#2 as [k, b padded 8] (tiles: k, b by 8, b vector), b by 8, k, a unrolled, b vector
     as written, 2 loops parallel 5
     as written
 \"g: 1\":
@@ -20,7 +20,7 @@ h:
         parallel a by 64 grain 3
         cache_read x#2 as [k, a] at a by 64
         attach x#2 at root
-        pad whatever [ this
+        pad x#2 along k to 8
     as written
 ";
 

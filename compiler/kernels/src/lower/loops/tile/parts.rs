@@ -19,7 +19,8 @@ impl Tile<'_> {
         nest::repeated(self.nest.stage.axes[axis].var.name(), &PrimExpr::int64(0), parts, step, |start| {
             let left = if divides { whole.clone() } else { binary(BinaryOp::Min, whole.clone(), count - &start) };
             let at_part = self.at.part(axis, start.clone(), left);
-            let part = Tile { at: &at_part, results: self.results.clone(), ..*self };
+            let (results, computed) = (self.results.clone(), self.computed.clone());
+            let part = Tile { at: &at_part, results, computed, ..*self };
             part.part(number + 1, &shifted(at, axis, start), of, sums)
         })
     }
@@ -46,7 +47,7 @@ impl Tile<'_> {
     /// A statement for every accumulator.
     fn accumulators(&self, f: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
         let of_terms = self.terms().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
-        let lanes = of_terms.or_else(|| Some(Lanes { there: None, ..self.results.clone()? }));
+        let lanes = of_terms.or_else(|| Some(Lanes { there: None, ..self.computed.clone()? }));
         self.each(&self.at.position, lanes.as_ref(), None, |slot, _| f(slot))
     }
 }
