@@ -20,7 +20,7 @@ pub mod rows;
 pub mod search;
 mod spread;
 mod tables;
-mod together;
+mod wide;
 
 use crate::index::same_expr;
 pub use apart::Other;
@@ -146,7 +146,7 @@ impl Kernel {
                 && !stage.regions
             {
                 join::join(stage);
-                together::widen(stage);
+                wide::widen(stage);
             }
         }
         kernel
