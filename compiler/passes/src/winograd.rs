@@ -7,8 +7,8 @@
 //!
 //! Of 16-bit floats all this is computed in float32: data and weights are widened before, and results rounded once.
 //!
-//! Results are rounded differently: with 64 channels they differ by up to about 2e-6 of the largest ones from those of a
-//! direct convolution. An infinity or NaN in the data makes NaN of all results of the tiles that it is in.
+//! Results are rounded differently: with 64 channels they differ by up to about 7e-7 of the largest ones from exact results,
+//! with 256 by 1e-6, and those of a direct convolution by 3e-7. An infinity or NaN in the data makes NaN of all results of the tiles that it is in.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,

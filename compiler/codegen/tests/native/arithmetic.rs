@@ -344,7 +344,7 @@ def f(x_: T.handle, d_: T.handle, y_: T.handle):
 }
 
 /// The first result of a product of so many terms of which the first is large and the others are ones.
-fn large_and_ones(terms: usize, shape: &str, places: &str, options: Options) -> f32 {
+fn large_and_ones(terms: usize, shape: &str, places: &str, attrs: &str, options: Options) -> f32 {
     let (rows, results) = (8, 64);
     let func = function(&format!(
         "# from tvm.script import tirx as T
@@ -354,6 +354,7 @@ def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"floa
     for i, j, k in T.grid({rows}, {results}, {terms}):
         with T.sblock(\"product\"):
             vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            T.sblock_attr({{{attrs}}})
             with T.init():
                 y[vi, vj] = T.float32(0)
             y[vi, vj] = y[vi, vj] + x[vi, vk] * w[{places}]
@@ -376,12 +377,20 @@ fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
     // Side by side results, of one part of the terms outside of the tile or of several, and terms as lanes.
     for terms in [512, 1000, 4097] {
         for (shape, places) in [(format!("{terms}, 64"), "vk, vj"), (format!("64, {terms}"), "vj, vk")] {
-            let sum =
-                |strict_order| large_and_ones(terms, &shape, places, Options { strict_order, ..Options::new(&target) });
+            let sum = |strict_order| {
+                large_and_ones(terms, &shape, places, "", Options { strict_order, ..Options::new(&target) })
+            };
             assert_eq!(sum(true), LARGE, "{terms} terms of {places}");
             // Of the parts, only the ones of the first are lost.
             let left = sum(false) - LARGE;
             assert!(left >= terms as f32 - 256.0, "{left} of {terms} terms of {places}");
         }
     }
+}
+
+#[test]
+fn a_block_may_say_how_many_terms_are_summed_up_by_themselves() {
+    let target = Target::host();
+    let sum = |attrs: &str| large_and_ones(64, "64, 64", "vk, vj", attrs, Options::new(&target)) - LARGE;
+    assert_eq!([sum(""), sum("\"sum_parts\": 16"), sum("\"sum_parts\": 0")], [0.0, 48.0, 0.0]);
 }

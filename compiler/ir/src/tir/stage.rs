@@ -8,6 +8,10 @@ use crate::{
     prim::{IterKind, PrimKind},
 };
 
+/// The annotation of a block that sums up: how many terms are added up by themselves, about, for as much accuracy as that
+/// gives. The order of the terms may be kept instead.
+pub const SUM_PARTS: &str = "sum_parts";
+
 /// Plain loops around a block, each axis of which goes over a loop of its own.
 pub struct Nest<'s> {
     /// The block.

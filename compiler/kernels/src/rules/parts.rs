@@ -10,7 +10,7 @@ use crate::{
 };
 use hammock_ir::prim::BinaryOp;
 
-/// How many terms are added up one after the other, about. Products of 512 and 1024 terms lose half of what they lose as one
+/// How many terms are added up one after the other, about, where the sum does not say. Products of 512 and 1024 terms lose half of what they lose as one
 /// part, or as two, and take at most a hundredth longer.
 const PART: i64 = 128;
 
@@ -22,6 +22,7 @@ pub fn divide(plan: &mut StagePlan, stage: &Stage, choice: &Choice) {
     if !adds || in_lanes || choice.strict_order || stage.place.is_some() || plan.dot().is_some() {
         return;
     }
+    let part = stage.part.unwrap_or(PART);
     let mut terms = 1i64;
     for number in (plan.tile(stage)..plan.loops.len()).rev() {
         let Loop { axis, step, kind } = plan.loops[number];
@@ -30,8 +31,8 @@ pub fn divide(plan: &mut StagePlan, stage: &Stage, choice: &Choice) {
         }
         let Some(extent) = stage.axes[axis].extent.as_int() else { return };
         let count = plan.range(axis, number).map_or(extent, |range| range.min(extent)) / step;
-        if terms.saturating_mul(count) >= 2 * PART && kind == LoopKind::Serial {
-            plan.loops.insert(number, Loop::by(axis, step * in_part(count, (PART / terms).max(2))));
+        if terms.saturating_mul(count) >= part.saturating_mul(2) && kind == LoopKind::Serial {
+            plan.loops.insert(number, Loop::by(axis, step * in_part(count, (part / terms).max(2))));
             return;
         }
         terms = terms.saturating_mul(count);

@@ -139,7 +139,18 @@ impl Pair {
             let (buffer, _) = joined.access(&place.buffer, &stage.indices);
             Place { buffer, ..place.clone() }
         });
-        Stage { name: stage.name.clone(), axes, buffer, indices, value, init, epilogue, place, regions: stage.regions }
+        Stage {
+            name: stage.name.clone(),
+            axes,
+            buffer,
+            indices,
+            value,
+            init,
+            epilogue,
+            place,
+            part: stage.part,
+            regions: stage.regions,
+        }
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Stage {
     pub epilogue: Option<Epilogue>,
     /// The second result of a search: a reduction to the greatest or least value that also says where this is.
     pub place: Option<Place>,
+    /// How many terms of a sum are to be added up by themselves, about, if the block says so.
+    pub part: Option<i64>,
     /// Whether it reads or writes a region of a buffer under another name: that has no other names than this.
     pub regions: bool,
 }
@@ -210,6 +212,7 @@ impl Stage {
             init: None,
             epilogue: None,
             place: None,
+            part: None,
             regions: self.regions,
         }
     }

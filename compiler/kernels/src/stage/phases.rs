@@ -301,6 +301,7 @@ impl Kept {
             init: None,
             epilogue: None,
             place: None,
+            part: None,
             regions: sum.regions,
         }
     }

@@ -3,11 +3,11 @@
 use super::{Axis, Kernel, Other, Part, Stage, places, search, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
-    PrimExpr,
+    AttrValue, PrimExpr,
     prim::{IterKind, PrimKind, Substitution},
     tir::{
         BlockAxis, Buffer, Stmt,
-        stage::{self, Init},
+        stage::{self, Init, SUM_PARTS},
     },
 };
 
@@ -38,7 +38,8 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
         return None;
     }
     let (name, buffer) = (written.block.name.to_string(), buffer.clone());
-    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, place: None, regions: false })
+    let part = written.block.annotations.get(SUM_PARTS).and_then(AttrValue::as_int).filter(|part| *part > 0);
+    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, place: None, part, regions: false })
 }
 
 /// The axes of a block.

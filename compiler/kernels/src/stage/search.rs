@@ -59,6 +59,7 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
         init: Some(init),
         epilogue: None,
         place: Some(Place { buffer: found.buffer, init: found_init, finds_nan, keeps_value: true }),
+        part: None,
         regions: false,
     })
 }

@@ -105,6 +105,7 @@ fn table(stage: &Stage, number: &PrimExpr) -> Stage {
         init: None,
         epilogue: None,
         place: None,
+        part: None,
         regions: false,
     }
 }

@@ -9,7 +9,7 @@ use hammock_ir::{
     Attrs, PrimExpr, Span, TensorType, Type,
     prim::{Substitution, Var},
     relax::{InferError, Operand},
-    tir::{Block, Buffer, Param, PrimFunc, Stmt},
+    tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
     types::ShapeType,
 };
 
@@ -197,6 +197,21 @@ impl<'a> Builder<'a> {
 
     pub(super) fn push(&mut self, stage: Stmt) {
         self.stages.push(stage);
+    }
+
+    /// Adds an annotation to the last block.
+    pub(super) fn annotate_last(&mut self, name: &str, value: i64) {
+        let mut inner = self.stages.last_mut();
+        while let Some(stmt) = inner {
+            inner = match &mut stmt.kind {
+                StmtKind::For(l) => Some(&mut l.body),
+                StmtKind::Block(block) => {
+                    block.annotations.set(name, value);
+                    None
+                }
+                _ => None,
+            };
+        }
     }
 
     /// Closes the function.

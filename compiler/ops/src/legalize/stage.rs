@@ -10,7 +10,7 @@ use crate::dims;
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{IterKind, Var},
-    tir::{Block, BlockAxis, Buffer, Region, Stmt, StmtKind},
+    tir::{Block, BlockAxis, Buffer, Region, Stmt, StmtKind, stage::SUM_PARTS},
 };
 
 /// An axis to reduce over: its name and extent.
@@ -98,6 +98,18 @@ impl Builder<'_> {
         if short {
             self.compute(to, |i| PrimExpr::load(&sum, i.to_vec()).cast(to.dtype));
         }
+    }
+
+    /// The same of sums, so many of whose terms are added up by themselves, about, unless the order is kept.
+    pub fn sum_in_parts(
+        &mut self,
+        to: &Buffer,
+        over: &[ReduceAxis],
+        terms: i64,
+        f: impl FnOnce(&[PrimExpr], &[PrimExpr]) -> PrimExpr,
+    ) {
+        self.reduce(to, over, Combine::Sum, f);
+        self.annotate_last(SUM_PARTS, terms);
     }
 
     /// Fills buffers of one shape by folding tuples over axes: `f` takes what is folded so far, the index and the

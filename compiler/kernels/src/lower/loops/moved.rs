@@ -90,6 +90,7 @@ impl Moved {
             init: Some(PrimExpr::int32(0)),
             epilogue: None,
             place: None,
+            part: None,
             regions: false,
         };
         let mut loops: Vec<Loop> = results.iter().map(|at| Loop::serial(*at)).collect();

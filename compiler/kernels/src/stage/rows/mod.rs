@@ -194,6 +194,7 @@ impl Rows {
             init,
             epilogue,
             place: None,
+            part: stage.part,
             regions: stage.regions,
         }
     }
