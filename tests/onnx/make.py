@@ -30,7 +30,7 @@ def model(name, nodes, inputs, outputs, weights=(), opset=17, functions=(), doma
     initializers = [tensor(n, v) for n, v in dict(weights).items()]
     graph = h.make_graph(nodes, name, [info(v) for v in inputs], [info(v) for v in outputs], initializers)
     opsets = [h.make_opsetid("", opset)] + [h.make_opsetid(domain, 1) for domain in domains]
-    made = h.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=min(10, 3 + opset // 3))
+    made = h.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=min(11, 3 + opset // 3))
     made.producer_name = "tests"
     if data:
         pathlib.Path(data).unlink(missing_ok=True)
@@ -203,6 +203,120 @@ def mlp():
     record("mlp", random(4, 2, 64))
 
 
+def at_run_time():
+    """Sizes, bounds and axes that are inputs."""
+    nodes = [
+        h.make_node("Reshape", ["x", "shape"], ["reshaped"]),
+        h.make_node("Expand", ["thin", "wide"], ["expanded"]),
+        h.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["sliced"]),
+        h.make_node("Pad", ["x", "pads"], ["padded"], mode="reflect"),
+        h.make_node("ReduceSum", ["x", "axes"], ["sum"], keepdims=0),
+        h.make_node("ReduceMax", ["x", "axes"], ["max"], keepdims=1),
+        h.make_node("Unsqueeze", ["x", "axes"], ["longer"]),
+        h.make_node("CumSum", ["x", "axis"], ["running"], reverse=1),
+        h.make_node("TopK", ["x", "axes_positive"], ["top", "places"], axis=1),
+        h.make_node("Range", ["start", "limit", "delta"], ["range"]),
+        h.make_node("Trilu", ["x", "axis"], ["triangle"], upper=0),
+        h.make_node("Tile", ["x", "repeats"], ["tiled"]),
+    ]
+    ints = ["shape", "wide", "starts", "ends", "axes", "steps", "pads", "axes_positive", "repeats"]
+    lengths = dict(shape=3, wide=3, pads=4, repeats=2)
+    inputs = [("x", FLOAT, [3, 4]), ("thin", FLOAT, [3, 1])] + [(n, INT64, [lengths.get(n, 1)]) for n in ints]
+    inputs += [("axis", INT64, []), ("start", FLOAT, []), ("limit", FLOAT, []), ("delta", FLOAT, [])]
+    names = ["reshaped", "expanded", "sliced", "padded", "sum", "max", "longer", "running", "top", "range", "triangle", "tiled"]
+    model("at_run_time", nodes, inputs, [(n, FLOAT, None) for n in names] + [("places", INT64, None)], opset=18)
+    given = [[0, -1, 2], [2, 1, 5], [-1], [-100], [-1], [-2], [1, 0, 0, 2], [2], [2, 3]]
+    given = [np.array(v, np.int64) for v in given] + [np.int64(1)] + [np.float32(v) for v in (1, 10, 2.5)]
+    record("at_run_time", random(1, 3, 4), random(2, 3, 1), *[np.asarray(v) for v in given])
+
+
+def recurrent():
+    sizes = [("x", FLOAT, [3, 2, 4]), ("lengths", TensorProto.INT32, [2])]
+    names = ["ly", "lh", "lc", "gy", "gh", "ry", "rh"]
+    nodes = [
+        h.make_node("LSTM", ["x", "lw", "lr", "lb", "", "", "", "lp"], ["ly", "lh", "lc"], direction="bidirectional", hidden_size=3),
+        h.make_node("GRU", ["x", "gw", "gr", "gb", "lengths"], ["gy", "gh"], hidden_size=3, linear_before_reset=1),
+        h.make_node("RNN", ["x", "rw", "rr"], ["ry", "rh"], direction="reverse", hidden_size=3, activations=["Relu"]),
+    ]
+    weights = {
+        "lw": random(1, 2, 12, 4), "lr": random(2, 2, 12, 3), "lb": random(3, 2, 24), "lp": random(4, 2, 9),
+        "gw": random(5, 1, 9, 4), "gr": random(6, 1, 9, 3), "gb": random(7, 1, 18), "rw": random(8, 1, 3, 4),
+        "rr": random(9, 1, 3, 3),
+    }
+    model("recurrent", nodes, sizes, [(n, FLOAT, None) for n in names], weights)
+    record("recurrent", random(10, 3, 2, 4), np.array([3, 2], np.int32))
+
+
+def control():
+    def graph(name, nodes, inputs, outputs, weights=()):
+        info = lambda v: h.make_tensor_value_info(*v)
+        weights = [tensor(n, v) for n, v in dict(weights).items()]
+        return h.make_graph(nodes, name, [info(v) for v in inputs], [info(v) for v in outputs], weights)
+    row = ("row", FLOAT, [2])
+    step = graph("step", [h.make_node("Add", ["state", "row"], ["next"]), h.make_node("Mul", ["next", "scale"], ["shown"])],
+                 [("state", FLOAT, [2]), row], [("next", FLOAT, [2]), ("shown", FLOAT, [2])])
+    turn = graph("turn", [h.make_node("Mul", ["s", "scale"], ["t"]), h.make_node("Identity", ["go"], ["on"])],
+                 [("i", INT64, []), ("go", BOOL, []), ("s", FLOAT, [2])], [("on", BOOL, []), ("t", FLOAT, [2])])
+    then = graph("then", [h.make_node("Neg", ["sum"], ["negative"])], [], [("negative", FLOAT, [2])])
+    other = graph("other", [h.make_node("Exp", ["sum"], ["grown"])], [], [("grown", FLOAT, [2])])
+    nodes = [
+        h.make_node("Scan", ["zeros", "x"], ["sum", "steps"], body=step, num_scan_inputs=1),
+        h.make_node("Loop", ["three", "", "sum"], ["looped"], body=turn),
+        h.make_node("If", ["condition"], ["chosen"], then_branch=then, else_branch=other),
+    ]
+    weights = {"zeros": np.zeros(2, np.float32), "scale": np.float32([2, -1]), "three": np.int64(3)}
+    outputs = [(n, FLOAT, None) for n in ["sum", "steps", "looped", "chosen"]]
+    model("control", nodes, [("x", FLOAT, [4, 2]), ("condition", BOOL, [])], outputs, weights)
+    record("control", random(1, 4, 2), np.array(False))
+
+
+def quantized():
+    nodes = [
+        h.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
+        h.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
+        h.make_node("DequantizeLinear", ["wq", "ws", "wz"], ["wd"], axis=1),
+        h.make_node("MatMul", ["xd", "wd"], ["y"]),
+        h.make_node("QLinearMatMul", ["xq", "xs", "xz", "wq", "s1", "z1", "ys", "yz"], ["q"]),
+        h.make_node("DynamicQuantizeLinear", ["x"], ["d", "ds", "dz"]),
+        h.make_node("MatMulInteger", ["d", "wq", "dz"], ["m"]),
+    ]
+    rng = np.random.default_rng(1)
+    weights = {
+        "xs": np.float32(0.02), "xz": np.uint8(120), "wq": rng.integers(-90, 90, (4, 3)).astype(np.int8),
+        "ws": np.float32([0.01, 0.02, 0.03]), "wz": np.int8([0, 0, 0]), "s1": np.float32(0.01), "z1": np.int8(2),
+        "ys": np.float32(0.05), "yz": np.uint8(100),
+    }
+    outputs = [("y", FLOAT, None), ("q", TensorProto.UINT8, None), ("m", TensorProto.INT32, None)]
+    model("quantized", nodes, [("x", FLOAT, [2, 4])], outputs, weights)
+    record("quantized", random(2, 2, 4))
+
+
+def losses():
+    nodes = [
+        h.make_node("SoftmaxCrossEntropyLoss", ["x", "t", "w"], ["a", "log"], ignore_index=1),
+        h.make_node("NegativeLogLikelihoodLoss", ["log", "t"], ["b"], reduction="none"),
+    ]
+    outputs = [(n, FLOAT, None) for n in ["a", "log", "b"]]
+    model("losses", nodes, [("x", FLOAT, [3, 4]), ("t", INT64, [3])], outputs, {"w": np.abs(random(1, 4))})
+    record("losses", random(2, 3, 4), np.array([2, 1, 0]))
+
+
+def attention():
+    nodes = [
+        h.make_node("RotaryEmbedding", ["q", "cos", "sin"], ["turned"]),
+        h.make_node("Attention", ["turned", "k", "v", "mask", "pk", "pv"], ["y", "keys", "values"], is_causal=1, softcap=2.0),
+    ]
+    heads = lambda n, length: [1, n, length, 4]
+    inputs = [("q", FLOAT, heads(4, 3)), ("k", FLOAT, heads(2, 3)), ("v", FLOAT, heads(2, 3)), ("mask", BOOL, [3, 5]),
+              ("pk", FLOAT, heads(2, 2)), ("pv", FLOAT, heads(2, 2))]
+    angles = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
+    outputs = [(n, FLOAT, None) for n in ["y", "keys", "values"]]
+    model("attention", nodes, inputs, outputs, {"cos": np.cos(angles), "sin": np.sin(angles)}, opset=23)
+    mask = np.array([[1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [1, 1, 0, 1, 1]], bool)
+    record("attention", *[random(i, *heads(n, m)) for i, (n, m) in enumerate([(4, 3), (2, 3), (2, 3)])], mask,
+           random(4, *heads(2, 2)), random(5, *heads(2, 2)))
+
+
 def functions():
     scaled = h.make_function(
         "own", "Scaled", ["a"], ["b"],
@@ -264,5 +378,6 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [cnn, encoder, arithmetic, rearranged, old, mlp, functions, external, bad]:
+for make in [cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, recurrent, control, quantized, losses, attention,
+             functions, external, bad]:
     make()

@@ -2,7 +2,7 @@
 
 use crate::{
     node::Result,
-    schema::{AttributeProto, TensorProto},
+    schema::{AttributeProto, GraphProto, TensorProto},
 };
 use hammock_ir::relax::InferError;
 
@@ -85,5 +85,11 @@ impl<'m> Attributes<'m> {
     /// A tensor.
     pub fn tensor(&self, name: &str) -> Option<&'m TensorProto> {
         self.get(name)?.t.as_ref()
+    }
+
+    /// A graph.
+    pub fn graph(&self, name: &str) -> Result<&'m GraphProto> {
+        let graph = self.get(name).and_then(|attribute| attribute.g.as_ref());
+        graph.ok_or_else(|| InferError::new(format!("its attribute `{name}` is missing")))
     }
 }

@@ -49,6 +49,15 @@ pub fn binary(op: Fold, x: &Known, y: &Known) -> Option<Known> {
     Known::new(&shape, if predicate { DType::BOOL } else { x.dtype }, elements)
 }
 
+/// A function of each float; none where an element is no number.
+pub fn unary(x: &Known, exact: fn(f64) -> f64) -> Option<Known> {
+    if !x.dtype.is_floating() {
+        return None;
+    }
+    let elements = x.floats()?.into_iter().map(|v| known::float(exact(v), x.dtype));
+    Known::new(&x.shape, x.dtype, elements)
+}
+
 /// `condition ? x : y`, broadcast, where the conditions are numbers.
 pub fn select(condition: &Known, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&broadcast(&condition.shape, &x.shape)?, &y.shape)?;

@@ -10,7 +10,7 @@ use crate::{
     node::Node,
     ops,
     order::sorted,
-    schema::{FunctionProto, NodeProto, OperatorSetIdProto},
+    schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto},
     value::{Outputs, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
@@ -229,6 +229,20 @@ impl<'m> Importer<'m> {
         let results = function.output.iter().map(|name| self.output(name)).collect();
         self.frames.pop();
         Ok(results)
+    }
+
+    /// Imports a graph of a node's attribute, in place, with values for its inputs; it sees the names around it.
+    pub fn inner(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
+        let before = self.diagnostics.len();
+        let Some(outer) = self.frames.last() else { return Ok(Vec::new()) };
+        let (opsets, attrs) = (outer.opsets, outer.attrs.clone());
+        let values = graph.input.iter().map(|input| input.name.as_str()).zip(inputs).collect();
+        self.frames.push(Frame { values, opsets, attrs, function: None });
+        self.initializers(graph, &mut None);
+        self.nodes(&graph.node);
+        let results = graph.output.iter().map(|output| self.output(&output.name)).collect();
+        self.frames.pop();
+        if self.diagnostics.len() > before { Err(InferError::new("its graph has an error")) } else { Ok(results) }
     }
 
     /// Names a variable that a node has made after the node's output.

@@ -4,7 +4,7 @@ use crate::schema::NodeProto;
 use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 
 /// How much of one name, and how many names, a line shows.
-const NAME: usize = 120;
+const NAME: usize = 64;
 const NAMES: usize = 12;
 
 /// The lines so far.

@@ -82,8 +82,8 @@ impl Node<'_, '_> {
         if self.opset < version { self.attrs.ints(name) } else { self.ints(at, name) }
     }
 
-    /// Sizes that an input holds.
-    pub fn sizes(&self, at: usize, name: &str) -> Result<Vec<PrimExpr>> {
+    /// Sizes that an input holds, and that are known or follow from others.
+    pub fn known_sizes(&self, at: usize, name: &str) -> Result<Vec<PrimExpr>> {
         self.known(at).map(|known| known.elements.to_vec()).ok_or_else(|| not_constant(name))
     }
 

@@ -1,6 +1,6 @@
 //! Constants, and tensors made of sizes.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, run_time};
 use crate::{known::Known, node::Node, tensor, value::Value};
 use hammock_ir::{
     DType, PrimExpr, Tensor,
@@ -37,7 +37,13 @@ fn constant_of_shape(n: &mut Node) -> Result {
     if value.element_count() != 1 {
         return n.error("its `value` has to be one number");
     }
-    let shape = n.sizes(0, "shape")?;
+    let shape = match n.known(0) {
+        Some(known) => known.elements.to_vec(),
+        None => {
+            let shape = n.int64(0)?;
+            n.sizes_of(shape)?
+        }
+    };
     let sizes: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
     let element = Known::of_tensor(&value).and_then(|value| value.elements.first().cloned());
     if let (Some(sizes), Some(element)) = (sizes, element)
@@ -68,7 +74,7 @@ fn eye_like(n: &mut Node) -> Result {
 fn range(n: &mut Node) -> Result {
     let given: Option<Vec<Known>> = (0..3).map(|at| n.known(at)).collect();
     let Some([start, limit, delta]) = given.as_deref() else {
-        return n.error("`start`, `limit` and `delta` have to be known when the model is compiled");
+        return run_time::range(n);
     };
     let dtype = start.dtype;
     let numbers = |known: &Known| known.ints().filter(|_| !dtype.is_floating()).and_then(|v| v.first().copied());

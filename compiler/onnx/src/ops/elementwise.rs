@@ -23,7 +23,7 @@ pub const OPS: &[Op] = &[
     op("BitwiseNot", |n| unary(n, "bitwise_not")),
     op("BitwiseOr", |n| binary(n, "bitwise_or", None)),
     op("BitwiseXor", |n| binary(n, "bitwise_xor", None)),
-    op("Ceil", |n| unary(n, "ceil")),
+    op("Ceil", |n| of_float(n, "ceil", f64::ceil)),
     op("Clip", clip),
     op("Cos", |n| unary(n, "cos")),
     op("Cosh", |n| unary(n, "cosh")),
@@ -31,7 +31,7 @@ pub const OPS: &[Op] = &[
     op("Equal", |n| binary(n, "equal", Some(Fold::Equal))),
     op("Erf", |n| unary(n, "erf")),
     op("Exp", |n| unary(n, "exp")),
-    op("Floor", |n| unary(n, "floor")),
+    op("Floor", |n| of_float(n, "floor", f64::floor)),
     op("Greater", |n| binary(n, "greater", Some(Fold::Greater))),
     op("GreaterOrEqual", |n| binary(n, "greater_equal", Some(Fold::GreaterOrEqual))),
     op("IsInf", is_inf),
@@ -45,7 +45,7 @@ pub const OPS: &[Op] = &[
     op("Mod", modulo),
     op("Mul", |n| binary(n, "multiply", Some(Fold::Mul))),
     op("Neg", negative),
-    op("Not", |n| unary(n, "logical_not")),
+    op("Not", not),
     op("Or", |n| binary(n, "logical_or", Some(Fold::Or))),
     op("Pow", power),
     op("Reciprocal", reciprocal),
@@ -53,7 +53,7 @@ pub const OPS: &[Op] = &[
     op("Sign", |n| unary(n, "sign")),
     op("Sin", |n| unary(n, "sin")),
     op("Sinh", |n| unary(n, "sinh")),
-    op("Sqrt", |n| unary(n, "sqrt")),
+    op("Sqrt", |n| of_float(n, "sqrt", f64::sqrt)),
     op("Sub", |n| binary(n, "subtract", Some(Fold::Sub))),
     op("Sum", |n| fold_all(n, "add", Fold::Add)),
     op("Tan", |n| unary(n, "tan")),
@@ -65,6 +65,23 @@ pub const OPS: &[Op] = &[
 fn unary(n: &mut Node, ours: &'static str) -> Result {
     let x = n.input(0)?;
     Ok(n.call(ours, [x])?.into())
+}
+
+/// An operator of one float, whose result is exact or rounded once.
+fn of_float(n: &mut Node, ours: &'static str, exact: fn(f64) -> f64) -> Result {
+    match n.known(0).and_then(|x| fold::unary(&x, exact)) {
+        Some(known) => Ok(known.into()),
+        None => unary(n, ours),
+    }
+}
+
+fn not(n: &mut Node) -> Result {
+    let truth =
+        n.known(0).and_then(|x| fold::binary(Fold::Equal, &x, &Known::new(&[], x.dtype, [fold::zero(x.dtype)])?));
+    match truth {
+        Some(known) => Ok(known.into()),
+        None => unary(n, "logical_not"),
+    }
 }
 
 /// The result of an operator on elements that are known.

@@ -1,13 +1,14 @@
 //! Elements by their indices.
 
-use super::{Op, Result, activation::axis_attr, op};
+use super::{Op, Result, activation::axis_attr, op, run_time};
 use crate::node::Node;
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
     op("ArgMax", |n| arg(n, "argmax")),
     op("ArgMin", |n| arg(n, "argmin")),
-    op("CumSum", cumulative_sum),
+    op("CumProd", |n| running(n, "cumprod")),
+    op("CumSum", |n| running(n, "cumsum")),
     op("Gather", gather),
     op("GatherElements", gather_elements),
     op("GatherND", gather_nd),
@@ -92,12 +93,13 @@ fn arg(n: &mut Node, ours: &'static str) -> Result {
 }
 
 fn topk(n: &mut Node) -> Result {
-    let k = if n.opset < 10 { n.attrs.int("k")? } else { n.ints(1, "k")?.and_then(|k| k.first().copied()) };
-    let Some(k) = k else { return n.error("its `k` is missing") };
     let x = n.input(0)?;
     let axis = n.attrs.int_or("axis", -1)?;
     let axis = n.axis(axis, n.rank(&x)?)?;
     let largest = n.attrs.int_or("largest", 1)? != 0;
+    let k = if n.opset < 10 { n.attrs.int("k").map(|k| k.map(|k| vec![k])) } else { n.ints(1, "k") };
+    let Ok(k) = k else { return run_time::topk(n, axis, largest) };
+    let Some(k) = k.and_then(|k| k.first().copied()) else { return n.error("its `k` is missing") };
     if k < 1 {
         return n.error(format!("its `k` is {k}, which is not supported"));
     }
@@ -107,48 +109,65 @@ fn topk(n: &mut Node) -> Result {
     Ok(n.importer.build.members(&both)?.into())
 }
 
+/// Indices may count from the end; those outside have no place that is on.
 fn one_hot(n: &mut Node) -> Result {
-    let Some(depth) = n.floats(1, "depth")?.and_then(|depth| depth.first().copied()) else {
-        return n.error("its `depth` is missing");
-    };
     let axis = n.attrs.int_or("axis", -1)?;
-    let mut indices = n.input(0)?;
-    let values = n.input(2)?;
-    let dtype = n.dtype(&indices)?;
-    if dtype != DType::INT64 {
-        indices = n.cast(indices, DType::INT64)?;
-    }
-    // Indices may count from the end.
-    let size = n.number(depth, &indices)?;
+    let (indices, values) = (n.int64(0)?, n.input(2)?);
+    let depth = match n.floats(1, "depth") {
+        Ok(depth) => depth.and_then(|depth| depth.first().copied()).map(|depth| PrimExpr::int64(depth as i64)),
+        Err(_) => {
+            let depth = n.int64(1)?;
+            n.sizes_of(depth)?.into_iter().next()
+        }
+    };
+    let Some(depth) = depth else { return n.error("its `depth` is missing") };
+    let mut dims = n.dims(&indices)?;
+    let axis = n.axis(axis, dims.len() + 1)?;
+    let size = n.vector(std::slice::from_ref(&depth))?;
+    let raised = n.call("add", [indices.clone(), size])?;
     let zero = n.number(0.0, &indices)?;
     let negative = n.call("less", [indices.clone(), zero])?;
-    let raised = n.call("add", [indices.clone(), size])?;
     let indices = n.call("where", [negative, raised, indices])?;
-    let (on, off) = (Operand::Prim(PrimExpr::bool(true)), Operand::Prim(PrimExpr::bool(false)));
-    let attrs = [("depth", (depth as i64).into()), ("axis", axis.into())];
-    let hot = n.call_with("one_hot", [indices, on, off], &attrs)?;
-    let value = |n: &mut Node, at: i64| {
-        let at = crate::node::number(at as f64, DType::INT64)?;
+    let mut along = vec![PrimExpr::int64(1); dims.len() + 1];
+    along[axis] = depth.clone();
+    dims.insert(axis, 1i64.into());
+    let indices = n.reshape(indices, dims)?;
+    let places = n.count_to(depth)?;
+    let places = n.reshape(places, along)?;
+    let hot = n.call("equal", [indices, places])?;
+    let value = |n: &mut Node, at: f64| {
+        let at = crate::node::number(at, DType::INT64)?;
         n.call_with("take", [values.clone(), at], &[("axis", 0i64.into())])
     };
-    let (off, on) = (value(n, 0)?, value(n, 1)?);
+    let (off, on) = (value(n, 0.0)?, value(n, 1.0)?);
     Ok(n.call("where", [hot, on, off])?.into())
 }
 
-fn cumulative_sum(n: &mut Node) -> Result {
-    let Some(axis) = n.ints(1, "axis")?.and_then(|axis| axis.first().copied()) else {
-        return n.error("its `axis` is missing");
-    };
+/// Running sums or products; the axis is an input.
+fn running(n: &mut Node, ours: &'static str) -> Result {
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    match n.ints(1, "axis") {
+        Ok(Some(axis)) if !axis.is_empty() => {
+            let axis = n.axis(axis[0], rank)?;
+            Ok(running_along(n, ours, axis)?.into())
+        }
+        Ok(_) => n.error("its `axis` is missing"),
+        Err(_) => run_time::by_axis(n, 1, rank, |n, axis| running_along(n, ours, axis)),
+    }
+}
+
+fn running_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::Result<Operand> {
     let mut x = n.input(0)?;
-    let axis = axis_attr(n.axis(axis, n.rank(&x)?)?);
+    let axis = axis_attr(axis);
     let (exclusive, reverse) = (n.attrs.flag("exclusive")?, n.attrs.flag("reverse")?);
     let dtype = n.dtype(&x)?;
     if reverse {
         x = n.call_with("flip", [x], &[("axis", axis.clone())])?;
     }
     let attrs = [("axis", axis.clone()), ("dtype", dtype.into()), ("exclusive", exclusive.into())];
-    let sums = n.call_with("cumsum", [x], &attrs)?;
-    Ok(if reverse { n.call_with("flip", [sums], &[("axis", axis)])? } else { sums }.into())
+    let sums = n.call_with(ours, [x], &attrs)?;
+    if reverse { n.call_with("flip", [sums], &[("axis", axis)]) } else { Ok(sums) }
 }
 
 fn nonzero(n: &mut Node) -> Result {

@@ -5,16 +5,23 @@
 //! operator, write its function and list it.
 
 mod activation;
+mod attention;
 mod constant;
+mod control;
 mod conv;
 mod elementwise;
 mod index;
 mod linear;
+mod loss;
 mod norm;
+mod pad;
 mod pool;
+mod quantize;
 mod rearrange;
+mod recurrent;
 mod reduce;
 mod resize;
+mod run_time;
 mod shape;
 
 use crate::{node::Node, value::Outputs};
@@ -25,30 +32,39 @@ use std::sync::LazyLock;
 /// What an operator's import gives.
 type Result = std::result::Result<Outputs, InferError>;
 
+/// What imports an operator's nodes.
+type Import = fn(&mut Node) -> Result;
+
 /// An operator of ONNX.
 pub struct Op {
     /// Its domain; empty for ONNX's own.
     pub domain: &'static str,
     /// Its name.
     pub name: &'static str,
-    pub(crate) import: fn(&mut Node) -> Result,
+    pub(crate) import: Import,
 }
 
 /// An operator of the standard domain.
-const fn op(name: &'static str, import: fn(&mut Node) -> Result) -> Op {
+const fn op(name: &'static str, import: Import) -> Op {
     Op { domain: "", name, import }
 }
 
 const FAMILIES: &[&[Op]] = &[
     activation::OPS,
+    attention::OPS,
     constant::OPS,
+    control::OPS,
     conv::OPS,
     elementwise::OPS,
     index::OPS,
     linear::OPS,
+    loss::OPS,
     norm::OPS,
+    pad::OPS,
     pool::OPS,
+    quantize::OPS,
     rearrange::OPS,
+    recurrent::OPS,
     reduce::OPS,
     resize::OPS,
     shape::OPS,

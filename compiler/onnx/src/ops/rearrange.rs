@@ -1,6 +1,6 @@
 //! Elements in another order: transposing, joining, splitting, slicing, padding.
 
-use super::{Op, Result, activation::axis_attr, op};
+use super::{Op, Result, activation::axis_attr, op, run_time};
 use crate::{
     fold::places,
     known::Known,
@@ -13,7 +13,6 @@ use hammock_ops::dims;
 pub const OPS: &[Op] = &[
     op("Concat", concat),
     op("DepthToSpace", depth_to_space),
-    op("Pad", pad),
     op("ReverseSequence", reverse_sequence),
     op("Slice", slice),
     op("SpaceToDepth", space_to_depth),
@@ -54,12 +53,13 @@ fn concat(n: &mut Node) -> Result {
 
 /// Sizes of the parts, or a number of equal ones, of which the last may be smaller.
 fn split(n: &mut Node) -> Result {
-    let sizes = n.ints_since(13, 1, "split")?;
+    let sizes = n.ints_since(13, 1, "split");
     let axis = n.attrs.int_or("axis", 0)?;
     let known = n.known(0).filter(|x| x.shape.len() == 1);
     let x = n.input(0)?;
     let dims = n.dims(&x)?;
     let axis = n.axis(axis, dims.len())?;
+    let Ok(sizes) = sizes else { return run_time::split(n, axis) };
     let count = n.attrs.int_or("num_outputs", n.outputs as i64)?;
     if count < 1 || sizes.as_ref().is_some_and(Vec::is_empty) {
         return n.error("it splits into nothing");
@@ -104,11 +104,14 @@ fn split(n: &mut Node) -> Result {
 /// Bounds are attributes before version 10, and inputs from then on.
 fn slice(n: &mut Node) -> Result {
     let since = 10;
+    if n.opset >= since && !(1..n.inputs.len()).all(|at| n.given(at).is_none() || n.known(at).is_some()) {
+        return run_time::slice(n);
+    }
     let bounds = |at: usize, name: &str| -> crate::node::Result<Option<Vec<PrimExpr>>> {
         match n.opset < since {
             true => Ok(n.attrs.ints(name)?.map(|ints| ints.into_iter().map(PrimExpr::int64).collect())),
             false if n.given(at).is_none() => Ok(None),
-            false => n.sizes(at, name).map(Some),
+            false => n.known_sizes(at, name).map(Some),
         }
     };
     let (starts, ends) = (bounds(1, "starts")?, bounds(2, "ends")?);
@@ -156,43 +159,16 @@ fn sliced(x: &Known, start: i64, end: i64, step: i64) -> Option<Known> {
     Known::new(&[elements.len() as i64], x.dtype, elements)
 }
 
-/// Numbers before each axis, then behind each; some axes only from version 18 on.
-fn pad(n: &mut Node) -> Result {
-    let x = n.input(0)?;
-    let rank = n.rank(&x)?;
-    let given = n.ints_since(11, 1, "pads")?;
-    let Some(given) = given else { return n.error("its `pads` are missing") };
-    let axes = if n.opset < 18 { None } else { n.ints(3, "axes")? };
-    let axes = match axes {
-        Some(axes) => n.axes(&axes, rank)?,
-        None => (0..rank).collect(),
-    };
-    if given.len() != 2 * axes.len() {
-        return n.error(format!("its `pads` are {} numbers, not {}", given.len(), 2 * axes.len()));
-    }
-    let value = if n.opset < 11 { Some(vec![n.attrs.float_or("value", 0.0)?]) } else { n.floats(2, "constant_value")? };
-    let value = value.and_then(|value| value.first().copied()).unwrap_or(0.0);
-    let mode = match n.attrs.str_or("mode", "constant")? {
-        "edge" => "replicate",
-        "wrap" => "circular",
-        other => other,
-    };
-    let mut widths = vec![0i64; 2 * rank];
-    for (at, axis) in axes.iter().enumerate() {
-        (widths[2 * axis], widths[2 * axis + 1]) = (given[at], given[at + axes.len()]);
-    }
-    let attrs = [("pad_width", widths.into()), ("pad_mode", mode.into()), ("pad_value", value.into())];
-    Ok(n.call_with("nn.pad", [x], &attrs)?.into())
-}
-
 fn tile(n: &mut Node) -> Result {
-    let Some(repeats) = n.ints(1, "repeats")? else { return n.error("its `repeats` are missing") };
+    let Ok(repeats) = n.ints(1, "repeats") else { return run_time::tile(n) };
+    let Some(repeats) = repeats else { return n.error("its `repeats` are missing") };
     let x = n.input(0)?;
     Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
 }
 
 fn trilu(n: &mut Node) -> Result {
-    let k = n.ints(1, "k")?.and_then(|k| k.first().copied()).unwrap_or(0);
+    let Ok(k) = n.ints(1, "k") else { return run_time::triangle(n) };
+    let k = k.and_then(|k| k.first().copied()).unwrap_or(0);
     let ours = if n.attrs.int_or("upper", 1)? != 0 { "triu" } else { "tril" };
     let x = n.input(0)?;
     Ok(n.call(ours, [x, Operand::int(k)])?.into())

@@ -1,6 +1,6 @@
 //! Reductions along axes.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, run_time};
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{AttrValue, relax::Operand};
 
@@ -37,8 +37,16 @@ type Over<'a> = &'a [(&'static str, AttrValue)];
 
 /// Axes are an attribute before version 18 (13 for sums), and an input from then on; none are all.
 fn reduce(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
-    let given = if n.attrs.has("axes") { n.attrs.ints("axes")? } else { n.ints(1, "axes")? };
     let keep = n.attrs.int_or("keepdims", 1)? != 0;
+    let empty = n.has_no_elements(1)?;
+    let given = match (n.attrs.has("axes"), empty) {
+        (true, _) => n.attrs.ints("axes")?,
+        (false, true) => None,
+        (false, false) => match n.ints(1, "axes") {
+            Ok(given) => given,
+            Err(_) => return run_time::reduce(n, keep, compute),
+        },
+    };
     let nothing = n.attrs.flag("noop_with_empty_axes")?;
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -65,4 +73,12 @@ fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     let log = n.call("log", [sum])?;
     let largest = n.call_with("max", [x], over)?;
     n.call("add", [log, largest])
+}
+
+impl Node<'_, '_> {
+    /// Whether an input is given, and known to be empty.
+    fn has_no_elements(&mut self, at: usize) -> node::Result<bool> {
+        let Some(x) = self.optional(at)? else { return Ok(false) };
+        Ok(self.dims(&x)?.iter().any(|size| hammock_ops::dims::is(size, 0)))
+    }
 }

@@ -23,11 +23,26 @@ fn resize(n: &mut Node) -> Result {
     let dims = n.dims(&x)?;
     // Before version 11 there was no region, and places were those of the corners.
     let (scales_at, sizes_at) = if n.opset < 11 { (1, usize::MAX) } else { (2, 3) };
-    let scales = n.floats(scales_at, "scales")?.filter(|scales| !scales.is_empty());
-    let mut size = match (&scales, n.given(sizes_at)) {
-        (Some(scales), _) => scaled(&dims, scales)?,
-        (None, Some(_)) => n.sizes(sizes_at, "sizes")?,
-        (None, None) => return n.error("it has neither `scales` nor `sizes`"),
+    let mut size = if let Ok(Some(scales)) = n.floats(scales_at, "scales").map(|s| s.filter(|s| !s.is_empty())) {
+        scaled(&dims, &scales)?
+    } else if n.given(sizes_at).is_some() {
+        match n.known_sizes(sizes_at, "sizes") {
+            Ok(sizes) => sizes,
+            Err(_) => {
+                let sizes = n.int64(sizes_at)?;
+                n.run_time_spatial(sizes, &dims)?
+            }
+        }
+    } else if n.given(scales_at).is_some() {
+        let scales = n.input(scales_at)?;
+        let own = n.vector(&dims)?;
+        let own = n.cast(own, hammock_ir::DType::FLOAT32)?;
+        let sizes = n.call("multiply", [own, scales])?;
+        let sizes = n.call("floor", [sizes])?;
+        let sizes = n.cast(sizes, hammock_ir::DType::INT64)?;
+        n.run_time_spatial(sizes, &dims)?
+    } else {
+        return n.error("it has neither `scales` nor `sizes`");
     };
     if let Some(axes) = n.attrs.ints("axes")? {
         let axes = n.axes(&axes, dims.len())?;
@@ -112,4 +127,15 @@ fn scaled(dims: &[PrimExpr], scales: &[f64]) -> node::Result<Vec<PrimExpr>> {
         _ => Err(InferError::new(format!("sizes that are not known cannot be scaled by {scale}"))),
     };
     dims.iter().zip(scales).map(size).collect()
+}
+
+impl Node<'_, '_> {
+    /// Sizes that are read at run time; the first two, when all are given, stay as they are.
+    fn run_time_spatial(&mut self, sizes: Operand, dims: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
+        let mut sizes = self.sizes_of(sizes)?;
+        if sizes.len() == dims.len() {
+            sizes.splice(..2.min(dims.len()), dims.iter().take(2).cloned());
+        }
+        Ok(sizes)
+    }
 }

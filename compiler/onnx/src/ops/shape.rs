@@ -1,6 +1,6 @@
 //! Shapes: reading them, and giving tensors others.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, run_time};
 use crate::{
     known::Known,
     node::{Node, product},
@@ -40,7 +40,7 @@ fn size(n: &mut Node) -> Result {
 
 /// 0 keeps a size unless `allowzero` is set, -1 is what is left.
 fn reshape(n: &mut Node) -> Result {
-    let shape = n.sizes(1, "shape")?;
+    let Ok(shape) = n.known_sizes(1, "shape") else { return run_time::reshape(n) };
     let ints: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
     if let (Some(x), Some(ints)) = (n.known(0), ints) {
         let known = whole(&x, &ints).and_then(|shape| x.reshaped(shape));
@@ -88,7 +88,7 @@ fn flatten(n: &mut Node) -> Result {
 }
 
 fn squeeze(n: &mut Node) -> Result {
-    let axes = n.ints_since(13, 1, "axes")?;
+    let Ok(axes) = n.ints_since(13, 1, "axes") else { return run_time::squeeze(n, false) };
     if let Some(x) = n.known(0) {
         let keep = |axis: usize| match &axes {
             Some(axes) => !axes.iter().any(|a| *a == axis as i64 || *a + x.shape.len() as i64 == axis as i64),
@@ -110,7 +110,8 @@ fn squeeze(n: &mut Node) -> Result {
 }
 
 fn unsqueeze(n: &mut Node) -> Result {
-    let Some(axes) = n.ints_since(13, 1, "axes")? else { return n.error("its `axes` are missing") };
+    let Ok(axes) = n.ints_since(13, 1, "axes") else { return run_time::squeeze(n, true) };
+    let Some(axes) = axes else { return n.error("its `axes` are missing") };
     let known = n.known(0);
     let rank = match &known {
         Some(x) => x.shape.len(),
@@ -140,7 +141,7 @@ fn unsqueeze(n: &mut Node) -> Result {
 
 /// The shapes broadcast with each other: either may be the larger.
 fn expand(n: &mut Node) -> Result {
-    let wanted = n.sizes(1, "shape")?;
+    let Ok(wanted) = n.known_sizes(1, "shape") else { return run_time::expand(n) };
     let x = n.input(0)?;
     let own = n.dims(&x)?;
     let rank = own.len().max(wanted.len());

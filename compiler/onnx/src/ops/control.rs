@@ -1,0 +1,140 @@
+//! Graphs within nodes: branches, and loops whose number of turns is known.
+
+use super::{Op, Result, op};
+use crate::{
+    node::{self, Node},
+    value::{Outputs, Value},
+};
+use hammock_ir::{DType, relax::Operand};
+
+pub const OPS: &[Op] = &[op("If", branch), op("Loop", repeat), op("Scan", scan)];
+
+/// The most turns of a loop that are written out.
+const MOST_TURNS: i64 = 1024;
+
+/// A branch that is known stands for the node. Otherwise both are computed, and one is chosen.
+fn branch(n: &mut Node) -> Result {
+    let (then, otherwise) = (n.attrs.graph("then_branch")?, n.attrs.graph("else_branch")?);
+    if let Some(condition) = n.known(0).and_then(|condition| condition.ints()) {
+        let taken = if condition.first().is_some_and(|v| *v != 0) { then } else { otherwise };
+        return Ok(Outputs(n.importer.inner(taken, Vec::new())?));
+    }
+    let condition = n.input(0)?;
+    let condition = n.reshape(condition, Vec::new())?;
+    let then = n.importer.inner(then, Vec::new())?;
+    let otherwise = n.importer.inner(otherwise, Vec::new())?;
+    let mut chosen = Vec::new();
+    for (a, b) in then.iter().zip(&otherwise) {
+        let (a, b) = (n.importer.build.operand(a)?, n.importer.build.operand(b)?);
+        if !hammock_ops::dims::all_equal(&n.dims(&a)?, &n.dims(&b)?) {
+            return n.error("branches whose results have different shapes are not supported");
+        }
+        chosen.push(n.call("where", [condition.clone(), a, b])?);
+    }
+    Ok(chosen.into())
+}
+
+/// Values that turns hand on, then those that each turn shows, stacked.
+fn stacked(n: &mut Node, shown: Vec<Vec<Value>>, axes: &[i64]) -> node::Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for (at, values) in shown.into_iter().enumerate() {
+        let mut parts = Vec::new();
+        for value in values {
+            parts.push(n.importer.build.operand(&value)?);
+        }
+        if parts.is_empty() {
+            return n.error("a loop without turns is not supported");
+        }
+        let axis = axes.get(at).copied().unwrap_or(0);
+        let tuple = Operand::Tuple(parts);
+        all.push(Value::Operand(n.call_with("stack", [tuple], &[("axis", axis.into())])?));
+    }
+    Ok(all)
+}
+
+/// A loop whose number of turns and condition are known is written out.
+fn repeat(n: &mut Node) -> Result {
+    let body = n.attrs.graph("body")?;
+    let most = n.ints(0, "the number of turns")?.and_then(|most| most.first().copied());
+    let started = n.ints(1, "the condition")?.and_then(|go| go.first().copied()).unwrap_or(1) != 0;
+    let count = body.input.len().saturating_sub(2);
+    let mut state = (2..2 + count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
+    let mut shown: Vec<Vec<Value>> = vec![Vec::new(); body.output.len().saturating_sub(1 + count)];
+    let mut go = started;
+    let mut turn = 0;
+    while go && most.is_none_or(|most| turn < most) {
+        if turn == MOST_TURNS {
+            return n.error(format!("loops of more than {MOST_TURNS} turns are not supported"));
+        }
+        let condition = Value::Operand(node::number(1.0, DType::BOOL)?);
+        let number = Value::Operand(node::number(turn as f64, DType::INT64)?);
+        let mut results = n.importer.inner(body, [&[number, condition][..], &state].concat())?;
+        if results.len() != body.output.len() || results.is_empty() {
+            return n.error("its body has an error");
+        }
+        let condition = n.importer.build.known(&results.remove(0)).and_then(|go| go.ints());
+        let Some(condition) = condition else {
+            return n.error("loops whose number of turns is known at run time only are not supported");
+        };
+        go = condition.first().is_some_and(|v| *v != 0);
+        for (all, value) in shown.iter_mut().zip(results.drain(count..)) {
+            all.push(value);
+        }
+        state = results;
+        turn += 1;
+    }
+    state.extend(stacked(n, shown, &[])?);
+    Ok(Outputs(state))
+}
+
+/// A scan over axes of a known size is written out.
+fn scan(n: &mut Node) -> Result {
+    if n.opset < 9 {
+        return n.error("the form before version 9 is not supported");
+    }
+    let body = n.attrs.graph("body")?;
+    let Some(scanned) = n.attrs.int("num_scan_inputs")?.and_then(|count| usize::try_from(count).ok()) else {
+        return n.error("its `num_scan_inputs` is missing");
+    };
+    let Some(count) = n.inputs.len().checked_sub(scanned) else { return n.error("it has too few inputs") };
+    let mut state = (0..count).map(|at| n.value(at)).collect::<node::Result<Vec<_>>>()?;
+    let (axes, backward) = (n.attrs.ints("scan_input_axes")?, n.attrs.ints("scan_input_directions")?);
+    let listed = |list: &Option<Vec<i64>>, at: usize| list.as_ref().and_then(|list| list.get(at)).copied().unwrap_or(0);
+    let mut inputs = Vec::new();
+    let mut turns = None;
+    for at in 0..scanned {
+        let x = n.input(count + at)?;
+        let dims = n.dims(&x)?;
+        let axis = n.axis(listed(&axes, at), dims.len())?;
+        let size = dims[axis].as_int().filter(|size| *size <= MOST_TURNS);
+        let Some(size) = size else {
+            return n.error(format!("the number of its turns has to be known, and at most {MOST_TURNS}"));
+        };
+        turns = Some(size);
+        inputs.push((x, axis, listed(&backward, at) != 0));
+    }
+    let Some(turns) = turns else { return n.error("it scans nothing") };
+    let mut shown: Vec<Vec<Value>> = vec![Vec::new(); body.output.len().saturating_sub(count)];
+    for turn in 0..turns {
+        let mut given = state.clone();
+        for (x, axis, backward) in &inputs {
+            let at = node::number(if *backward { turns - 1 - turn } else { turn } as f64, DType::INT64)?;
+            let part = n.call_with("take", [x.clone(), at], &[("axis", (*axis as i64).into())])?;
+            given.push(Value::Operand(part));
+        }
+        let mut results = n.importer.inner(body, given)?;
+        if results.len() < count {
+            return n.error("its body has too few results");
+        }
+        for (all, value) in shown.iter_mut().zip(results.drain(count..)) {
+            all.push(value);
+        }
+        state = results;
+    }
+    let directions = n.attrs.ints("scan_output_directions")?;
+    let turned = shown.iter_mut().enumerate().filter(|(at, _)| listed(&directions, *at) != 0);
+    turned.for_each(|(_, all)| all.reverse());
+    let axes = n.attrs.ints("scan_output_axes")?.unwrap_or_default();
+    state.extend(stacked(n, shown, &axes)?);
+    Ok(Outputs(state))
+}

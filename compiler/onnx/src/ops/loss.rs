@@ -1,0 +1,72 @@
+//! Losses.
+
+use super::{Op, Result, op};
+use crate::node::{self, Node, product};
+use hammock_ir::{PrimExpr, relax::Operand};
+
+pub const OPS: &[Op] = &[op("NegativeLogLikelihoodLoss", likelihood), op("SoftmaxCrossEntropyLoss", cross_entropy)];
+
+fn likelihood(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    Ok(loss(n, x)?.into())
+}
+
+fn cross_entropy(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let log = n.call_with("nn.log_softmax", [x], &[("axis", 1i64.into())])?;
+    let loss = loss(n, log.clone())?;
+    Ok(if n.outputs > 1 { vec![loss, log] } else { vec![loss] }.into())
+}
+
+/// The negative of the value of each target's class, weighted by the class; targets that are ignored weigh nothing.
+fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
+    let target = n.int64(1)?;
+    let (dims, shape) = (n.dims(&x)?, n.dims(&target)?);
+    if dims.len() < 2 {
+        return n.error("its input has no classes");
+    }
+    let zero = n.number(0.0, &x)?;
+    let ignored = match n.attrs.int("ignore_index")? {
+        Some(index) => Some(n.with_number("equal", &target, index as f64)?),
+        None => None,
+    };
+    let class = match &ignored {
+        Some(ignored) => {
+            let first = n.number(0.0, &target)?;
+            n.call("where", [ignored.clone(), first, target])?
+        }
+        None => target,
+    };
+    let (batch, places) = (dims[0].clone(), product(&dims[2..]));
+    let rows = n.reshape(x.clone(), vec![batch.clone(), dims[1].clone(), places.clone()])?;
+    let at = n.reshape(class.clone(), vec![batch, PrimExpr::int64(1), places])?;
+    let picked = n.call_with("gather_elements", [rows, at], &[("axis", 1i64.into())])?;
+    let picked = n.reshape(picked, shape.clone())?;
+    let mut loss = n.call("negative", [picked])?;
+    let mut weight = match n.optional(2)? {
+        Some(weight) => Some(n.call_with("take", [weight, class], &[("axis", 0i64.into())])?),
+        None => None,
+    };
+    if let Some(ignored) = ignored {
+        let of_class = match weight {
+            Some(weight) => weight,
+            None => {
+                let one = n.number(1.0, &x)?;
+                n.call("broadcast_to", [one, Operand::Shape(shape)])?
+            }
+        };
+        weight = Some(n.call("where", [ignored, zero, of_class])?);
+    }
+    if let Some(weight) = &weight {
+        loss = n.call("multiply", [loss, weight.clone()])?;
+    }
+    match (n.attrs.str_or("reduction", "mean")?, weight) {
+        ("none", _) => Ok(loss),
+        ("sum", _) => n.call("sum", [loss]),
+        (_, None) => n.call("mean", [loss]),
+        (_, Some(weight)) => {
+            let (sum, by) = (n.call("sum", [loss])?, n.call("sum", [weight])?);
+            n.call("divide", [sum, by])
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Padding: with numbers that are known, or read at run time.
+
+use super::{Op, Result, op};
+use crate::node::{self, Node};
+use hammock_ir::{DType, relax::Operand};
+
+pub const OPS: &[Op] = &[op("Pad", pad)];
+
+/// Numbers before each axis, then behind each; some axes only from version 18 on.
+fn pad(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    let axes = if n.opset < 18 { None } else { n.ints(3, "axes")? };
+    let axes = match axes {
+        Some(axes) => n.axes(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
+    let mode = match n.attrs.str_or("mode", "constant")? {
+        "edge" => "replicate",
+        "wrap" => "circular",
+        other => other,
+    };
+    let value =
+        if n.opset < 11 { Some(vec![n.attrs.float_or("value", 0.0)?]) } else { n.floats(2, "value").ok().flatten() };
+    let plain = value.is_some() || n.opset < 11 || n.given(2).is_none();
+    let (Ok(given), true) = (n.ints_since(11, 1, "pads"), plain) else { return at_run_time(n, x, &axes, mode) };
+    let Some(given) = given else { return n.error("its `pads` are missing") };
+    if given.len() != 2 * axes.len() {
+        return n.error(format!("its `pads` are {} numbers, not {}", given.len(), 2 * axes.len()));
+    }
+    let value = value.and_then(|value| value.first().copied()).unwrap_or(0.0);
+    let mut widths = vec![0i64; 2 * rank];
+    for (at, axis) in axes.iter().enumerate() {
+        (widths[2 * axis], widths[2 * axis + 1]) = (given[at], given[at + axes.len()]);
+    }
+    let attrs = [("pad_width", widths.into()), ("pad_mode", mode.into()), ("pad_value", value.into())];
+    Ok(n.call_with("nn.pad", [x], &attrs)?.into())
+}
+
+/// Takes along each axis the elements that each place of the result shows.
+fn at_run_time(n: &mut Node, mut x: Operand, axes: &[usize], mode: &str) -> Result {
+    let pads = n.int64(1)?;
+    let value = match n.optional(2)? {
+        Some(value) => n.reshape(value, Vec::new())?,
+        None => n.number(0.0, &x)?,
+    };
+    for (at, axis) in axes.iter().enumerate() {
+        let dims = n.dims(&x)?;
+        let size = n.vector(&dims[*axis..=*axis])?;
+        let width = |n: &mut Node, at: usize| {
+            let at = n.integers([at as i64])?;
+            n.call_with("take", [pads.clone(), at], &[("axis", 0i64.into())])
+        };
+        let (before, behind) = (width(n, at)?, width(n, at + axes.len())?);
+        let length = n.call("add", [size.clone(), before.clone()])?;
+        let length = n.call("add", [length, behind])?;
+        let length = n.sizes_of(length)?;
+        let places = n.count_to(length[0].clone())?;
+        let places = n.call("subtract", [places, before])?;
+        let zero = node::number(0.0, DType::INT64)?;
+        let last = n.with_number("subtract", &size, 1.0)?;
+        let inside = |n: &mut Node, places: &Operand| {
+            let low = n.call("maximum", [places.clone(), zero.clone()])?;
+            n.call("minimum", [low, last.clone()])
+        };
+        let from = match mode {
+            "reflect" => {
+                let period = n.with_number("multiply", &last, 2.0)?;
+                let period = n.with_number("maximum", &period, 1.0)?;
+                let place = n.call("floor_mod", [places.clone(), period.clone()])?;
+                let back = n.call("subtract", [period, place.clone()])?;
+                n.call("minimum", [place, back])?
+            }
+            "circular" => n.call("floor_mod", [places.clone(), size.clone()])?,
+            _ => inside(n, &places)?,
+        };
+        x = n.call_with("take", [x, from], &[("axis", (*axis as i64).into())])?;
+        if mode == "constant" {
+            let kept = inside(n, &places)?;
+            let kept = n.call("equal", [kept, places])?;
+            let mut shape = vec![1i64.into(); dims.len()];
+            shape[*axis] = length[0].clone();
+            let kept = n.reshape(kept, shape)?;
+            x = n.call("where", [kept, x, value.clone()])?;
+        }
+    }
+    Ok(x.into())
+}

@@ -1,0 +1,175 @@
+//! Quantized numbers: pairs of conversions, and operators on 8-bit integers.
+
+use super::{Op, Result, op, pool::Windows};
+use crate::node::{self, Node};
+use hammock_ir::{DType, PrimExpr, relax::Operand};
+
+pub const OPS: &[Op] = &[
+    op("ConvInteger", conv_integer),
+    op("DequantizeLinear", dequantize),
+    op("DynamicQuantizeLinear", dynamic_quantize),
+    op("MatMulInteger", matmul_integer),
+    op("QLinearConv", quantized_conv),
+    op("QLinearMatMul", quantized_matmul),
+    op("QuantizeLinear", quantize),
+];
+
+/// A scale or zero point of one element, without dimensions; one with more stays as it is.
+fn single(n: &mut Node, x: Operand) -> node::Result<Operand> {
+    let one = n.dims(&x)?.iter().all(|size| hammock_ops::dims::is(size, 1));
+    if one { n.reshape(x, Vec::new()) } else { Ok(x) }
+}
+
+/// Scale and zero point from inputs behind the data; the zero point is zero if it is left out.
+fn scale_and_zero(n: &mut Node, dtype: DType) -> node::Result<(Operand, Operand)> {
+    if n.attrs.int_or("block_size", 0)? != 0 {
+        return n.error("`block_size` is not supported");
+    }
+    let scale = n.input(1)?;
+    let scale = single(n, scale)?;
+    let zero = match n.optional(2)? {
+        Some(zero) => single(n, zero)?,
+        None => node::number(0.0, dtype)?,
+    };
+    Ok((scale, zero))
+}
+
+fn quantize(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let dtype = match (n.optional(2)?, n.attrs.int_or("output_dtype", 0)?) {
+        (Some(zero), _) => n.dtype(&zero)?,
+        (None, 0) => DType::UINT8,
+        (None, number) => n.numbered_dtype(number)?,
+    };
+    let (scale, zero) = scale_and_zero(n, dtype)?;
+    let axis = n.attrs.int_or("axis", 1)?;
+    let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
+    Ok(n.call_with("quantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?.into())
+}
+
+fn dequantize(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let (scale, zero) = scale_and_zero(n, n.dtype(&x)?)?;
+    let dtype = match n.attrs.int_or("output_dtype", 0)? {
+        0 => n.dtype(&scale)?,
+        number => n.numbered_dtype(number)?,
+    };
+    let axis = n.attrs.int_or("axis", 1)?;
+    let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
+    Ok(n.call_with("dequantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?.into())
+}
+
+/// Scale and zero point are chosen from the data, so that zero is a value.
+fn dynamic_quantize(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let (low, high) = (n.call("min", [x.clone()])?, n.call("max", [x.clone()])?);
+    let (low, high) = (n.with_number("minimum", &low, 0.0)?, n.with_number("maximum", &high, 0.0)?);
+    let span = n.call("subtract", [high, low.clone()])?;
+    let scale = n.with_number("divide", &span, 255.0)?;
+    let (zero, unit) = (n.number(0.0, &x)?, n.number(1.0 / 255.0, &x)?);
+    let flat = n.call("equal", [span, zero.clone()])?;
+    let scale = n.call("where", [flat, unit, scale])?;
+    let place = n.call("divide", [low, scale.clone()])?;
+    let place = n.call("negative", [place])?;
+    let place = n.with_number("maximum", &place, 0.0)?;
+    let place = n.with_number("minimum", &place, 255.0)?;
+    let place = n.call("round", [place])?;
+    let place = n.cast(place, DType::UINT8)?;
+    let attrs = [("axis", (-1i64).into()), ("out_dtype", DType::UINT8.into())];
+    let y = n.call_with("quantize", [x, scale.clone(), place.clone()], &attrs)?;
+    Ok(vec![y, scale, place].into())
+}
+
+/// Integers less their zero point, as int32. A vector of zero points belongs to `axis`.
+fn centred(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<Operand> {
+    let x = n.input(data)?;
+    let x = n.cast(x, DType::INT32)?;
+    let Some(zero) = n.optional(zero)? else { return Ok(x) };
+    let zero = n.cast(zero, DType::INT32)?;
+    let zero = along(n, zero, &x, axis)?;
+    n.call("subtract", [x, zero])
+}
+
+/// A vector with an element for each place along an axis of `x`, in a shape that broadcasts.
+fn along(n: &mut Node, vector: Operand, x: &Operand, axis: usize) -> node::Result<Operand> {
+    let vector = single(n, vector)?;
+    let sizes = n.dims(&vector)?;
+    let rank = n.rank(x)?;
+    if sizes.len() != 1 {
+        return Ok(vector);
+    }
+    let mut shape = vec![PrimExpr::int64(1); rank];
+    shape[axis] = sizes[0].clone();
+    n.reshape(vector, shape)
+}
+
+fn matmul_integer(n: &mut Node) -> Result {
+    let rows = n.input(0)?;
+    let axis = n.rank(&rows)?.saturating_sub(2);
+    let columns = n.input(1)?;
+    let last = n.rank(&columns)?.saturating_sub(1);
+    let (a, b) = (centred(n, 0, 2, axis)?, centred(n, 1, 3, last)?);
+    Ok(n.call_with("matmul", [a, b], &[("out_dtype", DType::INT32.into())])?.into())
+}
+
+fn quantized_matmul(n: &mut Node) -> Result {
+    let (rows, columns) = (n.input(0)?, n.input(3)?);
+    let (axis, last) = (n.rank(&rows)?.saturating_sub(2), n.rank(&columns)?.saturating_sub(1));
+    let (a, b) = (centred(n, 0, 2, axis)?, centred(n, 3, 5, last)?);
+    let y = n.call_with("matmul", [a, b], &[("out_dtype", DType::INT32.into())])?;
+    let (a_scale, b_scale, y_scale) = (n.input(1)?, n.input(4)?, n.input(6)?);
+    let rank = n.rank(&y)?;
+    let a_scale = along(n, a_scale, &y, rank.saturating_sub(2))?;
+    let b_scale = along(n, b_scale, &y, rank.saturating_sub(1))?;
+    requantized(n, y, [a_scale, b_scale, y_scale], 7)
+}
+
+fn convolved(n: &mut Node, x: Operand, weight: Operand) -> node::Result<Operand> {
+    let kernel = n.kernel_size(&weight)?;
+    let windows = Windows::of(n, &x, &kernel)?;
+    let ours = match kernel.len() {
+        1 => "nn.conv1d",
+        2 => "nn.conv2d",
+        3 => "nn.conv3d",
+        other => return n.error(format!("convolutions of {other} spatial dimensions are not supported")),
+    };
+    let attrs = [
+        ("strides", windows.strides.into()),
+        ("padding", windows.pads.into()),
+        ("dilation", windows.dilations.into()),
+        ("groups", n.attrs.int_or("group", 1)?.into()),
+        ("out_dtype", DType::INT32.into()),
+    ];
+    n.call_with(ours, [x, weight], &attrs)
+}
+
+fn conv_integer(n: &mut Node) -> Result {
+    let (x, weight) = (centred(n, 0, 2, 1)?, centred(n, 1, 3, 0)?);
+    Ok(convolved(n, x, weight)?.into())
+}
+
+fn quantized_conv(n: &mut Node) -> Result {
+    let (x, weight) = (centred(n, 0, 2, 1)?, centred(n, 3, 5, 0)?);
+    let y = convolved(n, x, weight)?;
+    let spatial = n.rank(&y)? - 2;
+    let y = n.with_bias(y, 8, spatial)?;
+    let (x_scale, w_scale, y_scale) = (n.input(1)?, n.input(4)?, n.input(6)?);
+    let w_scale = along(n, w_scale, &y, 1)?;
+    requantized(n, y, [x_scale, w_scale, y_scale], 7)
+}
+
+/// Sums of products of quantized numbers, in the scale and around the zero point of the result.
+fn requantized(n: &mut Node, sums: Operand, [a, b, y]: [Operand; 3], zero: usize) -> Result {
+    let zero = n.input(zero)?;
+    let dtype = n.dtype(&zero)?;
+    let (a, y) = (single(n, a)?, single(n, y)?);
+    let (a, b, y) = (n.cast(a, DType::FLOAT32)?, n.cast(b, DType::FLOAT32)?, n.cast(y, DType::FLOAT32)?);
+    let scale = n.call("multiply", [a, b])?;
+    let scale = n.call("divide", [scale, y])?;
+    let sums = n.cast(sums, DType::FLOAT32)?;
+    let real = n.call("multiply", [sums, scale])?;
+    let zero = single(n, zero)?;
+    let one = node::number(1.0, DType::FLOAT32)?;
+    let attrs = [("axis", (-1i64).into()), ("out_dtype", dtype.into())];
+    Ok(n.call_with("quantize", [real, one, zero], &attrs)?.into())
+}
