@@ -4,9 +4,8 @@ use super::{Scope, choice::Choice, exp, log, steps};
 use hammock_ir::PrimExpr;
 use std::f64::consts::LN_2;
 
-/// (tanh x - x) / x^3 over x^2 for x^2 <= 0.4.
-const TANH: [f64; 5] =
-    [-0.33333274722099304, 0.1333123743534088, -0.05372202396392822, 0.020579973235726357, -0.005637791473418474];
+/// (tanh x - x) / x^3 over x^2 for x <= 0.55.
+const TANH: [f64; 4] = [-0.3333294401272548, 0.13320662218670518, -0.05266764947222974, 0.01642941761638762];
 
 /// `tanh x`.
 pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
@@ -19,17 +18,17 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
         return s.copy_sign(&value, x);
     }
     let e = if steps::are_for(s) {
-        steps::exp_of_multiple(s, &a, -2.0, 0)
+        steps::exp_beside_one(s, &a, -2.0)
     } else {
         let bounded = s.name("bounded", s.at_most(&a, 10.0) * s.c(-2.0));
         exp::normal_exp(s, &bounded)
     };
     let e = s.name("e", e);
-    let large = s.fma(&(&e / (&e + s.c(1.0))), &s.c(-2.0), &s.c(1.0));
+    let large = (s.c(1.0) - &e) / (e + s.c(1.0));
     let z = s.name("z", &a * &a);
     let small = s.poly(&z, &TANH);
     let small = s.fma(&small, &(&z * &a), &a);
-    let value = a.is_lt(s.c(0.6)).select(small, large);
+    let value = a.is_lt(s.c(0.55)).select(small, large);
     s.copy_sign(&value, x)
 }
 

@@ -7,7 +7,7 @@
 
 use super::{Scope, exp::ln2};
 use hammock_ir::PrimExpr;
-use std::f64::consts::LOG2_E;
+use std::f64::consts::{LN_2, LOG2_E};
 
 /// (e^r - 1) / r and (2^r - 1) / r for |r| up to half a step.
 const EXP: [f64; 3] = [1.0, 0.5000161528587341, 0.1666671335697174];
@@ -49,8 +49,20 @@ pub fn exp_of_multiple(s: &mut Scope, x: &PrimExpr, factor: f64, extra: i64) -> 
     let r = s.fma(&n, &s.c(-high / factor), x);
     let r = s.fma(&n, &s.c(-low / factor), &r);
     let n = if extra == 0 { n } else { n + s.c(extra as f64) };
+    scaled(s, r, &exp_coefficients(factor), steps, n)
+}
+
+/// `e^(factor x)` that is added to one, where it is no larger: what is lost of a small one does not count.
+pub fn exp_beside_one(s: &mut Scope, x: &PrimExpr, factor: f64) -> PrimExpr {
+    let (n, steps) = nearest(s, x, LOG2_E * factor);
+    let r = s.fma(&n, &s.c(-LN_2 / factor), x);
+    scaled(s, r, &exp_coefficients(factor), steps, n)
+}
+
+/// The coefficients for a multiple of what they are for.
+fn exp_coefficients(factor: f64) -> [f64; 3] {
     let [c0, c1, c2] = EXP;
-    scaled(s, r, &[c0 * factor, c1 * factor.powi(2), c2 * factor.powi(3)], steps, n)
+    [c0 * factor, c1 * factor.powi(2), c2 * factor.powi(3)]
 }
 
 /// `2^x`.
