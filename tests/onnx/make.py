@@ -317,6 +317,30 @@ def attention():
            random(4, *heads(2, 2)), random(5, *heads(2, 2)))
 
 
+def vision():
+    nodes = [
+        h.make_node("GridSample", ["x", "grid"], ["sampled"], padding_mode="border", align_corners=1),
+        h.make_node("RoiAlign", ["x", "rois", "batch"], ["aligned"], output_height=2, output_width=2, sampling_ratio=2),
+        h.make_node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["kept"]),
+        h.make_node("Compress", ["x", "rows"], ["some"], axis=2),
+        h.make_node("Hardmax", ["x"], ["largest"]),
+        h.make_node("CenterCropPad", ["x", "wanted"], ["centre"], axes=[2, 3]),
+        h.make_node("HannWindow", ["length"], ["window"]),
+        h.make_node("DFT", ["signal"], ["spectrum"], axis=1, onesided=1),
+    ]
+    boxes = [[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 2, 1, 3], [0, 0, 1, 0.2]]]
+    weights = {
+        "rois": np.float32([[0, 0, 3, 3], [1, 1, 4, 3]]), "batch": [0, 0], "boxes": np.float32(boxes),
+        "most": [2], "overlap": np.float32([0.5]), "least": np.float32([0.2]), "wanted": [3, 7],
+        "rows": np.array([1, 0, 0, 1]), "length": np.int64(6),
+    }
+    weights["rows"] = weights["rows"].astype(bool)
+    inputs = [("x", FLOAT, [1, 2, 4, 5]), ("grid", FLOAT, [1, 3, 2, 2]), ("scores", FLOAT, [1, 1, 4]), ("signal", FLOAT, [1, 8, 1])]
+    names = ["sampled", "aligned", "some", "largest", "centre", "window", "spectrum"]
+    model("vision", nodes, inputs, [(n, FLOAT, None) for n in names] + [("kept", INT64, None)], weights, opset=18)
+    record("vision", random(1, 1, 2, 4, 5), 1.5 * random(2, 1, 3, 2, 2), np.float32([[[0.9, 0.8, 0.7, 0.1]]]), random(3, 1, 8, 1))
+
+
 def functions():
     scaled = h.make_function(
         "own", "Scaled", ["a"], ["b"],
@@ -378,6 +402,6 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, recurrent, control, quantized, losses, attention,
+for make in [cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, recurrent, control, quantized, losses, attention, vision,
              functions, external, bad]:
     make()

@@ -22,7 +22,10 @@ mod recurrent;
 mod reduce;
 mod resize;
 mod run_time;
+mod select;
 mod shape;
+mod signal;
+mod vision;
 
 use crate::{node::Node, value::Outputs};
 use hammock_ir::relax::InferError;
@@ -67,7 +70,10 @@ const FAMILIES: &[&[Op]] = &[
     recurrent::OPS,
     reduce::OPS,
     resize::OPS,
+    select::OPS,
     shape::OPS,
+    signal::OPS,
+    vision::OPS,
 ];
 
 static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =

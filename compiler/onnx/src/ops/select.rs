@@ -1,0 +1,93 @@
+//! Elements and parts that are chosen: by conditions, as the largest, around the centre.
+
+use super::{Op, Result, activation::axis_attr, op};
+use crate::node::{Node, product};
+use hammock_ir::{DType, PrimExpr, relax::Operand};
+
+pub const OPS: &[Op] =
+    &[op("CenterCropPad", centre), op("Compress", compress), op("Hardmax", hardmax), op("SwiGLU", swiglu)];
+
+/// Places along an axis where a condition holds.
+fn compress(n: &mut Node) -> Result {
+    let mut x = n.input(0)?;
+    let condition = n.input(1)?;
+    let axis = match n.attrs.int("axis")? {
+        Some(axis) => n.axis(axis, n.rank(&x)?)?,
+        None => {
+            let count = product(&n.dims(&x)?);
+            x = n.reshape(x, vec![count])?;
+            0
+        }
+    };
+    let places = n.call("nonzero", [condition])?;
+    let count = n.dims(&places)?.swap_remove(1);
+    let places = n.reshape(places, vec![count])?;
+    Ok(n.call_with("take", [x, places], &[("axis", axis_attr(axis))])?.into())
+}
+
+/// One for the first of the largest elements, zero for others. Before version 13, the axes from the given one on were one.
+fn hardmax(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let own = n.dims(&x)?;
+    let axis = n.attrs.int_or("axis", if n.opset < 13 { 1 } else { -1 })?;
+    let axis = n.axis(axis, own.len())?;
+    let (x, axis) = match n.opset {
+        ..13 => (n.reshape(x, vec![product(&own[..axis]), product(&own[axis..])])?, 1),
+        _ => (x, axis),
+    };
+    let dims = n.dims(&x)?;
+    let largest = n.call_with("argmax", [x.clone()], &[("axis", axis_attr(axis)), ("keepdims", true.into())])?;
+    let places = n.count_to(dims[axis].clone())?;
+    let mut shape = vec![PrimExpr::int64(1); dims.len()];
+    shape[axis] = dims[axis].clone();
+    let places = n.reshape(places, shape)?;
+    let largest = n.cast(largest, DType::INT64)?;
+    let is_it = n.call("equal", [largest, places])?;
+    let y = n.cast(is_it, n.dtype(&x)?)?;
+    Ok(n.reshape(y, own)?.into())
+}
+
+/// Takes as many places around the centre as asked for, with zeros where there are none.
+fn centre(n: &mut Node) -> Result {
+    let mut x = n.input(0)?;
+    let shape = n.int64(1)?;
+    let rank = n.rank(&x)?;
+    let axes = match n.attrs.ints("axes")? {
+        Some(axes) => n.axes(&axes, rank)?,
+        None => (0..rank).collect(),
+    };
+    let zero = n.number(0.0, &x)?;
+    let wanted = n.sizes_of(shape)?;
+    if wanted.len() != axes.len() {
+        return n.error("its shape has another number of sizes than there are axes");
+    }
+    for (axis, wanted) in axes.into_iter().zip(wanted) {
+        let dims = n.dims(&x)?;
+        let (size, asked) = (n.vector(&dims[axis..=axis])?, n.vector(std::slice::from_ref(&wanted))?);
+        let less = n.call("subtract", [size.clone(), asked])?;
+        // Division rounds towards zero.
+        let offset = n.with_number("divide", &less, 2.0)?;
+        let places = n.count_to(wanted.clone())?;
+        let places = n.call("add", [places, offset])?;
+        let low = n.with_number("maximum", &places, 0.0)?;
+        let last = n.with_number("subtract", &size, 1.0)?;
+        let inside = n.call("minimum", [low, last])?;
+        x = n.call_with("take", [x, inside.clone()], &[("axis", axis_attr(axis))])?;
+        let kept = n.call("equal", [inside, places])?;
+        let mut shape = vec![PrimExpr::int64(1); rank];
+        shape[axis] = wanted;
+        let kept = n.reshape(kept, shape)?;
+        x = n.call("where", [kept, x, zero.clone()])?;
+    }
+    Ok(x.into())
+}
+
+/// `a * sigmoid(alpha * a) * b`
+fn swiglu(n: &mut Node) -> Result {
+    let alpha = n.attrs.float_or("alpha", 1.0)?;
+    let (a, b) = (n.input(0)?, n.input(1)?);
+    let scaled = if alpha == 1.0 { a.clone() } else { n.with_number("multiply", &a, alpha)? };
+    let gate: Operand = n.call("sigmoid", [scaled])?;
+    let swish = n.call("multiply", [a, gate])?;
+    Ok(n.call("multiply", [swish, b])?.into())
+}
