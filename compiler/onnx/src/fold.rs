@@ -36,6 +36,7 @@ pub fn zero(dtype: DType) -> PrimExpr {
 /// `x op y`, broadcast; none where the result would not be known.
 pub fn binary(op: Fold, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&x.shape, &y.shape)?;
+    known::count(&shape)?;
     let places = places(&shape);
     let element = |at: &Vec<i64>| {
         let (a, b) = (x.at(at), y.at(at));
@@ -61,6 +62,7 @@ pub fn unary(x: &Known, exact: fn(f64) -> f64) -> Option<Known> {
 /// `condition ? x : y`, broadcast, where the conditions are numbers.
 pub fn select(condition: &Known, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&broadcast(&condition.shape, &x.shape)?, &y.shape)?;
+    known::count(&shape)?;
     let chosen = |at: &Vec<i64>| Some(if condition.at(at).as_int()? != 0 { x.at(at) } else { y.at(at) }.clone());
     let elements = places(&shape).iter().map(chosen).collect::<Option<Vec<_>>>()?;
     Known::new(&shape, x.dtype, elements)

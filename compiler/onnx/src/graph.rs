@@ -21,7 +21,7 @@ use hammock_ir::{
 use rustc_hash::FxHashMap;
 
 /// The most nodes that are imported, those of functions as often as they are called.
-const MOST_NODES: usize = 1_000_000;
+const MOST_NODES: usize = 200_000;
 
 /// The most errors that are reported.
 const MOST_ERRORS: usize = 20;

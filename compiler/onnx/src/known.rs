@@ -34,7 +34,8 @@ impl Known {
             (false, Some(value)) => holds(dtype, value),
             (false, None) => e.size() <= hammock_ir::types::MAX_DIM_NODES && dtype.bits >= 32,
         };
-        let known = elements.len() <= MOST_INTEGERS && elements.iter().all(fits);
+        let whole = count(shape) == Some(elements.len()) && elements.len() <= MOST_INTEGERS;
+        let known = whole && elements.iter().all(fits);
         known.then(|| Known { shape: shape.to_vec(), dtype, elements: elements.into() })
     }
 
@@ -102,7 +103,7 @@ impl Known {
 
     /// The same elements in another shape.
     pub fn reshaped(&self, shape: Vec<i64>) -> Option<Known> {
-        (shape.iter().product::<i64>() == self.elements.len() as i64).then(|| Known { shape, ..self.clone() })
+        (count(&shape) == Some(self.elements.len())).then(|| Known { shape, ..self.clone() })
     }
 
     /// The same elements in another dtype.
@@ -120,6 +121,12 @@ impl Known {
         let elements = self.elements.iter().map(cast).collect::<Option<Vec<_>>>()?;
         Known::new(&self.shape, dtype, elements)
     }
+}
+
+/// How many elements a shape has, if they may all be known.
+pub fn count(shape: &[i64]) -> Option<usize> {
+    let count = shape.iter().try_fold(1usize, |all, size| all.checked_mul(usize::try_from(*size).ok()?));
+    count.filter(|count| *count <= MOST_INTEGERS)
 }
 
 /// A float as a tensor of that dtype holds it.

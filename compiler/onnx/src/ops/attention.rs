@@ -30,7 +30,8 @@ fn attention(n: &mut Node) -> Result {
     let (k, v) = (heads(n, k, "kv_num_heads")?, heads(n, v, "kv_num_heads")?);
     let (past_key, past_value) = (n.optional(4)?, n.optional(5)?);
     let before = match &past_key {
-        Some(past) => n.dims(past)?[2].clone(),
+        Some(past) if n.rank(past)? == 4 => n.dims(past)?[2].clone(),
+        Some(_) => return n.error("its past has to have 4 dimensions"),
         None => PrimExpr::int64(0),
     };
     let (k, v) = (joined(n, past_key, k)?, joined(n, past_value, v)?);
@@ -184,6 +185,9 @@ fn longer(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Operand>
 fn rotary(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let original = n.dims(&x)?;
+    if !(3..=4).contains(&original.len()) {
+        return n.error("its input has to have 3 or 4 dimensions");
+    }
     let x = match original.len() {
         4 => n.call_with("permute_dims", [x], &[("axes", vec![0i64, 2, 1, 3].into())])?,
         _ => {
@@ -206,6 +210,9 @@ fn rotary(n: &mut Node) -> Result {
             cache = n.call_with("take", [cache, places], &[("axis", 0i64.into())])?;
         }
         let mut shape = n.dims(&cache)?;
+        if shape.len() != 3 {
+            return n.error("its angles have to be of 3 dimensions, or of 2 with positions");
+        }
         shape.insert(2, 1i64.into());
         n.reshape(cache, shape)
     };

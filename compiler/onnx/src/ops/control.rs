@@ -69,8 +69,8 @@ fn repeat(n: &mut Node) -> Result {
         let condition = Value::Operand(node::number(1.0, DType::BOOL)?);
         let number = Value::Operand(node::number(turn as f64, DType::INT64)?);
         let mut results = n.importer.inner(body, [&[number, condition][..], &state].concat())?;
-        if results.len() != body.output.len() || results.is_empty() {
-            return n.error("its body has an error");
+        if results.len() < 1 + count {
+            return n.error("its body has too few results");
         }
         let condition = n.importer.build.known(&results.remove(0)).and_then(|go| go.ints());
         let Some(condition) = condition else {

@@ -47,7 +47,19 @@ fn conv_transpose(n: &mut Node) -> Result {
     let mut beyond = n.spatial("output_padding", &vec![0; rank])?;
     let groups = n.attrs.int_or("group", 1)?;
     let sizes = n.dims(&x)?;
-    let pads = match (n.attrs.ints("output_shape")?, n.attrs.str_or("auto_pad", "NOTSET")?) {
+    let shape = n.attrs.ints("output_shape")?;
+    let large = |v: &i64| v.unsigned_abs() > 1 << 31;
+    if sizes.len() != rank + 2
+        || sizes
+            .iter()
+            .filter_map(PrimExpr::as_int)
+            .chain(kernel.clone())
+            .chain(shape.iter().flatten().copied())
+            .any(|v| large(&v))
+    {
+        return n.error("its sizes do not fit its kernel, or are too large");
+    }
+    let pads = match (shape, n.attrs.str_or("auto_pad", "NOTSET")?) {
         (Some(shape), mode) => {
             let shape = shape[shape.len().saturating_sub(rank)..].to_vec();
             transposed_pads(&sizes, &shape, (&kernel, &strides, &dilations), &mut beyond, mode)?
@@ -111,6 +123,9 @@ impl Node<'_, '_> {
     /// A list of integers for spatial dimensions, of the length of its default.
     pub(super) fn spatial(&self, name: &str, default: &[i64]) -> node::Result<Vec<i64>> {
         match self.attrs.ints(name)? {
+            Some(given) if given.iter().any(|v| v.unsigned_abs() > 1 << 31) => {
+                self.error(format!("its `{name}` has numbers that are too large"))
+            }
             Some(given) if given.len() == default.len() => Ok(given),
             Some(given) => self.error(format!("its `{name}` has {} numbers, not {}", given.len(), default.len())),
             None => Ok(default.to_vec()),

@@ -28,6 +28,9 @@ fn pad(n: &mut Node) -> Result {
     if given.len() != 2 * axes.len() {
         return n.error(format!("its `pads` are {} numbers, not {}", given.len(), 2 * axes.len()));
     }
+    if given.iter().any(|width| width.unsigned_abs() > 1 << 31) {
+        return n.error("its `pads` are too large");
+    }
     let value = value.and_then(|value| value.first().copied()).unwrap_or(0.0);
     let mut widths = vec![0i64; 2 * rank];
     for (at, axis) in axes.iter().enumerate() {

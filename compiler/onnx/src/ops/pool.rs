@@ -34,6 +34,9 @@ impl Windows {
         }
         let strides = n.spatial("strides", &vec![1; rank])?;
         let dilations = n.spatial("dilations", &vec![1; rank])?;
+        if kernel.iter().any(|size| *size > 1 << 31) {
+            return n.error("its windows are too large");
+        }
         if strides.iter().chain(&dilations).chain(kernel).any(|v| *v < 1) {
             return n.error("sizes, strides and dilations of windows have to be positive");
         }
@@ -107,7 +110,7 @@ fn lp_pool(n: &mut Node) -> Result {
         return n.error("`ceil_mode` is not supported");
     }
     let windows = Windows::of(n, &x, &kernel)?;
-    let count = kernel.iter().product::<i64>() as f64;
+    let count = kernel.iter().map(|size| *size as f64).product::<f64>();
     let powers = n.power_of_size(&x, p)?;
     let attrs = [
         ("pool_size", kernel.into()),

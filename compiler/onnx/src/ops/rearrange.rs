@@ -61,7 +61,7 @@ fn split(n: &mut Node) -> Result {
     let axis = n.axis(axis, dims.len())?;
     let Ok(sizes) = sizes else { return run_time::split(n, axis) };
     let count = n.attrs.int_or("num_outputs", n.outputs as i64)?;
-    if count < 1 || sizes.as_ref().is_some_and(Vec::is_empty) {
+    if count < 1 || count > n.outputs.max(1) as i64 || sizes.as_ref().is_some_and(Vec::is_empty) {
         return n.error("it splits into nothing");
     }
     let sizes = match (sizes, dims[axis].as_int()) {
@@ -190,7 +190,7 @@ fn regroup(n: &mut Node, x: Operand, split: Vec<PrimExpr>, axes: &[usize], joine
 
 fn images(n: &mut Node) -> crate::node::Result<(Operand, [PrimExpr; 4], i64)> {
     let x = n.input(0)?;
-    let Some(block) = n.attrs.int("blocksize")?.filter(|b| *b > 0) else {
+    let Some(block) = n.attrs.int("blocksize")?.filter(|b| (1..1 << 15).contains(b)) else {
         return n.error("its `blocksize` is missing");
     };
     let dims = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to be images of 4 dimensions"))?;
@@ -224,6 +224,7 @@ impl Known {
         let wanted = indices.ints()?;
         let size = self.shape[axis];
         let shape = [&self.shape[..axis], &indices.shape, &self.shape[axis + 1..]].concat();
+        crate::known::count(&shape)?;
         let rank = indices.shape.len();
         let element = |place: &Vec<i64>| {
             let at = indices.shape.iter().zip(&place[axis..]).fold(0, |at, (size, i)| at * size + i);

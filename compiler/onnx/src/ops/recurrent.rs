@@ -81,6 +81,9 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     let weight = n.input(1)?;
     let recurrent = n.input(2)?;
     let shape = n.dims(&recurrent)?;
+    if sizes.len() != 3 || shape.len() != 3 {
+        return n.error("its input and weights have to have 3 dimensions");
+    }
     let (Some(steps), Some(hidden), Some(directions)) =
         (sizes[0].as_int().filter(|steps| *steps <= MOST_STEPS), shape[2].as_int(), shape[0].as_int())
     else {
@@ -88,7 +91,7 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     };
     let reversed = n.attrs.str_or("direction", "forward")? == "reverse";
     let mut outputs: Vec<(Vec<Operand>, State)> = Vec::new();
-    for direction in 0..directions {
+    for direction in 0..directions.clamp(0, 2) {
         let backward = reversed || direction == 1;
         let part = |n: &mut Node, x: &Operand| part(n, x, direction, 0);
         let input = part(n, &weight)?;
@@ -187,7 +190,7 @@ fn activations(n: &Node, cell: &Cell, direction: usize) -> node::Result<Vec<Acti
 fn within_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Result<(State, Operand)> {
     let Some(lengths) = n.optional(4)? else { return Ok((next.clone(), next.h)) };
     let inside = n.with_number("greater", &lengths, at as f64)?;
-    let count = n.dims(&lengths)?.swap_remove(0);
+    let count = crate::node::product(&n.dims(&lengths)?);
     let inside = n.reshape(inside, vec![count, PrimExpr::int64(1)])?;
     let chosen =
         |n: &mut Node, new: &Operand, old: &Operand| n.call("where", [inside.clone(), new.clone(), old.clone()]);

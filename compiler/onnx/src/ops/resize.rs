@@ -80,7 +80,7 @@ fn upsample(n: &mut Node) -> Result {
 }
 
 fn resized(n: &mut Node, x: Operand, dims: &[PrimExpr], size: &[PrimExpr], method: &Method) -> Result {
-    if size.len() != dims.len() {
+    if size.len() != dims.len() || dims.len() < 3 {
         return n.error(format!("{} sizes are given for {} dimensions", size.len(), dims.len()));
     }
     if size.iter().zip(dims).take(2).any(|(a, b)| hammock_ops::dims::equal(a, b) != Some(true)) {

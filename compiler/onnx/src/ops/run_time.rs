@@ -18,6 +18,7 @@ impl Node<'_, '_> {
     pub(super) fn sizes_of(&mut self, x: Operand) -> node::Result<Vec<PrimExpr>> {
         let shape = self.dims(&x)?;
         let count = product(&shape).as_int().filter(|count| *count <= hammock_ir::MAX_RANK as i64);
+        let count = count.filter(|count| *count >= 0);
         let count = count.ok_or_else(|| InferError::new("the number of sizes in an input has to be known"))?;
         let vector = if shape.len() == 1 { x } else { self.reshape(x, vec![count.into()])? };
         let shape = self.call("tensor_to_shape", [vector])?;
@@ -72,7 +73,7 @@ impl Node<'_, '_> {
     /// How many elements a vector has, which is known.
     fn length(&mut self, x: &Operand) -> node::Result<usize> {
         let count = product(&self.dims(x)?).as_int().and_then(|count| usize::try_from(count).ok());
-        count.ok_or_else(|| InferError::new("the number of elements of an input has to be known"))
+        count.ok_or_else(|| InferError::new("the number of elements of an input has to be known, and small"))
     }
 }
 
@@ -137,7 +138,8 @@ pub fn range(n: &mut Node) -> Result {
     let count = n.with_number("maximum", &count, 0.0)?;
     let count = n.cast(count, DType::INT64)?;
     let sizes = n.sizes_of(count)?;
-    let places = n.count_to(sizes[0].clone())?;
+    let [size] = sizes.as_slice() else { return n.error("`start`, `limit` and `delta` have to be single numbers") };
+    let places = n.count_to(size.clone())?;
     let places = n.cast(places, dtype)?;
     let steps = n.call("multiply", [places, delta])?;
     Ok(n.call("add", [steps, start])?.into())
@@ -166,8 +168,9 @@ pub fn topk(n: &mut Node, axis: usize, largest: bool) -> Result {
     let order = [axis_attr.clone(), ("descending", largest.into()), ("dtype", DType::INT64.into())];
     let places = n.call_with("argsort", [x.clone()], &order)?;
     let values = n.call_with("gather_elements", [x, places.clone()], &[axis_attr])?;
+    let [k] = k.as_slice() else { return n.error("its `k` has to be one number") };
     let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
-    let bounds = [prims((axis as i64).into()), prims(0i64.into()), prims(k[0].clone()), prims(1i64.into())];
+    let bounds = [prims((axis as i64).into()), prims(0i64.into()), prims(k.clone()), prims(1i64.into())];
     let first = |n: &mut Node, x: Operand| n.call("strided_slice", [&[x][..], &bounds].concat());
     Ok(vec![first(n, values)?, first(n, places)?].into())
 }
@@ -230,6 +233,9 @@ pub fn squeeze(n: &mut Node, more: bool) -> Result {
     let given = n.input(1)?;
     let count = n.length(&given)?;
     let rank = if more { dims.len() + count } else { dims.len() };
+    if count > rank {
+        return n.error("it has more axes than there are dimensions");
+    }
     let axes = n.axes_from_start(1, rank)?;
     let marks = n.marks(axes, rank, count)?;
     let own = n.vector(&dims)?;
@@ -264,6 +270,9 @@ pub fn reduce(
     let rank = dims.len();
     let given = n.input(1)?;
     let count = n.length(&given)?;
+    if count > rank {
+        return n.error("it has more axes than there are dimensions");
+    }
     let axes = n.axes_from_start(1, rank)?;
     let marks = n.marks(axes, rank, count)?;
     let order = n.kept_first(marks.clone())?;
@@ -333,7 +342,7 @@ impl Node<'_, '_> {
     /// The last elements of a vector.
     fn last(&mut self, vector: Operand, count: usize) -> node::Result<Operand> {
         let len = self.length(&vector)?;
-        let places = self.integers((len - count) as i64..len as i64)?;
+        let places = self.integers(len.saturating_sub(count) as i64..len as i64)?;
         self.call_with("take", [vector, places], &[("axis", 0i64.into())])
     }
 }

@@ -72,7 +72,7 @@ fn whole(x: &Known, shape: &[i64]) -> Option<Vec<i64>> {
     }
     if let Some(open) = shape.iter().position(|size| *size == -1) {
         shape[open] = 1;
-        let rest: i64 = shape.iter().product();
+        let rest = crate::known::count(&shape)? as i64;
         shape[open] = (x.elements.len() as i64).checked_div(rest)?;
     }
     shape.iter().all(|size| *size >= 0).then_some(shape)

@@ -18,7 +18,8 @@ fn window(n: &mut Node, [a, b, c]: [f64; 3]) -> Result {
     let periodic = n.attrs.int_or("periodic", 1)? != 0;
     let size = n.int64(0)?;
     let count = n.sizes_of(size.clone())?;
-    let places = n.count_to(count[0].clone())?;
+    let [count] = count.as_slice() else { return n.error("its size has to be one number") };
+    let places = n.count_to(count.clone())?;
     let places = n.cast(places, DType::FLOAT32)?;
     let size = n.cast(size, DType::FLOAT32)?;
     let period = if periodic { size } else { n.with_number("subtract", &size, 1.0)? };
@@ -48,6 +49,9 @@ fn transform(n: &mut Node) -> Result {
         _ => n.ints(2, "axis")?.and_then(|axis| axis.first().copied()).unwrap_or(-2),
     };
     let axis = n.axis(axis, rank)?;
+    if rank < 2 || axis == rank - 1 {
+        return n.error("its axis is that of the parts of numbers");
+    }
     let mut order: Vec<i64> = (0..rank as i64).filter(|at| *at != axis as i64).collect();
     order.push(axis as i64);
     // Parts of numbers come first of what is left, the axis last.
@@ -57,7 +61,7 @@ fn transform(n: &mut Node) -> Result {
     let dims = n.dims(&x)?;
     let size = dims[rank - 1].as_int();
     let length = n.ints(1, "dft_length")?.and_then(|length| length.first().copied()).or(size);
-    let (Some(size), Some(length)) = (size, length.filter(|length| *length > 0)) else {
+    let (Some(size), Some(length)) = (size, length.filter(|length| (1..1 << 31).contains(length))) else {
         return n.error("its length has to be known when the model is compiled");
     };
     let x = fitted(n, x, size, length)?;

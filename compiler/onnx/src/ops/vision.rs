@@ -98,7 +98,7 @@ fn roi_align(n: &mut Node) -> Result {
     }
     let dtype = n.dtype(&rois)?;
     let batch = n.cast(batch, dtype)?;
-    let count = n.dims(&batch)?.swap_remove(0);
+    let count = crate::node::product(&n.dims(&batch)?);
     let batch = n.reshape(batch, vec![count, 1i64.into()])?;
     let rois = n.call_with("concat", [Operand::Tuple(vec![batch, rois])], &[("axis", 1i64.into())])?;
     let size = vec![n.attrs.int_or("output_height", 1)?, n.attrs.int_or("output_width", 1)?];

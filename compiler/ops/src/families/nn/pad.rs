@@ -59,7 +59,7 @@ fn infer_pad(cx: &CallContext) -> Inferred {
                 cx.error_at("data", format_args!("axis {axis} is empty: there is nothing to fill the padding with"))
             );
         }
-        if size.as_int().is_some_and(|s| s + before + after < 0) {
+        if size.as_int().is_some_and(|s| s.saturating_add(*before).saturating_add(*after) < 0) {
             return Err(cx.error_at(
                 "pad_width",
                 format_args!("`pad_width` takes more from axis {axis} than its size, {}", dim_text(size)),
