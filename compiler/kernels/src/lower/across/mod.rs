@@ -81,7 +81,7 @@ impl Memory {
         let mut found: Vec<(Block, Vec<(i64, usize)>)> = Vec::new();
         for (number, stmt) in run.iter().enumerate() {
             stmt.each_expr(&mut |e| {
-                e.walk(&mut |e| {
+                walk_what_runs(e, &mut |e| {
                     let Some(block) = Block::of(e) else { return };
                     match found.iter_mut().find_map(|(known, read)| Some((known.column(&block)?, read))) {
                         Some((column, read)) => read.push((column, number)),
@@ -109,6 +109,15 @@ impl Memory {
         let own = |buffer: &Buffer| &*buffer.scope == "local";
         let unknown = |buffer: &Buffer| self.pointed.contains(&buffer.data);
         a.data != b.data && !unknown(a) && (self.noalias && !unknown(b) || own(a))
+    }
+}
+
+/// Visits what is evaluated whatever the values are: of a lazy choice, only the condition.
+fn walk_what_runs(e: &PrimExpr, f: &mut dyn FnMut(&PrimExpr)) {
+    f(e);
+    match e.as_intrin("if_then_else") {
+        Some(choice) => choice.args.first().into_iter().for_each(|condition| walk_what_runs(condition, f)),
+        None => e.each_child(&mut |child| walk_what_runs(child, f)),
     }
 }
 
@@ -218,11 +227,16 @@ impl Block {
 mod tests {
     use super::*;
 
-    /// Stores columns of rows that are 4 elements apart.
+    /// Stores columns of rows that are 7 elements apart.
     fn columns(of: &Buffer, rows: u16, count: i64) -> Stmt {
+        stored(of, rows, count, &|load| load)
+    }
+
+    /// Stores what is made of such columns.
+    fn stored(of: &Buffer, rows: u16, count: i64, made: &dyn Fn(PrimExpr) -> PrimExpr) -> Stmt {
         let to = Buffer::new("to", vec![PrimExpr::int64(16)], DType::FLOAT32);
         let ramp = |base: i64, stride: i64| PrimExpr::ramp(PrimExpr::int64(base), PrimExpr::int64(stride), rows);
-        let column = |n: i64| Stmt::store(&to, vec![ramp(n * 16, 1)], PrimExpr::load(of, vec![ramp(n, 7)]));
+        let column = |n: i64| Stmt::store(&to, vec![ramp(n * 16, 1)], made(PrimExpr::load(of, vec![ramp(n, 7)])));
         Stmt::seq((0..count).map(column))
     }
 
@@ -256,6 +270,18 @@ mod tests {
         assert_eq!(shuffles(Stmt::seq([pointer, columns(&block, 4, 4)]), false), 0);
         let shared = Buffer::new("shared", vec![PrimExpr::int64(64)], DType::FLOAT32);
         assert_eq!((shuffles(columns(&shared, 4, 4), false), shuffles(columns(&shared, 4, 4), true)), (0, 8));
+    }
+
+    #[test]
+    fn what_may_not_be_chosen_is_not_loaded_before() {
+        let block = Buffer::scoped("block", vec![PrimExpr::int64(64)], DType::FLOAT32, "local");
+        let condition = Var::new("condition", DType::BOOL).expr();
+        let zero = PrimExpr::float(0.0, DType::FLOAT32).broadcast(4);
+        let chosen = |load: PrimExpr| condition.clone().if_then_else(load, zero.clone());
+        assert_eq!(shuffles(stored(&block, 4, 4, &chosen), false), 0);
+        // Where it is loaded anyway, it is known.
+        let always = |load: PrimExpr| chosen(load.clone()) + load;
+        assert!(shuffles(stored(&block, 4, 4, &always), false) > 0);
     }
 
     #[test]
