@@ -1,4 +1,5 @@
 //! Host memory for data: zeroed, aligned, freed on drop.
+use super::fenced;
 use super::large::{self, LARGE};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -13,6 +14,9 @@ fn layout(len: usize) -> Option<Layout> {
 
 /// `len` zeroed bytes of the host, or `None` if the system has none.
 pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
+    if fenced::is_on() {
+        return fenced::allocate(len);
+    }
     if len >= LARGE {
         return large::allocate(len);
     }
@@ -25,7 +29,10 @@ pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// `data` came from `allocate(len)` and nobody refers to it any more.
 pub(crate) unsafe fn free(data: NonNull<u8>, len: usize) {
-    if len >= LARGE {
+    if fenced::is_on() {
+        // SAFETY: as the caller promises; blocks were fenced then, too.
+        unsafe { fenced::free(data, len) }
+    } else if len >= LARGE {
         // SAFETY: as the caller promises.
         unsafe { large::free(data, len) }
     } else if let Some(layout) = layout(len) {

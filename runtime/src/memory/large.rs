@@ -17,12 +17,7 @@ const SMALL_PAGE: usize = 4096;
 pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
     let len = whole(len)?;
     let reserved = len.checked_add(PAGE)?;
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, wherever the system likes.
-    let start = unsafe { libc::mmap(null_mut(), reserved, access, kind, -1, 0) };
-    if start == libc::MAP_FAILED {
-        return None;
-    }
+    let start = map(reserved)?;
     let before = start.addr().next_multiple_of(PAGE) - start.addr();
     let data = start.wrapping_byte_add(before);
     // SAFETY: what lies on both sides of the block is part of the mapping, and nobody knows it.
@@ -50,9 +45,17 @@ fn whole(len: usize) -> Option<usize> {
     len.checked_next_multiple_of(SMALL_PAGE)
 }
 
+/// New pages of zeros, for so many bytes.
+pub(super) fn map(len: usize) -> Option<*mut libc::c_void> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, wherever the system likes.
+    let start = unsafe { libc::mmap(null_mut(), len, access, kind, -1, 0) };
+    (start != libc::MAP_FAILED).then_some(start)
+}
+
 /// # Safety
 /// Nobody refers to these pages any more.
-unsafe fn unmap(start: *mut libc::c_void, len: usize) {
+pub(super) unsafe fn unmap(start: *mut libc::c_void, len: usize) {
     if len > 0 {
         // SAFETY: as the caller promises. It fails only where the system has no room to note it: the pages stay, then.
         unsafe { libc::munmap(start, len) };
