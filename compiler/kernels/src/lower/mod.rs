@@ -87,7 +87,7 @@ fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<Fla
     let (body, accesses) = flat_blocks(func, &interface, options)?;
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
-    let mut body = tidy::tidy(vectorize::vectorize(unroll::unroll(body)), &sizes);
+    let mut body = tidy::tidy(vectorize::vectorize(unroll::unroll(body), options.target.masks), &sizes);
     bits::move_bits(&mut body);
     let body = across::transpose(func, body);
     let body = legalize::legalize(body, &mut interface.params, &sizes, options.target)?;

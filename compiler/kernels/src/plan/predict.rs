@@ -12,7 +12,7 @@ use crate::{
     rules::{self, RULES, register_lanes},
     stage::{
         Kernel, Part, Stage,
-        access::{factors, is_contiguous, loads, spacing},
+        access::{factors, in_margin, is_contiguous, loads, spacing},
         dots,
         rows::Rows,
     },
@@ -212,8 +212,11 @@ fn of_element(stage: &Stage, target: &Target) -> f64 {
     of_value(&stage.value) + search - if fused { 1.0 } else { 0.0 }
 }
 
-/// The operations of a value, not those of its indices.
+/// The operations of a value, not those of its indices, nor of what says whether a place is in a margin.
 fn of_value(value: &PrimExpr) -> f64 {
+    if in_margin(value) {
+        return 0.0;
+    }
     let own = match value.kind() {
         PrimKind::Load(..) => return 0.0,
         PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => 0.0,

@@ -4,7 +4,10 @@ use super::{reduced, spatial};
 use crate::{
     index::Simplifier,
     plan::Loop,
-    stage::{Stage, access::SPACING},
+    stage::{
+        Stage,
+        access::{self, SPACING},
+    },
 };
 use hammock_ir::{
     PrimExpr,
@@ -26,6 +29,8 @@ const MOST_TAPS: i64 = 25;
 impl Window {
     /// That of a load that lies along an axis of the results.
     pub fn of(stage: &Stage, axis: usize, load: &PrimExpr, strict_order: bool) -> Option<Window> {
+        // Or none of it, in a margin.
+        let load = access::guarded(load).map_or(load, |(_, load, _)| load);
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
         let tap = |at: usize, index: &PrimExpr| {
             let mut reduced = reduced(stage).map(|l| l.axis);

@@ -107,6 +107,24 @@ fn has_lanes(e: &PrimExpr) -> bool {
     }
 }
 
+/// A choice: the condition, what is chosen where it holds, and what else.
+pub fn guarded(value: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, &PrimExpr)> {
+    match value.kind() {
+        PrimKind::Select(condition, a, b) => Some((condition, a, b)),
+        PrimKind::Call(call) => match (&call.callee, call.args.as_slice()) {
+            (PrimCallee::Intrin(name), [condition, a, b]) if name.as_str() == "if_then_else" => Some((condition, a, b)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a value is loaded, or a constant in the margin around what can be.
+pub fn in_margin(value: &PrimExpr) -> bool {
+    let is_constant = |e: &PrimExpr| matches!(e.kind(), PrimKind::Int(_) | PrimKind::Float(_));
+    guarded(value).is_some_and(|(_, load, other)| matches!(load.kind(), PrimKind::Load(..)) && is_constant(other))
+}
+
 /// How many neighbours along an axis load neighbours before the next ones load from elsewhere: of `x[i // 64, k, i % 64]`
 /// blocks of 64.
 pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {

@@ -25,8 +25,12 @@ use hammock_ir::{
 const CHEAP: u32 = 8;
 /// The most work in one stage; of more, nothing is gained by not storing.
 const MOST: u32 = 600;
+/// A window of so many terms is small, and a row of so many results short.
+const TAPS: i64 = 9;
+const ROW: i64 = 64;
+
 /// Merges the stages of a kernel. `own` are its buffers.
-pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
+pub fn merge(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
     let mut used: Vec<Used> = kernel.parts.iter().map(Used::by).collect();
     // What follows a reduction has become one stage before the reduction takes it in.
     for reductions in [false, true] {
@@ -34,7 +38,7 @@ pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
         while at < kernel.parts.len() {
             let fits =
                 matches!(&kernel.parts[at], Part::Stage(stage) if reductions == stage.axes.iter().any(|a| a.reduce));
-            let Some(merged) = fits.then(|| merged(&kernel.parts, &used, at, own)).flatten() else {
+            let Some(merged) = fits.then(|| merged(&kernel.parts, &used, at, own, masks)).flatten() else {
                 at += 1;
                 continue;
             };
@@ -51,7 +55,7 @@ pub fn merge(kernel: &mut Kernel, own: &[Buffer]) {
 }
 
 /// The stages that replace those after a stage when it is merged into them. `used` is the memory that each part uses.
-fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> Option<Vec<(usize, Stage)>> {
+fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool) -> Option<Vec<(usize, Stage)>> {
     let Part::Stage(stage) = &parts[at] else { return None };
     if stage.epilogue.is_some()
         || stage.place.is_some()
@@ -81,7 +85,7 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> Option<Ve
     if users.len() > 1 && Cost::of(&stage.value).total() > CHEAP {
         return None;
     }
-    let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?)?));
+    let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?, masks)?));
     users.iter().map(inlined).collect()
 }
 
@@ -136,7 +140,7 @@ pub fn disturbs(part: &Part, stage: &Stage) -> bool {
 }
 
 /// The user with the stage's values in the place of loads of its buffer.
-fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
+fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let mut positions: Vec<Vec<PrimExpr>> = Vec::new();
     let mut sites = 0;
     let epilogue = user.epilogue.as_ref().map(|epilogue| &epilogue.value);
@@ -162,7 +166,9 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
     let uses = |i: &PrimExpr, reduce: bool| user.axes.iter().any(|axis| axis.reduce == reduce && i.uses(&axis.var));
     let slides = |i: &PrimExpr| uses(i, true) && uses(i, false);
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
-    let once = positions.len() == 1 && all(&positions[0]) && !positions[0].iter().any(slides);
+    let is_window = |position: &[PrimExpr]| masks && has_margin(stage, user) && position.last().is_some_and(slides);
+    let once =
+        positions.len() == 1 && all(&positions[0]) && (!positions[0].iter().any(slides) || is_window(&positions[0]));
     let work = Cost::of(&stage.value).total();
     let narrow = is_kept_narrow(stage, user) && !spread::is_spread(stage);
     let once = once || narrow;
@@ -183,6 +189,16 @@ fn with_inlined(stage: &Stage, user: &Stage) -> Option<Stage> {
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
     keeps_vectors(before, merged)
+}
+
+/// Whether a stage only puts a margin of a constant around data that a small window goes over, in short rows: vectors are
+/// then loaded without what lies in the margin, which costs nothing where code knows the place in the row.
+fn has_margin(stage: &Stage, window: &Stage) -> bool {
+    let taps = window.axes.iter().filter(|axis| axis.reduce);
+    let taps = taps.map(|axis| axis.extent.as_int()).try_fold(1i64, |all, size| all.checked_mul(size?));
+    let row = access::store_axis(window).and_then(|axis| window.axes[axis].extent.as_int());
+    let short = taps.is_some_and(|taps| taps <= TAPS) && row.is_some_and(|row| row <= ROW);
+    access::in_margin(&stage.value) && short && stage.buffer.dtype.bits == 32
 }
 
 fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {

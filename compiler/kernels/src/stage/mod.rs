@@ -112,8 +112,9 @@ pub struct Axis {
 
 impl Kernel {
     /// Reads statements of a function, as stages where they are. `own` are the buffers of the kernel, which may get more.
-    /// Stages are merged when the function says that its parameters share no memory.
-    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>) -> Kernel {
+    /// Stages are merged when the function says that its parameters share no memory. `masks`: whether loads under masks cost
+    /// no more than others.
+    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool) -> Kernel {
         let mut kernel = recover::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
@@ -121,11 +122,11 @@ impl Kernel {
                     other.look();
                 }
             }
-            merge::merge(&mut kernel, own);
+            merge::merge(&mut kernel, own, masks);
             let made = spread::close(&mut kernel, own);
             if !made.is_empty() {
                 own.extend(made);
-                merge::merge(&mut kernel, own);
+                merge::merge(&mut kernel, own, masks);
             }
             rows::share(&mut kernel, own);
         }

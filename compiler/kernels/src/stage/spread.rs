@@ -12,7 +12,7 @@
 
 use super::{
     Axis, Kernel, Part, Stage,
-    access::{factors, is_load_of},
+    access::{factors, guarded, is_load_of},
     conjuncts,
     memory::Used,
     merge::{is_free, is_whole},
@@ -27,7 +27,7 @@ use crate::{
 use hammock_ir::{
     PrimExpr,
     arith::gcd,
-    prim::{BinaryOp, PrimCallee, PrimKind},
+    prim::{BinaryOp, PrimKind},
     tir::Buffer,
 };
 
@@ -112,14 +112,7 @@ struct Guarded {
 
 impl Guarded {
     fn of(value: &PrimExpr) -> Option<Guarded> {
-        let (condition, value, other) = match value.kind() {
-            PrimKind::Select(condition, a, b) => (condition, a, b),
-            PrimKind::Call(call) => match (&call.callee, call.args.as_slice()) {
-                (PrimCallee::Intrin(name), [condition, a, b]) if name.as_str() == "if_then_else" => (condition, a, b),
-                _ => return None,
-            },
-            _ => return None,
-        };
+        let (condition, value, other) = guarded(value)?;
         let is_zero = match other.kind() {
             PrimKind::Int(value) => *value == 0,
             PrimKind::Float(value) => *value == 0.0,

@@ -49,7 +49,7 @@ impl Planner<'_> {
 pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
     let (mut result, mut made) = (Ok(()), Vec::new());
     each_sequence(body, &mut made, &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
         match planner.plan(&kernel) {
             Ok(plan) => *stmts = apply(kernel, &plan, planner.choice),
             Err(reason) => result = Err(reason),
@@ -67,7 +67,7 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
 pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<String, Reason> {
     let mut result = Ok(String::new());
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
         result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice.target).to_string());
     });
     result
@@ -80,7 +80,7 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<St
 pub fn neighbours(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<Neighbours, Reason> {
     let mut result = Ok(Neighbours::default());
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
         let near = |plan: Plan| Near {
             text: plan.numbered(&kernel).to_string(),
             cycles: plan::cost(&plan, &kernel, planner.choice.target),
@@ -115,7 +115,7 @@ pub struct Near {
 pub fn packings(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<Packing> {
     let mut found = Vec::new();
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
         found.extend(rules::packings(&kernel, choice));
     });
     found
@@ -125,7 +125,7 @@ pub fn packings(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<Packing>
 pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<f64> {
     let mut found = None;
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        found = plan::flops(&Kernel::read(func, std::mem::take(stmts), own));
+        found = plan::flops(&Kernel::read(func, std::mem::take(stmts), own, false));
     });
     found
 }

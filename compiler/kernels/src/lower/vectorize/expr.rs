@@ -192,13 +192,17 @@ impl Vectorizer {
         }
     }
 
-    /// A lazy choice: what all iterations agree on stays a branch, the rest selects between masked values.
+    /// A lazy choice: what all iterations agree on stays a branch, the rest selects between masked values. Where masks cost
+    /// nothing, a vector is loaded under one rather than behind a branch.
     fn choice(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         let (common, own): (Vec<_>, Vec<_>) = conjuncts(condition).into_iter().partition(|c| !self.varies(c));
         let lanes = self.lanes;
         let both =
             |condition: PrimExpr, a: PrimExpr, b: PrimExpr| condition.if_then_else(spread(a, lanes), spread(b, lanes));
         let (common, own) = (common.into_iter().reduce(PrimExpr::and), own.into_iter().reduce(PrimExpr::and));
+        if self.masks && self.is_loaded_side_by_side(a) && !may_fail(condition) && !may_fail(b) {
+            return self.select_masked(condition, a, b);
+        }
         match (common, own) {
             (Some(common), None) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
@@ -211,6 +215,13 @@ impl Vectorizer {
             }
             _ => self.select_masked(condition, a, b),
         }
+    }
+
+    fn is_loaded_side_by_side(&self, e: &PrimExpr) -> bool {
+        let PrimKind::Load(_, indices, None) = e.kind() else { return false };
+        let [index] = indices.as_slice() else { return false };
+        let ramp = self.ramp(index);
+        ramp.is_some_and(|ramp| matches!(ramp.kind(), PrimKind::Ramp(_, stride) if stride.as_int() == Some(1)))
     }
 
     fn select_masked(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {

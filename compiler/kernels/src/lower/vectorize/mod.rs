@@ -7,7 +7,7 @@
 
 mod expr;
 
-use crate::index::Simplifier;
+use crate::{index::Simplifier, stage::access::guarded};
 use hammock_ir::tir::fresh;
 use hammock_ir::{
     PrimExpr,
@@ -19,23 +19,23 @@ use rustc_hash::FxHashMap;
 /// The most lanes a vector may have: a loop of more iterations is split, or stays a loop.
 const MAX_LANES: i64 = 64;
 
-/// Vectorizes all loops of that kind in flat code, inner ones first.
-pub fn vectorize(mut stmt: Stmt) -> Stmt {
-    stmt.each_child_mut(&mut |s| *s = vectorize(std::mem::replace(s, Stmt::nop())));
+/// Vectorizes all loops of that kind in flat code, inner ones first. `masks`: whether loads under masks cost no more than others.
+pub fn vectorize(mut stmt: Stmt, masks: bool) -> Stmt {
+    stmt.each_child_mut(&mut |s| *s = vectorize(std::mem::replace(s, Stmt::nop()), masks));
     match stmt.kind {
-        StmtKind::For(l) if l.kind == ForKind::Vectorized => vectorize_loop(*l).at(stmt.span),
+        StmtKind::For(l) if l.kind == ForKind::Vectorized => vectorize_loop(*l, masks).at(stmt.span),
         _ => stmt,
     }
 }
 
-fn vectorize_loop(mut l: Loop) -> Stmt {
+fn vectorize_loop(mut l: Loop, masks: bool) -> Stmt {
     match (l.extent.as_int(), &l.step) {
         (Some(n), None) if (2..=MAX_LANES).contains(&n) => {
-            let mut vectorizer = Vectorizer::new(&l, n as u16);
+            let mut vectorizer = Vectorizer::new(&l, n as u16, masks);
             vectorizer.stmt(&l.body).unwrap_or_else(|| serial(l))
         }
         (Some(n), None) if n > MAX_LANES => match [64, 32, 16, 8, 4].into_iter().find(|lanes| n % lanes == 0) {
-            Some(lanes) => split(l, n / lanes, lanes),
+            Some(lanes) => split(l, n / lanes, lanes, masks),
             None => serial(l),
         },
         _ => {
@@ -51,11 +51,11 @@ fn serial(mut l: Loop) -> Stmt {
 }
 
 /// The loop as one of `outer` iterations around one of `lanes`.
-fn split(l: Loop, outer: i64, lanes: i64) -> Stmt {
+fn split(l: Loop, outer: i64, lanes: i64, masks: bool) -> Stmt {
     let var = Var::int64(l.var.name().clone());
     let min = &l.min + var.expr() * PrimExpr::int64(lanes);
     let inner = Loop { min, extent: PrimExpr::int64(lanes), ..l };
-    Stmt::serial(var, PrimExpr::int64(outer), vectorize_loop(inner))
+    Stmt::serial(var, PrimExpr::int64(outer), vectorize_loop(inner, masks))
 }
 
 /// One loop's vectorization.
@@ -68,14 +68,16 @@ struct Vectorizer {
     /// Which iterations run the code at hand, over the loop variable; `None` for all.
     mask: Option<PrimExpr>,
     simplifier: Simplifier,
+    /// Whether loads under masks cost no more than others.
+    masks: bool,
 }
 
 impl Vectorizer {
-    fn new(l: &Loop, lanes: u16) -> Self {
+    fn new(l: &Loop, lanes: u16, masks: bool) -> Self {
         let mut simplifier = Simplifier::default();
         simplifier.learn(&l.var, &l.min, &l.extent);
         let (var, min) = (l.var.clone(), l.min.clone());
-        Vectorizer { var, min, lanes, vectors: FxHashMap::default(), mask: None, simplifier }
+        Vectorizer { var, min, lanes, vectors: FxHashMap::default(), mask: None, simplifier, masks }
     }
 
     /// The statement for all iterations at once; `None` if it has no such form.
@@ -128,14 +130,22 @@ impl Vectorizer {
             return once.then(|| stmt.clone());
         }
         let index = self.expr(index)?;
-        let value = self.expr(value)?;
-        let value = self.broadcast(value);
+        let value = self.stored(value)?;
         let predicate = match predicate {
             Some(own) => self.within(own, |v| v.mask_vector())??,
             None => self.mask_vector()?,
         };
         let kind = StmtKind::Store { buffer: buffer.clone(), indices: vec![index], value, predicate };
         Some(Stmt { kind, span: stmt.span })
+    }
+
+    /// What is stored. A choice that is stored as it is has a branch: it skips more than one load.
+    fn stored(&mut self, value: &PrimExpr) -> Option<PrimExpr> {
+        let masks = self.masks;
+        self.masks &= guarded(value).is_none();
+        let vector = self.expr(value).map(|vector| self.broadcast(vector));
+        self.masks = masks;
+        vector
     }
 
     /// A branch: on the same side for all iterations, or each side under a mask.
