@@ -78,6 +78,10 @@ impl Case {
     /// Lays an input out in blocks along an axis.
     pub fn divide(&mut self, input: &mut Vec<(String, Size)>, name: &str) {
         self.axes.iter_mut().filter(|axis| axis.0 == name).for_each(|axis| axis.3 = false);
+        // In the inputs before, too.
+        let size = self.size(name);
+        let known = self.inputs.iter_mut().flatten().filter(|(index, _)| *index == format!("v{name}"));
+        known.for_each(|(_, known)| known.clone_from(&size));
         let block = *self.rng.pick(&[4, 16, 32, 48, 64]);
         let value = (self.size(name).value + block - 1) / block;
         input.retain(|(index, _)| *index != format!("v{name}"));
