@@ -34,6 +34,9 @@ fn batch(n: &mut Node) -> Result {
 
 /// Models are for inference: nothing is dropped.
 fn dropout(n: &mut Node) -> Result {
+    if n.ints(2, "training_mode")?.is_some_and(|training| training.contains(&1)) {
+        return n.error("training is not supported");
+    }
     let x = n.value(0)?;
     let mut outputs = vec![x];
     if n.outputs > 1 {

@@ -210,6 +210,9 @@ fn depth_to_space(n: &mut Node) -> Result {
 }
 
 fn space_to_depth(n: &mut Node) -> Result {
+    if n.attrs.str_or("mode", "DCR")? != "DCR" {
+        return n.error("only the mode `DCR` is supported");
+    }
     let (x, [batch, channels, h, w], b) = images(n)?;
     let by = PrimExpr::int64(b);
     let (low, narrow) = (dims::floordiv(&h, &by), dims::floordiv(&w, &by));

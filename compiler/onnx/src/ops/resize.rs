@@ -34,13 +34,7 @@ fn resize(n: &mut Node) -> Result {
             }
         }
     } else if n.given(scales_at).is_some() {
-        let scales = n.input(scales_at)?;
-        let own = n.vector(&dims)?;
-        let own = n.cast(own, hammock_ir::DType::FLOAT32)?;
-        let sizes = n.call("multiply", [own, scales])?;
-        let sizes = n.call("floor", [sizes])?;
-        let sizes = n.cast(sizes, hammock_ir::DType::INT64)?;
-        n.run_time_spatial(sizes, &dims)?
+        return n.error("`scales` have to be known when the model is compiled");
     } else {
         return n.error("it has neither `scales` nor `sizes`");
     };
@@ -86,6 +80,9 @@ fn resized(n: &mut Node, x: Operand, dims: &[PrimExpr], size: &[PrimExpr], metho
     if size.iter().zip(dims).take(2).any(|(a, b)| hammock_ops::dims::equal(a, b) != Some(true)) {
         return n.error("the first two dimensions cannot be resized");
     }
+    if method.coordinates == "tf_crop_and_resize" {
+        return n.error("`tf_crop_and_resize` is not supported");
+    }
     let mode = match method.mode {
         "nearest" => "nearest_neighbor",
         other => other,
@@ -120,7 +117,13 @@ fn resized(n: &mut Node, x: Operand, dims: &[PrimExpr], size: &[PrimExpr], metho
 fn scaled(dims: &[PrimExpr], scales: &[f64]) -> node::Result<Vec<PrimExpr>> {
     let size = |(size, scale): (&PrimExpr, &f64)| match (size.as_int(), *scale) {
         (_, 1.0) => Ok(size.clone()),
-        (Some(size), scale) if scale > 0.0 => Ok(PrimExpr::int64((size as f64 * scale).floor() as i64)),
+        // Our operators know the ratio of sizes alone: where that is another number, they would sample other places.
+        (Some(size), scale) if scale > 0.0 && ((size as f64 * scale).round() - size as f64 * scale).abs() < 1e-4 => {
+            Ok(PrimExpr::int64((size as f64 * scale).round() as i64))
+        }
+        (Some(size), scale) => {
+            Err(InferError::new(format!("{size} scaled by {scale} is no whole number, which is not supported")))
+        }
         (None, scale) if scale.fract() == 0.0 && scale > 0.0 => {
             Ok(hammock_ops::dims::mul(size, &PrimExpr::int64(scale as i64)))
         }
