@@ -140,7 +140,10 @@ impl Kernel {
         for part in &mut kernel.parts {
             match part {
                 Part::Stage(stage) => stage.regions = reads_regions(stage),
-                Part::Rows(rows) => rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage)),
+                Part::Rows(rows) => {
+                    rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage));
+                    rows.place();
+                }
                 Part::Other(_) => {}
             }
         }

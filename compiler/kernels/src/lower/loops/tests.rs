@@ -323,7 +323,8 @@ fn loops_of_both(body: &Stmt) -> usize {
         body.walk(&mut |s| found |= matches!(&s.kind, StmtKind::Store { buffer, .. } if *buffer.name == *name));
         found
     };
-    let both = |body: &Stmt| stores(body, "exp") && stores(body, "sum_sum") && !stores(body, "out");
+    // Elements lie where the results will be.
+    let both = |body: &Stmt| stores(body, "out") && stores(body, "sum_sum") && !stores(body, "max_sum");
     let mut loops = 0;
     body.walk(&mut |s| {
         loops += usize::from(matches!(&s.kind, StmtKind::For(l) if l.kind == ForKind::Serial && both(&l.body)))
@@ -371,5 +372,6 @@ fn only_the_rows_at_hand_are_in_memory() {
             sizes.push(buffer.shape.iter().map(|size| size.as_int().unwrap()).product::<i64>());
         }
     });
-    assert_eq!(sizes, [8, 8 * 48, 8]);
+    // Exponentials lie where the results will be.
+    assert_eq!(sizes, [8, 8]);
 }

@@ -7,6 +7,7 @@
 
 mod copies;
 mod members;
+mod place;
 
 use super::{Axis, Epilogue, Kernel, Part, Stage, Used, dots};
 use crate::rules;
@@ -32,6 +33,8 @@ pub struct Rows {
     axes: Vec<Shared<Buffer>>,
     /// Buffers that nothing else uses: only the rows that run together are in memory.
     kept: Vec<Buffer>,
+    /// A buffer that only these used, too, and whose values lie [in the result](place) now.
+    placed: Option<Buffer>,
 }
 
 /// The stages for some rows.
@@ -83,11 +86,16 @@ fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &
         .filter(|buffer| own.contains(buffer) && !elsewhere.iter().any(|used| used.has(buffer)))
         .cloned()
         .collect();
-    let rows = Rows { stages, axes, kept };
+    let rows = Rows { stages, axes, kept, placed: None };
     (rows.bytes(1) <= MOST).then_some(rows)
 }
 
 impl Rows {
+    /// Puts what is handed on into the result where it can lie there, once it is known which stages use regions of buffers.
+    pub fn place(&mut self) {
+        self.placed = place::in_result(&mut self.stages, &mut self.kept);
+    }
+
     /// How many rows there are along each axis.
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = &PrimExpr> + ExactSizeIterator {
         let last = self.stages.len() - 1;
@@ -118,7 +126,7 @@ impl Rows {
             let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(TYPICAL));
             sizes.fold(rows * buffer.dtype.bytes() as i64, i64::saturating_mul)
         };
-        self.kept.iter().map(of).fold(0, i64::saturating_add)
+        self.kept.iter().chain(&self.placed).map(of).fold(0, i64::saturating_add)
     }
 
     /// The stages for some rows, no matter which.

@@ -1,0 +1,68 @@
+//! What stages hand on lies where the last of them stores its results, where that takes each element from there and nothing
+//! else is in the way: lines of the result come to the cache while the elements are computed, not after.
+
+use super::moved;
+use crate::{
+    index::same_expr,
+    stage::{Stage, Used},
+};
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
+
+/// Puts what is handed on to the last stage, one of these buffers at most, into its result, and takes it from them.
+pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer> {
+    let (last, before) = stages.split_last()?;
+    let result = last.buffer.clone();
+    let untouched = before.iter().all(|stage| !Used::by_stage(stage).has(&result) && !stage.regions);
+    if !untouched || !stores_all(last) || kept.contains(&result) {
+        return None;
+    }
+    let own = kept.remove(kept.iter().position(|buffer| fits(buffer, before, last))?);
+    let place = |buffer: &Buffer, indices: &[PrimExpr]| {
+        (if *buffer == own { result.clone() } else { buffer.clone() }, indices.to_vec())
+    };
+    for stage in stages {
+        if stage.buffer == own {
+            stage.buffer = result.clone();
+        }
+        stage.value = moved(&stage.value, &place);
+        stage.init = stage.init.as_ref().map(|init| moved(init, &place));
+        if let Some(epilogue) = &mut stage.epilogue {
+            epilogue.value = moved(&epilogue.value, &place);
+        }
+    }
+    Some(own)
+}
+
+/// Whether a stage computes each element of its buffer on its own, and reads none of it.
+fn stores_all(stage: &Stage) -> bool {
+    let dims = stage.indices.iter().zip(&stage.buffer.shape);
+    let whole = |(index, size): (&PrimExpr, &PrimExpr)| {
+        stage.axes.iter().any(|axis| index.as_var() == Some(&axis.var) && same_expr(&axis.extent, size))
+    };
+    let reads =
+        stage.value.any(&mut |e| matches!(e.kind(), PrimKind::Load(buffer, ..) if buffer.data == stage.buffer.data));
+    !stage.reduces() && !stage.regions && !reads && dims.map(whole).all(|whole| whole)
+}
+
+/// Whether a buffer is like the last stage's, which reads it only at the places where it stores, and is made by a stage that
+/// computes each element on its own.
+fn fits(buffer: &Buffer, before: &[Stage], last: &Stage) -> bool {
+    let to = &last.buffer;
+    let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.elem_offset.is_none();
+    let alike = buffer.dtype == to.dtype
+        && plain(buffer)
+        && plain(to)
+        && buffer.shape.len() == to.shape.len()
+        && buffer.shape.iter().zip(&to.shape).all(|(a, b)| same_expr(a, b));
+    let elsewhere = |e: &PrimExpr| match e.kind() {
+        PrimKind::Load(from, indices, mask) if from == buffer => {
+            mask.is_some() || !indices.iter().zip(&last.indices).all(|(a, b)| same_expr(a, b))
+        }
+        _ => false,
+    };
+    let mut makers = before.iter().filter(|stage| stage.target() == buffer);
+    let made =
+        makers.next().is_some_and(|stage| stage.epilogue.is_none() && stores_all(stage)) && makers.next().is_none();
+    let used = last.value.any(&mut |e| matches!(e.kind(), PrimKind::Load(from, ..) if from == buffer));
+    alike && made && used && !last.value.any(&mut |e| elsewhere(e))
+}
