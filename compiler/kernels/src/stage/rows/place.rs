@@ -35,13 +35,13 @@ pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer>
 
 /// Whether a stage computes each element of its buffer on its own, and reads none of it.
 fn stores_all(stage: &Stage) -> bool {
-    let dims = stage.indices.iter().zip(&stage.buffer.shape);
+    let mut dims = stage.indices.iter().zip(&stage.buffer.shape);
     let whole = |(index, size): (&PrimExpr, &PrimExpr)| {
         stage.axes.iter().any(|axis| index.as_var() == Some(&axis.var) && same_expr(&axis.extent, size))
     };
     let reads =
         stage.value.any(&mut |e| matches!(e.kind(), PrimKind::Load(buffer, ..) if buffer.data == stage.buffer.data));
-    !stage.reduces() && !stage.regions && !reads && dims.map(whole).all(|whole| whole)
+    !stage.reduces() && !stage.regions && !reads && dims.all(whole)
 }
 
 /// Whether a buffer is like the last stage's, which reads it only at the places where it stores, and is made by a stage that
