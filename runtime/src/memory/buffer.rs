@@ -7,9 +7,13 @@ use std::ptr::NonNull;
 /// Alignment of all data the runtime allocates: a cache line, and the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Whole lines, at least one: kernels may read (never write) to the end of a line.
+/// Bytes in whole lines, at least one: kernels may read (never write) to the end of a line.
+pub(super) fn lines(len: usize) -> Option<usize> {
+    len.max(1).checked_next_multiple_of(ALIGNMENT)
+}
+
 fn layout(len: usize) -> Option<Layout> {
-    Layout::from_size_align(len.max(1).checked_next_multiple_of(ALIGNMENT)?, ALIGNMENT).ok()
+    Layout::from_size_align(lines(len)?, ALIGNMENT).ok()
 }
 
 /// `len` zeroed bytes of the host, or `None` if the system has none.

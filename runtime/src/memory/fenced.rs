@@ -2,13 +2,11 @@
 //! outside of a buffer ends the program there and then, instead of taking what lies beside it.
 //!
 //! A block ends with the last line before a page. What is read before it is found only where its length is whole pages.
-use super::ALIGNMENT;
-use super::large::{map, unmap};
+use super::buffer::lines;
+use super::large::{SMALL_PAGE as PAGE, map, unmap};
 use std::env;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-
-const PAGE: usize = 4096;
 
 /// Whether blocks are fenced, in this process.
 pub(super) fn is_on() -> bool {
@@ -45,12 +43,9 @@ pub(super) unsafe fn free(data: NonNull<u8>, len: usize) {
     unsafe { unmap(start.cast(), pages + 2 * PAGE) };
 }
 
-fn lines(len: usize) -> Option<usize> {
-    len.max(1).checked_next_multiple_of(ALIGNMENT)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::ALIGNMENT;
     use super::*;
 
     #[test]

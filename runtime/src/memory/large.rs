@@ -11,7 +11,7 @@ pub(super) const LARGE: usize = 4 << 20;
 const PAGE: usize = 2 << 20;
 
 /// A small one, which mappings are counted in.
-const SMALL_PAGE: usize = 4096;
+pub(super) const SMALL_PAGE: usize = 4096;
 
 /// `len` zeroed bytes that begin with a page, or `None` if the system has none.
 pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
