@@ -3,7 +3,7 @@
 use super::{Op, Result, op, pool::Windows};
 use crate::node::{self, Node};
 use hammock_ir::{
-    PrimExpr,
+    DType, PrimExpr,
     relax::{InferError, Operand},
 };
 use hammock_ops::dims;
@@ -12,6 +12,13 @@ pub const OPS: &[Op] = &[op("Conv", conv), op("ConvTranspose", conv_transpose)];
 
 fn conv(n: &mut Node) -> Result {
     let (x, weight) = (n.input(0)?, n.input(1)?);
+    let y = convolved(n, x, weight, None)?;
+    let spatial = n.rank(&y)?.saturating_sub(2);
+    Ok(n.with_bias(y, 2, spatial)?.into())
+}
+
+/// A convolution with the node's attributes, whose sums are of that type if it is given.
+pub(super) fn convolved(n: &mut Node, x: Operand, weight: Operand, out_dtype: Option<DType>) -> node::Result<Operand> {
     let kernel = n.kernel_size(&weight)?;
     let windows = Windows::of(n, &x, &kernel)?;
     let groups = n.attrs.int_or("group", 1)?;
@@ -21,14 +28,14 @@ fn conv(n: &mut Node) -> Result {
         3 => "nn.conv3d",
         other => return n.error(format!("convolutions of {other} spatial dimensions are not supported")),
     };
-    let attrs = [
+    let mut attrs = vec![
         ("strides", windows.strides.into()),
         ("padding", windows.pads.into()),
         ("dilation", windows.dilations.into()),
         ("groups", groups.into()),
     ];
-    let y = n.call_with(ours, [x, weight], &attrs)?;
-    Ok(n.with_bias(y, 2, kernel.len())?.into())
+    attrs.extend(out_dtype.map(|dtype| ("out_dtype", dtype.into())));
+    n.call_with(ours, [x, weight], &attrs)
 }
 
 fn conv_transpose(n: &mut Node) -> Result {

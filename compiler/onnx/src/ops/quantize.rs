@@ -1,6 +1,6 @@
 //! Quantized numbers: pairs of conversions, and operators on 8-bit integers.
 
-use super::{Op, Result, op, pool::Windows};
+use super::{Op, Result, conv::convolved, op};
 use crate::node::{self, Node};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
@@ -124,33 +124,14 @@ fn quantized_matmul(n: &mut Node) -> Result {
     requantized(n, y, [a_scale, b_scale, y_scale], 7)
 }
 
-fn convolved(n: &mut Node, x: Operand, weight: Operand) -> node::Result<Operand> {
-    let kernel = n.kernel_size(&weight)?;
-    let windows = Windows::of(n, &x, &kernel)?;
-    let ours = match kernel.len() {
-        1 => "nn.conv1d",
-        2 => "nn.conv2d",
-        3 => "nn.conv3d",
-        other => return n.error(format!("convolutions of {other} spatial dimensions are not supported")),
-    };
-    let attrs = [
-        ("strides", windows.strides.into()),
-        ("padding", windows.pads.into()),
-        ("dilation", windows.dilations.into()),
-        ("groups", n.attrs.int_or("group", 1)?.into()),
-        ("out_dtype", DType::INT32.into()),
-    ];
-    n.call_with(ours, [x, weight], &attrs)
-}
-
 fn conv_integer(n: &mut Node) -> Result {
     let (x, weight) = (centred(n, 0, 2, 1)?, centred(n, 1, 3, 0)?);
-    Ok(convolved(n, x, weight)?.into())
+    Ok(convolved(n, x, weight, Some(DType::INT32))?.into())
 }
 
 fn quantized_conv(n: &mut Node) -> Result {
     let (x, weight) = (centred(n, 0, 2, 1)?, centred(n, 3, 5, 0)?);
-    let y = convolved(n, x, weight)?;
+    let y = convolved(n, x, weight, Some(DType::INT32))?;
     let spatial = n.rank(&y)? - 2;
     let y = n.with_bias(y, 8, spatial)?;
     let (x_scale, w_scale, y_scale) = (n.input(1)?, n.input(4)?, n.input(6)?);
