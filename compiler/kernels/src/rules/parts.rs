@@ -10,8 +10,8 @@ use crate::{
 };
 use hammock_ir::prim::BinaryOp;
 
-/// How many terms are added up one after the other, about, where the sum does not say. Products of 512 and 1024 terms lose half of what they lose as one
-/// part, or as two, and take at most a hundredth longer.
+/// How many terms are added up one after the other, about, where the sum does not say. Products of 512 and 1024 terms lose
+/// half of what they lose as one part, or as two, and take at most a hundredth longer.
 const PART: i64 = 128;
 
 /// Puts a loop over parts around the terms of a sum in floating point that has several. Not with --strict-order, and not where
