@@ -3,7 +3,7 @@
 use super::{Check, Checked, Item, violation};
 use crate::{
     index::same_expr,
-    plan::{Loop, LoopKind},
+    plan::{Loop, LoopKind, Staged},
     rules::MAX_LANES,
     stage::{
         access::{combiner, combines_in_parts, parts},
@@ -96,16 +96,23 @@ impl Check<'_> {
             let message = "terms are lanes, or terms of another dot product, already";
             return violation(Item::Loop(inner), message, "a sum has one `dot`, and its vectors are along results");
         }
+        let (narrow, parts) = (dots::narrow_factors(self.stage), parts(self.stage));
+        let narrow: Vec<&PrimExpr> = narrow.into_iter().flatten().collect();
+        let widened = |copy: &Staged| !narrow.iter().any(|load| same_expr(load, parts[copy.load]));
+        if let Some(copy) = self.plan.staged.iter().position(widened) {
+            let message = "dot products read numbers as they are in memory, and this is a copy of wider ones";
+            return violation(Item::Copy(copy), message, "copy the buffer that the factor is read from");
+        }
         let copied = |load: &PrimExpr| {
             let mut copies = self.plan.staged.iter().filter(|staged| staged.axes.contains(&axis));
-            copies.any(|staged| same_expr(parts(self.stage)[staged.load], load))
+            copies.any(|staged| same_expr(parts[staged.load], load))
         };
         let in_words = |load: &&PrimExpr| {
             let along = vector.is_some_and(|vector| load.uses(&vector.var));
             let packed = self.stage.packed_words(load, axis, dot).is_some();
             load.uses(&own.var) && (copied(load) || packed || !along && dots::lies_in_words(load, own))
         };
-        match dots::narrow_factors(self.stage).into_iter().flatten().find(|load| !in_words(load)) {
+        match narrow.into_iter().find(|load| !in_words(load)) {
             Some(_) => {
                 let message = "a factor has no words of these terms: they are not side by side in memory";
                 let help = format!("copy it: `copy of BUFFER as [{} by {}, …] (…)`", self.names[axis], dot.terms());
