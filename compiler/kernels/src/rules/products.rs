@@ -180,7 +180,8 @@ fn parts_of_terms(stage: &Stage, factor: &PrimExpr, results: i64, choice: &Choic
     let in_order = !choice.strict_order || stage.axes.iter().filter(|axis| axis.reduce).count() == 1;
     let evenly = |parts: i64| (extent % parts == 0).then_some(extent / parts);
     let step = (parts..parts * 2).find_map(evenly).unwrap_or(extent / parts + 1);
-    (parts > 1 && step >= LEAST_TERMS && in_order && combines_in_parts(stage)).then(|| Loop::by(longest, step))
+    let enough = terms / extent.max(1) * step >= LEAST_TERMS;
+    (parts > 1 && enough && in_order && combines_in_parts(stage)).then(|| Loop::by(longest, step))
 }
 
 /// About how many bytes there are of a factor.
