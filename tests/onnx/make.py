@@ -1,16 +1,18 @@
 """Makes the models of this folder, with inputs and the results that ONNX Runtime computes: NAME.onnx,
 NAME.inputs.npz and NAME.expected.npz, as `hammock run --output` writes results.
 
-Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed. The seeds are fixed. `bad/` has models with
+Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed; names make these models only. The seeds are fixed. `bad/` has models with
 mistakes.
 """
 
 import pathlib
+import sys
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper as h, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
@@ -47,6 +49,53 @@ def record(name, *inputs):
     results = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
     np.savez(f"{name}.inputs.npz", **{str(i): x for i, x in enumerate(inputs)})
     np.savez(f"{name}.expected.npz", **{str(i): x for i, x in enumerate(results)})
+
+
+def of_node_tests(name, *tests):
+    """A model of the nodes of tests that the `onnx` package brings, with the results that these record: for operators
+    that ONNX Runtime lacks. Inputs that numpy has no elements for become initializers; of results, it has the values."""
+    every = {case.name: case for case in collect_testcases()}
+    array = lambda x: numpy_helper.to_array(x) if isinstance(x, TensorProto) else np.asarray(x)
+    held = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
+    plain = lambda x: x if x.dtype.isbuiltin == 1 else x.astype(held.get(x.dtype.name, np.float32))
+    nodes, inputs, outputs, weights, given, wanted = [], [], [], [], [], []
+    for test in tests:
+        case = every[f"test_{test}"]
+        graph, (xs, ys) = case.model.graph, case.data_sets[0]
+        own = lambda value: f"{test}_{value}" if value else ""
+        for node in graph.node:
+            node.input[:], node.output[:] = map(own, node.input), map(own, node.output)
+            nodes.append(node)
+        for info, x in zip(graph.input, map(array, xs)):
+            info.name = own(info.name)
+            if x.dtype.isbuiltin == 1:
+                inputs.append(info)
+                given.append(x)
+            else:
+                weights.append(numpy_helper.from_array(x, info.name))
+        for info, y in zip(graph.output, map(array, ys)):
+            info.name = own(info.name)
+            outputs.append(info)
+            wanted.append(plain(y))
+    graph = h.make_graph(nodes, name, inputs, outputs, weights)
+    domains = {o.domain for test in tests for o in every[f"test_{test}"].model.opset_import} - {""}
+    newest = max(o.version for test in tests for o in every[f"test_{test}"].model.opset_import if not o.domain)
+    opsets = [h.make_opsetid("", newest)] + [h.make_opsetid(domain, 1) for domain in sorted(domains)]
+    onnx.save(h.make_model(graph, opset_imports=opsets, producer_name="tests", ir_version=11), f"{name}.onnx")
+    np.savez(f"{name}.inputs.npz", **{str(i): x for i, x in enumerate(given)})
+    np.savez(f"{name}.expected.npz", **{str(i): x for i, x in enumerate(wanted)})
+
+
+def narrow():
+    of_node_tests(
+        "narrow", "cast_FLOAT_to_FLOAT8E4M3FN", "cast_FLOAT_to_FLOAT8E5M2", "cast_no_saturate_FLOAT_to_FLOAT8E4M3FNUZ",
+        "cast_FLOAT16_to_FLOAT8E5M2FNUZ", "cast_FLOAT_to_INT4", "cast_FLOAT16_to_UINT4", "cast_FLOAT_to_INT2",
+        "cast_FLOAT_to_UINT2", "cast_FLOAT_to_FLOAT4E2M1", "cast_e8m0_FLOAT_to_FLOAT8E8M0", "cast_e8m0_FLOAT8E8M0_to_FLOAT",
+        "cast_UINT2_to_FLOAT", "castlike_FLOAT_to_INT4", "quantizelinear_int4", "quantizelinear_uint2",
+        "quantizelinear_float4e2m1", "quantizelinear_e4m3fn", "quantizelinear_blocked_asymmetric",
+        "dequantizelinear_e5m2", "dequantizelinear_int4", "dequantizelinear_float4e2m1", "dequantizelinear_blocked",
+        "bitcast_float32_to_int32", "bitcast_bool_to_uint8",
+    )
 
 
 def cnn():
@@ -402,6 +451,7 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, recurrent, control, quantized, losses, attention, vision,
+for make in [narrow, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, recurrent, control, quantized, losses, attention, vision,
              functions, external, bad]:
-    make()
+    if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
+        make()

@@ -45,7 +45,6 @@ pub mod rules;
 #[cfg(test)]
 mod samples;
 mod signature;
-mod small_float;
 pub mod stage;
 mod target;
 mod written;

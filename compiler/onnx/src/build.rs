@@ -109,7 +109,7 @@ impl Builder {
     /// A value as an operand: elements that are known become a constant, or are computed from sizes.
     pub fn operand(&mut self, value: &Value) -> Result<Operand, InferError> {
         match value {
-            Value::Operand(operand) => Ok(operand.clone()),
+            Value::Operand(operand) | Value::Narrow(operand, _) => Ok(operand.clone()),
             Value::Known(known) => match known.constant() {
                 Some(constant) => Ok(constant),
                 None => self.computed(known),

@@ -1,31 +1,15 @@
 //! Element types: ONNX's numbers for them.
 
 use hammock_ir::DType;
+use hammock_runtime::tools::ElementType;
 
 /// ONNX's number for strings, which tensors of ours do not hold.
 pub const STRING: i32 = 8;
 
-/// The numbers of ONNX's `TensorProto.DataType`, with our dtypes.
-const DTYPES: &[(i32, DType)] = &[
-    (1, DType::FLOAT32),
-    (2, DType::UINT8),
-    (3, DType::INT8),
-    (4, DType::UINT16),
-    (5, DType::INT16),
-    (6, DType::INT32),
-    (7, DType::INT64),
-    (9, DType::BOOL),
-    (10, DType::FLOAT16),
-    (11, DType::FLOAT64),
-    (12, DType::UINT32),
-    (13, DType::UINT64),
-    (16, DType::BFLOAT16),
-];
-
-/// The dtype with that number; none for those that operators do not compute with: strings, complex numbers, floats of 8
-/// bits and less, integers of 4 bits and less.
+/// The dtype with that number; none for those that operators do not compute with: strings, complex numbers, and those that
+/// others hold.
 pub fn of(number: i64) -> Option<DType> {
-    DTYPES.iter().find(|(n, _)| i64::from(*n) == number).map(|(_, dtype)| *dtype)
+    ElementType::of(number).filter(|element| !element.is_narrow()).map(|element| element.held)
 }
 
 /// The name of a number, for messages.

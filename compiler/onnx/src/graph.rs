@@ -186,8 +186,12 @@ impl<'m> Importer<'m> {
         let opset = opset.ok_or_else(unknown)?;
         let op = ops::find(domain, &proto.op_type).ok_or_else(|| InferError::new("it cannot be imported"))?;
         let outputs = proto.output.len();
+        let narrow = inputs.iter().flatten().find_map(Value::narrow);
         let mut node = Node { importer: self, attrs, opset, inputs, outputs };
-        let Outputs(values) = (op.import)(&mut node)?;
+        let Outputs(mut values) = (op.import)(&mut node)?;
+        if let Some(element) = narrow {
+            values = ops::narrow(op, values, element)?;
+        }
         match proto.output.get(values.len()..).unwrap_or(&[]).iter().find(|name| !name.is_empty()) {
             Some(name) => Err(Some(InferError::new(format!("its output `{}` is not supported", brief(name))))),
             None => Ok(Outputs(values)),
@@ -247,7 +251,7 @@ impl<'m> Importer<'m> {
 
     /// Names a variable that a node has made after the node's output.
     fn name(&mut self, name: &str, value: &Value, before: usize) {
-        if let Value::Operand(Operand::Var(var)) = value
+        if let Value::Operand(Operand::Var(var)) | Value::Narrow(Operand::Var(var), _) = value
             && var.as_u32() as usize >= before
             && !name.is_empty()
         {

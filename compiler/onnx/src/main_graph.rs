@@ -12,8 +12,9 @@ use crate::{
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function, PrimExpr, Tensor, TensorShape, TensorType, Type, prim,
-    relax::{Block, Body, Constant, Operand, Value as Bound},
+    relax::{Block, Body, Operand, Value as Bound},
 };
+use hammock_runtime::tools::ElementType;
 use rustc_hash::FxHashSet;
 
 /// The most elements of weights that are constants even where weights are parameters: operators may have to know them.
@@ -26,7 +27,7 @@ impl<'m> Importer<'m> {
         let own: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
         for input in graph.input.iter().filter(|input| !own.contains(input.name.as_str())) {
             let value = match self.parameter_type(input) {
-                Ok(ty) => self.parameter(&input.name, ty),
+                Ok((ty, element)) => self.parameter(&input.name, ty, element),
                 Err(error) => {
                     self.report(error);
                     Value::Broken
@@ -47,14 +48,14 @@ impl<'m> Importer<'m> {
         weights
     }
 
-    fn parameter(&mut self, name: &str, ty: Type) -> Value {
+    fn parameter(&mut self, name: &str, ty: Type, element: ElementType) -> Value {
         let name = self.names.of_parameter(name);
         let var = self.build.function.new_var(name, ty, false, hammock_diagnostics::Span::NONE);
         self.build.function.lambda.params.push(var);
-        Value::Operand(Operand::Var(var))
+        Value::of(Operand::Var(var), element)
     }
 
-    fn parameter_type(&mut self, input: &ValueInfoProto) -> Result<Type, Diagnostic> {
+    fn parameter_type(&mut self, input: &ValueInfoProto) -> Result<(Type, ElementType), Diagnostic> {
         let unsupported = |what: &str| {
             let message = format!("the input `{}` is {what}, which is not supported", brief(&input.name));
             Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
@@ -70,15 +71,18 @@ impl<'m> Importer<'m> {
             _ => return Err(damaged(format!("the input `{}` has no type", brief(&input.name)))),
         };
         let number = i64::from(tensor.elem_type);
-        let dtype = dtype::of(number);
-        let dtype = dtype.ok_or_else(|| unsupported(&format!("a tensor of {}", dtype::name(number))))?;
-        let Some(shape) = &tensor.shape else { return Ok(TensorType::with_rank(None, Some(dtype)).into()) };
+        let element = ElementType::of(number);
+        let element = element.ok_or_else(|| unsupported(&format!("a tensor of {}", dtype::name(number))))?;
+        let dtype = element.held;
+        let Some(shape) = &tensor.shape else {
+            return Ok((TensorType::with_rank(None, Some(dtype)).into(), element));
+        };
         let dims = shape.dim.iter().enumerate();
         let dims = dims.map(|(axis, dim)| self.dimension(dim.value.as_ref(), &input.name, axis)).collect();
         let ty = Type::from(TensorType { shape: TensorShape::Known(dims), dtype: Some(dtype), vdevice: None });
         match ty.excess() {
             Some(excess) => Err(damaged(format!("the input `{}` is too large: {excess}", brief(&input.name)))),
-            None => Ok(ty),
+            None => Ok((ty, element)),
         }
     }
 
@@ -97,7 +101,7 @@ impl<'m> Importer<'m> {
     pub(crate) fn initializers(&mut self, graph: &'m GraphProto, weights: &mut Option<Vec<(String, Tensor)>>) {
         for proto in &graph.initializer {
             let value = match tensor::read(proto, &self.model.folder) {
-                Ok(tensor) => self.weight(&proto.name, tensor, weights),
+                Ok(tensor) => self.weight(proto, tensor, weights),
                 Err(why) => {
                     self.report(bad_tensor(proto, &why));
                     Value::Broken
@@ -112,14 +116,15 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn weight(&mut self, name: &str, tensor: Tensor, weights: &mut Option<Vec<(String, Tensor)>>) -> Value {
+    fn weight(&mut self, proto: &TensorProto, tensor: Tensor, weights: &mut Option<Vec<(String, Tensor)>>) -> Value {
         let few = if tensor.dtype().is_floating() { FEW_FLOATS } else { FEW_INTEGERS };
         let Some(weights) = weights.as_mut().filter(|_| tensor.element_count() > few) else {
-            return Value::Operand(Operand::Const(Constant::new(tensor)));
+            return tensor::value(proto, tensor);
         };
+        let Some(element) = ElementType::of(i64::from(proto.data_type)) else { return Value::Broken };
         let ty = Type::tensor(tensor.shape().iter().copied(), tensor.dtype());
-        let value = self.parameter(name, ty);
-        if let Value::Operand(Operand::Var(var)) = &value {
+        let value = self.parameter(&proto.name, ty, element);
+        if let Value::Operand(Operand::Var(var)) | Value::Narrow(Operand::Var(var), _) = &value {
             weights.push((self.build.function.vars[*var].name.to_string(), tensor));
         }
         value

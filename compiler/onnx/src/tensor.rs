@@ -1,8 +1,12 @@
 //! Tensors of the file: initializers and constants.
 
-use crate::{dtype, external::Folder, schema::TensorProto};
+use crate::{dtype, external::Folder, schema::TensorProto, value::Value};
 use bytes::Bytes;
-use hammock_ir::{DType, MAX_RANK, Tensor};
+use hammock_ir::{
+    DType, MAX_RANK, Tensor,
+    relax::{Constant, Operand},
+};
+use hammock_runtime::tools::ElementType;
 
 /// A tensor's data as a tensor. Data that lie in the file as they are used stay there, if they are aligned.
 ///
@@ -10,8 +14,10 @@ use hammock_ir::{DType, MAX_RANK, Tensor};
 /// What is wrong with it, in a sentence without the tensor's name.
 pub fn read(proto: &TensorProto, folder: &Folder) -> Result<Tensor, String> {
     let number = i64::from(proto.data_type);
-    let dtype = dtype::of(number).ok_or_else(|| format!("elements of {} are not supported", dtype::name(number)))?;
-    let bytes = byte_size(&proto.dims, dtype)?;
+    let element = ElementType::of(number);
+    let element = element.ok_or_else(|| format!("elements of {} are not supported", dtype::name(number)))?;
+    let dtype = element.stored;
+    let (count, bytes) = size(&proto.dims, dtype)?;
     let data = match proto.data_location {
         0 if proto.raw_data.is_empty() => typed(proto, dtype)?,
         0 => proto.raw_data.clone(),
@@ -22,7 +28,20 @@ pub fn read(proto: &TensorProto, folder: &Folder) -> Result<Tensor, String> {
         let (dims, have) = (&proto.dims, data.len());
         return Err(format!("{dims:?} of {dtype} are {bytes} bytes, but its data are {have}"));
     }
+    if element.is_narrow() {
+        return Tensor::from_bytes(element.held, &proto.dims, &element.unpacked(&data, count))
+            .map_err(|e| e.to_string());
+    }
     of_bytes(dtype, &proto.dims, data, folder)
+}
+
+/// The tensor of a message as a value.
+pub fn value(proto: &TensorProto, tensor: Tensor) -> Value {
+    let operand = Operand::Const(Constant::new(tensor));
+    match ElementType::of(i64::from(proto.data_type)) {
+        Some(element) => Value::of(operand, element),
+        None => Value::Operand(operand),
+    }
 }
 
 /// A tensor over bytes, which are copied only where they are not aligned.
@@ -44,15 +63,15 @@ fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<
     Ok(tensor)
 }
 
-/// How many bytes a tensor has.
-fn byte_size(dims: &[i64], dtype: DType) -> Result<usize, String> {
+/// How many elements and bytes a tensor has in a file.
+fn size(dims: &[i64], dtype: DType) -> Result<(usize, usize), String> {
     if dims.len() > MAX_RANK {
         return Err(format!("it has {} dimensions, more than {MAX_RANK}", dims.len()));
     }
     let sizes = dims.iter().map(|d| usize::try_from(*d).ok());
     let count = sizes.into_iter().try_fold(1usize, |all, size| all.checked_mul(size?));
-    let bytes = count.and_then(|count| count.checked_mul(dtype.bytes()));
-    bytes.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(|| format!("its shape {dims:?} cannot be"))
+    let bytes = count.and_then(|count| Some((count, dtype.storage_bytes(count)?)));
+    bytes.filter(|(_, bytes)| isize::try_from(*bytes).is_ok()).ok_or_else(|| format!("its shape {dims:?} cannot be"))
 }
 
 /// The bytes of data that are listed by type.

@@ -2,16 +2,34 @@
 
 use crate::known::Known;
 use hammock_ir::relax::Operand;
+use hammock_runtime::tools::ElementType;
 
 /// A value of the graph.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A variable, or a constant.
     Operand(Operand),
+    /// A variable or constant with elements of 4 bits or the like, which its dtype holds.
+    Narrow(Operand, ElementType),
     /// A small tensor with elements that are known.
     Known(Known),
     /// The result of a node with an error that is reported already.
     Broken,
+}
+
+impl Value {
+    /// A tensor of elements of that type.
+    pub fn of(operand: Operand, element: ElementType) -> Value {
+        if element.is_narrow() { Value::Narrow(operand, element) } else { Value::Operand(operand) }
+    }
+
+    /// The type of its elements, where another holds them.
+    pub fn narrow(&self) -> Option<ElementType> {
+        match self {
+            Value::Narrow(_, element) => Some(*element),
+            _ => None,
+        }
+    }
 }
 
 /// The results of a node, in order.

@@ -1,14 +1,17 @@
-//! Arguments as people write them: `@x.npy`, `@x.npz#name`, `shape(2,3)`, `7`, `1.5`, `true`, `"text"`, `null`,
+//! Arguments as people write them: `@x.npy`, `@x.npz#name`, `@x.safetensors#name`, `@input_0.pb`, `shape(2,3)`, `7`, `1.5`, `true`, `"text"`, `null`,
 //! `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`, `random(…)`.
 
 use super::{
-    InputError, brief, load_npy, load_npz,
+    InputError, Weights, brief, listed, load_npy, load_npz, load_onnx_tensor,
     tensor_text::{self, fill, zeros},
 };
-use crate::{Any, DType, Shape, Tuple, near::nearest_dtype};
+use crate::{
+    Any, DType, Shape, Tensor, Tuple,
+    near::{nearest, nearest_dtype},
+};
 use std::path::Path;
 
-const FORMS: &str = "write @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
+const FORMS: &str = "write @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
 
 /// The most tuples inside each other.
 const MOST_NESTED: usize = 100;
@@ -64,9 +67,23 @@ fn nested(text: &str, depth: usize) -> Result<Any, InputError> {
 
 fn load(file: &str) -> Result<Any, InputError> {
     match file.rsplit_once('#') {
+        Some((path, name)) if path.ends_with(".safetensors") => Ok(named(Path::new(path), name)?.into()),
         Some((path, name)) => Ok(load_npz(Path::new(path), name)?.into()),
+        None if file.ends_with(".pb") => Ok(load_onnx_tensor(Path::new(file))?.into()),
         None => Ok(load_npy(Path::new(file))?.into()),
     }
+}
+
+/// A tensor of a safetensors file.
+fn named(path: &Path, name: &str) -> Result<Tensor, InputError> {
+    let weights = Weights::open(path)?;
+    if let Some((_, tensor)) = weights.iter().find(|(own, _)| *own == name) {
+        return Ok(tensor.clone());
+    }
+    let names = || weights.iter().map(|(own, _)| own);
+    let near = nearest(name, names()).map(|near| format!("did you mean `{}`? ", brief(near)));
+    let error = InputError::new(format!("{} has no tensor `{}`", path.display(), brief(name)));
+    Err(error.help(format!("{}it has {}", near.unwrap_or_default(), listed(names()))))
 }
 
 /// The parts between commas that no bracket or quote encloses; a comma at the end adds none.
@@ -168,8 +185,7 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::Tensor;
+    use super::{super::save_safetensors, *};
 
     #[test]
     fn plain_values() {
@@ -203,10 +219,34 @@ mod tests {
     }
 
     #[test]
+    fn tensors_of_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).display().to_string();
+        let weight = ("fc.weight".to_owned(), Tensor::from_slice(&[1], &[half::bf16::ONE]).unwrap());
+        save_safetensors(Path::new(&file("w.safetensors")), &[weight]).unwrap();
+        let read = parse_argument(&format!("@{}#fc.weight", file("w.safetensors"))).unwrap();
+        assert_eq!(read.get::<Tensor>().unwrap().dtype(), DType::BFLOAT16);
+        let absent = parse_argument(&format!("@{}#fc.wieght", file("w.safetensors"))).unwrap_err();
+        assert!(absent.help.is_some_and(|help| help.contains("did you mean `fc.weight`")));
+        std::fs::write(file("input_0.pb"), [0x08, 1, 0x10, 3, 0x4a, 1, 5]).unwrap();
+        let read = parse_argument(&format!("@{}", file("input_0.pb"))).unwrap();
+        assert_eq!(read.get::<Tensor>().unwrap().as_slice::<i8>().unwrap(), [5]);
+    }
+
+    #[test]
     fn nonsense_is_refused() {
-        for text in
-            ["", "abc", "shape(2,x)", "shape(-1)", "zeros(2):floaty", "@missing.npy", "@missing.npz#x", "(1, abc)"]
-        {
+        for text in [
+            "",
+            "abc",
+            "shape(2,x)",
+            "shape(-1)",
+            "zeros(2):floaty",
+            "@missing.npy",
+            "@missing.npz#x",
+            "@missing.pb",
+            "@missing.safetensors#x",
+            "(1, abc)",
+        ] {
             assert!(parse_argument(text).is_err(), "{text}");
         }
     }

@@ -38,8 +38,8 @@ pub struct CallFlags {
     /// The function to call
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub func: String,
-    /// An argument: @x.npy, @x.npz#name, shape(2,3), 7, 1.5, true, "text", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32,
-    /// random(2,3):float32; give one for each parameter, in order
+    /// An argument: @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb (a tensor as ONNX writes it), shape(2,3), 7, 1.5,
+    /// true, "text", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32, random(2,3):float32; give one for each parameter, in order
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub args: Vec<String>,
     /// Weights by name (.safetensors or .npz), for the parameters without an --arg

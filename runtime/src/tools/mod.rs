@@ -8,6 +8,7 @@ mod limits;
 pub mod listing;
 mod npy;
 mod npz;
+mod onnx_tensor;
 mod output;
 mod profiling;
 mod session;
@@ -24,6 +25,7 @@ pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, Ou
 pub use kind::FileKind;
 pub use limits::{LimitFlags, parse_bytes, parse_seconds};
 pub use npz::{load_npy, load_npz, save_npz};
+pub use onnx_tensor::{ElementType, load_onnx_tensor};
 pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use session::{Session, ToolError, inspect};

@@ -2,7 +2,7 @@
 //!
 //! A header is compared with the number of bytes that follow before any memory is allocated for them.
 
-use crate::{DType, Device, Tensor};
+use crate::{DType, Device, Tensor, value::small_float};
 use std::io::{Error, ErrorKind, Read, Write};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -83,9 +83,7 @@ fn ended(error: &Error) -> String {
 /// When its dtype has no counterpart, or it cannot be written.
 pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
     let mut tensor = tensor.to_contiguous()?;
-    if tensor.dtype() == DType::BFLOAT16 {
-        // numpy has no bfloat16; every value is a float32.
-        let values: Vec<f32> = tensor.as_slice::<half::bf16>()?.iter().map(|v| v.to_f32()).collect();
+    if let Some(values) = as_float32(&tensor)? {
         tensor = Tensor::from_slice(tensor.shape(), &values)?;
     }
     let name = DTYPES.iter().find(|(_, dtype)| *dtype == tensor.dtype());
@@ -101,6 +99,17 @@ pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn 
     out.write_all(format!("{text:<width$}\n", width = len - 1).as_bytes())?;
     out.write_all(tensor.as_bytes()?)?;
     Ok(())
+}
+
+/// The elements of floats that numpy has not: every value is a float32.
+fn as_float32(tensor: &Tensor) -> Result<Option<Vec<f32>>, crate::TensorError> {
+    if tensor.dtype() == DType::BFLOAT16 {
+        return Ok(Some(tensor.as_slice::<half::bf16>()?.iter().map(|v| v.to_f32()).collect()));
+    }
+    let Some(format) = small_float::format(tensor.dtype()).filter(|_| tensor.dtype().bits == 8) else {
+        return Ok(None);
+    };
+    Ok(Some(tensor.as_bytes()?.iter().map(|code| format.decode(*code) as f32).collect()))
 }
 
 /// What a file says of its array.

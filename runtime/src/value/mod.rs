@@ -18,6 +18,7 @@ pub mod object;
 mod opaque;
 mod recycle;
 mod shape;
+pub mod small_float;
 mod storage;
 mod string;
 mod tensor;

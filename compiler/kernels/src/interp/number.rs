@@ -1,9 +1,9 @@
 //! Numbers within the range of a dtype, and their bits.
 
 use super::{Fault, Value};
-use crate::small_float;
 use half::{bf16, f16};
 use hammock_ir::DType;
+use hammock_runtime::value::small_float;
 
 /// `value` wrapped to the width of an integer or bool dtype.
 pub fn wrap(value: i64, dtype: DType) -> i64 {

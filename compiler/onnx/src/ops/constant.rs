@@ -3,7 +3,7 @@
 use super::{Op, Result, op, run_time};
 use crate::{known::Known, node::Node, tensor, value::Value};
 use hammock_ir::{
-    DType, PrimExpr, Tensor,
+    PrimExpr, Tensor,
     relax::{Constant, InferError, Operand},
 };
 
@@ -14,7 +14,8 @@ fn constant(n: &mut Node) -> Result {
     let floats = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
     let failed = |e: hammock_runtime::value::TensorError| InferError::new(e.to_string());
     let tensor = if let Some(proto) = n.attrs.tensor("value") {
-        tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?
+        let tensor = tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?;
+        return Ok(tensor::value(proto, tensor).into());
     } else if let Some(value) = n.attrs.float("value_float")? {
         Tensor::from_slice(&[], &floats(&[value])).map_err(failed)?
     } else if let Some(values) = n.attrs.floats("value_floats")? {
@@ -31,7 +32,10 @@ fn constant(n: &mut Node) -> Result {
 
 fn constant_of_shape(n: &mut Node) -> Result {
     let value = match n.attrs.tensor("value") {
-        Some(proto) => tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?,
+        Some(proto) => {
+            n.numbered_dtype(i64::from(proto.data_type))?;
+            tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?
+        }
         None => Tensor::scalar(0.0f32).map_err(|e| InferError::new(e.to_string()))?,
     };
     if value.element_count() != 1 {
@@ -94,12 +98,4 @@ fn range(n: &mut Node) -> Result {
     let first = |known: &Known| known.elements.first().cloned().unwrap_or_else(|| PrimExpr::int64(0));
     let args = [start, limit, delta].map(|known| Operand::Prim(first(known)));
     Ok(n.call_with("arange", args, &[("dtype", dtype.into())])?.into())
-}
-
-impl Node<'_, '_> {
-    /// The dtype with that number of ONNX's.
-    pub(super) fn numbered_dtype(&self, number: i64) -> crate::node::Result<DType> {
-        let unsupported = || InferError::new(format!("elements of {} are not supported", crate::dtype::name(number)));
-        crate::dtype::of(number).ok_or_else(unsupported)
-    }
 }

@@ -6,6 +6,7 @@
 
 mod activation;
 mod attention;
+mod cast;
 mod constant;
 mod control;
 mod conv;
@@ -27,8 +28,13 @@ mod shape;
 mod signal;
 mod vision;
 
-use crate::{node::Node, value::Outputs};
+use crate::{
+    dtype,
+    node::Node,
+    value::{Outputs, Value},
+};
 use hammock_ir::relax::InferError;
+use hammock_runtime::tools::ElementType;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
@@ -55,6 +61,7 @@ const fn op(name: &'static str, import: Import) -> Op {
 const FAMILIES: &[&[Op]] = &[
     activation::OPS,
     attention::OPS,
+    cast::OPS,
     constant::OPS,
     control::OPS,
     conv::OPS,
@@ -78,6 +85,46 @@ const FAMILIES: &[&[Op]] = &[
 
 static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =
     LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|op| ((op.domain, op.name), op)).collect());
+
+/// Operators that know of elements that another dtype holds.
+const KNOW_NARROW: &[&str] =
+    &["Cast", "CastLike", "DequantizeLinear", "Identity", "If", "Loop", "QuantizeLinear", "Scan", "Shape", "Size"];
+
+/// Operators whose results have elements of their inputs.
+const KEEP_ELEMENTS: &[&str] = &[
+    "Concat",
+    "DepthToSpace",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Reshape",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+];
+
+/// The results of an operator that has an input of elements that another dtype holds.
+pub fn narrow(op: &Op, values: Vec<Value>, element: ElementType) -> std::result::Result<Vec<Value>, InferError> {
+    if KNOW_NARROW.contains(&op.name) {
+        return Ok(values);
+    }
+    if !KEEP_ELEMENTS.contains(&op.name) {
+        let name = dtype::name(i64::from(element.number));
+        return Err(InferError::new(format!("it does not compute with elements of {name}"))
+            .help("they can be converted, quantized and moved"));
+    }
+    let with_element = |value| match value {
+        Value::Operand(operand) => Value::Narrow(operand, element),
+        other => other,
+    };
+    Ok(values.into_iter().map(with_element).collect())
+}
 
 /// The operator of that domain and name.
 pub fn find(domain: &str, name: &str) -> Option<&'static Op> {

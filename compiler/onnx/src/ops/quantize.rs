@@ -1,7 +1,10 @@
 //! Quantized numbers: pairs of conversions, and operators on 8-bit integers.
 
 use super::{Op, Result, conv::convolved, op};
-use crate::node::{self, Node};
+use crate::{
+    node::{self, Node},
+    value::Value,
+};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
@@ -22,29 +25,43 @@ fn single(n: &mut Node, x: Operand) -> node::Result<Operand> {
 
 /// Scale and zero point from inputs behind the data; the zero point is zero if it is left out.
 fn scale_and_zero(n: &mut Node, dtype: DType) -> node::Result<(Operand, Operand)> {
-    if n.attrs.int_or("block_size", 0)? != 0 {
-        return n.error("`block_size` is not supported");
-    }
     let scale = n.input(1)?;
     let scale = single(n, scale)?;
     let zero = match n.optional(2)? {
         Some(zero) => single(n, zero)?,
-        None => node::number(0.0, dtype)?,
+        None => node::number(0.0, if dtype.is_integer() { dtype } else { DType::FLOAT32 })?,
     };
     Ok((scale, zero))
 }
 
 fn quantize(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let dtype = match (n.optional(2)?, n.attrs.int_or("output_dtype", 0)?) {
-        (Some(zero), _) => n.dtype(&zero)?,
-        (None, 0) => DType::UINT8,
-        (None, number) => n.numbered_dtype(number)?,
+    let to = match (n.optional(2)?, n.attrs.int_or("output_dtype", 0)?) {
+        (Some(zero), _) => match n.value(2)?.narrow() {
+            Some(element) => element,
+            None => n.element_of(&zero)?,
+        },
+        (None, 0) => n.element_type(2)?,
+        (None, number) => n.element_type(number)?,
     };
-    let (scale, zero) = scale_and_zero(n, dtype)?;
-    let axis = n.attrs.int_or("axis", 1)?;
-    let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
-    Ok(n.call_with("quantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?.into())
+    let (scale, zero) = scale_and_zero(n, to.held)?;
+    let blocks = n.attrs.int_or("block_size", 0)?;
+    if blocks == 0 && !to.stored.is_float4() {
+        let axis = n.attrs.int_or("axis", 1)?;
+        let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
+        let attrs = [("axis", axis.into()), ("out_dtype", to.held.into())];
+        let y = n.call_with("quantize", [x, scale, zero], &attrs)?;
+        let y = if to.is_narrow() { n.within(y, to.stored)? } else { y };
+        return Ok(Value::of(y, to).into());
+    }
+    let (scale, zero) = (spread(n, scale, &x)?, spread(n, zero, &x)?);
+    let y = n.call("divide", [x, scale])?;
+    let y = n.cast(y, DType::FLOAT32)?;
+    let y = if to.stored.is_floating() { y } else { n.call("round", [y])? };
+    let zero = n.cast(zero, DType::FLOAT32)?;
+    let y = n.call("add", [y, zero])?;
+    let y = if to.stored.is_floating() { y } else { n.within(y, to.stored)? };
+    Ok(Value::of(n.in_elements(y, to)?, to).into())
 }
 
 fn dequantize(n: &mut Node) -> Result {
@@ -54,9 +71,39 @@ fn dequantize(n: &mut Node) -> Result {
         0 => n.dtype(&scale)?,
         number => n.numbered_dtype(number)?,
     };
-    let axis = n.attrs.int_or("axis", 1)?;
-    let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
-    Ok(n.call_with("dequantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?.into())
+    if n.attrs.int_or("block_size", 0)? == 0 {
+        let axis = n.attrs.int_or("axis", 1)?;
+        let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
+        return Ok(n
+            .call_with("dequantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?
+            .into());
+    }
+    let (scale, zero) = (spread(n, scale, &x)?, spread(n, zero, &x)?);
+    let exact = if n.dtype(&x)?.is_integer() { DType::INT32 } else { DType::FLOAT32 };
+    let (x, zero) = (n.cast(x, exact)?, n.cast(zero, exact)?);
+    let difference = n.call("subtract", [x, zero])?;
+    let (difference, scale) = (n.cast(difference, DType::FLOAT32)?, n.cast(scale, DType::FLOAT32)?);
+    let y = n.call("multiply", [difference, scale])?;
+    Ok(n.cast(y, dtype)?.into())
+}
+
+/// Scales or zero points in a shape that broadcasts: of the whole tensor, along an axis, or one for each block of it.
+fn spread(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<Operand> {
+    let (sizes, block) = (n.dims(x)?, n.attrs.int_or("block_size", 0)?);
+    if n.rank(&scale)? == 0 {
+        return Ok(scale);
+    }
+    let axis = n.axis(n.attrs.int_or("axis", 1)?, sizes.len())?;
+    if block == 0 {
+        return along(n, scale, x, axis);
+    }
+    if block < 0 || n.rank(&scale)? != sizes.len() {
+        return n.error("its `block_size` does not fit its scales");
+    }
+    let scale = n.call_with("repeat", [scale], &[("repeats", block.into()), ("axis", (axis as i64).into())])?;
+    let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
+    let bounds = [prims((axis as i64).into()), prims(0i64.into()), prims(sizes[axis].clone()), prims(1i64.into())];
+    n.call("strided_slice", [&[scale][..], &bounds].concat())
 }
 
 /// Scale and zero point are chosen from the data, so that zero is a value.

@@ -6,12 +6,10 @@ use crate::{
     node::{Node, product},
     value::Value,
 };
-use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("Cast", cast),
-    op("CastLike", cast_like),
     op("Expand", expand),
     op("Flatten", flatten),
     op("Identity", |n| Ok(n.value(0)?.into())),
@@ -157,24 +155,4 @@ fn expand(n: &mut Node) -> Result {
         return Ok(Value::Operand(x).into());
     }
     Ok(n.call("broadcast_to", [x, Operand::Shape(shape)])?.into())
-}
-
-fn cast(n: &mut Node) -> Result {
-    let Some(to) = n.attrs.int("to")? else { return n.error("its attribute `to` is missing") };
-    let dtype = n.numbered_dtype(to)?;
-    converted(n, dtype)
-}
-
-fn cast_like(n: &mut Node) -> Result {
-    let like = n.input(1)?;
-    let dtype = n.dtype(&like)?;
-    converted(n, dtype)
-}
-
-fn converted(n: &mut Node, dtype: DType) -> Result {
-    if let Some(known) = n.known(0).and_then(|x| x.cast(dtype)) {
-        return Ok(known.into());
-    }
-    let x = n.input(0)?;
-    Ok(n.cast(x, dtype)?.into())
 }

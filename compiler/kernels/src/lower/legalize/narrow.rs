@@ -1,15 +1,13 @@
 //! Floats narrower than float32: loaded as bits, computed in float32, rounded when stored.
 
 use super::Legalizer;
-use crate::{
-    error::Reason,
-    small_float::{self, Format, Special},
-};
+use crate::error::Reason;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimKind, Var, binary},
     tir::Buffer,
 };
+use hammock_runtime::value::small_float::{self, Format, Special};
 
 /// Whether values of the dtype are computed in float32.
 pub fn is_narrow(dtype: DType) -> bool {

@@ -1,7 +1,6 @@
 //! Floats of 16 bits and fewer: one description per format, one encoder and decoder for all.
 
-use hammock_ir::DType;
-use hammock_runtime::value::dtype_code as code;
+use super::{DType, dtype_code as code};
 
 /// How a small float is laid out: sign (if any), exponent, mantissa.
 #[derive(Clone, Copy)]

@@ -1,0 +1,174 @@
+//! Conversions between element types.
+
+use super::{Op, Result, op};
+use crate::{
+    dtype,
+    node::{self, Node},
+    value::Value,
+};
+use hammock_ir::{
+    DType, PrimExpr,
+    relax::{InferError, Operand},
+};
+use hammock_runtime::{tools::ElementType, value::small_float};
+
+pub const OPS: &[Op] = &[op("BitCast", bit_cast), op("Cast", cast), op("CastLike", cast_like)];
+
+fn cast(n: &mut Node) -> Result {
+    let Some(to) = n.attrs.int("to")? else { return n.error("its attribute `to` is missing") };
+    let element = n.element_type(to)?;
+    converted(n, element)
+}
+
+fn cast_like(n: &mut Node) -> Result {
+    let like = n.value(1)?;
+    let element = match like.narrow() {
+        Some(element) => element,
+        None => {
+            let like = n.input(1)?;
+            n.element_of(&like)?
+        }
+    };
+    converted(n, element)
+}
+
+fn converted(n: &mut Node, to: ElementType) -> Result {
+    if let Some(known) = n.known(0).filter(|_| !to.is_narrow() && !to.held.is_float8()).and_then(|x| x.cast(to.held)) {
+        return Ok(known.into());
+    }
+    let x = n.input(0)?;
+    Ok(Value::of(n.in_elements(x, to)?, to).into())
+}
+
+/// The same bits as elements of another dtype of the same size.
+fn bit_cast(n: &mut Node) -> Result {
+    let Some(to) = n.attrs.int("to")? else { return n.error("its attribute `to` is missing") };
+    let dtype = n.numbered_dtype(to)?;
+    let x = n.input(0)?;
+    let own = n.dtype(&x)?;
+    if own.is_bool() && dtype.bits == 8 {
+        return Ok(n.cast(x, dtype)?.into());
+    }
+    if own.bits != dtype.bits || dtype.is_bool() {
+        return n.error(format!("elements of {own} have not the bits of {dtype}"));
+    }
+    Ok(n.bits(x, dtype)?.into())
+}
+
+impl Node<'_, '_> {
+    /// The element type with that number of ONNX's.
+    pub(super) fn element_type(&self, number: i64) -> node::Result<ElementType> {
+        ElementType::of(number).ok_or_else(|| unsupported(number))
+    }
+
+    /// The dtype with that number of ONNX's.
+    pub(super) fn numbered_dtype(&self, number: i64) -> node::Result<DType> {
+        dtype::of(number).ok_or_else(|| unsupported(number))
+    }
+
+    /// The element type of a tensor whose dtype is that of its elements.
+    pub(super) fn element_of(&self, x: &Operand) -> node::Result<ElementType> {
+        let held = self.dtype(x)?;
+        Ok(ElementType { number: 0, stored: held, held })
+    }
+
+    /// A tensor with elements of that type.
+    pub(super) fn in_elements(&mut self, x: Operand, to: ElementType) -> node::Result<Operand> {
+        let saturate = self.attrs.int_or("saturate", 1)? != 0;
+        match to.stored {
+            dtype if dtype.is_float4() => {
+                let x = self.cast(x, DType::FLOAT32)?;
+                let rounded = self.nearest_float4(x)?;
+                self.cast(rounded, to.held)
+            }
+            DType::FLOAT8_E8M0FNU => self.nearest_power(x),
+            dtype if to.is_narrow() => self.wrapped(x, dtype, to.held),
+            dtype if dtype.is_float8() && saturate => {
+                let x = self.cast(x, DType::FLOAT32)?;
+                let most =
+                    small_float::format(dtype).map_or(f64::INFINITY, |format| format.decode(format.largest() as u8));
+                let bound = |v: f64| Operand::Prim(PrimExpr::float(v, DType::FLOAT32));
+                let x = self.call("clip", [x, bound(-most), bound(most)])?;
+                self.cast(x, dtype)
+            }
+            dtype => self.cast(x, dtype),
+        }
+    }
+
+    /// The lowest bits of integers.
+    fn wrapped(&mut self, x: Operand, to: DType, held: DType) -> node::Result<Operand> {
+        let x = if self.dtype(&x)?.is_integer() { x } else { self.cast(x, DType::INT32)? };
+        let low = self.with_number("bitwise_and", &x, f64::from((1u16 << to.bits) - 1))?;
+        let low = self.cast(low, DType::INT8)?;
+        if to.is_uint() {
+            return self.cast(low, held);
+        }
+        let sign = f64::from(1u16 << (to.bits - 1));
+        let turned = self.with_number("bitwise_xor", &low, sign)?;
+        self.with_number("subtract", &turned, sign)
+    }
+
+    /// The nearest multiples of what elements of 4 bits can tell apart, at most 6; zero for what is no number.
+    fn nearest_float4(&mut self, x: Operand) -> node::Result<Operand> {
+        let size = self.call("abs", [x.clone()])?;
+        let (half, one, two) = (self.number(0.5, &x)?, self.number(1.0, &x)?, self.number(2.0, &x)?);
+        let above_two = self.with_number("greater_equal", &size, 2.0)?;
+        let above_four = self.with_number("greater_equal", &size, 4.0)?;
+        let step = self.call("where", [above_four, two, one])?;
+        let step = self.call("where", [above_two, step, half])?;
+        let bound = |v: f64| Operand::Prim(PrimExpr::float(v, DType::FLOAT32));
+        let near = self.call("clip", [x.clone(), bound(-6.0), bound(6.0)])?;
+        let count = self.call("divide", [near, step.clone()])?;
+        let count = self.call("round", [count])?;
+        let rounded = self.call("multiply", [count, step])?;
+        let unknown = self.call("isnan", [x.clone()])?;
+        let zero = self.number(0.0, &x)?;
+        self.call("where", [unknown, zero, rounded])
+    }
+
+    /// Powers of two, as bfloat16: float32 whose fractions are rounded away.
+    fn nearest_power(&mut self, x: Operand) -> node::Result<Operand> {
+        let least = 2f64.powi(-127);
+        let (carry, below) = match self.attrs.str_or("round_mode", "up")? {
+            "up" => (0x7f_ffff, 1.000_001 * least),
+            "down" => (0, 1.999_999 * least),
+            "nearest" => (0x40_0000, 1.499_999 * least),
+            other => return self.error(format!("its `round_mode` is `{other}`, which is not supported")),
+        };
+        let x = self.cast(x, DType::FLOAT32)?;
+        let bound = |v: f64| Operand::Prim(PrimExpr::float(v, DType::FLOAT32));
+        let near = self.call("clip", [x.clone(), bound(2.0 * least), bound(2f64.powi(127))])?;
+        let bits = self.bits(near, DType::INT32)?;
+        let raised = self.with_number("add", &bits, f64::from(carry))?;
+        let exponent = self.with_number("bitwise_and", &raised, f64::from(0x7f80_0000))?;
+        let power = self.bits(exponent, DType::FLOAT32)?;
+        let power = self.cast(power, DType::BFLOAT16)?;
+        // The least power is a subnormal number of float32, whose exponent bits are zero.
+        let small = self.with_number("less_equal", &x, below)?;
+        let (least, nan) = (node::number(least, DType::BFLOAT16)?, node::number(f64::NAN, DType::BFLOAT16)?);
+        let power = self.call("where", [small, least, power])?;
+        let unknown = self.call("isnan", [x])?;
+        self.call("where", [unknown, nan, power])
+    }
+
+    /// The same bits as another dtype.
+    fn bits(&mut self, x: Operand, dtype: DType) -> node::Result<Operand> {
+        let shape = Operand::Shape(self.dims(&x)?);
+        let zero = Operand::int(0);
+        self.call("memory.view", [x, shape, Operand::DType(dtype), zero])
+    }
+
+    /// Numbers of a wider dtype, as a vector's elements, that are kept between bounds.
+    pub(super) fn within(&mut self, x: Operand, to: DType) -> node::Result<Operand> {
+        let (low, high) = match to.is_uint() {
+            true => (0, (1i64 << to.bits) - 1),
+            false => (-(1i64 << (to.bits - 1)), (1i64 << (to.bits - 1)) - 1),
+        };
+        let x = self.with_number("maximum", &x, low as f64)?;
+        self.with_number("minimum", &x, high as f64)
+    }
+}
+
+fn unsupported(number: i64) -> InferError {
+    InferError::new(format!("elements of {} are not supported", dtype::name(number)))
+}
