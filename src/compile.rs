@@ -13,13 +13,14 @@ use crate::{
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
     Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, PlanFile, Weights,
-    add_entry, bind, check_target, compile, lower, missing, unused,
+    add_entry, bind, check_target, compile, lower, missing, signatures, unused,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline};
 use hammock_runtime::{
     Image,
+    image::Signature,
     library::image_of,
     near::nearest,
     tools::{CallFlags, Content},
@@ -286,7 +287,7 @@ impl Compile {
         if self.stats {
             not_stdout("--stats --output", &self.output)?;
         }
-        let (mut module, source) = prepared(&self.module, None)?;
+        let Prepared { mut module, source, signatures } = prepared(&self.module, None)?;
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
         let (evaluator, codegens) = (Evaluator::with_cache(options.cache.clone()), Codegens::default());
@@ -294,7 +295,7 @@ impl Compile {
         lower(&mut module, &source, &passes, &environment, &mut dump)?;
         let threads = if emit == Emit::Tvm { 1 } else { options.threads };
         let options = self.code.tune.tuned(&module, &source, options.clone(), threads)?;
-        let options = Options { objects: codegens.into_objects(), ..options };
+        let options = Options { objects: codegens.into_objects(), signatures, ..options };
         let mut artifact = compile(&module, &source, &options, emit)?;
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;
@@ -311,10 +312,19 @@ impl Compile {
     }
 }
 
-/// Reads a text module. Parameters named in the weights become constants, unless the module is compiled for one call that
-/// gives every argument itself.
-pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<(Module, SourceFile), Failure> {
+/// A module with its weights.
+pub struct Prepared {
+    pub module: Module,
+    pub source: SourceFile,
+    /// What functions took before weights became constants.
+    pub signatures: Vec<Signature>,
+}
+
+/// Reads a text module. Parameters named in the weights become constants, unless the call that the module is compiled for
+/// gives them.
+pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared, Failure> {
     let (mut module, source, weights) = args.read_text()?;
+    let signatures = signatures(&module);
     if let Some(weights) = &weights {
         report_unused(&module, weights)?;
         // A call says itself what it lacks.
@@ -324,18 +334,21 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<(Module, 
             }
         }
     }
-    let all_given = |c: &CallFlags| {
-        module.relax(&c.func).is_some_and(|f| !c.args.is_empty() && c.args.len() >= f.lambda.params.len())
+    let weights = match call {
+        Some(call) => {
+            let of_call = signatures.iter().find(|signature| signature.function == call.func);
+            let params = of_call.into_iter().flat_map(|signature| &signature.params);
+            call.spec(weights.as_ref()).weights_for(&params.map(|param| param.name.as_str()).collect::<Vec<_>>())
+        }
+        None => weights,
     };
-    if !call.is_some_and(all_given)
-        && let Some(weights) = weights
-    {
+    if let Some(weights) = weights {
         bind(&mut module, &weights).map_err(|e| e.within(&source))?;
     }
     if let Some(call) = call {
         add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?;
     }
-    Ok((module, source))
+    Ok(Prepared { module, source, signatures })
 }
 
 /// Reports the tensors of `--params` that match nothing in the module; it is an error if none does.

@@ -1,25 +1,27 @@
-//! `hammock inspect`: shows what is in a compiled executable.
+//! `hammock inspect`: shows what functions of a model take and give, and what is in a compiled executable.
 
-use crate::{failure::tool_failure, output::not_stdout};
+use crate::{failure::tool_failure, module::ModuleArgs, output::not_stdout};
 use clap::Args;
-use hammock_compiler::{Failure, read_source, write_weights};
+use hammock_compiler::{Failure, OnnxWeights, import_onnx, is_onnx, signatures, write_weights};
 use hammock_diagnostics::codes;
 use hammock_runtime::{
-    library::LibraryError,
-    tools::{InspectFlags, ToolError, inspect},
+    image::{Signature, signature::Role},
+    tools::{FileKind, InspectFlags, View, inspect, signature_json, signature_text},
 };
-use std::path::PathBuf;
+use std::path::Path;
 
-/// Shows what is in a compiled executable
+/// Shows what functions of a model take and give; of a compiled executable also all else that is in it
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  hammock inspect model.so              the bytecode as text
+  hammock inspect model.onnx            inputs, weights and outputs, with their shapes and dtypes
+  hammock inspect model.so --json       the same as JSON: of text modules, ONNX models and executables
+  hammock inspect model.so --text       the bytecode as text
   hammock inspect model.so --stats      functions and constants
   hammock inspect model.so --asm --params-out weights.safetensors > listing.txt")]
 pub struct Inspect {
-    /// A compiled executable, a library that TVM exported, or bytecode
-    file: PathBuf,
+    #[command(flatten)]
+    module: ModuleArgs,
     #[command(flatten)]
     view: InspectFlags,
 }
@@ -27,7 +29,25 @@ pub struct Inspect {
 impl Inspect {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        let listing = inspect(&self.file, self.view.view()).map_err(|e| self.failure(e))?;
+        let view = self.view.view();
+        let kind = if self.module.file == "-" { None } else { FileKind::of_file(Path::new(&self.module.file)) };
+        if kind.is_some_and(|kind| kind != FileKind::Tensors) {
+            return self.executable(view);
+        }
+        let signatures = self.signatures()?;
+        match view {
+            View::Signature => crate::print(&signature_text(&signatures)),
+            View::SignatureJson => crate::print(&signature_json(&signatures)),
+            _ => {
+                let message = format!("{} is no compiled executable: it has no bytecode", self.module.file);
+                Err(Failure::new(codes::UNSUPPORTED_FILE, message)
+                    .help("`hammock compile` makes an executable of a model; `hammock opt` shows the module itself"))
+            }
+        }
+    }
+
+    fn executable(&self, view: View) -> Result<(), Failure> {
+        let listing = inspect(Path::new(&self.module.file), view).map_err(tool_failure)?;
         if let Some(path) = &self.view.params_out {
             not_stdout("--params-out", path)?;
             write_weights(path, &listing.tensors)?;
@@ -35,14 +55,23 @@ impl Inspect {
         crate::print(&listing.text)
     }
 
-    /// What went wrong; a text is not called a damaged library.
-    fn failure(&self, error: ToolError) -> Failure {
-        let file = self.file.display().to_string();
-        let unsealed = matches!(error, ToolError::Library(LibraryError::Seal(_)));
-        if !(unsealed && matches!(read_source(&file), Ok(Some(_)))) {
-            return tool_failure(error);
+    /// What the functions of a model take that is not compiled yet.
+    fn signatures(&self) -> Result<Vec<Signature>, Failure> {
+        if is_onnx(&self.module.file) {
+            let imported = import_onnx(&self.module.file, OnnxWeights::Parameters)?;
+            return Ok(bound(signatures(&imported.module), |role, _| role == Role::Weight));
         }
-        Failure::new(codes::UNSUPPORTED_FILE, format!("{file} is text, not a compiled executable"))
-            .help("`hammock compile` makes an executable of a text module; `hammock opt` shows the module itself")
+        let (module, _, weights) = self.module.read_text()?;
+        Ok(bound(signatures(&module), |_, name| weights.as_ref().is_some_and(|weights| weights.get(name).is_some())))
     }
+}
+
+/// Signatures in which the parameters are marked that the model has.
+fn bound(mut signatures: Vec<Signature>, has: impl Fn(Role, &str) -> bool) -> Vec<Signature> {
+    for param in signatures.iter_mut().flat_map(|signature| &mut signature.params) {
+        if has(param.role, &param.name) {
+            param.role = Role::Bound;
+        }
+    }
+    signatures
 }

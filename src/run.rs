@@ -2,7 +2,7 @@
 
 use crate::{
     compare::{CompareFlags, comparable, up_to},
-    compile::{CodeArgs, ExecMode, prepared},
+    compile::{CodeArgs, ExecMode, Prepared, prepared},
     effect::refuse,
     failure::{input_failure, tool_failure},
     module::{ModuleArgs, is_zeros},
@@ -100,7 +100,7 @@ impl Program {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
         }
         let options = self.options()?;
-        let (module, source) = prepared(&module, call)?;
+        let Prepared { module, source, .. } = prepared(&module, call)?;
         self.session(module, &source, &self.code.exec_mode()?, options, adapt)
     }
 
@@ -182,7 +182,7 @@ impl Program {
         if is_executable(&self.file) {
             refuse(&[("--compare-levels", true)], &format!("{} is compiled already", self.file))?;
         }
-        let (module, source) = prepared(&self.module_args(), Some(&self.call))?;
+        let Prepared { module, source, .. } = prepared(&self.module_args(), Some(&self.call))?;
         let (mode, options) = (self.code.exec_mode()?, self.options()?);
         let weights = self.call.weights().map_err(input_failure)?;
         let result = |module: &Module, mode: &ExecMode, level: u8| {

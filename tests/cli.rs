@@ -307,7 +307,7 @@ const OF_TVM: &str = "runtime/tests/tvm/control_flow.so";
 
 #[test]
 fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
-    let text = stdout(&hammock(&["inspect", OF_TVM]));
+    let text = stdout(&hammock(&["inspect", OF_TVM, "--text"]));
     assert_eq!(text, std::fs::read_to_string(root().join("runtime/tests/tvm/control_flow.txt")).unwrap());
     let module = "ir-examples/control_flow.py";
     let run = |args: &[&str]| stdout(&hammock(&[&["run"], args, &["--arg", "20.0:float32"]].concat()));
@@ -317,7 +317,7 @@ fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
     let library = library.to_str().unwrap();
     stdout(&hammock(&["compile", module, "--bytecode", OF_TVM, "-o", library]));
     assert_eq!(run(&[library]), "5 (int64)\n");
-    assert_eq!(stdout(&hammock(&["inspect", library])), text);
+    assert_eq!(stdout(&hammock(&["inspect", library, "--text"])), text);
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
     let (ours, tvms) = (file("ours.so"), file("tvms.so"));
     stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", &ours]));
     stdout(&hammock(&["compile", "ir-examples/control_flow.py", "--emit", "tvm", "-o", &tvms]));
-    assert_eq!(stdout(&hammock(&["inspect", &tvms])), stdout(&hammock(&["inspect", &ours])));
+    assert_eq!(stdout(&hammock(&["inspect", &tvms, "--text"])), stdout(&hammock(&["inspect", &ours, "--text"])));
     let bytes = std::fs::read(&tvms).unwrap();
     let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
     assert!(has(b"\0__tvm_ffi_multiply\0") && has(b"\0__TVMFFIErrorSetRaisedFromCStr\0") && !has(b"__hammock_runtime"));

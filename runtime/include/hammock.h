@@ -340,6 +340,14 @@ void hammock_vm_free(hammock_vm *vm);
 /* Tuples of strings: the functions that may be called, and the parameters of one. */
 int hammock_vm_functions(const hammock_vm *vm, hammock_any *names);
 int hammock_vm_parameters(const hammock_vm *vm, const char *function, hammock_any *names);
+/* What a function takes and gives: a tuple of parameters and results, each a tuple of five:
+ *   its role: "input", "weight" (each call is given it), "bound" (a weight that the model has), "output";
+ *   its name; results without one have their number;
+ *   its type for people, such as "float32[n, 64]";
+ *   the dtype of a number or of a tensor's elements, or none;
+ *   the sizes of a tensor or shape, or none if they are not known: a tuple of integers and, where a size is symbolic, of
+ *   strings. */
+int hammock_vm_signature(const hammock_vm *vm, const char *function, hammock_any *signature);
 /* The same functions as a module, which goes on without the machine. */
 int hammock_vm_module(const hammock_vm *vm, hammock_any *module);
 

@@ -55,6 +55,15 @@ private:
     std::unique_ptr<hammock_library, Free> library_;
 };
 
+/// What a function takes or gives: see `hammock_vm_signature`.
+struct Parameter {
+    std::string role; ///< "input", "weight", "bound", "output"
+    std::string name;
+    std::string type; ///< for people, such as "float32[n, 64]"
+    std::optional<hammock_dtype> dtype;
+    std::optional<std::vector<Value>> sizes; ///< integers and strings
+};
+
 /// How a model runs. Zero means the usual.
 struct Options {
     std::vector<hammock_device> devices; ///< Most wanted first; the host is always among them.
@@ -119,6 +128,20 @@ public:
     std::vector<std::string> parameters(Name function) const {
         auto names = [&](hammock_any *names) { return hammock_vm_parameters(c(), function.c(), names); };
         return Value::made(names).strings();
+    }
+
+    /// The parameters of a function, weights that the model has among them, then its results.
+    std::vector<Parameter> signature(Name function) const {
+        auto signature = [&](hammock_any *signature) { return hammock_vm_signature(c(), function.c(), signature); };
+        std::vector<Parameter> found;
+        for (const Value &entry : Value::made(signature).fields()) {
+            std::optional<hammock_dtype> dtype;
+            if (!entry[3].is_none()) dtype = entry[3].dtype();
+            std::optional<std::vector<Value>> sizes;
+            if (!entry[4].is_none()) sizes = entry[4].fields();
+            found.push_back({entry[0].string(), entry[1].string(), entry[2].string(), dtype, sizes});
+        }
+        return found;
     }
 
     /// Calls a function by name.

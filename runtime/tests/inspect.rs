@@ -24,7 +24,9 @@ fn shown(name: &str, flags: &[&str]) -> String {
 #[test]
 fn views_are_tvms_own() {
     let expected = |form: &str| std::fs::read_to_string(file(&format!("control_flow.{form}"))).unwrap();
-    assert_eq!(shown("control_flow.so", &[]), expected("txt"));
+    let names =
+        "count\n    input   x      any\n    input   steps  any\nhalve\n    input   x  any\nmain\n    input   x  any\n";
+    assert_eq!(shown("control_flow.so", &[]), names, "TVM's libraries say nothing of types");
     for (flag, form) in [("--text", "txt"), ("--python", "python"), ("--stats", "stats")] {
         assert_eq!(shown("control_flow.so", &[flag]), expected(form));
     }

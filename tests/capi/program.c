@@ -189,6 +189,36 @@ static void use_modules(const hammock_library *library, const hammock_vm *vm, co
     CHECK(fails(hammock_as_bytes(&args[0], &bytes, &size), "TypeError", "not bytes"));
 }
 
+/* Is the field of an entry of a signature this text? */
+static int says(const hammock_any *entry, size_t index, const char *text) {
+    const hammock_any *field;
+    const char *bytes;
+    size_t size;
+    CHECK(hammock_tuple_field(entry, index, &field) == 0 && hammock_as_string(field, &bytes, &size) == 0);
+    return size == strlen(text) && memcmp(bytes, text, size) == 0;
+}
+
+static void sign(const hammock_vm *vm) {
+    hammock_any signature;
+    const hammock_any *entries, *field, *sizes;
+    size_t count;
+    int64_t rows;
+    CHECK(hammock_vm_signature(vm, "main", &signature) == 0);
+    CHECK(hammock_as_tuple(&signature, &entries, &count) == 0 && count == 4);
+    CHECK(says(&entries[1], 0, "input") && says(&entries[1], 1, "y") && says(&entries[1], 2, "float32[2, 3]"));
+    CHECK(hammock_tuple_field(&entries[1], 3, &field) == 0 && field->type_index == HAMMOCK_DTYPE);
+    CHECK(field->as.dtype.code == HAMMOCK_CODE_FLOAT && field->as.dtype.bits == 32);
+    CHECK(hammock_tuple_field(&entries[1], 4, &field) == 0 && hammock_as_tuple(field, &sizes, &count) == 0);
+    CHECK(count == 2 && hammock_as_int(&sizes[0], &rows) == 0 && rows == 2);
+    CHECK(says(&entries[2], 0, "output") && says(&entries[2], 1, "sum"));
+    CHECK(says(&entries[3], 1, "1") && says(&entries[3], 2, "(float32[2, 3])"));
+    CHECK(hammock_tuple_field(&entries[3], 3, &field) == 0 && field->type_index == HAMMOCK_NONE);
+    CHECK(hammock_tuple_field(&entries[3], 4, &field) == 0 && field->type_index == HAMMOCK_NONE);
+    hammock_any_free(&signature);
+    CHECK(hammock_vm_signature(vm, "nobody", &signature) == -1);
+    CHECK(hammock_vm_signature(vm, "main", NULL) == -1 && hammock_vm_signature(NULL, "main", &signature) == -1);
+}
+
 static void run(const hammock_vm *vm, const hammock_any *args) {
     hammock_any result, field, names;
     const hammock_any *inner;
@@ -198,6 +228,7 @@ static void run(const hammock_vm *vm, const hammock_any *args) {
     CHECK(hammock_tuple_field(&names, 1, &inner) == 0 && hammock_as_string(inner, &name, &size) == 0);
     CHECK(size == 1 && strcmp(name, "y") == 0);
     hammock_any_free(&names);
+    sign(vm);
 
     CHECK(hammock_vm_call(vm, "main", args, 2, &result) == 0);
     CHECK(hammock_tuple_field(&result, 0, &inner) == 0);

@@ -171,6 +171,11 @@ static void call(const Model &model) {
     auto &[_, vm, x, y] = model;
     CHECK(vm.functions().size() == 4 && vm.parameters("main")[1] == "y");
     FAILS("ValueError", "no function `nobody`", vm.parameters("nobody"));
+    FAILS("ValueError", "no function `nobody`", vm.signature("nobody"));
+    std::vector<hammock::Parameter> signature = vm.signature("main");
+    CHECK(signature.size() == 4 && signature[0].name == "x" && signature[0].type == "float32[2, 3]");
+    CHECK(signature[0].dtype->bits == 32 && (*signature[0].sizes)[1].integer() == 3);
+    CHECK(signature[2].role == "output" && signature[2].name == "sum" && !signature[3].sizes);
 
     Value result = vm.call("main", x, y);
     CHECK(result.size() == 2 && result[0].data<float>()[5] == 6 && result[1][0].data<float>()[5] == 5);

@@ -3,6 +3,7 @@
 use crate::{
     Cache, Clock, Dump, Evaluator, Failure, Graphs, PlanFile, TextFiles, Timing, bytecode, graphs,
     kernels::{self, Compiled},
+    signature,
     target::{self, check_target},
     tune::Sizes,
     tvm,
@@ -16,7 +17,7 @@ use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
     executable::{FunctionInfo, FunctionKind},
-    image::{self, Image, SourceMap, Version},
+    image::{self, Image, Signature, SourceMap, Version},
     library::tvm::modules,
 };
 use std::{
@@ -52,6 +53,8 @@ pub struct Options {
     pub sizes: Sizes,
     /// Where kernels' machine code is kept, so that it is not made again.
     pub cache: Option<Arc<Cache>>,
+    /// What functions took and gave before passes changed the module: see [`signatures`](crate::signatures).
+    pub signatures: Vec<Signature>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
     pub objects: Vec<Vec<u8>>,
 }
@@ -82,6 +85,7 @@ impl Default for Options {
             tuned: None,
             sizes: Sizes::default(),
             cache: None,
+            signatures: Vec::new(),
             objects: Vec::new(),
         }
     }
@@ -257,7 +261,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         );
     }
     let (mut clock, mut times) = (Clock::start(), Vec::new());
-    let image = image(module, source, options.bytecode.as_deref())?;
+    let image = image(module, source, options.bytecode.as_deref(), &options.signatures)?;
     clock.lap("bytecode", &mut times);
     let is_bytecode = |f: &&FunctionInfo| f.kind != FunctionKind::Packed;
     let functions = image.executable.functions.iter().filter(is_bytecode);
@@ -383,14 +387,21 @@ fn unlinked(error: &hammock_link::LinkError, module: &Module, source: &SourceFil
     Failure::from(if place.is_none() { d } else { d.label(place, "") }).within(source)
 }
 
-/// The bytecode of a module's graphs and the place of each instruction, or `given` bytecode that calls its kernels.
-pub(crate) fn image(module: &Module, source: &SourceFile, given: Option<&Image>) -> Result<Image, Failure> {
+/// The bytecode of a module's graphs, with the place of each instruction and what functions take (`known` is from before
+/// passes ran), or `given` bytecode that calls its kernels.
+pub(crate) fn image(
+    module: &Module,
+    source: &SourceFile,
+    given: Option<&Image>,
+    known: &[Signature],
+) -> Result<Image, Failure> {
     if let Some(given) = given {
         return bytecode::adopt(given, module, source);
     }
     let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
     let sources = source_map(source, &bytecode.spans);
-    Ok(Image { executable: bytecode.executable, sources, ..Image::default() })
+    let signatures = signature::lowered(module, known);
+    Ok(Image { executable: bytecode.executable, sources, signatures, ..Image::default() })
 }
 
 pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {

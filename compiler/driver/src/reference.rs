@@ -29,7 +29,7 @@ pub fn reference(
     bytecode: Option<&Image>,
     options: Options,
 ) -> Result<Vm, Failure> {
-    let image = image(module, source, bytecode)?;
+    let image = image(module, source, bytecode, &[])?;
     let kernels = module.functions.iter().filter_map(|(name, function)| kernel(module, name, function, source));
     let kernels: HashMap<Name, Function> = kernels
         .collect::<Result<_, _>>()

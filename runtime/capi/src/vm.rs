@@ -3,6 +3,7 @@ use crate::error::{quietly, status};
 use crate::function::give;
 use crate::library::hammock_library;
 use crate::pointers::{array, reference, text, value, values, write};
+use hammock_runtime::image::signature::{Param, Size};
 use hammock_runtime::memory::AllocatorKind;
 use hammock_runtime::vm::{CallLimits, Interrupt, Options};
 use hammock_runtime::{Any, Device, Error, Tuple, Vm, parallel};
@@ -149,6 +150,43 @@ pub unsafe extern "C" fn hammock_vm_parameters(
         let parameters: Vec<Any> = parameters.iter().map(|name| Any::from(name.as_str())).collect();
         write(names, "names", Tuple::new(parameters.into_iter()).into())
     })
+}
+
+/// What a function takes and gives: a tuple of its parameters and results.
+///
+/// # Safety
+/// `vm` is null or alive; `function` is null or a C string; `signature` is null or has room for a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_vm_signature(
+    vm: *const hammock_vm,
+    function: *const c_char,
+    signature: *mut Any,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe {
+        let found = reference(vm, "vm")?.0.signature(text(function, "function")?)?;
+        let entries: Vec<Any> = found.params.iter().chain(&found.results).map(entry).collect();
+        write(signature, "signature", Tuple::new(entries.into_iter()).into())
+    })
+}
+
+/// Role, name, type, dtype and sizes of a parameter or result.
+fn entry(param: &Param) -> Any {
+    let size = |size: &Size| match size {
+        Size::Static(size) => Any::from(*size),
+        Size::Symbol(text) => text.as_str().into(),
+    };
+    let sizes = param.ty.sizes().map(|sizes| Any::from(Tuple::new(sizes.iter().map(size))));
+    let dtype = param.ty.dtype().map(Any::from);
+    let text = param.ty.to_string();
+    let fields = [
+        param.role.name().into(),
+        param.name.as_str().into(),
+        text.as_str().into(),
+        dtype.unwrap_or_default(),
+        sizes.unwrap_or_default(),
+    ];
+    Tuple::new(fields.into_iter()).into()
 }
 
 /// Calls a function by name. `result` may be null.

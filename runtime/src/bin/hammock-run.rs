@@ -17,6 +17,7 @@ use std::{path::PathBuf, process::ExitCode};
 Examples:
   hammock-run run model.so --func main --arg @images.npy
   hammock-run bench model.so --arg 'random(1,64):float32' --json
+  hammock-run inspect model.so
   hammock-run inspect model.so --asm --params-out weights.safetensors > listing.txt")]
 struct Cli {
     #[command(subcommand)]
@@ -49,7 +50,7 @@ enum Command {
         #[command(flatten)]
         profile: ProfileFlags,
     },
-    /// Shows what is in a compiled model
+    /// Shows what functions of a compiled model take and give, and all else that is in it
     Inspect {
         /// The compiled model, a library that TVM exported, or bytecode
         file: PathBuf,

@@ -134,6 +134,13 @@ impl Executable {
         Ok(executable)
     }
 
+    /// Names of the functions that are there to be called, in the table's order: not those that the compiler made for
+    /// others, whose names begin with `_`.
+    pub fn exported(&self) -> impl Iterator<Item = &str> {
+        let functions = self.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
+        functions.map(|f| f.name.as_str()).filter(|name| !name.starts_with('_'))
+    }
+
     /// Index of the function called `name`, kernels and builtins aside.
     pub fn function(&self, name: &str) -> Option<usize> {
         self.functions.iter().position(|f| f.kind != FunctionKind::Packed && f.name == name)

@@ -10,6 +10,7 @@
 //! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
 //! | 4 kernels | what arguments each kernel takes and which it writes ([`KernelSignature`]) |
 //! | 5 versions | the processors that kernels are compiled for ([`Version`]); where they are for any, there is none |
+//! | 6 signatures | what functions take and give ([`Signature`]); if nobody knows, there is none |
 //!
 //! A linked library holds its image as the symbol [`SYMBOL`].
 mod argument_check;
@@ -17,6 +18,7 @@ mod checked;
 pub mod container;
 mod fit;
 mod kernels;
+pub mod signature;
 mod sources;
 pub mod versions;
 
@@ -24,6 +26,7 @@ pub use argument_check::ArgumentCheck;
 pub use container::{ContainerError, Integrity};
 pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
+pub use signature::Signature;
 pub use sources::{SourceFile, SourceMap, Span};
 pub use versions::Version;
 
@@ -31,6 +34,7 @@ use crate::executable::{ConstantData, Constants, Executable, ExecutableError, de
 use crate::memory::{ALIGNMENT, Buffer};
 use crate::value::SharedBytes;
 use container::{Contents, Section};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -42,6 +46,7 @@ const CONSTANTS: u32 = 2;
 const SOURCES: u32 = 3;
 const KERNELS: u32 = 4;
 const VERSIONS: u32 = 5;
+const SIGNATURES: u32 = 6;
 
 /// A compiled model, its machine code aside.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +59,8 @@ pub struct Image {
     pub kernels: Vec<KernelSignature>,
     /// What kernels are compiled for, the most capable last.
     pub versions: Vec<Version>,
+    /// What functions take and give.
+    pub signatures: Vec<Signature>,
 }
 
 /// Why an image was refused.
@@ -76,6 +83,16 @@ impl Image {
         self.kernels.iter().find(|signature| signature.name == name)
     }
 
+    /// What the function called `name` takes and gives; where the image does not say that, its parameters' names.
+    pub fn signature(&self, name: &str) -> Option<Cow<'_, Signature>> {
+        let function = &self.executable.functions[self.executable.function(name)?];
+        let names = || function.param_names.iter();
+        let is_right =
+            |known: &&Signature| known.function == name && known.given().map(|param| &param.name).eq(names());
+        let known = self.signatures.iter().find(is_right).map(Cow::Borrowed);
+        Some(known.unwrap_or_else(|| Cow::Owned(Signature::of_names(name, names()))))
+    }
+
     /// The image as bytes. The same image gives the same bytes.
     pub fn save(&self) -> Vec<u8> {
         let (mut bytes, constants) = self.save_apart();
@@ -93,9 +110,12 @@ impl Image {
         kernels::encode(&self.kernels, &mut table);
         let mut targets = Vec::new();
         versions::encode(&self.versions, &mut targets);
+        let mut signatures = Vec::new();
+        signature::encode(&self.signatures, &mut signatures);
         let section = |kind, bytes| Section { kind, alignment: 8, contents: Contents::Bytes(bytes) };
         let mut sections = vec![section(EXECUTABLE, &executable), section(SOURCES, &sources), section(KERNELS, &table)];
         sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
+        sections.extend((!self.signatures.is_empty()).then(|| section(SIGNATURES, &signatures)));
         let data = Contents::Later(constants.len(), constants.checksum().finalize());
         sections.push(Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: data });
         (container::write(&sections), constants)
@@ -117,7 +137,9 @@ impl Image {
             kernels::decode(&bytes[section(KERNELS)?]).map_err(|_| ImageError::Section("kernel signatures"))?;
         let versions = container.get(VERSIONS).map_or(Ok(Vec::new()), |range| versions::decode(&bytes[range]));
         let versions = versions.map_err(|_| ImageError::Section("kernels' targets"))?;
-        Ok(Image { executable, sources, kernels, versions })
+        let signatures = container.get(SIGNATURES).map_or(Ok(Vec::new()), |range| signature::decode(&bytes[range]));
+        let signatures = signatures.map_err(|_| ImageError::Section("functions' signatures"))?;
+        Ok(Image { executable, sources, kernels, versions, signatures })
     }
 
     /// Reads and verifies an image of its own bytes.

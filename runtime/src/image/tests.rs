@@ -2,6 +2,7 @@ use super::*;
 use crate::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
 use crate::machine::Features;
 use crate::value::{Any, DType, Device, Shape, Str, Tensor};
+use signature::{Dims, Param, Role, Size, ValueType};
 
 fn sample() -> Image {
     let mut executable = Executable::default();
@@ -32,7 +33,49 @@ fn sample() -> Image {
     sources.add_line(file, 9, "        lv = R.add(x, w)");
     sources.set(0, Span { file, line: 9, column: 14 });
     let version = Version { target: "x86-64-v3".into(), features: Features::listed("+avx2,+fma") };
-    Image { executable, sources, kernels: vec![add_signature()], versions: vec![version] }
+    Image {
+        executable,
+        sources,
+        kernels: vec![add_signature()],
+        versions: vec![version],
+        signatures: vec![signature()],
+    }
+}
+
+fn signature() -> Signature {
+    let symbol = |text: &str| Size::Symbol(text.into());
+    let tensor = |dtype, shape| ValueType::Tensor { dtype, shape };
+    let known = |sizes: &[Size]| Dims::Known(sizes.to_vec());
+    let param = |name: &str, role, ty| Param { name: name.into(), role, ty };
+    let params = vec![
+        param("x", Role::Input, tensor(Some(DType::FLOAT32), known(&[symbol("n"), Size::Static(4)]))),
+        param("t", Role::Input, ValueType::Tuple(vec![tensor(None, Dims::Rank(2)), ValueType::Shape(Dims::Unknown)])),
+        param("k", Role::Input, ValueType::Scalar(DType::INT64)),
+        param("w", Role::Weight, tensor(Some(DType::FLOAT16), known(&[]))),
+        param("b", Role::Bound, ValueType::Other("R.Any".into())),
+    ];
+    let results = vec![param("0", Role::Output, ValueType::Shape(known(&[symbol("n * 2")])))];
+    Signature { function: "main".into(), params, results }
+}
+
+#[test]
+fn types_are_shown_in_few_words() {
+    let Signature { params, results, .. } = signature();
+    let shown: Vec<String> = params.iter().chain(&results).map(|param| param.ty.to_string()).collect();
+    let expected = ["float32[n, 4]", "(tensor[?, ?], shape[...])", "int64", "float16[]", "R.Any", "shape[n * 2]"];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn types_that_nest_too_deeply_are_refused() {
+    let nested = |depth| (0..depth).fold(ValueType::Scalar(DType::INT64), |ty, _| ValueType::Tuple(vec![ty]));
+    let image = |depth| {
+        let result = Param { name: "0".into(), role: Role::Output, ty: nested(depth) };
+        let signature = Signature { function: "main".into(), params: Vec::new(), results: vec![result] };
+        Image::from_bytes(Image { signatures: vec![signature], ..sample() }.save())
+    };
+    assert_eq!(image(100).unwrap().signatures[0].results[0].ty, nested(100));
+    assert_eq!(image(101).unwrap_err(), ImageError::Section("functions' signatures"));
 }
 
 fn add_signature() -> KernelSignature {
@@ -53,6 +96,7 @@ fn round_trips() {
     let image = Image::from_bytes(bytes.clone()).unwrap();
     assert_eq!(image.save(), bytes);
     assert_eq!((&image.kernels, &image.versions), (&sample().kernels, &sample().versions));
+    assert_eq!(image.signatures, [signature()]);
     let at = image.sources.locate(0).unwrap();
     assert_eq!((at.file.as_str(), at.line, at.text.trim()), ("model.py", 9, "lv = R.add(x, w)"));
     assert_eq!(image.sources.locate(1), None);

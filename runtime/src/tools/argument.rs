@@ -21,11 +21,16 @@ const MOST_NESTED: usize = 100;
 /// # Errors
 /// When the text is none of the forms, or a file that it names cannot be read.
 pub fn parse_argument(text: &str) -> Result<Any, InputError> {
-    nested(text, 0)
+    parse_for(text, None)
+}
+
+/// Reads one argument; generated tensors are of the given dtype unless they say another.
+pub(super) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputError> {
+    nested(text, dtype.unwrap_or(DType::FLOAT32), 0)
 }
 
 /// Reads an argument, or a member of so many tuples inside each other.
-fn nested(text: &str, depth: usize) -> Result<Any, InputError> {
+fn nested(text: &str, usual: DType, depth: usize) -> Result<Any, InputError> {
     let text = text.trim();
     if depth > MOST_NESTED {
         return Err(InputError::new(format!("an argument has more than {MOST_NESTED} tuples inside each other")));
@@ -35,7 +40,10 @@ fn nested(text: &str, depth: usize) -> Result<Any, InputError> {
         return load(file);
     }
     if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
-        let fields = split_top(inner).into_iter().map(|t| nested(t, depth + 1)).collect::<Result<Vec<_>, _>>()?;
+        let fields = split_top(inner)
+            .into_iter()
+            .map(|t| nested(t, DType::FLOAT32, depth + 1))
+            .collect::<Result<Vec<_>, _>>()?;
         return Ok(Tuple::new(fields.into_iter()).into());
     }
     if let Some(inner) = text.strip_prefix("shape(").and_then(|t| t.strip_suffix(')')) {
@@ -50,7 +58,7 @@ fn nested(text: &str, depth: usize) -> Result<Any, InputError> {
         "false" | "False" => return Ok(false.into()),
         _ => {}
     }
-    if let Some(tensor) = generated(text) {
+    if let Some(tensor) = generated(text, usual) {
         return tensor;
     }
     if let Some(tensor) = tensor_text::parse(text) {
@@ -145,29 +153,37 @@ fn unescape(text: &str) -> String {
 }
 
 /// `zeros(2,3):float32` and its like; `None` when the text has another form.
-fn generated(text: &str) -> Option<Result<Any, InputError>> {
+fn generated(text: &str, usual: DType) -> Option<Result<Any, InputError>> {
     let (kind, rest) = text.split_once('(')?;
     let (dims, dtype) = rest.split_once(')')?;
-    if !matches!(kind, "zeros" | "ones" | "random") {
+    if !GENERATED.contains(&kind) {
         return None;
     }
     let dims = parse_dims(dims)?;
     let dtype = match dtype.strip_prefix(':').map(|name| parse_dtype(name.trim())) {
         Some(Ok(dtype)) => dtype,
         Some(Err(error)) => return Some(Err(error)),
-        None => DType::FLOAT32,
+        None => usual,
     };
+    Some(generate(kind, dtype, &dims))
+}
+
+/// What [`generate`] makes.
+pub(super) const GENERATED: [&str; 3] = ["zeros", "ones", "random"];
+
+/// A tensor of zeros, ones, or else random numbers.
+pub(super) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, InputError> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let result = match kind {
-        "zeros" => zeros(dtype, &dims),
-        "ones" => fill(dtype, &dims, |_| 1.0),
+        "zeros" => zeros(dtype, dims),
+        "ones" => fill(dtype, dims, |_| 1.0),
         _ => {
             // Whole numbers below 10 for integers, [0, 1) for floats.
             let scale = if dtype.is_floating() { 1.0 } else { 10.0 };
-            fill(dtype, &dims, |_| random.next() * scale)
+            fill(dtype, dims, |_| random.next() * scale)
         }
     };
-    Some(result.map(Any::from))
+    result.map(Any::from)
 }
 
 /// A small generator of pseudo-random numbers (xorshift64*, Vigna 2016): the same sequence in every run.

@@ -1,6 +1,6 @@
 //! Flags that the command line and `hammock-run` share.
 
-use super::{InputError, LimitFlags, Weights};
+use super::{InputError, LimitFlags, Weights, call::split_name, weights::identifier};
 use crate::{Device, vm::Options};
 use clap::{Args, ValueEnum};
 use std::{
@@ -11,6 +11,10 @@ use std::{
 /// A view of an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
+    /// What functions take and give.
+    Signature,
+    /// The same as JSON.
+    SignatureJson,
     /// Instructions, as TVM's `as_text`.
     Text,
     /// Instructions as Python, as TVM's `as_python`.
@@ -26,10 +30,22 @@ pub enum View {
 pub struct CallSpec<'a> {
     /// The function.
     pub func: &'a str,
-    /// Arguments as people write them, in order.
+    /// Arguments as people write them: those without a name are, in order, for the parameters that have no other value.
     pub args: &'a [String],
-    /// Values of parameters that `args` do not give, by name.
+    /// Values of parameters that `args` do not give, by name; not used if `args` has one for each parameter.
     pub weights: Option<&'a Weights>,
+}
+
+impl CallSpec<'_> {
+    /// The weights that are left for a function of these parameters: for those that arguments do not name, and none if there
+    /// is an argument for each.
+    pub fn weights_for(&self, params: &[&str]) -> Option<Weights> {
+        let named: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
+        let is_named = |param: &str| named.iter().any(|name| identifier(name) == identifier(param));
+        let open = params.iter().filter(|param| !is_named(param)).count();
+        let is_every = !self.args.is_empty() && self.args.len() - named.len() >= open;
+        self.weights.filter(|_| !is_every).map(|weights| weights.without(&named))
+    }
 }
 
 /// What to call, and with what.
@@ -39,7 +55,9 @@ pub struct CallFlags {
     #[arg(long, value_name = "NAME", default_value = "main")]
     pub func: String,
     /// An argument: @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb (a tensor as ONNX writes it), shape(2,3), 7, 1.5,
-    /// true, "text", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32, random(2,3):float32; give one for each parameter, in order
+    /// true, "text", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32, random(2,3):float32; give one
+    /// for each parameter, in order, or by name: NAME=VALUE. Without a shape, zeros, ones and random have the parameter's
+    /// (`hammock inspect FILE` shows it); n=128 says how large a size `n` in it is
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub args: Vec<String>,
     /// Weights by name (.safetensors or .npz), for the parameters without an --arg
@@ -160,7 +178,10 @@ impl BenchFlags {
 /// What to show of an executable.
 #[derive(Args, Clone, Debug)]
 pub struct InspectFlags {
-    /// The bytecode as text, like TVM's `as_text` (the default)
+    /// What functions take and give (the default) as JSON
+    #[arg(long, group = "view")]
+    pub json: bool,
+    /// The bytecode as text, like TVM's `as_text`
     #[arg(long, group = "view")]
     pub text: bool,
     /// The bytecode as Python, like TVM's `as_python`
@@ -188,7 +209,9 @@ impl InspectFlags {
             _ if self.asm => View::Listing(usize::MAX),
             _ if self.python => View::Python,
             _ if self.stats => View::Stats,
-            _ => View::Text,
+            _ if self.text => View::Text,
+            _ if self.json => View::SignatureJson,
+            _ => View::Signature,
         }
     }
 }

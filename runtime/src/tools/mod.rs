@@ -2,6 +2,7 @@
 //! values and executables as text, timing.
 
 mod argument;
+mod call;
 mod flags;
 mod kind;
 mod limits;
@@ -12,6 +13,7 @@ mod onnx_tensor;
 mod output;
 mod profiling;
 mod session;
+mod signature;
 mod temporary;
 mod tensor_text;
 mod terminal;
@@ -29,6 +31,7 @@ pub use onnx_tensor::{ElementType, load_onnx_tensor};
 pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use session::{Session, ToolError, inspect};
+pub use signature::{signature_json, signature_text};
 pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;

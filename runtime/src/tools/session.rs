@@ -1,13 +1,15 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
+use super::call::{Arguments, arguments};
 use super::listing::{Listing, list};
+use super::signature::signatures;
 use super::{
-    CallSpec, FileKind, How, InputError, JsonForm, OutputFlags, Samples, Unused, View, Weights, leaves, parse_argument,
-    sample, save_npz, show, watchdog,
+    CallSpec, FileKind, How, InputError, JsonForm, OutputFlags, Samples, Unused, View, Weights, leaves, sample,
+    save_npz, show, signature_json, signature_text, watchdog,
 };
 use crate::{
     Any, Error, Library, Vm,
-    image::{Image, Integrity, Version},
+    image::{Image, Integrity, Signature, Version},
     library::{LibraryError, image_of},
     memory::Reservation,
     near::nearest,
@@ -15,6 +17,7 @@ use crate::{
     value::SharedBytes,
 };
 use std::{
+    borrow::Cow,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -86,36 +89,16 @@ impl Session {
         &self.vm
     }
 
-    /// The arguments of a call. With as many `--arg`s as parameters they are taken in order; with fewer, they are
-    /// those of the parameters that the weights do not name.
+    /// The arguments of a call: see [`CallSpec`].
     ///
     /// # Errors
-    /// When there is no such function, their number is wrong, or one cannot be read.
+    /// When there is no such function, their number or types are wrong, or one cannot be read.
     pub fn arguments(&self, spec: &CallSpec) -> Result<Vec<Any>, InputError> {
-        let names = self.parameters(spec.func)?;
-        let given = self.vm.counting(|| spec.args.iter().map(|a| parse_argument(a)).collect::<Result<Vec<_>, _>>())?;
-        let every = given.len() >= names.len();
-        let weight = |name: &String| spec.weights.and_then(|w| w.get(name)).filter(|_| !every);
-        let open: Vec<&str> = names.iter().filter(|n| weight(n).is_none()).map(String::as_str).collect();
-        if open.len() != given.len() {
-            let many = |n: usize| format!("{n} argument{}", if n == 1 { "" } else { "s" });
-            let message = format!("`{}` takes {}, {} given", spec.func, many(open.len()), given.len());
-            let error = InputError::new(message);
-            let meant = spec.weights.and_then(|w| w.instead_of(&open)).map(|text| format!("; {text}"));
-            return Err(error.help(if open.is_empty() {
-                "it takes none".to_owned()
-            } else {
-                format!("one --arg each for: {}{}", open.join(", "), meant.unwrap_or_default())
-            }));
-        }
-        let weights: usize = names.iter().filter_map(weight).map(|tensor| tensor.nbytes()).sum();
-        let counted = self.vm.reserve(weights).map_err(|error| InputError::new(error.message()))?;
+        let signature = self.signature(spec.func)?;
+        let Arguments { values, weight_bytes } = self.vm.counting(|| arguments(&signature, spec))?;
+        let counted = self.vm.reserve(weight_bytes).map_err(|error| InputError::new(error.message()))?;
         *self.weights.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
-        let mut given = given.into_iter();
-        Ok(names
-            .iter()
-            .map(|n| weight(n).map_or_else(|| given.next().unwrap_or_default(), |t| t.clone().into()))
-            .collect())
+        Ok(values)
     }
 
     /// What is to be said of tensors that no parameter of any function is named like.
@@ -125,9 +108,8 @@ impl Session {
         weights.unused(&names, |_| false)
     }
 
-    fn parameters(&self, func: &str) -> Result<&[String], InputError> {
-        let executable = &self.vm.image().executable;
-        let index = executable.function(func).ok_or_else(|| {
+    fn signature(&self, func: &str) -> Result<Cow<'_, Signature>, InputError> {
+        self.vm.image().signature(func).ok_or_else(|| {
             let known: Vec<&str> = self.vm.functions().collect();
             let error = InputError::new(format!("there is no function `{func}`"));
             error.help(match (nearest(func, known.iter().copied()), known.as_slice()) {
@@ -137,8 +119,7 @@ impl Session {
                     .to_owned(),
                 (None, known) => format!("the program has {}; choose one with --func", known.join(", ")),
             })
-        })?;
-        Ok(&executable.functions[index].param_names)
+        })
     }
 
     /// Calls the function and gives its result as text, or writes it to a `.npz` file.
@@ -202,6 +183,8 @@ fn targets(image: &Image) -> String {
 pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
     let image = image_of(path)?;
     let text = match view {
+        View::Signature => signature_text(&signatures(&image)),
+        View::SignatureJson => signature_json(&signatures(&image)),
         View::Text => image.executable.as_text(),
         View::Python => image.executable.as_python(),
         View::Stats => image.executable.stats() + &targets(&image),

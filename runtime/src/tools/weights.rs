@@ -11,7 +11,7 @@ use safetensors::{
     tensor::{TensorView, serialize},
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::File,
     path::{Path, PathBuf},
     sync::Arc,
@@ -67,6 +67,14 @@ impl Weights {
         self.tensors.get(*at).map(|(name, tensor)| (name.as_str(), tensor))
     }
 
+    /// The same but for the tensors for these parameters.
+    pub fn without(&self, parameters: &[&str]) -> Weights {
+        let not: HashSet<&str> = parameters.iter().filter_map(|name| Some(self.named(name)?.0)).collect();
+        let left =
+            self.iter().filter(|(name, _)| !not.contains(name)).map(|(name, tensor)| (name.to_owned(), tensor.clone()));
+        Weights { file: self.file.clone(), ..left.collect() }
+    }
+
     /// Names and tensors in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         self.tensors.iter().map(|(n, t)| (n.as_str(), t))
@@ -81,7 +89,7 @@ impl Weights {
     /// Which parameters have no tensor is said as well.
     pub fn unused(&self, parameters: &[&str], used: impl Fn(&Tensor) -> bool) -> Option<Unused> {
         let taken: Vec<&str> = parameters.iter().filter_map(|p| Some(self.named(p)?.0)).collect();
-        let taken: std::collections::HashSet<&str> = taken.into_iter().collect();
+        let taken: HashSet<&str> = taken.into_iter().collect();
         let spare = self.iter().filter(|(name, tensor)| !taken.contains(name) && !used(tensor));
         let spare: Vec<&str> = spare.map(|(name, _)| name).collect();
         if spare.is_empty() {
@@ -112,7 +120,7 @@ impl Weights {
         (!found.is_empty()).then(|| format!("{} has {}", self.source(), found.join(", ")))
     }
 
-    fn source(&self) -> String {
+    pub(super) fn source(&self) -> String {
         self.file.as_ref().map_or("the weight file".to_owned(), |file| file.display().to_string())
     }
 }
@@ -126,7 +134,7 @@ pub struct Unused {
 }
 
 /// A name as parameters can have it: letters, digits and `_`.
-fn identifier(name: &str) -> String {
+pub(super) fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }
 

@@ -37,9 +37,8 @@ pub use current::{go_on, invoke};
 pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
 
-use crate::executable::FunctionKind;
 use crate::ffi::Error;
-use crate::image::Image;
+use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
 use crate::value::{Any, Device, Function};
@@ -47,6 +46,7 @@ use instrument::Instrument;
 use interrupt::Deadline;
 use program::Program;
 use stateful::State;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
@@ -133,8 +133,7 @@ impl Vm {
     /// Names of the functions that are there to be called, in the table's order: not those that the compiler made for
     /// others, whose names begin with `_`.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
-        let functions = self.0.image.executable.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
-        functions.map(|f| f.name.as_str()).filter(|name| !name.starts_with('_'))
+        self.0.image.executable.exported()
     }
 
     /// Names of a function's parameters.
@@ -142,6 +141,11 @@ impl Vm {
         let executable = &self.image().executable;
         let function = executable.function(name).ok_or_else(|| self.unknown(name))?;
         Ok(&executable.functions[function].param_names)
+    }
+
+    /// What a function takes and gives.
+    pub fn signature(&self, name: &str) -> Result<Cow<'_, Signature>, Error> {
+        self.image().signature(name).ok_or_else(|| self.unknown(name))
     }
 
     /// Calls a function, one of the program's or a saved one, by name.

@@ -58,7 +58,7 @@ impl Program {
             }
         }
         let object = native::compile(&executable, &kernels, &functions).unwrap();
-        let image = Image { executable, kernels, sources, versions: Vec::new() }.save();
+        let image = Image { executable, kernels, sources, ..Image::default() }.save();
         let library = hammock_link::link(&[&object], &image).unwrap();
         let library = Library::from_bytes(Arc::new(library), Integrity::Check).unwrap();
         Vm::from_library(&Arc::new(library), options.clone()).unwrap()

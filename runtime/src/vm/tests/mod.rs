@@ -39,7 +39,7 @@ impl DerefMut for Assembler {
 impl Assembler {
     pub(super) fn image(self) -> Arc<Image> {
         let image =
-            Image { executable: self.executable, sources: self.sources, kernels: self.kernels, versions: Vec::new() };
+            Image { executable: self.executable, sources: self.sources, kernels: self.kernels, ..Image::default() };
         Arc::new(Image::from_bytes(image.save()).unwrap())
     }
 
