@@ -4,7 +4,7 @@ use crate::{functions, retype::refined, symbolic};
 use hammock_ir::{
     Module, Name, Span, Type, equal,
     prim::Substitution,
-    relax::{Binding, Block, Body, Call, Function, Operand, Value},
+    relax::{Binding, Block, Body, Call, Function, Operand, Replacements, Value},
 };
 use rustc_hash::FxHashSet;
 
@@ -70,7 +70,7 @@ impl Inliner<'_> {
         }
         let mut callee = callee.clone();
         callee.renew_dims();
-        let mut sizes = Substitution::default();
+        let (mut sizes, mut numbers) = (Substitution::default(), Replacements::default());
         for (param, arg) in callee.lambda.params.iter().zip(args) {
             if let Some(scalar) = callee.scalar(*param) {
                 let value = match arg {
@@ -78,10 +78,12 @@ impl Inliner<'_> {
                     other => other.as_var().and_then(|v| function.scalar(v)).map(|s| s.expr()),
                 };
                 sizes.extend(value.map(|value| (scalar.clone(), value)));
+                numbers.extend(matches!(arg, Operand::Prim(_)).then(|| (*param, arg.clone())));
             }
             symbolic::matched(callee.ty(*param), &function.operand_ty(self.module, arg), &mut sizes);
         }
         callee.substitute_dims(&sizes);
+        callee.replace(&numbers);
         Some(take_over(self.module, function, callee, args, binding.span))
     }
 }
