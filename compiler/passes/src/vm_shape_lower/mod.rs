@@ -11,7 +11,7 @@
 mod checks;
 mod heap;
 
-use crate::{Context, OptionKind, Pass, PassOption, rewrite, rewrite::Emitter, symbolic};
+use crate::{Context, OptionKind, Pass, PassOption, functions, rewrite, rewrite::Emitter, symbolic};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, DType, Module, Name, PrimExpr, Span, TensorShape, TensorType, Type,
@@ -95,6 +95,17 @@ impl<'a> Lowering<'a> {
                 info.ty = without_dims(&info.ty);
             }
         }
+        // So do types that calls say, but for dimensions that parameters define.
+        let sizes = self.function.sizes_of(&self.function.lambda.params);
+        functions::each_call_mut(&mut self.function.lambda.body, &mut |call| {
+            for ty in &mut call.ty_args {
+                let mut known = true;
+                ty.each_expr(&mut |e| e.each_var(&mut |v| known &= sizes.contains(v)));
+                if !known {
+                    *ty = without_dims(ty);
+                }
+            }
+        });
     }
 
     fn allocate_heap(&mut self, out: &mut Emitter) {
