@@ -8,7 +8,7 @@ use super::{
     save_npz, show, signature_json, signature_text, watchdog,
 };
 use crate::{
-    Any, Error, Library, Vm,
+    Any, Error, Library, Tuple, Vm,
     image::{Image, Integrity, Signature, Version},
     library::{LibraryError, image_of},
     memory::Reservation,
@@ -136,6 +136,8 @@ impl Session {
                     Ok(String::new())
                 }
                 None => Ok(match output.json {
+                    // Nothing is what a function returns that only writes.
+                    None if result.get::<&Tuple>().is_some_and(|fields| fields.is_empty()) => String::new(),
                     None => show(&result),
                     Some(JsonForm::Plain) => reflect::plain(&result)? + "\n",
                     Some(JsonForm::Graph) => reflect::save(&result)? + "\n",

@@ -16,6 +16,7 @@ mod shape;
 mod slice;
 mod sort;
 mod tensor_cache;
+mod text;
 
 pub(super) use control::read_if_cond;
 pub(super) use memory::storage_bytes;
@@ -23,7 +24,7 @@ pub(super) use memory::storage_bytes;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 16] = [
+static FAMILIES: [&[Builtin]; 17] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -40,6 +41,7 @@ static FAMILIES: [&[Builtin]; 16] = [
     inspect::TABLE,
     collective::TABLE,
     debug::TABLE,
+    text::TABLE,
 ];
 
 /// Every builtin.

@@ -7,8 +7,9 @@ use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.sample_top_p_from_logits",
-        sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64) -> "int",
-        "Samples a token from logits by top-p (nucleus) sampling; temperature 0 takes the most likely token."),
+        sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64, top_k: Option<i64>) -> "int",
+        "Samples a token from logits by top-p (nucleus) sampling, from the `top_k` likeliest tokens if that is given and \
+         not 0; temperature 0 takes the most likely token."),
     builtin!("vm.builtin.sample_top_p_from_prob", sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> "int",
         "Samples a token from probabilities by top-p (nucleus) sampling."),
     builtin!("vm.builtin.multinomial_from_uniform",
@@ -27,6 +28,8 @@ pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.apply_softmax_with_temperature",
         softmax_with_temperature(logits: &Tensor, temperature: f64) -> "None",
         "Replaces logits by softmax(logits / temperature), in place."),
+    builtin!("hammock.random.uniform", random_uniform(seed: i64, index: i64) -> "float",
+        "Returns a number from [0, 1): one of a sequence of random ones that the seed determines, by its index."),
 ];
 
 /// Temperatures below this take the likeliest token.
@@ -47,16 +50,20 @@ fn row(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
 fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Error>) -> Result<(), Error> {
     let _scratch = scratch(logits.element_count(), 4)?;
     let mut values = row(logits, DType::FLOAT32)?.as_slice::<f32>()?.to_vec();
-    if !logits.device().is_host() || !logits.is_contiguous() || logits.is_read_only() {
-        return Err(Error::value(format!(
-            "{logits:?} cannot be changed in place: it must be dense and not a constant"
-        )));
-    }
+    check_in_place(logits)?;
     change(&mut values)?;
     // SAFETY: the tensor is dense on the host and has as many elements. That nobody else reads it meanwhile is what
     // callers of functions that work in place vouch for.
     unsafe { logits.data_ptr().copy_from_nonoverlapping(values.as_ptr().cast(), size_of_val(values.as_slice())) };
     Ok(())
+}
+
+/// Refuses a tensor whose elements cannot be changed where they are.
+pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
+    if tensor.device().is_host() && tensor.is_contiguous() && !tensor.is_read_only() {
+        return Ok(());
+    }
+    Err(Error::value(format!("{tensor:?} cannot be changed in place: it must be dense and not a constant")))
 }
 
 fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Error> {
@@ -92,7 +99,14 @@ fn nothing_likely() -> Error {
     Error::value("cannot draw a token: no probability is a number")
 }
 
-fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64) -> Result<i64, Error> {
+fn sample_from_logits(
+    logits: &Tensor,
+    temperature: f64,
+    top_p: f64,
+    uniform: f64,
+    top_k: Option<i64>,
+) -> Result<i64, Error> {
+    let top_k = usize::try_from(top_k.unwrap_or(0)).map_err(|_| Error::value("top_k must not be negative"))?;
     let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
     let temperature = between("the temperature", temperature, 0.0, f64::MAX)?;
     let logits = row(logits, DType::FLOAT32)?;
@@ -101,6 +115,9 @@ fn sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f6
     let (largest, likeliest) = *tokens.first().ok_or_else(nothing_likely)?;
     if temperature < COLD {
         return Ok(likeliest as i64);
+    }
+    if top_k > 0 {
+        tokens.truncate(top_k);
     }
     // An infinite logit leaves nothing to the finite ones.
     let weight = |logit: f64| if logit == largest { 1.0 } else { ((logit - largest) / temperature).exp() };
@@ -205,6 +222,19 @@ fn softmax_with_temperature(logits: &Tensor, temperature: f64) -> Result<(), Err
     })
 }
 
+/// The output of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014) in a state
+/// that follows from both numbers.
+fn random_uniform(seed: i64, index: i64) -> Result<f64, Error> {
+    let mixed = |state: u64| {
+        let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    let bits = mixed(mixed(seed as u64).wrapping_add(index as u64));
+    Ok((bits >> 11) as f64 / (1u64 << 53) as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,11 +260,50 @@ mod tests {
         assert_eq!(counts, [0, 667, 0, 333]);
         assert_eq!(histogram(4, |u| sample_from_prob(&prob, 0.5, u).unwrap()), [0, 1000, 0, 0]);
         let logits = vector(&[0.1f32.ln(), 0.6f32.ln(), f32::NEG_INFINITY, 0.3f32.ln()]);
-        assert_eq!(histogram(4, |u| sample_from_logits(&logits, 1.0, 1.0, u).unwrap()), [100, 600, 0, 300]);
+        assert_eq!(histogram(4, |u| sample_from_logits(&logits, 1.0, 1.0, u, None).unwrap()), [100, 600, 0, 300]);
         // Half the temperature squares the probabilities: 1 : 36 : 9 of 46.
-        let sharper = histogram(4, |u| sample_from_logits(&logits, 0.5, 1.0, u).unwrap());
+        let sharper = histogram(4, |u| sample_from_logits(&logits, 0.5, 1.0, u, None).unwrap());
         assert_eq!(sharper, [22, 783, 0, 195]);
-        assert_eq!(sample_from_logits(&logits, 0.0, 1.0, 0.99).unwrap(), 1);
+        assert_eq!(sample_from_logits(&logits, 0.0, 1.0, 0.99, None).unwrap(), 1);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "draws thousands of times")]
+    fn the_likeliest_tokens_alone_are_drawn_from() {
+        let logits = vector(&[0.1f32.ln(), 0.6f32.ln(), f32::NEG_INFINITY, 0.3f32.ln()]);
+        let draw =
+            |top_p: f64, top_k| histogram(4, |u| sample_from_logits(&logits, 1.0, top_p, u, Some(top_k)).unwrap());
+        assert_eq!(draw(1.0, 2), [0, 667, 0, 333]);
+        assert_eq!(draw(1.0, 1), [0, 1000, 0, 0]);
+        assert_eq!((draw(1.0, 0), draw(1.0, 9)), (vec![100, 600, 0, 300], vec![100, 600, 0, 300]));
+        // Of the two that are left, the likelier one has two thirds.
+        assert_eq!(draw(0.66, 2), [0, 1000, 0, 0]);
+        assert_eq!(draw(0.62, 0), [0, 667, 0, 333]);
+        assert!(sample_from_logits(&logits, 1.0, 1.0, 0.5, Some(-1)).is_err());
+    }
+
+    /// Numbers are even, and those of neighbouring seeds and places have nothing in common.
+    #[test]
+    #[cfg_attr(miri, ignore = "draws thousands of times")]
+    fn random_numbers_are_even_and_belong_to_their_seed() {
+        let at = |seed, index| random_uniform(seed, index).unwrap();
+        assert_eq!((at(7, 0), at(7, 1)), (at(7, 0), at(7, 1)));
+        let counts = histogram_of((0..10_000).map(|i| at(7, i)));
+        assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
+        let across = histogram_of((-5000..5000).map(|seed| at(seed, 3)));
+        assert!(across.iter().all(|count| (900..1100).contains(count)), "{across:?}");
+        for other in [(7, 1), (8, 0)] {
+            let (seed, ahead) = other;
+            let pairs = (0..10_000).map(|i| (at(7, i) - 0.5) * (at(seed, i + ahead) - 0.5));
+            let correlation = pairs.sum::<f64>() * 12.0 / 10_000.0;
+            assert!(correlation.abs() < 0.04, "{other:?}: {correlation}");
+        }
+    }
+
+    fn histogram_of(numbers: impl Iterator<Item = f64>) -> [usize; 10] {
+        let mut counts = [0; 10];
+        numbers.for_each(|number| counts[(number * 10.0) as usize] += 1);
+        counts
     }
 
     /// TVM's choices, by the same numbers.
@@ -290,8 +359,8 @@ mod tests {
     fn bad_input_is_refused() {
         let nan = vector(&[f32::NAN; 3]);
         assert_eq!(sample_from_prob(&nan, 0.9, 0.5).unwrap_err().kind(), "ValueError");
-        assert!(sample_from_logits(&nan, 1.0, 0.9, 0.5).is_err());
-        assert!(sample_from_logits(&vector::<f32>(&[]), 1.0, 0.9, 0.5).is_err());
+        assert!(sample_from_logits(&nan, 1.0, 0.9, 0.5, None).is_err());
+        assert!(sample_from_logits(&vector::<f32>(&[]), 1.0, 0.9, 0.5, None).is_err());
         assert!(sample_from_prob(&vector(&[1.0f32]), 0.9, -0.5).is_err());
         assert!(sample_from_prob(&Tensor::scalar(1.0f32).unwrap(), 0.9, 0.5).is_err());
         assert!(sample_from_prob(&vector(&[1.0f64]), 0.9, 0.5).is_err());

@@ -121,7 +121,7 @@ fn nothing_panics() {
     ];
     let (some, lists) = if cfg!(miri) { (&samples[7..8], 1) } else { (&samples[..], 2000) };
     // Not those that print, and not the one that takes from other tests what they put into the cache.
-    for builtin in all().filter(|builtin| !builtin.name.ends_with("print") && !builtin.name.ends_with("cache.clear")) {
+    for builtin in all().filter(|builtin| !builtin.name.contains("print") && !builtin.name.ends_with("cache.clear")) {
         for first in some {
             let _ = builtin.call(std::slice::from_ref(first));
             for second in some {
