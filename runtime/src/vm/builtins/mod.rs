@@ -7,6 +7,7 @@ mod debug;
 mod detection;
 mod inspect;
 mod kv_cache;
+mod kv_pages;
 mod memory;
 mod module;
 mod order;
@@ -24,7 +25,7 @@ pub(super) use memory::storage_bytes;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 17] = [
+static FAMILIES: [&[Builtin]; 18] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -34,6 +35,7 @@ static FAMILIES: [&[Builtin]; 17] = [
     slice::TABLE,
     sort::TABLE,
     kv_cache::TABLE,
+    kv_pages::TABLE,
     sampling::TABLE,
     tensor_cache::TABLE,
     module::TABLE,

@@ -1,0 +1,240 @@
+//! Pages of an attention cache: which rows of it belong to which sequence.
+//!
+//! A cache of many sequences is a tensor of pages, each with room for so many rows (keys or values of one position).
+//! `Pages` gives free pages to sequences as they grow, and takes them back; it knows nothing of the tensors, so one serves
+//! all layers of a model. A row's place is `page * rows of a page + row in the page`. Programs read a sequence's rows by
+//! its line of the block table.
+use super::sampling::check_in_place;
+use crate::ffi::{Error, kind};
+use crate::value::{Device, Opaque, Shape, Tensor};
+use crate::vm::{Builtin, builtin::builtin};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub(super) const TABLE: &[Builtin] = &[
+    builtin!("hammock.kv_pages.create", create(pages: i64, rows: i64) -> "Pages",
+        "Creates so many free pages, each with room for so many rows."),
+    builtin!("hammock.kv_pages.extend", extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> "Tensor",
+        "Gives each sequence (a number; new ones begin) room for so many more rows; returns their places, int64, \
+         sequence by sequence."),
+    builtin!("hammock.kv_pages.truncate", truncate(pages: &Opaque, sequence: i64, rows: i64) -> "None",
+        "Keeps the first rows of a sequence; pages without any are free again, and a sequence without any is forgotten."),
+    builtin!("hammock.kv_pages.table", table(pages: &Opaque, sequences: &Shape) -> "Tensor",
+        "Returns the block table, int32: the pages of each sequence in order, and zeros behind those of shorter ones."),
+    builtin!("hammock.kv_pages.lengths", lengths(pages: &Opaque, sequences: &Shape) -> "Tensor",
+        "Returns how many rows each sequence has, int32."),
+    builtin!("hammock.kv_pages.write", write(data: &Tensor, places: &Tensor, rows: &Tensor) -> "Tensor",
+        "Writes rows to their places in a tensor of pages (pages, rows of a page, …), in place, and returns the tensor."),
+];
+
+struct Pages(Mutex<State>);
+
+struct State {
+    /// Rows of a page.
+    rows: usize,
+    /// Pages from this one on were never given to a sequence; there are `pages` in all.
+    fresh: usize,
+    pages: usize,
+    /// Pages that were given back; the last is given first.
+    free: Vec<usize>,
+    sequences: BTreeMap<i64, Sequence>,
+}
+
+#[derive(Default)]
+struct Sequence {
+    pages: Vec<usize>,
+    rows: usize,
+}
+
+impl State {
+    fn sequence(&self, number: i64) -> Result<&Sequence, Error> {
+        self.sequences.get(&number).ok_or_else(|| Error::new(kind::INDEX, format!("there is no sequence {number}")))
+    }
+
+    /// The pages that a sequence needs for so many rows more.
+    fn wanted(&self, number: i64, more: usize) -> usize {
+        let (pages, rows) = self.sequences.get(&number).map_or((0, 0), |s| (s.pages.len(), s.rows));
+        rows.saturating_add(more).div_ceil(self.rows) - pages
+    }
+
+    fn free(&self) -> usize {
+        self.free.len() + (self.pages - self.fresh)
+    }
+
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.fresh += 1;
+            self.fresh - 1
+        })
+    }
+
+    /// Extends a sequence, for which there are enough pages, and notes the places of its new rows.
+    fn extend(&mut self, number: i64, more: usize, places: &mut Vec<i64>) {
+        let taken: Vec<usize> = (0..self.wanted(number, more)).map(|_| self.take()).collect();
+        let sequence = self.sequences.entry(number).or_default();
+        sequence.pages.extend(taken);
+        for row in sequence.rows..sequence.rows + more {
+            places.push((sequence.pages[row / self.rows] * self.rows + row % self.rows) as i64);
+        }
+        sequence.rows += more;
+    }
+}
+
+fn state(pages: &Opaque) -> Result<MutexGuard<'_, State>, Error> {
+    match pages.downcast::<Pages>() {
+        Some(Pages(state)) => Ok(state.lock().unwrap_or_else(PoisonError::into_inner)),
+        None => Err(Error::type_error("the value is not the pages of a cache")),
+    }
+}
+
+fn count(value: i64, of: &str) -> Result<usize, Error> {
+    usize::try_from(value).map_err(|_| Error::value(format!("{value} is not a number of {of}")))
+}
+
+fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
+    let (pages, rows) = (count(pages, "pages")?, count(rows, "rows")?);
+    // The block table has 32 bits for a page.
+    if rows == 0 || i32::try_from(pages).is_err() || pages.checked_mul(rows).is_none() {
+        return Err(Error::value(format!("there cannot be {pages} pages of {rows} rows")));
+    }
+    let state = State { rows, fresh: 0, pages, free: Vec::new(), sequences: BTreeMap::new() };
+    Ok(Opaque::new(Pages(Mutex::new(state))))
+}
+
+fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Error> {
+    let mut state = state(pages)?;
+    let mut distinct = sequences.as_slice().to_vec();
+    distinct.sort_unstable();
+    if sequences.len() != rows.len() || distinct.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::value(format!("{sequences} and {rows} are not sequences with a number of rows for each")));
+    }
+    let mut more = Vec::new();
+    let mut wanted = 0usize;
+    for (sequence, rows) in sequences.iter().zip(rows.iter()) {
+        more.push(count(*rows, "rows")?);
+        wanted = wanted.saturating_add(state.wanted(*sequence, more[more.len() - 1]));
+    }
+    if wanted > state.free() {
+        return Err(Error::new(kind::MEMORY, format!("{wanted} pages are needed, and {} are free", state.free())));
+    }
+    let mut places = Vec::new();
+    sequences.iter().zip(more).for_each(|(sequence, more)| state.extend(*sequence, more, &mut places));
+    Ok(Tensor::from_slice(&[places.len() as i64], &places)?)
+}
+
+fn truncate(pages: &Opaque, sequence: i64, rows: i64) -> Result<(), Error> {
+    let mut state = state(pages)?;
+    let (rows, has) = (count(rows, "rows")?, state.sequence(sequence)?.rows);
+    if rows > has {
+        return Err(Error::value(format!("sequence {sequence} has {has} rows, not {rows}")));
+    }
+    let State { rows: page, free, sequences, .. } = &mut *state;
+    if let Some(found) = sequences.get_mut(&sequence) {
+        free.extend(found.pages.drain(rows.div_ceil(*page)..).rev());
+        found.rows = rows;
+    }
+    if rows == 0 {
+        sequences.remove(&sequence);
+    }
+    Ok(())
+}
+
+fn table(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
+    let state = state(pages)?;
+    let lines: Vec<_> = sequences.iter().map(|number| state.sequence(*number)).collect::<Result<_, _>>()?;
+    let most = lines.iter().map(|line| line.pages.len()).max().unwrap_or(0);
+    let padded =
+        lines.iter().flat_map(|line| line.pages.iter().map(|p| *p as i32).chain([0].into_iter().cycle()).take(most));
+    let padded: Vec<i32> = padded.collect();
+    Ok(Tensor::from_slice(&[lines.len() as i64, most as i64], &padded)?)
+}
+
+fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
+    let state = state(pages)?;
+    let rows = sequences.iter().map(|number| Ok(state.sequence(*number)?.rows as i32));
+    let rows = rows.collect::<Result<Vec<i32>, Error>>()?;
+    Ok(Tensor::from_slice(&[rows.len() as i64], &rows)?)
+}
+
+fn write(data: &Tensor, places: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
+    let (places, rows) =
+        (places.to_device(Device::CPU)?.to_contiguous()?, rows.to_device(Device::CPU)?.to_contiguous()?);
+    let (slots, places) = (data.shape().iter().take(2).product::<i64>(), places.as_slice::<i64>()?);
+    let fits =
+        data.shape().len() >= 2 && rows.shape().split_first() == Some((&(places.len() as i64), &data.shape()[2..]));
+    if !fits || rows.dtype() != data.dtype() {
+        return Err(Error::value(format!("{rows:?} does not hold {} rows for pages in {data:?}", places.len())));
+    }
+    check_in_place(data)?;
+    if let Some(place) = places.iter().find(|place| !(0..slots).contains(*place)) {
+        return Err(Error::new(kind::INDEX, format!("there is no place {place} among {slots} rows")));
+    }
+    let (bytes, size) = (rows.as_bytes()?, rows.nbytes() / places.len().max(1));
+    for (row, place) in places.iter().enumerate() {
+        // SAFETY: the tensor is dense on the host and has more rows of this size than `place`. That nobody else uses
+        // it meanwhile is what callers of functions that work in place vouch for. The rows may be part of it.
+        unsafe {
+            data.data_ptr().cast::<u8>().add(*place as usize * size).copy_from(bytes[row * size..].as_ptr(), size)
+        };
+    }
+    Ok(data.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ints(tensor: &Tensor) -> Vec<i64> {
+        match tensor.as_slice::<i32>() {
+            Ok(values) => values.iter().map(|value| i64::from(*value)).collect(),
+            Err(_) => tensor.as_slice::<i64>().unwrap().to_vec(),
+        }
+    }
+
+    fn more(pages: &Opaque, sequences: &[i64], rows: &[i64]) -> Result<Vec<i64>, Error> {
+        Ok(ints(&extend(pages, &Shape::new(sequences), &Shape::new(rows))?))
+    }
+
+    #[test]
+    fn sequences_grow_by_pages_and_give_them_back() {
+        let pages = create(4, 2).unwrap();
+        assert_eq!(more(&pages, &[7, 8], &[3, 1]).unwrap(), [0, 1, 2, 4]);
+        assert_eq!(more(&pages, &[8, 7], &[2, 1]).unwrap(), [5, 6, 3]);
+        let both = Shape::new(&[7, 8]);
+        let shown = table(&pages, &both).unwrap();
+        assert_eq!((shown.shape(), ints(&shown)), (&[2, 2][..], vec![0, 1, 2, 3]));
+        assert_eq!(ints(&lengths(&pages, &both).unwrap()), [4, 3]);
+        // Nothing is taken when there is too little.
+        let full = more(&pages, &[8, 7], &[1, 1]).unwrap_err();
+        assert_eq!(full.to_string(), "MemoryError: 1 pages are needed, and 0 are free");
+        truncate(&pages, 8, 2).unwrap();
+        assert_eq!(more(&pages, &[9], &[2]).unwrap(), [6, 7]);
+        assert_eq!(ints(&table(&pages, &both).unwrap()), [0, 1, 2, 0]);
+        truncate(&pages, 7, 0).unwrap();
+        assert_eq!(lengths(&pages, &both).unwrap_err().to_string(), "IndexError: there is no sequence 7");
+        assert_eq!(more(&pages, &[8], &[3]).unwrap(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn rows_are_written_to_their_places() {
+        let data = Tensor::from_slice(&[2, 2, 2], &[0f32; 8]).unwrap();
+        let rows = Tensor::from_slice(&[2, 2], &[1f32, 2.0, 3.0, 4.0]).unwrap();
+        let places = |at: &[i64]| Tensor::from_slice(&[at.len() as i64], at).unwrap();
+        write(&data, &places(&[3, 0]), &rows).unwrap();
+        assert_eq!(data.as_slice::<f32>().unwrap(), [3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
+        assert_eq!(write(&data, &places(&[0, 4]), &rows).unwrap_err().kind(), "IndexError");
+        assert_eq!(write(&data, &places(&[0]), &rows).unwrap_err().kind(), "ValueError");
+        assert!(write(&rows, &places(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn bad_requests_are_refused() {
+        assert!(create(-1, 2).is_err() && create(1, 0).is_err() && create(i64::MAX, 1).is_err());
+        let pages = create(2, 2).unwrap();
+        assert!(more(&pages, &[1, 1], &[1, 1]).is_err() && more(&pages, &[1], &[1, 2]).is_err());
+        assert!(more(&pages, &[1], &[i64::MAX]).is_err() && more(&pages, &[1], &[-1]).is_err());
+        assert!(truncate(&pages, 1, 0).is_err());
+        assert_eq!(more(&pages, &[1], &[1]).unwrap(), [0]);
+        assert!(truncate(&pages, 1, 2).is_err());
+    }
+}
