@@ -7,6 +7,7 @@ use crate::{
     module::ModuleArgs,
     opt::{Watch, read_pipeline},
     output::{not_stdout, say, write_file},
+    quantize::QuantizeFlags,
     stats::{self, Stats},
     tune::TuneFlags,
 };
@@ -109,6 +110,8 @@ pub struct CodeArgs {
     #[arg(long)]
     pub strict_order: bool,
     #[command(flatten)]
+    pub quantize: QuantizeFlags,
+    #[command(flatten)]
     pub tune: TuneFlags,
     #[command(flatten)]
     pub cache: CacheFlags,
@@ -150,7 +153,7 @@ impl CodeArgs {
     pub fn pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
         let mut passes = read_pipeline(&self.passes)?;
         let of_level = if self.strict_order { exact_pipeline(level) } else { pipeline(level) };
-        passes.steps.extend(of_level.steps);
+        passes.steps.extend(self.quantize.applied(of_level).steps);
         Ok(passes)
     }
 
@@ -175,6 +178,7 @@ impl CodeArgs {
             ("--exec-mode", self.exec_mode.is_some()),
             ("--passes", !self.passes.is_empty()),
             ("--bytecode", self.bytecode.is_some()),
+            self.quantize.given(),
         ];
         self.of_kernels().into_iter().chain(others).chain(self.cache.given()).collect()
     }

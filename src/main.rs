@@ -20,6 +20,7 @@ mod memory_plan;
 mod module;
 mod opt;
 mod output;
+mod quantize;
 mod roofline;
 mod run;
 mod stats;

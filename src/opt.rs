@@ -8,6 +8,7 @@ use crate::{
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
     output::{colored, not_stdout, say, write_file},
+    quantize::QuantizeFlags,
     tune::SizeFlags,
 };
 use clap::{ArgGroup, Args};
@@ -94,6 +95,8 @@ pub struct Opt {
     #[command(flatten)]
     watch: Watch,
     #[command(flatten)]
+    quantize: QuantizeFlags,
+    #[command(flatten)]
     cache: CacheFlags,
 }
 
@@ -143,7 +146,8 @@ impl Watch {
             true => Some(&|text| _ = say(&format!("{text}\n"))),
             false => None,
         };
-        Environment { notes, ..options.environment(evaluator) }
+        let reports: Option<&dyn Fn(&str)> = Some(&|text| _ = say(&format!("{text}\n")));
+        Environment { notes, reports, ..options.environment(evaluator) }
     }
 
     /// The flags, and whether each was given.
@@ -241,10 +245,14 @@ impl Opt {
     /// The passes: those of a list, or of the file that it names, or those that compile a module.
     fn pipeline(&self) -> Result<Pipeline, Failure> {
         let watched = self.bisect.is_some() || self.watch.given().iter().any(|(_, given)| *given);
+        let quantize = self.quantize.given();
+        if self.passes.is_some() {
+            refuse(&[quantize], "`--passes` says which passes run: `QuantizeWeights` can be one of them")?;
+        }
         let list = match (&self.passes, self.level) {
             (Some(list), _) => list,
             (None, Some(level)) => return Ok(self.of_level(level)),
-            (None, None) if watched => return Ok(self.of_level(Options::default().level)),
+            (None, None) if watched || quantize.1 => return Ok(self.of_level(Options::default().level)),
             (None, None) => return Ok(Pipeline::default()),
         };
         read_pipeline(list)
@@ -252,7 +260,7 @@ impl Opt {
 
     /// The passes that compile a module at a level.
     fn of_level(&self, level: u8) -> Pipeline {
-        if self.strict_order { exact_pipeline(level) } else { pipeline(level) }
+        self.quantize.applied(if self.strict_order { exact_pipeline(level) } else { pipeline(level) })
     }
 
     /// Fails unless the other file has the same module.

@@ -125,6 +125,7 @@ impl Options {
             weights: None,
             texts: &TextFiles,
             notes: None,
+            reports: None,
             codegens: None,
         }
     }

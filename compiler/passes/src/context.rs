@@ -34,6 +34,13 @@ impl Context<'_> {
             notes(&text());
         }
     }
+
+    /// Says what the user of a pass should know of its result.
+    pub fn report(&self, text: impl FnOnce() -> String) {
+        if let Some(reports) = self.environment.reports {
+            reports(&text());
+        }
+    }
 }
 
 /// What is the same for all passes of a pipeline.
@@ -55,6 +62,8 @@ pub struct Environment<'a> {
     pub texts: &'a dyn Texts,
     /// Who wants to know why kernels are fused, or not.
     pub notes: Option<&'a dyn Fn(&str)>,
+    /// Who wants to know what a pass did that its name does not say, such as what it cost in accuracy.
+    pub reports: Option<&'a dyn Fn(&str)>,
     /// Code generators of others; none where nobody would link what they make.
     pub codegens: Option<&'a dyn CodeGenerators>,
 }

@@ -67,6 +67,15 @@ pub fn exact_pipeline(level: u8) -> Pipeline {
     exact
 }
 
+/// A pipeline that also keeps constant weights in few bits, once constants are folded.
+pub fn with_quantized_weights(mut pipeline: Pipeline, dtype: &str, group: i64) -> Pipeline {
+    let first = |pass| pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, pass));
+    let at = first(&fold_constant::PASS).map(|fold| fold + 1).or_else(|| first(&legalize_ops::PASS)).unwrap_or(0);
+    let step = Step { pass: &quantize_weights::PASS, options: quantize_weights::to(dtype, group) };
+    pipeline.steps.insert(at, step);
+    pipeline
+}
+
 /// Rewritings that leave less to compute. Batch normalization in training stays as it is.
 fn better_graph() -> Vec<Step> {
     let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());

@@ -74,6 +74,7 @@ mod merge_composite_functions;
 mod normalize;
 mod optimize_layout_transform;
 mod pack_weights;
+mod quantize_weights;
 mod realize_vdevice;
 mod remove_purity_checking;
 mod remove_redundant_permute_dims;
@@ -103,7 +104,7 @@ pub use context::{
     CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts, Words,
 };
 
-pub use levels::{exact_pipeline, pipeline};
+pub use levels::{exact_pipeline, pipeline, with_quantized_weights};
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
@@ -169,6 +170,7 @@ pub static PASSES: &[&Pass] = &[
     &normalize::PASS,
     &optimize_layout_transform::PASS,
     &pack_weights::PASS,
+    &quantize_weights::PASS,
     &realize_vdevice::PASS,
     &remove_purity_checking::PASS,
     &remove_redundant_permute_dims::PASS,

@@ -1,0 +1,38 @@
+//! Flags that keep weights in few bits.
+
+use clap::{Args, ValueEnum};
+use hammock_passes::{Pipeline, with_quantized_weights};
+
+/// What weights are kept in.
+#[derive(Args)]
+pub struct QuantizeFlags {
+    /// Keep constant matrices that products multiply by in 8 or 4 bits, and print what that costs in accuracy
+    #[arg(long, value_enum, value_name = "DTYPE")]
+    quantize: Option<Bits>,
+    /// How many rows of a matrix share a scale [default: all with int8, 32 with int4]
+    #[arg(long, value_name = "ROWS", requires = "quantize", value_parser = clap::value_parser!(i64).range(1..))]
+    quantize_group: Option<i64>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Bits {
+    Int8,
+    Int4,
+}
+
+impl QuantizeFlags {
+    /// The pipeline with what the flags ask for.
+    pub fn applied(&self, pipeline: Pipeline) -> Pipeline {
+        let Some(bits) = self.quantize else { return pipeline };
+        let dtype = match bits {
+            Bits::Int8 => "int8",
+            Bits::Int4 => "int4",
+        };
+        with_quantized_weights(pipeline, dtype, self.quantize_group.unwrap_or(0))
+    }
+
+    /// The flag, and whether it was given.
+    pub fn given(&self) -> (&'static str, bool) {
+        ("--quantize", self.quantize.is_some())
+    }
+}

@@ -1,0 +1,123 @@
+//! `--quantize`: products by weights of few bits, against weights of so many bits by the definition, and what it says.
+#![cfg(feature = "llvm")]
+
+use hammock_runtime::{
+    Tensor,
+    tools::{load_npz, save_npz, save_safetensors},
+};
+use std::process::{Command, Output};
+
+const ROWS: usize = 3;
+const INNER: usize = 260;
+const COLUMNS: usize = 200;
+
+/// A product whose float weights take more than 64 KiB; `DTYPE` is theirs.
+const MODEL: &str = r#"
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, 260), "DTYPE"), w: R.Tensor((260, 200), "DTYPE")):
+        with R.dataflow():
+            y = R.matmul(x, w, out_dtype="float32")
+            R.output(y)
+        return y
+"#;
+
+fn random(count: usize) -> Vec<f32> {
+    (0..count).map(|_| fastrand::f32() * 2.0 - 1.0).collect()
+}
+
+/// The weights as they are kept: the nearest multiples of each group's scale.
+fn rounded(weights: &[f32], most: f32, group: usize) -> Vec<f32> {
+    let mut kept = weights.to_vec();
+    for column in 0..COLUMNS {
+        for first in (0..INNER).step_by(group) {
+            let rows = first..(first + group).min(INNER);
+            let largest = rows.clone().map(|row| weights[row * COLUMNS + column].abs()).fold(0.0, f32::max);
+            for row in rows {
+                let at = row * COLUMNS + column;
+                kept[at] = (weights[at] / (largest / most)).round_ties_even() * (largest / most);
+            }
+        }
+    }
+    kept
+}
+
+#[test]
+fn products_are_those_of_rounded_weights() {
+    fastrand::seed(5);
+    let (x, w) = (random(ROWS * INNER), random(INNER * COLUMNS));
+    let [shape_x, shape_w] = [[ROWS as i64, INNER as i64], [INNER as i64, COLUMNS as i64]];
+    let folder = tempfile::tempdir().unwrap();
+    let hammock = |args: &[&str]| -> Output {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    };
+    let write = |dtype: &str, x: Tensor, w: Tensor| {
+        std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", dtype)).unwrap();
+        save_npz(&folder.path().join("x.npz"), &[("x".to_owned(), x)]).unwrap();
+        save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), w)]).unwrap();
+    };
+    let halves =
+        |values: &[f32]| -> Vec<half::f16> { values.iter().map(|value| half::f16::from_f32(*value)).collect() };
+    for (dtype, flags, most, group, said) in [
+        (
+            "float32",
+            &["--quantize", "int8"][..],
+            127.0,
+            INNER,
+            "0.208 MB become 0.053 MB, with a relative error of 0.39 %",
+        ),
+        ("float32", &["--quantize", "int8", "--quantize-group", "64"], 127.0, 64, "become 0.056 MB"),
+        ("float32", &["--quantize", "int4"], 7.0, 32, "become 0.033 MB, with a relative error of 6.8"),
+        ("float32", &["--quantize", "int4", "--quantize-group", "7", "-O0"], 7.0, 7, "1 matrix in int4"),
+        ("float16", &["--quantize", "int4", "--quantize-group", "1000"], 7.0, INNER, "0.104 MB become 0.027 MB"),
+    ] {
+        // Halves that floats stand for are exact.
+        let exact = |values: &[f32]| -> Vec<f32> { halves(values).iter().map(|value| value.to_f32()).collect() };
+        let (x, w) = if dtype == "float16" { (exact(&x), exact(&w)) } else { (x.clone(), w.clone()) };
+        match dtype {
+            "float16" => write(
+                dtype,
+                Tensor::from_slice(&shape_x, &halves(&x)).unwrap(),
+                Tensor::from_slice(&shape_w, &halves(&w)).unwrap(),
+            ),
+            _ => write(dtype, Tensor::from_slice(&shape_x, &x).unwrap(), Tensor::from_slice(&shape_w, &w).unwrap()),
+        }
+        let run = ["run", "model.py", "--params", "w.safetensors", "--arg", "@x.npz#x", "--output", "y.npz"];
+        let output = hammock(&[&run, flags].concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let tolerance = if dtype == "float16" { 1e-2 } else { 1e-4 };
+        assert!(stderr.contains(said), "{flags:?}: {stderr}");
+        let kept = rounded(&w, most, group);
+        let found = load_npz(&folder.path().join("y.npz"), "0").unwrap();
+        let found = found.as_slice::<f32>().unwrap();
+        for (at, got) in found.iter().enumerate() {
+            let (row, column) = (at / COLUMNS, at % COLUMNS);
+            let terms = (0..INNER).map(|i| f64::from(x[row * INNER + i]) * f64::from(kept[i * COLUMNS + column]));
+            let expected: f64 = terms.sum();
+            assert!((f64::from(*got) - expected).abs() < tolerance, "{flags:?} at {at}: {got}, not {expected}");
+        }
+    }
+}
+
+/// What cannot be done is said.
+#[test]
+fn idle_quantization_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", "float32")).unwrap();
+    let said = |args: &[&str]| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder.path()).output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (fine, stderr) = said(&["compile", "model.py", "-o", "model.so", "--quantize", "int8"]);
+    assert!(fine && stderr.contains("no weights are quantized"), "{stderr}");
+    let (fine, stderr) = said(&["run", "model.so", "--quantize", "int8", "--arg", "zeros(1,260):float32"]);
+    assert!(!fine && stderr.contains("--quantize"), "{stderr}");
+    let (fine, stderr) = said(&["compile", "model.py", "-o", "model.so", "--quantize-group", "8"]);
+    assert!(!fine && stderr.contains("--quantize <DTYPE>"), "{stderr}");
+}
