@@ -53,16 +53,21 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// The dimension, or what is never less.
+    /// The dimension, or what is never less where its variables have bounds. What an expression alone says of its greatest
+    /// value is not asked for: `min(n, 2147483647)` is as good as `n`.
     pub(super) fn upper(&self, dim: &PrimExpr) -> PrimExpr {
-        if dim.as_int().is_some() {
+        if !self.has_bounded(dim) {
             return dim.clone();
         }
         match self.analyzer.interval(dim).max {
-            i64::MAX if self.ranges.is_empty() => dim.clone(),
             i64::MAX => self.range(dim).max.unwrap_or_else(|| dim.clone()),
             max => PrimExpr::int64(max),
         }
+    }
+
+    /// Whether an expression has a variable with an upper bound.
+    fn has_bounded(&self, e: &PrimExpr) -> bool {
+        e.any(&mut |e| matches!(e.kind(), PrimKind::Var(var) if self.ranges.contains_key(var)))
     }
 
     /// Between which expressions without bounded variables an expression is.
@@ -75,9 +80,7 @@ impl Bounds {
             PrimKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
                 self.combine(*op, self.range(a), self.range(b))
             }
-            _ if e.any(&mut |e| matches!(e.kind(), PrimKind::Var(var) if self.ranges.contains_key(var))) => {
-                Range { min: None, max: None, is_point: false }
-            }
+            _ if self.has_bounded(e) => Range { min: None, max: None, is_point: false },
             _ => Range::point(e),
         }
     }
