@@ -155,11 +155,16 @@ fn slice(cx: &CallContext, axis: usize, extent: &PrimExpr, bounds: [PrimExpr; 3]
     Slice { axis, begin, stride, length }
 }
 
-/// `end - begin`; what is left of an axis of `n` after `min(c, n)` is `max(n - c, 0)`.
+/// `end - begin`; what is left of an axis of `n` after `min(c, n)` is `max(n - c, 0)`, and from `max(n - c, 0)` on `min(c, n)`.
 fn difference(end: &PrimExpr, begin: &PrimExpr) -> PrimExpr {
+    let begin = &dims::simplify(begin);
     match begin.kind() {
         PrimKind::Binary(BinaryOp::Min, c, n) if dims::equal(n, end) == Some(true) => {
             dims::max(&dims::sub(end, c), &0i64.into())
+        }
+        PrimKind::Binary(BinaryOp::Max, zero, rest) if dims::is(zero, 0) => {
+            let count = dims::simplify(&dims::sub(end, rest));
+            if count.as_int().is_some() { dims::min(&count, end) } else { dims::sub(end, begin) }
         }
         _ => dims::sub(end, begin),
     }
