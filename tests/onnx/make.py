@@ -279,6 +279,29 @@ def at_run_time():
     record("at_run_time", random(1, 3, 4), random(2, 3, 1), *[np.asarray(v) for v in given])
 
 
+def positions():
+    """Learned positions, the last row, and padding as PyTorch exports it, of rows that are counted at run time."""
+    nodes = [
+        h.make_node("Shape", ["x"], ["shape"], "/shape"),
+        h.make_node("Slice", ["shape", "one", "two"], ["rows"], "/rows"),
+        h.make_node("Slice", ["table", "zero", "rows"], ["places"], "/places"),
+        h.make_node("Add", ["x", "places"], ["placed"], "/placed"),
+        h.make_node("Slice", ["placed", "minus", "far", "one"], ["last"], "/last"),
+        h.make_node("Reshape", ["pads", "pairs"], ["paired"], "/paired"),
+        h.make_node("Slice", ["paired", "minus", "farthest", "zero", "minus"], ["turned"], "/turned"),
+        h.make_node("Transpose", ["turned"], ["sides"], "/sides", perm=[1, 0]),
+        h.make_node("Reshape", ["sides", "minus"], ["before_after"], "/before_after"),
+        h.make_node("Pad", ["placed", "before_after"], ["padded"], "/padded"),
+    ]
+    weights = {
+        "table": random(1, 8, 4), "zero": [0], "one": [1], "two": [2], "minus": [-1], "far": [2**63 - 1],
+        "farthest": [-2**63 + 1], "pads": [1, 2, 0, 1, 0, 0], "pairs": [-1, 2],
+    }
+    outputs = [(name, FLOAT, None) for name in ("last", "padded")]
+    model("positions", nodes, [("x", FLOAT, ["batch", "n", 4])], outputs, weights)
+    record("positions", random(2, 2, 5, 4))
+
+
 def recurrent():
     sizes = [("x", FLOAT, [3, 2, 4]), ("lengths", TensorProto.INT32, [2])]
     names = ["ly", "lh", "lc", "gy", "gh", "ry", "rh"]
@@ -451,7 +474,7 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [narrow, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, recurrent, control, quantized, losses, attention, vision,
+for make in [narrow, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, losses, attention, vision,
              functions, external, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

@@ -1,6 +1,6 @@
 //! The Relax function under construction: calls of operators, typed as the text importer types them.
 
-use crate::{known::Known, value::Value};
+use crate::{agree::agreed, known::Known, value::Value};
 use hammock_diagnostics::Span;
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, TensorShape, TensorType, Type, prim,
@@ -34,6 +34,7 @@ impl Builder {
         attrs: &[(&'static str, AttrValue)],
     ) -> Result<Operand, InferError> {
         let op = lookup(op).ok_or_else(|| InferError::new(format!("there is no operator `R.{op}`")))?;
+        let args = agreed(self, op, &args)?.unwrap_or(args);
         let mut call = op.call(args, attrs.to_vec());
         if let Some(resolve) = op.resolve {
             let (module, function) = (&self.module, &self.function);

@@ -106,6 +106,20 @@ impl Known {
         (count(&shape) == Some(self.elements.len())).then(|| Known { shape, ..self.clone() })
     }
 
+    /// A tensor of another shape, with the elements that are here at the places that places there stand for.
+    pub fn taken(&self, shape: &[i64], place: impl Fn(&[i64]) -> Vec<i64>) -> Option<Known> {
+        let strides =
+            |shape: &[i64]| (1..=shape.len()).map(|axis| shape[axis..].iter().product()).collect::<Vec<i64>>();
+        let (own, there) = (strides(&self.shape), strides(shape));
+        let element = |number: usize| {
+            let index = |(size, stride): (&i64, &i64)| number as i64 / stride % size;
+            let index: Vec<i64> = shape.iter().zip(&there).map(index).collect();
+            let at: i64 = place(&index).iter().zip(&own).map(|(index, stride)| index * stride).sum();
+            self.elements.get(usize::try_from(at).ok()?).cloned()
+        };
+        Known::new(shape, self.dtype, (0..count(shape)?).map(element).collect::<Option<Vec<_>>>()?)
+    }
+
     /// The same elements in another dtype.
     pub fn cast(&self, dtype: DType) -> Option<Known> {
         let cast = |e: &PrimExpr| match (self.dtype.is_floating(), dtype.is_floating()) {

@@ -7,6 +7,7 @@
 //! become symbolic ones. Data of weights stay in the file, mapped, where they are aligned.
 #![forbid(unsafe_code)]
 
+mod agree;
 mod attributes;
 mod build;
 mod dtype;

@@ -29,7 +29,20 @@ fn transpose(n: &mut Node) -> Result {
         Some(axes) => n.axes(&axes, rank)?,
         None => (0..rank).rev().collect(),
     };
+    if let Some(known) = n.known(0).and_then(|x| transposed(&x, &axes)) {
+        return Ok(known.into());
+    }
     Ok(n.call_with("permute_dims", [x], &[("axes", axes_attr(&axes))])?.into())
+}
+
+/// Elements that are known with their axes in another order.
+fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
+    let shape: Vec<i64> = axes.iter().map(|axis| x.shape.get(*axis).copied()).collect::<Option<_>>()?;
+    x.taken(&shape, |index| {
+        let mut own = vec![0; index.len()];
+        axes.iter().zip(index).for_each(|(axis, at)| own[*axis] = *at);
+        own
+    })
 }
 
 fn concat(n: &mut Node) -> Result {
@@ -122,41 +135,42 @@ fn slice(n: &mut Node) -> Result {
     if [ends.len(), axes.len(), steps.len()].iter().any(|len| *len != starts.len()) || steps.contains(&0) {
         return n.error("its `starts`, `ends`, `axes` and `steps` do not fit each other");
     }
-    let known = n.known(0);
-    if let (Some(x), [start], [end], [step]) = (&known, &*starts, &*ends, &*steps)
-        && let (1, Some(start), Some(end)) = (x.shape.len(), start.as_int(), end.as_int())
-        && let Some(known) = sliced(x, start, end, *step)
-    {
-        return Ok(known.into());
-    }
     let x = n.input(0)?;
     let sizes = n.dims(&x)?;
     let axes = n.axes(&axes, sizes.len())?;
+    if let Some(known) = n.known(0).and_then(|x| sliced(&x, &axes, [&starts, &ends], &steps)) {
+        return Ok(known.into());
+    }
     // What reaches far beyond either end, as exporters write "to the end", is the end.
-    let bound = |at: &PrimExpr| match at.as_int() {
-        Some(at) => PrimExpr::int64(at.clamp(-i64::from(i32::MAX), i64::from(i32::MAX))),
-        None => at.clone(),
+    const FAR: i64 = i32::MAX as i64;
+    let end = |at: usize| match ends[at].as_int() {
+        Some(far) if far >= FAR && steps[at] > 0 => sizes[axes[at]].clone(),
+        Some(end) => PrimExpr::int64(end.clamp(-FAR, FAR)),
+        None => ends[at].clone(),
     };
+    let begin = |at: &PrimExpr| at.as_int().map_or_else(|| at.clone(), |at| PrimExpr::int64(at.clamp(-FAR, FAR)));
     let prims = |list: Vec<PrimExpr>| Operand::Tuple(list.into_iter().map(Operand::Prim).collect());
-    let (begin, end) = (prims(starts.iter().map(bound).collect()), prims(ends.iter().map(bound).collect()));
+    let (begin, end) = (prims(starts.iter().map(begin).collect()), prims((0..ends.len()).map(end).collect()));
     let strides = prims(steps.iter().map(|s| PrimExpr::int64(*s)).collect());
     let axes = prims(axes.iter().map(|a| PrimExpr::int64(*a as i64)).collect());
     Ok(n.call("strided_slice", [x, axes, begin, end, strides])?.into())
 }
 
-/// A slice of a vector that is known.
-fn sliced(x: &Known, start: i64, end: i64, step: i64) -> Option<Known> {
-    let len = x.elements.len() as i64;
-    let from_start = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
-    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
-    let (start, end) = (from_start(start).clamp(low, high), from_start(end).clamp(low, high));
-    let mut elements = Vec::new();
-    let mut at = start;
-    while if step > 0 { at < end } else { at > end } {
-        elements.push(x.elements.get(usize::try_from(at).ok()?)?.clone());
-        at = at.saturating_add(step);
+/// A slice of elements that are known.
+fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[i64]) -> Option<Known> {
+    let (mut shape, mut first, mut by) = (x.shape.clone(), vec![0; x.shape.len()], vec![1; x.shape.len()]);
+    for (at, axis) in axes.iter().enumerate() {
+        let (len, step) = (x.shape[*axis], steps[at]);
+        let from_start = |at: i64| if at < 0 { at.saturating_add(len) } else { at };
+        let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+        let (start, end) = (starts[at].as_int()?, ends[at].as_int()?);
+        let (start, end) = (from_start(start).clamp(low, high), from_start(end).clamp(low, high));
+        let (way, pace) = if step > 0 { (end - start, step) } else { (start - end, step.checked_neg()?) };
+        shape[*axis] = way.max(0).checked_add(pace - 1)? / pace;
+        (first[*axis], by[*axis]) = (start, step);
     }
-    Known::new(&[elements.len() as i64], x.dtype, elements)
+    let place = |index: &[i64]| index.iter().zip(&first).zip(&by).map(|((at, first), by)| first + at * by).collect();
+    x.taken(&shape, place)
 }
 
 fn tile(n: &mut Node) -> Result {
