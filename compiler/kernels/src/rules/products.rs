@@ -298,9 +298,22 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
 /// How a factor of a product is worth packing before a kernel runs, if it may be.
 pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
     let worthwhile = Worthwhile::of(stage, choice).map(|Worthwhile { axis, lanes, load, .. }| (axis, lanes, load));
-    let (axis, block, load) = worthwhile.or_else(|| streamed(stage, choice))?;
+    let streamed = || streamed(stage, choice).and_then(|(axis, lanes, factor)| Some((axis, lanes, kept(factor)?)));
+    let (axis, block, load) = worthwhile.or_else(streamed)?;
     let (buffer, dim) = whole_dimension(stage, load, axis)?;
     Some(Packing { buffer, dim, block, words: None })
+}
+
+/// The load that a factor is, or that it is made of, such as the numbers that weights are kept in: that of most bytes.
+fn kept(factor: &PrimExpr) -> Option<&PrimExpr> {
+    let mut loads = Vec::new();
+    factor.walk(&mut |e| {
+        if let PrimKind::Load(buffer, ..) = e.kind() {
+            let bytes = buffer.dtype.bytes() as i64;
+            loads.push((buffer.shape.iter().fold(bytes, |bytes, dim| bytes.saturating_mul(size(dim))), e));
+        }
+    });
+    loads.into_iter().max_by_key(|(bytes, _)| *bytes).map(|(_, load)| load)
 }
 
 /// The buffer of a load, and its dimension through all of which an axis goes, alone.
