@@ -2,7 +2,7 @@
 //!
 //! Each column of a matrix is divided into groups of rows. The elements of a group are whole numbers, of -127 to 127 or of
 //! -7 to 7, times one scale: the largest magnitude among them over 127 or 7. Two numbers of 4 bits lie in a byte, those of
-//! an even row and of the next, moved by 8. A kernel makes floats of them again (FuseOps puts it into that of the product);
+//! an even row and of the next. A kernel makes floats of them again (FuseOps puts it into that of the product);
 //! where a column of float32 is one group of 8 bits, its scale multiplies the product instead.
 //!
 //! Matrices whose floats take 64 KiB or less stay as they are: they would be made floats when the module is compiled. What
@@ -319,23 +319,24 @@ fn floats(tensor: &Tensor) -> Option<Vec<f32>> {
     }
 }
 
-/// Numbers of -8 to 7 in bytes: of rows of this width, one in the low bits and the next in the high bits.
+/// Numbers of -8 to 7 in bytes, as two's complements: of rows of this width, one in the low bits and the next in the high
+/// ones.
 fn packed(numbers: &[i8], width: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(numbers.len().div_ceil(2));
     for pair in numbers.chunks(2 * width) {
         let (low, high) = pair.split_at(width);
-        let moved = |row: &[i8], at: usize| (row.get(at).copied().unwrap_or(0) + 8) as u8;
-        bytes.extend((0..width).map(|at| moved(low, at) | moved(high, at) << 4));
+        let bits = |row: &[i8], at: usize| row.get(at).copied().unwrap_or(0) as u8 & 15;
+        bytes.extend((0..width).map(|at| bits(low, at) | bits(high, at) << 4));
     }
     bytes
 }
 
-/// The number of a row in a byte that [`packed`] made.
+/// The number of a row in a byte that [`packed`] made: moved to the highest bits, and back with its sign.
 fn nibble(byte: PrimExpr, row: PrimExpr) -> PrimExpr {
     let int = DType::INT32;
-    let shift = (row.floormod(2i64) * PrimExpr::int64(4)).cast(int);
-    let shifted = PrimExpr::intrin("shift_right", vec![byte.cast(int), shift], int);
-    PrimExpr::intrin("bitwise_and", vec![shifted, PrimExpr::int(15, int)], int) - PrimExpr::int(8, int)
+    let left = PrimExpr::int(28, int) - (row.floormod(2i64) * PrimExpr::int64(4)).cast(int);
+    let highest = PrimExpr::intrin("shift_left", vec![byte.cast(int), left], int);
+    PrimExpr::intrin("shift_right", vec![highest, PrimExpr::int(28, int)], int)
 }
 
 #[cfg(test)]
@@ -360,7 +361,7 @@ mod tests {
 
     #[test]
     fn two_numbers_lie_in_a_byte() {
-        assert_eq!(packed(&[-7, 1, 7, 0, 3, -8], 2), [0xF1, 0x89, 0x8B, 0x80]);
+        assert_eq!(packed(&[-7, 1, 7, 0, 3, -8], 2), [0x79, 0x01, 0x03, 0x08]);
     }
 
     #[test]
