@@ -1,11 +1,12 @@
 # Writes text, byte by byte: a decoder of three layers with rotary embedding, grouped-query attention over the last 64
 # bytes, RMSNorm and SwiGLU, trained by train.py on "Alice's Adventures in Wonderland".
 #
-# $ hammock run model.py --params weights.safetensors --func generate --arg '"Alice was"' --arg 80 --arg 0.0 --arg 0 --arg 1.0 --arg 0
+#     hammock run model.py --params weights.safetensors --func generate --arg 'prompt="Alice was"' --arg count=80
+#         --arg temperature=0.7 --arg top_k=40 --arg top_p=0.95 --arg seed=7
 #
-# `generate` takes a beginning, how many bytes to write, temperature, top-k, top-p and the seed of its random numbers.
-# `prefill` starts caches of keys and values with the bytes that it is given, `decode` goes on with one byte or more;
-# both give the logits for the byte after each. Weights of one kind lie in one tensor for all layers.
+# Temperature 0 takes the likeliest byte; top-k of 0 and top-p of 1 leave all of them. `prefill` starts caches of keys and
+# values with the bytes that it is given, `decode` goes on with one byte or more; both give the logits for the byte after
+# each. Weights of one kind lie in one tensor for all layers.
 
 from typing import TypeVar
 from tvm.script import ir as I, relax as R, tirx as T
@@ -16,34 +17,41 @@ m = TypeVar("m")
 @I.ir_module
 class Module:
     @R.function(pure=False)
-    def generate(prompt: I.StringType(), count: T.int64, temperature: T.float64, top_k: T.int64, top_p: T.float64, seed: T.int64, embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")):
+    def generate(prompt: I.StringType(), count: R.Prim(value="count"), temperature: T.float64, top_k: T.int64, top_p: T.float64, seed: T.int64, embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")):
         cls = Module
         R.call_packed("hammock.text.print", prompt, ty_args=(R.Tuple,))
         bytes = R.call_packed("hammock.text.bytes", prompt, ty_args=(R.Tensor(dtype="int64", ndim=1),))
         tokens = R.match_cast(bytes, R.Tensor((n,), "int64"))
+        R.assert_op(R.prim_value(n > 0), format="the prompt must not be empty")
         begun = cls.prefill(tokens, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
-        result = cls.write(begun[0], begun[1], n, count, temperature, top_k, top_p, seed, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
+        nothing = R.prim_value(count <= 0)
+        if nothing:
+            R.call_packed("hammock.text.print", R.str("\n"), ty_args=(R.Tuple,))
+            result = R.tuple()
+        else:
+            last = R.strided_slice(begun[0], axes=[0], begin=[n - 1], end=[n])
+            result = cls.write(R.match_cast(last, R.Tensor((1, 256), "float32")), begun[1], n, count, temperature, top_k, top_p, seed, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
         return result
 
-    # Writes `left` bytes, the first at `place`.
+    # Writes `left` bytes, the first at `place`. The logits after the last are for nothing: what is computed outside of
+    # branches becomes fewer kernels.
     @R.function(private=True, pure=False)
-    def write(logits: R.Tensor((n, 256), "float32"), caches: R.Tuple(R.Object, R.Object, R.Object, R.Object, R.Object, R.Object), place: R.Prim(value="place"), left: R.Prim(value="left"), temperature: T.float64, top_k: T.int64, top_p: T.float64, seed: T.int64, embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")) -> R.Tuple():
+    def write(logits: R.Tensor((1, 256), "float32"), caches: R.Tuple(R.Object, R.Object, R.Object, R.Object, R.Object, R.Object), place: R.Prim(value="place"), left: R.Prim(value="left"), temperature: T.float64, top_k: T.int64, top_p: T.float64, seed: T.int64, embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")) -> R.Tuple():
         cls = Module
-        done = R.prim_value(left <= 0)
+        uniform = R.call_packed("hammock.random.uniform", seed, place, ty_args=(T.float64,))
+        token = R.call_packed("vm.builtin.sample_top_p_from_logits", logits, temperature, top_p, uniform, top_k, ty_args=(T.int64,))
+        R.call_packed("hammock.text.print_byte", token, ty_args=(R.Tuple,))
+        next = cls.decode(R.shape_to_tensor(R.shape([token])), place, caches, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
+        done = R.prim_value(left <= 1)
         if done:
             R.call_packed("hammock.text.print", R.str("\n"), ty_args=(R.Tuple,))
             result = R.tuple()
         else:
-            last = R.strided_slice(logits, axes=[0], begin=[n - 1], end=[n])
-            uniform = R.call_packed("hammock.random.uniform", seed, place, ty_args=(T.float64,))
-            token = R.call_packed("vm.builtin.sample_top_p_from_logits", last, temperature, top_p, uniform, top_k, ty_args=(T.int64,))
-            R.call_packed("hammock.text.print_byte", token, ty_args=(R.Tuple,))
-            next = cls.decode(R.shape_to_tensor(R.shape([token])), place, caches, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
             result = cls.write(next, caches, place + 1, left - 1, temperature, top_k, top_p, seed, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
         return result
 
     @R.function(pure=False)
-    def prefill(tokens: R.Tensor((n,), "int64"), embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")):
+    def prefill(tokens: R.Tensor((n,), "int64"), embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")) -> R.Tuple(R.Tensor((n, 256), "float32"), R.Tuple(R.Object, R.Object, R.Object, R.Object, R.Object, R.Object)):
         cls = Module
         caches = (cls.cache(), cls.cache(), cls.cache(), cls.cache(), cls.cache(), cls.cache())
         logits = cls.decode(tokens, R.prim_value(0), caches, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
