@@ -53,7 +53,7 @@ def record(name, *inputs):
 
 def of_node_tests(name, *tests):
     """A model of the nodes of tests that the `onnx` package brings, with the results that these record: for operators
-    that ONNX Runtime lacks. Inputs that numpy has no elements for become initializers; of results, it has the values."""
+    that ONNX Runtime lacks. Inputs that numpy has no elements for, single integers and shapes become initializers; of results, it has the values."""
     every = {case.name: case for case in collect_testcases()}
     array = lambda x: numpy_helper.to_array(x) if isinstance(x, TensorProto) else np.asarray(x)
     held = {"int4": np.int8, "int2": np.int8, "uint4": np.uint8, "uint2": np.uint8}
@@ -68,7 +68,7 @@ def of_node_tests(name, *tests):
             nodes.append(node)
         for info, x in zip(graph.input, map(array, xs)):
             info.name = own(info.name)
-            if x.dtype.isbuiltin == 1:
+            if x.dtype.isbuiltin == 1 and not (x.dtype.kind == "i" and (x.ndim == 0 or "shape" in info.name)):
                 inputs.append(info)
                 given.append(x)
             else:
@@ -95,6 +95,30 @@ def narrow():
         "quantizelinear_float4e2m1", "quantizelinear_e4m3fn", "quantizelinear_blocked_asymmetric",
         "dequantizelinear_e5m2", "dequantizelinear_int4", "dequantizelinear_float4e2m1", "dequantizelinear_blocked",
         "bitcast_float32_to_int32", "bitcast_bool_to_uint8",
+    )
+
+
+def resized():
+    of_node_tests(
+        "resized", "resize_downsample_scales_nearest", "resize_downsample_scales_linear_align_corners",
+        "resize_downsample_scales_cubic_A_n0p5_exclude_outside", "resize_upsample_scales_linear_align_corners",
+        "resize_downsample_sizes_linear_pytorch_half_pixel", "resize_downsample_scales_linear_half_pixel_symmetric",
+        "resize_tf_crop_and_resize_extrapolation_value", "resize_upsample_scales_nearest_axes_3_2",
+        "resize_upsample_sizes_nearest_ceil_half_pixel", "resize_upsample_sizes_nearest_not_larger",
+        "maxpool_with_argmax_2d_precomputed_pads", "deform_conv_with_mask_bias", "deform_conv_with_multiple_offset_groups", "maxpool_with_argmax_2d_precomputed_strides",
+        "maxunpool_export_with_output_shape", "maxunpool_export_without_output_shape", "spacetodepth_crd_mode_example",
+        "constant_pad_negative_axes", "batchnorm_example_training_mode", "col2im_pads", "col2im_5d",
+    )
+
+
+def sequences():
+    of_node_tests(
+        "sequences", "linear_attention_gated_delta", "linear_attention_gated_delta_gqa", "linear_attention_linear",
+        "causal_conv_with_state_with_past_state", "causal_conv_with_state_silu", "tensorscatter_circular", "tensorscatter_3d",
+        "flexattention_gqa", "flexattention_score_mod", "flexattention_prob_mod", "tfidfvectorizer_tf_batch_onlybigrams_skip5",
+        "tfidfvectorizer_tf_uniandbigrams_skip5", "unique_not_sorted_without_axis", "unique_sorted_with_negative_axis",
+        "det_2d", "det_nd", "stft_with_window", "dft_axis", "dft_irfft", "reduce_log_sum_empty_set",
+        "ai_onnx_ml_binarizer", "ai_onnx_ml_array_feature_extractor", "optional_has_element_empty_no_input_tensor_input",
     )
 
 
@@ -474,7 +498,7 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [narrow, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, losses, attention, vision,
+for make in [narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, losses, attention, vision,
              functions, external, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

@@ -13,6 +13,28 @@ use std::{collections::BTreeMap, path::Path};
 /// The oldest version of the standard operators that is read: before it, tensors did not broadcast.
 const OLDEST: i64 = 7;
 
+/// Operators of one tensor that are what they were in the first version.
+const UNCHANGED: &[&str] = &[
+    "Abs",
+    "Ceil",
+    "Exp",
+    "Floor",
+    "Identity",
+    "Log",
+    "Neg",
+    "Not",
+    "Reciprocal",
+    "Relu",
+    "Shape",
+    "Sigmoid",
+    "Size",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Tanh",
+    "Transpose",
+];
+
 /// A decoded model.
 pub struct Model {
     /// The file's messages.
@@ -38,7 +60,7 @@ impl Model {
         })?;
         let model = Model { proto, folder };
         let graph = model.graph()?;
-        model.expect_versions(&model.proto.opset_import)?;
+        model.expect_versions(&model.proto.opset_import, &graph.node)?;
         model.expect_supported(graph)?;
         Ok(model)
     }
@@ -58,9 +80,9 @@ impl Model {
         self.proto.functions.iter().find(same)
     }
 
-    fn expect_versions(&self, opsets: &[OperatorSetIdProto]) -> Result<(), Diagnostic> {
+    fn expect_versions(&self, opsets: &[OperatorSetIdProto], nodes: &[NodeProto]) -> Result<(), Diagnostic> {
         match version(opsets, "") {
-            Some(old) if old < OLDEST => {
+            Some(old) if old < OLDEST && !nodes.iter().all(|node| UNCHANGED.contains(&node.op_type.as_str())) => {
                 let message =
                     format!("the model uses version {old} of ONNX's operators; the oldest supported is {OLDEST}");
                 Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message)

@@ -7,7 +7,7 @@
 use crate::shared_functions::SharedFunctions;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Attrs, Function as Global, Module, Span, Type, prim,
+    Attrs, Function as Global, Module, PrimExpr, Span, Type, prim,
     relax::{Argument, Binding, Body, Call, Callee, Function, Operand, Outlining, Value, Var},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -215,7 +215,9 @@ impl Outliner<'_> {
                 }
             };
             binding.value.each_operand(&mut |o| o.each_var(&mut |used| need(of_var.get(&used))));
-            self.function.ty(binding.var).each_expr(&mut |e| e.each_var(&mut |dim| need(of_dim.get(dim))));
+            let mut sizes = |e: &PrimExpr| e.each_var(&mut |dim| need(of_dim.get(dim)));
+            binding.value.each_operand(&mut |o| o.each_expr(&mut sizes));
+            self.function.ty(binding.var).each_expr(&mut sizes);
             if let Value::MatchCast(_, ty) = &binding.value {
                 each_size(ty, &mut |dim| {
                     if !self.sizes.contains(&dim) {

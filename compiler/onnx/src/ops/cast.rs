@@ -152,7 +152,7 @@ impl Node<'_, '_> {
     }
 
     /// The same bits as another dtype.
-    fn bits(&mut self, x: Operand, dtype: DType) -> node::Result<Operand> {
+    pub(super) fn bits(&mut self, x: Operand, dtype: DType) -> node::Result<Operand> {
         let shape = Operand::Shape(self.dims(&x)?);
         let zero = Operand::int(0);
         self.call("memory.view", [x, shape, Operand::DType(dtype), zero])

@@ -10,7 +10,7 @@ use hammock_ir::{DType, relax::Operand};
 pub const OPS: &[Op] = &[op("If", branch), op("Loop", repeat), op("Scan", scan)];
 
 /// The most turns of a loop that are written out.
-const MOST_TURNS: i64 = 1024;
+pub const MOST_TURNS: i64 = 1024;
 
 /// A branch that is known stands for the node. Otherwise both are computed, and one is chosen.
 fn branch(n: &mut Node) -> Result {

@@ -18,6 +18,7 @@ pub const OPS: &[Op] = &[
     op("ScatterElements", scatter_elements),
     op("ScatterND", scatter_nd),
     op("TopK", topk),
+    op("Unique", unique),
 ];
 
 fn gather(n: &mut Node) -> Result {
@@ -153,7 +154,7 @@ fn running(n: &mut Node, ours: &'static str) -> Result {
             Ok(running_along(n, ours, axis)?.into())
         }
         Ok(_) => n.error("its `axis` is missing"),
-        Err(_) => run_time::by_axis(n, 1, rank, |n, axis| running_along(n, ours, axis)),
+        Err(_) => run_time::by_axis(n, 1, rank, rank, |n, axis| running_along(n, ours, axis)),
     }
 }
 
@@ -168,6 +169,22 @@ fn running_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::
     let attrs = [("axis", axis.clone()), ("dtype", dtype.into()), ("exclusive", exclusive.into())];
     let sums = n.call_with(ours, [x], &attrs)?;
     if reverse { n.call_with("flip", [sums], &[("axis", axis)]) } else { Ok(sums) }
+}
+
+/// The distinct elements, or slices of an axis, with their places and counts.
+fn unique(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let dtype = n.dtype(&x)?;
+    let truth = |value: bool| Operand::Prim(PrimExpr::bool(value));
+    let x = if dtype.is_bfloat16() || dtype.is_float16() { n.cast(x, DType::FLOAT32)? } else { x };
+    let mut args = vec![x, truth(n.attrs.int_or("sorted", 1)? != 0), truth(true), truth(true), truth(true)];
+    if let Some(axis) = n.attrs.int("axis")? {
+        args.push(Operand::int(n.axis(axis, n.rank(&args[0])?)? as i64));
+    }
+    let all = n.call("unique", args)?;
+    let mut members = n.importer.build.members(&all)?;
+    members[0] = n.cast(members[0].clone(), dtype)?;
+    Ok(members.into())
 }
 
 fn nonzero(n: &mut Node) -> Result {

@@ -10,22 +10,28 @@ mod cast;
 mod constant;
 mod control;
 mod conv;
+mod deform;
 mod elementwise;
+mod features;
+mod flex_attention;
 mod index;
 mod linear;
 mod loss;
 mod norm;
 mod pad;
 mod pool;
+mod pool_places;
 mod quantize;
 mod rearrange;
 mod recurrent;
 mod reduce;
+mod resample;
 mod resize;
 mod run_time;
 mod select;
 mod shape;
 mod signal;
+mod stateful;
 mod vision;
 
 use crate::{
@@ -65,13 +71,17 @@ const FAMILIES: &[&[Op]] = &[
     constant::OPS,
     control::OPS,
     conv::OPS,
+    deform::OPS,
     elementwise::OPS,
+    features::OPS,
+    flex_attention::OPS,
     index::OPS,
     linear::OPS,
     loss::OPS,
     norm::OPS,
     pad::OPS,
     pool::OPS,
+    pool_places::OPS,
     quantize::OPS,
     rearrange::OPS,
     recurrent::OPS,
@@ -80,6 +90,7 @@ const FAMILIES: &[&[Op]] = &[
     select::OPS,
     shape::OPS,
     signal::OPS,
+    stateful::OPS,
     vision::OPS,
 ];
 

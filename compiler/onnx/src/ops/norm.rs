@@ -20,16 +20,28 @@ pub const OPS: &[Op] = &[
 ];
 
 fn batch(n: &mut Node) -> Result {
+    let mut args = (0..5).map(|at| n.input(at)).collect::<crate::node::Result<Vec<_>>>()?;
+    let mut outputs = Vec::new();
     if n.attrs.flag("training_mode")? {
-        return n.error("training is not supported");
+        // The batch's own statistics stand for those of before, which move towards them.
+        let axes: Vec<usize> = (0..n.rank(&args[0])?).filter(|axis| *axis != 1).collect();
+        let momentum = n.attrs.float_or("momentum", 0.9)?;
+        for (at, statistic) in [(3, "mean"), (4, "variance")] {
+            let own = n.call_with(statistic, [args[0].clone()], &[("axis", axes_attr(&axes))])?;
+            let own = n.cast(own, n.dtype(&args[at])?)?;
+            let kept = n.with_number("multiply", &args[at], momentum)?;
+            let moved = n.with_number("multiply", &own, 1.0 - momentum)?;
+            outputs.push(n.call("add", [kept, moved])?);
+            args[at] = own;
+        }
     }
-    let args = (0..5).map(|at| n.input(at)).collect::<crate::node::Result<Vec<_>>>()?;
     let dtype = n.dtype(&args[0])?;
     let args = args.into_iter().map(|arg| n.cast(arg, dtype)).collect::<crate::node::Result<Vec<_>>>()?;
     let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
     let attrs = [("axis", 1i64.into()), ("epsilon", epsilon.into()), ("training", false.into())];
     let all = n.call_with("nn.batch_norm", args, &attrs)?;
-    Ok(n.importer.build.members(&all)?.swap_remove(0).into())
+    outputs.insert(0, n.importer.build.members(&all)?.swap_remove(0));
+    Ok(outputs.into())
 }
 
 /// Models are for inference: nothing is dropped.

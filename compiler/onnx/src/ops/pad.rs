@@ -10,20 +10,26 @@ pub const OPS: &[Op] = &[op("Pad", pad)];
 fn pad(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
-    let axes = if n.opset < 18 { None } else { n.ints(3, "axes")? };
-    let axes = match axes {
-        Some(axes) => n.axes(&axes, rank)?,
-        None => (0..rank).collect(),
-    };
     let mode = match n.attrs.str_or("mode", "constant")? {
         "edge" => "replicate",
         "wrap" => "circular",
         other => other,
     };
+    let axes = match if n.opset < 18 { Ok(None) } else { n.ints(3, "axes") } {
+        Ok(Some(axes)) => n.axes(&axes, rank)?,
+        Ok(None) => (0..rank).collect(),
+        Err(_) => {
+            let pads = pads_of_all(n, rank)?;
+            return at_run_time(n, x, pads, &(0..rank).collect::<Vec<_>>(), mode);
+        }
+    };
     let value =
         if n.opset < 11 { Some(vec![n.attrs.float_or("value", 0.0)?]) } else { n.floats(2, "value").ok().flatten() };
     let plain = value.is_some() || n.opset < 11 || n.given(2).is_none();
-    let (Ok(given), true) = (n.ints_since(11, 1, "pads"), plain) else { return at_run_time(n, x, &axes, mode) };
+    let (Ok(given), true) = (n.ints_since(11, 1, "pads"), plain) else {
+        let pads = n.int64(1)?;
+        return at_run_time(n, x, pads, &axes, mode);
+    };
     let Some(given) = given else { return n.error("its `pads` are missing") };
     if given.len() != 2 * axes.len() {
         return n.error(format!("its `pads` are {} numbers, not {}", given.len(), 2 * axes.len()));
@@ -40,9 +46,18 @@ fn pad(n: &mut Node) -> Result {
     Ok(n.call_with("nn.pad", [x], &attrs)?.into())
 }
 
+/// The pads of all axes, where an input names some.
+fn pads_of_all(n: &mut Node, rank: usize) -> node::Result<Operand> {
+    let before = n.axes_from_start(3, rank)?;
+    let behind = n.with_number("add", &before, rank as f64)?;
+    let along = [("axis", 0i64.into())];
+    let places = n.call_with("concat", [Operand::Tuple(vec![before, behind])], &along)?;
+    let (none, given) = (n.integers(vec![0; 2 * rank])?, n.int64(1)?);
+    n.call_with("scatter_elements", [none, places, given], &along)
+}
+
 /// Takes along each axis the elements that each place of the result shows.
-fn at_run_time(n: &mut Node, mut x: Operand, axes: &[usize], mode: &str) -> Result {
-    let pads = n.int64(1)?;
+fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode: &str) -> Result {
     let value = match n.optional(2)? {
         Some(value) => n.reshape(value, Vec::new())?,
         None => n.number(0.0, &x)?,

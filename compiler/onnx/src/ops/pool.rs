@@ -1,11 +1,12 @@
 //! Poolings, and where their windows and those of convolutions lie.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, pool_places::max_with_places};
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{
     PrimExpr,
     relax::{InferError, Operand},
 };
+use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
     op("AveragePool", |n| pool(n, ["nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"])),
@@ -48,6 +49,13 @@ impl Windows {
         };
         Ok(Windows { strides, dilations, pads })
     }
+
+    /// How many there are along an axis of that size.
+    pub fn count(&self, size: &PrimExpr, kernel: &[i64], at: usize) -> PrimExpr {
+        let reach = (kernel[at] - 1) * self.dilations[at] + 1;
+        let room = dims::add(size, &PrimExpr::int64(self.pads[at] + self.pads[at + kernel.len()] - reach));
+        dims::add(&dims::floordiv(&room, &self.strides[at].into()), &1i64.into())
+    }
 }
 
 /// The padding with which there are as many windows as data divided by strides, rounded up.
@@ -74,10 +82,10 @@ fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
         Some(ours) => *ours,
         None => return n.error(format!("poolings of {} spatial dimensions are not supported", kernel.len())),
     };
-    if n.outputs > 1 {
-        return n.error("the indices of a pooling are not supported");
-    }
     let windows = Windows::of(n, &x, &kernel)?;
+    if n.outputs > 1 {
+        return max_with_places(n, x, &kernel, &windows);
+    }
     let attrs = [
         ("pool_size", kernel.into()),
         ("strides", windows.strides.into()),

@@ -224,15 +224,13 @@ fn depth_to_space(n: &mut Node) -> Result {
 }
 
 fn space_to_depth(n: &mut Node) -> Result {
-    if n.attrs.str_or("mode", "DCR")? != "DCR" {
-        return n.error("only the mode `DCR` is supported");
-    }
     let (x, [batch, channels, h, w], b) = images(n)?;
     let by = PrimExpr::int64(b);
     let (low, narrow) = (dims::floordiv(&h, &by), dims::floordiv(&w, &by));
     let more = dims::mul(&channels, &PrimExpr::int64(b * b));
     let split = vec![batch.clone(), channels, low.clone(), by.clone(), narrow.clone(), by];
-    regroup(n, x, split, &[0, 3, 5, 1, 2, 4], vec![batch, more, low, narrow])
+    let order = if n.attrs.str_or("mode", "DCR")? == "CRD" { [0, 1, 3, 5, 2, 4] } else { [0, 3, 5, 1, 2, 4] };
+    regroup(n, x, split, &order, vec![batch, more, low, narrow])
 }
 
 impl Known {

@@ -1,55 +1,52 @@
 //! Resizing of images.
 
-use super::{Op, Result, op};
-use crate::node::{self, Node};
-use hammock_ir::{
-    AttrValue, PrimExpr,
-    relax::{InferError, Operand},
+use super::{
+    Op, Result, op,
+    resample::{self, Axis},
 };
+use crate::node::{self, Node};
+use hammock_ir::{AttrValue, DType, PrimExpr, relax::Operand};
+use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Resize", resize), op("Upsample", upsample)];
 
 /// What a resizing does, apart from the sizes.
-struct Method<'a> {
-    mode: &'a str,
-    coordinates: &'a str,
-    rounding: &'a str,
-    cubic: f64,
-    exclude: bool,
+pub struct Method<'a> {
+    pub mode: &'a str,
+    pub coordinates: &'a str,
+    pub rounding: &'a str,
+    pub cubic: f64,
+    /// Whether pixels outside have no weight.
+    pub exclude: bool,
+    /// Whether filters widen where there are fewer results than pixels.
+    pub antialias: bool,
+    /// What regions show that lie outside.
+    pub outside: f64,
+}
+
+/// The sizes of a result, and what axes are scaled by where that is not their ratio.
+struct Target {
+    sizes: Vec<PrimExpr>,
+    scales: Option<Vec<(Operand, Option<f64>)>>,
 }
 
 fn resize(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let dims = n.dims(&x)?;
+    let sizes = n.dims(&x)?;
+    let axes = match n.attrs.ints("axes")? {
+        Some(axes) => n.axes(&axes, sizes.len())?,
+        None => (0..sizes.len()).collect(),
+    };
     // Before version 11 there was no region, and places were those of the corners.
     let (scales_at, sizes_at) = if n.opset < 11 { (1, usize::MAX) } else { (2, 3) };
-    let mut size = if let Ok(Some(scales)) = n.floats(scales_at, "scales").map(|s| s.filter(|s| !s.is_empty())) {
-        scaled(&dims, &scales)?
+    let own: Vec<PrimExpr> = axes.iter().map(|axis| sizes[*axis].clone()).collect();
+    let target = if n.is_filled(scales_at)? {
+        n.scaled(&own, scales_at)?
     } else if n.given(sizes_at).is_some() {
-        match n.known_sizes(sizes_at, "sizes") {
-            Ok(sizes) => sizes,
-            Err(_) => {
-                let sizes = n.int64(sizes_at)?;
-                n.run_time_spatial(sizes, &dims)?
-            }
-        }
-    } else if n.given(scales_at).is_some() {
-        return n.error("`scales` have to be known when the model is compiled");
+        n.sized(&own, sizes_at)?
     } else {
         return n.error("it has neither `scales` nor `sizes`");
     };
-    if let Some(axes) = n.attrs.ints("axes")? {
-        let axes = n.axes(&axes, dims.len())?;
-        let mut all = dims.clone();
-        axes.iter().zip(size).for_each(|(axis, size)| all[*axis] = size);
-        size = all;
-    }
-    if n.attrs.flag("antialias")? {
-        return n.error("`antialias` is not supported");
-    }
-    if n.attrs.str_or("keep_aspect_ratio_policy", "stretch")? != "stretch" {
-        return n.error("a policy for aspect ratios is not supported");
-    }
     let old = if n.opset < 11 { "asymmetric" } else { "half_pixel" };
     let method = Method {
         mode: n.attrs.str_or("mode", "nearest")?,
@@ -57,32 +54,75 @@ fn resize(n: &mut Node) -> Result {
         rounding: n.attrs.str_or("nearest_mode", if n.opset < 11 { "floor" } else { "round_prefer_floor" })?,
         cubic: n.attrs.float_or("cubic_coeff_a", -0.75)?,
         exclude: n.attrs.flag("exclude_outside")?,
+        antialias: n.attrs.flag("antialias")?,
+        outside: n.attrs.float_or("extrapolation_value", 0.0)?,
     };
-    resized(n, x, &dims, &size, &method)
+    resized(n, x, &axes, target, &method)
 }
 
 /// The form of `Resize` before version 10.
 fn upsample(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let dims = n.dims(&x)?;
-    let scales = if n.opset < 9 { n.attrs.floats("scales")? } else { n.floats(1, "scales")? };
-    let Some(scales) = scales else { return n.error("its `scales` are missing") };
-    let size = scaled(&dims, &scales)?;
+    let own = n.dims(&x)?;
+    let target = match n.opset {
+        ..9 => {
+            let Some(scales) = n.attrs.floats("scales")? else { return n.error("its `scales` are missing") };
+            n.scaled_by(&own, &scales)?
+        }
+        _ => n.scaled(&own, 1)?,
+    };
     let mode = n.attrs.str_or("mode", "nearest")?;
-    let method = Method { mode, coordinates: "asymmetric", rounding: "floor", cubic: -0.75, exclude: false };
-    resized(n, x, &dims, &size, &method)
+    let (coordinates, rounding) = ("asymmetric", "floor");
+    let method = Method { mode, coordinates, rounding, cubic: -0.75, exclude: false, antialias: false, outside: 0.0 };
+    let axes: Vec<usize> = (0..own.len()).collect();
+    resized(n, x, &axes, target, &method)
 }
 
-fn resized(n: &mut Node, x: Operand, dims: &[PrimExpr], size: &[PrimExpr], method: &Method) -> Result {
-    if size.len() != dims.len() || dims.len() < 3 {
-        return n.error(format!("{} sizes are given for {} dimensions", size.len(), dims.len()));
+fn resized(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
+    let own = n.dims(&x)?;
+    if target.sizes.len() != axes.len() {
+        return n.error(format!("{} sizes are given for {} axes", target.sizes.len(), axes.len()));
     }
-    if size.iter().zip(dims).take(2).any(|(a, b)| hammock_ops::dims::equal(a, b) != Some(true)) {
-        return n.error("the first two dimensions cannot be resized");
+    let mut sizes = own.clone();
+    axes.iter().zip(&target.sizes).for_each(|(axis, size)| sizes[*axis] = size.clone());
+    let kept = |axis: usize| dims::equal(&own[axis], &sizes[axis]) == Some(true);
+    let images = (3..=5).contains(&own.len()) && kept(0) && kept(1);
+    let plain = target.scales.is_none() && !method.antialias;
+    let known = !matches!(method.coordinates, "tf_crop_and_resize" | "half_pixel_symmetric");
+    if images && plain && known {
+        return image(n, x, &own, &sizes, method);
     }
-    if method.coordinates == "tf_crop_and_resize" {
-        return n.error("`tf_crop_and_resize` is not supported");
+    along_axes(n, x, axes, target, method)
+}
+
+/// One axis after the other.
+fn along_axes(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
+    if !matches!(method.mode, "nearest" | "linear" | "cubic") {
+        return n.error(format!("its `mode` is `{}`, which is not known", method.mode));
     }
+    let own = n.dims(&x)?;
+    if method.mode != "nearest" && !n.dtype(&x)?.is_floating() {
+        return n.error("integers are resized to the nearest only");
+    }
+    let crops = method.coordinates == "tf_crop_and_resize";
+    let mut y = x;
+    for (at, (axis, size)) in axes.iter().zip(&target.sizes).enumerate() {
+        let unchanged = dims::equal(&own[*axis], size) == Some(true);
+        let (scale, known) = match &target.scales {
+            Some(scales) => scales[at].clone(),
+            None => n.ratio(size, &own[*axis])?,
+        };
+        let region = if crops { n.region(at, axes.len())? } else { None };
+        if unchanged && (known == Some(1.0) || *axis < 2) && region.is_none() {
+            continue;
+        }
+        y = resample::along(n, y, &Axis { axis: *axis, size: size.clone(), scale, known, region }, method)?;
+    }
+    Ok(y.into())
+}
+
+/// Images, or volumes, by their sizes.
+fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: &Method) -> Result {
     let mode = match method.mode {
         "nearest" => "nearest_neighbor",
         other => other,
@@ -102,43 +142,144 @@ fn resized(n: &mut Node, x: Operand, dims: &[PrimExpr], size: &[PrimExpr], metho
     match spatial.len() {
         2 => Ok(n.call_with("image.resize2d", [x, Operand::Shape(spatial)], attrs)?.into()),
         3 => Ok(n.call_with("image.resize3d", [x, Operand::Shape(spatial)], attrs)?.into()),
-        1 => {
+        _ => {
             let one = PrimExpr::int64(1);
-            let x = n.reshape(x, vec![dims[0].clone(), dims[1].clone(), one.clone(), dims[2].clone()])?;
+            let x = n.reshape(x, vec![own[0].clone(), own[1].clone(), one.clone(), own[2].clone()])?;
             spatial.insert(0, one);
             let y = n.call_with("image.resize2d", [x, Operand::Shape(spatial)], attrs)?;
             Ok(n.reshape(y, size.to_vec())?.into())
         }
-        other => n.error(format!("resizing of {other} spatial dimensions is not supported")),
     }
 }
 
-/// Sizes times scales, rounded down.
-fn scaled(dims: &[PrimExpr], scales: &[f64]) -> node::Result<Vec<PrimExpr>> {
-    let size = |(size, scale): (&PrimExpr, &f64)| match (size.as_int(), *scale) {
-        (_, 1.0) => Ok(size.clone()),
-        // Our operators know the ratio of sizes alone: where that is another number, they would sample other places.
-        (Some(size), scale) if scale > 0.0 && ((size as f64 * scale).round() - size as f64 * scale).abs() < 1e-4 => {
-            Ok(PrimExpr::int64((size as f64 * scale).round() as i64))
-        }
-        (Some(size), scale) => {
-            Err(InferError::new(format!("{size} scaled by {scale} is no whole number, which is not supported")))
-        }
-        (None, scale) if scale.fract() == 0.0 && scale > 0.0 => {
-            Ok(hammock_ops::dims::mul(size, &PrimExpr::int64(scale as i64)))
-        }
-        _ => Err(InferError::new(format!("sizes that are not known cannot be scaled by {scale}"))),
-    };
-    dims.iter().zip(scales).map(size).collect()
-}
-
 impl Node<'_, '_> {
-    /// Sizes that are read at run time; the first two, when all are given, stay as they are.
-    fn run_time_spatial(&mut self, sizes: Operand, dims: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
-        let mut sizes = self.sizes_of(sizes)?;
-        if sizes.len() == dims.len() {
-            sizes.splice(..2.min(dims.len()), dims.iter().take(2).cloned());
+    /// Whether an input is given, and not known to be empty.
+    fn is_filled(&mut self, at: usize) -> node::Result<bool> {
+        let Some(x) = self.optional(at)? else { return Ok(false) };
+        Ok(!self.dims(&x)?.iter().any(|size| dims::is(size, 0)))
+    }
+
+    /// Sizes times the scales that an input holds, rounded down.
+    fn scaled(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
+        if let Ok(Some(scales)) = self.floats(at, "scales") {
+            return self.scaled_by(own, &scales);
         }
-        Ok(sizes)
+        let scales = self.input(at)?;
+        let scales = self.cast(scales, DType::FLOAT64)?;
+        let before = self.vector(own)?;
+        let before = self.cast(before, DType::FLOAT64)?;
+        let real = self.call("multiply", [before, scales.clone()])?;
+        let sizes = self.cast(real, DType::INT64)?;
+        let sizes = self.resized_sizes(sizes, own)?;
+        let each = (0..own.len()).map(|at| Ok((self.element(&scales, at)?, None)));
+        let scales = Some(each.collect::<node::Result<_>>()?);
+        Ok(Target { sizes, scales })
+    }
+
+    fn scaled_by(&mut self, own: &[PrimExpr], scales: &[f64]) -> node::Result<Target> {
+        if scales.len() != own.len() || scales.iter().any(|scale| !scale.is_finite() || *scale <= 0.0) {
+            return self.error("its `scales` have to be positive, one for each axis");
+        }
+        let mut exact = true;
+        let mut sizes = Vec::new();
+        for (size, scale) in own.iter().zip(scales) {
+            sizes.push(match size.as_int() {
+                Some(size) => {
+                    let real = size as f64 * scale;
+                    exact &= (real.round() - real).abs() < 1e-4;
+                    PrimExpr::int64(if exact { real.round() } else { real.floor() } as i64)
+                }
+                None if scale.fract() == 0.0 => dims::mul(size, &PrimExpr::int64(*scale as i64)),
+                None => {
+                    let size = self.vector(std::slice::from_ref(size))?;
+                    let size = self.cast(size, DType::FLOAT64)?;
+                    let real = self.with_number("multiply", &size, *scale)?;
+                    let whole = self.cast(real, DType::INT64)?;
+                    exact = false;
+                    self.sizes_of(whole)?.swap_remove(0)
+                }
+            });
+        }
+        let number = |scale: &f64| Ok((node::number(*scale, DType::FLOAT64)?, Some(*scale)));
+        let scales = if exact { None } else { Some(scales.iter().map(number).collect::<node::Result<_>>()?) };
+        Ok(Target { sizes, scales })
+    }
+
+    /// Sizes that an input holds; with a policy, one scale is chosen for all axes.
+    fn sized(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
+        let sizes = match self.known_sizes(at, "sizes") {
+            Ok(sizes) => sizes,
+            Err(_) => {
+                let sizes = self.int64(at)?;
+                self.resized_sizes(sizes, own)?
+            }
+        };
+        let policy = self.attrs.str_or("keep_aspect_ratio_policy", "stretch")?;
+        if policy == "stretch" {
+            return Ok(Target { sizes, scales: None });
+        }
+        let choose: (_, fn(f64, f64) -> f64) = match policy {
+            "not_larger" => ("min", f64::min),
+            "not_smaller" => ("max", f64::max),
+            other => return self.error(format!("its policy for aspect ratios is `{other}`, which is not known")),
+        };
+        let number = |size: &PrimExpr| size.as_int().map(|size| size as f64);
+        let ratios = sizes.iter().zip(own).map(|(to, from)| Some(number(to)? / number(from)?));
+        let Some(ratios) = ratios.collect::<Option<Vec<f64>>>() else {
+            return self.of_one_scale(&sizes, own, choose.0);
+        };
+        let scale = ratios.into_iter().reduce(choose.1).unwrap_or(1.0);
+        let sizes = own.iter().filter_map(number).map(|size| PrimExpr::int64((size * scale + 0.5) as i64)).collect();
+        let each = (node::number(scale, DType::FLOAT64)?, Some(scale));
+        Ok(Target { sizes, scales: Some(vec![each; own.len()]) })
+    }
+
+    /// The least or greatest ratio of sizes, which all axes are scaled by.
+    fn of_one_scale(&mut self, sizes: &[PrimExpr], own: &[PrimExpr], choose: &'static str) -> node::Result<Target> {
+        let (to, from) = (self.vector(sizes)?, self.vector(own)?);
+        let (to, from) = (self.cast(to, DType::FLOAT64)?, self.cast(from, DType::FLOAT64)?);
+        let ratios = self.call("divide", [to, from.clone()])?;
+        let scale = self.call(choose, [ratios])?;
+        let real = self.call("multiply", [from, scale.clone()])?;
+        let real = self.with_number("add", &real, 0.5)?;
+        let whole = self.cast(real, DType::INT64)?;
+        let sizes = self.resized_sizes(whole, own)?;
+        Ok(Target { sizes, scales: Some(vec![(scale, None); own.len()]) })
+    }
+
+    /// Sizes that are read at run time. Where all of images' are given, the first two have to be as before.
+    fn resized_sizes(&mut self, sizes: Operand, own: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
+        let kept = if own.len() > 2 && !self.attrs.has("axes") { &own[..2] } else { &[] };
+        self.sizes_from(sizes, kept)
+    }
+
+    /// One size divided by another, as float64.
+    fn ratio(&mut self, to: &PrimExpr, from: &PrimExpr) -> node::Result<(Operand, Option<f64>)> {
+        if let (Some(to), Some(from)) = (to.as_int(), from.as_int()) {
+            let ratio = to as f64 / from as f64;
+            return Ok((node::number(ratio, DType::FLOAT64)?, Some(ratio)));
+        }
+        let mut part = |size: &PrimExpr| {
+            let size = self.vector(std::slice::from_ref(size))?;
+            let size = self.cast(size, DType::FLOAT64)?;
+            self.reshape(size, Vec::new())
+        };
+        let (to, from) = (part(to)?, part(from)?);
+        Ok((self.call("divide", [to, from])?, None))
+    }
+
+    /// Where the region of an axis begins and ends; none where it is known to be the whole.
+    fn region(&mut self, at: usize, count: usize) -> node::Result<Option<(Operand, Operand)>> {
+        if let Ok(Some(known)) = self.floats(1, "roi")
+            && (known.get(at), known.get(at + count)) == (Some(&0.0), Some(&1.0))
+        {
+            return Ok(None);
+        }
+        let all = self.input(1)?;
+        if dims::is(&node::product(&self.dims(&all)?), 2 * count as i64) {
+            let all = self.cast(all, DType::FLOAT64)?;
+            return Ok(Some((self.element(&all, at)?, self.element(&all, at + count)?)));
+        }
+        self.error("its `roi` has not two numbers for each axis")
     }
 }

@@ -16,13 +16,19 @@ use hammock_ir::{
 impl Node<'_, '_> {
     /// Sizes that a vector of integers holds at run time.
     pub(super) fn sizes_of(&mut self, x: Operand) -> node::Result<Vec<PrimExpr>> {
+        self.sizes_from(x, &[])
+    }
+
+    /// Sizes that a vector of integers holds at run time, of which the first have to be those that are given.
+    pub(super) fn sizes_from(&mut self, x: Operand, first: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
         let shape = self.dims(&x)?;
         let count = product(&shape).as_int().filter(|count| *count <= hammock_ir::MAX_RANK as i64);
         let count = count.filter(|count| *count >= 0);
         let count = count.ok_or_else(|| InferError::new("the number of sizes in an input has to be known"))?;
         let vector = if shape.len() == 1 { x } else { self.reshape(x, vec![count.into()])? };
         let shape = self.call("tensor_to_shape", [vector])?;
-        let sizes: Vec<PrimExpr> = (0..count).map(|_| prim::Var::int64("s").expr()).collect();
+        let more = (first.len() as i64..count).map(|_| prim::Var::int64("s").expr());
+        let sizes: Vec<PrimExpr> = first.iter().take(count as usize).cloned().chain(more).collect();
         self.importer.build.match_cast(shape, Type::shape(sizes.clone()))?;
         Ok(sizes)
     }
@@ -46,7 +52,7 @@ impl Node<'_, '_> {
     }
 
     /// The element of a vector.
-    fn element(&mut self, vector: &Operand, at: usize) -> node::Result<Operand> {
+    pub(super) fn element(&mut self, vector: &Operand, at: usize) -> node::Result<Operand> {
         let at = node::number(at as f64, DType::INT64)?;
         self.call_with("take", [vector.clone(), at], &[("axis", 0i64.into())])
     }
@@ -58,7 +64,7 @@ impl Node<'_, '_> {
     }
 
     /// Axes that may be counted from the end, as they count from the start.
-    fn axes_from_start(&mut self, at: usize, rank: usize) -> node::Result<Operand> {
+    pub(super) fn axes_from_start(&mut self, at: usize, rank: usize) -> node::Result<Operand> {
         let axes = self.int64(at)?;
         let raised = self.with_number("add", &axes, rank as f64)?;
         self.replaced(axes, "less", 0.0, raised)
@@ -175,12 +181,19 @@ pub fn topk(n: &mut Node, axis: usize, largest: bool) -> Result {
     Ok(vec![first(n, values)?, first(n, places)?].into())
 }
 
-/// What an operator gives for the axis that an input names, where each axis gives a result of the same shape.
-pub fn by_axis(n: &mut Node, at: usize, rank: usize, of: impl Fn(&mut Node, usize) -> node::Result<Operand>) -> Result {
+/// What an operator gives for the axis that an input names, one of the first few, where each gives a result of the same
+/// shape.
+pub fn by_axis(
+    n: &mut Node,
+    at: usize,
+    rank: usize,
+    first: usize,
+    of: impl Fn(&mut Node, usize) -> node::Result<Operand>,
+) -> Result {
     let named = n.axes_from_start(at, rank)?;
     let named = n.reshape(named, Vec::new())?;
     let mut result = of(n, 0)?;
-    for axis in 1..rank {
+    for axis in 1..first {
         let is_it = n.with_number("equal", &named, axis as f64)?;
         let other = of(n, axis)?;
         result = n.call("where", [is_it, other, result])?;
@@ -282,12 +295,13 @@ pub fn reduce(
     let strides = n.vector(&strides)?;
     let strides = n.call_with("take", [strides, order.clone()], &along)?;
     let moved = n.call_with("take", [own.clone(), order], &along)?;
-    // Of each place among moved elements, the place among those of `x`.
+    // Of each place among moved elements, the place among those of `x`; where there are none, nothing is divided by zero.
+    let divisors = n.with_number("maximum", &moved, 1.0)?;
     let total = product(&dims);
     let mut rest = n.count_to(total.clone())?;
     let mut places: Option<Operand> = None;
     for at in (0..rank).rev() {
-        let (size, stride) = (n.element(&moved, at)?, n.element(&strides, at)?);
+        let (size, stride) = (n.element(&divisors, at)?, n.element(&strides, at)?);
         let index = n.call("floor_mod", [rest.clone(), size.clone()])?;
         rest = n.call("floor_divide", [rest, size])?;
         let offset = n.call("multiply", [index, stride])?;

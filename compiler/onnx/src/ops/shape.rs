@@ -6,13 +6,15 @@ use crate::{
     node::{Node, product},
     value::Value,
 };
-use hammock_ir::{PrimExpr, relax::Operand};
+use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
     op("Expand", expand),
     op("Flatten", flatten),
     op("Identity", |n| Ok(n.value(0)?.into())),
+    op("OptionalGetElement", |n| Ok(n.value(0)?.into())),
+    op("OptionalHasElement", has_element),
     op("Reshape", reshape),
     op("Shape", shape),
     op("Size", size),
@@ -28,6 +30,12 @@ fn shape(n: &mut Node) -> Result {
     let (start, end) = (bound(n.attrs.int_or("start", 0)?), bound(n.attrs.int_or("end", rank)?));
     let shown = dims.get(start..end).unwrap_or(&[]).to_vec();
     Known::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
+}
+
+/// Optional values are those that are given.
+fn has_element(n: &mut Node) -> Result {
+    let given = PrimExpr::int64(i64::from(n.given(0).is_some()));
+    Known::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
 }
 
 fn size(n: &mut Node) -> Result {

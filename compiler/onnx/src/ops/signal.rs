@@ -1,8 +1,9 @@
 //! Signals: windows and discrete Fourier transforms.
 
 use super::{Op, Result, op};
-use crate::node::{self, Node};
+use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ops::dims;
 use std::f64::consts::TAU;
 
 pub const OPS: &[Op] = &[
@@ -10,6 +11,7 @@ pub const OPS: &[Op] = &[
     op("DFT", transform),
     op("HammingWindow", |n| window(n, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
     op("HannWindow", |n| window(n, [0.5, 0.5, 0.0])),
+    op("STFT", short_time),
 ];
 
 /// `a - b cos(2 pi i / n) + c cos(4 pi i / n)`
@@ -38,17 +40,28 @@ fn window(n: &mut Node, [a, b, c]: [f64; 3]) -> Result {
 
 /// Products with the matrices of cosines and sines.
 fn transform(n: &mut Node) -> Result {
-    let (inverse, half) = (n.attrs.flag("inverse")?, n.attrs.flag("onesided")?);
-    if inverse && half {
-        return n.error("the inverse of a half of a transform is not supported");
-    }
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
-    let axis = match n.opset {
-        ..20 => n.attrs.int_or("axis", 1)?,
-        _ => n.ints(2, "axis")?.and_then(|axis| axis.first().copied()).unwrap_or(-2),
-    };
-    let axis = n.axis(axis, rank)?;
+    if n.opset < 20 {
+        let axis = n.axis(n.attrs.int_or("axis", 1)?, rank)?;
+        return Ok(transformed(n, axis)?.into());
+    }
+    match n.ints(2, "axis") {
+        Ok(axis) => {
+            let axis = n.axis(axis.and_then(|axis| axis.first().copied()).unwrap_or(-2), rank)?;
+            Ok(transformed(n, axis)?.into())
+        }
+        Err(_) if !n.attrs.flag("onesided")? && n.given(1).is_none() && rank > 1 => {
+            super::run_time::by_axis(n, 2, rank, rank - 1, transformed)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn transformed(n: &mut Node, axis: usize) -> node::Result<Operand> {
+    let (inverse, half) = (n.attrs.flag("inverse")?, n.attrs.flag("onesided")?);
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
     if rank < 2 || axis == rank - 1 {
         return n.error("its axis is that of the parts of numbers");
     }
@@ -60,19 +73,45 @@ fn transform(n: &mut Node) -> Result {
     let x = n.call_with("permute_dims", [x], &[("axes", order.clone().into())])?;
     let dims = n.dims(&x)?;
     let size = dims[rank - 1].as_int();
-    let length = n.ints(1, "dft_length")?.and_then(|length| length.first().copied()).or(size);
+    let whole = if inverse && half { size.map(|size| 2 * (size - 1)) } else { size };
+    let length = n.ints(1, "dft_length")?.and_then(|length| length.first().copied()).or(whole);
     let (Some(size), Some(length)) = (size, length.filter(|length| (1..1 << 31).contains(length))) else {
         return n.error("its length has to be known when the model is compiled");
     };
-    let x = fitted(n, x, size, length)?;
-    let part = |n: &mut Node, at: i64| {
-        let at = node::number(at as f64, DType::INT64)?;
-        n.call_with("take", [x.clone(), at], &[("axis", 0i64.into())])
+    let some = length / 2 + 1;
+    let x = fitted(n, x, size, if inverse && half { some } else { length })?;
+    let real = component(n, &x, 0, 0)?;
+    let imaginary = if dims[0].as_int() == Some(2) { Some(component(n, &x, 0, 1)?) } else { None };
+    let y = if inverse && half {
+        let Some(imaginary) = imaginary else { return n.error("the half of a transform has to have two parts") };
+        let sum = from_half(n, real, imaginary, length)?;
+        n.call_with("expand_dims", [sum], &[("axis", vec![0i64].into())])?
+    } else {
+        let kept = if half { some } else { length };
+        let waves = waves(n, &length.into(), &kept.into(), n.dtype(&real)?)?;
+        let (re, im) = in_waves(n, real, imaginary, waves, inverse)?;
+        n.call_with("stack", [Operand::Tuple(vec![re, im])], &[("axis", 0i64.into())])?
     };
-    let real = part(n, 0)?;
-    let imaginary = if dims[0].as_int() == Some(2) { Some(part(n, 1)?) } else { None };
-    let kept = if half { length / 2 + 1 } else { length };
-    let (cos, sin) = matrices(n, length, kept, n.dtype(&real)?)?;
+    let y = if inverse { n.with_number("divide", &y, length as f64)? } else { y };
+    let mut back = vec![0i64; rank];
+    order.iter().enumerate().for_each(|(at, axis)| back[*axis as usize] = at as i64);
+    n.call_with("permute_dims", [y], &[("axes", back.into())])
+}
+
+/// The real or imaginary parts of numbers.
+fn component(n: &mut Node, x: &Operand, axis: usize, at: i64) -> node::Result<Operand> {
+    let at = node::number(at as f64, DType::INT64)?;
+    n.call_with("take", [x.clone(), at], &[("axis", (axis as i64).into())])
+}
+
+/// Signals along the last axis as sums of waves.
+fn in_waves(
+    n: &mut Node,
+    real: Operand,
+    imaginary: Option<Operand>,
+    (cos, sin): (Operand, Operand),
+    inverse: bool,
+) -> node::Result<(Operand, Operand)> {
     let product = |n: &mut Node, x: &Operand, by: &Operand| n.call("matmul", [x.clone(), by.clone()]);
     let (mut re, mut im) = (product(n, &real, &cos)?, product(n, &real, &sin)?);
     if !inverse {
@@ -83,11 +122,64 @@ fn transform(n: &mut Node) -> Result {
         re = n.call(if inverse { "subtract" } else { "add" }, [re, across])?;
         im = n.call("add", [im, along])?;
     }
-    let y = n.call_with("stack", [Operand::Tuple(vec![re, im])], &[("axis", 0i64.into())])?;
-    let y = if inverse { n.with_number("divide", &y, length as f64)? } else { y };
-    let mut back = vec![0i64; rank];
-    order.iter().enumerate().for_each(|(at, axis)| back[*axis as usize] = at as i64);
-    Ok(n.call_with("permute_dims", [y], &[("axes", back.into())])?.into())
+    Ok((re, im))
+}
+
+/// The real signal, times its length, whose transform begins so; the rest of that mirrors it.
+fn from_half(n: &mut Node, real: Operand, imaginary: Operand, length: i64) -> node::Result<Operand> {
+    let dtype = n.dtype(&real)?;
+    let some = length / 2 + 1;
+    let (cos, sin) = waves(n, &some.into(), &length.into(), dtype)?;
+    // Those that are not their own mirror image stand for two.
+    let places = n.count_to(some.into())?;
+    let twice = n.with_number("multiply", &places, 2.0)?;
+    let rest = n.with_number("floor_mod", &twice, length as f64)?;
+    let mirrored = n.with_number("not_equal", &rest, 0.0)?;
+    let (one, two) = (node::number(1.0, dtype)?, node::number(2.0, dtype)?);
+    let weights = n.call("where", [mirrored, two, one])?;
+    let (real, imaginary) = (n.call("multiply", [real, weights.clone()])?, n.call("multiply", [imaginary, weights])?);
+    let (re, im) = (n.call("matmul", [real, cos])?, n.call("matmul", [imaginary, sin])?);
+    n.call("subtract", [re, im])
+}
+
+/// Transforms of parts of a signal, which may overlap.
+fn short_time(n: &mut Node) -> Result {
+    let signal = n.input(0)?;
+    let sizes = n.dims(&signal)?;
+    let [_, total, parts] = sizes.as_slice() else { return n.error("its signal has to have 3 dimensions") };
+    let window = n.optional(2)?;
+    let length = match (n.given(3).is_some(), &window) {
+        (true, _) => n.single_size(3)?,
+        (false, Some(window)) => product(&n.dims(window)?),
+        (false, None) => return n.error("it has neither a window nor a length of frames"),
+    };
+    let step = n.int64(1)?;
+    let step = n.reshape(step, vec![1i64.into()])?;
+    let room = n.vector(&[dims::sub(total, &length)])?;
+    let count = n.call("floor_divide", [room, step.clone()])?;
+    let count = n.with_number("add", &count, 1.0)?;
+    let count = n.sizes_of(count)?.swap_remove(0);
+    let starts = n.count_to(count.clone())?;
+    let starts = n.call("multiply", [starts, step])?;
+    let starts = n.reshape(starts, vec![count, 1i64.into()])?;
+    let inner = n.count_to(length.clone())?;
+    let places = n.call("add", [starts, inner])?;
+    let frames = n.call_with("take", [signal.clone(), places], &[("axis", 1i64.into())])?;
+    let dtype = n.dtype(&signal)?;
+    let mut of_part = |at: i64| {
+        let part = component(n, &frames, 3, at)?;
+        match &window {
+            Some(window) => n.call("multiply", [part, window.clone()]),
+            None => Ok(part),
+        }
+    };
+    let real = of_part(0)?;
+    let imaginary = if dims::is(parts, 2) { Some(of_part(1)?) } else { None };
+    let half = n.attrs.int_or("onesided", 1)? != 0;
+    let some = dims::add(&dims::floordiv(&length, &2i64.into()), &1i64.into());
+    let waves = waves(n, &length, if half { &some } else { &length }, dtype)?;
+    let (re, im) = in_waves(n, real, imaginary, waves, false)?;
+    Ok(n.call_with("stack", [Operand::Tuple(vec![re, im])], &[("axis", 3i64.into())])?.into())
 }
 
 /// The last axis cut or filled with zeros to a length.
@@ -105,15 +197,34 @@ fn fitted(n: &mut Node, x: Operand, size: i64, length: i64) -> node::Result<Oper
     n.call_with("nn.pad", [x], &[("pad_width", widths.into())])
 }
 
-/// Cosines and sines of `2 pi i k / length`, which are computed from the remainder of `i k`.
-fn matrices(n: &mut Node, length: i64, kept: i64, dtype: DType) -> node::Result<(Operand, Operand)> {
-    let rows = n.count_to(PrimExpr::int64(length))?;
-    let rows = n.reshape(rows, vec![length.into(), 1i64.into()])?;
-    let columns = n.count_to(PrimExpr::int64(kept))?;
-    let products = n.call("multiply", [rows, columns])?;
-    let turns = n.with_number("floor_mod", &products, length as f64)?;
-    let turns = n.cast(turns, DType::FLOAT64)?;
-    let angles = n.with_number("multiply", &turns, TAU / length as f64)?;
+/// Cosines and sines of `2 pi i k / length`, for as many `i` and `k`, `length` being the larger number.
+fn waves(n: &mut Node, rows: &PrimExpr, columns: &PrimExpr, dtype: DType) -> node::Result<(Operand, Operand)> {
+    let length = n.vector(&[dims::max(rows, columns)])?;
+    let counted = n.count_to(rows.clone())?;
+    let counted = n.reshape(counted, vec![rows.clone(), 1i64.into()])?;
+    let across = n.count_to(columns.clone())?;
+    let products = n.call("multiply", [counted, across])?;
+    // Of the remainder, so that large products lose nothing.
+    let turns = n.call("floor_mod", [products, length.clone()])?;
+    let (turns, length) = (n.cast(turns, DType::FLOAT64)?, n.cast(length, DType::FLOAT64)?);
+    let turns = n.call("divide", [turns, length])?;
+    let angles = n.with_number("multiply", &turns, TAU)?;
     let (cos, sin) = (n.call("cos", [angles.clone()])?, n.call("sin", [angles])?);
     Ok((n.cast(cos, dtype)?, n.cast(sin, dtype)?))
+}
+
+impl Node<'_, '_> {
+    /// A size that an input holds.
+    fn single_size(&mut self, at: usize) -> node::Result<PrimExpr> {
+        if let Ok(Some(known)) = self.ints(at, "size")
+            && let [size] = known.as_slice()
+        {
+            return Ok(PrimExpr::int64((*size).clamp(0, 1 << 31)));
+        }
+        let size = self.int64(at)?;
+        match self.sizes_of(size)?.as_slice() {
+            [size] => Ok(size.clone()),
+            _ => self.error("its size has to be one number"),
+        }
+    }
 }

@@ -75,6 +75,18 @@ fn suppress(n: &mut Node) -> Result {
     };
     let most = limit(n, 2, 0.0, DType::INT64)?;
     let overlap = limit(n, 3, 0.0, DType::FLOAT32)?;
+    // Ours drops boxes that overlap as much as the limit; ONNX those that do by more: by the next number, or more.
+    let overlap = match n.floats(3, "iou_threshold") {
+        Ok(known) => node::number(
+            f64::from((known.and_then(|v| v.first().copied()).unwrap_or(0.0) as f32).next_up()),
+            DType::FLOAT32,
+        )?,
+        Err(_) => {
+            let bits = n.bits(overlap, DType::INT32)?;
+            let next = n.with_number("add", &bits, 1.0)?;
+            n.bits(next, DType::FLOAT32)?
+        }
+    };
     let least = limit(n, 4, f64::from(f32::MIN), DType::FLOAT32)?;
     let found = n.call("vision.all_class_non_max_suppression", [boxes, scores, most, overlap, least])?;
     let found = n.importer.build.members(&found)?;

@@ -1,0 +1,90 @@
+//! Convolutions whose windows are bent: each element is sampled where offsets say.
+
+use super::{Op, Result, op, pool::Windows};
+use crate::node::{self, Node, product};
+use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ops::dims;
+
+pub const OPS: &[Op] = &[op("DeformConv", deformed)];
+
+fn deformed(n: &mut Node) -> Result {
+    let (x, weight, offset) = (n.input(0)?, n.input(1)?, n.input(2)?);
+    let (sizes, shape, bent) = (n.dims(&x)?, n.dims(&weight)?, n.dims(&offset)?);
+    if sizes.len() != 4 || bent.len() != 4 {
+        return n.error("only images are supported");
+    }
+    let ints = |sizes: &[PrimExpr]| sizes.iter().map(PrimExpr::as_int).collect::<Option<Vec<i64>>>();
+    let (Some(image), Some(shape)) = (ints(&sizes[1..]), ints(&shape)) else {
+        return n.error("the sizes of its images and of its weight have to be known");
+    };
+    let ([channels, high, wide], [outputs, inner, rows, columns]) = (image.as_slice(), shape.as_slice()) else {
+        return n.error("its weight has to have 4 dimensions");
+    };
+    let (groups, bends) = (n.attrs.int_or("group", 1)?, n.attrs.int_or("offset_group", 1)?);
+    let fits = groups > 0 && bends > 0 && channels % bends == 0 && outputs % groups == 0 && inner * groups == *channels;
+    if !fits || *high < 2 || *wide < 2 {
+        return n.error("its groups do not fit its channels, or its images have one row or column");
+    }
+    let kernel = [*rows, *columns];
+    let windows = Windows::of(n, &x, &kernel)?;
+    let taps = rows * columns;
+    let (batch, out) = (sizes[0].clone(), [bent[2].clone(), bent[3].clone()]);
+    let parts = dims::mul(&batch, &bends.into());
+    let whole = [parts.clone(), taps.into(), 2i64.into(), out[0].clone(), out[1].clone()];
+    let offset = n.reshape(offset, whole.to_vec())?;
+    let mut coordinates = Vec::new();
+    // Sampling wants x first, from -1 to 1.
+    for (axis, size) in [(1usize, *wide), (0, *high)] {
+        let at = node::number(axis as f64, DType::INT64)?;
+        let moved = n.call_with("take", [offset.clone(), at], &[("axis", 2i64.into())])?;
+        let places = window_places(n, &windows, kernel, axis, &out)?;
+        let places = n.cast(places, n.dtype(&moved)?)?;
+        let place = n.call("add", [moved, places])?;
+        let scaled = n.with_number("multiply", &place, 2.0 / (size - 1) as f64)?;
+        coordinates.push(n.with_number("subtract", &scaled, 1.0)?);
+    }
+    let grid = n.call_with("stack", [Operand::Tuple(coordinates)], &[("axis", 1i64.into())])?;
+    let long = dims::mul(&PrimExpr::int64(taps), &out[0]);
+    let grid = n.reshape(grid, vec![parts.clone(), 2i64.into(), long, out[1].clone()])?;
+    let image = vec![parts, (channels / bends).into(), (*high).into(), (*wide).into()];
+    let x = n.reshape(x, image)?;
+    let attrs = [("method", "bilinear".into()), ("padding_mode", "zeros".into()), ("align_corners", true.into())];
+    let sampled = n.call_with("image.grid_sample", [x, grid], &attrs)?;
+    let mut sampled = n.reshape(
+        sampled,
+        vec![batch.clone(), bends.into(), (channels / bends).into(), taps.into(), out[0].clone(), out[1].clone()],
+    )?;
+    if let Some(mask) = n.optional(4)? {
+        let mask = n.reshape(
+            mask,
+            vec![batch.clone(), bends.into(), 1i64.into(), taps.into(), out[0].clone(), out[1].clone()],
+        )?;
+        sampled = n.call("multiply", [sampled, mask])?;
+    }
+    let columns = vec![batch.clone(), groups.into(), (inner * taps).into(), product(&out)];
+    let sampled = n.reshape(sampled, columns)?;
+    let weight =
+        n.reshape(weight, vec![1i64.into(), groups.into(), (outputs / groups).into(), (inner * taps).into()])?;
+    let y = n.call("matmul", [weight, sampled])?;
+    let y = n.reshape(y, vec![batch, (*outputs).into(), out[0].clone(), out[1].clone()])?;
+    Ok(n.with_bias(y, 3, 2)?.into())
+}
+
+/// Where the elements of straight windows lie along an axis of images: of each element, for each row and column of results.
+fn window_places(
+    n: &mut Node,
+    windows: &Windows,
+    kernel: [i64; 2],
+    axis: usize,
+    out: &[PrimExpr; 2],
+) -> node::Result<Operand> {
+    let within = |tap: i64| if axis == 0 { tap / kernel[1] } else { tap % kernel[1] };
+    let taps = kernel[0] * kernel[1];
+    let inner = n.integers((0..taps).map(|tap| within(tap) * windows.dilations[axis] - windows.pads[axis]))?;
+    let inner = n.reshape(inner, vec![taps.into(), 1i64.into(), 1i64.into()])?;
+    let counted = n.count_to(out[axis].clone())?;
+    let starts = n.with_number("multiply", &counted, windows.strides[axis] as f64)?;
+    let shape = n.beside(&out[axis], 1 + axis, 3);
+    let starts = n.reshape(starts, shape)?;
+    n.call("add", [inner, starts])
+}

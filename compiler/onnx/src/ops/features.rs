@@ -1,0 +1,260 @@
+//! Features of words, images and matrices: counts of runs of words, columns of windows, determinants; trees' neighbours.
+
+use super::{Op, Result, op};
+use crate::node::{self, Node, axes_attr, product};
+use hammock_ir::{
+    DType, PrimExpr, Tensor,
+    relax::{Constant, InferError, Operand},
+};
+use hammock_ops::dims;
+
+pub const OPS: &[Op] = &[
+    Op { domain: "ai.onnx.ml", name: "ArrayFeatureExtractor", import: extract },
+    Op { domain: "ai.onnx.ml", name: "Binarizer", import: binarize },
+    op("Col2Im", col2im),
+    op("Det", determinant),
+    op("TfIdfVectorizer", count_runs),
+];
+
+/// Elements of the last axis.
+fn extract(n: &mut Node) -> Result {
+    let (x, places) = (n.input(0)?, n.int64(1)?);
+    let x = if n.rank(&x)? == 1 { n.call_with("expand_dims", [x], &[("axis", vec![0i64].into())])? } else { x };
+    let count = product(&n.dims(&places)?);
+    let places = n.reshape(places, vec![count])?;
+    let last = n.rank(&x)? as i64 - 1;
+    Ok(n.call_with("take", [x, places], &[("axis", last.into())])?.into())
+}
+
+fn binarize(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let above = n.with_number("greater", &x, n.attrs.float_or("threshold", 0.0)?)?;
+    let dtype = n.dtype(&x)?;
+    Ok(n.cast(above, dtype)?.into())
+}
+
+/// Windows are added where they were taken from.
+fn col2im(n: &mut Node) -> Result {
+    let x = n.input(0)?;
+    let (image, block) = (n.known_sizes(1, "image_shape")?, n.known_sizes(2, "block_shape")?);
+    let rank = block.len();
+    let list = |name: &str, default: i64, len: usize| {
+        node::Result::Ok(n.attrs.ints(name)?.unwrap_or_else(|| vec![default; len]))
+    };
+    let (strides, dilations, pads) =
+        (list("strides", 1, rank)?, list("dilations", 1, rank)?, list("pads", 0, 2 * rank)?);
+    let positive = |list: &[i64]| list.len() == rank && list.iter().all(|v| (1..1 << 31).contains(v));
+    let padded = pads.len() == 2 * rank && pads.iter().all(|v| (0..1 << 31).contains(v));
+    let [batch, columns, _] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to have 3 dimensions"))?;
+    if image.len() != rank || rank == 0 || !positive(&strides) || !positive(&dilations) || !padded {
+        return n.error("its shapes, strides, dilations and pads do not fit");
+    }
+    // Of each element of each block, the place in the image with its pads, in the order of the columns.
+    let (mut flat, mut wide): (Option<Operand>, Vec<PrimExpr>) = (None, Vec::new());
+    let mut blocks = Vec::new();
+    for at in 0..rank {
+        let size = dims::add(&image[at], &(pads[at] + pads[at + rank]).into());
+        let reach = dims::mul(&dims::sub(&block[at], &1i64.into()), &dilations[at].into());
+        let room = dims::sub(&dims::sub(&size, &reach), &1i64.into());
+        blocks.push(dims::add(&dims::floordiv(&room, &strides[at].into()), &1i64.into()));
+        wide.push(size);
+    }
+    for at in 0..rank {
+        let mut along = |size: &PrimExpr, by: i64, axis: usize| {
+            let counted = n.count_to(size.clone())?;
+            let places = n.with_number("multiply", &counted, by as f64)?;
+            let shape = n.beside(size, axis, 2 * rank);
+            n.reshape(places, shape)
+        };
+        let (inner, outer) = (along(&block[at], dilations[at], at)?, along(&blocks[at], strides[at], rank + at)?);
+        let place = n.call("add", [inner, outer])?;
+        let step = n.vector(&[product(&wide[at + 1..])])?;
+        let place = n.call("multiply", [place, step])?;
+        flat = Some(match flat {
+            Some(flat) => n.call("add", [flat, place])?,
+            None => place,
+        });
+    }
+    let Some(flat) = flat else { return n.error("its shapes are empty") };
+    let channels = dims::floordiv(&columns, &product(&block));
+    let (rows, all) = (dims::mul(&batch, &channels), dims::mul(&product(&block), &product(&blocks)));
+    let flat = n.reshape(flat, vec![1i64.into(), all.clone()])?;
+    let flat = n.call("broadcast_to", [flat, Operand::Shape(vec![rows.clone(), all.clone()])])?;
+    let zero = n.number(0.0, &x)?;
+    let zeros = n.call("full", [Operand::Shape(vec![rows.clone(), product(&wide)]), zero])?;
+    let x = n.reshape(x, vec![rows, all])?;
+    let y = n.call_with("scatter_elements", [zeros, flat, x], &[("axis", 1i64.into()), ("reduction", "add".into())])?;
+    let mut y = n.reshape(y, [&[batch, channels], wide.as_slice()].concat())?;
+    for at in 0..rank {
+        let begin = PrimExpr::int64(pads[at]);
+        y = n.part(y, at + 2, begin.clone(), dims::add(&begin, &image[at]))?;
+    }
+    Ok(y.into())
+}
+
+/// By elimination: of the rows that are left, that with the largest element of a column is taken from the others.
+fn determinant(n: &mut Node) -> Result {
+    let mut x = n.input(0)?;
+    let sizes = n.dims(&x)?;
+    let [outer @ .., rows, columns] = sizes.as_slice() else { return n.error("its input has to be matrices") };
+    let Some(size) = rows.as_int().filter(|size| *size <= 64 && dims::is(columns, *size)) else {
+        return n.error("its matrices have to be square, and of at most 64 rows");
+    };
+    let dtype = n.dtype(&x)?;
+    let batch = product(outer);
+    x = n.reshape(x, vec![batch.clone(), size.into(), size.into()])?;
+    let places = n.count_to(size.into())?;
+    let (zero, one, none) = (node::number(0.0, dtype)?, node::number(1.0, dtype)?, node::number(-1.0, dtype)?);
+    let mut left = n.call("full", [Operand::Shape(vec![batch.clone(), size.into()]), one.clone()])?;
+    let mut product = n.call("full", [Operand::Shape(vec![batch.clone()]), one.clone()])?;
+    let along_rows = |keep: bool| [("axis", vec![1i64].into()), ("keepdims", keep.into())];
+    for at in 0..size {
+        let at = node::number(at as f64, DType::INT64)?;
+        let column = n.call_with("take", [x.clone(), at.clone()], &[("axis", 2i64.into())])?;
+        let sizes = n.call("abs", [column.clone()])?;
+        let is_left = n.with_number("greater", &left, 0.0)?;
+        let sizes = n.call("where", [is_left, sizes, none.clone()])?;
+        let place = n.call_with("argmax", [sizes], &[("axis", 1i64.into()), ("keepdims", true.into())])?;
+        let place = n.cast(place, DType::INT64)?;
+        let chosen = n.call("equal", [places.clone(), place.clone()])?;
+        let chosen = n.cast(chosen, dtype)?;
+        // Rows that are left before it: so often it changes places.
+        let earlier = n.call("less", [places.clone(), place])?;
+        let earlier = n.cast(earlier, dtype)?;
+        let earlier = n.call("multiply", [earlier, left.clone()])?;
+        let moves = n.call_with("sum", [earlier], &along_rows(false))?;
+        let odd = n.with_number("floor_mod", &moves, 2.0)?;
+        let sign = n.with_number("multiply", &odd, -2.0)?;
+        let sign = n.with_number("add", &sign, 1.0)?;
+        left = n.call("subtract", [left, chosen.clone()])?;
+        let mask = n.reshape(chosen, vec![batch.clone(), size.into(), 1i64.into()])?;
+        let is_chosen = n.with_number("greater", &mask, 0.0)?;
+        let row = n.call("where", [is_chosen, x.clone(), zero.clone()])?;
+        let row = n.call_with("sum", [row], &along_rows(false))?;
+        let pivot = n.call_with("take", [row.clone(), at], &[("axis", 1i64.into())])?;
+        let factor = n.call("multiply", [sign, pivot.clone()])?;
+        product = n.call("multiply", [product, factor])?;
+        let is_zero = n.with_number("equal", &pivot, 0.0)?;
+        let by = n.call("where", [is_zero, one.clone(), pivot])?;
+        let by = n.reshape(by, vec![batch.clone(), 1i64.into()])?;
+        let parts = n.call("divide", [column, by])?;
+        let parts = n.call("multiply", [parts, left.clone()])?;
+        let parts = n.reshape(parts, vec![batch.clone(), size.into(), 1i64.into()])?;
+        let row = n.reshape(row, vec![batch.clone(), 1i64.into(), size.into()])?;
+        let gone = n.call("multiply", [parts, row])?;
+        x = n.call("subtract", [x, gone])?;
+    }
+    Ok(n.reshape(product, outer.to_vec())?.into())
+}
+
+/// How often runs of numbers occur, neighbours or with others between.
+fn count_runs(n: &mut Node) -> Result {
+    let need = |name: &str| match n.attrs.int(name)? {
+        Some(value) if (0..1 << 31).contains(&value) => Ok(value),
+        _ => n.error(format!("its `{name}` is missing")),
+    };
+    let (shortest, longest, skips) = (need("min_gram_length")?, need("max_gram_length")?, need("max_skip_count")?);
+    let (Some(pool), Some(starts), Some(columns)) =
+        (n.attrs.ints("pool_int64s")?, n.attrs.ints("ngram_counts")?, n.attrs.ints("ngram_indexes")?)
+    else {
+        return n.error("runs of strings are not supported");
+    };
+    let x = n.int64(0)?;
+    let flat = n.rank(&x)? < 2;
+    let sizes = n.dims(&x)?;
+    let x = if flat { n.reshape(x, vec![1i64.into(), product(&sizes)])? } else { x };
+    let [batch, length] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to have 1 or 2 dimensions"))?;
+    let Some(length) = length.as_int() else { return n.error("the length of its input has to be known") };
+    let runs = runs(&pool, &starts).ok_or_else(|| InferError::new("its `ngram_counts` do not fit its pool"))?;
+    let width = columns.iter().max().map_or(0, |most| most + 1);
+    let fits = columns.iter().all(|column| *column >= 0) && width <= 1 << 24;
+    if !fits || runs.len() != columns.len() || skips > 64 || longest > 64 {
+        return n.error("its `ngram_indexes` do not fit its pool, or its runs are too long");
+    }
+    let mut counts =
+        n.call("full", [Operand::Shape(vec![batch.clone(), width.into()]), node::number(0.0, DType::FLOAT32)?])?;
+    for size in shortest.max(1)..=longest {
+        let of_size = || runs.iter().zip(&columns).filter(|(run, _)| run.len() as i64 == size);
+        if of_size().next().is_none() {
+            continue;
+        }
+        let number = of_size().count() as i64;
+        let all: Vec<i64> = of_size().flat_map(|(run, _)| run.iter().copied()).collect();
+        let places: Vec<i64> = of_size().map(|(_, column)| *column).collect();
+        let (all, places) = (constant(&[number, size], &all)?, constant(&[1, number], &places)?);
+        let places = n.call("broadcast_to", [places, Operand::Shape(vec![batch.clone(), number.into()])])?;
+        // What stands alone has nothing between.
+        for step in 1..=(if size == 1 { 1 } else { skips + 1 }) {
+            let windows = length - step * (size - 1);
+            if windows <= 0 {
+                break;
+            }
+            let found = occurrences(n, &x, &all, [size, step, windows, number])?;
+            let attrs = [("axis", 1i64.into()), ("reduction", "add".into())];
+            counts = n.call_with("scatter_elements", [counts, places.clone(), found], &attrs)?;
+        }
+    }
+    let y = weighted(n, counts, width)?;
+    Ok(if flat { n.reshape(y, vec![width.into()])? } else { y }.into())
+}
+
+/// The runs of a pool: those of one number, then those of two…
+fn runs<'a>(pool: &'a [i64], starts: &[i64]) -> Option<Vec<&'a [i64]>> {
+    let mut runs = Vec::new();
+    for (at, start) in starts.iter().enumerate() {
+        let end = starts.get(at + 1).copied().unwrap_or(pool.len() as i64);
+        let part = pool.get(usize::try_from(*start).ok()?..usize::try_from(end).ok()?)?;
+        runs.extend(part.chunks_exact(at + 1));
+    }
+    Some(runs)
+}
+
+fn constant(shape: &[i64], values: &[i64]) -> node::Result<Operand> {
+    let tensor = Tensor::from_slice(shape, values).map_err(|e| InferError::new(e.to_string()))?;
+    Ok(Operand::Const(Constant::new(tensor)))
+}
+
+/// How often each run of `all` occurs in each row.
+fn occurrences(
+    n: &mut Node,
+    x: &Operand,
+    all: &Operand,
+    [size, step, windows, number]: [i64; 4],
+) -> node::Result<Operand> {
+    let mut same: Option<Operand> = None;
+    for at in 0..size {
+        let words = n.part(x.clone(), 1, (at * step).into(), (at * step + windows).into())?;
+        let words = n.call_with("expand_dims", [words], &[("axis", vec![1i64].into())])?;
+        let wanted = n.part(all.clone(), 1, at.into(), (at + 1).into())?;
+        let wanted = n.reshape(wanted, vec![1i64.into(), number.into(), 1i64.into()])?;
+        let equal = n.call("equal", [words, wanted])?;
+        same = Some(match same {
+            Some(before) => n.call("logical_and", [before, equal])?,
+            None => equal,
+        });
+    }
+    let Some(same) = same else { return n.error("a run is empty") };
+    let same = n.cast(same, DType::FLOAT32)?;
+    n.call_with("sum", [same], &[("axis", axes_attr(&[2])), ("keepdims", false.into())])
+}
+
+/// Counts, or whether there are any, times weights.
+fn weighted(n: &mut Node, counts: Operand, width: i64) -> node::Result<Operand> {
+    let mode = n.attrs.str_or("mode", "")?;
+    let y = match mode {
+        "TF" => return Ok(counts),
+        "TFIDF" => counts,
+        "IDF" => {
+            let any = n.with_number("greater", &counts, 0.0)?;
+            n.cast(any, DType::FLOAT32)?
+        }
+        other => return n.error(format!("its `mode` is `{other}`, which is not known")),
+    };
+    let Some(weights) = n.attrs.floats("weights")?.filter(|weights| !weights.is_empty()) else { return Ok(y) };
+    if weights.len() as i64 != width {
+        return n.error("its `weights` are not as many as its columns");
+    }
+    let weights: Vec<f32> = weights.into_iter().map(|weight| weight as f32).collect();
+    let tensor = Tensor::from_slice(&[1, width], &weights).map_err(|e| InferError::new(e.to_string()))?;
+    n.call("multiply", [y, Operand::Const(Constant::new(tensor))])
+}

@@ -1,0 +1,212 @@
+//! Operators of models that generate, which hand a state from one call to the next: linear attention, causal convolutions,
+//! caches.
+
+use super::{Op, Result, control::MOST_TURNS, op};
+use crate::node::{self, Node, axes_attr, product};
+use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ops::dims;
+
+pub const OPS: &[Op] = &[
+    op("CausalConvWithState", causal_conv),
+    op("LinearAttention", linear_attention),
+    op("TensorScatter", tensor_scatter),
+];
+
+/// A convolution of each channel over the places up to its own; those before the first are the state.
+fn causal_conv(n: &mut Node) -> Result {
+    let (x, weight) = (n.input(0)?, n.input(1)?);
+    let (sizes, kernel) = (n.dims(&x)?, n.dims(&weight)?);
+    let ([batch, channels, length], [_, _, width]) = (sizes.as_slice(), kernel.as_slice()) else {
+        return n.error("its input and its weight have to have 3 dimensions");
+    };
+    let Some(groups) = channels.as_int() else { return n.error("the number of channels has to be known") };
+    let before = match n.optional(3)? {
+        Some(past) => past,
+        None => {
+            let shape = vec![batch.clone(), channels.clone(), dims::sub(width, &PrimExpr::int64(1))];
+            let zero = n.number(0.0, &x)?;
+            n.call("full", [Operand::Shape(shape), zero])?
+        }
+    };
+    let all = n.call_with("concat", [Operand::Tuple(vec![before, x])], &[("axis", 2i64.into())])?;
+    let mut y = n.call_with("nn.conv1d", [all.clone(), weight], &[("groups", groups.into())])?;
+    if n.given(2).is_some() {
+        y = n.with_bias(y, 2, 1)?;
+    }
+    y = match n.attrs.str_or("activation", "none")? {
+        "none" => y,
+        "silu" | "swish" => {
+            let dtype = n.dtype(&y)?;
+            let wide = n.cast(y, if dtype.bits > 32 { dtype } else { DType::FLOAT32 })?;
+            let active = n.call("nn.silu", [wide])?;
+            n.cast(active, dtype)?
+        }
+        other => return n.error(format!("its `activation` is `{other}`, which is not known")),
+    };
+    let end = n.dims(&all)?.swap_remove(2);
+    let state = n.part(all, 2, length.clone(), end)?;
+    Ok(vec![y, state].into())
+}
+
+/// The recurrence of a state of keys by values, turn by turn.
+fn linear_attention(n: &mut Node) -> Result {
+    let rule = n.attrs.str_or("update_rule", "gated_delta")?;
+    let (gated, delta) = match rule {
+        "linear" => (false, false),
+        "gated" => (true, false),
+        "delta" => (false, true),
+        "gated_delta" => (true, true),
+        other => return n.error(format!("its `update_rule` is `{other}`, which is not known")),
+    };
+    let heads = |n: &Node, name: &str| match n.attrs.int(name)? {
+        Some(count) if count > 0 => Ok(count),
+        _ => n.error(format!("its `{name}` is missing")),
+    };
+    let (q_heads, heads) = (heads(n, "q_num_heads")?, heads(n, "kv_num_heads")?);
+    let query = n.input(0)?;
+    let (sizes, dtype) = (n.dims(&query)?, n.dtype(&query)?);
+    let [batch, length, _] = sizes.as_slice() else { return n.error("its inputs have to have 3 dimensions") };
+    let Some(turns) = length.as_int().filter(|turns| (1..=MOST_TURNS).contains(turns)) else {
+        return n.error(format!("the number of its turns has to be known, and at most {MOST_TURNS}"));
+    };
+    if q_heads % heads != 0 {
+        return n.error("its `q_num_heads` have to be a multiple of its `kv_num_heads`");
+    }
+    let (q, k) = (packed(n, 0, q_heads)?, packed(n, 1, heads)?);
+    let v = packed(n, 2, heads)?;
+    let (Some(keys), values) = (n.dims(&k)?[3].as_int(), n.dims(&v)?[3].clone()) else {
+        return n.error("its head size has to be known");
+    };
+    let columns = n.call_with("permute_dims", [k.clone()], &[("axes", axes_attr(&[0, 1, 3, 2]))])?;
+    let decay = match gated {
+        true => {
+            let decay = packed(n, 4, heads)?;
+            let decay = n.call_with("permute_dims", [decay], &[("axes", axes_attr(&[0, 1, 3, 2]))])?;
+            Some(n.call("exp", [decay])?)
+        }
+        false => None,
+    };
+    let beta = if delta { Some(rates(n, heads)?) } else { None };
+    let (mut state, kept) = match n.optional(3)? {
+        Some(past) => (n.cast(past.clone(), DType::FLOAT32)?, n.dtype(&past)?),
+        None => {
+            let shape = vec![batch.clone(), heads.into(), keys.into(), values.clone()];
+            (n.call("full", [Operand::Shape(shape), node::number(0.0, DType::FLOAT32)?])?, dtype)
+        }
+    };
+    let scale = match n.attrs.float_or("scale", 0.0)? {
+        0.0 => (keys as f64).powf(-0.5),
+        scale => scale,
+    };
+    let q = n.with_number("multiply", &q, scale)?;
+    let mut shown = Vec::new();
+    for turn in 0..turns {
+        let at = |n: &mut Node, x: &Operand, axis| n.part(x.clone(), axis, turn.into(), (turn + 1).into());
+        if let Some(decay) = &decay {
+            let decay = at(n, decay, 3)?;
+            state = n.call("multiply", [state, decay])?;
+        }
+        let mut value = at(n, &v, 2)?;
+        if let Some(beta) = &beta {
+            let row = at(n, &k, 2)?;
+            let found = n.call("matmul", [row, state.clone()])?;
+            let (missing, rate) = (n.call("subtract", [value, found])?, at(n, beta, 2)?);
+            value = n.call("multiply", [missing, rate])?;
+        }
+        let column = at(n, &columns, 3)?;
+        let more = n.call("multiply", [column, value])?;
+        state = n.call("add", [state, more])?;
+        let seen = match q_heads / heads {
+            1 => state.clone(),
+            group => n.call_with("repeat", [state.clone()], &[("repeats", group.into()), ("axis", 1i64.into())])?,
+        };
+        let row = at(n, &q, 2)?;
+        shown.push(n.call("matmul", [row, seen])?);
+    }
+    let y = n.call_with("concat", [Operand::Tuple(shown)], &[("axis", 2i64.into())])?;
+    let y = n.call_with("permute_dims", [y], &[("axes", axes_attr(&[0, 2, 1, 3]))])?;
+    let y = n.reshape(y, vec![batch.clone(), length.clone(), dims::mul(&PrimExpr::int64(q_heads), &values)])?;
+    Ok(vec![n.cast(y, dtype)?, n.cast(state, kept)?].into())
+}
+
+/// An input of (batch, length, heads * size) as (batch, heads, length, size), in float32.
+fn packed(n: &mut Node, at: usize, heads: i64) -> node::Result<Operand> {
+    let x = n.input(at)?;
+    let x = n.cast(x, DType::FLOAT32)?;
+    let [batch, length, hidden] =
+        n.dims(&x)?.try_into().or_else(|_| n.error("its inputs have to have 3 dimensions"))?;
+    let size = dims::floordiv(&hidden, &PrimExpr::int64(heads));
+    let x = n.reshape(x, vec![batch, length, heads.into(), size])?;
+    n.call_with("permute_dims", [x], &[("axes", axes_attr(&[0, 2, 1, 3]))])
+}
+
+/// How much of a value is written: of each head, or of all.
+fn rates(n: &mut Node, heads: i64) -> node::Result<Operand> {
+    let beta = n.input(5)?;
+    let one = n.dims(&beta)?.last().is_some_and(|size| dims::is(size, 1));
+    packed(n, 5, if one { 1 } else { heads })
+}
+
+/// Elements of a cache from a place on, of each sequence, are replaced.
+fn tensor_scatter(n: &mut Node) -> Result {
+    let (cache, update) = (n.input(0)?, n.input(1)?);
+    let sizes = n.dims(&cache)?;
+    let axis = n.axis(n.attrs.int_or("axis", -2)?, sizes.len())?;
+    if axis == 0 {
+        return n.error("its `axis` cannot be that of the batch");
+    }
+    let new = n.dims(&update)?.swap_remove(axis);
+    // For each sequence and each place of the cache, the place among what is new.
+    let counted = n.count_to(sizes[axis].clone())?;
+    let mut places = n.reshape(counted, vec![1i64.into(), sizes[axis].clone()])?;
+    if n.given(2).is_some() {
+        let starts = n.int64(2)?;
+        let count = product(&n.dims(&starts)?);
+        let starts = n.reshape(starts, vec![count, 1i64.into()])?;
+        places = n.call("subtract", [places, starts])?;
+    }
+    match n.attrs.str_or("mode", "linear")? {
+        "linear" => {}
+        "circular" => {
+            let whole = n.vector(&sizes[axis..=axis])?;
+            places = n.call("floor_mod", [places, whole])?;
+        }
+        other => return n.error(format!("its `mode` is `{other}`, which is not known")),
+    }
+    let places = n.call("broadcast_to", [places, Operand::Shape(vec![sizes[0].clone(), sizes[axis].clone()])])?;
+    let low = n.with_number("maximum", &places, 0.0)?;
+    let last = n.vector(&[dims::sub(&new, &PrimExpr::int64(1))])?;
+    let inside = n.call("minimum", [low, last])?;
+    let written = n.call("equal", [inside.clone(), places])?;
+    let mut shape = vec![PrimExpr::int64(1); sizes.len()];
+    (shape[0], shape[axis]) = (sizes[0].clone(), sizes[axis].clone());
+    let written = n.reshape(written, shape)?;
+    let order: Vec<usize> = [0, axis].into_iter().chain((1..sizes.len()).filter(|at| *at != axis)).collect();
+    let turned = n.call_with("permute_dims", [update], &[("axes", axes_attr(&order))])?;
+    let index = n.reshape(inside, vec![sizes[0].clone(), sizes[axis].clone(), 1i64.into()])?;
+    let found = n.call_with("gather_nd", [turned, index], &[("batch_dims", 1i64.into())])?;
+    let mut back = vec![0; sizes.len()];
+    order.iter().enumerate().for_each(|(at, axis)| back[*axis] = at);
+    let found = n.call_with("permute_dims", [found], &[("axes", axes_attr(&back))])?;
+    Ok(n.call("where", [written, found, cache])?.into())
+}
+
+impl Node<'_, '_> {
+    /// The part of an axis from a place up to another.
+    pub(super) fn part(&mut self, x: Operand, axis: usize, begin: PrimExpr, end: PrimExpr) -> node::Result<Operand> {
+        self.steps(x, axis, begin, end, 1)
+    }
+
+    /// Every so many places of an axis, from a place up to another.
+    pub(super) fn steps(
+        &mut self,
+        x: Operand,
+        axis: usize,
+        begin: PrimExpr,
+        end: PrimExpr,
+        step: i64,
+    ) -> node::Result<Operand> {
+        let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
+        self.call("strided_slice", [x, prims((axis as i64).into()), prims(begin), prims(end), prims(step.into())])
+    }
+}
