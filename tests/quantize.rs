@@ -126,3 +126,20 @@ fn idle_quantization_is_noticed() {
     let (fine, stderr) = said(&["compile", "model.py", "-o", "model.so", "--quantize-group", "8"]);
     assert!(!fine && stderr.contains("--quantize <DTYPE>"), "{stderr}");
 }
+
+/// What comes from memory lies in the order in which a product reads it, whether or not its rows are known.
+#[test]
+fn numbers_are_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let ones = Tensor::from_slice(&[INNER as i64, COLUMNS as i64], &vec![1f32; INNER * COLUMNS]).unwrap();
+    save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), ones)]).unwrap();
+    for (rows, bits) in [("1", "int8"), ("1", "int4"), ("n", "int8")] {
+        std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", "float32").replace("ROWS", rows))
+            .unwrap();
+        let flags = ["--quantize", bits, "--print-plans", "--target", "x86-64-v4"];
+        let mut opt = Command::new(env!("CARGO_BIN_EXE_hammock"));
+        opt.args(["opt", "model.py", "--params", "w.safetensors"]).args(flags).current_dir(folder.path());
+        let plans = String::from_utf8(opt.output().unwrap().stdout).unwrap();
+        assert!(plans.contains("_prepacked:"), "{rows} rows in {bits}: {plans}");
+    }
+}

@@ -297,9 +297,12 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
 
 /// How a factor of a product is worth packing before a kernel runs, if it may be.
 pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
-    let worthwhile = Worthwhile::of(stage, choice).map(|Worthwhile { axis, lanes, load, .. }| (axis, lanes, load));
-    let streamed = || streamed(stage, choice).and_then(|(axis, lanes, factor)| Some((axis, lanes, kept(factor)?)));
-    let (axis, block, load) = worthwhile.or_else(streamed)?;
+    let (axis, block, load) = match Worthwhile::of(stage, choice) {
+        Some(Worthwhile { axis, lanes, load, .. }) if can_be_copied(stage, load) => (axis, lanes, load),
+        // Without a copy, what a factor is made of is read for each block of rows.
+        Some(Worthwhile { axis, lanes, load, .. }) => (axis, lanes, kept(load)?),
+        None => streamed(stage, choice).and_then(|(axis, lanes, factor)| Some((axis, lanes, kept(factor)?)))?,
+    };
     let (buffer, dim) = whole_dimension(stage, load, axis)?;
     Some(Packing { buffer, dim, block, words: None })
 }
