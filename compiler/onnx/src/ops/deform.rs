@@ -21,7 +21,11 @@ fn deformed(n: &mut Node) -> Result {
         return n.error("its weight has to have 4 dimensions");
     };
     let (groups, bends) = (n.attrs.int_or("group", 1)?, n.attrs.int_or("offset_group", 1)?);
-    let fits = groups > 0 && bends > 0 && channels % bends == 0 && outputs % groups == 0 && inner * groups == *channels;
+    let fits = groups > 0
+        && bends > 0
+        && channels % bends == 0
+        && outputs % groups == 0
+        && inner.checked_mul(groups) == Some(*channels);
     if !fits || *high < 2 || *wide < 2 {
         return n.error("its groups do not fit its channels, or its images have one row or column");
     }

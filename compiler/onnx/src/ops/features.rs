@@ -166,7 +166,7 @@ fn count_runs(n: &mut Node) -> Result {
     let [batch, length] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to have 1 or 2 dimensions"))?;
     let Some(length) = length.as_int() else { return n.error("the length of its input has to be known") };
     let runs = runs(&pool, &starts).ok_or_else(|| InferError::new("its `ngram_counts` do not fit its pool"))?;
-    let width = columns.iter().max().map_or(0, |most| most + 1);
+    let width = columns.iter().max().map_or(0, |most| most.saturating_add(1));
     let fits = columns.iter().all(|column| *column >= 0) && width <= 1 << 24;
     if !fits || runs.len() != columns.len() || skips > 64 || longest > 64 {
         return n.error("its `ngram_indexes` do not fit its pool, or its runs are too long");

@@ -4,8 +4,9 @@
 //! Places are computed in float64, a vector for each axis: they are few, and steps between pixels hang on them.
 
 use super::resize::Method;
-use crate::node::{self, Node};
+use crate::node::{self, Node, axes_attr};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ops::dims;
 
 /// How one axis is resized.
 pub struct Axis {
@@ -45,7 +46,10 @@ pub fn along(n: &mut Node, x: Operand, of: &Axis, method: &Method) -> node::Resu
     } else {
         let wide = if own.bits > 32 { own } else { DType::FLOAT32 };
         let wide_x = n.cast(x, wide)?;
-        let y = interpolated(n, wide_x, &places, &width, of, method)?;
+        let y = match (method.antialias, of.known) {
+            (true, None) => filtered(n, wide_x, &places, &width, of, method)?,
+            _ => interpolated(n, wide_x, &places, &width, of, method)?,
+        };
         n.cast(y, own)?
     };
     if let Some(out) = out {
@@ -145,8 +149,7 @@ fn taps(n: &Node, of: &Axis, method: &Method) -> node::Result<Taps> {
     let squeeze = match (method.antialias, of.known) {
         (false, _) => 1.0,
         (true, Some(scale)) if scale > 1.0 / 64.0 => scale.min(1.0),
-        (true, Some(_)) => return n.error("filters of more than 64 times the distance of pixels are not supported"),
-        (true, None) => return n.error("`antialias` needs scales that are known when the model is compiled"),
+        _ => return n.error("filters of more than 64 times the distance of pixels are not supported"),
     };
     let first = (-reach / squeeze).floor() as i64 + 1;
     Ok(Taps { offsets: first..2 - first, squeeze, uneven: method.exclude || method.antialias })
@@ -171,11 +174,7 @@ fn interpolated(
         let mut weight = kernel(n, &distance, method)?;
         let at = n.with_number("add", &floor, offset as f64)?;
         if method.exclude {
-            let zero = n.number(0.0, &weight)?;
-            let before = n.with_number("less", &at, 0.0)?;
-            let behind = n.call("greater_equal", [at.clone(), width.clone()])?;
-            let out = n.call("logical_or", [before, behind])?;
-            weight = n.call("where", [out, zero, weight])?;
+            weight = inside_only(n, weight, &at, width)?;
         }
         let part = element(n, &x, at, width, of.axis)?;
         total = Some(plus(n, total, weight.clone())?);
@@ -193,6 +192,52 @@ fn interpolated(
     let shape = n.beside(&of.size, of.axis, rank);
     let total = n.reshape(total, shape)?;
     n.call("divide", [sum, total])
+}
+
+/// Filters whose width only running tells: each place has a factor for every pixel, and for as many beside the data as any
+/// filter reaches.
+fn filtered(
+    n: &mut Node,
+    x: Operand,
+    places: &Operand,
+    width: &Operand,
+    of: &Axis,
+    method: &Method,
+) -> node::Result<Operand> {
+    let own = n.dims(&x)?;
+    let squeeze = n.with_number("minimum", &of.scale, 1.0)?;
+    let pixels = dims::mul(&own[of.axis], &5i64.into());
+    let counted = n.count_to(pixels)?;
+    let counted = n.cast(counted, DType::FLOAT64)?;
+    let first = n.with_number("multiply", width, 2.0)?;
+    let pixels = n.call("subtract", [counted, first])?;
+    let column = n.reshape(places.clone(), vec![of.size.clone(), 1i64.into()])?;
+    let distance = n.call("subtract", [column, pixels.clone()])?;
+    let distance = n.call("multiply", [distance, squeeze])?;
+    let mut weight = kernel(n, &distance, method)?;
+    if method.exclude {
+        weight = inside_only(n, weight, &pixels, width)?;
+    }
+    let total = n.call_with("sum", [weight.clone()], &[("axis", vec![1i64].into()), ("keepdims", true.into())])?;
+    let weight = n.call("divide", [weight, total])?;
+    let weight = n.cast(weight, n.dtype(&x)?)?;
+    let weight = n.call("permute_dims", [weight])?;
+    // The axis goes to the end, where factors are multiplied, and back.
+    let mut order: Vec<usize> = (0..own.len()).collect();
+    order.swap(of.axis, own.len() - 1);
+    let shown = element(n, &x, pixels, width, of.axis)?;
+    let shown = n.call_with("permute_dims", [shown], &[("axes", axes_attr(&order))])?;
+    let y = n.call("matmul", [shown, weight])?;
+    n.call_with("permute_dims", [y], &[("axes", axes_attr(&order))])
+}
+
+/// Weights of pixels, zero for those outside of the data.
+fn inside_only(n: &mut Node, weight: Operand, at: &Operand, width: &Operand) -> node::Result<Operand> {
+    let zero = n.number(0.0, &weight)?;
+    let before = n.with_number("less", at, 0.0)?;
+    let behind = n.call("greater_equal", [at.clone(), width.clone()])?;
+    let out = n.call("logical_or", [before, behind])?;
+    n.call("where", [out, zero, weight])
 }
 
 fn plus(n: &mut Node, sum: Option<Operand>, more: Operand) -> node::Result<Operand> {
