@@ -57,7 +57,12 @@ impl Legalizer<'_> {
             None => None,
         };
         match lowered {
-            Some(value) => self.out.push(Binding { value, ..binding }),
+            Some(value) => {
+                let lowered = Binding { value, ..binding };
+                // A kernel has a shape for what the operator leaves open.
+                self.refine(&lowered);
+                self.out.push(lowered);
+            }
             None => self.out.push(binding),
         }
         Ok(())
