@@ -77,19 +77,25 @@ fn native_code_computes_the_same() {
     }
 }
 
-/// What a model adds to a table of learned positions has no more rows than the table: this is checked at run time.
+/// What a model adds to a table of learned positions has no more rows than the table, and what it multiplies a table with
+/// has its rows, or one: this is checked at run time.
 #[test]
 fn sizes_that_have_to_agree_are_checked() {
-    let run = |shape: &str| {
-        let args = ["run", "tests/onnx/positions.onnx", "--arg", shape, "--exec-mode", "reference"];
+    let run = |x: &str, scale: &str| {
+        let args = ["run", "tests/onnx/positions.onnx", "--arg", x, "--arg", scale, "--exec-mode", "reference"];
         hammock(root(), &args)
     };
-    assert!(run("zeros(1,8,4):float32").status.success());
-    let output = run("zeros(1,9,4):float32");
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    for part in ["shape[0] is 8, not 9", "positions.onnx:", "/placed"] {
-        assert!(message.contains(part), "{message}");
+    assert!(run("zeros(1,8,4):float32", "zeros(8,4):float32").status.success());
+    for (x, scale, parts) in [
+        ("zeros(1,9,4):float32", "zeros(1,4):float32", ["shape[0] is 8, not 9", "positions.onnx:", "/placed"]),
+        ("zeros(1,8,4):float32", "zeros(3,4):float32", ["does not broadcast", "positions.onnx:", "/scaled"]),
+    ] {
+        let output = run(x, scale);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        for part in parts {
+            assert!(message.contains(part), "{message}");
+        }
     }
 }
 

@@ -323,14 +323,15 @@ def positions():
         h.make_node("Transpose", ["turned"], ["sides"], "/sides", perm=[1, 0]),
         h.make_node("Reshape", ["sides", "minus"], ["before_after"], "/before_after"),
         h.make_node("Pad", ["placed", "before_after"], ["padded"], "/padded"),
+        h.make_node("Mul", ["table", "scale"], ["scaled"], "/scaled"),
     ]
     weights = {
         "table": random(1, 8, 4), "zero": [0], "one": [1], "two": [2], "minus": [-1], "far": [2**63 - 1],
         "farthest": [-2**63 + 1], "pads": [1, 2, 0, 1, 0, 0], "pairs": [-1, 2],
     }
-    outputs = [(name, FLOAT, None) for name in ("last", "padded")]
-    model("positions", nodes, [("x", FLOAT, ["batch", "n", 4])], outputs, weights)
-    record("positions", random(2, 2, 5, 4))
+    outputs = [(name, FLOAT, None) for name in ("last", "padded", "scaled")]
+    model("positions", nodes, [("x", FLOAT, ["batch", "n", 4]), ("scale", FLOAT, ["rows", 4])], outputs, weights)
+    record("positions", random(2, 2, 5, 4), random(3, 1, 4))
 
 
 def recurrent():

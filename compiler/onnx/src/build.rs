@@ -1,6 +1,10 @@
 //! The Relax function under construction: calls of operators, typed as the text importer types them.
 
-use crate::{agree::agreed, known::Known, value::Value};
+use crate::{
+    agree::{Agreed, agreed},
+    known::Known,
+    value::Value,
+};
 use hammock_diagnostics::Span;
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, TensorShape, TensorType, Type, prim,
@@ -34,7 +38,7 @@ impl Builder {
         attrs: &[(&'static str, AttrValue)],
     ) -> Result<Operand, InferError> {
         let op = lookup(op).ok_or_else(|| InferError::new(format!("there is no operator `R.{op}`")))?;
-        let args = agreed(self, op, &args)?.unwrap_or(args);
+        let Agreed { args, result } = agreed(self, op, args)?;
         let mut call = op.call(args, attrs.to_vec());
         if let Some(resolve) = op.resolve {
             let (module, function) = (&self.module, &self.function);
@@ -42,7 +46,7 @@ impl Builder {
         }
         let ty = Table.infer(&self.module, &self.function, &call)?;
         let var = self.bind(ty, Bound::Call(call))?;
-        self.with_sizes(var)
+        self.with_sizes(var, result)
     }
 
     /// The members of a tuple.
@@ -50,7 +54,7 @@ impl Builder {
         let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("it gives no tuple")) };
         let bound = members.into_iter().enumerate().map(|(n, ty)| {
             let var = self.bind(ty, Bound::TupleGet(tuple.clone(), n))?;
-            self.with_sizes(var)
+            self.with_sizes(var, None)
         });
         bound.collect()
     }
@@ -70,13 +74,15 @@ impl Builder {
         Ok(var)
     }
 
-    /// A tensor with a symbolic size for each dimension of which nothing is known.
-    fn with_sizes(&mut self, var: Var) -> Result<Operand, InferError> {
+    /// A tensor of the given sizes, else with a symbolic one for each dimension, if its type says nothing of them.
+    fn with_sizes(&mut self, var: Var, sizes: Option<Vec<PrimExpr>>) -> Result<Operand, InferError> {
         let Type::Tensor(TensorType { shape: TensorShape::Rank(rank), dtype, vdevice }) = self.function.ty(var).clone()
         else {
             return Ok(Operand::Var(var));
         };
-        let dims = (0..rank).map(|_| prim::Var::int64("m").expr()).collect();
+        let dims = sizes.filter(|sizes| sizes.len() == rank);
+        let dims = dims.unwrap_or_else(|| (0..rank).map(|_| prim::Var::int64("m").expr()).collect());
+        let dims = dims.into();
         self.match_cast(Operand::Var(var), TensorType { shape: TensorShape::Known(dims), dtype, vdevice }.into())
     }
 
