@@ -14,7 +14,7 @@ use crate::{
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
     Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, PlanFile, Weights,
-    add_entry, bind, check_target, compile, lower, missing, signatures, unused,
+    add_entry, bind, check_target, compile, lower, misfit, signatures,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
@@ -26,7 +26,10 @@ use hammock_runtime::{
     near::nearest,
     tools::{CallFlags, Content},
 };
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Compiles a module to a shared library with its kernels, bytecode and weights
 #[derive(Args)]
@@ -64,6 +67,9 @@ pub struct Compile {
         conflicts_with_all = ["target", "plan"]
     )]
     multi_version: Vec<String>,
+    /// Write the weights to this safetensors file in the folder of the output, not into the output; both are needed to run it
+    #[arg(long, value_name = "FILE")]
+    external_weights: Option<PathBuf>,
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
@@ -267,6 +273,12 @@ impl Compile {
         if self.emit != Kind::Lib && options.graphs != Graphs::Bytecode {
             refuse(&[("--exec-mode", true)], "only `--emit lib` holds machine code of graphs")?;
         }
+        if self.emit != Kind::Lib {
+            refuse(
+                &[("--external-weights", self.external_weights.is_some())],
+                "only `--emit lib` has weights beside it",
+            )?;
+        }
         if self.emit == Kind::Bytecode {
             let several = ("--multi-version", !self.multi_version.is_empty());
             refuse(&[&self.code.of_kernels()[..], &[several]].concat(), "`--emit bytecode` writes no kernels")?;
@@ -291,6 +303,7 @@ impl Compile {
         if self.stats {
             not_stdout("--stats --output", &self.output)?;
         }
+        let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose()?;
         let Prepared { mut module, source, signatures } = prepared(&self.module, None)?;
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
@@ -299,11 +312,14 @@ impl Compile {
         lower(&mut module, &source, &passes, &environment, &mut dump)?;
         let threads = if emit == Emit::Tvm { 1 } else { options.threads };
         let options = self.code.tune.tuned(&module, &source, options.clone(), threads)?;
-        let options = Options { objects: codegens.into_objects(), signatures, ..options };
+        let options = Options { objects: codegens.into_objects(), signatures, external_weights, ..options };
         let mut artifact = compile(&module, &source, &options, emit)?;
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;
         let mut clock = Clock::start();
+        if let (Some(weights), Some(path)) = (&artifact.weights, &self.external_weights) {
+            weights.write(path).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
+        }
         write_file(&self.output, self.emit.content(), |out| artifact.file.write(out))?;
         clock.lap("writing the file", &mut dump.times);
         self.watch.report(&dump)?;
@@ -313,6 +329,20 @@ impl Compile {
         let kept = options.cache.as_ref().map(|cache| cache.folder().display().to_string());
         let stats = Stats::of(&module, dump.memory, &artifact, evaluator.compiled(), kept);
         stats::report(&stats, self.json)
+    }
+}
+
+/// The name of a file that lies in the folder of an executable.
+fn beside(path: &Path, executable: &Path) -> Result<String, Failure> {
+    let folder =
+        |path: &Path| path.parent().map(|folder| if folder == Path::new("") { ".".into() } else { folder.to_owned() });
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.filter(|_| folder(path) == folder(executable) && path != executable) {
+        Some(name) => Ok(name.to_owned()),
+        None => {
+            let message = format!("the weights of {} cannot lie in {}", executable.display(), path.display());
+            Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name another file in the same folder"))
+        }
     }
 }
 
@@ -330,13 +360,7 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared,
     let (mut module, source, weights) = args.read_text()?;
     let signatures = signatures(&module);
     if let Some(weights) = &weights {
-        report_unused(&module, weights)?;
-        // A call says itself what it lacks.
-        if call.is_none() {
-            for said in missing(&module, weights) {
-                say(&Failure::from(said).render(false))?;
-            }
-        }
+        report_misfit(&module, weights, &source)?;
     }
     let weights = match call {
         Some(call) => {
@@ -355,13 +379,9 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared,
     Ok(Prepared { module, source, signatures })
 }
 
-/// Reports the tensors of `--params` that match nothing in the module; it is an error if none does.
-pub fn report_unused(module: &Module, weights: &Weights) -> Result<(), Failure> {
-    let Some(diagnostic) = unused(module, weights) else { return Ok(()) };
-    let (fails, said) = (diagnostic.is_error(), Failure::from(diagnostic));
-    if fails {
-        return Err(said);
-    }
-    say(&said.render(false))?;
-    Ok(())
+/// Reports what of `--params` does not fit the module.
+pub fn report_misfit(module: &Module, weights: &Weights, source: &SourceFile) -> Result<(), Failure> {
+    let Some(diagnostic) = misfit(module, weights) else { return Ok(()) };
+    let (fails, said) = (diagnostic.is_error(), Failure::from(diagnostic).within(source));
+    if fails { Err(said) } else { say(&said.render(false)) }
 }

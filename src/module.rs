@@ -2,8 +2,8 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx, read_file,
-    read_source, read_weights,
+    Constants, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx, misfit,
+    read_file, read_source, read_text, read_weights,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
@@ -17,7 +17,7 @@ pub struct ModuleArgs {
     /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     pub module: Option<String>,
-    /// Weights by name (.safetensors or .npz), or `zeros` if only shapes matter
+    /// Weights by name (.safetensors, an index or a folder of them, or .npz), or `zeros` if only shapes matter
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
 }
@@ -53,7 +53,13 @@ impl ModuleArgs {
         }
         let weights = self.weights()?;
         let source = read_source(&self.file)?.ok_or_else(|| self.not_text())?;
-        let found = check_module(&source, &self.options(weights.as_ref()));
+        let options = self.options(weights.as_ref());
+        let mut found = check_module(&source, &options);
+        if let Some(weights) = &weights
+            && let Ok(module) = read_text(&source, &options)
+        {
+            found.extend(misfit(&module, weights));
+        }
         Ok((source, found))
     }
 

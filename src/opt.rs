@@ -3,7 +3,7 @@
 use crate::{
     bisect::bisect,
     cache::CacheFlags,
-    compile::report_unused,
+    compile::report_misfit,
     effect::refuse,
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
@@ -181,7 +181,7 @@ impl Opt {
         }
         let (mut module, source, weights) = self.module.read_text()?;
         if let Some(weights) = &weights {
-            report_unused(&module, weights)?;
+            report_misfit(&module, weights, &source)?;
         }
         let bound = |module: &mut Module| match &weights {
             Some(weights) => bind(module, weights).map_err(|e| e.within(&source)),

@@ -69,11 +69,18 @@ impl Program {
             return Ok(None);
         }
         let weights = self.call.weights().map_err(input_failure)?;
-        let unused = weights.as_ref().filter(|_| is_executable(&self.file)).and_then(|w| session.unused(w));
-        if let Some(unused) = unused {
-            let warning = Diagnostic::warning(codes::UNUSED_WEIGHT, unused.error.message);
-            let warning = unused.error.help.into_iter().fold(warning, Diagnostic::help);
-            say(&Failure::from(warning).render(false))?;
+        let fit = weights.as_ref().filter(|_| is_executable(&self.file)).map(|weights| session.fit(weights));
+        if let Some(fit) = fit
+            && let Some((message, advice)) = fit.said()
+        {
+            let (is_error, code) =
+                (fit.is_error(), if fit.wrong.is_empty() { codes::UNUSED_WEIGHT } else { codes::WEIGHT_MISMATCH });
+            let say_so = if is_error { Diagnostic::error } else { Diagnostic::warning };
+            let said = Failure::from(advice.into_iter().fold(say_so(code, message), Diagnostic::help));
+            if is_error {
+                return Err(said);
+            }
+            say(&said.render(false))?;
         }
         Ok(weights)
     }

@@ -2,7 +2,7 @@
 
 use hammock_runtime::{
     Tensor,
-    tools::{save_npz, save_safetensors},
+    tools::{Weights, save_npz, save_safetensors},
 };
 use std::{
     path::Path,
@@ -98,6 +98,105 @@ fn names_that_match_nothing_are_listed() {
     snapshot("weights_that_match_nothing", &all);
 }
 
+/// All that is wrong with weights is one message.
+#[test]
+fn everything_that_does_not_fit_is_listed_at_once() {
+    let folder = folder(&[(
+        "all.safetensors",
+        &[("fc1.weight", &[4, 3]), ("fc1.bais", &[4]), ("e.weight", &[2, 2]), ("conv.weight", &[1])],
+    )]);
+    let declared =
+        MODEL.replacen("        y: R.Tensor", "        R.func_attr({\"num_input\": 1})\n        y: R.Tensor", 1);
+    std::fs::write(folder.path().join("model.py"), declared).unwrap();
+    let run = |args: &[&str]| said(&hammock(folder.path(), args));
+    let mut all = run(&["compile", "model.py", "--params", "all.safetensors", "-o", "model.so"]);
+    assert_eq!(all.matches("error[").count() + all.matches("warning[").count(), 1, "{all}");
+    assert_eq!(run(&["check", "model.py", "--params", "all.safetensors"]), all, "check says the same");
+    run(&["compile", "model.py", "-o", "late.so"]);
+    all += &run(&["run", "late.so", "--params", "all.safetensors", "--arg", "x=ones"]);
+    snapshot("weights_that_do_not_fit", &all);
+}
+
+/// Weights that a compiled model has are not replaced without a word.
+#[test]
+fn weights_that_a_compiled_model_has_are_not_given_again() {
+    let folder = folder(&[("good.safetensors", GOOD)]);
+    let run = |args: &[&str]| said(&hammock(folder.path(), args));
+    run(&["compile", "model.py", "--params", "good.safetensors", "-o", "model.so"]);
+    let again = run(&["run", "model.so", "--params", "good.safetensors", "--arg", "x=ones"]);
+    assert!(again.starts_with("status 1\nerror[E0411]: no tensor of good.safetensors"), "{again}");
+    assert!(
+        again.contains("the model already has, and goes on to use, its own e_weight, fc1_bias, fc1_weight"),
+        "{again}"
+    );
+}
+
+#[test]
+fn weights_lie_in_several_files() {
+    let folder = folder(&[
+        ("model-1.safetensors", &GOOD[..1]),
+        ("model-2.safetensors", &GOOD[1..]),
+        ("twice.safetensors", &GOOD[..1]),
+    ]);
+    let run = |params: &str| {
+        said(&hammock(folder.path(), &["run", "model.py", "--params", params, "--arg", "ones(2,3):float32"]))
+    };
+    let index = |text: &str| std::fs::write(folder.path().join("model.safetensors.index.json"), text).unwrap();
+    let expected = "status 0\nfloat32[2, 4]\n[[4.0 4.0 4.0 4.0]\n [4.0 4.0 4.0 4.0]]\n\n";
+    assert!(run(".").contains("two files of . have a tensor `fc1.weight`"), "{}", run("."));
+    let good = r#"{"metadata": {"total_size": 72}, "weight_map": {"fc1.weight": "model-1.safetensors",
+        "fc1.bias": "model-2.safetensors", "e.weight": "model-2.safetensors"}}"#;
+    index(good);
+    for params in [".", "model.safetensors.index.json"] {
+        assert_eq!(run(params), expected, "the index says which files there are");
+    }
+    for (from, to, why) in [
+        ("fc1.weight", "fc2.weight", "lack the tensors fc2.weight"),
+        ("model-1.safe", "../model-1.safe", "`fc1.weight` is not in its folder"),
+        ("model-1.safe", "model-3.safe", "model-3.safetensors"),
+        ("weight_map", "map", "it has no `weight_map`"),
+        ("}}", "}", "JSON"),
+    ] {
+        index(&good.replacen(from, to, 1));
+        let text = run(".");
+        assert!(text.starts_with("status 1\n") && text.contains(why), "{text}");
+    }
+    let index = folder.path().join("model.safetensors.index.json");
+    std::fs::remove_file(index).unwrap();
+    std::fs::remove_file(folder.path().join("twice.safetensors")).unwrap();
+    assert_eq!(run("."), expected, "a folder without an index");
+}
+
+#[test]
+fn constants_lie_in_a_file_beside_the_executable() {
+    let folder = folder(&[("good.safetensors", GOOD)]);
+    let run = |args: &[&str]| said(&hammock(folder.path(), args));
+    let compile = |more: &[&str]| {
+        run(&[&["compile", "model.py", "--params", "good.safetensors", "-o", "model.so"], more].concat())
+    };
+    assert_eq!(compile(&["--external-weights", "model.safetensors"]), "status 0\n\n");
+    let call = |file: &str| run(&["run", file, "--arg", "x=ones"]);
+    assert_eq!(call("model.so"), "status 0\nfloat32[2, 4]\n[[4.0 4.0 4.0 4.0]\n [4.0 4.0 4.0 4.0]]\n\n");
+    let weights = Weights::open(&folder.path().join("model.safetensors")).unwrap();
+    let mut sizes: Vec<_> =
+        weights.iter().filter(|(name, _)| name.starts_with('c')).map(|(_, t)| t.element_count()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [2, 4, 12], "others can read it");
+    // Moved together they run, apart they do not.
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::rename(folder.path().join("model.so"), other.join("model.so")).unwrap();
+    assert!(call("other/model.so").contains("cannot use model.safetensors, which has the model's weights"));
+    std::fs::rename(folder.path().join("model.safetensors"), other.join("model.safetensors")).unwrap();
+    assert!(call("other/model.so").starts_with("status 0\n"));
+    std::fs::copy(folder.path().join("good.safetensors"), other.join("model.safetensors")).unwrap();
+    assert!(call("other/model.so").contains("it is not the file that was compiled with the executable"));
+    for wrong in [["--external-weights", "other/w.safetensors"], ["--external-weights", "model.so"]] {
+        assert!(compile(&wrong).contains("name another file in the same folder"));
+    }
+    assert!(compile(&["--external-weights", "w.safetensors", "--emit", "tvm"]).contains("E0407"));
+}
+
 #[test]
 fn weights_that_a_function_declares_are_missed() {
     let folder = folder(&[("part.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])])]);
@@ -106,7 +205,7 @@ fn weights_that_a_function_declares_are_missed() {
     std::fs::write(folder.path().join("model.py"), declared).unwrap();
     let text = said(&hammock(folder.path(), &["compile", "model.py", "--params", "part.safetensors", "-o", "m.so"]));
     assert!(text.contains("weights of `main` have no tensor: fc1_weight"), "{text}");
-    assert!(text.contains("has `fc1.wieght` for `fc1_weight`"), "{text}");
+    assert!(text.contains("`fc1.wieght` looks like the parameter `fc1_weight`"), "{text}");
 }
 
 #[test]
@@ -119,7 +218,7 @@ def main(a: R.Tensor(("n",), "float32"), b: R.Tensor(("n",), "float32")) -> R.Te
 "#;
     std::fs::write(folder.path().join("model.py"), model).unwrap();
     let text = said(&hammock(folder.path(), &["run", "model.py", "--params", "w.safetensors"]));
-    assert!(text.contains("E0406") && text.contains("`n` is 3 by another weight"), "{text}");
+    assert!(text.contains("E0406") && text.contains("`n` is 3 by another"), "{text}");
 }
 
 #[test]

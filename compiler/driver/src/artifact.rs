@@ -16,9 +16,10 @@ use hammock_link::{Linked, Object};
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 use hammock_runtime::{
-    executable::{FunctionInfo, FunctionKind},
+    executable::{ConstantData, FunctionInfo, FunctionKind},
     image::{self, Image, Signature, SourceMap, Version},
     library::tvm::modules,
+    tools::ExternalWeights,
 };
 use std::{
     collections::HashMap,
@@ -55,6 +56,8 @@ pub struct Options {
     pub cache: Option<Arc<Cache>>,
     /// What functions took and gave before passes changed the module: see [`signatures`](crate::signatures).
     pub signatures: Vec<Signature>,
+    /// The name of a file beside the library that constants go to, not into the library.
+    pub external_weights: Option<String>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
     pub objects: Vec<Vec<u8>>,
 }
@@ -86,6 +89,7 @@ impl Default for Options {
             sizes: Sizes::default(),
             cache: None,
             signatures: Vec::new(),
+            external_weights: None,
             objects: Vec::new(),
         }
     }
@@ -181,6 +185,8 @@ pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<
 pub struct Artifact {
     /// The file.
     pub file: Output,
+    /// The file beside it: see [`Options::external_weights`].
+    pub weights: Option<ExternalWeights>,
     /// How many kernels there are.
     pub kernels: usize,
     /// How many of them were compiled; others were kept from before.
@@ -271,6 +277,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         let file = Output::Bytes(image.executable.save_checked());
         return Ok(Artifact {
             file,
+            weights: None,
             kernels: 0,
             compiled: 0,
             accesses: Vec::new(),
@@ -298,7 +305,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         versions.push((Version { target, features }, kernels));
     }
     clock.lap("kernels to machine code", &mut times);
-    let file = link(image, &versions, options, host).map_err(|error| match error {
+    let (file, weights) = link(image, &versions, options, host).map_err(|error| match error {
         Unlinked::Kernels(error) => unlinked(&error, module, source),
         Unlinked::Graphs(failure) => failure,
     })?;
@@ -311,6 +318,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let one = versions.last().map_or(&[][..], |(_, kernels)| kernels);
     Ok(Artifact {
         file,
+        weights,
         kernels: every(&versions).count(),
         compiled: every(&versions).filter(|kernel| !kernel.was_kept).count(),
         accesses: one.iter().map(|kernel| (kernel.name.clone(), kernel.accesses)).collect(),
@@ -343,7 +351,7 @@ fn one_module(
     let (kernels, compiled) = (flat.len(), if was_kept { 0 } else { flat.len() });
     let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
     let temporaries = kernels::temporaries(&flat, options.threads);
-    Ok(Artifact { file, kernels, compiled, accesses, instructions, temporaries, times })
+    Ok(Artifact { file, weights: None, kernels, compiled, accesses, instructions, temporaries, times })
 }
 
 /// Why there is no library.
@@ -358,12 +366,12 @@ fn link(
     versions: &[(Version, Vec<Compiled>)],
     options: &Options,
     host: Host,
-) -> Result<Output, Unlinked> {
+) -> Result<(Output, Option<ExternalWeights>), Unlinked> {
     let others = options.objects.iter().map(Vec::as_slice);
     if host == Host::Tvm {
         let objects: Vec<&[u8]> = every(versions).map(|kernel| kernel.object.as_slice()).chain(others).collect();
         let library = hammock_link::link_for_tvm(&objects, &modules(&image.executable.save()));
-        return library.map(Output::Bytes).map_err(Unlinked::Kernels);
+        return library.map(|bytes| (Output::Bytes(bytes), None)).map_err(Unlinked::Kernels);
     }
     // What has no kernels runs anywhere.
     image.versions = versions.iter().filter(|(_, own)| !own.is_empty()).map(|(version, _)| version.clone()).collect();
@@ -375,8 +383,23 @@ fn link(
     let kernels = every(versions).zip(&renamed);
     let kernels = kernels.map(|(kernel, renamed)| Object { bytes: &kernel.object, renamed });
     let objects: Vec<Object> = kernels.chain(others.chain(code.as_deref()).map(Object::plain)).collect();
-    let (image, constants) = image.save_apart();
-    hammock_link::link_apart(&objects, &image, constants).map(Output::Library).map_err(Unlinked::Kernels)
+    let (image, constants, weights) = match &options.external_weights {
+        None => {
+            let (image, constants) = image.save_apart();
+            (image, constants, None)
+        }
+        Some(name) => {
+            let mut head = Vec::new();
+            let (image, constants) = image.save_external(|constants| {
+                let place;
+                (place, head) = ExternalWeights::place(name, constants);
+                place
+            });
+            (image, ConstantData::default(), Some(ExternalWeights::new(head, constants)))
+        }
+    };
+    let library = hammock_link::link_apart(&objects, &image, constants).map_err(Unlinked::Kernels)?;
+    Ok((Output::Library(library), weights))
 }
 
 fn unlinked(error: &hammock_link::LinkError, module: &Module, source: &SourceFile) -> Failure {

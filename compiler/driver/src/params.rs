@@ -1,10 +1,13 @@
 //! Weights given by name: binds them to parameters, and says which fit none.
 
-use crate::Failure;
+use crate::{Failure, signatures};
 use hammock_diagnostics::{Diagnostic, codes};
-use hammock_ir::{Module, Tensor, relax::Operand};
+use hammock_ir::{Module, Name, Span, Tensor, relax::Operand};
 use hammock_passes::NamedTensors;
-use hammock_runtime::{tools::Weights, value::DLTensor};
+use hammock_runtime::{
+    tools::{Weights, Wrong},
+    value::DLTensor,
+};
 use std::collections::HashSet;
 
 /// Binds parameters to the tensors of their names, as the pass BindParams does.
@@ -24,39 +27,27 @@ impl NamedTensors for Named<'_> {
     }
 }
 
-/// What is to be said of tensors that belong to no parameter of a function that others may call, and stand for no
-/// constant that the text left out: a warning, or an error when that is true of all.
-pub fn unused(module: &Module, weights: &Weights) -> Option<Diagnostic> {
-    let exported = module.relax_functions().filter(|(_, f)| !f.is_private());
-    let names = exported.flat_map(|(_, f)| f.lambda.params.iter().map(|p| &*f.vars[*p].name));
-    let names: Vec<&str> = names.collect();
+/// All that does not fit between weights and the functions that others may call: an error if tensors are of another shape or
+/// dtype than the parameters of their names, or none has a parameter; else a warning. Tensors that stand for constants which
+/// the text left out are none of this.
+pub fn misfit(module: &Module, weights: &Weights) -> Option<Diagnostic> {
     let constants = constants(module);
-    let unused = weights.unused(&names, |tensor| constants.contains(&std::ptr::from_ref(tensor.as_dl())))?;
-    let say = if unused.all { Diagnostic::error } else { Diagnostic::warning };
-    let diagnostic = say(codes::UNUSED_WEIGHT, unused.error.message);
-    Some(match unused.error.help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    })
+    let fit = weights.fit(&signatures(module), |tensor| constants.contains(&std::ptr::from_ref(tensor.as_dl())));
+    let (message, advice) = fit.said()?;
+    let say = if fit.is_error() { Diagnostic::error } else { Diagnostic::warning };
+    let code = if fit.wrong.is_empty() { codes::UNUSED_WEIGHT } else { codes::WEIGHT_MISMATCH };
+    let diagnostic = advice.into_iter().fold(say(code, message), Diagnostic::help);
+    Some(fit.wrong.iter().filter_map(|wrong| place(module, wrong)).fold(diagnostic, |d, span| d.label(span, "")))
 }
 
-/// What is to be said of parameters that a function calls weights, those behind its first `num_input`, when they have
-/// no tensor and others of it do.
-pub fn missing(module: &Module, weights: &Weights) -> Vec<Diagnostic> {
-    let mut said = Vec::new();
-    for (name, function) in module.relax_functions().filter(|(_, f)| !f.is_private()) {
-        let Some(inputs) = function.lambda.num_input() else { continue };
-        let names = function.lambda.params.iter().skip(inputs).map(|p| &*function.vars[*p].name);
-        let (given, open): (Vec<&str>, Vec<&str>) = names.partition(|name| weights.get(name).is_some());
-        if given.is_empty() || open.is_empty() {
-            continue;
-        }
-        let message = format!("weights of `{name}` have no tensor: {}", open.join(", "));
-        let near = weights.instead_of(&open);
-        let help = near.unwrap_or_else(|| "you have to give them as arguments when you run the model".to_owned());
-        said.push(Diagnostic::warning(codes::UNUSED_WEIGHT, message).help(help));
-    }
-    said
+/// Where a parameter is declared.
+fn place(module: &Module, wrong: &Wrong) -> Option<Span> {
+    let named = |(name, f): &(&Name, &hammock_ir::relax::Function)| {
+        module.functions.get(*name).and_then(|f| f.global_symbol()).unwrap_or(name) == wrong.function && !f.is_private()
+    };
+    let (_, function) = module.relax_functions().find(named)?;
+    let param = function.lambda.params.iter().find(|param| *function.vars[**param].name == *wrong.parameter)?;
+    Some(function.vars[*param].span).filter(|span| !span.is_none())
 }
 
 /// The tensors that are constants of graphs.

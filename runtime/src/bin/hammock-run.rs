@@ -5,8 +5,8 @@
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
-    BenchFlags, CallFlags, InspectFlags, OutputFlags, ProfileFlags, Session, TerminalFlags, ToolError, Weights,
-    inspect, last_words, parse, print, save_safetensors, say,
+    BenchFlags, CallFlags, InputError, InspectFlags, OutputFlags, ProfileFlags, Session, TerminalFlags, ToolError,
+    Weights, inspect, last_words, parse, print, save_safetensors, say,
 };
 use std::{path::PathBuf, process::ExitCode};
 
@@ -96,11 +96,17 @@ fn run_own(library: Library, OwnModel { call, output, profile, .. }: OwnModel) -
     profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
 }
 
-/// The weights of `--params`; warns about those that match no parameter.
+/// The weights of `--params`; warns about those that match no parameter, and refuses those of another model.
 fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
-    if let Some(unused) = weights.as_ref().and_then(|weights| session.unused(weights)) {
-        say(&format!("warning: {}\n", unused.error))?;
+    if let Some(fit) = weights.as_ref().map(|weights| session.fit(weights))
+        && let Some((message, advice)) = fit.said()
+    {
+        let error = InputError { message, help: (!advice.is_empty()).then(|| advice.join("; ")) };
+        if fit.is_error() {
+            return Err(error.into());
+        }
+        say(&format!("warning: {error}\n"))?;
     }
     Ok(weights)
 }

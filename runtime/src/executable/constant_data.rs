@@ -19,6 +19,11 @@ impl ConstantData {
         at
     }
 
+    /// The tensors and their places.
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
+        self.tensors.iter().map(|(at, tensor)| (*at, tensor))
+    }
+
     /// How many bytes they are.
     pub fn len(&self) -> usize {
         self.len

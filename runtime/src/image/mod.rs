@@ -6,16 +6,18 @@
 //! | kind | contents |
 //! |---|---|
 //! | 1 executable | TVM's format, tensors of the constant pool described only |
-//! | 2 constants | the tensors' data, each at a multiple of 64; written last |
+//! | 2 constants | the tensors' data, each at a multiple of 64; written last; none if they are external |
 //! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
 //! | 4 kernels | what arguments each kernel takes and which it writes ([`KernelSignature`]) |
 //! | 5 versions | the processors that kernels are compiled for ([`Version`]); where they are for any, there is none |
 //! | 6 signatures | what functions take and give ([`Signature`]); if nobody knows, there is none |
+//! | 7 external | the file beside the executable that has the tensors' data instead ([`External`]) |
 //!
 //! A linked library holds its image as the symbol [`SYMBOL`].
 mod argument_check;
 mod checked;
 pub mod container;
+mod external;
 mod fit;
 mod kernels;
 pub mod signature;
@@ -24,6 +26,7 @@ pub mod versions;
 
 pub use argument_check::ArgumentCheck;
 pub use container::{ContainerError, Integrity};
+pub use external::External;
 pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
 pub use signature::Signature;
@@ -36,6 +39,7 @@ use crate::value::SharedBytes;
 use container::{Contents, Section};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The symbol that a linked library gives its image. It must lie at a multiple of 64.
@@ -47,6 +51,7 @@ const SOURCES: u32 = 3;
 const KERNELS: u32 = 4;
 const VERSIONS: u32 = 5;
 const SIGNATURES: u32 = 6;
+const EXTERNAL: u32 = 7;
 
 /// A compiled model, its machine code aside.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +66,8 @@ pub struct Image {
     pub versions: Vec<Version>,
     /// What functions take and give.
     pub signatures: Vec<Signature>,
+    /// Where constants were found, if that was in a file of their own; it is not written again.
+    pub external: Option<External>,
 }
 
 /// Why an image was refused.
@@ -75,6 +82,9 @@ pub enum ImageError {
     /// Another section is damaged.
     #[error("the image's {0} are damaged")]
     Section(&'static str),
+    /// The file with the constants is not there, or another.
+    #[error("cannot use {0}, which has the model's weights: {1}")]
+    External(String, String),
 }
 
 impl Image {
@@ -102,6 +112,15 @@ impl Image {
 
     /// The same in two parts: the bytes before the constants' data, and that data, which is not copied.
     pub fn save_apart(&self) -> (Vec<u8>, ConstantData) {
+        self.save_with(|_| None)
+    }
+
+    /// The same for constants in a file of their own, of which `place` says where they will be.
+    pub fn save_external(&self, place: impl FnOnce(&ConstantData) -> External) -> (Vec<u8>, ConstantData) {
+        self.save_with(|constants| Some(place(constants)))
+    }
+
+    fn save_with(&self, place: impl FnOnce(&ConstantData) -> Option<External>) -> (Vec<u8>, ConstantData) {
         let mut constants = ConstantData::default();
         let executable = encode(&self.executable, &mut Constants::Append(&mut constants));
         let mut sources = Vec::new();
@@ -116,20 +135,46 @@ impl Image {
         let mut sections = vec![section(EXECUTABLE, &executable), section(SOURCES, &sources), section(KERNELS, &table)];
         sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
         sections.extend((!self.signatures.is_empty()).then(|| section(SIGNATURES, &signatures)));
-        let data = Contents::Later(constants.len(), constants.checksum().finalize());
-        sections.push(Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: data });
+        let mut beside = Vec::new();
+        if let Some(external) = place(&constants) {
+            external.encode(&mut beside);
+            sections.push(section(EXTERNAL, &beside));
+        } else {
+            let data = Contents::Later(constants.len(), constants.checksum().finalize());
+            sections.push(Section { kind: CONSTANTS, alignment: ALIGNMENT, contents: data });
+        }
         (container::write(&sections), constants)
     }
 
-    /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
-    /// `owner` alive; bytes that do not begin at a multiple of 64 are copied first.
+    /// Reads an image as [`load_beside`](Image::load_beside) does, without a folder.
     pub fn load(owner: SharedBytes, range: Range<usize>, integrity: Integrity) -> Result<Image, ImageError> {
+        Image::load_beside(owner, range, integrity, None)
+    }
+
+    /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
+    /// `owner` alive; bytes that do not begin at a multiple of 64 are copied first. A file with constants is looked for in `folder`.
+    pub fn load_beside(
+        owner: SharedBytes,
+        range: Range<usize>,
+        integrity: Integrity,
+        folder: Option<&Path>,
+    ) -> Result<Image, ImageError> {
         let (owner, range) = aligned(owner, range)?;
         let bytes = (*owner).as_ref().get(range.clone()).ok_or(ContainerError::Truncated)?;
         let container = container::read(bytes, integrity)?;
         let section = |kind| container.get(kind).ok_or(ContainerError::Missing(kind));
-        let data = section(CONSTANTS)?;
-        let apart = Constants::Apart(owner.clone(), range.start + data.start..range.start + data.end);
+        let external = container.get(EXTERNAL).map(|range| External::decode(&bytes[range])).transpose();
+        let external = external.map_err(|_| ImageError::Section("constants' place"))?;
+        let apart = match &external {
+            Some(external) => {
+                let (owner, range) = external.open(folder)?;
+                Constants::Apart(owner, range)
+            }
+            None => {
+                let data = section(CONSTANTS)?;
+                Constants::Apart(owner.clone(), range.start + data.start..range.start + data.end)
+            }
+        };
         let executable = decode(&bytes[section(EXECUTABLE)?], &apart)?;
         verify::verify(&executable)?;
         let sources = SourceMap::decode(&bytes[section(SOURCES)?]).map_err(|_| ImageError::Section("source lines"))?;
@@ -139,7 +184,7 @@ impl Image {
         let versions = versions.map_err(|_| ImageError::Section("kernels' targets"))?;
         let signatures = container.get(SIGNATURES).map_or(Ok(Vec::new()), |range| signature::decode(&bytes[range]));
         let signatures = signatures.map_err(|_| ImageError::Section("functions' signatures"))?;
-        Ok(Image { executable, sources, kernels, versions, signatures })
+        Ok(Image { executable, sources, kernels, versions, signatures, external })
     }
 
     /// Reads and verifies an image of its own bytes.

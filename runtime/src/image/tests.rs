@@ -39,6 +39,7 @@ fn sample() -> Image {
         kernels: vec![add_signature()],
         versions: vec![version],
         signatures: vec![signature()],
+        external: None,
     }
 }
 
@@ -56,6 +57,49 @@ fn signature() -> Signature {
     ];
     let results = vec![param("0", Role::Output, ValueType::Shape(known(&[symbol("n * 2")])))];
     Signature { function: "main".into(), params, results }
+}
+
+/// The image with its constants in a file `w` of a folder, and what was written there.
+fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
+    let place = |constants: &ConstantData| External {
+        file: "w".into(),
+        start: 64,
+        len: constants.len(),
+        checksum: constants.checksum().finalize(),
+    };
+    let (bytes, constants) = sample().save_external(place);
+    let mut file = vec![7; 64];
+    constants.append_to(&mut file);
+    std::fs::write(folder.join("w"), &file).unwrap();
+    (bytes, file)
+}
+
+#[test]
+fn constants_may_lie_in_a_file_beside_the_executable() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, file) = beside(folder.path());
+    let load =
+        |bytes: &[u8], folder| Image::load_beside(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, folder);
+    let image = load(&bytes, Some(folder.path())).unwrap();
+    assert_eq!(image.external.as_ref().unwrap().file, "w");
+    assert_eq!(image.save(), sample().save(), "saved again, it has its constants in itself");
+    assert!(matches!(load(&bytes, None), Err(ImageError::External(..))));
+    let path = folder.path().join("w");
+    for at in (64..file.len()).step_by(5) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 4;
+        std::fs::write(&path, damaged).unwrap();
+        assert!(load(&bytes, Some(folder.path())).is_err(), "byte {at}");
+    }
+    for other in [&file[..file.len() - 1], &[&file[..], &[0]].concat(), b""] {
+        std::fs::write(&path, other).unwrap();
+        assert!(load(&bytes, Some(folder.path())).is_err());
+    }
+    std::fs::remove_file(&path).unwrap();
+    let missing = load(&bytes, Some(folder.path())).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot use w, which has the model's weights: No such file"), "{missing}");
+    let (outside, _) = sample().save_external(|_| External { file: "../w".into(), start: 0, len: 0, checksum: 0 });
+    assert!(load(&outside, Some(folder.path())).unwrap_err().to_string().contains("folder"));
 }
 
 #[test]

@@ -124,7 +124,7 @@ pub fn image_of(path: &Path) -> Result<Arc<Image>, LibraryError> {
     let executable = match tvm_modules(bytes)? {
         Some(modules) => tvm::executable(&bytes[modules])?,
         None if is_executable(bytes) => bytes,
-        None => return Library::of_file(file).map(|library| library.image().clone()),
+        None => return Library::of_file(file, path.parent()).map(|library| library.image().clone()),
     };
     let executable = Executable::load(executable).map_err(ImageError::from)?;
     Ok(Arc::new(Image { executable, ..Image::default() }))
@@ -152,12 +152,13 @@ impl Vm {
 impl Library {
     /// Opens a file that a linker wrote and sealed.
     pub fn open(path: &Path) -> Result<Library, LibraryError> {
-        Library::of_file(Arc::new(Snapshot::open(path)?))
+        Library::of_file(Arc::new(Snapshot::open(path)?), path.parent())
     }
 
-    fn of_file(file: Arc<Snapshot>) -> Result<Library, LibraryError> {
+    /// Takes an open file; what belongs to it is in `folder`.
+    fn of_file(file: Arc<Snapshot>, folder: Option<&Path>) -> Result<Library, LibraryError> {
         let range = 0..(*file).as_ref().len();
-        Library::load(file.clone(), range, Some(file), Integrity::Check)
+        Library::load(file.clone(), range, Some((file, folder)), Integrity::Check)
     }
 
     /// Loads a library from memory. With [`Integrity::Trust`], its bytes need no seal: the caller has just made them.
@@ -180,10 +181,11 @@ impl Library {
     fn load(
         owner: SharedBytes,
         range: Range<usize>,
-        file: Option<Arc<Snapshot>>,
+        file: Option<(Arc<Snapshot>, Option<&Path>)>,
         integrity: Integrity,
     ) -> Result<Library, LibraryError> {
         let bytes = &(*owner).as_ref()[range.clone()];
+        let (file, folder) = file.map_or((None, None), |(file, folder)| (Some(file), folder));
         if integrity == Integrity::Check {
             seal::check(bytes).map_err(|error| refusal(error, bytes))?;
         }
@@ -199,7 +201,7 @@ impl Library {
             return Err(LibraryError::Changed);
         }
         let in_owner = range.start + image_range.start..range.start + image_range.end;
-        let image = Arc::new(Image::load(owner.clone(), in_owner, Integrity::Trust)?);
+        let image = Arc::new(Image::load_beside(owner.clone(), in_owner, Integrity::Trust, folder)?);
         let contents = Contents { owner, range, data, file };
         Ok(Library { image, kernels, contents, code: OnceLock::new() })
     }

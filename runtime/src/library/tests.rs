@@ -202,7 +202,7 @@ fn what_was_checked_runs_after_the_file_was_replaced() {
     let other = path.with_extension("other");
     for most_read in [0, 1 << 20] {
         std::fs::write(&path, numbered(1)).unwrap();
-        let library = Library::of_file(Arc::new(Snapshot::open_with(&path, most_read).unwrap())).unwrap();
+        let library = Library::of_file(Arc::new(Snapshot::open_with(&path, most_read).unwrap()), None).unwrap();
         std::fs::write(&other, numbered(2)).unwrap();
         std::fs::rename(&other, &path).unwrap();
         assert_eq!((call(&library, "answer"), constant(library)), (1, 1));
@@ -218,7 +218,7 @@ fn files_written_to_after_the_check_change_nothing_unnoticed() {
     for len in [0, numbered(2).len()] {
         std::fs::write(&path, numbered(1)).unwrap();
         let read = Library::open(&path).unwrap();
-        let mapped = Library::of_file(Arc::new(Snapshot::open_with(&path, 0).unwrap())).unwrap();
+        let mapped = Library::of_file(Arc::new(Snapshot::open_with(&path, 0).unwrap()), None).unwrap();
         std::fs::write(&path, &numbered(2)[..len]).unwrap();
         assert_eq!((call(&read, "answer"), constant(read)), (1, 1));
         assert!(matches!(mapped.kernel("answer"), Err(LibraryError::Changed)), "{len}");

@@ -60,7 +60,7 @@ pub struct CallFlags {
     /// (`hammock inspect FILE` shows it); n=128 says how large a size `n` in it is
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub args: Vec<String>,
-    /// Weights by name (.safetensors or .npz), for the parameters without an --arg
+    /// Weights by name (.safetensors, an index or a folder of them, or .npz), for the parameters without an --arg
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// How many threads to run kernels on [default: all]

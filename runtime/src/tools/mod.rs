@@ -12,7 +12,9 @@ mod npz;
 mod onnx_tensor;
 mod output;
 mod profiling;
+mod safetensors_file;
 mod session;
+mod shards;
 mod signature;
 mod temporary;
 mod tensor_text;
@@ -30,12 +32,13 @@ pub use npz::{load_npy, load_npz, save_npz};
 pub use onnx_tensor::{ElementType, load_onnx_tensor};
 pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
+pub use safetensors_file::{ExternalWeights, save_safetensors};
 pub use session::{Session, ToolError, inspect};
 pub use signature::{signature_json, signature_text};
 pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;
-pub use weights::{Unused, Weights, map_file, save_safetensors};
+pub use weights::{Fit, Weights, Wrong, map_file};
 
 use std::{borrow::Cow, fmt};
 

@@ -4,8 +4,8 @@ use super::call::{Arguments, arguments};
 use super::listing::{Listing, list};
 use super::signature::signatures;
 use super::{
-    CallSpec, FileKind, How, InputError, JsonForm, OutputFlags, Samples, Unused, View, Weights, leaves, sample,
-    save_npz, show, signature_json, signature_text, watchdog,
+    CallSpec, FileKind, Fit, How, InputError, JsonForm, OutputFlags, Samples, View, Weights, leaves, sample, save_npz,
+    show, signature_json, signature_text, watchdog,
 };
 use crate::{
     Any, Error, Library, Tuple, Vm,
@@ -101,11 +101,9 @@ impl Session {
         Ok(values)
     }
 
-    /// What is to be said of tensors that no parameter of any function is named like.
-    pub fn unused(&self, weights: &Weights) -> Option<Unused> {
-        let functions = &self.vm.image().executable.functions;
-        let names: Vec<&str> = functions.iter().flat_map(|f| &f.param_names).map(String::as_str).collect();
-        weights.unused(&names, |_| false)
+    /// How weights fit the parameters of the functions.
+    pub fn fit<'a>(&self, weights: &'a Weights) -> Fit<'a> {
+        weights.fit(&signatures(self.vm.image()), |_| false)
     }
 
     fn signature(&self, func: &str) -> Result<Cow<'_, Signature>, InputError> {

@@ -1,17 +1,22 @@
 //! Weights by name: `.safetensors` files, used in place, and `.npz` files.
 
 use super::{
-    Content, InputError, brief, listed,
+    InputError, brief, listed,
     npz::{Archive, ZIP},
-    write_file,
+    shards::{of_folder, of_index},
 };
-use crate::{DType, Tensor, memory::MappedFile, near::nearest};
-use safetensors::{
-    Dtype, SafeTensors,
-    tensor::{TensorView, serialize},
+use crate::{
+    DType, Tensor,
+    image::{
+        Signature,
+        signature::{Dims, Role},
+    },
+    memory::MappedFile,
+    near::nearest,
 };
+use safetensors::{Dtype, SafeTensors};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     fs::File,
     path::{Path, PathBuf},
     sync::Arc,
@@ -43,16 +48,26 @@ pub struct Weights {
 
 impl Weights {
     /// Reads a `.npz` file, which it is by its first bytes or its name, or any other as safetensors. Tensors of a
-    /// safetensors file stay in the file, mapped, as long as they are aligned there.
+    /// safetensors file stay in the file, mapped, as long as they are aligned there. Of a folder, or an index of shards
+    /// (`.json`), the tensors of all files are taken.
     ///
     /// # Errors
     /// When the file cannot be read or is damaged, or holds a dtype that tensors cannot have.
     pub fn open(path: &Path) -> Result<Weights, InputError> {
-        let map = map_file(path)?;
-        let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
-        let tensors = if is_npz { npz(path)? } else { safetensors(path, map)? };
+        let tensors = match path {
+            _ if path.is_dir() => of_folder(path)?,
+            _ if path.extension().is_some_and(|e| e == "json") => of_index(path)?,
+            _ => Weights::open_file(path)?,
+        };
         let weights: Weights = tensors.into_iter().collect();
         Ok(Weights { file: Some(path.to_owned()), ..weights })
+    }
+
+    /// The tensors of a single file.
+    pub(super) fn open_file(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+        let map = map_file(path)?;
+        let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
+        if is_npz { npz(path) } else { safetensors(path, map) }
     }
 
     /// The tensor for a parameter: of its name, or of the only name that differs from it in marks alone, as `e.weight`
@@ -85,32 +100,58 @@ impl Weights {
         self.tensors.is_empty()
     }
 
-    /// What is to be said of tensors that no parameter is named like; `used` knows of those that have another use.
-    /// Which parameters have no tensor is said as well.
-    pub fn unused(&self, parameters: &[&str], used: impl Fn(&Tensor) -> bool) -> Option<Unused> {
-        let taken: Vec<&str> = parameters.iter().filter_map(|p| Some(self.named(p)?.0)).collect();
-        let taken: HashSet<&str> = taken.into_iter().collect();
+    /// How the tensors fit the parameters of functions; `used` knows of tensors that have another use.
+    pub fn fit(&self, functions: &[Signature], used: impl Fn(&Tensor) -> bool) -> Fit<'_> {
+        let params = || functions.iter().flat_map(|function| function.given().map(move |param| (function, param)));
+        let taken: HashSet<&str> = params().filter_map(|(_, param)| Some(self.named(&param.name)?.0)).collect();
         let spare = self.iter().filter(|(name, tensor)| !taken.contains(name) && !used(tensor));
         let spare: Vec<&str> = spare.map(|(name, _)| name).collect();
-        if spare.is_empty() {
-            return None;
-        }
-        let mut open: Vec<&str> = parameters.iter().copied().filter(|p| self.named(p).is_none()).collect();
+        let mut open: Vec<&str> =
+            params().map(|(_, param)| &*param.name).filter(|name| self.named(name).is_none()).collect();
         open.sort_unstable();
         open.dedup();
-        let (all, file) = (spare.len() == self.tensors.len(), self.source());
-        let names = listed(spare.iter().copied());
-        let message = match all {
-            true => format!("no tensor of {file} belongs to a parameter: {names}"),
-            false => format!("{file} has tensors that do not belong to a parameter: {names}"),
-        };
-        let mut help: Vec<String> =
-            near(&spare, &open).map(|(t, p)| format!("`{t}` looks like the parameter `{p}`")).collect();
-        if !open.is_empty() {
-            help.push(format!("parameters without a tensor: {}", listed(open.into_iter())));
+        let pair = |(tensor, param): (&str, &str)| format!("`{tensor}` looks like the parameter `{param}`");
+        let mut advice: Vec<String> = near(&spare, &open).map(pair).collect();
+        let has = functions.iter().flat_map(|f| &f.params).filter(|param| param.role == Role::Bound);
+        let has = has.filter(|param| spare.iter().any(|name| identifier(name) == identifier(&param.name)));
+        let has: BTreeSet<&str> = has.map(|param| &*param.name).collect();
+        if !has.is_empty() {
+            advice.push(format!("the model already has, and goes on to use, its own {}", listed(has.into_iter())));
         }
-        let error = InputError { message, help: (!help.is_empty()).then(|| help.join("; ")) };
-        Some(Unused { error, all })
+        if !open.is_empty() && !spare.is_empty() {
+            advice.push(format!("parameters without a tensor: {}", listed(open.into_iter())));
+        }
+        let missing = functions.iter().filter_map(|function| self.missing(function)).collect();
+        let wrong = functions.iter().flat_map(|function| self.wrong(function)).collect();
+        Fit {
+            file: self.source(),
+            wrong,
+            missing,
+            none: spare.len() == self.tensors.len() && !spare.is_empty(),
+            spare,
+            advice,
+        }
+    }
+
+    /// What is to be said of a function's weights that have no tensor, when others have one.
+    fn missing(&self, function: &Signature) -> Option<String> {
+        let weights = function.params.iter().filter(|param| param.role == Role::Weight).map(|param| &*param.name);
+        let (given, open): (Vec<&str>, Vec<&str>) = weights.partition(|name| self.get(name).is_some());
+        let is_part = !given.is_empty() && !open.is_empty();
+        is_part.then(|| format!("weights of `{}` have no tensor: {}", function.function, listed(open.into_iter())))
+    }
+
+    /// The parameters of a function that cannot have the tensors of their names.
+    fn wrong(&self, function: &Signature) -> Vec<Wrong> {
+        let mut sizes = HashMap::new();
+        let wrong = function.given().filter_map(|param| {
+            let (name, tensor) = self.named(&param.name)?;
+            let why = super::call::fit(&param.ty, tensor, &mut sizes).err()?;
+            let is = format!("{}{}", tensor.dtype(), Dims::from(tensor.shape()));
+            let text = format!("`{name}` is {is}, but parameter `{}` takes {}{why}", param.name, param.ty);
+            Some(Wrong { function: function.function.clone(), parameter: param.name.clone(), text })
+        });
+        wrong.collect()
     }
 
     /// What to say of parameters that have neither a tensor nor an argument: tensors whose names resemble theirs.
@@ -125,12 +166,62 @@ impl Weights {
     }
 }
 
-/// Tensors that no parameter is named like.
-pub struct Unused {
-    /// Their names, and what may have been meant.
-    pub error: InputError,
-    /// Whether they are all that there are, as in the weights of another model.
-    pub all: bool,
+/// How weights fit the parameters of functions.
+pub struct Fit<'a> {
+    file: String,
+    /// Parameters whose tensors are of another shape or dtype.
+    pub wrong: Vec<Wrong>,
+    /// What is to be said of weights without a tensor.
+    pub missing: Vec<String>,
+    /// Tensors that belong to no parameter.
+    pub spare: Vec<&'a str>,
+    /// Whether that is all that there are, as in the weights of another model.
+    pub none: bool,
+    /// What may have been meant.
+    advice: Vec<String>,
+}
+
+/// A parameter whose tensor is of another shape or dtype.
+pub struct Wrong {
+    /// The function.
+    pub function: String,
+    /// The parameter.
+    pub parameter: String,
+    /// What it takes, and what the tensor is.
+    pub text: String,
+}
+
+impl Fit<'_> {
+    /// Whether the weights cannot be those of the model.
+    pub fn is_error(&self) -> bool {
+        self.none || !self.wrong.is_empty()
+    }
+
+    /// All that does not fit, as one message; nothing if all does.
+    pub fn said(&self) -> Option<(String, Vec<String>)> {
+        let (file, spare) = (&self.file, listed(self.spare.iter().copied()));
+        let mut said = Vec::new();
+        if !self.wrong.is_empty() {
+            said.push(format!("tensors of {file} do not fit: {}", joined(self.wrong.iter().map(|wrong| &wrong.text))));
+        }
+        match self.spare.is_empty() {
+            true => {}
+            false if self.none => said.push(format!("no tensor of {file} belongs to a parameter: {spare}")),
+            false => said.push(format!("{file} has tensors that do not belong to a parameter: {spare}")),
+        }
+        said.extend(self.missing.iter().cloned());
+        let mut said = said.into_iter();
+        let first = said.next()?;
+        Some((first, said.chain(self.advice.iter().cloned()).collect()))
+    }
+}
+
+/// The first of many sentences.
+fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    const MOST: usize = 24;
+    let texts: Vec<&str> = texts.map(String::as_str).collect();
+    let more = if texts.len() > MOST { format!("; and {} more", texts.len() - MOST) } else { String::new() };
+    texts[..texts.len().min(MOST)].join("; ") + &more
 }
 
 /// A name as parameters can have it: letters, digits and `_`.
@@ -155,27 +246,6 @@ impl FromIterator<(String, Tensor)> for Weights {
         }
         Weights { file: None, tensors, index, identifiers }
     }
-}
-
-/// Writes tensors by name as a safetensors file.
-///
-/// # Errors
-/// When a tensor has a dtype that such files cannot hold, or the file cannot be written.
-pub fn save_safetensors(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), InputError> {
-    let written = |error: &dyn std::fmt::Display| InputError::new(format!("cannot write {}: {error}", path.display()));
-    let dense: Vec<Tensor> =
-        tensors.iter().map(|(_, t)| t.to_contiguous()).collect::<Result<_, _>>().map_err(|e| written(&e))?;
-    let mut views = Vec::with_capacity(tensors.len());
-    for ((name, _), tensor) in tensors.iter().zip(&dense) {
-        let dtype = DTYPES.iter().find(|(_, ours)| *ours == tensor.dtype()).ok_or_else(|| {
-            written(&format_args!("safetensors files cannot hold tensor `{name}`, which is {}", tensor.dtype()))
-        })?;
-        let shape = tensor.shape().iter().map(|d| *d as usize).collect();
-        let bytes = tensor.as_bytes().map_err(|e| written(&e))?;
-        views.push((name.as_str(), TensorView::new(dtype.0, shape, bytes).map_err(|e| written(&e))?));
-    }
-    let bytes = serialize(views, None).map_err(|e| written(&e))?;
-    write_file(path, Content::Data, |out| out.write_all(&bytes))
 }
 
 fn failed(path: &Path, error: impl std::fmt::Display) -> InputError {
@@ -247,7 +317,7 @@ fn entries(header: &[u8]) -> usize {
 }
 
 /// The dtypes of safetensors files.
-const DTYPES: [(Dtype, DType); 15] = [
+pub(super) const DTYPES: [(Dtype, DType); 15] = [
     (Dtype::BOOL, DType::BOOL),
     (Dtype::U8, DType::UINT8),
     (Dtype::I8, DType::INT8),
@@ -267,8 +337,9 @@ const DTYPES: [(Dtype, DType); 15] = [
 
 #[cfg(test)]
 mod tests {
+    use super::super::save_safetensors;
     use super::*;
-    use safetensors::tensor::serialize;
+    use safetensors::tensor::{TensorView, serialize};
 
     fn example() -> Vec<u8> {
         let a: Vec<u8> = [1f32, 2.0, 3.0].iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -298,15 +369,25 @@ mod tests {
         assert_eq!(weights.named("layers_0_weight").unwrap().0, "layers.0.weight");
         assert_eq!(weights.named("a_d").unwrap().0, "a_d");
         assert!(weights.get("a_c").is_none(), "two tensors have that name");
-        assert!(weights.unused(&["layers_0_weight", "b", "a_d"], |_| false).is_some_and(|u| !u.all));
+        let fit = |weights: &Weights, params: &[&str]| {
+            let names: Vec<String> = params.iter().map(|name| (*name).to_owned()).collect();
+            let fit = weights.fit(&[Signature::of_names("main", names.iter())], |_| false);
+            (fit.none, fit.said())
+        };
+        assert!(
+            fit(&weights, &["layers_0_weight", "b", "a_d"])
+                .1
+                .is_some_and(|(said, _)| said.ends_with(": a.c, a/c, a.d"))
+        );
 
-        let unused = named(&["fc1.wieght", "fc1.bias"]).unused(&["x", "fc1_weight", "fc1_bias"], |_| false).unwrap();
-        assert_eq!(unused.error.message, "the weight file has tensors that do not belong to a parameter: fc1.wieght");
-        let help = "`fc1.wieght` looks like the parameter `fc1_weight`; parameters without a tensor: fc1_weight, x";
-        assert_eq!(unused.error.help.as_deref(), Some(help));
-        let other = named(&["p", "q"]).unused(&["x"], |_| false).unwrap();
-        assert!(other.all && other.error.message.starts_with("no tensor of the weight file"));
-        assert!(named(&["p"]).unused(&["x"], |_| true).is_none());
+        let (none, said) = fit(&named(&["fc1.wieght", "fc1.bias"]), &["x", "fc1_weight", "fc1_bias"]);
+        let (message, advice) = said.unwrap();
+        assert_eq!(message, "the weight file has tensors that do not belong to a parameter: fc1.wieght");
+        let help = ["`fc1.wieght` looks like the parameter `fc1_weight`", "parameters without a tensor: fc1_weight, x"];
+        assert!(!none && advice == help, "{advice:?}");
+        let (none, said) = fit(&named(&["p", "q"]), &["x"]);
+        assert!(none && said.unwrap().0.starts_with("no tensor of the weight file"));
+        assert!(named(&["p"]).fit(&[Signature::of_names("main", ["x".to_owned()].iter())], |_| true).said().is_none());
     }
 
     #[test]
@@ -356,7 +437,8 @@ mod tests {
     fn damaged_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.safetensors");
-        assert!(Weights::open(folder.path()).unwrap_err().message.contains("not a regular file"));
+        assert!(Weights::open(folder.path()).unwrap_err().message.contains("has no .safetensors files"));
+        assert!(Weights::open(Path::new("/dev/null")).unwrap_err().message.contains("not a regular file"));
         std::fs::write(&path, []).unwrap();
         assert!(Weights::open(&path).unwrap_err().message.contains("it is empty"));
         let bytes = example();

@@ -2,6 +2,7 @@
 
 use hammock_runtime::{
     Tensor,
+    image::Signature,
     tools::{Weights, load_npy, load_npz, parse_argument},
 };
 use std::path::Path;
@@ -18,7 +19,8 @@ pub fn survive(bytes: &[u8], file: &Path) -> Vec<(String, Tensor)> {
                 assert_eq!(alone.as_bytes().unwrap(), tensor.as_bytes().unwrap());
             }
         }
-        weights.unused(&["x", "a_b"], |_| false);
+        let names = ["x", "a_b"].map(str::to_owned);
+        weights.fit(&[Signature::of_names("main", names.iter())], |_| false).said();
     }
     found.extend(said(load_npy(file)).map(|tensor| (String::new(), tensor)));
     for (_, tensor) in &found {

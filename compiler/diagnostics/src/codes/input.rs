@@ -43,7 +43,8 @@ timed.",
     WEIGHT_MISMATCH = "E0406", "weight does not fit", "\
 A tensor in the weights file has the name of a parameter, but its dtype or shape differs from the parameter's type.
 
-The message names both. Either the weights belong to another version of the model, or the annotation is wrong.",
+The message lists all of them, and what else does not fit: tensors that belong to no parameter, and weights without a tensor.
+Either the weights belong to another version of the model, or the annotations are wrong (`hammock inspect` shows them).",
     wrong r#"$ hammock run model.py --params weights.safetensors"#,
     right r#"$ hammock run model.py --arg 'ones(3):float32'"#;
 
@@ -80,7 +81,7 @@ The message gives the path to the first difference, from the outside in, and wha
 
     UNUSED_WEIGHT = "E0411", "weight without a parameter", "\
 The file given with `--params` has tensors whose names no parameter has; they are ignored. If no tensor in the file has a
-matching name, the file belongs to another model, and that is an error.
+matching name, the file belongs to another model, or the model is compiled and has its weights: that is an error.
 
 A tensor belongs to the parameter of the same name; dots and other marks count as `_`, so `fc1.weight` is the tensor for
 `fc1_weight`. The message lists these tensors, the parameters without a tensor, and names that look alike.",

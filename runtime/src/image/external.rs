@@ -1,0 +1,63 @@
+//! Constants that lie in a file of their own beside the executable, where they are used in place.
+use super::ImageError;
+use crate::bytes::{Put, Reader, Truncated};
+use crate::memory::MappedFile;
+use crate::value::SharedBytes;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where the data of constants lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct External {
+    /// The file's name, in the executable's folder.
+    pub file: String,
+    /// Where in it the data begins: a multiple of 64.
+    pub start: usize,
+    /// How many bytes they are, up to the file's end.
+    pub len: usize,
+    /// Their CRC-32.
+    pub checksum: u32,
+}
+
+impl External {
+    /// Maps the file in the executable's folder, and checks that it is the one that was written with the executable.
+    pub(super) fn open(&self, folder: Option<&Path>) -> Result<(SharedBytes, Range<usize>), ImageError> {
+        let refused = |why: &dyn std::fmt::Display| ImageError::External(self.file.clone(), why.to_string());
+        let folder = folder.ok_or_else(|| refused(&"a model in memory has no folder to look for it"))?;
+        if Path::new(&self.file).file_name().is_none_or(|name| name != self.file.as_str()) {
+            return Err(refused(&"it is not in the executable's folder"));
+        }
+        let path = folder.join(&self.file);
+        let map = File::open(&path).and_then(|file| match file.metadata()?.is_file() {
+            true => MappedFile::new(&file),
+            false => Err(io::Error::other("not a file")),
+        });
+        let map = map.map_err(|error| refused(&error))?;
+        let other = "it is not the file that was compiled with the executable, or damaged";
+        let range = self.start..self.start.saturating_add(self.len);
+        let data = map.get(range.clone()).filter(|_| range.end == map.len()).ok_or_else(|| refused(&other))?;
+        if crc32fast::hash(data) != self.checksum {
+            return Err(refused(&other));
+        }
+        Ok((Arc::new(map), range))
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.put_blob(self.file.as_bytes());
+        out.put_u64(self.start as u64);
+        out.put_u64(self.len as u64);
+        out.put_u32(self.checksum);
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<External, Truncated> {
+        let mut reader = Reader::new(bytes);
+        let file = String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)?;
+        let mut size = || usize::try_from(reader.u64()?).map_err(|_| Truncated);
+        let (start, len) = (size()?, size()?);
+        let external = External { file, start, len, checksum: reader.u32()? };
+        if reader.remaining() == 0 { Ok(external) } else { Err(Truncated) }
+    }
+}
