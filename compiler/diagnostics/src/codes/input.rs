@@ -66,8 +66,9 @@ The message names the command that lists the names that exist.",
 An argument given with `--arg` cannot be read, or there are too many or too few arguments.
 
 An argument is one of: `@x.npy`, `@x.npz#name`, `@x.safetensors#name`, `@input_0.pb` (a tensor as ONNX writes it),
-`shape(2,3)`, `7`, `1.5`, `true`, `\"text\"`, `null`, `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(2,3):float32`, `random(2,3):float32`. Give one
-`--arg` for each parameter, in order. Parameters whose names are in the file given with `--params` need none.",
+`shape(2,3)`, `7`, `1.5`, `true`, `\"text\"`, `null`, `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`,
+`zeros(2,3):float32`, `ones(2,3):float32`, `random(2,3):float32`. Give one `--arg` for each parameter, in order.
+Parameters whose names are in the file given with `--params` need none.",
     wrong r#"$ hammock run model.py --arg 'ones(3'"#,
     right r#"$ hammock run model.py --arg 'ones(3):float32'"#;
 

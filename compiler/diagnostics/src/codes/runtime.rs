@@ -10,10 +10,10 @@ file was truncated, changed after it was written, or made by another version: co
     right r#"$ hammock inspect model.so"#;
 
     RUN_FAILED = "E0502", "run failed", "\
-The model stopped with an error while it ran: for example, an argument does not match its annotation, a check in the
-model failed, or memory ran out.
+The model stopped with an error while it ran: for example, sizes that have to agree do not, a check in the model failed,
+or memory ran out.
 
 The message names the function and, if known, the line of the model's text.",
-    wrong r#"$ hammock run model.py --arg 'ones(4):float32'"#,
+    wrong r#"$ hammock run model.py --arg 'ones(3):float32' --max-memory 16"#,
     right r#"$ hammock run model.py --arg 'ones(3):float32'"#;
 }
