@@ -37,8 +37,13 @@ fn examples_run_the_same() {
 
 #[test]
 fn mistakes_read_the_same() {
-    let printed = run(CONTROL_FLOW, &["--arg", "zeros(2):float32"], &["compiled"]);
-    assert!(printed.contains("control_flow.py"), "{printed}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("checked.py");
+    let two = "    y = R.match_cast(x, R.Tensor((2,), \"float32\"))\n    return y\n";
+    let checked = format!("@R.function\ndef main(x: R.Tensor(dtype=\"float32\", ndim=1)):\n{two}");
+    std::fs::write(&file, checked).unwrap();
+    let printed = run(file.to_str().unwrap(), &["--arg", "zeros(3):float32"], &["compiled"]);
+    assert!(printed.contains("checked.py:3"), "{printed}");
     // Where a call is when its time is over is chance.
     let endless = ["run", CONTROL_FLOW, "--exec-mode", "compiled", "--arg", "inf:float32", "--timeout", "0.2"];
     let message = text(&hammock(&endless).stderr);
