@@ -7,6 +7,7 @@ use crate::{
     module::ModuleArgs,
     opt::{Watch, read_pipeline},
     output::{not_stdout, say, write_file},
+    progress::{Stages, TimingForm},
     quantize::QuantizeFlags,
     stats::{self, Stats},
     tune::TuneFlags,
@@ -79,6 +80,13 @@ pub struct Compile {
     /// Print `--stats` as JSON
     #[arg(long, requires = "stats")]
     json: bool,
+    /// Print how long each stage took to standard error, as `text` or `json` (`--time-passes` has each pass) [default: text]
+    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text",
+          hide_default_value = true)]
+    timing: Option<TimingForm>,
+    /// Say what is being done, and in the end what was made, as terminals show it anyway
+    #[arg(short, long)]
+    verbose: bool,
     #[command(flatten)]
     watch: Watch,
 }
@@ -304,31 +312,46 @@ impl Compile {
             not_stdout("--stats --output", &self.output)?;
         }
         let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose()?;
+        let mut stages = Stages::new(self.verbose, self.code.tune.tune.is_none());
+        stages.begin("reading the model")?;
         let Prepared { mut module, source, signatures } = prepared(&self.module, None)?;
+        stages.begin("passes")?;
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
         let (evaluator, codegens) = (Evaluator::with_cache(options.cache.clone()), Codegens::default());
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
         lower(&mut module, &source, &passes, &environment, &mut dump)?;
         let threads = if emit == Emit::Tvm { 1 } else { options.threads };
+        if self.code.tune.tune.is_some() {
+            stages.begin("tuning")?;
+        }
         let options = self.code.tune.tuned(&module, &source, options.clone(), threads)?;
         let options = Options { objects: codegens.into_objects(), signatures, external_weights, ..options };
+        stages.begin("compiling kernels")?;
         let mut artifact = compile(&module, &source, &options, emit)?;
+        stages.end_with(&artifact.times);
         dump.times.append(&mut artifact.times);
         self.code.report(&artifact)?;
         let mut clock = Clock::start();
+        stages.begin("writing the file")?;
         if let (Some(weights), Some(path)) = (&artifact.weights, &self.external_weights) {
             weights.write(path).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
         }
         write_file(&self.output, self.emit.content(), |out| artifact.file.write(out))?;
         clock.lap("writing the file", &mut dump.times);
+        stages.finish(self.timing)?;
         self.watch.report(&dump)?;
-        if !self.stats {
-            return Ok(());
-        }
         let kept = options.cache.as_ref().map(|cache| cache.folder().display().to_string());
         let stats = Stats::of(&module, dump.memory, &artifact, evaluator.compiled(), kept);
-        stats::report(&stats, self.json)
+        if stages.is_shown() {
+            say(&format!(
+                "{}: {}, {:.1} s\n",
+                self.output.display(),
+                stats.summary(&self.output),
+                stages.total().as_secs_f64()
+            ))?;
+        }
+        if self.stats { stats::report(&stats, self.json) } else { Ok(()) }
     }
 }
 

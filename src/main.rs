@@ -20,6 +20,7 @@ mod memory_plan;
 mod module;
 mod opt;
 mod output;
+mod progress;
 mod quantize;
 mod roofline;
 mod run;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            progress::clear();
             report(&failure, color);
             ExitCode::FAILURE
         }

@@ -1,5 +1,6 @@
 //! Writes what commands print, with failures as diagnostics: see [`hammock_runtime::tools`].
 
+use crate::progress;
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
 use hammock_runtime::tools::{self, Content, InputError};
@@ -29,7 +30,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes text to standard error.
 pub fn say(text: &str) -> Result<(), Failure> {
-    tools::say(text).map_err(unwritable)
+    progress::suspended(|| tools::say(text)).map_err(unwritable)
 }
 
 /// Writes a file, completely or not at all.

@@ -1,11 +1,12 @@
 //! What a compiled module consists of, and the memory that calls of it take: `hammock compile --stats`.
 
 use hammock_compiler::{Artifact, Failure};
+use hammock_diagnostics::count;
 use hammock_ir::{Module, Name, print::constants};
 use hammock_passes::{MemoryPlan, peaks};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 /// Numbers of a module and its functions.
 pub struct Stats {
@@ -73,6 +74,16 @@ impl Stats {
         self.functions.iter().map(|function| function.peak_bytes).max().unwrap_or(0)
     }
 
+    /// In a line: kernels, memory of a call, and the size of the file.
+    pub fn summary(&self, file: &Path) -> String {
+        let kernels = format!("{} ({} compiled)", count(self.kernels, "kernel"), self.compiled);
+        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        let open = if self.functions.iter().any(|f| !f.symbolic.is_empty()) { " and what sizes add" } else { "" };
+        let size = std::fs::metadata(file).ok().filter(|known| known.is_file());
+        let size = size.map(|known| format!(", {} file", mib(known.len()))).unwrap_or_default();
+        format!("{kernels}, a call takes {}{open}{size}", mib(self.peak_bytes()))
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let compiled = match self.cache {
@@ -87,7 +98,7 @@ impl Stats {
             (self.peak_bytes(), "bytes in use at once, at most: tensors, and temporaries of kernels"),
             (self.temporary_bytes, "bytes of temporaries in a kernel, at most"),
         ];
-        let mut text: String = summary.iter().map(|(count, what)| format!("{count:>12} {what}\n")).collect();
+        let mut text: String = summary.iter().map(|(number, what)| format!("{number:>12} {what}\n")).collect();
         text += "\ninstructions   tensors  storages   planned bytes     at once  function\n";
         for function in &self.functions {
             let FunctionStats { name, instructions, tensors, storages, planned_bytes, peak_bytes, symbolic } = function;

@@ -76,6 +76,32 @@ fn digits_are_read_from_text_and_from_a_library() {
 }
 
 #[test]
+fn stages_are_named_and_timed() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("digits.so");
+    let compile = |flags: &[&str]| {
+        let args = ["compile", DIGITS, "-o", library.to_str().unwrap(), "--params", WEIGHTS];
+        let output = hammock(&[&args[..], flags].concat());
+        assert!(output.status.success() && output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(compile(&[]), "", "only terminals are told without being asked");
+    let said = compile(&["-v", "--timing"]);
+    let stages = ["reading the model", "passes", "compiling kernels", "writing the file"];
+    assert!(said.starts_with(&stages.map(|stage| format!("{stage}\n")).concat()), "{said}");
+    for stage in
+        ["reading the model", "passes", "bytecode", "kernels to machine code", "linking", "writing the file", "all"]
+    {
+        assert!(said.contains(&format!(" ms  {stage}\n")), "{stage}: {said}");
+    }
+    let last = said.lines().last().unwrap();
+    assert!(last.contains(" kernels (") && last.contains(" MiB file, ") && last.ends_with(" s"), "{last}");
+    let times: serde_json::Value = serde_json::from_str(&compile(&["--timing=json"])).unwrap();
+    let sum: f64 = times["stages"].as_array().unwrap().iter().map(|stage| stage["ms"].as_f64().unwrap()).sum();
+    assert!(sum > 0.0 && sum <= times["total_ms"].as_f64().unwrap(), "{times}");
+}
+
+#[test]
 fn compiling_twice_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = ["a.so", "b.so"].map(|name| {

@@ -1,0 +1,125 @@
+//! Stages of long work: shown on a terminal while they last, and how long each took.
+
+use crate::output::say;
+use clap::ValueEnum;
+use hammock_compiler::{Failure, Timing};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+use std::{
+    io::{IsTerminal, stderr},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+/// Work that takes less is not shown.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is shown, if anything is.
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+
+/// Does something while nothing is shown, such as writing a message.
+pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
+    match BAR.get() {
+        Some(bar) => bar.suspend(work),
+        None => work(),
+    }
+}
+
+/// Shows nothing any more.
+pub fn clear() {
+    if let Some(bar) = BAR.get() {
+        bar.finish_and_clear();
+    }
+}
+
+/// How times are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimingForm {
+    /// A line for each stage
+    Text,
+    /// One object
+    Json,
+}
+
+/// The stages of a command.
+pub struct Stages {
+    started: Instant,
+    now: Option<(&'static str, Instant)>,
+    times: Vec<Timing>,
+    verbose: bool,
+}
+
+impl Stages {
+    /// Begins with nothing. `verbose` has each stage named when it begins; else terminals show it, if they `may`.
+    pub fn new(verbose: bool, may: bool) -> Self {
+        if stderr().is_terminal() && !verbose && may {
+            show_later();
+        }
+        Stages { started: Instant::now(), now: None, times: Vec::new(), verbose }
+    }
+
+    /// Whether people see what is done.
+    pub fn is_shown(&self) -> bool {
+        self.verbose || stderr().is_terminal()
+    }
+
+    /// Ends a stage, and begins with the next.
+    pub fn begin(&mut self, stage: &'static str) -> Result<(), Failure> {
+        self.end();
+        self.now = Some((stage, Instant::now()));
+        if let Some(bar) = BAR.get() {
+            bar.set_message(stage);
+        }
+        if self.verbose { say(&format!("{stage}\n")) } else { Ok(()) }
+    }
+
+    /// Ends a stage that consists of others.
+    pub fn end_with(&mut self, parts: &[Timing]) {
+        self.now = None;
+        self.times.extend(parts.iter().map(|&Timing { pass, took }| Timing { pass, took }));
+    }
+
+    fn end(&mut self) {
+        let ended = self.now.take().map(|(pass, begin)| Timing { pass, took: begin.elapsed() });
+        self.times.extend(ended);
+    }
+
+    /// How long all took so far.
+    pub fn total(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Ends the last stage, shows nothing any more, and prints how long each took, if asked to.
+    pub fn finish(&mut self, form: Option<TimingForm>) -> Result<(), Failure> {
+        self.end();
+        clear();
+        let ms = |took: Duration| took.as_secs_f64() * 1e3;
+        match form {
+            None => Ok(()),
+            Some(TimingForm::Text) => {
+                let line = |took, stage| format!("{:>10.1} ms  {stage}\n", ms(took));
+                let lines: String = self.times.iter().map(|timing| line(timing.took, timing.pass)).collect();
+                say(&(lines + &line(self.total(), "all")))
+            }
+            Some(TimingForm::Json) => {
+                let stage = |timing: &Timing| json!({"name": timing.pass, "ms": ms(timing.took)});
+                let stages: Vec<_> = self.times.iter().map(stage).collect();
+                say(&format!("{}\n", json!({"stages": stages, "total_ms": ms(self.total())})))
+            }
+        }
+    }
+}
+
+/// Shows stages, beginning in a while.
+fn show_later() {
+    let bar = BAR.get_or_init(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())).clone();
+    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    std::thread::spawn(move || {
+        std::thread::sleep(PATIENCE);
+        if !bar.is_finished() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_millis(100));
+        }
+    });
+}
