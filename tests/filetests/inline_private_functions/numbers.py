@@ -1,4 +1,5 @@
 # opt: InlinePrivateFunctions
+# A number takes the place of its parameter in sizes and in operands.
 from typing import TypeVar
 from tvm.script import ir as I
 from tvm.script import tirx as T
