@@ -224,6 +224,26 @@ fn blocks_may_mention_their_own_buffers() {
     }
 }
 
+/// An expression that comes to no more than a number parameter is the parameter, whose name is what is printed.
+#[test]
+fn sums_that_are_a_parameter_are_the_parameter() {
+    let text = printed(
+        "@I.ir_module\n\
+         class M:\n\
+         \x20   @R.function(private=True)\n\
+         \x20   def twice(x: R.Tensor((4,), \"float32\"), k: T.int64) -> R.Tensor((4,), \"float32\"):\n\
+         \x20       return x\n\
+         \x20   @R.function\n\
+         \x20   def main(x: R.Tensor((4,), \"float32\"), k: T.int64):\n\
+         \x20       y = M.twice(x, k + 0)\n\
+         \x20       z = M.twice(y, (k + 1) * 1)\n\
+         \x20       return (z, k * 1)\n",
+    );
+    for shows in ["cls.twice(x, k)", "cls.twice(y, k + 1)", "return (z, k)"] {
+        assert!(text.contains(shows), "{text}");
+    }
+}
+
 /// The declaration of a size that is a parameter makes nothing new: the name is the parameter as before.
 #[test]
 fn sizes_that_are_parameters_stay_parameters() {

@@ -2,7 +2,7 @@
 
 use super::RelaxEval;
 use crate::script::{args::Arg, context::Read, value::Value};
-use hammock_ir::{AttrValue, DType, relax::Operand};
+use hammock_ir::{AttrValue, DType, PrimExpr, relax::Operand};
 
 impl RelaxEval<'_, '_> {
     /// Any value as an operand; what is not bound yet is bound first.
@@ -11,7 +11,7 @@ impl RelaxEval<'_, '_> {
             Value::Operand(operand) => Ok(operand.clone()),
             Value::Unbound(pending) => self.bind_fresh((**pending).clone()),
             Value::Broken => self.erroneous(arg.span).map(Operand::Var),
-            Value::Scalar(e) => Ok(Operand::Prim(e.clone())),
+            Value::Scalar(e) => Ok(self.scalar_operand(e)),
             Value::Bool(_) | Value::Int(_) | Value::Float(_) => self.to_scalar(arg).map(Operand::Prim),
             Value::Str(text) => Ok(Operand::Str(text.clone())),
             Value::Tuple(items) | Value::List(items) => {
@@ -23,6 +23,15 @@ impl RelaxEval<'_, '_> {
             Value::Omitted(index) => Ok(self.omitted(*index, arg.span)),
             Value::None => Ok(Operand::Opaque(Box::new(AttrValue::None))),
             _ => Err(self.expected(arg, "a value")),
+        }
+    }
+
+    /// A scalar expression as an operand. One that comes to no more than the value of a variable, such as `k + 0`, is
+    /// that variable: it prints as its name alone, and so reads back as the same.
+    fn scalar_operand(&self, e: &PrimExpr) -> Operand {
+        match e.as_var().and_then(|scalar| self.dialect.function.var_of_scalar(scalar)) {
+            Some(var) => Operand::Var(var),
+            None => Operand::Prim(e.clone()),
         }
     }
 
