@@ -1,22 +1,14 @@
 //! The command line from outside: what people type, what they see, and the exit status.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+#[allow(dead_code)]
+mod support;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use std::{path::Path, process::Output};
+use support::{root, stdout};
 
 /// Runs `hammock` in the repository's root.
 fn hammock(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(root()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
+    support::hammock(root(), args)
 }
 
 /// Standard error of a command that must fail with status 1; what differs between machines is replaced.
@@ -28,16 +20,7 @@ fn refusal(args: &[&str]) -> String {
 }
 
 fn snapshot(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(root().join("snapshots/cli"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.add_filter(&regex_of(std::env::temp_dir()), "[tmp]");
-    settings.bind(|| insta::assert_snapshot!(name, text));
-}
-
-fn regex_of(folder: PathBuf) -> String {
-    format!(r"{}/\.tmp\w+", folder.display().to_string().replace('.', r"\."))
+    support::snapshot("cli", name, text);
 }
 
 const DIGITS: &str = "ir-examples/digits/model.py";
@@ -51,27 +34,27 @@ fn accuracy(text: &str) -> f64 {
 
 #[test]
 fn an_operator_shows_an_example_that_runs() {
-    let text = stdout(&hammock(&["ops", "R.concat"]));
+    let text = stdout(hammock(&["ops", "R.concat"]));
     assert!(text.contains("legalizes to: TIR") && text.contains("R.concat((x, y), axis=1)"), "{text}");
-    let module = stdout(&hammock(&["ops", "concat", "--example"]));
+    let module = stdout(hammock(&["ops", "concat", "--example"]));
     let file = tempfile::tempdir().unwrap();
     let path = file.path().join("example.py");
     std::fs::write(&path, module).unwrap();
     let args = ["run", path.to_str().unwrap(), "--arg", "zeros(2,3):float32", "--arg", "zeros(2,1):float32"];
-    assert!(stdout(&hammock(&args)).starts_with("float32[2, 4]"));
+    assert!(stdout(hammock(&args)).starts_with("float32[2, 4]"));
     assert!(refusal(&["ops", "call_tir", "--example"]).contains("no example"));
 }
 
 #[test]
 fn digits_are_read_from_text_and_from_a_library() {
     let args = ["run", DIGITS, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
-    let direct = accuracy(&stdout(&hammock(&args)));
+    let direct = accuracy(&stdout(hammock(&args)));
     assert!(direct >= 0.96, "{direct}");
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("digits.so");
     let library = library.to_str().unwrap();
-    stdout(&hammock(&["compile", DIGITS, "-o", library, "--params", WEIGHTS]));
-    let compiled = stdout(&hammock(&["run", library, "--func", "accuracy", "--arg", IMAGES, "--arg", LABELS]));
+    stdout(hammock(&["compile", DIGITS, "-o", library, "--params", WEIGHTS]));
+    let compiled = stdout(hammock(&["run", library, "--func", "accuracy", "--arg", IMAGES, "--arg", LABELS]));
     assert_eq!(accuracy(&compiled), direct);
 }
 
@@ -106,7 +89,7 @@ fn compiling_twice_gives_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = ["a.so", "b.so"].map(|name| {
         let path = folder.path().join(name);
-        stdout(&hammock(&["compile", DIGITS, "-o", path.to_str().unwrap(), "--params", WEIGHTS]));
+        stdout(hammock(&["compile", DIGITS, "-o", path.to_str().unwrap(), "--params", WEIGHTS]));
         std::fs::read(path).unwrap()
     });
     assert!(bytes[0] == bytes[1], "the libraries differ");
@@ -117,9 +100,9 @@ fn weights_may_come_when_a_library_runs() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("digits.so");
     let library = library.to_str().unwrap();
-    stdout(&hammock(&["compile", DIGITS, "-o", library]));
+    stdout(hammock(&["compile", DIGITS, "-o", library]));
     let args = ["run", library, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
-    assert!(accuracy(&stdout(&hammock(&args))) >= 0.96);
+    assert!(accuracy(&stdout(hammock(&args))) >= 0.96);
 }
 
 /// Writes a float32 `.npy` file.
@@ -139,7 +122,7 @@ fn control_flow() {
     for (x, digits) in [(1000.0, "10"), (1.0, "1"), (0.25, "0")] {
         let x = npy(folder.path(), "()", &[x]);
         assert_eq!(
-            stdout(&hammock(&["run", "ir-examples/control_flow.py", "--arg", &x])),
+            stdout(hammock(&["run", "ir-examples/control_flow.py", "--arg", &x])),
             format!("{digits} (int64)\n")
         );
     }
@@ -158,7 +141,7 @@ fn results_are_saved_as_json() {
     let file = "ir-examples/language/17_tagged_data.py";
     let args = ["--arg", "1:float32", "--arg", "0:int64", "--arg", "3:int64", "--json=graph"];
     let graph: serde_json::Value =
-        serde_json::from_str(&stdout(&hammock(&[&["run", file, "--func", "grow"], &args[..]].concat()))).unwrap();
+        serde_json::from_str(&stdout(hammock(&[&["run", file, "--func", "grow"], &args[..]].concat()))).unwrap();
     let root = &graph["nodes"][graph["root_index"].as_u64().unwrap() as usize];
     assert_eq!((&root["type"], graph["nodes"].as_array().unwrap().len()), (&"hammock.Adt".into(), 4));
     assert_eq!(graph["nodes"][1]["type"], "ffi.Tensor");
@@ -169,7 +152,7 @@ fn custom_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let x = npy(folder.path(), "(7,)", &[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0]);
     let out = folder.path().join("out.npz");
-    stdout(&hammock(&["run", "ir-examples/custom_kernel.py", "--arg", &x, "--output", out.to_str().unwrap()]));
+    stdout(hammock(&["run", "ir-examples/custom_kernel.py", "--arg", &x, "--output", out.to_str().unwrap()]));
     let result = hammock_runtime::tools::load_npz(&out, "0").unwrap();
     let expected = [0.777_777_73f32, 2.222_222, 5.333_333_5, 10.333_333, 17.333_334, 24.888_887, 30.111_109];
     for (got, want) in result.as_slice::<f32>().unwrap().iter().zip(expected) {
@@ -183,19 +166,19 @@ fn the_bytecode_listing_is_in_tvms_form() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("c.so");
     let library = library.to_str().unwrap();
-    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", library]));
-    snapshot("inspect_text", &stdout(&hammock(&["inspect", library, "--text"])));
-    snapshot("inspect_python", &stdout(&hammock(&["inspect", library, "--python"])));
+    stdout(hammock(&["compile", "ir-examples/control_flow.py", "-o", library]));
+    snapshot("inspect_text", &stdout(hammock(&["inspect", library, "--text"])));
+    snapshot("inspect_python", &stdout(hammock(&["inspect", library, "--python"])));
 }
 
 #[test]
 fn what_is_printed_reads_back_the_same() {
     for file in [DIGITS, "ir-examples/control_flow.py", "ir-examples/custom_kernel.py"] {
-        let once = stdout(&hammock(&["opt", file]));
+        let once = stdout(hammock(&["opt", file]));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("again.py");
         std::fs::write(&path, &once).unwrap();
-        assert_eq!(stdout(&hammock(&["opt", path.to_str().unwrap()])), once, "{file}");
+        assert_eq!(stdout(hammock(&["opt", path.to_str().unwrap()])), once, "{file}");
     }
 }
 
@@ -246,7 +229,7 @@ fn damaged_libraries_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.so");
     let name = path.to_str().unwrap();
-    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", name]));
+    stdout(hammock(&["compile", "ir-examples/control_flow.py", "-o", name]));
     let bytes = std::fs::read(&path).unwrap();
     let step = bytes.len() / 23;
     for at in (0..bytes.len()).step_by(step) {
@@ -270,7 +253,7 @@ fn wrong_usage_is_status_2() {
 fn bench_prints_what_machines_read() {
     let args =
         ["bench", DIGITS, "--params", WEIGHTS, "--arg", IMAGES, "--min-time", "0.01", "--threads", "1", "--json"];
-    let json: serde_json::Value = serde_json::from_str(&stdout(&hammock(&args))).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&stdout(hammock(&args))).unwrap();
     for key in ["median_ns", "p90_ns", "min_ns", "samples", "threads", "peak_bytes"] {
         assert!(json[key].as_f64().is_some_and(|v| v > 0.0), "{key} in {json}");
     }
@@ -299,7 +282,7 @@ fn tables_are_printed() {
         (&["targets"], "native"),
         (&["explain", "E0201"], "undefined name"),
     ] {
-        assert!(stdout(&hammock(args)).contains(line), "{args:?}");
+        assert!(stdout(hammock(args)).contains(line), "{args:?}");
     }
     assert!(refusal(&["ops", "nn.rleu"]).contains("there is no operator"));
 }
@@ -307,7 +290,7 @@ fn tables_are_printed() {
 #[test]
 fn modules_are_compared_up_to_names() {
     let same = hammock(&["opt", "ir-examples/control_flow.py", "--same-as", "tests/spellings/0.13/control_flow.py"]);
-    assert_eq!(stdout(&same), "");
+    assert_eq!(stdout(same), "");
     let (a, b) = ("ir-examples/language/01_module.py", "ir-examples/language/03_dataflow.py");
     snapshot("modules_differ", &refusal(&["opt", a, "--same-as", b]));
 }
@@ -318,14 +301,14 @@ fn constants_go_to_a_file_and_come_back() {
     let (weights, text) = (folder.path().join("w.safetensors"), folder.path().join("model.py"));
     let (weights, text) = (weights.to_str().unwrap(), text.to_str().unwrap());
     let model = "ir-examples/language/12_constants.py";
-    let without = stdout(&hammock(&["opt", model, "--params-out", weights]));
+    let without = stdout(hammock(&["opt", model, "--params-out", weights]));
     assert!(without.contains("metadata[\"ir.GenericConst\"][0]") && !without.contains("load_json"), "{without}");
     std::fs::write(text, without).unwrap();
-    assert_eq!(stdout(&hammock(&["opt", text, "--params", weights, "--same-as", model])), "");
+    assert_eq!(stdout(hammock(&["opt", text, "--params", weights, "--same-as", model])), "");
     let expected = "float32[2, 2]\n[[2.0 4.0]\n [6.0 8.0]]\n";
-    assert_eq!(stdout(&hammock(&["run", text, "--params", weights])), expected);
+    assert_eq!(stdout(hammock(&["run", text, "--params", weights])), expected);
     snapshot("constants_left_out", &refusal(&["run", text]));
-    assert_eq!(stdout(&hammock(&["run", text, "--params", "zeros"])), "float32[2, 2]\n[[0.0 0.0]\n [0.0 0.0]]\n");
+    assert_eq!(stdout(hammock(&["run", text, "--params", "zeros"])), "float32[2, 2]\n[[0.0 0.0]\n [0.0 0.0]]\n");
     snapshot("not_writable", &refusal(&["opt", model, "--params-out", "/no/such/folder/w.safetensors"]));
 }
 
@@ -333,17 +316,17 @@ const OF_TVM: &str = "runtime/tests/tvm/control_flow.so";
 
 #[test]
 fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
-    let text = stdout(&hammock(&["inspect", OF_TVM, "--text"]));
+    let text = stdout(hammock(&["inspect", OF_TVM, "--text"]));
     assert_eq!(text, std::fs::read_to_string(root().join("runtime/tests/tvm/control_flow.txt")).unwrap());
     let module = "ir-examples/control_flow.py";
-    let run = |args: &[&str]| stdout(&hammock(&[&["run"], args, &["--arg", "20.0:float32"]].concat()));
+    let run = |args: &[&str]| stdout(hammock(&[&["run"], args, &["--arg", "20.0:float32"]].concat()));
     assert_eq!(run(&[module, "--bytecode", OF_TVM]), "5 (int64)\n");
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("model.so");
     let library = library.to_str().unwrap();
-    stdout(&hammock(&["compile", module, "--bytecode", OF_TVM, "-o", library]));
+    stdout(hammock(&["compile", module, "--bytecode", OF_TVM, "-o", library]));
     assert_eq!(run(&[library]), "5 (int64)\n");
-    assert_eq!(stdout(&hammock(&["inspect", library, "--text"])), text);
+    assert_eq!(stdout(hammock(&["inspect", library, "--text"])), text);
 }
 
 #[test]
@@ -358,14 +341,14 @@ fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
         ("    f = R.ExternFunc(\"app.f\")\n\n", r#"R.call_packed("app.f", x, ty_args=(R.Any,))"#),
     ] {
         std::fs::write(&text, format!("{head}{own}{main}        y = {call}\n        return y\n")).unwrap();
-        stdout(&hammock(&["compile", &text, "--emit", "bytecode", "-o", &code]));
-        stdout(&hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
+        stdout(hammock(&["compile", &text, "--emit", "bytecode", "-o", &code]));
+        stdout(hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
         let run = refusal(&["run", &text, "--bytecode", &code, "--arg", "1"]);
         assert!(run.contains("`app.f`") && run.contains("nobody registered it"), "{run}");
     }
     // A module that does not call it itself, but declares it, will do.
     std::fs::write(&text, format!("{head}    f = R.ExternFunc(\"app.f\")\n")).unwrap();
-    stdout(&hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
+    stdout(hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
 }
 
 #[test]
@@ -382,9 +365,9 @@ fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (ours, tvms) = (file("ours.so"), file("tvms.so"));
-    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "-o", &ours]));
-    stdout(&hammock(&["compile", "ir-examples/control_flow.py", "--emit", "tvm", "-o", &tvms]));
-    assert_eq!(stdout(&hammock(&["inspect", &tvms, "--text"])), stdout(&hammock(&["inspect", &ours, "--text"])));
+    stdout(hammock(&["compile", "ir-examples/control_flow.py", "-o", &ours]));
+    stdout(hammock(&["compile", "ir-examples/control_flow.py", "--emit", "tvm", "-o", &tvms]));
+    assert_eq!(stdout(hammock(&["inspect", &tvms, "--text"])), stdout(hammock(&["inspect", &ours, "--text"])));
     let bytes = std::fs::read(&tvms).unwrap();
     let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
     assert!(has(b"\0__tvm_ffi_multiply\0") && has(b"\0__TVMFFIErrorSetRaisedFromCStr\0") && !has(b"__hammock_runtime"));
@@ -397,7 +380,7 @@ fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
 fn a_profile_says_where_the_time_goes() {
     let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
     let run = hammock(&[&args[..], &["--profile"]].concat());
-    assert_eq!(stdout(&run), "10 (int64)\n");
+    assert_eq!(stdout(run.clone()), "10 (int64)\n");
     let table = String::from_utf8(run.stderr).unwrap();
     let row = |name: &str| {
         let line = table.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {table}"));
@@ -411,7 +394,7 @@ fn a_profile_says_where_the_time_goes() {
         let file = folder.path().join(form);
         let form = format!("--profile={form}");
         let output = hammock(&[&args[..], &[&form, "--profile-output", file.to_str().unwrap()]].concat());
-        assert_eq!(stdout(&output), "10 (int64)\n");
+        assert_eq!(stdout(output), "10 (int64)\n");
         assert!(std::fs::read_to_string(file).unwrap().starts_with(begin));
     }
 }
@@ -478,24 +461,24 @@ fn listings_show_sources_and_assemble_to_the_same_bytes() {
     let (library, listing, code) = (file("model.so"), file("listing.txt"), file("code.bin"));
     for (module, beside) in [("ir-examples/control_flow.py", false), (DIGITS, true)] {
         let params: &[&str] = if beside { &["--params", WEIGHTS] } else { &[] };
-        stdout(&hammock(&[&["compile", module, "-o", &library], params].concat()));
-        stdout(&hammock(&[&["compile", module, "--emit", "bytecode", "-o", &code], params].concat()));
+        stdout(hammock(&[&["compile", module, "-o", &library], params].concat()));
+        stdout(hammock(&[&["compile", module, "--emit", "bytecode", "-o", &code], params].concat()));
         let bytes = std::fs::read(&code).unwrap();
         let tensors = file("beside.safetensors");
         let out: &[&str] = if beside { &["--params-out", &tensors] } else { &[] };
-        let text = stdout(&hammock(&[&["inspect", &library, "--asm"], out].concat()));
+        let text = stdout(hammock(&[&["inspect", &library, "--asm"], out].concat()));
         assert!(text.len() < 20_000, "large tensors lie beside the listing");
         std::fs::write(&listing, &text).unwrap();
         let params: &[&str] = if beside { &["--params", &tensors] } else { &[] };
-        stdout(&hammock(&[&["asm", &listing, "-o", &code], params].concat()));
+        stdout(hammock(&[&["asm", &listing, "-o", &code], params].concat()));
         assert!(std::fs::read(&code).unwrap() == bytes, "{text}");
         if !beside {
             snapshot("listing", &text);
         }
     }
-    stdout(&hammock(&["compile", DIGITS, "--params", WEIGHTS, "--bytecode", &code, "-o", &library]));
+    stdout(hammock(&["compile", DIGITS, "--params", WEIGHTS, "--bytecode", &code, "-o", &library]));
     let args = ["run", &library, "--func", "accuracy", "--arg", IMAGES, "--arg", LABELS];
-    assert!(accuracy(&stdout(&hammock(&args))) >= 0.96);
+    assert!(accuracy(&stdout(hammock(&args))) >= 0.96);
 }
 
 /// What is wrong with names and options, with compiling and with damaged files.
@@ -510,7 +493,7 @@ fn other_mistakes() {
     let model = "ir-examples/custom_kernel.py";
     let example = |code: &str| write(&format!("{code}.py"), hammock_diagnostics::codes::explain(code).unwrap().wrong);
     let library = file("model.so");
-    stdout(&hammock(&["compile", model, "-o", &library]));
+    stdout(hammock(&["compile", model, "-o", &library]));
     let cut = std::fs::read(&library).unwrap()[..4000].to_vec();
     std::fs::write(file("cut.so"), cut).unwrap();
     let header = br#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
@@ -519,7 +502,7 @@ fn other_mistakes() {
     let add = "@R.function\ndef main(x: R.Tensor((3,), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
     let add = write("add.py", add);
     let of_add = file("add.so");
-    stdout(&hammock(&["compile", &add, "-o", &of_add]));
+    stdout(hammock(&["compile", &add, "-o", &of_add]));
     let other = KERNELS.replace("double(", "add(C: T.Buffer((4,), \"float32\"), ");
     let other = write("other.py", &other);
     let errors = "x = = 1\n".repeat(150);
@@ -556,12 +539,12 @@ fn a_kernel_runs_by_itself() {
     let args = ["--arg", "ones(4):float32", "--arg", "zeros(4):float32"];
     let doubled = "float32[4]\n[2.0 2.0 2.0 2.0]\n";
     for more in [&[][..], &["--func", "double"], &["--exec-mode", "reference"]] {
-        assert_eq!(stdout(&hammock(&[&["run", text], &args[..], more].concat())), doubled);
+        assert_eq!(stdout(hammock(&[&["run", text], &args[..], more].concat())), doubled);
     }
-    assert!(stdout(&hammock(&[&["bench", text, "--min-time", "0.01"], &args[..]].concat())).contains("median"));
+    assert!(stdout(hammock(&[&["bench", text, "--min-time", "0.01"], &args[..]].concat())).contains("median"));
     let second = KERNELS.replace("double", "twice");
     std::fs::write(&file, KERNELS.to_owned() + second.split_once("class Module:\n").unwrap().1).unwrap();
-    assert_eq!(stdout(&hammock(&[&["run", text, "--func", "twice"], &args[..]].concat())), doubled);
+    assert_eq!(stdout(hammock(&[&["run", text, "--func", "twice"], &args[..]].concat())), doubled);
     let several = refusal(&[&["run", text], &args[..]].concat());
     snapshot("several_kernels", &[several, refusal(&["run", text, "--func", "twice"])].join("\n"));
 }

@@ -2,6 +2,9 @@
 //!
 //! `tests/onnx/make.py` makes the models, and records what ONNX Runtime computes.
 
+#[allow(dead_code)]
+mod support;
+
 use hammock_compiler::{OnnxWeights, import_onnx};
 use hammock_ir::{
     print::{Metadata, PrintOptions},
@@ -10,13 +13,9 @@ use hammock_ir::{
 use hammock_onnx::{Data, ImportOptions};
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Output},
     sync::Arc,
 };
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use support::{hammock, root, snapshot, stdout};
 
 /// The models of a folder, by name.
 fn models(folder: &str) -> Vec<(String, PathBuf)> {
@@ -26,22 +25,8 @@ fn models(folder: &str) -> Vec<(String, PathBuf)> {
     models.into_iter().map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file)).collect()
 }
 
-fn hammock(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
-}
-
 fn succeed(folder: &Path, args: &[&str]) -> String {
-    let output = hammock(folder, args);
-    assert!(output.status.success(), "{args:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn snapshot(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(root().join("snapshots/onnx"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
+    stdout(hammock(folder, args))
 }
 
 /// `--arg` for each array that was recorded as an input of a model.
@@ -112,7 +97,7 @@ fn models_become_texts() {
         if text.len() > 16_000 {
             continue;
         }
-        snapshot(&name, &format!("{text}\n# weights: {}\n\n{nodes}", weights.join(", ")));
+        snapshot("onnx", &name, &format!("{text}\n# weights: {}\n\n{nodes}", weights.join(", ")));
     }
 }
 
@@ -146,12 +131,12 @@ fn every_command_that_takes_a_module_takes_a_model() {
 fn wrong_models_are_explained() {
     let mut said = String::new();
     for (name, _) in models("tests/onnx/bad") {
-        let output = hammock(&root().join("tests/onnx/bad"), &["check", &format!("{name}.onnx")]);
+        let output = hammock(root().join("tests/onnx/bad"), &["check", &format!("{name}.onnx")]);
         assert_eq!(output.status.code(), Some(1), "{name}");
         said += &String::from_utf8(output.stderr).unwrap();
         said.push('\n');
     }
-    snapshot("wrong_models", &said);
+    snapshot("onnx", "wrong_models", &said);
 }
 
 /// Imports damaged bytes: a module that is right, or errors.

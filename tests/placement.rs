@@ -1,9 +1,9 @@
 //! Constants that are placed on devices: through text and back, and in the executable.
 
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-};
+#[allow(dead_code)]
+mod support;
+
+use support::{hammock, stdout};
 
 const MODEL: &str = r#"
 @I.ir_module
@@ -16,29 +16,21 @@ class Module:
         return z
 "#;
 
-/// Standard output of a command that must succeed.
-fn hammock(folder: &Path, args: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
-    let output = command.args(args).current_dir(folder).stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn memory_scopes_of_constants_reach_the_executable() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("model.py"), MODEL).unwrap();
-    let printed = hammock(folder, &["opt", "model.py"]);
+    let printed = stdout(hammock(folder, &["opt", "model.py"]));
     assert!(
         printed.contains(r#"y: R.Tensor((2,), dtype="float32", vdevice="llvm:0:global.texture") = R.add("#),
         "{printed}"
     );
     std::fs::write(folder.join("printed.py"), &printed).unwrap();
-    hammock(folder, &["opt", "printed.py", "--same-as", "model.py"]);
+    stdout(hammock(folder, &["opt", "printed.py", "--same-as", "model.py"]));
     for model in ["model.py", "printed.py"] {
-        hammock(folder, &["compile", model, "-o", "model.so"]);
-        let listing = hammock(folder, &["inspect", "model.so", "--asm"]);
+        stdout(hammock(folder, &["compile", model, "-o", "model.so"]));
+        let listing = stdout(hammock(folder, &["inspect", "model.so", "--asm"]));
         let of_tensors = |line: &&str| line.starts_with("scope") || line.contains(" = tensor ");
         let lines: Vec<&str> = listing.lines().filter(of_tensors).collect();
         let expected = [

@@ -3,9 +3,12 @@
 
 mod networks;
 
+#[allow(dead_code)]
+mod support;
+
 use hammock_compiler::PRIMITIVES;
 use networks::Network;
-use std::process::{Command, Output};
+use support::{hammock, stdout};
 use tempfile::TempDir;
 
 const MODEL: &str = "\
@@ -53,17 +56,8 @@ fn folder() -> TempDir {
     folder
 }
 
-fn hammock(folder: &TempDir, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder.path()).output().unwrap()
-}
-
-fn stdout(output: Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 fn plans(folder: &TempDir, target: &str) -> String {
-    stdout(hammock(folder, &["opt", "model.py", "--print-plans", "--target", target]))
+    stdout(hammock(folder.path(), &["opt", "model.py", "--print-plans", "--target", target]))
 }
 
 #[test]
@@ -79,9 +73,9 @@ fn every_class_has_a_plan_that_reads_well() {
 fn printed_plans_read_as_what_they_are() {
     let folder = folder();
     for flags in [&["--target", "x86-64-v4"][..], &["--target", "x86-64"], &["-O0"], &["-O3", "--strict-order"]] {
-        let printed = stdout(hammock(&folder, &[&["opt", "model.py", "--print-plans"], flags].concat()));
+        let printed = stdout(hammock(folder.path(), &[&["opt", "model.py", "--print-plans"], flags].concat()));
         std::fs::write(folder.path().join("plan.txt"), &printed).unwrap();
-        let read = hammock(&folder, &[&["opt", "model.py", "--plan", "plan.txt"], flags].concat());
+        let read = hammock(folder.path(), &[&["opt", "model.py", "--plan", "plan.txt"], flags].concat());
         assert_eq!(stdout(read), printed);
     }
 }
@@ -118,7 +112,7 @@ fn narrow_products_have_dot_products() {
     let printed = plans(&folder, "znver4");
     let read = |plan: &str, flags: &[&str]| {
         std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
-        hammock(&folder, &[&["opt", "model.py", "--target", "znver4", "--plan", "plan.txt"], flags].concat())
+        hammock(folder.path(), &[&["opt", "model.py", "--target", "znver4", "--plan", "plan.txt"], flags].concat())
     };
     assert_eq!(stdout(read(&printed, &["--print-plans"])), printed);
     let mut all = String::new();
@@ -177,7 +171,7 @@ fn plans_of_networks_read_well() {
         std::fs::write(folder.path().join("w.safetensors"), network.weights()).unwrap();
         let of_cpu =
             ["opt", "model.py", "--params", "w.safetensors", "--print-plans", "--target", "znver5", "--threads", "2"];
-        stdout(hammock(&folder, &of_cpu))
+        stdout(hammock(folder.path(), &of_cpu))
     };
     insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("resnet18", plans(networks::resnet18()));
@@ -196,12 +190,12 @@ fused_matmul_relu:
 ";
     std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
     let target = ["--target", "x86-64-v3"];
-    let read = stdout(hammock(&folder, &[&["opt", "model.py", "--plan", "plan.txt"], &target[..]].concat()));
+    let read = stdout(hammock(folder.path(), &[&["opt", "model.py", "--plan", "plan.txt"], &target[..]].concat()));
     let own = plan.lines().nth(3).unwrap().split("  #").next().unwrap();
     assert!(read.contains(own) && read.contains("\nsoftmax:\n"), "{read}");
     let assembly = |flags: &[&str]| {
         let compile = ["compile", "model.py", "-o", "-", "--emit", "asm"];
-        stdout(hammock(&folder, &[&compile, &target[..], flags].concat()))
+        stdout(hammock(folder.path(), &[&compile, &target[..], flags].concat()))
     };
     assert_ne!(assembly(&[]), assembly(&["--plan", "plan.txt"]));
     let shapes =
@@ -209,9 +203,9 @@ fused_matmul_relu:
     let args: Vec<String> =
         shapes.iter().flat_map(|shape| ["--arg".into(), format!("random({shape}):float32")]).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    stdout(hammock(&folder, &[&["run", "model.py", "--output", "of_rules.npz"], &args[..]].concat()));
+    stdout(hammock(folder.path(), &[&["run", "model.py", "--output", "of_rules.npz"], &args[..]].concat()));
     let planned = ["run", "model.py", "--plan", "plan.txt", "--expect", "of_rules.npz"];
-    stdout(hammock(&folder, &[&planned, &args[..]].concat()));
+    stdout(hammock(folder.path(), &[&planned, &args[..]].concat()));
 }
 
 /// Plans that are given as changes to others.
@@ -319,7 +313,7 @@ fn primitives_change_plans() {
         std::fs::write(folder.path().join("model.py"), model).unwrap();
         for plan in changes.split("---\n") {
             std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
-            let read = hammock(&folder, &["opt", "model.py", "--target", target, "--plan", "plan.txt"]);
+            let read = hammock(folder.path(), &["opt", "model.py", "--target", target, "--plan", "plan.txt"]);
             let (kernel, _) = plan.split_once('\n').unwrap();
             let printed = format!("\n{}", stdout(read));
             let (_, after) = printed.split_once(&format!("\n{kernel}\n")).unwrap();
@@ -342,7 +336,7 @@ fn primitives_are_refused_where_they_cannot_hold() {
     let folder = folder();
     let refused = |plan: &str, flags: &[&str]| {
         std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
-        let output = hammock(&folder, &[&["opt", "model.py", "--plan", "plan.txt"], flags].concat());
+        let output = hammock(folder.path(), &[&["opt", "model.py", "--plan", "plan.txt"], flags].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{plan}\n{said}");
         assert!(said.contains("error[E0311]") && said.contains("plan.txt:"), "{plan}\n{said}");
@@ -420,7 +414,7 @@ fn impossible_plans_are_refused() {
     let refused = |plan: &str, flags: &[&str]| {
         std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
         let opt = ["opt", "model.py", "--target", "x86-64-v3", "--plan", "plan.txt"];
-        let output = hammock(&folder, &[&opt, flags].concat());
+        let output = hammock(folder.path(), &[&opt, flags].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{plan}\n{said}");
         assert!(said.contains("error[E0311]") && said.contains("plan.txt:"), "{plan}\n{said}");

@@ -1,27 +1,16 @@
 //! What functions take and give: as `inspect` shows it, and as arguments by name are checked against it.
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
+#[allow(dead_code)]
+mod support;
 
-fn hammock(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
-}
+use std::path::Path;
+use support::{hammock, snapshot};
 
 /// What a command says, with its status.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = hammock(folder, args);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("status {}\n{err}{out}", output.status.code().unwrap())
-}
-
-fn snapshot(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/cli"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
 const MODEL: &str = r#"
@@ -63,7 +52,7 @@ fn texts_models_and_executables_say_what_functions_take() {
         all += &run(&["inspect", file]);
         all += &run(&["inspect", file, "--json"]);
     }
-    snapshot("inspect_signatures", &all);
+    snapshot("cli", "inspect_signatures", &all);
     assert_eq!(run(&["inspect", "open.so"]), run(&["inspect", "model.py"]));
     let with_weights = run(&["inspect", "model.py", "--params", "w.safetensors"]);
     assert_eq!(run(&["inspect", "bound.so"]), with_weights);
@@ -128,5 +117,5 @@ fn arguments_that_are_wrong_show_what_is_expected() {
         let args = args.iter().flat_map(|arg| ["--arg", *arg]).collect::<Vec<_>>();
         all += &said(folder.path(), &[&["run", "model.so", "--func", "others"][..], &args].concat());
     }
-    snapshot("arguments_that_are_wrong", &all);
+    snapshot("cli", "arguments_that_are_wrong", &all);
 }

@@ -1,25 +1,14 @@
 //! `--params` from outside: names that match and that do not, zeros, and files that are wrong.
 
+#[allow(dead_code)]
+mod support;
+
 use hammock_runtime::{
     Tensor,
     tools::{Weights, save_npz, save_safetensors},
 };
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
-
-fn hammock(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
-}
-
-fn snapshot(name: &str, text: &str) {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/cli"));
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| insta::assert_snapshot!(name, text));
-}
+use std::process::Output;
+use support::{hammock, snapshot};
 
 const MODEL: &str = r#"
 @I.ir_module
@@ -95,7 +84,7 @@ fn names_that_match_nothing_are_listed() {
     for file in ["misspelt.safetensors", "another.npz", "wrong.safetensors"] {
         all += &run(&["run", "late.so", "--params", file, "--arg", "ones(2,3):float32"]);
     }
-    snapshot("weights_that_match_nothing", &all);
+    snapshot("cli", "weights_that_match_nothing", &all);
 }
 
 /// All that is wrong with weights is one message.
@@ -114,7 +103,7 @@ fn everything_that_does_not_fit_is_listed_at_once() {
     assert_eq!(run(&["check", "model.py", "--params", "all.safetensors"]), all, "check says the same");
     run(&["compile", "model.py", "-o", "late.so"]);
     all += &run(&["run", "late.so", "--params", "all.safetensors", "--arg", "x=ones"]);
-    snapshot("weights_that_do_not_fit", &all);
+    snapshot("cli", "weights_that_do_not_fit", &all);
 }
 
 /// Weights that a compiled model has are not replaced without a word.
