@@ -133,6 +133,14 @@ impl Node<'_, '_> {
         self.call(op, [x.clone(), number])
     }
 
+    /// A sum so far, which may be none yet, and one more.
+    pub fn plus(&mut self, sum: Option<Operand>, more: Operand) -> Result<Operand> {
+        match sum {
+            Some(sum) => self.call("add", [sum, more]),
+            None => Ok(more),
+        }
+    }
+
     /// The same elements in another shape.
     pub fn reshape(&mut self, x: Operand, shape: Vec<PrimExpr>) -> Result<Operand> {
         self.call("reshape", [x, Operand::Shape(shape)])

@@ -70,10 +70,7 @@ fn col2im(n: &mut Node) -> Result {
         let place = n.call("add", [inner, outer])?;
         let step = n.vector(&[product(&wide[at + 1..])])?;
         let place = n.call("multiply", [place, step])?;
-        flat = Some(match flat {
-            Some(flat) => n.call("add", [flat, place])?,
-            None => place,
-        });
+        flat = Some(n.plus(flat, place)?);
     }
     let Some(flat) = flat else { return n.error("its shapes are empty") };
     let channels = dims::floordiv(&columns, &product(&block));

@@ -47,10 +47,7 @@ pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windo
             let from = n.call("multiply", [from, step])?;
             let shape = n.beside(&counts[at], at + 2, rank + 2);
             let from = n.reshape(from, shape)?;
-            flat = Some(match flat {
-                Some(flat) => n.call("add", [flat, from])?,
-                None => from,
-            });
+            flat = Some(n.plus(flat, from)?);
         }
         let Some(flat) = flat else { return n.error("its windows have no dimensions") };
         best = Some(match best {
@@ -111,17 +108,10 @@ fn unpool(n: &mut Node) -> Result {
 
 /// Places among elements of a shape, as those of the same indices among elements of another.
 fn moved(n: &mut Node, flat: Operand, from: &[PrimExpr], to: &[PrimExpr]) -> node::Result<Operand> {
-    let mut rest = flat;
-    let mut place: Option<Operand> = None;
-    for at in (0..from.len()).rev() {
-        let (size, step) = (n.vector(&from[at..=at])?, n.vector(&[product(&to[at + 1..])])?);
-        let index = n.call("floor_mod", [rest.clone(), size.clone()])?;
-        rest = n.call("floor_divide", [rest, size])?;
-        let offset = n.call("multiply", [index, step])?;
-        place = Some(match place {
-            Some(place) => n.call("add", [place, offset])?,
-            None => offset,
-        });
+    let mut axes = Vec::new();
+    for at in 0..from.len() {
+        axes.push((n.vector(&from[at..=at])?, n.vector(&[product(&to[at + 1..])])?));
     }
+    let place = n.recounted(flat, axes)?;
     place.map_or_else(|| n.error("it has no dimensions"), Ok)
 }

@@ -177,12 +177,12 @@ fn interpolated(
             weight = inside_only(n, weight, &at, width)?;
         }
         let part = element(n, &x, at, width, of.axis)?;
-        total = Some(plus(n, total, weight.clone())?);
+        total = Some(n.plus(total, weight.clone())?);
         let weight = n.cast(weight, n.dtype(&x)?)?;
         let shape = n.beside(&of.size, of.axis, rank);
         let weight = n.reshape(weight, shape)?;
         let part = n.call("multiply", [part, weight])?;
-        sum = Some(plus(n, sum, part)?);
+        sum = Some(n.plus(sum, part)?);
     }
     let (Some(sum), Some(total)) = (sum, total) else { return Ok(x) };
     if !taps.uneven {
@@ -238,13 +238,6 @@ fn inside_only(n: &mut Node, weight: Operand, at: &Operand, width: &Operand) -> 
     let behind = n.call("greater_equal", [at.clone(), width.clone()])?;
     let out = n.call("logical_or", [before, behind])?;
     n.call("where", [out, zero, weight])
-}
-
-fn plus(n: &mut Node, sum: Option<Operand>, more: Operand) -> node::Result<Operand> {
-    match sum {
-        Some(sum) => n.call("add", [sum, more]),
-        None => Ok(more),
-    }
 }
 
 /// The factor of a pixel at a distance: a triangle, or the cubic of Keys (1981), "Cubic convolution interpolation".

@@ -76,6 +76,23 @@ impl Node<'_, '_> {
         self.call_with("arange", args, &[("dtype", DType::INT64.into())])
     }
 
+    /// Places counted along axes, each given by its size, as places counted with other steps along them: the sizes and
+    /// steps of axes from the outermost in. None without axes.
+    pub(super) fn recounted(
+        &mut self,
+        places: Operand,
+        axes: Vec<(Operand, Operand)>,
+    ) -> node::Result<Option<Operand>> {
+        let (mut rest, mut place) = (places, None);
+        for (size, step) in axes.into_iter().rev() {
+            let index = self.call("floor_mod", [rest.clone(), size.clone()])?;
+            rest = self.call("floor_divide", [rest, size])?;
+            let offset = self.call("multiply", [index, step])?;
+            place = Some(self.plus(place, offset)?);
+        }
+        Ok(place)
+    }
+
     /// How many elements a vector has, which is known.
     fn length(&mut self, x: &Operand) -> node::Result<usize> {
         let count = product(&self.dims(x)?).as_int().and_then(|count| usize::try_from(count).ok());
@@ -298,18 +315,12 @@ pub fn reduce(
     // Of each place among moved elements, the place among those of `x`; where there are none, nothing is divided by zero.
     let divisors = n.with_number("maximum", &moved, 1.0)?;
     let total = product(&dims);
-    let mut rest = n.count_to(total.clone())?;
-    let mut places: Option<Operand> = None;
-    for at in (0..rank).rev() {
-        let (size, stride) = (n.element(&divisors, at)?, n.element(&strides, at)?);
-        let index = n.call("floor_mod", [rest.clone(), size.clone()])?;
-        rest = n.call("floor_divide", [rest, size])?;
-        let offset = n.call("multiply", [index, stride])?;
-        places = Some(match places {
-            Some(places) => n.call("add", [places, offset])?,
-            None => offset,
-        });
+    let mut axes = Vec::new();
+    for at in 0..rank {
+        axes.push((n.element(&divisors, at)?, n.element(&strides, at)?));
     }
+    let counted = n.count_to(total.clone())?;
+    let places = n.recounted(counted, axes)?;
     let flat = n.reshape(x, vec![total.clone()])?;
     let flat = match places {
         Some(places) => n.call_with("take", [flat, places], &along)?,
