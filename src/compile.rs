@@ -15,7 +15,7 @@ use crate::{
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
     Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, PlanFile, Weights,
-    add_entry, bind, check_target, compile, lower, misfit, signatures,
+    add_entry, bind, check_target, compile, lower, misfit_in, signatures,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
@@ -404,7 +404,7 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared,
 
 /// Reports what of `--params` does not fit the module.
 pub fn report_misfit(module: &Module, weights: &Weights, source: &SourceFile) -> Result<(), Failure> {
-    let Some(diagnostic) = misfit(module, weights) else { return Ok(()) };
+    let Some(diagnostic) = misfit_in(module, weights) else { return Ok(()) };
     let (fails, said) = (diagnostic.is_error(), Failure::from(diagnostic).within(source));
     if fails { Err(said) } else { say(&said.render(false)) }
 }

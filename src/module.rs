@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx, misfit,
+    Constants, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx, misfit_in,
     read_file, read_source, read_text, read_weights,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
@@ -58,7 +58,7 @@ impl ModuleArgs {
         if let Some(weights) = &weights
             && let Ok(module) = read_text(&source, &options)
         {
-            found.extend(misfit(&module, weights));
+            found.extend(misfit_in(&module, weights));
         }
         Ok((source, found))
     }

@@ -70,17 +70,11 @@ impl Program {
         }
         let weights = self.call.weights().map_err(input_failure)?;
         let fit = weights.as_ref().filter(|_| is_executable(&self.file)).map(|weights| session.fit(weights));
-        if let Some(fit) = fit
-            && let Some((message, advice)) = fit.said()
-        {
-            let (is_error, code) =
-                (fit.is_error(), if fit.wrong.is_empty() { codes::UNUSED_WEIGHT } else { codes::WEIGHT_MISMATCH });
-            let say_so = if is_error { Diagnostic::error } else { Diagnostic::warning };
-            let said = Failure::from(advice.into_iter().fold(say_so(code, message), Diagnostic::help));
-            if is_error {
-                return Err(said);
+        if let Some(misfit) = fit.and_then(|fit| hammock_compiler::misfit(&fit)) {
+            if misfit.is_error() {
+                return Err(misfit.into());
             }
-            say(&said.render(false))?;
+            say(&Failure::from(misfit).render(false))?;
         }
         Ok(weights)
     }

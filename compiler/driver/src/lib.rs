@@ -53,7 +53,7 @@ pub use input::{
 };
 pub use observe::{Clock, Dump, Timing};
 pub use onnx::{import_onnx, is_onnx};
-pub use params::{Named, bind, misfit};
+pub use params::{Named, bind, misfit, misfit_in};
 pub use plans::PlanFile;
 pub use reference::reference;
 pub use signature::signatures;

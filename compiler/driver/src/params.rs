@@ -5,7 +5,7 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Name, Span, Tensor, relax::Operand};
 use hammock_passes::NamedTensors;
 use hammock_runtime::{
-    tools::{Weights, Wrong},
+    tools::{Fit, Weights, Wrong},
     value::DLTensor,
 };
 use std::collections::HashSet;
@@ -30,14 +30,19 @@ impl NamedTensors for Named<'_> {
 /// All that does not fit between weights and the functions that others may call: an error if tensors are of another shape or
 /// dtype than the parameters of their names, or none has a parameter; else a warning. Tensors that stand for constants which
 /// the text left out are none of this.
-pub fn misfit(module: &Module, weights: &Weights) -> Option<Diagnostic> {
+pub fn misfit_in(module: &Module, weights: &Weights) -> Option<Diagnostic> {
     let constants = constants(module);
     let fit = weights.fit(&signatures(module), |tensor| constants.contains(&std::ptr::from_ref(tensor.as_dl())));
+    let places = fit.wrong.iter().filter_map(|wrong| place(module, wrong));
+    Some(places.fold(misfit(&fit)?, |d, span| d.label(span, "")))
+}
+
+/// What there is to say of weights beside the functions that they are for, if they do not fit.
+pub fn misfit(fit: &Fit) -> Option<Diagnostic> {
     let (message, advice) = fit.said()?;
     let say = if fit.is_error() { Diagnostic::error } else { Diagnostic::warning };
     let code = if fit.wrong.is_empty() { codes::UNUSED_WEIGHT } else { codes::WEIGHT_MISMATCH };
-    let diagnostic = advice.into_iter().fold(say(code, message), Diagnostic::help);
-    Some(fit.wrong.iter().filter_map(|wrong| place(module, wrong)).fold(diagnostic, |d, span| d.label(span, "")))
+    Some(advice.into_iter().fold(say(code, message), Diagnostic::help))
 }
 
 /// Where a parameter is declared.
