@@ -93,8 +93,8 @@ fn count(value: i64, of: &str) -> Result<usize, Error> {
 
 fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
     let (pages, rows) = (count(pages, "pages")?, count(rows, "rows")?);
-    // The block table has 32 bits for a page.
-    if rows == 0 || i32::try_from(pages).is_err() || pages.checked_mul(rows).is_none() {
+    // Block tables and lengths have 32 bits for a number.
+    if rows == 0 || pages.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
         return Err(Error::value(format!("there cannot be {pages} pages of {rows} rows")));
     }
     let state = State { rows, fresh: 0, pages, free: Vec::new(), sequences: BTreeMap::new() };
@@ -118,6 +118,9 @@ fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Err
         return Err(Error::new(kind::MEMORY, format!("{wanted} pages are needed, and {} are free", state.free())));
     }
     let mut places = Vec::new();
+    let all = more.iter().sum();
+    let no_room = |_| Error::new(kind::MEMORY, format!("there is no memory for the places of {all} rows"));
+    places.try_reserve_exact(all).map_err(no_room)?;
     sequences.iter().zip(more).for_each(|(sequence, more)| state.extend(*sequence, more, &mut places));
     Ok(Tensor::from_slice(&[places.len() as i64], &places)?)
 }
@@ -230,6 +233,7 @@ mod tests {
     #[test]
     fn bad_requests_are_refused() {
         assert!(create(-1, 2).is_err() && create(1, 0).is_err() && create(i64::MAX, 1).is_err());
+        assert!(create(1 << 16, 1 << 16).is_err() && create(1, 1 << 40).is_err() && create(0, 1 << 40).is_ok());
         let pages = create(2, 2).unwrap();
         assert!(more(&pages, &[1, 1], &[1, 1]).is_err() && more(&pages, &[1], &[1, 2]).is_err());
         assert!(more(&pages, &[1], &[i64::MAX]).is_err() && more(&pages, &[1], &[-1]).is_err());
