@@ -4,6 +4,7 @@
 //! bounds decide it. All rules are those of division towards minus infinity.
 
 use super::{
+    Interval,
     fold::{floor_div, floor_mod},
     normal::Session,
     poly::{Atom, Poly, quotient},
@@ -12,6 +13,15 @@ use crate::{
     DType, PrimExpr,
     prim::{self, BinaryOp, PrimKind},
 };
+
+/// A number in units of several, and the rest.
+struct Units {
+    size: i64,
+    units: Poly,
+    /// The divisor, in units.
+    divisor: Poly,
+    rest: Poly,
+}
 
 impl Session<'_> {
     /// `a // b`.
@@ -26,6 +36,9 @@ impl Session<'_> {
         let (whole, rest) = divide(&a, &b);
         if rest.is_zero() || self.is_remainder(&rest, &b) {
             return Some(whole);
+        }
+        if let Some(Units { units, divisor, .. }) = self.in_units(&rest, &b) {
+            return whole.add(&self.floor_div(units, divisor, dtype)?);
         }
         let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype);
         whole.add(&atom)
@@ -42,7 +55,20 @@ impl Session<'_> {
         if rest.is_zero() || self.is_remainder(&rest, &b) {
             return Some(rest);
         }
+        if let Some(Units { size, units, divisor, rest }) = self.in_units(&rest, &b) {
+            return self.floor_mod(units, divisor, dtype)?.scale(size)?.add(&rest);
+        }
         Some(self.node(BinaryOp::FloorMod, &rest, &b, dtype))
+    }
+
+    /// `a` in units of the factor of `b`, where what is less than a unit cannot become one: rows, say, when elements are
+    /// divided by `n` rows of 384.
+    fn in_units(&self, a: &Poly, b: &Poly) -> Option<Units> {
+        let (_, size) = b.single().filter(|(_, size)| *size > 1)?;
+        let (units, rest) = a.partition(|_, c| c % size == 0);
+        let in_units = |poly: &Poly| poly.map_coefficients(|c| c / size);
+        let fits = self.interval(&rest).is_within(Interval::new(0, size - 1)) && self.interval(b).min >= 0;
+        fits.then(|| Units { size, units: in_units(&units), divisor: in_units(b), rest })
     }
 
     /// `min(a, b)` or `max(a, b)`: what both have in common comes out.

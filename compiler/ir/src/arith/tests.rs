@@ -133,6 +133,30 @@ fn indices_are_in_bounds() {
     assert!(!a.prove_lt(&(&flat + 1i64), &(&n * &m)));
 }
 
+/// Of reshapes from (b, s, 384) to (b, s, 12, 32), (b * s, 384) and back.
+#[test]
+fn indices_of_reshapes_are_simple() {
+    let [b, s, i, j, k, row] = ["b", "s", "i", "j", "k", "row"].map(Var::int64);
+    let mut known = Analyzer::with_default_min(1);
+    known.bind(&i, &int(0), &b.expr());
+    known.bind(&j, &int(0), &s.expr());
+    known.bind(&k, &int(0), &int(384));
+    known.bind(&row, &int(0), &(b.expr() * s.expr()));
+    let simplify = |e: PrimExpr| dim_text(&known.simplify(&e));
+    let flat = (i.expr() * s.expr() + j.expr()) * 384i64 + k.expr();
+    assert_eq!(simplify(flat.clone().floordiv(s.expr() * 384i64).floormod(b.expr())), "i");
+    assert_eq!(simplify(flat.clone().floordiv(384i64).floormod(s.expr())), "j");
+    assert_eq!(simplify(flat.floormod(s.expr() * 384i64)), "j * 384 + k");
+    let flat = row.expr() * 384i64 + k.expr();
+    assert_eq!(simplify(flat.clone().floordiv(s.expr() * 384i64).floormod(b.expr())), "row // s");
+    assert_eq!(simplify(flat.clone().floormod(s.expr() * 384i64)), "k + row % s * 384");
+    // A rest that may become a unit stays, and so does what a divisor may make negative.
+    let (more, n) = (row.expr() * 384i64 + k.expr() * 2i64, Var::int64("n").expr());
+    assert_eq!(simplify(more.floordiv(s.expr() * 384i64)), "(row * 384 + k * 2) // (s * 384)");
+    let unknown = flat.floordiv(n * 384i64);
+    assert_eq!(dim_text(&Analyzer::new().simplify(&unknown)), dim_text(&unknown));
+}
+
 #[test]
 fn assumptions_are_used() {
     let (i, n) = (Var::int64("i"), Var::int64("n"));

@@ -9,6 +9,7 @@ mod flatten;
 mod free;
 mod legalize;
 mod loops;
+mod reshapes;
 mod selects;
 mod threads;
 mod tidy;
@@ -181,6 +182,7 @@ struct Safe {
 fn safe(func: &PrimFunc, options: Options<'_>) -> Result<Safe, Reason> {
     let mut body = func.body.clone();
     threads::serialize_threads(&mut body)?;
+    reshapes::simplify(func, &mut body);
     let checked =
         if options.checked { bounds::check(&mut body, func, options.place)? } else { bounds::Checked::default() };
     exact::mark(func, &mut body);

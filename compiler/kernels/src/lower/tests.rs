@@ -402,3 +402,64 @@ fn no_intrinsic_is_left_that_machines_lack() {
         })
     });
 }
+
+/// `B` of shape (b, s, 4, 6) is `A` of shape (b, s, 24), by the index among all elements.
+fn reshape(place: impl Fn(&[PrimExpr], &PrimExpr) -> PrimExpr) -> PrimFunc {
+    let [b, s] = ["b", "s"].map(|name| Var::int64(name).expr());
+    let from = buffer("A", &[b.clone(), s.clone(), int(24)], DType::FLOAT32);
+    let to = buffer("B", &[b.clone(), s.clone(), int(4), int(6)], DType::FLOAT32);
+    let stage = sblock("reshape", &[('S', b.clone()), ('S', s.clone()), ('S', int(4)), ('S', int(6))], |v| {
+        let flat = place(v, &s);
+        let row = flat.clone().floordiv(int(24)).floormod(&s);
+        let load =
+            PrimExpr::load(&from, vec![flat.clone().floordiv(&s * 24i64).floormod(&b), row, flat.floormod(int(24))]);
+        (None, Stmt::store(&to, v.to_vec(), load))
+    });
+    function(&[&from, &to], &[], vec![stage])
+}
+
+/// How many quotients and remainders by something are left in the code.
+fn divisions(func: &PrimFunc, by: impl Fn(&PrimExpr) -> bool) -> usize {
+    let mut count = 0;
+    func.body.walk(&mut |s| {
+        s.each_expr(&mut |e| {
+            e.walk(&mut |x| match x.kind() {
+                PrimKind::Binary(op, _, d) if crate::check::divides(*op) => count += usize::from(by(d)),
+                _ => {}
+            })
+        })
+    });
+    count
+}
+
+#[test]
+fn reshapes_of_symbolic_sizes_do_not_divide_by_them() {
+    let plain = reshape(|v, s| ((&v[0] * s + &v[1]) * int(4) + &v[2]) * int(6) + &v[3]);
+    for shape in [[2, 3], [1, 7], [5, 1], [0, 3], [3, 0]] {
+        check(&plain, &[&[shape[0], shape[1], 24], &[shape[0], shape[1], 4, 6]]);
+    }
+    let lowered = lower(&plain, &Target::avx512()).unwrap().func;
+    assert_eq!(divisions(&lowered, |d| d.as_int().is_none()), 0, "{:#?}", lowered.body);
+    // A place that may be another row's stays what it is.
+    let other = reshape(|v, s| ((&v[0] * s + &v[1]) * int(4) + &v[2]) * int(6) + &v[3] * int(2));
+    check(&other, &[&[2, 3, 24], &[2, 3, 4, 6]]);
+    assert!(divisions(&lower(&other, &Target::avx512()).unwrap().func, |d| d.as_int().is_none()) > 0);
+}
+
+/// That `n` is zero has to be said, though `i * n // n` is `i` where it is not.
+#[test]
+fn divisors_that_may_be_zero_are_still_checked() {
+    let n = Var::int64("n");
+    let (a, b) = (buffer("A", &[int(8)], DType::FLOAT32), buffer("B", &[int(8)], DType::FLOAT32));
+    let stage = sblock("quotient", &[('S', int(8))], |v| {
+        let load = PrimExpr::load(&a, vec![(&v[0] * n.expr()).floordiv(n.expr())]);
+        (None, Stmt::store(&b, v.to_vec(), load))
+    });
+    let mut func = function(&[&a, &b], &[], vec![stage]);
+    func.params.push(Param::scalar(n));
+    let kernel = lower(&func, &Target::avx512()).unwrap();
+    let mut checks = 0;
+    let is_check = |e: &PrimExpr| e.as_intrin(crate::check::DIVISOR).is_some();
+    kernel.func.body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |x| checks += usize::from(is_check(x)))));
+    assert!(checks > 0, "{:#?}", kernel.func.body);
+}

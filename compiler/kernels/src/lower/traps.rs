@@ -387,7 +387,7 @@ fn widens(from: &PrimExpr, to: &PrimExpr) -> bool {
 }
 
 /// The factors of a product.
-fn factors(e: &PrimExpr) -> Vec<&PrimExpr> {
+pub(super) fn factors(e: &PrimExpr) -> Vec<&PrimExpr> {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => factors(a).into_iter().chain(factors(b)).collect(),
         _ => vec![e],
