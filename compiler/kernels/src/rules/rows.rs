@@ -40,7 +40,10 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let stages = rows.stages.iter().enumerate();
     let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
     let room = if gaining.iter().all(|stage| in_lanes(stage)) { choice.nearest() } else { choice.cache() };
-    let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room);
+    // How much a symbolic row is, is a guess, on which few rows at a time shall not hang.
+    let guessed = if rows.stages.iter().any(is_symbolic) { 2 * room } else { room };
+    let room_for = |n: i64| if n <= TILE_ROWS / 2 { guessed } else { room };
+    let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room_for(*n));
     let far = gaining.iter().any(|stage| products::shared_bytes(stage) > choice.cache());
     let many = count.filter(|_| far).map(|count| evenly(count, MANY_ROWS));
     let all = rows.extents().try_fold(1, |all: i64, extent| all.checked_mul(extent.as_int()?));

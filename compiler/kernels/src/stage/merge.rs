@@ -17,7 +17,7 @@ use super::{
 use crate::{check, index::same_expr};
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Substitution, Var},
+    prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, stage::Cost},
 };
 
@@ -82,7 +82,7 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
         let [only] = users.as_slice() else { return None };
         return Some(vec![(*only, with_epilogue(stage, user(only)?)?)]);
     }
-    if users.len() > 1 && Cost::of(&stage.value).total() > CHEAP {
+    if users.len() > 1 && (Cost::of(&stage.value).total() > CHEAP || divides(stage)) {
         return None;
     }
     let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?, masks)?));
@@ -172,7 +172,9 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let work = Cost::of(&stage.value).total();
     let narrow = is_kept_narrow(stage, user) && !spread::is_spread(stage);
     let once = once || narrow;
-    if !once && work > CHEAP || work * sites + Cost::of(&user.value).total() > MOST {
+    if !once && (work > CHEAP || user.reduces() && divides(stage))
+        || work * sites + Cost::of(&user.value).total() > MOST
+    {
         return None;
     }
     let put = |e: &PrimExpr| inlined(e, stage);
@@ -189,6 +191,12 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
     keeps_vectors(before, merged)
+}
+
+/// Whether a stage divides floats, which takes longer than finding a quotient in the cache.
+fn divides(stage: &Stage) -> bool {
+    let is_quotient = |e: &PrimExpr| matches!(e.kind(), PrimKind::Binary(BinaryOp::Div, ..) if e.dtype().is_floating());
+    stage.value.any(&mut |e| is_quotient(e))
 }
 
 /// Whether a stage only puts a margin of a constant around data that a small window goes over, in short rows: vectors are
