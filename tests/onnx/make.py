@@ -489,6 +489,13 @@ def bad():
     model("bad/recursive", [h.make_node("F", ["x"], ["y"], "/f", domain="own")], x, y, domains=["own"], functions=[
         h.make_function("own", "F", ["a"], ["b"], [h.make_node("F", ["a"], ["b"], domain="own")],
                         [h.make_opsetid("own", 1)])])
+    model("bad/many_sizes", [h.make_node("Reshape", ["x", "sizes"], ["y"], "/reshape")],
+          x + [("sizes", TensorProto.INT64, [2**31])], y)
+    model("bad/perm", [h.make_node("Shape", ["x"], ["s"]), h.make_node("Reshape", ["s", "two"], ["t"]),
+                       h.make_node("Transpose", ["t"], ["u"], "/turn", perm=[1]), h.make_node("Cast", ["u"], ["y"], to=FLOAT)],
+          x, y, {"two": np.array([1, 2])})
+    model("bad/scatter", [h.make_node("TensorScatter", ["cache", "x"], ["y"], "/scatter", axis=2)],
+          x + [("cache", FLOAT, [2, 3, 4, 5])], y, opset=24)
     short = model("bad/short", add, x, y, {"w": random(1, 3)})
     short.graph.initializer[0].dims[0] = 300
     onnx.save(short, "bad/short.onnx")

@@ -12,6 +12,9 @@ use hammock_ir::{
 };
 use hammock_ops::{CallContext, Table, lookup};
 
+/// The most calls that a model becomes. Small files may have loops within loops; each call takes about 1 kB.
+const MOST_CALLS: usize = 100_000;
+
 /// A function being built, and the module that it will be part of.
 pub struct Builder {
     /// Functions that are finished.
@@ -66,6 +69,10 @@ impl Builder {
 
     /// Binds a value to a new variable.
     pub fn bind(&mut self, ty: Type, value: Bound) -> Result<Var, InferError> {
+        if self.bindings.len() >= MOST_CALLS {
+            return Err(InferError::new(format!("the model becomes more than {MOST_CALLS} calls of operators"))
+                .help("loops, scans and recurrent layers are written out, turn by turn"));
+        }
         if let Some(excess) = ty.excess() {
             return Err(InferError::new(format!("the result is too large: {excess}")));
         }

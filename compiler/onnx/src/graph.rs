@@ -10,12 +10,12 @@ use crate::{
     node::Node,
     ops,
     order::sorted,
-    schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto},
+    schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto},
     value::{Outputs, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
-    prim,
+    Tensor, prim,
     relax::{InferError, Operand},
 };
 use rustc_hash::FxHashMap;
@@ -38,6 +38,8 @@ pub struct Importer<'m> {
     pub names: Names,
     /// Sizes that the model names.
     pub symbols: FxHashMap<String, prim::Var>,
+    /// Tensors that were read, by their messages.
+    pub tensors: FxHashMap<*const TensorProto, Tensor>,
     frames: Vec<Frame<'m>>,
     listing: Listing,
     diagnostics: Vec<Diagnostic>,
@@ -65,6 +67,7 @@ impl<'m> Importer<'m> {
             build: Builder::new(),
             names: Names::default(),
             symbols: FxHashMap::default(),
+            tensors: FxHashMap::default(),
             frames: vec![frame],
             listing: Listing::default(),
             diagnostics: Vec::new(),
@@ -238,6 +241,8 @@ impl<'m> Importer<'m> {
     /// Imports a graph of a node's attribute, in place, with values for its inputs; it sees the names around it.
     pub fn inner(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
         let before = self.diagnostics.len();
+        // Each turn of a loop counts, also that of a body without nodes.
+        self.nodes_left = self.nodes_left.saturating_sub(1).max(1);
         let Some(outer) = self.frames.last() else { return Ok(Vec::new()) };
         let (opsets, attrs) = (outer.opsets, outer.attrs.clone());
         let values = graph.input.iter().map(|input| input.name.as_str()).zip(inputs).collect();

@@ -100,7 +100,7 @@ impl<'m> Importer<'m> {
     /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those.
     pub(crate) fn initializers(&mut self, graph: &'m GraphProto, weights: &mut Option<Vec<(String, Tensor)>>) {
         for proto in &graph.initializer {
-            let value = match tensor::read(proto, &self.model.folder) {
+            let value = match self.tensor(proto) {
                 Ok(tensor) => self.weight(proto, tensor, weights),
                 Err(why) => {
                     self.report(bad_tensor(proto, &why));
@@ -114,6 +114,17 @@ impl<'m> Importer<'m> {
             let message = format!("the initializer `{}` is a sparse tensor, which is not supported", brief(name));
             self.report(Diagnostic::error(codes::ONNX_UNSUPPORTED, message));
         }
+    }
+
+    /// A tensor of the file. Graphs of loops are imported for each turn, and their tensors read once.
+    pub(crate) fn tensor(&mut self, proto: &'m TensorProto) -> Result<Tensor, String> {
+        let place = std::ptr::from_ref(proto);
+        if let Some(read) = self.tensors.get(&place) {
+            return Ok(read.clone());
+        }
+        let read = tensor::read(proto, &self.model.folder)?;
+        self.tensors.insert(place, read.clone());
+        Ok(read)
     }
 
     fn weight(&mut self, proto: &TensorProto, tensor: Tensor, weights: &mut Option<Vec<(String, Tensor)>>) -> Value {

@@ -14,7 +14,7 @@ fn constant(n: &mut Node) -> Result {
     let floats = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
     let failed = |e: hammock_runtime::value::TensorError| InferError::new(e.to_string());
     let tensor = if let Some(proto) = n.attrs.tensor("value") {
-        let tensor = tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?;
+        let tensor = n.importer.tensor(proto).map_err(InferError::new)?;
         return Ok(tensor::value(proto, tensor).into());
     } else if let Some(value) = n.attrs.float("value_float")? {
         Tensor::from_slice(&[], &floats(&[value])).map_err(failed)?
@@ -34,7 +34,7 @@ fn constant_of_shape(n: &mut Node) -> Result {
     let value = match n.attrs.tensor("value") {
         Some(proto) => {
             n.numbered_dtype(i64::from(proto.data_type))?;
-            tensor::read(proto, &n.importer.model.folder).map_err(InferError::new)?
+            n.importer.tensor(proto).map_err(InferError::new)?
         }
         None => Tensor::scalar(0.0f32).map_err(|e| InferError::new(e.to_string()))?,
     };

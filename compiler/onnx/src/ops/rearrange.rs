@@ -37,6 +37,9 @@ fn transpose(n: &mut Node) -> Result {
 
 /// Elements that are known with their axes in another order.
 fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
+    if axes.len() != x.shape.len() {
+        return None;
+    }
     let shape: Vec<i64> = axes.iter().map(|axis| x.shape.get(*axis).copied()).collect::<Option<_>>()?;
     x.taken(&shape, |index| {
         let mut own = vec![0; index.len()];

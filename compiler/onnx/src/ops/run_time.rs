@@ -93,9 +93,10 @@ impl Node<'_, '_> {
         Ok(place)
     }
 
-    /// How many elements a vector has, which is known.
+    /// How many elements a vector of sizes, axes or places has, which is known: no more than a shape can have.
     fn length(&mut self, x: &Operand) -> node::Result<usize> {
         let count = product(&self.dims(x)?).as_int().and_then(|count| usize::try_from(count).ok());
+        let count = count.filter(|count| *count <= hammock_ir::MAX_RANK);
         count.ok_or_else(|| InferError::new("the number of elements of an input has to be known, and small"))
     }
 }

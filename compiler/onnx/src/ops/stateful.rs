@@ -155,7 +155,9 @@ fn tensor_scatter(n: &mut Node) -> Result {
     if axis == 0 {
         return n.error("its `axis` cannot be that of the batch");
     }
-    let new = n.dims(&update)?.swap_remove(axis);
+    let Some(new) = n.dims(&update)?.get(axis).cloned() else {
+        return n.error(format!("its `update` has no axis {axis}, as its cache has"));
+    };
     // For each sequence and each place of the cache, the place among what is new.
     let counted = n.count_to(sizes[axis].clone())?;
     let mut places = n.reshape(counted, vec![1i64.into(), sizes[axis].clone()])?;

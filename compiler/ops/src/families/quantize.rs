@@ -83,13 +83,14 @@ fn expect_parameter(cx: &CallContext, param: &str, data: &TensorType) -> Result<
     let Some(ndim) = data.ndim() else { return Ok(()) };
     let axis = axis(cx, ndim)?;
     let fits = match (ty.dims(), data.dims()) {
-        (Some([n]), Some(d)) => dims::equal(n, &d[axis]) != Some(false),
+        // Data of rank 0 has no axis.
+        (Some([n]), Some(d)) => d.get(axis).is_some_and(|size| dims::equal(n, size) != Some(false)),
         (Some([_]), None) => true,
         (Some(_), _) => false,
         (None, _) => ty.ndim().is_none_or(|n| n <= 1),
     };
     if !fits {
-        let (shape, size) = (shape_text(&ty), data.dims().map_or("?".to_owned(), |d| dim_text(&d[axis])));
+        let (shape, size) = (shape_text(&ty), data.dims().and_then(|d| d.get(axis)).map_or("?".to_owned(), dim_text));
         return Err(cx.error_at(
             param,
             format_args!("`{param}` must have 1 element or {size}, one along axis {axis}, but its shape is {shape}"),
