@@ -6,33 +6,33 @@ use hammock_passes::{NamedTensors, pipeline};
 use hammock_runtime::{Tensor, tools::save_safetensors};
 use std::path::Path;
 
-/// Weights are square, and so many.
+/// Weights of the first model are square, and so many.
 const COUNT: usize = 6;
 
 /// A model that multiplies by the weights in turn, the other way round. Between two there is what keeps their product
 /// from being computed beforehand.
-fn model(size: usize) -> String {
-    let params: Vec<String> = (0..COUNT).map(|i| format!("w{i}: R.Tensor(({size}, {size}), \"float32\")")).collect();
+fn model(size: usize, count: usize) -> String {
+    let params: Vec<String> = (0..count).map(|i| format!("w{i}: R.Tensor(({size}, {size}), \"float32\")")).collect();
     let steps =
-        (0..COUNT).map(|i| format!("            y{} = R.nn.relu(R.matmul(y{i}, R.permute_dims(w{i})))\n", i + 1));
+        (0..count).map(|i| format!("            y{} = R.nn.relu(R.matmul(y{i}, R.permute_dims(w{i})))\n", i + 1));
     format!(
         "@I.ir_module\nclass Module:\n    @R.function\n    def main(y0: R.Tensor((1, {size}), \"float32\"), {}):\n        \
-         with R.dataflow():\n{}            R.output(y{COUNT})\n        return y{COUNT}\n",
+         with R.dataflow():\n{}            R.output(y{count})\n        return y{count}\n",
         params.join(", "),
         steps.collect::<String>()
     )
 }
 
 /// Compiles the model as the command line does; gives the size of the file.
-fn compile_model(folder: &Path, size: usize) -> usize {
+fn compile_model(folder: &Path, size: usize, count: usize) -> usize {
     let path = folder.join(format!("{size}.safetensors"));
     let weight = |i| {
         let values = vec![i as f32; size * size];
         (format!("w{i}"), Tensor::from_slice(&[size as i64, size as i64], &values).unwrap())
     };
-    save_safetensors(&path, &(0..COUNT).map(weight).collect::<Vec<_>>()).unwrap();
+    save_safetensors(&path, &(0..count).map(weight).collect::<Vec<_>>()).unwrap();
     reset_peak();
-    let source = SourceFile::new("model.py".to_owned(), model(size)).unwrap();
+    let source = SourceFile::new("model.py".to_owned(), model(size, count)).unwrap();
     let mut module = read_text(&source, &ReadOptions::default()).unwrap();
     let weights = read_weights(&path).unwrap();
     assert!(Named(&weights).named("w0").is_some());
@@ -63,11 +63,23 @@ fn reset_peak() {
 fn one_copy_of_the_weights() {
     let folder = tempfile::tempdir().unwrap();
     // What the compiler itself takes.
-    compile_model(folder.path(), 64);
+    compile_model(folder.path(), 64, COUNT);
     let before = status("VmRSS:");
     let size = 2048;
     let weights = COUNT * size * size * 4;
-    assert!(compile_model(folder.path(), size) > weights);
+    assert!(compile_model(folder.path(), size, COUNT) > weights);
     let more = status("VmHWM:") - before;
     assert!(more < weights + weights / 4 + (20 << 20), "{more} bytes for weights of {weights}");
+    // In the same test, since memory is the process's.
+    less_than_two_copies_of_a_single_weight(folder.path());
+}
+
+/// A single weight that is large is not in memory together with what is made of it.
+fn less_than_two_copies_of_a_single_weight(folder: &Path) {
+    let before = status("VmRSS:");
+    let size = 6144;
+    let weight = size * size * 4;
+    assert!(compile_model(folder, size, 1) > weight);
+    let more = status("VmHWM:") - before;
+    assert!(more < weight + weight / 2 + (20 << 20), "{more} bytes for a weight of {weight}");
 }

@@ -6,7 +6,11 @@ use hammock_ir::{
     DType, MAX_RANK, Tensor,
     relax::{Constant, Operand},
 };
-use hammock_runtime::tools::ElementType;
+use hammock_runtime::{memory::MappedFile, tools::ElementType};
+use std::{io::Write, sync::Arc};
+
+/// Bytes from which a copy goes to a file.
+const LARGE: usize = 32 << 20;
 
 /// A tensor's data as a tensor. Data that lie in the file as they are used stay there, if they are aligned.
 ///
@@ -50,7 +54,10 @@ fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<
     let tensor = match folder.place(&data).filter(|_| !data.is_empty()) {
         Some((file, range)) if aligned => Tensor::from_mapped(dtype, dims, file, range),
         Some((file, range)) => {
-            let copy = Tensor::from_bytes(dtype, dims, &data);
+            let copy = match large_copy(&data) {
+                Some(copy) => Tensor::from_mapped(dtype, dims, copy, 0..data.len()),
+                None => Tensor::from_bytes(dtype, dims, &data),
+            };
             file.set_aside(range);
             copy
         }
@@ -61,6 +68,17 @@ fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<
         tensor.as_slice::<bool>().map_err(|e| e.to_string())?;
     }
     Ok(tensor)
+}
+
+/// A large tensor's data in a file of their own, which is removed with the process: unlike memory, a mapped file can be
+/// set aside while what is computed of it takes the room. None where no such file can be written.
+fn large_copy(data: &[u8]) -> Option<Arc<MappedFile>> {
+    if data.len() < LARGE {
+        return None;
+    }
+    let mut file = tempfile::tempfile().ok()?;
+    file.write_all(data).ok()?;
+    MappedFile::new(&file).ok().map(Arc::new)
 }
 
 /// How many elements and bytes a tensor has in a file.

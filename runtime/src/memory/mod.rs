@@ -15,5 +15,5 @@ pub(crate) mod workspace;
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
 pub use machine::default_limit;
-pub use mapped::MappedFile;
+pub use mapped::{MappedFile, ScratchFile};
 pub use meter::reserve;

@@ -9,8 +9,10 @@ use super::shape::write_sizes;
 use super::tensor_error::TensorError;
 use super::tensor_lent::Lender;
 use super::{DType, Device, Storage, index};
-use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, meter};
+use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, ScratchFile, meter};
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -72,6 +74,8 @@ pub(super) enum Owner {
     Shared(SharedBytes),
     /// A mapped file, which nobody writes to.
     Mapped(Arc<MappedFile>),
+    /// A file of its own.
+    Scratch(ScratchFile),
     Lent(Box<dyn Lender>),
     Nobody,
 }
@@ -136,6 +140,15 @@ impl Tensor {
     ) -> Result<Tensor, TensorError> {
         let data = part(&file, range, dtype, shape)?;
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Mapped(file)))
+    }
+
+    /// A tensor of zeroes in a file that is empty and has no other use: it can be [set aside](Tensor::set_aside), too.
+    ///
+    /// # Errors
+    /// Those of the system, and sizes that no tensor has.
+    pub fn in_scratch(dtype: DType, shape: &[i64], file: &File) -> io::Result<Tensor> {
+        let scratch = ScratchFile::new(file, byte_size(dtype, shape).map_err(io::Error::other)?)?;
+        Ok(Tensor::assemble(scratch.as_ptr(), Device::CPU, dtype, shape, None, || Owner::Scratch(scratch)))
     }
 
     // Made part of its callers so that what they hand over stays in registers; the owner is made where it will lie.
@@ -264,9 +277,14 @@ impl Tensor {
     /// Takes the data of a mapped file out of the process's memory until it is read again, when the system maps it anew.
     /// Data that lies elsewhere stays.
     pub fn set_aside(&self) {
-        let Some(Owner::Mapped(file)) = self.owner() else { return };
-        let begin = self.data_ptr().addr() - file.as_ptr().addr();
-        file.set_aside(begin..begin + self.nbytes());
+        match self.owner() {
+            Some(Owner::Mapped(file)) => {
+                let begin = self.data_ptr().addr() - file.as_ptr().addr();
+                file.set_aside(begin..begin + self.nbytes());
+            }
+            Some(Owner::Scratch(file)) => file.set_aside(),
+            _ => {}
+        }
     }
 
     /// Must its memory not be written, because it is a constant's or was lent on that condition?

@@ -4,6 +4,7 @@
 //! for this machine, whatever the module is compiled for, where the build makes such code. What may never end, or takes
 //! too long to wait for, does not run.
 
+mod aside;
 mod work;
 
 use crate::{Cache, reference};
@@ -17,7 +18,7 @@ use crate::{
 use hammock_codegen::llvm::{Host, OptLevel};
 use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, prim::PrimKind, tir::PrimFunc};
 use hammock_kernels::inline_calls;
-use hammock_runtime::{Any, Device, Function};
+use hammock_runtime::{Any, Function};
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
@@ -125,10 +126,7 @@ impl hammock_passes::Evaluator for Evaluator {
         }
         let mut args = inputs.to_vec();
         for (shape, dtype) in outputs {
-            let mut tensor = Tensor::empty(*dtype, shape, Device::CPU).map_err(|e| e.to_string())?;
-            // What a kernel leaves unwritten is the same each time.
-            tensor.as_bytes_mut().map_err(|e| e.to_string())?.fill(0xff);
-            args.push(tensor.into());
+            args.push(aside::output(*dtype, shape).map_err(|e| e.to_string())?.into());
         }
         let steps = work::steps(&kernel, &args).ok_or("nothing says how long it takes")?;
         if steps <= FEW || self.interprets && steps <= INTERPRETED {
@@ -140,9 +138,10 @@ impl hammock_passes::Evaluator for Evaluator {
         } else if self.interprets || steps > COMPILED {
             return Err(format!("it takes {steps} steps, which are too many"));
         } else {
-            self.native(&kernel, inputs.len())?.call(&args).map_err(|e| e.to_string())?;
-            // What was computed mostly takes the place of what it was computed from.
-            inputs.iter().filter_map(|input| input.get::<&Tensor>()).for_each(Tensor::set_aside);
+            let kernel = self.native(&kernel, inputs.len())?;
+            let tensors: Vec<Tensor> = args.iter().filter_map(Any::get).collect();
+            aside::during(&tensors, || kernel.call(&args)).map_err(|e| e.to_string())?;
+            drop(tensors);
         }
         Ok(args.drain(inputs.len()..).filter_map(|arg| arg.get()).collect())
     }
