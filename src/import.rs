@@ -1,6 +1,9 @@
 //! `hammock import`: makes a text module of an ONNX model.
 
-use crate::output::{not_stdout, write_file};
+use crate::{
+    module::DigestFlag,
+    output::{not_stdout, write_file},
+};
 use clap::Args;
 use hammock_compiler::{Failure, OnnxWeights, import_onnx, write_weights};
 use hammock_ir::print::{PrintOptions, module_text};
@@ -18,7 +21,7 @@ Examples:
 Parameters of `main` are the model's inputs, in its order, then its weights; names have `_` for what is not a letter or
 digit. Small tensors, which operators may have to know, are constants of the text.")]
 pub struct Import {
-    /// An ONNX model; files with its data are looked for beside it
+    /// An ONNX model; files with its data are looked for beside it; or `-` for standard input
     file: String,
     /// The text module to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -26,6 +29,8 @@ pub struct Import {
     /// Where to write the weights (.safetensors); without it, they are constants of the text
     #[arg(long, value_name = "FILE")]
     params_out: Option<PathBuf>,
+    #[command(flatten)]
+    digest: DigestFlag,
 }
 
 impl Import {
@@ -38,6 +43,7 @@ impl Import {
             }
             None => OnnxWeights::Constants,
         };
+        self.digest.expect(&self.file)?;
         let imported = import_onnx(&self.file, weights)?;
         if let Some(path) = &self.params_out {
             write_weights(path, &imported.weights)?;

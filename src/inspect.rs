@@ -47,6 +47,7 @@ impl Inspect {
     }
 
     fn executable(&self, view: View) -> Result<(), Failure> {
+        self.module.digest.expect(&self.module.file)?;
         let listing = inspect(Path::new(&self.module.file), view).map_err(tool_failure)?;
         if let Some(path) = &self.view.params_out {
             not_stdout("--params-out", path)?;
@@ -58,6 +59,7 @@ impl Inspect {
     /// What the functions of a model take that is not compiled yet.
     fn signatures(&self) -> Result<Vec<Signature>, Failure> {
         if is_onnx(&self.module.file) {
+            self.module.digest.expect(&self.module.file)?;
             let imported = import_onnx(&self.module.file, OnnxWeights::Parameters)?;
             return Ok(bound(signatures(&imported.module), |role, _| role == Role::Weight));
         }

@@ -2,17 +2,32 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx, misfit_in,
-    read_file, read_source, read_text, read_weights,
+    Constants, Digest, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx,
+    misfit_in, read_file, read_source, read_text, read_weights,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use std::path::{Path, PathBuf};
 
+/// Says which file is meant.
+#[derive(Args, Clone, Default)]
+pub struct DigestFlag {
+    /// Refuse the file unless its bytes have this SHA-256; other files that it needs are not looked at
+    #[arg(long, value_name = "HEX")]
+    sha256: Option<Digest>,
+}
+
+impl DigestFlag {
+    /// Refuses a file that is another than the one that was meant.
+    pub fn expect(&self, file: &str) -> Result<(), Failure> {
+        self.sha256.map_or(Ok(()), |digest| digest.expect(file))
+    }
+}
+
 /// A module, and the weights that go with it.
 #[derive(Args, Clone)]
 pub struct ModuleArgs {
-    /// A text module (TVMScript), an ONNX model, or `-` for text on standard input
+    /// A text module (TVMScript), an ONNX model, or `-` for either on standard input
     pub file: String,
     /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
@@ -20,12 +35,14 @@ pub struct ModuleArgs {
     /// Weights by name (.safetensors, an index or a folder of them, or .npz), or `zeros` if only shapes matter
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
+    #[command(flatten)]
+    pub digest: DigestFlag,
 }
 
 impl ModuleArgs {
     /// The same flags for another file.
     pub fn of_file(&self, file: &str) -> Self {
-        ModuleArgs { file: file.to_owned(), ..self.clone() }
+        ModuleArgs { file: file.to_owned(), digest: DigestFlag::default(), ..self.clone() }
     }
 
     /// The named tensors of `--params`.
@@ -38,6 +55,7 @@ impl ModuleArgs {
 
     /// Reads the file, which must be text, and the weights.
     pub fn read_text(&self) -> Result<(Module, SourceFile, Option<Weights>), Failure> {
+        self.digest.expect(&self.file)?;
         let weights = self.weights()?;
         match read_file(&self.file, &self.options(weights.as_ref()))? {
             Input::Module(module, source) => Ok((*module, source, weights)),
@@ -47,6 +65,7 @@ impl ModuleArgs {
 
     /// The file's text, and all diagnostics about it.
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
+        self.digest.expect(&self.file)?;
         if is_onnx(&self.file) {
             let imported = import_onnx(&self.file, OnnxWeights::Constants)?;
             return Ok((imported.source, hammock_ir::verify::module(&imported.module, &hammock_ops::Table)));

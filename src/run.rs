@@ -5,7 +5,7 @@ use crate::{
     compile::{CodeArgs, ExecMode, Prepared, prepared},
     effect::refuse,
     failure::{input_failure, tool_failure},
-    module::{ModuleArgs, is_zeros},
+    module::{DigestFlag, ModuleArgs, is_zeros},
     opt::Watch,
     output::say,
 };
@@ -48,11 +48,13 @@ pub type Adapt<'a> = &'a mut dyn FnMut(&mut Module, &SourceFile, &Options) -> Re
 /// Flags that name a program and a call.
 #[derive(Args)]
 pub struct Program {
-    /// A text module, an ONNX model, a compiled executable, or `-` for text on standard input
+    /// A text module, an ONNX model, a compiled executable, or `-` for a text or an ONNX model on standard input
     file: String,
     /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
+    #[command(flatten)]
+    digest: DigestFlag,
     #[command(flatten)]
     pub call: CallFlags,
     #[command(flatten)]
@@ -92,6 +94,7 @@ impl Program {
             let idle = [("--module", self.module.is_some()), ("--params zeros", is_zeros(self.call.params.as_deref()))];
             let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
             refuse(&idle, &format!("{} is compiled already", self.file))?;
+            self.digest.expect(&self.file)?;
             return Session::open(Path::new(&self.file), &how).map_err(tool_failure);
         }
         let module = self.module_args();
@@ -111,7 +114,12 @@ impl Program {
     }
 
     fn module_args(&self) -> ModuleArgs {
-        ModuleArgs { file: self.file.clone(), module: self.module.clone(), params: self.call.params.clone() }
+        ModuleArgs {
+            file: self.file.clone(),
+            module: self.module.clone(),
+            params: self.call.params.clone(),
+            digest: self.digest.clone(),
+        }
     }
 
     /// The compiler's options, whatever the mode.

@@ -122,6 +122,65 @@ fn every_command_that_takes_a_module_takes_a_model() {
     assert!(succeed(root(), &["ops", "--onnx"]).contains("\nConv\n"));
 }
 
+/// A model may come on standard input, where nothing lies beside it.
+#[test]
+fn a_model_may_be_standard_input() {
+    let given = |file: &str, args: &[&str]| {
+        let input = std::fs::File::open(root().join(file)).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hammock"));
+        command.args(args).current_dir(root()).stdin(input).output().unwrap()
+    };
+    let output = given("tests/onnx/cnn.onnx", &["check", "-"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let expected =
+        ["run", "-", "--expect", "tests/onnx/cnn.expected.npz", "--exec-mode", "reference"].map(String::from);
+    let args = [&expected[..], &arguments("cnn")].concat();
+    let output = given("tests/onnx/cnn.onnx", &args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8(given("tests/onnx/cnn.onnx", &["import", "-"]).stdout).unwrap().contains("R.nn.conv2d("));
+    let output = given("tests/onnx/external.onnx", &["check", "-"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("read without its folder"));
+}
+
+/// `--sha256` refuses a file with one wrong byte, whatever the file is.
+#[test]
+fn files_are_compared_with_the_digest_that_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, damaged) = (root().join("tests/onnx/cnn.onnx"), folder.path().join("cnn.onnx"));
+    let mut bytes = std::fs::read(&model).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    let model = model.to_str().unwrap();
+    let library = folder.path().join("cnn.so");
+    let library = library.to_str().unwrap();
+    let digest = |file: &str| {
+        let output = std::process::Command::new("sha256sum").arg(file).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()[..64].to_owned()
+    };
+    let right = digest(model);
+    assert_eq!(succeed(root(), &["compile", model, "-o", library, "--sha256", &right.to_uppercase()]), "");
+    let text = succeed(root(), &["import", model, "--sha256", &right]);
+    let written = folder.path().join("cnn.py");
+    std::fs::write(&written, text).unwrap();
+    for file in [model, library, written.to_str().unwrap()] {
+        succeed(root(), &["inspect", file, "--sha256", &digest(file)]);
+    }
+    for command in ["check", "import", "inspect", "opt", "run"] {
+        let output = hammock(folder.path(), &[command, "cnn.onnx", "--sha256", &right]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains("[E0415]") && output.stdout.is_empty(), "{said}");
+    }
+    let wrong = ["run", library, "--sha256", &right];
+    assert!(String::from_utf8(hammock(root(), &wrong).stderr).unwrap().contains("[E0415]"));
+    let short = hammock(root(), &["check", model, "--sha256", "12ab"]);
+    assert!(
+        short.status.code() == Some(2) && String::from_utf8(short.stderr).unwrap().contains("64 hexadecimal digits")
+    );
+    let said = String::from_utf8(hammock(folder.path(), &["check", "cnn.onnx", "--sha256", &right]).stderr).unwrap();
+    snapshot("onnx", "other_digest", &said);
+}
+
 /// Messages name nodes and tensors.
 #[test]
 fn wrong_models_are_explained() {

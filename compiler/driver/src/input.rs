@@ -7,7 +7,11 @@ use hammock_runtime::{
     Tensor,
     tools::{FileKind, Weights, save_safetensors},
 };
-use std::{io::Read, path::Path};
+use std::{
+    io::Read,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 pub use hammock_import::{Constants, ReadOptions, check_module};
 
@@ -42,7 +46,7 @@ pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
 /// # Errors
 /// When it cannot be read, or is not a text.
 pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
-    let bytes = if path == "-" { read_stdin().map_err(|e| unreadable(path, &e))? } else { read_bytes(path)? };
+    let bytes = if path == "-" { standard_input()?.to_vec() } else { read_bytes(path)? };
     if let Some(kind) = FileKind::of(&bytes) {
         return match kind.mistaken(path) {
             None => Ok(None),
@@ -94,10 +98,18 @@ fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn read_stdin() -> std::io::Result<Vec<u8>> {
+/// All of standard input, which is read once.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn standard_input() -> Result<Arc<Vec<u8>>, Failure> {
+    static READ: OnceLock<Arc<Vec<u8>>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| unreadable("-", &e))?;
+    Ok(READ.get_or_init(|| Arc::new(bytes)).clone())
 }
 
 /// A file that the system does not let be read.

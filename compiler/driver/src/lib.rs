@@ -10,6 +10,7 @@ mod bytecode;
 #[cfg_attr(not(feature = "native"), allow(dead_code, unused_imports, reason = "there is nothing to keep"))]
 mod cache;
 mod codegens;
+mod digest;
 mod entry;
 mod evaluate;
 mod failure;
@@ -32,6 +33,7 @@ mod tvm;
 pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, flops, lower, plans, temporaries};
 pub use cache::{Cache, Usage};
 pub use codegens::{CodeGenerator, Codegens};
+pub use digest::Digest;
 pub use entry::{add_entry, keep_kernel};
 pub use evaluate::Evaluator;
 pub use failure::Failure;

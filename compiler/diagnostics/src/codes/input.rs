@@ -114,4 +114,12 @@ The message names the node, its operator and the reason. The line shown is the n
 binary.",
     wrong r#"$ hammock check axis.onnx"#,
     right r#"$ hammock check model.onnx"#;
+
+    OTHER_FILE = "E0415", "file with another SHA-256", "\
+`--sha256` names the SHA-256 of the file that is meant, and the file that is there has another: it is damaged, incomplete, or
+another version.
+
+Get the file again. `sha256sum FILE` computes the digest. Weights in other files have digests of their own.",
+    wrong r#"$ hammock check model.py --sha256 0000000000000000000000000000000000000000000000000000000000000000"#,
+    right r#"$ hammock check model.py --sha256 $(sha256sum < model.py | cut -c -64)"#;
 }
