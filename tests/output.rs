@@ -284,3 +284,27 @@ fn objects_hold_every_kernel() {
         }
     }
 }
+
+/// A command that is interrupted, while it measures plans or at any other moment, leaves its folder as it was, or with the
+/// complete file.
+#[test]
+fn interrupted_commands_leave_nothing_behind() {
+    for (delay, tune) in [(100, true), (1500, true), (400, false), (800, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+        command.args(["compile", "tests/onnx/encoder.onnx", "-o"]).arg(folder.path().join("model.so"));
+        if tune {
+            command.arg("--tune=600").arg("--tune-file").arg(folder.path().join("tuned.txt"));
+        }
+        let mut child =
+            command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let ended = child.wait().unwrap();
+        let left = names(folder.path());
+        if tune {
+            assert!(killed.success() && !ended.success(), "it measures for ten minutes");
+        }
+        assert!(if ended.success() { left == ["model.so"] } else { left.is_empty() }, "after {delay} ms: {left:?}");
+    }
+}
