@@ -154,6 +154,9 @@ impl Session<'_> {
             return a.sub(&Poly::constant(quotient.checked_mul(c)?));
         }
         let a = self.without_inner_remainders(a, c)?;
+        if self.is_quotient(&a) && self.is_remainder(&a, &Poly::constant(c)) {
+            return Some(a);
+        }
         let offset = floor_mod(a.offset(), c)?;
         let variable = a.sub(&Poly::constant(a.offset()))?.map_coefficients(|k| k % c);
         let rest = variable.add(&Poly::constant(offset))?;
@@ -191,6 +194,12 @@ impl Session<'_> {
         let range = self.interval(a);
         let (low, high) = (floor_div(range.min, c)?, floor_div(range.max, c)?);
         (low == high && range.min != i64::MIN && range.max != i64::MAX).then_some(low)
+    }
+
+    /// Whether it is a quotient by something that is no number, of which intervals say little.
+    fn is_quotient(&self, a: &Poly) -> bool {
+        let quotient = a.as_atom().map(|atom| self.atom(atom).kind());
+        matches!(quotient, Some(PrimKind::Binary(BinaryOp::FloorDiv, _, d)) if d.as_int().is_none())
     }
 
     /// Whether `0 <= rest < b`.

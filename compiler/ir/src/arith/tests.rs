@@ -155,6 +155,10 @@ fn indices_of_reshapes_are_simple() {
     assert_eq!(simplify(more.floordiv(s.expr() * 384i64)), "(row * 384 + k * 2) // (s * 384)");
     let unknown = flat.floordiv(n * 384i64);
     assert_eq!(dim_text(&Analyzer::new().simplify(&unknown)), dim_text(&unknown));
+    known.bind(&row, &int(0), &(b.expr() * 197i64));
+    let outer = (row.expr() * 384i64 + k.expr()).floordiv(b.expr() * 384i64);
+    assert_eq!(dim_text(&known.simplify(&outer.clone().floormod(197i64))), "row // b");
+    assert_eq!(dim_text(&known.simplify(&outer.floormod(196i64))), "row // b % 196");
 }
 
 #[test]

@@ -107,6 +107,7 @@ impl Place {
         let mut is_positive = true;
         e.walk(&mut |x| is_positive &= divisor(x).is_none_or(|d| self.known.interval(d).min > 0));
         let simple = Some(&e).filter(|e| is_positive && quotients(e) > 0).map(|e| self.known.simplify(e));
-        simple.filter(|simple| quotients(simple) < quotients(&e)).unwrap_or(e)
+        let gains = |simple: &PrimExpr| quotients(simple) <= quotients(&e) && simple.size() < e.size();
+        simple.filter(gains).unwrap_or(e)
     }
 }
