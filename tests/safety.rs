@@ -73,6 +73,34 @@ const OPERATIONS: &str = r#"
                 C[vi] = C[vi] + A[B[vi]]
 "#;
 
+/// Kernels that are told a number from which sizes of their tensors follow.
+const SIZES: &str = r#"
+    @T.prim_func
+    def total(a: T.handle, w: T.handle, p: T.int64, b: T.handle):
+        s = T.int64()
+        W = T.match_buffer(w, (s,), "float32")
+        A = T.match_buffer(a, (p + s,), "float32")
+        B = T.match_buffer(b, (s + p,), "float32")
+        for i in T.serial(p + s):
+            with T.block("all"):
+                vi = T.axis.spatial(p + s, i)
+                B[vi] = A[vi] + T.float32(1)
+        for i in T.serial(p):
+            with T.block("first"):
+                vi = T.axis.spatial(p, i)
+                B[vi] = B[vi] + A[vi + s] + T.float32(1)
+
+    @T.prim_func
+    def twice(e: T.handle, p: T.int64, c: T.handle):
+        E = T.match_buffer(e, (p * 2,), "int8")
+        C = T.match_buffer(c, (100,), "int8")
+        for i in range(1):
+            with T.block("put"):
+                vi = T.axis.spatial(1, i)
+                if p < 100:
+                    C[p] = T.int8(7)
+"#;
+
 /// Loops that make values as deep as they are told.
 const LOOPS: &str = r#"
     @R.function(pure=False)
@@ -309,6 +337,41 @@ fn operations_without_a_result_say_where_they_stand() {
         let error = module.refusal(&run(b));
         assert!(error.contains(why), "{error}");
     }
+}
+
+#[test]
+fn numbers_that_sizes_follow_from_are_what_sizes_say() {
+    // Twice each of these numbers is ten in so many bits.
+    for (dtype, wraps) in [("T.int64", "--arg=-9223372036854775803"), ("T.int32", "--arg=-2147483643")] {
+        let module = Module::new(&SIZES.replace("T.int64", dtype));
+        for mode in ["bytecode", "reference"] {
+            let start = ["model.py", "--exec-mode", mode, "--func"];
+            let total = |p: &str, s: &str| {
+                let args = ["total", "--arg", "zeros(5):float32", "--arg", s, p, "--arg", "zeros(5):float32"];
+                [&start[..], &args].concat().iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>()
+            };
+            let twice = |p: &str| {
+                let args = ["twice", "--arg", "zeros(10):int8", p, "--arg", "zeros(100):int8"];
+                [&start[..], &args].concat().iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>()
+            };
+            for (p, s, result) in [("2", 3, "[2.0 2.0 1.0"), ("0", 5, "[1.0 1.0 1.0"), ("-2", 7, "[1.0 1.0 1.0")] {
+                let args = total(&format!("--arg={p}"), &format!("zeros({s}):float32"));
+                assert!(module.run(&texts(&args)).contains(result), "{mode}: {p}");
+            }
+            for p in
+                ["3", "-2", "-8", "2147483647", "9223372036854775807", "9223372036854775805", "-9223372036854775808"]
+            {
+                let error = module.refusal(&texts(&total(&format!("--arg={p}"), "zeros(3):float32")));
+                assert!(error.contains("argument `A`") || error.contains("int32"), "{mode}: {error}");
+            }
+            assert!(module.run(&texts(&twice("--arg=5"))).contains("[0 0 0 0 0 7 0 0"));
+            module.refusal(&texts(&twice(wraps)));
+        }
+    }
+}
+
+fn texts(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     DType, Name, PrimExpr,
+    bounds::{LARGEST_SIZE, size_in_multiple},
     prim::{PrimType, Substitution, Var},
+    print::dim_text,
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 
@@ -78,6 +80,7 @@ pub struct Interface {
 struct Derived {
     actual: Var,
     expected: PrimExpr,
+    is_size: bool,
     /// Where it matters: a stride in a dimension of several elements.
     matters: Option<PrimExpr>,
     what: String,
@@ -119,6 +122,15 @@ impl Interface {
     pub fn checks(&self) -> Vec<Stmt> {
         let check = |d: &Derived| {
             let equal = d.actual.expr().eq(d.expected.clone().cast(DType::INT64));
+            // A number that the size is a multiple of has to be a size itself: see `size_in_multiple`.
+            let number = size_in_multiple(&d.expected).filter(|var| d.is_size && self.is_number(var));
+            let within = number
+                .map(|var| var.expr().cast(DType::INT64))
+                .map(|n| n.clone().ge(PrimExpr::int64(0)).and(n.le(PrimExpr::int64(LARGEST_SIZE))));
+            let equal = match within {
+                Some(within) => within.and(equal),
+                None => equal,
+            };
             let condition = match &d.matters {
                 Some(size) => size.clone().cast(DType::INT64).le(PrimExpr::int64(1)).or(equal),
                 None => equal,
@@ -126,6 +138,17 @@ impl Interface {
             Stmt::new(StmtKind::Assert(condition, "ValueError".into(), vec![d.what.as_str().into()]))
         };
         self.derived.iter().map(check).collect()
+    }
+
+    /// Sizes that are told in terms of others, as they are written, and the variables that hold them.
+    pub fn derived_sizes(&self) -> impl Iterator<Item = (&PrimExpr, &Var)> {
+        self.derived.iter().filter(|d| d.is_size).map(|d| (&d.expected, &d.actual))
+    }
+
+    /// Whether a variable is a number that callers give.
+    fn is_number(&self, var: &Var) -> bool {
+        let is_scalar = |raw: &RawParam| matches!(raw, RawParam::Scalar(_));
+        self.params.iter().zip(&self.signature.raw).any(|(param, raw)| param.var == *var && is_scalar(raw))
     }
 
     fn push(&mut self, var: Var, raw: RawParam) {
@@ -179,7 +202,7 @@ impl Interface {
         for (i, buffer) in func.params.iter().enumerate().filter_map(|(i, p)| Some((i, p.buffer.as_ref()?))) {
             for (axis, size) in buffer.shape.iter().enumerate() {
                 // The table compares those that are written alike.
-                let known = self.derived.iter().any(|d| d.matters.is_none() && same_expr(&d.expected, size));
+                let known = self.derived.iter().any(|d| d.is_size && same_expr(&d.expected, size));
                 if size.as_var().is_none() && size.as_int().is_none() && !known {
                     let what = format!("dimension {axis} of argument `{}` must be {size}", buffer.name);
                     self.derive(size, RawParam::Size(i, axis), None, what);
@@ -200,10 +223,13 @@ impl Interface {
     }
 
     fn derive(&mut self, expected: &PrimExpr, raw: RawParam, matters: Option<&PrimExpr>, what: String) {
-        let actual = Var::int64("actual");
+        let text = dim_text(expected);
+        let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let actual = Var::int64(words.join("_"));
         self.derived.push(Derived {
             actual: actual.clone(),
             expected: expected.clone(),
+            is_size: matches!(raw, RawParam::Size(..)),
             matters: matters.cloned(),
             what,
         });

@@ -23,6 +23,14 @@ pub const LARGEST_SIZE: i64 = 1 << 40;
 /// Numbers of this size are far from where 64 bits end.
 const WIDE: Interval = Interval { min: -(1 << 62), max: 1 << 62 };
 
+/// The variable of which a size is a multiple by a number. Kernels begin by checking that it is no less than zero and no
+/// more than [`LARGEST_SIZE`], so that it is a size too: the multiple may wrap.
+pub fn size_in_multiple(size: &PrimExpr) -> Option<&Var> {
+    let PrimKind::Binary(BinaryOp::Mul, a, b) = size.kind() else { return None };
+    let (var, factor) = a.as_var().zip(b.as_int()).or_else(|| b.as_var().zip(a.as_int()))?;
+    (2..=1 << 20).contains(&factor).then_some(var)
+}
+
 /// What is known at a place in a kernel.
 #[derive(Clone, Debug)]
 pub struct Scope {
@@ -60,7 +68,8 @@ impl Scope {
             relies: Rc::default(),
             loops: Vec::new(),
         };
-        for var in func.buffers().flat_map(|b| &b.shape).filter_map(PrimExpr::as_var) {
+        let is_size = |e| PrimExpr::as_var(e).or_else(|| size_in_multiple(e));
+        for var in func.buffers().flat_map(|b| &b.shape).filter_map(is_size) {
             if !scope.values.contains_key(var) {
                 let size = scope.define(var);
                 scope.analyzer.bound(&size, Interval::new(0, LARGEST_SIZE));

@@ -1,31 +1,43 @@
 //! Copies of statements with fresh variables, or with values for variables.
 
-use super::{AttrNode, Block, Buffer, Region, Stmt, StmtKind};
+use super::{AttrNode, Block, Buffer, Param, PrimFunc, Region, Stmt, StmtKind};
 use crate::{
-    PrimExpr,
+    PrimExpr, equal,
     prim::{PrimKind, Substitution, Var},
 };
 use rustc_hash::FxHashMap;
 
 /// A copy in which every variable and buffer declared inside is new and `values` are put in.
 pub fn copy(stmt: &Stmt, values: Substitution) -> Stmt {
-    Copier { values, buffers: FxHashMap::default(), closed: false, renews: true }.copy(stmt)
+    Copier { values, renews: true, ..Copier::default() }.copy(stmt)
 }
 
 /// A copy in which `values` are put in everywhere, into the sizes of declared buffers too, which makes them others. The
 /// values may name what the statement declares.
 pub fn replace(stmt: &Stmt, values: Substitution) -> Stmt {
-    Copier { values, buffers: FxHashMap::default(), closed: false, renews: false }.copy(stmt)
+    Copier { values, ..Copier::default() }.copy(stmt)
+}
+
+/// A function in which `wholes` are put in the place of expressions that are written as the first of each pair, and
+/// `values` in the place of variables left, in the sizes of its parameters too.
+pub fn replace_in(func: &PrimFunc, values: Substitution, wholes: Vec<(PrimExpr, PrimExpr)>) -> PrimFunc {
+    let mut copier = Copier { values, wholes, ..Copier::default() };
+    let declared = |p: &Param| Param { var: p.var.clone(), buffer: p.buffer.as_ref().map(|b| copier.declare(b)) };
+    let params = func.params.iter().map(declared).collect();
+    PrimFunc { params, body: copier.copy(&func.body), ..func.clone() }
 }
 
 /// A copy of a function's body with other parameters: `values` has what its scalars, sizes and pointers become,
 /// `buffers` its buffers. Everything else in it is new.
 pub fn copy_body(body: &Stmt, values: Substitution, buffers: FxHashMap<Buffer, Buffer>) -> Stmt {
-    Copier { values, buffers, closed: true, renews: true }.copy(body)
+    Copier { values, buffers, closed: true, renews: true, ..Copier::default() }.copy(body)
 }
 
+#[derive(Default)]
 struct Copier {
     values: Substitution,
+    /// What stands for expressions that are written so.
+    wholes: Vec<(PrimExpr, PrimExpr)>,
     buffers: FxHashMap<Buffer, Buffer>,
     /// Whether nothing in the copy is known outside, but for what it was given.
     closed: bool,
@@ -151,6 +163,9 @@ impl Copier {
     }
 
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
+        if let Some((_, whole)) = self.wholes.iter().find(|(known, _)| equal::exprs(known, e)) {
+            return whole.clone();
+        }
         match e.kind() {
             PrimKind::Var(v) => match self.values.get(v) {
                 Some(value) => value.clone(),

@@ -11,6 +11,7 @@ mod legalize;
 mod loops;
 mod reshapes;
 mod selects;
+mod sizes;
 mod threads;
 mod tidy;
 mod traps;
@@ -85,6 +86,7 @@ pub fn lower_with(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, K
 
 fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<FlatKernel, Reason> {
     let mut interface = signature::interface(func);
+    let func = &*sizes::named(func, &interface);
     let (body, accesses) = flat_blocks(func, &interface, options)?;
     let sizes: Vec<Var> = interface.sizes().collect();
     let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
@@ -115,6 +117,7 @@ fn name_of(func: &PrimFunc) -> Name {
 /// As [`lower`].
 pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
     let name = name_of(func);
+    let func = &*sizes::named(func, &signature::interface(func));
     let text = safe(func, options).and_then(|safe| loops::plan_text(func, safe.body, options.planner()));
     text.map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
@@ -125,6 +128,7 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
 /// As [`lower`].
 pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, KernelError> {
     let name = name_of(func);
+    let func = &*sizes::named(func, &signature::interface(func));
     let found = safe(func, options).and_then(|safe| loops::neighbours(func, safe.body, options.planner()));
     found.map_err(|reason| KernelError { function: name, span: func.span, reason })
 }
@@ -136,6 +140,7 @@ pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, K
 /// As [`lower`].
 pub fn packings(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, Packing)>, KernelError> {
     let name = name_of(func);
+    let func = &*sizes::named(func, &signature::interface(func));
     let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
     let found = loops::packings(func, safe.body, options.planner().choice).into_iter();
     Ok(found.filter_map(|packing| parameter(func, packing)).collect())
@@ -166,6 +171,7 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
 /// # Errors
 /// As [`lower`].
 pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<f64>, KernelError> {
+    let func = &*sizes::named(func, &signature::interface(func));
     let safe = safe(func, options);
     let error = |reason| KernelError { function: name_of(func), span: func.span, reason };
     safe.map(|safe| loops::flops(func, safe.body)).map_err(error)

@@ -57,6 +57,42 @@ fn what_is_written_by_axes_is_proved() {
     assert_eq!(accesses(&copy(int(8), int(9), padded)), (2, 0));
 }
 
+/// `copy` of `A` to `B`, which are as large as two expressions over a number `p` and the size of `S` say.
+fn copy_of_told_size(sizes: [fn(&PrimExpr, &PrimExpr) -> PrimExpr; 3], index: fn(&PrimExpr) -> PrimExpr) -> PrimFunc {
+    let [p, s] = ["p", "s"].map(Var::int64);
+    let [of_a, of_b, of_loop] = sizes.map(|size| size(&p.expr(), &s.expr()));
+    let (a, b) = (buffer("A", &[of_a], DType::INT32), buffer("B", &[of_b], DType::INT32));
+    let stage = sblock("copy", &[('S', of_loop)], |v| {
+        (None, Stmt::store(&b, v.to_vec(), PrimExpr::load(&a, vec![index(&v[0])])))
+    });
+    let mut func = function(&[&buffer("S", &[s.expr()], DType::INT32), &a, &b], &[], vec![stage]);
+    func.params.insert(1, hammock_ir::tir::Param::scalar(p));
+    func
+}
+
+#[test]
+fn sizes_that_follow_from_numbers_are_sizes() {
+    let sum = |p: &PrimExpr, s: &PrimExpr| p + s;
+    let turned = |p: &PrimExpr, s: &PrimExpr| s + p;
+    let same = |v: &PrimExpr| v.clone();
+    assert_eq!(accesses(&copy_of_told_size([sum, sum, sum], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_told_size([sum, turned, turned], same)), (2, 0));
+    let less = |p: &PrimExpr, s: &PrimExpr| s.clone() - int(1) + p;
+    assert_eq!(accesses(&copy_of_told_size([sum, turned, less], |v| v + int(1))), (2, 0), "by what the number is");
+    assert_eq!(accesses(&copy_of_told_size([sum, turned, sum], |v| v + int(1))), (1, 1));
+    let least = |p: &PrimExpr, _: &PrimExpr| p.clone().min(int(1));
+    assert_eq!(accesses(&copy_of_told_size([least, least, least], same)), (2, 0));
+    let number = |p: &PrimExpr, _: &PrimExpr| p.clone();
+    let twice = |p: &PrimExpr, _: &PrimExpr| p * int(2);
+    assert_eq!(
+        accesses(&copy_of_told_size([twice, twice, number], same)),
+        (2, 0),
+        "it is checked to be no more than a size"
+    );
+    let others = |p: &PrimExpr, s: &PrimExpr| p + s + s;
+    assert_eq!(accesses(&copy_of_told_size([sum, sum, others], same)), (0, 2), "`s` may be more than nothing");
+}
+
 #[test]
 fn conditions_guard_accesses_and_their_checks() {
     let (a, b) = (buffer("A", &[int(8)], DType::INT32), buffer("B", &[int(9)], DType::INT32));
