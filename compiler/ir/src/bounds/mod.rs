@@ -137,12 +137,12 @@ impl Scope {
         }
     }
 
-    /// The number is at least 1, and so are the sizes that it is a product of.
+    /// The number is at least 1, and so are the sizes that it is a product of or the least of.
     fn assume_positive(&mut self, number: &PrimExpr) {
         self.analyzer.assume(&number.clone().ge(PrimExpr::int64(1)));
-        if let PrimKind::Binary(BinaryOp::Mul, a, b) = number.kind()
-            && [a, b].into_iter().all(|e| self.analyzer.interval(e).min >= 0)
-        {
+        let PrimKind::Binary(op, a, b) = number.kind() else { return };
+        let natural = |e: &PrimExpr| self.analyzer.interval(e).min >= 0;
+        if *op == BinaryOp::Min || *op == BinaryOp::Mul && natural(a) && natural(b) {
             self.assume_positive(a);
             self.assume_positive(b);
         }

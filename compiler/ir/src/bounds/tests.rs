@@ -67,6 +67,16 @@ fn quotients_and_remainders_of_fused_symbolic_loops() {
 }
 
 #[test]
+fn the_last_of_a_symbolic_size() {
+    let [n, i] = ["n", "i"].map(Var::int64);
+    let scope = inside(&[n.expr()], &[(&i, n.expr().min(int(1)))]);
+    let start = (n.expr() - int(1)).max(int(0)).min(n.expr());
+    assert!(scope.is_inside(&(start.clone() + i.expr()), &n.expr()));
+    assert!(!scope.is_inside(&(start + i.expr() + int(1)), &n.expr()));
+    assert!(scope.is_inside(&(n.expr() - int(1)), &n.expr()), "inside of a loop over some of it");
+}
+
+#[test]
 fn what_overflows_proves_nothing() {
     let (i, s) = (Var::int64("i"), Var::int64("s"));
     let scope = inside(&[int(8)], &[(&i, int(8))]);
