@@ -24,9 +24,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Reads a kernel; `None` if it is more than loops around stores, or takes more than tensors.
+    /// Reads a kernel; `None` if it is more than loops around stores, or takes more than tensors and numbers.
     pub fn of(func: &PrimFunc) -> Option<Kernel> {
-        let mut inputs = func.params.iter().map(|param| param.buffer.clone()).collect::<Option<Vec<Buffer>>>()?;
+        if func.params.iter().any(|param| param.buffer.is_none() && param.var.dtype().is_handle()) {
+            return None;
+        }
+        let mut inputs: Vec<Buffer> = func.buffers().cloned().collect();
         let output = inputs.pop()?;
         let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.elem_offset.is_none();
         if !func.is_noalias() || !func.s_tir || !inputs.iter().chain([&output]).all(plain) {

@@ -220,7 +220,8 @@ impl<'a> Fusion<'a> {
     }
 }
 
-/// The kernel that a binding calls, and the variables among its operands; `None` if it is no call with one new tensor.
+/// The kernel that a binding calls, and the variables among the tensors that it is given; `None` if it is no call with one
+/// new tensor.
 fn kernel_call<'a>(function: &Function, binding: &'a Binding) -> Option<(&'a Name, Vec<Option<Var>>)> {
     let call = CallTir::of_value(&binding.value)?;
     function.ty(binding.var).as_tensor()?;
@@ -229,7 +230,8 @@ fn kernel_call<'a>(function: &Function, binding: &'a Binding) -> Option<(&'a Nam
         Operand::Const(_) => Some(None),
         _ => None,
     };
-    Some((call.kernel()?, call.inputs()?.iter().map(operand).collect::<Option<_>>()?))
+    let tensors = call.inputs()?.iter().filter(|operand| !matches!(operand, Operand::Prim(_)));
+    Some((call.kernel()?, tensors.map(operand).collect::<Option<_>>()?))
 }
 
 /// A number of bytes as people say it.
