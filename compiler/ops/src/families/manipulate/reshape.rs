@@ -58,7 +58,7 @@ fn reshape_tir(cx: &CallContext, name: &str) -> Result<Legalized, InferError> {
     let (have, need) = (dims::product(x.shape()), dims::product(&out.shape));
     // Sizes known only at run time may ask for fewer elements, as TVM lets them: the first ones are taken.
     b.require(need.le(have), "`x` has fewer elements than `shape`");
-    b.compute(&out, |i| x.at(&unflatten(&flatten(i, &out.shape), x.shape())));
+    b.compute(&out, |i| x.at(&moved(i, &out.shape, x.shape())));
     Ok(b.finish())
 }
 
@@ -142,6 +142,37 @@ pub fn target(cx: &CallContext, shape: ShapeType) -> Result<TensorShape, InferEr
         (shape, Some(var)) => TensorShape::Var(var, shape.ndim()),
         (shape, None) => shape.ndim().map_or(TensorShape::Unknown, TensorShape::Rank),
     })
+}
+
+/// The index in `from` of the element that `indices` are of in `shape`. Where sizes are symbolic, dimensions that the first
+/// few of both shapes have in common are taken for themselves, so that fewer numbers are divided by sizes.
+fn moved(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<PrimExpr> {
+    let constant = shape.iter().chain(from).all(|extent| extent.as_int().is_some());
+    if constant || !has_equal_count(shape, from) {
+        return unflatten(&flatten(indices, shape), from);
+    }
+    let (mut own, mut others, mut result) = (0, 0, Vec::new());
+    while own < shape.len() || others < from.len() {
+        let (count, other_count) = first_in_common(&shape[own..], &from[others..]);
+        let (to, other_to) = (own + count, others + other_count);
+        match (count, other_count) {
+            (1, 1) => result.push(indices[own].clone()),
+            _ => result.extend(unflatten(&flatten(&indices[own..to], &shape[own..to]), &from[others..other_to])),
+        }
+        (own, others) = (to, other_to);
+    }
+    result
+}
+
+/// The least numbers of leading dimensions, not both zero, that have equally many elements in two shapes that do.
+fn first_in_common(a: &[PrimExpr], b: &[PrimExpr]) -> (usize, usize) {
+    let pairs = (1..a.len() + b.len()).flat_map(|sum| (0..=sum).map(move |count| (count, sum - count)));
+    let mut inside = pairs.filter(|(m, n)| *m <= a.len() && *n <= b.len());
+    inside.find(|(m, n)| has_equal_count(&a[..*m], &b[..*n])).unwrap_or((a.len(), b.len()))
+}
+
+fn has_equal_count(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
+    dims::equal(&dims::product(a), &dims::product(b)) == Some(true)
 }
 
 /// The position of an index in row-major order.
