@@ -80,6 +80,56 @@ fn printed_plans_read_as_what_they_are() {
     }
 }
 
+/// Attention over a cache of keys and values, whose heads several heads of queries share.
+const CACHE: &str = "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        q: R.Tensor((\"b\", 4, \"s\", 16), \"float32\"),
+        old: R.Tensor((\"b\", 2, \"p\", 16), \"float32\"),
+        new: R.Tensor((\"b\", 2, \"s\", 16), \"float32\"),
+        last: R.Tensor((16, 40), \"float32\"),
+    ):
+        b = T.int64()
+        s = T.int64()
+        p = T.int64()
+        with R.dataflow():
+            all = R.concat((old, new), axis=2)
+            each = R.broadcast_to(R.reshape(all, (b, 2, 1, p + s, 16)), (b, 2, 2, p + s, 16))
+            heads = R.reshape(each, (b, 4, p + s, 16))
+            found = R.matmul(q, R.permute_dims(heads, [0, 1, 3, 2]))
+            mixed = R.matmul(R.nn.softmax(found), heads)
+            end = R.matmul(mixed, last)
+            R.output(all, end)
+        return (all, end)
+";
+
+#[test]
+fn kernels_over_a_cache_have_plans() {
+    let folder = folder();
+    std::fs::write(folder.path().join("model.py"), CACHE).unwrap();
+    insta::with_settings!({ snapshot_path => "../snapshots/plans", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("cache", plans(&folder, "x86-64-v4"));
+    });
+}
+
+/// The cache may be empty, and rows may be one.
+#[test]
+fn kernels_over_a_cache_compute_what_the_reference_does() {
+    let folder = folder();
+    std::fs::write(folder.path().join("model.py"), CACHE).unwrap();
+    stdout(hammock(&folder, &["compile", "model.py", "-o", "model.so"]));
+    for (b, s, p) in [(1, 1, 0), (1, 1, 7), (2, 5, 3), (1, 0, 3)] {
+        let tensor = |heads: i64, rows: i64| format!("random({b},{heads},{rows},16):float32");
+        let [q, old, new] = [tensor(4, s), tensor(2, p), tensor(2, s)];
+        let args = ["--arg", &q, "--arg", &old, "--arg", &new, "--arg", "random(16,40):float32"];
+        let run = |start: &[&str]| stdout(hammock(&folder, &[&["run"], start, &args[..]].concat()));
+        run(&["model.py", "--exec-mode", "reference", "--output", "expected.npz"]);
+        run(&["model.so", "--expect", "expected.npz"]);
+    }
+}
+
 const NARROW: &str = "\
 @I.ir_module
 class Module:
