@@ -395,6 +395,55 @@ def quantized():
     record("quantized", random(2, 2, 4))
 
 
+def fake_quantized():
+    """A network as ONNX Runtime's quantization writes it: convolutions that pad with zero points, with one scale a channel,
+    by channels, joined, added and pooled; products of which one has a zero point in each factor."""
+    rng = np.random.default_rng(3)
+    weights, nodes = {}, []
+
+    def between(x, scale, zero, kind=np.uint8):
+        """What stands between two operators."""
+        weights.update({f"{x}_s": np.float32(scale), f"{x}_z": kind(zero)})
+        parameters = [f"{x}_s", f"{x}_z"]
+        nodes.append(h.make_node("QuantizeLinear", [x, *parameters], [f"{x}_q"]))
+        nodes.append(h.make_node("DequantizeLinear", [f"{x}_q", *parameters], [f"{x}_d"]))
+        return f"{x}_d"
+
+    def dequantized(name, values, scales, zero=0, axis=0):
+        scales = np.float32(scales)
+        weights.update({f"{name}_q": values, f"{name}_s": scales, f"{name}_z": np.full(scales.shape, zero, values.dtype)})
+        nodes.append(h.make_node("DequantizeLinear", [f"{name}_q", f"{name}_s", f"{name}_z"], [name], axis=axis))
+        return name
+
+    def conv(x, x_scale, y, shape, **more):
+        scales = rng.uniform(0.01, 0.03, shape[0])
+        w = dequantized(f"{y}_w", rng.integers(-127, 128, shape).astype(np.int8), scales)
+        b = dequantized(f"{y}_b", rng.integers(-999, 1000, shape[0]).astype(np.int32), scales * x_scale)
+        nodes.append(h.make_node("Conv", [x, w, b], [y], **more))
+
+    x = between("x", 0.02, 120)
+    conv(x, 0.02, "a", (5, 3, 3, 3), pads=[1, 1, 1, 1])
+    nodes.append(h.make_node("Relu", ["a"], ["r"]))
+    r = between("r", 0.03, 0)
+    conv(r, 0.03, "b", (5, 1, 3, 3), pads=[1, 1, 1, 1], group=5)
+    b = between("b", 0.05, 100)
+    nodes.append(h.make_node("Add", [b, r], ["c"]))
+    c = between("c", 0.06, 90)
+    nodes.append(h.make_node("MaxPool", [c], ["p"], kernel_shape=[2, 2], strides=[2, 2]))
+    p = between("p", 0.06, 90)
+    nodes.append(h.make_node("Concat", [p, p], ["j"], axis=1))
+    j = between("j", 0.06, 90)
+    nodes.append(h.make_node("Reshape", [j, "shape"], ["f"]))
+    f = between("f", 0.06, 90)
+    m = dequantized("m_w", rng.integers(0, 256, (90, 4)).astype(np.uint8), [0.01, 0.02, 0.01, 0.03], 120, axis=1)
+    nodes.append(h.make_node("MatMul", [f, m], ["m"]))
+    between("m", 2, 7, np.int8)
+    weights["shape"] = [1, 90]
+    outputs = [("m_d", FLOAT, [1, 4]), ("m_q", TensorProto.INT8, [1, 4])]
+    model("fake_quantized", nodes, [("x", FLOAT, [1, 3, 6, 6])], outputs, weights)
+    record("fake_quantized", random(4, 1, 3, 6, 6) * 4)
+
+
 def losses():
     nodes = [
         h.make_node("SoftmaxCrossEntropyLoss", ["x", "t", "w"], ["a", "log"], ignore_index=1),
@@ -513,7 +562,7 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, losses, attention, vision,
+for make in [narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
              functions, external, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

@@ -8,13 +8,13 @@ use crate::*;
 /// - 1: also removes what is unused, and lets tensors that are not needed at the same time share memory.
 /// - 2: also puts the bodies of private functions in the place of their calls while the module stays of about its
 ///   size; gathers what has no effects into dataflow blocks, which much of the rest needs; computes the same values
-///   only once, constants at compile time, products in the cheaper order and batch normalization as a part of
-///   convolutions; joins matrices before they are transposed; chooses columns of a product rather than of a matrix
-///   where that is cheaper; lays tensors out as convolutions are fastest, and leaves out layouts that are undone;
-///   computes convolutions with fewer multiplications, which rounds differently; joins products of a few rows, and
-///   multiplies few rows by matrices as they lie, not transposed; makes one kernel of several, and views of kernels
-///   that only reshape or copy parts; rearranges constants as kernels use them; and computes late what would only
-///   wait for its use.
+///   only once, constants at compile time, with integers what is written with dequantized numbers, products in the
+///   cheaper order and batch normalization as a part of convolutions; joins matrices before they are transposed;
+///   chooses columns of a product rather than of a matrix where that is cheaper; lays tensors out as convolutions
+///   are fastest, and leaves out layouts that are undone; computes convolutions with fewer multiplications, which
+///   rounds differently; joins products of a few rows, and multiplies few rows by matrices as they lie, not
+///   transposed; makes one kernel of several, and views of kernels that only reshape or copy parts; rearranges
+///   constants as kernels use them; and computes late what would only wait for its use.
 /// - 3: as 2; kernels take longer to compile.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |least: u8, steps: Vec<Step>| if level >= least { steps } else { Vec::new() };
@@ -27,6 +27,7 @@ pub fn pipeline(level: u8) -> Pipeline {
         plain(&[&normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS]),
         at(2, vec![inline]),
         at(2, plain(&[&convert_to_dataflow::PASS, &eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
+        at(2, plain(&[&fake_quantization_to_integer::PASS])),
         at(2, better_graph()),
         at(2, plain(&[&fold_constant::PASS])),
         at(2, vec![layouts]),

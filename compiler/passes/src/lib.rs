@@ -53,6 +53,7 @@ mod decompose_ops;
 mod eliminate_common_subexpr;
 mod expand_matmul_of_sum;
 mod expand_tuple_arguments;
+mod fake_quantization_to_integer;
 mod fast_math_transform;
 mod filled;
 mod fold_batchnorm_to_conv2d;
@@ -150,6 +151,7 @@ pub static PASSES: &[&Pass] = &[
     &eliminate_common_subexpr::PASS,
     &expand_matmul_of_sum::PASS,
     &expand_tuple_arguments::PASS,
+    &fake_quantization_to_integer::PASS,
     &fast_math_transform::PASS,
     &fold_batchnorm_to_conv2d::PASS,
     &fold_constant::PASS,

@@ -5,6 +5,7 @@ use crate::{
     dims,
     legalize::{Builder, Input, Legalized, highest, largest_float, lowest},
     op::{AttrKind, Op},
+    relayout,
     rules::Inferred,
     text::{dim_text, shape_text},
 };
@@ -37,6 +38,7 @@ fn signature(name: &'static str, out: DType, doc: &'static str) -> Op {
         .attr("axis", AttrKind::Int, -1i64)
         .attr("out_dtype", AttrKind::DType, out)
         .attr_order(&["out_dtype", "axis"])
+        .layouts(relayout::with_parameters)
 }
 
 fn is_real(t: DType) -> bool {
@@ -133,8 +135,21 @@ fn legalize(cx: &CallContext, formula: Formula) -> Result<Legalized, InferError>
 fn quantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
     let wide = if to.bits > 16 { DType::FLOAT64 } else { DType::FLOAT32 };
     let scaled = x.cast(wide) / scale.cast(wide);
+    if to.is_integer() && to.bits == 8 && zero.dtype().is_integer() && zero.dtype().bits == 8 {
+        return nearest_byte(scaled, zero, to);
+    }
     let rounded = if to.is_integer() { scaled.unary("nearbyint") } else { scaled };
     clip_cast(rounded + zero.cast(wide), to)
+}
+
+/// The byte that is nearest to a float32 and a zero point, without a conversion: what `clip(round(x) + zero)` gives, since
+/// bounds are whole numbers. Floats from 2²³ to 2²⁴ are whole numbers, and their last bits count them.
+fn nearest_byte(x: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
+    let whole = PrimExpr::float(f64::from(3 << 22), DType::FLOAT32);
+    let bound = |v: PrimExpr| v.cast(DType::FLOAT32) - zero.clone().cast(DType::FLOAT32);
+    let inside = x.min(bound(highest(to))).max(bound(lowest(to)));
+    let counted = PrimExpr::intrin("reinterpret", vec![inside + whole], DType::INT32);
+    (counted + zero.cast(DType::INT32)).cast(to)
 }
 
 /// The difference of integers is exact before it is scaled.

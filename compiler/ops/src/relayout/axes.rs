@@ -1,7 +1,7 @@
 //! Rules of operators that name axes of their operand.
 
-use super::{Arrangement, Relaid, Relayout, Ruled, int, ints};
-use crate::layout::Layout;
+use super::{Arrangement, Relaid, Relayout, Ruled, elementwise, int, ints};
+use crate::{dims, layout::Layout};
 use hammock_ir::{
     AttrValue,
     relax::{InferError, Operand},
@@ -15,6 +15,29 @@ pub fn along(call: &Relayout) -> Ruled {
     let place = int(layout.place(axis));
     let layout: Arrangement = layout.into();
     Ok(Some(Relaid::new([layout.clone()], layout).attr("axis", place)))
+}
+
+/// The same with parameters that have one element, or one for each place along the axis; where all have one, it does not
+/// matter which axis that is.
+pub fn with_parameters(call: &Relayout) -> Ruled {
+    let mut single = true;
+    for param in call.cx.op.operands().skip(1) {
+        let ty = call.cx.tensor_or_scalar(param.name)?;
+        single &= ty.dims().is_some_and(|sizes| sizes.iter().all(|size| dims::is(size, 1)));
+    }
+    if single { elementwise(call) } else { along(call) }
+}
+
+/// Padding, a pair of numbers for each axis.
+pub fn padded(call: &Relayout) -> Ruled {
+    let layout = call.unblocked("data")?;
+    let widths = call.cx.ints("pad_width")?;
+    if widths.len() != 2 * layout.ndim() {
+        return Ok(None);
+    }
+    let moved: Vec<i64> = layout.axes().flat_map(|(axis, _)| [widths[2 * axis], widths[2 * axis + 1]]).collect();
+    let layout: Arrangement = layout.into();
+    Ok(Some(Relaid::new([layout.clone()], layout).attr("pad_width", moved)))
 }
 
 /// Normalization over `axes`, with parameters of the sizes of those axes, or of the channels along `channel_axis`.

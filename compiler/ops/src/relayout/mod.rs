@@ -13,8 +13,8 @@ mod shape;
 mod window;
 
 pub use axes::{
-    along, channels_and_axes, concatenation, expansion, normalized, parts, permutation, reduction, repeated, slices,
-    squeezed, stacked, tiled,
+    along, channels_and_axes, concatenation, expansion, normalized, padded, parts, permutation, reduction, repeated,
+    slices, squeezed, stacked, tiled, with_parameters,
 };
 pub use elementwise::{broadcast, elementwise, gather, in_parts, same_for_all};
 pub use shape::{batch_norm, gather_elements, prelu, scatter_elements, scatter_nd};

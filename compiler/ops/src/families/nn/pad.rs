@@ -5,6 +5,7 @@ use crate::{
     dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
+    relayout,
     rules::Inferred,
     text::{dim_text, shape_text},
 };
@@ -27,6 +28,7 @@ fn pad() -> Op {
         .attr("pad_mode", AttrKind::Str, "constant")
         .attr("pad_value", AttrKind::Float, 0.0)
         .attr_order(&["pad_width", "pad_value", "pad_mode"])
+        .layouts(relayout::padded)
         .infer(infer_pad)
         .legalize(legalize_pad)
 }
