@@ -224,6 +224,16 @@ fn blocks_may_mention_their_own_buffers() {
     }
 }
 
+/// A lone size is an int64 as the sizes of a list are, though a number in it has another dtype.
+#[test]
+fn lone_sizes_are_sizes() {
+    let text = printed(
+        "m = TypeVar(\"m\")\n@R.function\ndef main(x: R.Tensor((m,), \"float32\")):\n    \
+         z = R.zeros((m - 9223372036854775808), \"float32\")\n    return z\n",
+    );
+    assert!(text.contains("R.shape([T.Cast(\"int64\", T.Cast(\"uint64\", m) - "), "{text}");
+}
+
 /// An expression that comes to no more than a number parameter is the parameter, whose name is what is printed.
 #[test]
 fn sums_that_are_a_parameter_are_the_parameter() {

@@ -142,7 +142,8 @@ impl<D: Dialect> Eval<'_, '_, D> {
         items.into_iter().map(dim).collect()
     }
 
-    fn dim(&mut self, arg: &Arg) -> Read<PrimExpr> {
+    /// One size, as an int64.
+    pub fn dim(&mut self, arg: &Arg) -> Read<PrimExpr> {
         let unknown = match &arg.value {
             Value::None => true,
             Value::Str(text) => &**text == "?",

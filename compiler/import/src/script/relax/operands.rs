@@ -2,7 +2,7 @@
 
 use super::RelaxEval;
 use crate::script::{args::Arg, context::Read, value::Value};
-use hammock_ir::{AttrValue, DType, PrimExpr, relax::Operand};
+use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 
 impl RelaxEval<'_, '_> {
     /// Any value as an operand; what is not bound yet is bound first.
@@ -39,7 +39,7 @@ impl RelaxEval<'_, '_> {
     pub(super) fn to_shape(&mut self, arg: &Arg) -> Read<Operand> {
         match &arg.value {
             Value::Tuple(_) | Value::List(_) => self.dims(arg).map(Operand::Shape),
-            Value::Int(_) | Value::Scalar(_) => Ok(Operand::Shape(vec![self.to_scalar_like(arg, DType::INT64)?])),
+            Value::Int(_) | Value::Scalar(_) => Ok(Operand::Shape(vec![self.dim(arg)?])),
             Value::Operand(Operand::Tuple(items))
                 if !items.is_empty() && items.iter().all(|o| matches!(o, Operand::Prim(_))) =>
             {
