@@ -1,0 +1,150 @@
+//! How kernels are computed: the plans of a module with every class of them, for processors with wide and narrow vectors.
+#![cfg(feature = "llvm")]
+
+mod files;
+
+#[path = "../networks/mod.rs"]
+mod networks;
+
+#[allow(dead_code)]
+#[path = "../support/mod.rs"]
+mod support;
+
+use networks::Network;
+use std::{fs, process::Output};
+use support::{hammock, snapshot, stdout};
+use tempfile::TempDir;
+
+const CLASSES: &str = include_str!("classes.py");
+const CACHE: &str = include_str!("cache.py");
+const TOKENS: &str = include_str!("tokens.py");
+const NARROW: &str = include_str!("narrow.py");
+const WEIGHTS: &str = include_str!("weights.py");
+
+/// A module, `model.py` in a folder of its own.
+struct Model(TempDir);
+
+impl Model {
+    fn new(text: &str) -> Model {
+        let model = Model(tempfile::tempdir().unwrap());
+        model.write("model.py", text);
+        model
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.0.path().join(name), bytes).unwrap();
+    }
+
+    fn hammock(&self, args: &[&[&str]]) -> Output {
+        hammock(&self.0, &args.concat())
+    }
+
+    /// The plans that rules choose for a processor.
+    fn plans(&self, target: &str) -> String {
+        stdout(self.hammock(&[&["opt", "model.py", "--print-plans", "--target", target]]))
+    }
+
+    /// The plans with those of a file.
+    fn planned(&self, plan: &str, flags: &[&str]) -> Output {
+        self.write("plan.txt", plan);
+        self.hammock(&[&["opt", "model.py", "--plan", "plan.txt"], flags])
+    }
+
+    /// What is said about a file of plans that are refused.
+    fn refused(&self, plan: &str, flags: &[&str]) -> String {
+        let output = self.planned(plan, flags);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{plan}\n{said}");
+        assert!(said.contains("error[E0311]") && said.contains("plan.txt:"), "{plan}\n{said}");
+        said
+    }
+}
+
+#[test]
+fn every_class_has_a_plan_that_reads_well() {
+    let model = Model::new(CLASSES);
+    snapshot("plans", "wide", &model.plans("x86-64-v4"));
+    snapshot("plans", "narrow", &model.plans("x86-64-v2"));
+}
+
+#[test]
+fn printed_plans_read_as_what_they_are() {
+    let model = Model::new(CLASSES);
+    for flags in [&["--target", "x86-64-v4"][..], &["--target", "x86-64"], &["-O0"], &["-O3", "--strict-order"]] {
+        let printed = stdout(model.hammock(&[&["opt", "model.py", "--print-plans"], flags]));
+        assert_eq!(stdout(model.planned(&printed, flags)), printed);
+    }
+}
+
+#[test]
+fn kernels_over_a_cache_have_plans() {
+    let model = Model::new(CACHE);
+    snapshot("plans", "cache", &model.plans("x86-64-v4"));
+}
+
+/// The cache may be empty, and rows may be one.
+#[test]
+fn kernels_over_a_cache_compute_what_the_reference_does() {
+    let model = Model::new(CACHE);
+    stdout(model.hammock(&[&["compile", "model.py", "-o", "model.so"]]));
+    for (b, s, p) in [(1, 1, 0), (1, 1, 7), (2, 5, 3), (1, 0, 3)] {
+        let tensor = |heads: i64, rows: i64| format!("random({b},{heads},{rows},16):float32");
+        let [q, old, new] = [tensor(4, s), tensor(2, p), tensor(2, s)];
+        let args = ["--arg", &q, "--arg", &old, "--arg", &new, "--arg", "random(16,40):float32"];
+        let run = |start: &[&str]| stdout(model.hammock(&[&["run"], start, &args]));
+        run(&["model.py", "--exec-mode", "reference", "--output", "expected.npz"]);
+        run(&["model.so", "--expect", "expected.npz"]);
+    }
+}
+
+/// Products of narrow numbers, for processors with dot products and without.
+#[test]
+fn narrow_products_have_dot_products() {
+    let model = Model::new(NARROW);
+    snapshot("plans", "dots_wide", &model.plans("znver4"));
+    snapshot("plans", "dots_narrow", &model.plans("x86-64-v3"));
+    let printed = model.plans("znver4");
+    let target = ["--target", "znver4"];
+    assert_eq!(stdout(model.planned(&printed, &target)), printed);
+    let mut all = String::new();
+    for (what, by, flags) in [
+        ("as [v_k by 4, v_ax1]", "as [v_k, v_ax1]", &[][..]),
+        ("as [v_k by 4, v_ax1]", "as [v_k by 2, v_ax1]", &[]),
+        ("v_k by 4, v_ax0 unrolled", "v_k by 2, v_ax0 unrolled", &[]),
+        ("v_k dot", "v_ax1 dot", &[]),
+        (", v_k dot", "", &[]),
+        ("dot-product: v_ax1 by 64", "dot-product: v_k by 32, v_ax1 by 64", &[]),
+        ("copy of x2 as [v_k by 4, v_ax1] (elementwise: v_k, v_ax1 by 32, v_ax1 vector), ", "", &[]),
+        ("copy of x2 as", "copy of factor as", &[]),
+        ("dot-product", "dot-product", &["--strict-order"]),
+    ] {
+        assert!(printed.contains(what), "{what}\n{printed}");
+        all += &model.refused(&printed.replacen(what, by, 1), &[&target, flags].concat());
+    }
+    snapshot("plans", "dots_refused", &all);
+}
+
+/// Weights of few bits become no constants of many for products, which read them as they are; others do.
+#[test]
+fn products_read_weights_as_they_are_kept() {
+    let model = Model::new(WEIGHTS);
+    snapshot("plans", "weights", &model.plans("x86-64-v4"));
+}
+
+#[test]
+fn heads_of_tokens_are_found_where_they_lie() {
+    let model = Model::new(TOKENS);
+    snapshot("plans", "tokens", &model.plans("x86-64-v4"));
+}
+
+#[test]
+fn plans_of_networks_read_well() {
+    let plans = |network: Network| {
+        let model = Model::new(&network.text());
+        model.write("w.safetensors", network.weights());
+        let flags = ["--params", "w.safetensors", "--print-plans", "--target", "znver5", "--threads", "2"];
+        stdout(model.hammock(&[&["opt", "model.py"], &flags]))
+    };
+    snapshot("plans", "resnet18", &plans(networks::resnet18()));
+    snapshot("plans", "minilm", &plans(networks::minilm()));
+}

@@ -1,0 +1,18 @@
+# Products and convolutions of narrow numbers.
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        x: R.Tensor((64, 98), "uint8"),
+        w: R.Tensor((98, 200), "int8"),
+        a: R.Tensor((24, 64), "bfloat16"),
+        b: R.Tensor((64, 200), "bfloat16"),
+        image: R.Tensor((1, 30, 30, 16), "int8"),
+        taps: R.Tensor((3, 3, 16, 40), "int8"),
+    ):
+        with R.dataflow():
+            bytes = R.matmul(x, w, out_dtype="int32")
+            bfloats = R.matmul(a, b, out_dtype="float32")
+            window = R.nn.conv2d(image, taps, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32")
+            R.output(bytes, bfloats, window)
+        return (bytes, bfloats, window)
