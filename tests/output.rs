@@ -291,7 +291,9 @@ fn objects_hold_every_kernel() {
 fn interrupted_commands_leave_nothing_behind() {
     for (delay, tune) in [(100, true), (1500, true), (400, false), (800, false)] {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+        // What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_hammock")]);
         command.args(["compile", "tests/onnx/encoder.onnx", "-o"]).arg(folder.path().join("model.so"));
         if tune {
             command.arg("--tune=600").arg("--tune-file").arg(folder.path().join("tuned.txt"));
