@@ -55,8 +55,9 @@ impl Bench {
                 work = flops(module, source, options)?;
             }
             let Some(kernel) = &self.kernel else { return Ok(None) };
-            random = keep_kernel(module, kernel)?;
-            let plans = options.plans.as_ref().map(|plans| Arc::new(plans.only(kernel)));
+            let kept = keep_kernel(module, kernel)?;
+            random = kept.arguments;
+            let plans = options.plans.as_ref().map(|plans| Arc::new(plans.only(kernel).renamed(kernel, &kept.name)));
             Ok(Some(Options { plans, ..options.clone() }))
         };
         let session = self.program.open_adapted(call, &mut adapt)?;

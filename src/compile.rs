@@ -18,7 +18,7 @@ use hammock_compiler::{
     add_entry, bind, check_target, compile, lower, misfit_in, signatures,
 };
 use hammock_diagnostics::{SourceFile, codes};
-use hammock_ir::Module;
+use hammock_ir::{Module, Name};
 use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline};
 use hammock_runtime::{
     Image,
@@ -314,7 +314,7 @@ impl Compile {
         let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose()?;
         let mut stages = Stages::new(self.verbose, self.code.tune.tune.is_none());
         stages.begin("reading the model")?;
-        let Prepared { mut module, source, signatures } = prepared(&self.module, None)?;
+        let Prepared { mut module, source, signatures, .. } = prepared(&self.module, None)?;
         stages.begin("passes")?;
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
@@ -375,6 +375,8 @@ pub struct Prepared {
     pub source: SourceFile,
     /// What functions took before weights became constants.
     pub signatures: Vec<Signature>,
+    /// What the kernel is called that left its name to the function that is called.
+    pub aside: Option<Name>,
 }
 
 /// Reads a text module. Parameters named in the weights become constants, unless the call that the module is compiled for
@@ -396,10 +398,11 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared,
     if let Some(weights) = weights {
         bind(&mut module, &weights).map_err(|e| e.within(&source))?;
     }
-    if let Some(call) = call {
-        add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?;
-    }
-    Ok(Prepared { module, source, signatures })
+    let aside = match call {
+        Some(call) => add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?,
+        None => None,
+    };
+    Ok(Prepared { module, source, signatures, aside })
 }
 
 /// Reports what of `--params` does not fit the module.

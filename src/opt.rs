@@ -11,12 +11,12 @@ use crate::{
     quantize::QuantizeFlags,
     tune::SizeFlags,
 };
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
-    Codegens, Dump, Evaluator, Failure, Named, Options, PlanFile, Timing, bind, check_target, plans, temporaries,
-    write_weights,
+    Codegens, Dump, Evaluator, Failure, Named, Options, PlanFile, STEPS, Timing, before_step, bind, check_target,
+    plans, temporaries, write_weights,
 };
-use hammock_diagnostics::{Diagnostic, codes};
+use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{
     Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
@@ -42,6 +42,7 @@ Examples:
   hammock opt model.py --memory-plan plan.svg           what memory is used when
   hammock opt model.py --print-plans                    which loops compute each kernel, and how near to the limit
   hammock opt model.py --plan plan.txt                  the same after changes by hand
+  hammock opt model.py --emit flat                      the kernels as flat code with vectors (or `tir`, `plan`)
   hammock opt model.py --tune-file tuned.txt            the same with plans that `compile --tune` found
   hammock opt model.py --params-out w.safetensors       large constants in a file of their own
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
@@ -75,6 +76,11 @@ pub struct Opt {
     /// Print plans as `--print-plans` does, with those that measuring found: a file of `compile --tune --tune-file FILE`
     #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     tune_file: Option<String>,
+    /// Print kernels on the way to machine code, and nothing else: as loops and blocks (`tir`), how each is computed (`plan`),
+    /// as flat code with vectors (`flat`), or after one of the steps between (`hammock passes --steps`)
+    #[arg(long, value_name = "STAGE", group = "of_plans", value_parser = PossibleValuesParser::new(stages()),
+          hide_possible_values = true, conflicts_with_all = ["same_as", "params_out", "bisect"])]
+    emit: Option<String>,
     #[command(flatten)]
     sizes: SizeFlags,
     /// How many threads plans are for [default: all]
@@ -202,7 +208,7 @@ impl Opt {
             refuse(&[("--tune-size", !sizes.is_empty())], "`--tune-file` names a file of plans that were measured")?;
         }
         let options = Options { level, target, threads, strict_order, plans: given, tuned, sizes, ..defaults };
-        let prints_plans = self.print_plans || self.plan.is_some() || self.tune_file.is_some();
+        let of_kernels = self.print_plans || self.emit.is_some() || self.plan.is_some() || self.tune_file.is_some();
         let (evaluator, named) = (Evaluator::with_cache(self.cache.open().ok()), weights.as_ref().map(Named));
         let codegens = Codegens::default();
         let mut environment = self.watch.environment(&options, &evaluator);
@@ -216,7 +222,7 @@ impl Opt {
         self.watch.report(&dump)?;
         note_objects(&codegens)?;
         let mut compiled = module.clone();
-        if pipeline.steps.is_empty() && (self.memory_plan.is_some() || prints_plans) {
+        if pipeline.steps.is_empty() && (self.memory_plan.is_some() || of_kernels) {
             bound(&mut compiled)?;
             let passes = self.of_level(options.level);
             passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
@@ -227,14 +233,25 @@ impl Opt {
             add_temporaries(&mut plans, &temporaries(&compiled, &source, &options)?);
             self.write_plan(path, &plans)?;
         }
-        if prints_plans {
-            return crate::print(&plans_text(&plans(&compiled, &source, &options)?));
+        if of_kernels {
+            return crate::print(&self.kernels_text(&compiled, &source, &options)?);
         }
         match (&self.same_as, &self.params_out) {
             (Some(other), _) => self.compare(&module, other),
             (None, Some(path)) => print_without_constants(&module, path),
             (None, None) => crate::print(&module_text(&module, &PrintOptions::default())),
         }
+    }
+
+    /// The kernels of a compiled module, at the stage that `--emit` names: their plans without it.
+    fn kernels_text(&self, module: &Module, source: &SourceFile, options: &Options) -> Result<String, Failure> {
+        let step = match self.emit.as_deref() {
+            None | Some("plan") => return Ok(plans_text(&plans(module, source, options)?)),
+            Some("tir") => STEPS.first(),
+            Some(stage) => STEPS.iter().skip_while(|step| step.name != stage).nth(1),
+        };
+        let kernels = before_step(module, source, options, step.map(|step| step.name))?;
+        Ok(module_text(&kernels, &PrintOptions::default()))
     }
 
     fn write_plan(&self, path: &Path, plans: &IndexMap<Name, MemoryPlan>) -> Result<(), Failure> {
@@ -276,6 +293,11 @@ impl Opt {
             Failure::new(codes::MODULES_DIFFER, message).help(format!("the first has {left}, the second {right}"))
         })
     }
+}
+
+/// What `--emit` takes: what is known by a name of its own, and the steps of lowering.
+fn stages() -> Vec<&'static str> {
+    ["tir", "plan", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)).collect()
 }
 
 /// Each kernel with its plan.

@@ -15,7 +15,7 @@ use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_passes::{Environment, pipeline};
 use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Weights};
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 /// Runs a function of a text module or ONNX model (compiled first), or of a compiled executable
 #[derive(Args)]
@@ -103,8 +103,11 @@ impl Program {
         if self.code.exec_mode()? == ExecMode::Reference {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
         }
-        let options = self.options()?;
-        let Prepared { module, source, .. } = prepared(&module, call)?;
+        let mut options = self.options()?;
+        let Prepared { module, source, aside, .. } = prepared(&module, call)?;
+        if let Some(aside) = aside {
+            options.plans = options.plans.map(|plans| Arc::new(plans.renamed(&self.call.func, &aside)));
+        }
         self.session(module, &source, &self.code.exec_mode()?, options, adapt)
     }
 

@@ -1,7 +1,9 @@
 //! `hammock ops`, `passes`, `builtins` and `rules`: lists of what Hammock has.
 
 use clap::Args;
-use hammock_compiler::{Failure, OnnxOp, PRIMITIVES, Primitive, RULES, check_target, nearest_operator, onnx_operators};
+use hammock_compiler::{
+    Failure, OnnxOp, PRIMITIVES, Primitive, RULES, STEPS, check_target, nearest_operator, onnx_operators,
+};
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
@@ -34,6 +36,9 @@ pub struct Passes {
     /// Print the passes that compile a module, in the form that `--passes` takes
     #[arg(long, conflicts_with = "name")]
     pipeline: bool,
+    /// List the steps that make flat code of kernels after the passes (`hammock opt --emit STEP` shows them)
+    #[arg(long, conflicts_with_all = ["name", "pipeline"])]
+    steps: bool,
     /// The pipeline's level of optimisation, 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", requires = "pipeline", default_value_t = 2,
         value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -128,6 +133,7 @@ impl Passes {
             return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
         }
         let text = match self.name {
+            None if self.steps => STEPS.iter().map(|step| format!("{:<24} {}\n", step.name, step.doc)).collect(),
             None => hammock_passes::PASSES.iter().map(|p| format!("{:<24} {}\n", p.name, p.doc)).collect(),
             Some(name) => {
                 let pass = hammock_passes::find(&name)?;

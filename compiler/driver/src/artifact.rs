@@ -172,6 +172,20 @@ pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<
     kernels::plans(module, source, options)
 }
 
+/// The kernels of a module as they are before a step of [`STEPS`](hammock_kernels::steps::STEPS), or after all of them without
+/// one: a module of these alone.
+///
+/// # Errors
+/// As [`temporaries`].
+pub fn before_step(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    step: Option<&str>,
+) -> Result<Module, Failure> {
+    kernels::before_step(module, source, options, step)
+}
+
 /// The floating-point operations of each kernel of a module, by its name: `None` where its sizes are not known when it is
 /// compiled, or its loops were written by hand.
 ///

@@ -12,14 +12,15 @@ use hammock_runtime::near::nearest;
 
 /// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.
 /// Its parameters are the kernel's, outputs included; its result is the buffers that the kernel writes, a tuple when
-/// they are several. Modules that have graphs stay as they are.
+/// they are several. Modules that have graphs stay as they are. Returns what the kernel is called from then on, if the
+/// function took its name.
 ///
 /// # Errors
 /// When there are several kernels, and none of that name.
-pub fn add_entry(module: &mut Module, wanted: &str) -> Result<(), Failure> {
+pub fn add_entry(module: &mut Module, wanted: &str) -> Result<Option<Name>, Failure> {
     let kernels: Vec<Name> = module.functions.keys().filter(|name| module.tir(name).is_some()).cloned().collect();
     if kernels.is_empty() || module.relax_functions().next().is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let kernel = match kernels.as_slice() {
         [only] if wanted == "main" => only.clone(),
@@ -32,19 +33,21 @@ pub fn add_entry(module: &mut Module, wanted: &str) -> Result<(), Failure> {
             }
         },
     };
-    let kernel = if *kernel == *wanted { step_aside(module, &kernel) } else { kernel };
-    let Some(func) = module.tir(&kernel) else { return Ok(()) };
-    let entry = entry(&kernel, func, wanted);
-    module.functions.insert(wanted.into(), Global::Relax(entry));
-    Ok(())
+    let aside = (*kernel == *wanted).then(|| step_aside(module, &kernel));
+    let kernel = aside.clone().unwrap_or(kernel);
+    if let Some(func) = module.tir(&kernel) {
+        let entry = entry(&kernel, func, wanted);
+        module.functions.insert(wanted.into(), Global::Relax(entry));
+    }
+    Ok(aside)
 }
 
 /// Leaves a module nothing but a kernel, those that it calls, and a function `main` that calls it: see [`add_entry`]. The
-/// module's passes have run. Returns arguments for the kernel's parameters, random ones for tensors.
+/// module's passes have run.
 ///
 /// # Errors
-/// When there is no such kernel. The arguments are an error if their sizes are not known.
-pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Result<Vec<String>, Failure>, Failure> {
+/// When there is no such kernel.
+pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Kept, Failure> {
     let kernels: Vec<&str> = crate::kernels::functions(module).map(|(symbol, _)| symbol).collect();
     if !kernels.contains(&name) {
         let error = Failure::new(codes::UNKNOWN_NAME, format!("there is no kernel `{name}` after the passes"));
@@ -58,10 +61,21 @@ pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Result<Vec<String>
         Global::Tir(func) if func.global_symbol().unwrap_or(key) == name => Some((key.clone(), func.clone())),
         _ => None,
     };
-    let Some((key, func)) = module.functions.iter().find_map(own) else { return Ok(Ok(Vec::new())) };
-    let key = if *key == *"main" { step_aside(module, &key) } else { key };
-    module.functions.insert("main".into(), Global::Relax(entry(&key, &func, "main")));
-    Ok(arguments(&func))
+    let Some((key, func)) = module.functions.iter().find_map(own) else {
+        return Ok(Kept { name: name.into(), arguments: Ok(Vec::new()) });
+    };
+    let aside = (*key == *"main").then(|| step_aside(module, &key));
+    let name = aside.clone().unwrap_or_else(|| name.into());
+    module.functions.insert("main".into(), Global::Relax(entry(&aside.unwrap_or(key), &func, "main")));
+    Ok(Kept { name, arguments: arguments(&func) })
+}
+
+/// The kernel that [`keep_kernel`] left.
+pub struct Kept {
+    /// What it is called now.
+    pub name: Name,
+    /// Arguments for its parameters, random ones for tensors; an error if their sizes are not known.
+    pub arguments: Result<Vec<String>, Failure>,
 }
 
 /// Arguments for a kernel, as people write them.

@@ -90,6 +90,19 @@ pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<
     })
 }
 
+/// The kernels of a module before a step of lowering, or after all without one.
+pub fn before_step(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    step: Option<&str>,
+) -> Result<Module, Failure> {
+    let kernels = each(module, source, options, options.threads, |name, func, options| {
+        Ok((name.into(), Function::Tir(hammock_kernels::before(&func, options, step)?)))
+    })?;
+    Ok(Module { functions: kernels.into_iter().collect(), ..Module::default() })
+}
+
 /// The floating-point operations of each kernel of a module, by its name, where they are known.
 pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
     each(module, source, options, options.threads, |name, func, options| {

@@ -30,11 +30,13 @@ mod texts;
 mod tune;
 mod tvm;
 
-pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, flops, lower, plans, temporaries};
+pub use artifact::{
+    Artifact, Bounds, Emit, Options, Output, Temporaries, before_step, compile, flops, lower, plans, temporaries,
+};
 pub use cache::{Cache, Usage};
 pub use codegens::{CodeGenerator, Codegens};
 pub use digest::Digest;
-pub use entry::{add_entry, keep_kernel};
+pub use entry::{Kept, add_entry, keep_kernel};
 pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;
@@ -43,6 +45,7 @@ pub use hammock_kernels::{
     Accesses, Target,
     plan::primitives::{Form, PRIMITIVES, Primitive},
     rules::RULES,
+    steps::{STEPS, Step},
 };
 pub use hammock_onnx::{
     Imported, Weights as OnnxWeights,

@@ -73,6 +73,11 @@ impl PlanFile {
         PlanFile { source: self.source.clone(), plans: self.plans.only(kernel) }
     }
 
+    /// The same, where a kernel has another name now.
+    pub fn renamed(&self, from: &str, to: &str) -> PlanFile {
+        PlanFile { source: self.source.clone(), plans: self.plans.renamed(from, to) }
+    }
+
     /// Does the module have all kernels that plans are for?
     ///
     /// # Errors

@@ -51,7 +51,9 @@ mod written;
 
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
-pub use lower::{Accesses, Near, Neighbours, Options, flops, lower, lower_with, neighbours, packings, plan_text};
+pub use lower::{
+    Accesses, Near, Neighbours, Options, before, flops, lower, lower_with, neighbours, packings, plan_text, steps,
+};
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
 pub use target::{Caches, FEATURES, Features, Target};
 

@@ -12,6 +12,7 @@ mod loops;
 mod reshapes;
 mod selects;
 mod sizes;
+pub mod steps;
 mod threads;
 mod tidy;
 mod traps;
@@ -25,18 +26,18 @@ use crate::{
     index::same_expr,
     plan::Written,
     rules::{Choice, PackedWords, Packing},
-    signature::{self, Interface},
 };
 use hammock_ir::{
-    Name, PrimExpr, Span,
-    prim::Var,
-    tir::{Buffer, PrimFunc, Stmt, StmtKind},
+    Name, Span,
+    tir::{PrimFunc, Stmt},
 };
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
 use loops::Planner;
 pub use loops::{Near, Neighbours};
+use std::borrow::Cow;
+use steps::{LOOPS, Lowering};
 
 /// What kernels are lowered for, and how.
 #[derive(Clone, Copy)]
@@ -80,30 +81,35 @@ pub fn lower(func: &PrimFunc, target: &Target) -> Result<FlatKernel, KernelError
 /// # Errors
 /// As [`lower`].
 pub fn lower_with(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, KernelError> {
-    let name = name_of(func);
-    flat_kernel(func, &name, options).map_err(|reason| KernelError { function: name, span: func.span, reason })
+    flat_kernel(func, options).map_err(|reason| error(func, reason))
 }
 
-fn flat_kernel(func: &PrimFunc, name: &Name, options: Options<'_>) -> Result<FlatKernel, Reason> {
-    let mut interface = signature::interface(func);
-    let func = &*sizes::named(func, &interface);
-    let (body, accesses) = flat_blocks(func, &interface, options)?;
-    let sizes: Vec<Var> = interface.sizes().collect();
-    let body = tidy::tidy(blocks::remove_blocks(body), &sizes);
-    let mut body = tidy::tidy(vectorize::vectorize(unroll::unroll(body), options.target.masks), &sizes);
-    bits::move_bits(&mut body);
-    let body = across::transpose(func, body);
-    let body = legalize::legalize(body, &mut interface.params, &sizes, options.target)?;
-    let func = PrimFunc {
-        params: interface.params,
-        ret_ty: None,
-        body,
-        attrs: func.attrs.clone(),
-        s_tir: false,
-        span: func.span,
-    };
+fn flat_kernel(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, Reason> {
+    let lowered = Lowering::new(func, options).before(None)?;
+    let accesses = lowered.accesses();
+    let (func, signature) = lowered.into_func();
     free::check_variables(&func)?;
-    Ok(FlatKernel { name: name.clone(), said: name.clone(), func, signature: interface.signature, accesses })
+    let name = name_of(&func);
+    Ok(FlatKernel { said: name.clone(), name, func, signature, accesses })
+}
+
+/// The function as it is before a step of [`STEPS`](steps::STEPS), or after all without one.
+///
+/// # Errors
+/// As [`lower`].
+pub fn before(func: &PrimFunc, options: Options<'_>, step: Option<&str>) -> Result<PrimFunc, KernelError> {
+    let lowered = Lowering::new(func, options).before(step);
+    lowered.map(|lowered| lowered.into_func().0).map_err(|reason| error(func, reason))
+}
+
+fn error(func: &PrimFunc, reason: Reason) -> KernelError {
+    KernelError { function: name_of(func), span: func.span, reason }
+}
+
+/// What loops are chosen for: a function, and its body, whose accesses and divisions are checked where that is necessary.
+fn unplanned<'a>(func: &'a PrimFunc, options: Options<'a>) -> Result<(Cow<'a, PrimFunc>, Stmt), KernelError> {
+    let lowered = Lowering::new(func, options).before(Some(LOOPS)).map_err(|reason| error(func, reason))?;
+    Ok((lowered.func, lowered.body))
 }
 
 /// What a function's kernel is called.
@@ -116,10 +122,8 @@ fn name_of(func: &PrimFunc) -> Name {
 /// # Errors
 /// As [`lower`].
 pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
-    let name = name_of(func);
-    let func = &*sizes::named(func, &signature::interface(func));
-    let text = safe(func, options).and_then(|safe| loops::plan_text(func, safe.body, options.planner()));
-    text.map_err(|reason| KernelError { function: name, span: func.span, reason })
+    let (named, body) = unplanned(func, options)?;
+    loops::plan_text(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
 /// The plan of a function's kernel, and plans near it that can be used as well.
@@ -127,10 +131,8 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
 /// # Errors
 /// As [`lower`].
 pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, KernelError> {
-    let name = name_of(func);
-    let func = &*sizes::named(func, &signature::interface(func));
-    let found = safe(func, options).and_then(|safe| loops::neighbours(func, safe.body, options.planner()));
-    found.map_err(|reason| KernelError { function: name, span: func.span, reason })
+    let (named, body) = unplanned(func, options)?;
+    loops::neighbours(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
 /// The parameters of a function that are worth packing before its kernel runs: their numbers, and how, in terms of their
@@ -139,11 +141,9 @@ pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, K
 /// # Errors
 /// As [`lower`].
 pub fn packings(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, Packing)>, KernelError> {
-    let name = name_of(func);
-    let func = &*sizes::named(func, &signature::interface(func));
-    let safe = safe(func, options).map_err(|reason| KernelError { function: name, span: func.span, reason })?;
-    let found = loops::packings(func, safe.body, options.planner().choice).into_iter();
-    Ok(found.filter_map(|packing| parameter(func, packing)).collect())
+    let (func, body) = unplanned(func, options)?;
+    let found = loops::packings(&func, body, options.planner().choice).into_iter();
+    Ok(found.filter_map(|packing| parameter(&func, packing)).collect())
 }
 
 /// The parameter whose memory a buffer is, and how it is packed as the buffer is.
@@ -171,63 +171,8 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
 /// # Errors
 /// As [`lower`].
 pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<f64>, KernelError> {
-    let func = &*sizes::named(func, &signature::interface(func));
-    let safe = safe(func, options);
-    let error = |reason| KernelError { function: name_of(func), span: func.span, reason };
-    safe.map(|safe| loops::flops(func, safe.body)).map_err(error)
-}
-
-/// A body whose accesses and divisions are checked where that is necessary.
-struct Safe {
-    body: Stmt,
-    checked: bounds::Checked,
-    relied: traps::Relied,
-}
-
-/// What loops are chosen for.
-fn safe(func: &PrimFunc, options: Options<'_>) -> Result<Safe, Reason> {
-    let mut body = func.body.clone();
-    threads::serialize_threads(&mut body)?;
-    reshapes::simplify(func, &mut body);
-    let checked =
-        if options.checked { bounds::check(&mut body, func, options.place)? } else { bounds::Checked::default() };
-    exact::mark(func, &mut body);
-    let relied = traps::check(func, &mut body, options.place);
-    selects::guard(&mut body);
-    widen::widen(&mut body);
-    Ok(Safe { body, checked, relied })
-}
-
-/// The body with its blocks, all buffers flat.
-fn flat_blocks(
-    func: &PrimFunc,
-    interface: &Interface,
-    options: Options<'_>,
-) -> Result<(Stmt, bounds::Accesses), Reason> {
-    let Safe { mut body, checked, relied } = safe(func, options)?;
-    loops::schedule(func, &mut body, options.planner())?;
-    let first = if options.checked { interface.checks() } else { Vec::new() };
-    let limited = relied.limited.iter().filter(|size| !checked.limited.iter().any(|known| same_expr(known, size)));
-    let limits: Vec<Stmt> = checked.limited.iter().chain(limited).map(bounds::limit).collect();
-    let exact = relied.exact.iter().map(|size| Stmt::new(StmtKind::Evaluate(exact::exact(size))));
-    let first = first.into_iter().chain(limits).chain(exact).chain(checked.prologue);
-    let mut body = Stmt::seq(first.chain([body]));
-    store_result(&mut body, interface.result.as_ref());
-    let buffers: Vec<Buffer> = func.buffers().chain(&interface.result).cloned().collect();
-    let handles = func.params.iter().filter(|p| p.buffer.is_none() && p.var.dtype().is_handle());
-    let handles: Vec<Var> = handles.map(|p| p.var.clone()).collect();
-    let body = flatten::flatten(body, &buffers, &handles, interface.values.clone())?;
-    Ok((body, checked.accesses))
-}
-
-/// A kernel returns a status; what the function returns goes where the caller wants it.
-fn store_result(stmt: &mut Stmt, result: Option<&Buffer>) {
-    stmt.each_child_mut(&mut |s| store_result(s, result));
-    if let StmtKind::Return(value) = &stmt.kind {
-        let store = result.map(|b| Stmt::store(b, vec![PrimExpr::int64(0)], value.clone().cast(b.dtype)));
-        let done = Stmt::new(StmtKind::Return(PrimExpr::int32(0)));
-        *stmt = Stmt::seq(store.into_iter().chain([done])).at(stmt.span);
-    }
+    let (func, body) = unplanned(func, options)?;
+    Ok(loops::flops(&func, body))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use crate::{
     samples::{buffer, function, matmul, sblock},
 };
 use hammock_ir::{
-    DType, Tensor,
-    prim::{IterKind, PrimKind},
-    tir::{Block, BlockAxis, ForKind, Loop, MatchBuffer, Param, Region},
+    DType, PrimExpr, Tensor,
+    prim::{IterKind, PrimKind, Var},
+    tir::{Block, BlockAxis, Buffer, ForKind, Loop, MatchBuffer, Param, Region, StmtKind},
 };
 use hammock_runtime::Device;
 

@@ -203,6 +203,13 @@ impl Plans {
         Plans { kernels: own.into_iter().collect() }
     }
 
+    /// The same, where a kernel has another name now.
+    pub fn renamed(&self, from: &str, to: &str) -> Plans {
+        let (from, to) = (names::kernel(from), names::kernel(to));
+        let own = |key: &String| if *key == from { to.clone() } else { key.clone() };
+        Plans { kernels: self.kernels.iter().map(|(key, written)| (own(key), written.clone())).collect() }
+    }
+
     /// The first plan that is for none of these kernels.
     ///
     /// # Errors

@@ -1,0 +1,77 @@
+//! Kernels on the way to machine code, as `opt --emit` prints them, and kernels that are run by themselves as plans say.
+#![cfg(feature = "llvm")]
+
+#[allow(dead_code)]
+mod support;
+
+use hammock_compiler::STEPS;
+use support::{hammock, snapshot, stdout};
+use tempfile::TempDir;
+
+/// Sums of rows, of which the last one is shorter.
+const KERNEL: &str = "\
+@T.prim_func
+def sums(x: T.Buffer((3, 20), \"float32\"), y: T.Buffer((3,), \"float32\")):
+    for i, k in T.grid(3, 20):
+        with T.sblock(\"sum\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                y[vi] = T.float32(0)
+            y[vi] = y[vi] + x[vi, vk]
+";
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sums.py"), KERNEL).unwrap();
+    folder
+}
+
+#[test]
+fn kernels_print_at_every_stage_and_read_back() {
+    let folder = folder();
+    let mut texts = Vec::new();
+    for stage in ["tir", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
+        let text = stdout(hammock(&folder, &["opt", "sums.py", "--emit", stage, "--target", "x86-64-v3"]));
+        std::fs::write(folder.path().join("stage.py"), &text).unwrap();
+        assert_eq!(stdout(hammock(&folder, &["opt", "stage.py"])), text, "{stage}");
+        texts.push(text);
+    }
+    assert_eq!(texts[1], *texts.last().unwrap());
+    snapshot("stages", "flat", &texts[1]);
+    let loops = STEPS.iter().position(|step| step.name == "loops").unwrap();
+    snapshot("stages", "loops", &texts[2 + loops]);
+    let plan = |flag: &[&str]| stdout(hammock(&folder, &[&["opt", "sums.py"], flag].concat()));
+    assert_eq!(plan(&["--emit", "plan"]), plan(&["--print-plans"]));
+    snapshot("stages", "steps", &stdout(hammock(&folder, &["passes", "--steps"])));
+}
+
+#[test]
+fn stages_are_those_of_the_plan_that_is_given() {
+    let folder = folder();
+    std::fs::write(folder.path().join("plan.txt"), "sums:\n    chains: vi, vk\n").unwrap();
+    let flat = |flags: &[&str]| stdout(hammock(&folder, &[&["opt", "sums.py", "--emit", "flat"], flags].concat()));
+    let given = flat(&["--plan", "plan.txt"]);
+    assert_ne!(given, flat(&[]));
+    assert!(!given.contains("T.Ramp"), "{given}");
+}
+
+#[test]
+fn a_lone_kernel_runs_as_a_plan_says() {
+    let folder = folder();
+    let run = |file: &str, flags: &[&str]| {
+        let args = ["run", file, "--arg", "ones(3,20):float32", "--arg", "zeros(3):float32"];
+        hammock(&folder, &[&args, flags].concat())
+    };
+    std::fs::write(folder.path().join("main.py"), KERNEL.replace("def sums", "def main")).unwrap();
+    for (file, name, flags) in
+        [("sums.py", "sums", &[][..]), ("sums.py", "sums", &["--func", "sums"]), ("main.py", "main", &[])]
+    {
+        std::fs::write(folder.path().join("plan.txt"), format!("{name}:\n    chains: vi, vk\n")).unwrap();
+        let text = stdout(run(file, &[flags, &["--plan", "plan.txt"]].concat()));
+        assert_eq!(text, "float32[3]\n[20.0 20.0 20.0]\n");
+        // It is not left out: one that cannot be used is refused.
+        std::fs::write(folder.path().join("bad.txt"), format!("{name}:\n    chains: vi\n")).unwrap();
+        let output = run(file, &[flags, &["--plan", "bad.txt"]].concat());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("E0311"), "{output:?}");
+    }
+}
