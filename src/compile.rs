@@ -19,7 +19,7 @@ use hammock_compiler::{
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::{Module, Name};
-use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline};
+use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_prepared_constants};
 use hammock_runtime::{
     Image,
     image::Signature,
@@ -316,7 +316,10 @@ impl Compile {
         stages.begin("reading the model")?;
         let Prepared { mut module, source, signatures, .. } = prepared(&self.module, None)?;
         stages.begin("passes")?;
-        let passes = self.code.pipeline(options.level)?;
+        let mut passes = self.code.pipeline(options.level)?;
+        if emit == Emit::Lib {
+            passes = with_prepared_constants(passes);
+        }
         let mut dump = self.watch.observer(&passes)?;
         let (evaluator, codegens) = (Evaluator::with_cache(options.cache.clone()), Codegens::default());
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };

@@ -318,3 +318,41 @@ fn metadata_that_goes_in_circles_is_refused() {
     let text = said(&hammock(folder.path(), &["check", "model.py"]));
     assert!(text.contains("node 3: it refers to itself") && text.contains("model.py:5:3"), "{text}");
 }
+
+/// The convolution takes weights that are transformed, four times as large.
+const CONVOLUTION: &str = r#"
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 56, 56, 64), "float32"), w: R.Tensor((64, 3, 3, 64), "float32")) -> R.Tensor((1, 56, 56, 64), "float32"):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w, padding=1, data_layout="NHWC", kernel_layout="OHWI")
+            R.output(y)
+        return y
+"#;
+
+#[test]
+fn weights_that_kernels_want_larger_are_stored_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.py"), CONVOLUTION).unwrap();
+    let values: Vec<f32> = (0..64 * 64 * 9i32).map(|i| (i * 7919 % 1009 - 500) as f32 / 1000.0).collect();
+    let weights = Tensor::from_slice(&[64, 3, 3, 64], &values).unwrap();
+    save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), weights.clone())]).unwrap();
+    let run = |args: &[&str]| {
+        let said = said(&hammock(folder.path(), args));
+        assert!(said.starts_with("status 0\n"), "{args:?}: {said}");
+    };
+    let arg = ["--arg", "random(1,56,56,64):float32"];
+    run(&[&["run", "model.py", "--params", "w.safetensors", "--output", "y.npz"], &arg[..]].concat());
+    let plain = ["--emit", "lib"];
+    let (compiled, beside) = (["--exec-mode", "compiled"], ["--external-weights", "beside.safetensors"]);
+    for how in [&plain[..], &compiled, &beside, &["--multi-version=x86-64-v3,x86-64-v4"]] {
+        run(&[&["compile", "model.py", "--params", "w.safetensors", "-o", "model.so"], how].concat());
+        let size = |file: &str| std::fs::metadata(folder.path().join(file)).unwrap().len() as usize;
+        let weights_at = if how == beside { "beside.safetensors" } else { "model.so" };
+        assert!(size(weights_at) < weights.nbytes() * 2, "{how:?}: {} bytes", size(weights_at));
+        for threads in ["1", "2"] {
+            run(&[&["run", "model.so", "--threads", threads, "--expect", "y.npz"], &arg[..]].concat());
+        }
+    }
+}

@@ -22,12 +22,13 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Module, PrimExpr, Tensor, TensorType, Type,
-    relax::{Binding, Call, CallTir, Callee, Constant, Function, Operand, Replacements, Value, Var},
+    relax::{Binding, Call, CallTir, Callee, Constant, Function, Operand, Origin, Replacements, Value, Var},
     tir::PrimFunc,
 };
 use hammock_ops::{CallContext, Lowering, legalize::is_written_out, lookup};
 use hammock_runtime::Any;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -253,10 +254,14 @@ impl Folder<'_> {
     fn evaluate(&self, kernel: &PrimFunc, args: &[Operand], ty: &Type) -> Option<Operand> {
         let inputs: Vec<Any> = args.iter().map(argument).collect::<Option<_>>()?;
         let results = self.context.environment.evaluator.call_tir(self.module, kernel, &inputs, &outputs(ty)?).ok()?;
-        let mut results = results.into_iter().map(constant);
+        let mut results = results.into_iter().map(Constant::new);
         match ty {
-            Type::Tuple(_) => Some(Operand::Tuple(results.collect())),
-            _ => results.next(),
+            Type::Tensor(ty) => {
+                let result = results.next()?;
+                let origin = origin(kernel, args, ty, result.tensor.nbytes());
+                Some(Operand::Const(Constant { origin: origin.map(Arc::new), ..result }))
+            }
+            _ => Some(Operand::Tuple(results.map(Operand::Const).collect())),
         }
     }
 }
@@ -304,6 +309,20 @@ impl User {
             _ => User::Other,
         }
     }
+}
+
+/// How a constant of so many bytes was computed from fewer, as PrepareConstants wants to know.
+fn origin(kernel: &PrimFunc, args: &[Operand], ty: &TensorType, bytes: usize) -> Option<Origin> {
+    if bytes as i64 <= SMALL || kernel.body.runs_functions() {
+        return None;
+    }
+    let source = |arg: &Operand| match arg {
+        Operand::Const(constant) => Some(constant.source()),
+        _ => None,
+    };
+    let inputs = args.iter().map(source).collect::<Option<_>>()?;
+    let origin = Origin { kernel: kernel.clone(), inputs, ty: ty.clone() };
+    (origin.bytes() < bytes).then_some(origin)
 }
 
 fn constant(tensor: Tensor) -> Operand {

@@ -77,6 +77,16 @@ pub fn with_quantized_weights(mut pipeline: Pipeline, dtype: &str, group: i64) -
     pipeline
 }
 
+/// A pipeline that also stores constants as the data that they are computed from, where that is much less; the last time
+/// that constants are folded decides.
+pub fn with_prepared_constants(mut pipeline: Pipeline) -> Pipeline {
+    let last = pipeline.steps.iter().rposition(|step| std::ptr::eq(step.pass, &fold_constant::PASS));
+    if let Some(last) = last {
+        pipeline.steps.insert(last + 1, Step::from(&prepare_constants::PASS));
+    }
+    pipeline
+}
+
 /// Rewritings that leave less to compute. Batch normalization in training stays as it is.
 fn better_graph() -> Vec<Step> {
     let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());

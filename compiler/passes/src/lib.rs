@@ -75,6 +75,7 @@ mod merge_composite_functions;
 mod normalize;
 mod optimize_layout_transform;
 mod pack_weights;
+mod prepare_constants;
 mod quantize_weights;
 mod realize_vdevice;
 mod remove_purity_checking;
@@ -105,7 +106,7 @@ pub use context::{
     CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts, Words,
 };
 
-pub use levels::{exact_pipeline, pipeline, with_quantized_weights};
+pub use levels::{exact_pipeline, pipeline, with_prepared_constants, with_quantized_weights};
 pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
@@ -172,6 +173,7 @@ pub static PASSES: &[&Pass] = &[
     &normalize::PASS,
     &optimize_layout_transform::PASS,
     &pack_weights::PASS,
+    &prepare_constants::PASS,
     &quantize_weights::PASS,
     &realize_vdevice::PASS,
     &remove_purity_checking::PASS,

@@ -152,7 +152,7 @@ impl Quantizer {
     /// A product by a constant matrix that is worth keeping in fewer bits.
     fn product(&self, value: &Value) -> Option<(Call, Tensor)> {
         let call = value.as_op("matmul")?;
-        let [_, Operand::Const(Constant { tensor, distributed: None, vdevice: None })] = call.operands()? else {
+        let [_, Operand::Const(Constant { tensor, distributed: None, vdevice: None, .. })] = call.operands()? else {
             return None;
         };
         let fits = tensor.shape().len() == 2 && tensor.nbytes() as i64 >= self.form.least;

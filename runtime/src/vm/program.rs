@@ -85,6 +85,8 @@ pub(super) struct Program {
     pub(super) allocators: Vec<Arc<Allocator>>,
     /// Machines at rest, for the next calls.
     machines: Mutex<Vec<Machine>>,
+    /// Constants that were computed when they were first needed, by the numbers that the program gives them.
+    pub(super) prepared: RwLock<HashMap<i64, Tensor>>,
     /// What the model itself takes of the host's memory.
     _size: Reservation,
 }
@@ -123,7 +125,7 @@ impl Program {
         let machine_code = load_machine_code(&image, &options, &constants, machine_code)?;
         let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
         let callees = natives.iter().map(callee).collect();
-        let (plain, machines, instrument, is_watched) = Default::default();
+        let (plain, machines, instrument, is_watched, prepared) = Default::default();
         let (bodies, plans, arenas) = (Vec::new(), Vec::new(), Vec::new());
         let mut program = Program {
             id,
@@ -142,6 +144,7 @@ impl Program {
             machines,
             instrument,
             is_watched,
+            prepared,
             _size: size,
         };
         let mut plans = Plans::default();

@@ -16,7 +16,7 @@ use crate::{
 };
 #[cfg(feature = "native")]
 use hammock_codegen::llvm::{Host, OptLevel};
-use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, prim::PrimKind, tir::PrimFunc};
+use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, tir::PrimFunc};
 use hammock_kernels::inline_calls;
 use hammock_runtime::{Any, Function};
 use std::{
@@ -121,7 +121,7 @@ impl hammock_passes::Evaluator for Evaluator {
         outputs: &[(Vec<i64>, DType)],
     ) -> Result<Vec<Tensor>, String> {
         let kernel = inline_calls(kernel, &|name| module.tir(name), &|_| None).map_err(|e| e.to_string())?;
-        if calls_out(&kernel) {
+        if kernel.body.runs_functions() {
             return Err("it calls functions that are not of the module".to_owned());
         }
         let mut args = inputs.to_vec();
@@ -145,17 +145,4 @@ impl hammock_passes::Evaluator for Evaluator {
         }
         Ok(args.drain(inputs.len()..).filter_map(|arg| arg.get()).collect())
     }
-}
-
-/// Whether a kernel calls functions by their symbols: who knows what those do.
-fn calls_out(kernel: &PrimFunc) -> bool {
-    let mut found = false;
-    kernel.body.walk(&mut |stmt| {
-        stmt.each_expr(&mut |e| {
-            e.walk(&mut |e| {
-                found |= matches!(e.kind(), PrimKind::Call(call) if call.runs_function());
-            });
-        });
-    });
-    found
 }

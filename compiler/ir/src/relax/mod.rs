@@ -20,7 +20,7 @@ pub use graph::{Def, Definitions, Graph, Place};
 pub use outline::{Argument, Outlined, Outlining};
 pub use replace::Replacements;
 pub use table::{InferError, OpTable};
-pub use value::{Call, Callee, Constant, Operand, Value};
+pub use value::{Call, Callee, Constant, Operand, Origin, Source, Value};
 
 use cranelift_entity::entity_impl;
 

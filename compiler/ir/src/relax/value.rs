@@ -1,7 +1,7 @@
 //! What a variable can be bound to.
 
 use super::{Body, Lambda, Var};
-use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, TensorType, Type, VDevice};
+use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, TensorType, Type, VDevice, tir::PrimFunc};
 use std::sync::Arc;
 
 /// The right side of a binding.
@@ -62,12 +62,53 @@ pub struct Constant {
     pub distributed: Option<Arc<DTensorType>>,
     /// The device that it is placed on.
     pub vdevice: Option<Arc<VDevice>>,
+    /// How it was computed, if that was from less data than it has itself. Equal constants need not have it in common.
+    pub origin: Option<Arc<Origin>>,
+}
+
+/// How a pass computed a constant.
+#[derive(Debug)]
+pub struct Origin {
+    /// What computed it. It calls no other functions.
+    pub kernel: PrimFunc,
+    /// What the kernel was given.
+    pub inputs: Vec<Source>,
+    /// The shape and dtype of its result.
+    pub ty: TensorType,
+}
+
+/// What a constant was computed from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Data.
+    Constant(Tensor),
+    /// What was computed in turn.
+    Computed(Arc<Origin>),
+}
+
+impl Origin {
+    /// The bytes of all data that it takes to compute the constant again.
+    pub fn bytes(&self) -> usize {
+        let of = |source: &Source| match source {
+            Source::Constant(tensor) => tensor.nbytes(),
+            Source::Computed(origin) => origin.bytes(),
+        };
+        self.inputs.iter().map(of).sum()
+    }
 }
 
 impl Constant {
     /// A constant of which nothing says where it is.
     pub fn new(tensor: Tensor) -> Self {
-        Constant { tensor, distributed: None, vdevice: None }
+        Constant { tensor, distributed: None, vdevice: None, origin: None }
+    }
+
+    /// What it takes to have it: its data, or what that was computed from.
+    pub fn source(&self) -> Source {
+        match &self.origin {
+            Some(origin) => Source::Computed(origin.clone()),
+            None => Source::Constant(self.tensor.clone()),
+        }
     }
 
     /// A number as a tensor without dimensions; none for dtypes other than floats of 16 bits and more.

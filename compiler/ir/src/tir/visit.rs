@@ -1,7 +1,10 @@
 //! Walking and rewriting statements.
 
 use super::{AttrNode, Block, Buffer, Stmt, StmtKind};
-use crate::{PrimExpr, prim::Substitution};
+use crate::{
+    PrimExpr,
+    prim::{PrimKind, Substitution},
+};
 
 impl Stmt {
     /// Calls `f` on each statement directly inside.
@@ -44,6 +47,17 @@ impl Stmt {
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
         f(self);
         self.each_child(&mut |s| s.walk(f));
+    }
+
+    /// Whether anything in it runs functions, of the module or by their symbols: nobody knows what those do.
+    pub fn runs_functions(&self) -> bool {
+        let mut found = false;
+        self.walk(&mut |stmt| {
+            stmt.each_expr(&mut |e| {
+                found |= e.any(&mut |e| matches!(e.kind(), PrimKind::Call(call) if call.runs_function()));
+            });
+        });
+        found
     }
 
     /// Calls `f` on each expression that stands directly in this statement (not in statements inside it): bounds,

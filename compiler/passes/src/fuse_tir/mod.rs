@@ -18,7 +18,8 @@ use hammock_ir::{
     relax::{Binding, Call, CallTir, Callee, Function, Operand, Value},
     types::ShapeType,
 };
-use kernel::{Fused, fuse};
+use kernel::Fused;
+pub use kernel::fuse;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.

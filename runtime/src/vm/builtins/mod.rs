@@ -11,6 +11,7 @@ mod kv_pages;
 mod memory;
 mod module;
 mod order;
+mod prepared;
 mod sampling;
 mod set;
 mod shape;
@@ -25,7 +26,7 @@ pub(super) use memory::storage_bytes;
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.
-static FAMILIES: [&[Builtin]; 18] = [
+static FAMILIES: [&[Builtin]; 19] = [
     shape::TABLE,
     check::TABLE,
     memory::TABLE,
@@ -38,6 +39,7 @@ static FAMILIES: [&[Builtin]; 18] = [
     kv_pages::TABLE,
     sampling::TABLE,
     tensor_cache::TABLE,
+    prepared::TABLE,
     module::TABLE,
     detection::TABLE,
     inspect::TABLE,

@@ -1,5 +1,6 @@
 //! Kernels' arguments are checked, however they are called.
 use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A program whose kernel `k` writes its first argument, two floats; that kernel.
 fn with_kernel(mut a: Assembler) -> (Assembler, Function) {
@@ -78,4 +79,36 @@ fn kernels_do_not_write_constants_of_the_program() {
         let error = vm.call(function, &[]).unwrap_err();
         assert!(error.message().contains("writes parameter `x`, which must not change"), "{function}: {error}");
     }
+}
+
+/// A constant that is stored as data is computed by the first call that succeeds; nobody may write it.
+#[test]
+fn constants_are_prepared_once() {
+    let mut a = Assembler::default();
+    let k = Arg::Function(a.declare("k"));
+    let data = a.constant(Constant::Tensor(Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap()));
+    let shape = a.constant(Constant::Shape(Shape::new(&[2, 2])));
+    let dtype = a.constant(Constant::DType(crate::DType::FLOAT32));
+    let body = [a.call(0, "hammock.prepared", &[int(3), k, shape, dtype, data]), ret(0)];
+    a.define("main", 0, 1, &body);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let kernel = Function::new(move |args| {
+        let (from, to) = (args[0].get::<&Tensor>().unwrap(), args[1].get::<&Tensor>().unwrap());
+        let from = from.as_slice::<f32>().unwrap();
+        if counted.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Err(Error::runtime("the first time it fails"));
+        }
+        to.overwrite(&Tensor::from_slice(&[2, 2], &[from[0], from[1], from[1], from[0]]).unwrap())?;
+        Ok(Any::NONE)
+    });
+    let vm = Vm::new(a.image(), Options::default(), |name| Ok((name == "k").then(|| kernel.clone()))).unwrap();
+    assert!(vm.call("main", &[]).is_err());
+    let results = [(); 3].map(|()| vm.call("main", &[]).unwrap());
+    for result in &results {
+        let tensor = result.get::<&Tensor>().unwrap();
+        assert_eq!(tensor.as_slice::<f32>().unwrap(), [1.0, 2.0, 2.0, 1.0]);
+        assert!(tensor.is_read_only() && tensor.ptr_eq(results[0].get::<&Tensor>().unwrap()));
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
