@@ -22,6 +22,7 @@ mod names;
 mod node;
 pub mod ops;
 mod order;
+mod room;
 mod schema;
 mod tensor;
 mod value;

@@ -3,7 +3,7 @@
 use crate::{
     external::{Data, Folder},
     listing::{brief, node_name},
-    ops,
+    ops, room,
     schema::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -55,7 +55,13 @@ impl Model {
     /// When they are not a model, its operators are too old, or some are not supported.
     pub fn decode(data: Data, path: Option<&Path>) -> Result<Model, Diagnostic> {
         let folder = Folder::of_model(path);
-        let proto = ModelProto::decode(folder.model(data)).map_err(|error| {
+        let file = folder.model(data);
+        if room::is_too_much(&file) {
+            return Err(damaged(
+                "this ONNX model is damaged: it consists of empty messages, which take too much memory",
+            ));
+        }
+        let proto = ModelProto::decode(file).map_err(|error| {
             damaged(format!("this is not an ONNX model, or it is damaged: {}", brief(&error.to_string())))
         })?;
         let model = Model { proto, folder };

@@ -1,0 +1,129 @@
+//! How much memory the messages of a file take, told before any is read: an empty message takes two bytes of a file, and a
+//! hundred times that in memory, so damaged files of some megabytes could take all there is.
+
+use crate::schema::*;
+
+/// What a file's messages may take: models whose names are short take up to 7 times the bytes of the file.
+const MOST_GROWTH: usize = 8;
+/// The same for small files, in bytes.
+const ALWAYS: usize = 64 << 20;
+
+/// What a text takes, or a list, without what it holds.
+const TEXT: usize = 32;
+/// What a number takes.
+const NUMBER: usize = 8;
+
+/// Whether the messages of a file take much more memory than the file is large.
+pub fn is_too_much(file: &[u8]) -> bool {
+    taken(file, ALWAYS.saturating_add(file.len().saturating_mul(MOST_GROWTH))).is_none()
+}
+
+/// A kind of message.
+struct Kind {
+    /// What one takes, without what its fields hold.
+    bytes: usize,
+    /// The numbers of fields that hold messages, and which kind.
+    messages: &'static [(u64, &'static Kind)],
+}
+
+impl Kind {
+    const fn of<T>(messages: &'static [(u64, &'static Kind)]) -> Kind {
+        Kind { bytes: size_of::<T>(), messages }
+    }
+}
+
+static MODEL: Kind = Kind::of::<ModelProto>(&[(7, &GRAPH), (8, &OPSET), (25, &FUNCTION)]);
+static OPSET: Kind = Kind::of::<OperatorSetIdProto>(&[]);
+static GRAPH: Kind = Kind::of::<GraphProto>(&[(1, &NODE), (5, &TENSOR), (15, &SPARSE), (11, &VALUE), (12, &VALUE)]);
+static NODE: Kind = Kind::of::<NodeProto>(&[(5, &ATTRIBUTE)]);
+static ATTRIBUTE: Kind = Kind::of::<AttributeProto>(&[(5, &TENSOR), (6, &GRAPH), (11, &GRAPH)]);
+static VALUE: Kind = Kind::of::<ValueInfoProto>(&[(2, &TYPE)]);
+static TYPE: Kind = Kind::of::<TypeProto>(&[(1, &TENSOR_TYPE)]);
+static TENSOR_TYPE: Kind = Kind::of::<type_proto::Tensor>(&[(2, &SHAPE)]);
+static SHAPE: Kind = Kind::of::<TensorShapeProto>(&[(1, &DIMENSION)]);
+static DIMENSION: Kind = Kind::of::<Dimension>(&[]);
+static TENSOR: Kind = Kind::of::<TensorProto>(&[(13, &ENTRY)]);
+static SPARSE: Kind = Kind::of::<SparseTensorProto>(&[(1, &TENSOR), (2, &TENSOR)]);
+static ENTRY: Kind = Kind::of::<StringStringEntryProto>(&[]);
+static FUNCTION: Kind = Kind::of::<FunctionProto>(&[(7, &NODE), (9, &OPSET), (11, &ATTRIBUTE)]);
+
+/// What the messages of a model take; none if that is more than `most`. What is no message is for others to tell.
+fn taken(file: &[u8], most: usize) -> Option<usize> {
+    let mut bytes = MODEL.bytes;
+    // The messages around the place that is looked at, with what follows of each.
+    let mut open = vec![(file, &MODEL)];
+    while let Some((rest, kind)) = open.last_mut() {
+        let Some((number, content)) = field(rest) else {
+            open.pop();
+            continue;
+        };
+        let inner = kind.messages.iter().find(|(known, _)| *known == number);
+        bytes += match (content, inner) {
+            (Some(content), Some((_, inner))) => {
+                open.push((content, inner));
+                inner.bytes
+            }
+            (Some(_), None) => TEXT,
+            (None, _) => NUMBER,
+        };
+        if bytes > most {
+            return None;
+        }
+    }
+    Some(bytes)
+}
+
+/// The next field of a message: its number, and what it holds if it is no number.
+fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
+    let tag = varint(rest)?;
+    let (len, is_number) = match tag & 7 {
+        0 => (varint(rest).map(|_| 0)?, true),
+        1 => (8, true),
+        2 => (usize::try_from(varint(rest)?).ok()?, false),
+        5 => (4, true),
+        _ => return None,
+    };
+    let content;
+    (content, *rest) = rest.split_at_checked(len)?;
+    Some((tag >> 3, (!is_number).then_some(content)))
+}
+
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, others) = rest.split_first()?;
+        *rest = others;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message;
+
+    #[test]
+    fn what_messages_take_is_told_by_their_kinds() {
+        let node = NodeProto { input: vec!["x".into(), String::new()], op_type: "Relu".into(), ..Default::default() };
+        let graph = GraphProto { node: vec![node.clone(), node], ..Default::default() };
+        let model = ModelProto { ir_version: 8, graph: Some(graph), ..Default::default() };
+        let all = MODEL.bytes + GRAPH.bytes + 2 * NODE.bytes + NUMBER + 6 * TEXT;
+        let file = model.encode_to_vec();
+        assert_eq!((taken(&file, all), taken(&file, all - 1)), (Some(all), None));
+        assert!(!is_too_much(&file) && !is_too_much(&[7, 255]));
+    }
+
+    #[test]
+    fn empty_messages_are_too_much_before_they_take_memory() {
+        let empty = [0x0a, 0];
+        let graph = empty.repeat(1 << 20);
+        let mut file = vec![0x3a];
+        prost::encoding::encode_varint(graph.len() as u64, &mut file);
+        file.extend(graph);
+        assert!(is_too_much(&file) && !is_too_much(&file[..1 << 16]));
+    }
+}
