@@ -15,14 +15,14 @@ use crate::{
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
     Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, PlanFile, Weights,
-    add_entry, bind, check_target, compile, lower, misfit_in, signatures,
+    add_entry, bind, check_target, compile, is_onnx, lower, misfit_in, signatures,
 };
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::{Module, Name};
 use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_prepared_constants};
 use hammock_runtime::{
     Image,
-    image::Signature,
+    image::{Signature, signature::Role},
     library::image_of,
     near::nearest,
     tools::{CallFlags, Content},
@@ -386,7 +386,14 @@ pub struct Prepared {
 /// gives them.
 pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared, Failure> {
     let (mut module, source, weights) = args.read_text()?;
-    let signatures = signatures(&module);
+    let mut signatures = signatures(&module);
+    // A model whose weights are no parameters, since operators have to know them, has no names for them.
+    if call.is_none()
+        && is_onnx(&args.file)
+        && let Ok(named) = args.onnx_signatures()
+    {
+        name_weights(&mut signatures, &named);
+    }
     if let Some(weights) = &weights {
         report_misfit(&module, weights, &source)?;
     }
@@ -406,6 +413,13 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared,
         None => None,
     };
     Ok(Prepared { module, source, signatures, aside })
+}
+
+/// Adds the weights that an ONNX model has, which are constants without names in its module.
+fn name_weights(signatures: &mut [Signature], onnx: &[Signature]) {
+    for (signature, named) in signatures.iter_mut().zip(onnx) {
+        signature.params.extend(named.params.iter().filter(|param| param.role == Role::Bound).cloned());
+    }
 }
 
 /// Reports what of `--params` does not fit the module.

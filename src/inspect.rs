@@ -2,7 +2,7 @@
 
 use crate::{failure::tool_failure, module::ModuleArgs, output::not_stdout};
 use clap::Args;
-use hammock_compiler::{Failure, OnnxWeights, import_onnx, is_onnx, signatures, write_weights};
+use hammock_compiler::{Failure, is_onnx, signatures, write_weights};
 use hammock_diagnostics::codes;
 use hammock_runtime::{
     image::{Signature, signature::Role},
@@ -60,20 +60,15 @@ impl Inspect {
     fn signatures(&self) -> Result<Vec<Signature>, Failure> {
         if is_onnx(&self.module.file) {
             self.module.digest.expect(&self.module.file)?;
-            let imported = import_onnx(&self.module.file, OnnxWeights::Parameters)?;
-            return Ok(bound(signatures(&imported.module), |role, _| role == Role::Weight));
+            return self.module.onnx_signatures();
         }
         let (module, _, weights) = self.module.read_text()?;
-        Ok(bound(signatures(&module), |_, name| weights.as_ref().is_some_and(|weights| weights.get(name).is_some())))
-    }
-}
-
-/// Signatures in which the parameters are marked that the model has.
-fn bound(mut signatures: Vec<Signature>, has: impl Fn(Role, &str) -> bool) -> Vec<Signature> {
-    for param in signatures.iter_mut().flat_map(|signature| &mut signature.params) {
-        if has(param.role, &param.name) {
-            param.role = Role::Bound;
+        let mut all = signatures(&module);
+        for param in all.iter_mut().flat_map(|signature| &mut signature.params) {
+            if weights.as_ref().is_some_and(|weights| weights.get(&param.name).is_some()) {
+                param.role = Role::Bound;
+            }
         }
+        Ok(all)
     }
-    signatures
 }

@@ -3,10 +3,11 @@
 use clap::Args;
 use hammock_compiler::{
     Constants, Digest, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx,
-    misfit_in, read_file, read_source, read_text, read_weights,
+    misfit_in, read_file, read_source, read_text, read_weights, signatures,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
+use hammock_runtime::image::{Signature, signature::Role};
 use std::path::{Path, PathBuf};
 
 /// Says which file is meant.
@@ -80,6 +81,15 @@ impl ModuleArgs {
             found.extend(misfit_in(&module, weights));
         }
         Ok((source, found))
+    }
+
+    /// What the functions of an ONNX model take and give, its weights too.
+    pub fn onnx_signatures(&self) -> Result<Vec<Signature>, Failure> {
+        let imported = import_onnx(&self.file, OnnxWeights::Parameters)?;
+        let mut all = signatures(&imported.module);
+        let weights = all.iter_mut().flat_map(|signature| &mut signature.params);
+        weights.filter(|param| param.role == Role::Weight).for_each(|param| param.role = Role::Bound);
+        Ok(all)
     }
 
     fn options(&self, weights: Option<&Weights>) -> ReadOptions {

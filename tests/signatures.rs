@@ -53,6 +53,7 @@ fn texts_models_and_executables_say_what_functions_take() {
         all += &run(&["inspect", file, "--json"]);
     }
     snapshot("cli", "inspect_signatures", &all);
+    assert_eq!(run(&["inspect", onnx]), run(&["inspect", "onnx.so"]));
     assert_eq!(run(&["inspect", "open.so"]), run(&["inspect", "model.py"]));
     let with_weights = run(&["inspect", "model.py", "--params", "w.safetensors"]);
     assert_eq!(run(&["inspect", "bound.so"]), with_weights);
