@@ -7,6 +7,7 @@ use crate::{
 };
 use hammock_ir::{
     PrimExpr,
+    arith::Analyzer,
     prim::{BinaryOp, PrimCallee, PrimKind, Var},
     tir::Buffer,
 };
@@ -285,11 +286,24 @@ pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
         PrimKind::Load(..) => false,
         _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_lanes(e)),
     };
-    let used = |axis: &Axis| part.uses(&axis.var);
-    let others = stage.axes.iter().filter(|axis| !used(axis));
+    let others = || stage.axes.iter().filter(|axis| !part.uses(&axis.var)).map(|axis| axis.extent.as_int());
     simple
         && is_always_made(&stage.value, part)
-        && others.into_iter().all(|axis| axis.extent.as_int().is_some_and(|n| n > 0))
+        && others().all(|extent| extent != Some(0))
+        && (others().all(|extent| extent.is_some()) || is_inside(stage, part))
+}
+
+/// Whether a load is inside of its buffer for all values of its own axes, no matter whether others have any.
+fn is_inside(stage: &Stage, load: &PrimExpr) -> bool {
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
+    let mut analyzer = Analyzer::new();
+    for axis in stage.axes.iter().filter(|axis| load.uses(&axis.var)) {
+        analyzer.bind(&axis.var, &PrimExpr::int(0, axis.var.dtype()), &axis.extent);
+    }
+    let inside = |(index, size): (&PrimExpr, &PrimExpr)| {
+        analyzer.prove_ge(index, &PrimExpr::int(0, index.dtype())) && analyzer.prove_lt(index, size)
+    };
+    indices.iter().zip(&buffer.shape).all(inside)
 }
 
 /// Whether all that an expression loads lies side by side along an axis, or is the same.
