@@ -25,45 +25,54 @@ pub struct Node {
 pub fn graph(module: &Module, function: &Function, widened: bool) -> (Vec<Node>, Vec<Var>) {
     let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
     let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
+    // The bytes of each binding's result, where they are known.
+    let mut results: Vec<Option<i64>> = Vec::new();
     let weights = weights(function);
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
         let number = nodes.len();
         let pattern = pattern(module, binding, &weights);
-        let mut widens = widened && widens(module, binding);
+        let sizes = if widened { sizes(module, binding) } else { Vec::new() };
+        let result = sizes.last().copied().flatten();
+        let mut widens = widens(&sizes) && !broadcasts(kernel(module, binding));
         binding.value.each_operand(&mut |o| {
             o.each_var(&mut |used| {
                 if let Some(producer) = numbers.get(&used) {
-                    let producer: &mut Node = &mut nodes[*producer];
-                    producer.users.push((number, pattern));
-                    // What only rearranges wide numbers is as wide.
-                    widens |= producer.widens && pattern <= OpPattern::Injective;
+                    nodes[*producer].users.push((number, pattern));
+                    // What only rearranges wide numbers is as wide, and no wider than they are.
+                    let as_wide = result.is_some_and(|bytes| results[*producer].is_some_and(|own| bytes <= own));
+                    widens |= nodes[*producer].widens && pattern <= OpPattern::Injective && as_wide;
                 }
             });
         });
         numbers.insert(binding.var, number);
         vars.push(binding.var);
+        results.push(result);
         let used_elsewhere = !function.vars[binding.var].dataflow;
         nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
     }
     (nodes, vars)
 }
 
-/// Whether a kernel's result takes much more memory than all that it is made of.
-fn widens(module: &Module, binding: &Binding) -> bool {
-    let Value::Call(call) = &binding.value else { return false };
-    let kernel = CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?));
+/// The bytes of a kernel's buffers, where they are known: the last is its result.
+fn sizes(module: &Module, binding: &Binding) -> Vec<Option<i64>> {
     let bytes = |buffer: &Buffer| {
         let size = |n: i64, dim: &PrimExpr| n.checked_mul(dim.as_int()?);
         buffer.shape.iter().try_fold(buffer.dtype.bytes() as i64, size)
     };
-    let sizes: Option<Vec<i64>> = kernel.and_then(|kernel| kernel.buffers().map(bytes).collect());
-    // A function's last buffer is its result.
-    sizes.is_some_and(|sizes| match sizes.split_last() {
-        Some((result, given)) => {
-            given.iter().sum::<i64>().saturating_mul(3) <= result.saturating_mul(2) && !broadcasts(kernel)
-        }
-        None => false,
-    })
+    kernel(module, binding).into_iter().flat_map(PrimFunc::buffers).map(bytes).collect()
+}
+
+/// Whether a kernel's result takes much more memory than all that it is made of.
+fn widens(sizes: &[Option<i64>]) -> bool {
+    let all: Option<Vec<i64>> = sizes.iter().copied().collect();
+    all.as_deref()
+        .and_then(<[i64]>::split_last)
+        .is_some_and(|(result, given)| given.iter().sum::<i64>().saturating_mul(3) <= result.saturating_mul(2))
+}
+
+fn kernel<'a>(module: &'a Module, binding: &Binding) -> Option<&'a PrimFunc> {
+    let Value::Call(call) = &binding.value else { return None };
+    CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?))
 }
 
 /// Whether a kernel only repeats what it is given: nothing is gained by doing that again and again.
@@ -75,10 +84,7 @@ fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
 
 fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {
     match &binding.value {
-        Value::Call(call) => {
-            let kernel = CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?));
-            kernel.and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque)
-        }
+        Value::Call(_) => kernel(module, binding).and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque),
         // Fetching weights from a tuple of all of them usually comes first: its place must not decide what is fused.
         Value::TupleGet(Operand::Var(tuple), _) if weights.contains(tuple) => OpPattern::Opaque,
         Value::TupleGet(..) => OpPattern::Injective,
