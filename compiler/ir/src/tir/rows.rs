@@ -49,6 +49,13 @@ pub struct Access<K> {
     pub neighbours: Vec<usize>,
 }
 
+impl<K> Access<K> {
+    /// Whether an index changes along an axis.
+    fn uses(&self, axis: usize) -> bool {
+        self.dims.contains(&Some(axis)) || self.mixed.contains(&axis)
+    }
+}
+
 /// An axis that all stages share.
 #[derive(Clone)]
 pub struct Shared<K> {
@@ -99,12 +106,23 @@ impl<K> Nest<K> {
         Nest { axes, store, loads }
     }
 
-    /// The axis along which results are neighbours in memory, if whatever depends on it is read in its order as well.
+    /// The axis along which results are neighbours in memory, if whatever depends on it is read in its order as well, or
+    /// is a matrix that rows are multiplied by, which can be copied in that order.
     pub fn contiguous(&self) -> Option<usize> {
         let axis = (*self.store.dims.last()?)?;
-        let uses = |load: &Access<K>| load.dims.contains(&Some(axis)) || load.mixed.contains(&axis);
-        let fits = |load: &Access<K>| load.neighbours.contains(&axis) || !uses(load);
-        self.loads.iter().all(fits).then_some(axis)
+        let fits = |load: &Access<K>| load.neighbours.contains(&axis) || !load.uses(axis);
+        (self.loads.iter().all(fits) || self.is_product_along(axis)).then_some(axis)
+    }
+
+    /// Whether sums of products are results along an axis: one factor changes along it, the other along another axis.
+    fn is_product_along(&self, axis: usize) -> bool {
+        let reduces = self.axes.iter().any(|axis| axis.reduce);
+        let is_row = |row: &usize| !self.axes[*row].reduce && self.axes[*row].extent.as_int() != Some(1);
+        let apart = |row: usize| {
+            let only = |own: usize, other: usize| self.loads.iter().any(|load| load.uses(own) && !load.uses(other));
+            only(axis, row) && only(row, axis)
+        };
+        reduces && (0..self.axes.len()).filter(is_row).any(apart)
     }
 }
 

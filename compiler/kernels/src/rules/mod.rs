@@ -22,7 +22,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind},
     tir::Buffer,
 };
-pub use products::product_rows;
+pub use products::{product_columns, product_rows};
 pub use rows::plan as rows_plan;
 
 /// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads

@@ -348,6 +348,14 @@ pub fn product_rows(stage: &Stage) -> Option<usize> {
     row_axis(stage, axis, vector_factor(stage, &stage.axes[axis].var)?)
 }
 
+/// The axis along which results of a product are neighbours, if only one factor changes along it and rows share that one:
+/// it can be copied in their order.
+pub fn product_columns(stage: &Stage) -> Option<usize> {
+    let axis = store_axis(stage)?;
+    let rows = row_axis(stage, axis, vector_factor(stage, &stage.axes[axis].var)?)?;
+    (stage.axes[rows].extent.as_int() != Some(1)).then_some(axis)
+}
+
 /// The factor of a product that changes along an axis, when the other does not.
 fn vector_factor<'a>(stage: &'a Stage, var: &Var) -> Option<&'a PrimExpr> {
     let (a, b) = factors(stage)?;

@@ -5,6 +5,7 @@ use super::super::{
     access::{reduced_vector_axis, store_axis, vector_axis},
     merge,
 };
+use crate::rules;
 use hammock_ir::{
     PrimExpr,
     prim::PrimKind,
@@ -72,7 +73,8 @@ impl Candidate<'_> {
                 let extent = |axis: usize| stage.axes[axis].extent.as_int();
                 let terms = reduced_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= TERMS));
                 let copied = || store_axis(stage).filter(|_| terms.is_none());
-                Some(Candidate { stage, nest: nest(stage), lanes: vector_axis(stage).or_else(copied) })
+                let lanes = vector_axis(stage).or_else(copied).or_else(|| rules::product_columns(stage));
+                Some(Candidate { stage, nest: nest(stage), lanes })
             }
             _ => None,
         }
