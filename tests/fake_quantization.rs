@@ -32,6 +32,8 @@ struct Conv {
     w: Vec<i64>,
     bias: Vec<i64>,
     relu: bool,
+    /// Whether data are quantized once more, as models do between operators.
+    again: bool,
 }
 
 const SCALE_X: f64 = 0.25;
@@ -58,7 +60,7 @@ impl Conv {
         let w = many(results * per_group * kernel * kernel, -128, 127);
         let bias = many(results, -9000, 9000);
         let scales = many(results, -6, -2).into_iter().map(|v| v as i32).collect();
-        let (unsigned_weights, relu) = (rng.bool(), rng.bool());
+        let (unsigned_weights, relu, again) = (rng.bool(), rng.bool(), rng.bool());
         Conv {
             channels,
             results,
@@ -75,6 +77,7 @@ impl Conv {
             w,
             bias,
             relu,
+            again,
         }
     }
 
@@ -93,9 +96,16 @@ impl Conv {
         let bias: Vec<String> = self.scales.iter().map(|e| (f64::from(*e).exp2() * SCALE_X).to_string()).collect();
         let none = vec!["0"; self.results as usize].join(", ");
         let none_of_weights = vec![zero.to_string(); self.results as usize].join(", ");
+        let scaled = format!("R.const({SCALE_X}, \"float32\"), R.const({zx}, \"{x_dtype}\")");
+        let data = match self.again {
+            true => format!(
+                "R.quantize(R.dequantize(x{at}, {scaled}, out_dtype=\"float32\"), {scaled}, out_dtype=\"{x_dtype}\")"
+            ),
+            false => format!("x{at}"),
+        };
         let relu = if self.relu { format!("R.nn.relu(s{at})") } else { format!("s{at}") };
         format!(
-            "            a{at} = R.dequantize(x{at}, R.const({SCALE_X}, \"float32\"), R.const({zx}, \"{x_dtype}\"), out_dtype=\"float32\")
+            "            a{at} = R.dequantize({data}, {scaled}, out_dtype=\"float32\")
             k{at} = R.dequantize(w{at}, R.const([{}], \"float32\"), R.const([{none_of_weights}], \"{weight}\"), out_dtype=\"float32\", axis=0)
             b{at} = R.dequantize(c{at}, R.const([{}], \"float32\"), R.const([{none}], \"int32\"), out_dtype=\"float32\", axis=0)
             p{at} = R.nn.conv2d(a{at}, k{at}, strides={}, padding={}, groups={})

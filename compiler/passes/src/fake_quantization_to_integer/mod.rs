@@ -12,6 +12,9 @@
 //! - `quantize` of what was dequantized with the same scale and zero point: nothing;
 //! - numbers that are quantized only to be computed with: they are rounded in floating point ([`rounded`]).
 //!
+//! Before that, numbers that are quantized as signed bytes become unsigned ones ([`unsigned`]), which processors multiply with
+//! signed weights as they are.
+//!
 //! Integer sums are exact, so a result differs from that in floating point by no more than the latter rounds. What does not
 //! fit stays in floating point. FoldConstant computes what is known of the new expressions, so it comes after this pass: it
 //! would also make floats of constant weights.
@@ -22,6 +25,7 @@ mod products;
 mod quantized;
 mod rounded;
 mod scales;
+mod unsigned;
 
 use crate::{Context, Pass, editor, editor::Editor};
 use hammock_diagnostics::Diagnostic;
@@ -40,6 +44,7 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(unsigned::bytes))?;
     editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(rule))
 }
 
