@@ -2,7 +2,7 @@
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
 //! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out [zeros between their
-//! data](spread), and stages [share rows](rows) where each needs only its row of what others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
+//! data](spread) and find what they load in steps [side by side](remainders), and stages [share rows](rows) where each needs only its row of what others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
 //! not known here: [`rules`](crate::rules) choose a [`plan`](crate::plan).
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
@@ -16,6 +16,7 @@ mod merge;
 mod phases;
 mod places;
 mod recover;
+mod remainders;
 pub mod rows;
 pub mod search;
 mod spread;
@@ -128,6 +129,7 @@ impl Kernel {
                 own.extend(made);
                 merge::merge(&mut kernel, own, masks);
             }
+            own.extend(remainders::keep(&mut kernel, own));
             rows::share(&mut kernel, own);
         }
         own.extend(tables::keep(&mut kernel));

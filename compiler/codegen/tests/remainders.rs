@@ -1,0 +1,114 @@
+//! Convolutions in steps over padded data, which is kept by remainders: random windows, steps, dilations and paddings at
+//! every width of vectors, compared with the reference interpreter. Numbers are small integers, so that sums are exact in
+//! any order.
+#![cfg(feature = "native")]
+
+#[allow(dead_code)]
+mod support;
+
+use hammock_ir::Tensor;
+use hammock_kernels::{Options, Target, plan_text};
+use hammock_runtime::Any;
+use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+
+/// A window that slides along an axis.
+struct Window {
+    size: i64,
+    taps: i64,
+    step: i64,
+    dilation: i64,
+    before: i64,
+    padded: i64,
+}
+
+impl Window {
+    fn new(rng: &mut Rng) -> Window {
+        let (taps, dilation) = (rng.between(1, 8), *rng.pick(&[1, 1, 2, 3]));
+        let (step, before) = (rng.between(1, 5), rng.between(0, 4));
+        let reach = (taps - 1) * dilation + 1;
+        let size = *rng.pick(&[1, 5, 8, 14, 19, 33, 40]);
+        let padded = (size + before + rng.between(0, 4)).max(reach);
+        Window { size, taps, step, dilation, before, padded }
+    }
+
+    fn results(&self) -> i64 {
+        (self.padded - (self.taps - 1) * self.dilation - 1) / self.step + 1
+    }
+
+    fn place(&self, at: &str, tap: &str) -> String {
+        format!("{at} * {} + {tap} * {}", self.step, self.dilation)
+    }
+
+    fn inside(&self, at: &str) -> String {
+        format!("{} <= {at} and {at} < {}", self.before, self.before + self.size)
+    }
+}
+
+/// Each of `c` channels by itself; or three sums over them.
+fn convolution([h, w]: &[Window; 2], c: &str, sums: bool) -> String {
+    let (taps, results) = (format!("{}, {}", h.taps, w.taps), format!("{}, {}", h.results(), w.results()));
+    let (size, padded) = (format!("{}, {}", h.size, w.size), format!("{}, {}", h.padded, w.padded));
+    let (o, many, more) = if sums { ("o", "3", ["c, ", "vc, ", "R", &format!("{c}, ")]) } else { ("c", c, [""; 4]) };
+    let [own, axis, kind, count] = more;
+    let symbol = if c == "n" { "    n = T.int64()\n" } else { "" };
+    let inside = format!("{} and {}", h.inside("vi"), w.inside("vj"));
+    let (row, column) = (h.place("vi", "vr"), w.place("vj", "vs"));
+    format!(
+        "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(data: T.handle, weight: T.handle, result: T.handle):
+    T.func_attr({{\"tirx.noalias\": True}})
+{symbol}    x0 = T.match_buffer(data, ({c}, {size}))
+    x1 = T.match_buffer(weight, ({many}, {count}{taps}))
+    y = T.match_buffer(result, ({many}, {results}))
+    pad = T.sblock_alloc_buffer(({c}, {padded}))
+    for c, i, j in T.grid({c}, {padded}):
+        with T.sblock(\"pad\"):
+            vc, vi, vj = T.axis.remap(\"SSS\", [c, i, j])
+            pad[vc, vi, vj] = T.if_then_else({inside}, x0[vc, vi - {}, vj - {}], T.float32(0))
+    for {o}, i, j, {own}r, s in T.grid({many}, {results}, {count}{taps}):
+        with T.sblock(\"conv\"):
+            v{o}, vi, vj, {axis}vr, vs = T.axis.remap(\"SSS{kind}RR\", [{o}, i, j, {own}r, s])
+            with T.init():
+                y[v{o}, vi, vj] = T.float32(0)
+            y[v{o}, vi, vj] = y[v{o}, vi, vj] + pad[vc, {row}, {column}] * x1[v{o}, {axis}vr, vs]
+",
+        h.before, w.before,
+    )
+}
+
+fn numbers(shape: &[i64], rng: &mut Rng) -> Any {
+    let values: Vec<f32> = (0..shape.iter().product::<i64>()).map(|_| rng.between(-3, 3) as f32).collect();
+    Tensor::from_slice(shape, &values).unwrap().into()
+}
+
+#[test]
+fn convolutions_in_steps_compute_what_the_interpreter_does() {
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let from: u64 = number("CLASSES_FROM", 0);
+    let mut kept = 0;
+    for seed in from..from + number("CLASSES", 12) {
+        let mut rng = Rng::new(seed);
+        let windows = [Window::new(&mut rng), Window::new(&mut rng)];
+        let (channels, symbolic, sums) = (rng.between(1, 4), rng.chance(20), rng.chance(30));
+        let c = if symbolic { "n".to_owned() } else { channels.to_string() };
+        let text = convolution(&windows, &c, sums);
+        let [h, w] = &windows;
+        let weights = [&[3, channels][usize::from(!sums)..], &[h.taps, w.taps]].concat();
+        let inputs = [numbers(&[channels, h.size, w.size], &mut rng), numbers(&weights, &mut rng)];
+        let func = function(&text);
+        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+            if target.vector_bytes > Target::host().vector_bytes {
+                continue;
+            }
+            let options = Options { strict_order: rng.chance(30), ..Options::new(&target) };
+            println!("case {seed}, vectors of {} bytes\n{text}", target.vector_bytes);
+            check_kernel(&Kernel::planned(&func, options), &inputs);
+            check_neighbours(&func, options, &inputs, &mut rng);
+            // One axis more than the padding has.
+            kept += usize::from(plan_text(&func, options).unwrap().contains("#2"));
+        }
+    }
+    assert!(kept > 0, "data is kept by remainders");
+}

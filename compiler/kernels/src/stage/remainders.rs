@@ -1,0 +1,129 @@
+//! Data that sums load in steps along their results, kept by remainders.
+//!
+//! Neighbouring results of a convolution in steps of `s` load elements that lie `s` apart, and each of its terms shuffles
+//! them anew. Where a stage of the kernel makes the data, as a padding does, it can lie as it is loaded:
+//!
+//! ```text
+//! data[j] = f(j)                            near[j % s, j / s] = f(j)
+//! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ near[k % s, i + k / s] * w[k]
+//! ```
+
+use super::{
+    Axis, Kernel, Part, Stage,
+    access::{SPACING, factors, is_load_of, store_axis},
+    memory::Used,
+    merge::{is_free, is_whole},
+    recover::Indices,
+    substitution,
+};
+use crate::index::{Poly, Simplifier};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    tir::Buffer,
+};
+
+/// How often an element is loaded, from where on it is worth a place of its own.
+const LEAST_USES: i64 = 3;
+
+/// Keeps data by remainders where sums load it in steps. `own` are the kernel's buffers. Returns those that it needs besides.
+pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+    let mut made = Vec::new();
+    for at in 0..kernel.parts.len() {
+        let Some((user, near, sum)) = kept(&kernel.parts, at, own) else { continue };
+        made.push(near.buffer.clone());
+        kernel.parts[at] = Part::Stage(near);
+        kernel.parts[user] = Part::Stage(sum);
+    }
+    made
+}
+
+/// The number of the sum that uses a stage's data alone, the stage with the data by remainders, and the sum over it.
+fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let Part::Stage(stage) = &parts[at] else { return None };
+    let fits = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
+    if !fits || !is_whole(stage) || !is_free(stage) {
+        return None;
+    }
+    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
+    let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
+    let Part::Stage(sum) = &parts[user] else { return None };
+    let step = step(sum, &stage.buffer)?;
+    let near = by_remainders(stage, step)?;
+    let sum = over(sum, &stage.buffer, &near.buffer, step)?;
+    Some((user, near, sum))
+}
+
+/// How far apart a sum of products loads a buffer along its last dimension for neighbouring results, if it loads each
+/// element several times.
+fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
+    factors(sum)?;
+    let var = &sum.axes[store_axis(sum)?].var;
+    let mut steps = Vec::new();
+    sum.values().for_each(|value| value.walk(&mut |e| steps.extend(is_load_of(e, buffer).then(|| step_of(e, var)))));
+    let ([Some(step)], [_, ..]) = (steps.as_slice(), buffer.shape.as_slice()) else { return None };
+    let loads = count(sum.axes.iter().map(|axis| &axis.extent))?;
+    (loads / count(buffer.shape.iter())?.max(1) >= LEAST_USES).then_some(*step)
+}
+
+fn count<'a>(sizes: impl Iterator<Item = &'a PrimExpr>) -> Option<i64> {
+    sizes.map(PrimExpr::as_int).try_fold(1i64, |count, size| count.checked_mul(size?))
+}
+
+/// The step of a load's last index along a variable that none of its other indices has.
+fn step_of(load: &PrimExpr, var: &Var) -> Option<i64> {
+    let PrimKind::Load(_, indices, None) = load.kind() else { return None };
+    let (last, others) = indices.split_last()?;
+    let step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
+    ((2..=SPACING).contains(&step) && !others.iter().any(|index| index.uses(var))).then_some(step)
+}
+
+/// The stage that makes its buffer with a dimension for the remainders of the last one.
+fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
+    let last = stage.indices.last()?.as_var()?;
+    let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+    let at = stage.axes.iter().position(|axis| axis.var == *last)?;
+    let size = axes[at].extent.as_int()?;
+    let count = (size + step - 1) / step;
+    let (remainder, quotient) = (axes[at].var.fresh(), axes[at].var.clone());
+    let place = quotient.expr() * PrimExpr::int64(step) + remainder.expr();
+    axes[at].extent = PrimExpr::int64(count);
+    let mut values: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
+    values[at] = place.clone();
+    let values = substitution(&stage.axes, &values);
+    let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
+    let value = stage.value.substitute(&values);
+    let value = if count * step == size { value } else { place.lt(PrimExpr::int64(size)).if_then_else(value, zero) };
+    let mut indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&values)).collect();
+    *indices.last_mut()? = quotient.expr();
+    indices.insert(indices.len() - 1, remainder.expr());
+    // Around several lines: what depends on remainders alone, as masks do, is the same for all of them.
+    axes.insert(at.saturating_sub(1), Axis { var: remainder, extent: PrimExpr::int64(step), reduce: false });
+    let mut shape = stage.buffer.shape.clone();
+    *shape.last_mut()? = PrimExpr::int64(count);
+    shape.insert(shape.len() - 1, PrimExpr::int64(step));
+    let buffer = Buffer::new(stage.buffer.name.clone(), shape, stage.buffer.dtype);
+    let simple = Indices::new(&mut axes);
+    Some(Stage { axes, buffer, indices: simple.simple(&indices), value: simple.value(&value), ..stage.clone() })
+}
+
+/// The sum, which loads from there.
+fn over(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
+    let var = &sum.axes[store_axis(sum)?].var;
+    let (simple, simplifier) = (Indices::new(&mut sum.axes.clone()), Simplifier::default());
+    let moved = |load: &PrimExpr| {
+        let PrimKind::Load(_, indices, _) = load.kind() else { return load.clone() };
+        let Some((last, others)) = indices.split_last() else { return load.clone() };
+        let rest = &simplifier.poly(last) - &Poly::atom(var.expr()).scale(step);
+        let (rest, step) = (rest.to_expr(), PrimExpr::int64(step));
+        let places = [rest.clone().floormod(step.clone()), var.expr() + rest.floordiv(step)];
+        let indices: Vec<PrimExpr> = others.iter().cloned().chain(places).collect();
+        PrimExpr::load(near, simple.simple(&indices))
+    };
+    Some(Stage { value: replaced(&sum.value, from, &moved), ..sum.clone() })
+}
+
+/// A value whose loads of a buffer are others.
+fn replaced(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> PrimExpr) -> PrimExpr {
+    if is_load_of(value, buffer) { by(value) } else { value.map_children(&mut |child| replaced(child, buffer, by)) }
+}
