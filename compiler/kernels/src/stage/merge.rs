@@ -166,9 +166,13 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let uses = |i: &PrimExpr, reduce: bool| user.axes.iter().any(|axis| axis.reduce == reduce && i.uses(&axis.var));
     let slides = |i: &PrimExpr| uses(i, true) && uses(i, false);
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
-    let is_window = |position: &[PrimExpr]| masks && has_margin(stage, user) && position.last().is_some_and(slides);
-    let once =
-        positions.len() == 1 && all(&positions[0]) && (!positions[0].iter().any(slides) || is_window(&positions[0]));
+    let along_rows = |position: &[PrimExpr]| position.last().is_some_and(slides);
+    let is_window =
+        |position: &[PrimExpr]| has_margin(stage, user) && (!along_rows(position) || masks && has_short_rows(user));
+    let once = match &positions[..] {
+        [position] => all(position) && (!position.iter().any(slides) || is_window(position)),
+        _ => false,
+    };
     let work = Cost::of(&stage.value).total();
     let narrow = is_kept_narrow(stage, user) && !spread::is_spread(stage);
     let once = once || narrow;
@@ -199,14 +203,19 @@ fn divides(stage: &Stage) -> bool {
     stage.value.any(&mut |e| is_quotient(e))
 }
 
-/// Whether a stage only puts a margin of a constant around data that a small window goes over, in short rows: vectors are
-/// then loaded without what lies in the margin, which costs nothing where code knows the place in the row.
+/// Whether a stage only puts a margin of a constant around data that a small window goes over. Most of the window's tiles
+/// lie inside, and ask no more than that.
 fn has_margin(stage: &Stage, window: &Stage) -> bool {
     let taps = window.axes.iter().filter(|axis| axis.reduce);
     let taps = taps.map(|axis| axis.extent.as_int()).try_fold(1i64, |all, size| all.checked_mul(size?));
+    access::in_margin(&stage.value) && taps.is_some_and(|taps| taps <= TAPS)
+}
+
+/// Whether rows of results are short: vectors along them are loaded without what lies in a margin, which costs nothing where
+/// code knows the place in the row.
+fn has_short_rows(window: &Stage) -> bool {
     let row = access::store_axis(window).and_then(|axis| window.axes[axis].extent.as_int());
-    let short = taps.is_some_and(|taps| taps <= TAPS) && row.is_some_and(|row| row <= ROW);
-    access::in_margin(&stage.value) && short && stage.buffer.dtype.bits == 32
+    row.is_some_and(|row| row <= ROW) && window.buffer.dtype.bits == 32
 }
 
 fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {

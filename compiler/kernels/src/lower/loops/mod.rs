@@ -4,6 +4,7 @@
 //! out.
 
 mod limit;
+mod margins;
 mod moved;
 mod nest;
 mod quotients;

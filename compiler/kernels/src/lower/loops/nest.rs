@@ -4,11 +4,11 @@
 //! every axis has a constant number of values.
 
 use super::{
-    limit,
+    limit, margins,
     moved::Moved,
     quotients::{self, Quotient},
     regions::{self, Counted},
-    staging, tile,
+    staging,
 };
 use crate::{
     index::same_expr,
@@ -155,7 +155,7 @@ impl Nest<'_> {
     /// The same after copies.
     fn loops_from(&self, number: usize, at: &At) -> Stmt {
         if number == self.tile {
-            return tile::tile(self, at);
+            return margins::tile(self, at);
         }
         if let Some((last, grain)) = self.spread(number) {
             let counted = |number: usize| Counted { name: self.name(number).clone(), count: self.count(number, at) };
@@ -190,7 +190,8 @@ impl Nest<'_> {
         let [index, indices @ ..] = indices else { return self.level(number, at) };
         let (axis, step, whole) = (self.plan.loops[number].axis, self.step(number), self.whole(number, at));
         let inside = |at: &At| self.iteration(number + 1, at, indices);
-        let full = |index: PrimExpr| inside(&self.part(at, axis, scaled(index, step), PrimExpr::int64(step)));
+        let part = |index| inside(&self.part(at, axis, scaled(index, step), PrimExpr::int64(step)));
+        let full = |index: PrimExpr| self.at_edges(axis, step, &index, &whole, &part);
         let Some(rest) = self.rest(number, at, &inside) else { return full(index.clone()) };
         if whole.as_int() == Some(0) {
             return rest;
@@ -264,9 +265,25 @@ impl Nest<'_> {
             return Stmt::nop();
         }
         let axis = self.plan.loops[number].axis;
-        repeated(self.name(number), &start, count, step, |position| {
-            inside(&self.part(at, axis, position, PrimExpr::int64(step)))
-        })
+        let part = |index| inside(&self.part(at, axis, moved(&start, scaled(index, step)), PrimExpr::int64(step)));
+        let var = Var::int64(self.name(number).clone());
+        let body = self.at_edges(axis, step, &var.expr(), &count, &part);
+        Stmt::serial(var, count, body)
+    }
+
+    /// What is done at one of `count` steps along an axis, apart for edges of which code had better know that it is there.
+    fn at_edges(
+        &self,
+        axis: usize,
+        step: i64,
+        index: &PrimExpr,
+        count: &PrimExpr,
+        inside: &dyn Fn(PrimExpr) -> Stmt,
+    ) -> Stmt {
+        match margins::are_along(self.stage, axis) && step > 1 {
+            true => margins::at_edges(index, count, inside),
+            false => inside(index.clone()),
+        }
     }
 
     /// The part of a domain from `start` on, of `count` values of an axis.

@@ -200,7 +200,7 @@ impl Vectorizer {
         let both =
             |condition: PrimExpr, a: PrimExpr, b: PrimExpr| condition.if_then_else(spread(a, lanes), spread(b, lanes));
         let (common, own) = (common.into_iter().reduce(PrimExpr::and), own.into_iter().reduce(PrimExpr::and));
-        if self.masks && self.is_loaded_side_by_side(a) && !may_fail(condition) && !may_fail(b) {
+        if self.masks && own.is_some() && self.is_loaded_side_by_side(a) && !may_fail(condition) && !may_fail(b) {
             return self.select_masked(condition, a, b);
         }
         match (common, own) {

@@ -1,0 +1,132 @@
+//! Windows over data with a margin: at every width of vectors, compared with the reference interpreter. Numbers are small
+//! integers, so that sums are exact in any order.
+#![cfg(feature = "native")]
+
+#[allow(dead_code)]
+mod support;
+
+use hammock_ir::Tensor;
+use hammock_kernels::{Options, Target};
+use hammock_runtime::Any;
+use std::fmt::Write;
+use support::{Kernel, check_kernel, function, rng::Rng};
+
+/// Sizes of results and channels: shorter than a tile, whole tiles, and one more or less.
+const SIZES: [i64; 7] = [1, 3, 4, 7, 8, 13, 29];
+const CHANNELS: [i64; 5] = [1, 5, 16, 33, 70];
+
+struct Window {
+    /// Rows and columns of results.
+    size: [i64; 2],
+    /// Whether they are as many as callers say.
+    symbolic: [bool; 2],
+    channels: i64,
+    taps: [i64; 2],
+    step: i64,
+    dilation: i64,
+    before: i64,
+    /// Rows and columns of data that are more than one for each step.
+    more: i64,
+    sums: bool,
+    channels_last: bool,
+}
+
+impl Window {
+    fn random(rng: &mut Rng) -> Window {
+        let taps = [rng.between(1, 5), rng.between(1, 5)];
+        let dilation = rng.between(1, 2);
+        Window {
+            size: [*rng.pick(&SIZES), *rng.pick(&SIZES)],
+            symbolic: [rng.chance(20), rng.chance(20)],
+            channels: *rng.pick(&CHANNELS),
+            taps,
+            step: rng.between(1, 3),
+            dilation,
+            // Some windows see nothing but the margin.
+            before: rng.between(0, 9),
+            more: rng.between(0, 5),
+            sums: rng.chance(70),
+            channels_last: rng.chance(70),
+        }
+    }
+
+    fn text(&self) -> String {
+        let size = |dim: usize| if self.symbolic[dim] { format!("n{dim}") } else { self.size[dim].to_string() };
+        let [rows, columns] = [size(0), size(1)];
+        let data = |results: &str| format!("({results} * {} + {})", self.step, self.more);
+        let [height, width] = [data(&rows), data(&columns)];
+        let order = |row: &str, column: &str, channel: &str| match self.channels_last {
+            true => format!("{row}, {column}, {channel}"),
+            false => format!("{channel}, {row}, {column}"),
+        };
+        let channels = self.channels.to_string();
+        let at = |v: &str, tap: &str| format!("{v} * {} + {tap} * {} - {}", self.step, self.dilation, self.before);
+        let (row, column) = (at("vi", "vr"), at("vj", "vs"));
+        let other = if self.sums { 0 } else { -1 };
+        let load = format!(
+            "T.if_then_else(0 <= {row} and {row} < {height} and 0 <= {column} and {column} < {width}, x[{}], T.float32({other}))",
+            order(&row, &column, "vc")
+        );
+        let result = format!("y[{}]", order("vi", "vj", "vc"));
+        let value = match self.sums {
+            true => format!("{result} + {load} * w[vr, vs, vc]"),
+            false => format!("T.max({result}, {load})"),
+        };
+        let [tap_rows, tap_columns] = self.taps;
+        let mut text = "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\ndef f(x_: T.handle, w_: T.handle, n_: T.handle, y_: T.handle):\n".to_owned();
+        text += "    T.func_attr({\"tirx.noalias\": True})\n";
+        (0..2).filter(|dim| self.symbolic[*dim]).for_each(|dim| writeln!(text, "    n{dim} = T.int64()").unwrap());
+        writeln!(text, "    x = T.match_buffer(x_, ({}))", order(&height, &width, &channels)).unwrap();
+        writeln!(text, "    w = T.match_buffer(w_, ({tap_rows}, {tap_columns}, {channels}))").unwrap();
+        // It says how many results there are.
+        writeln!(text, "    n = T.match_buffer(n_, ({rows}, {columns}), \"int8\")").unwrap();
+        writeln!(text, "    y = T.match_buffer(y_, ({}))", order(&rows, &columns, &channels)).unwrap();
+        let (loops, axes) = match self.channels_last {
+            true => ("i, j, c", ["vi", "vj", "vc"]),
+            false => ("c, i, j", ["vc", "vi", "vj"]),
+        };
+        let extents = order(&rows, &columns, &channels);
+        writeln!(text, "    for {loops}, r, s in T.grid({extents}, {tap_rows}, {tap_columns}):").unwrap();
+        writeln!(text, "        with T.sblock(\"window\"):").unwrap();
+        writeln!(text, "            {}, vr, vs = T.axis.remap(\"SSSRR\", [{loops}, r, s])", axes.join(", ")).unwrap();
+        writeln!(
+            text,
+            "            with T.init():\n                {result} = T.float32({})",
+            if self.sums { 0 } else { -9 }
+        )
+        .unwrap();
+        writeln!(text, "            {result} = {value}").unwrap();
+        text
+    }
+
+    fn inputs(&self, rng: &mut Rng) -> [Any; 3] {
+        let [height, width] = self.size.map(|results| results * self.step + self.more);
+        let shape = match self.channels_last {
+            true => [height, width, self.channels],
+            false => [self.channels, height, width],
+        };
+        let numbers = |shape: [i64; 3]| {
+            let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.between(-9, 9) as f32).collect();
+            Any::from(Tensor::from_slice(&shape, &values).unwrap())
+        };
+        let [x, w] = [shape, [self.taps[0], self.taps[1], self.channels]].map(numbers);
+        let n = vec![0i8; (self.size[0] * self.size[1]) as usize];
+        [x, w, Tensor::from_slice(&self.size, &n).unwrap().into()]
+    }
+}
+
+#[test]
+fn windows_over_margins() {
+    let mut rng = Rng::new(3);
+    for _ in 0..24 {
+        let window = Window::random(&mut rng);
+        let func = function(&window.text());
+        let inputs = window.inputs(&mut rng);
+        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+            if target.vector_bytes <= Target::host().vector_bytes {
+                println!("vectors of {} bytes\n{}", target.vector_bytes, window.text());
+                check_kernel(&Kernel::planned(&func, Options::new(&target)), &inputs);
+            }
+        }
+    }
+}
