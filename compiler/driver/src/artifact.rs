@@ -164,37 +164,6 @@ pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> R
     Ok(kernels::temporaries(&flat, options.threads))
 }
 
-/// How each kernel of a module is computed, by its name: a plan as text.
-///
-/// # Errors
-/// As [`temporaries`].
-pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, Failure> {
-    kernels::plans(module, source, options)
-}
-
-/// The kernels of a module as they are before a step of [`STEPS`](hammock_kernels::steps::STEPS), or after all of them without
-/// one: a module of these alone.
-///
-/// # Errors
-/// As [`temporaries`].
-pub fn before_step(
-    module: &Module,
-    source: &SourceFile,
-    options: &Options,
-    step: Option<&str>,
-) -> Result<Module, Failure> {
-    kernels::before_step(module, source, options, step)
-}
-
-/// The floating-point operations of each kernel of a module, by its name: `None` where its sizes are not known when it is
-/// compiled, or its loops were written by hand.
-///
-/// # Errors
-/// As [`temporaries`].
-pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
-    kernels::flops(module, source, options)
-}
-
 /// What compiling made.
 pub struct Artifact {
     /// The file.

@@ -83,14 +83,21 @@ pub fn lower_all(
     })
 }
 
-/// How every kernel of a module is computed, by its name.
+/// How each kernel of a module is computed, by its name: a plan as text.
+///
+/// # Errors
+/// When a kernel cannot be made.
 pub fn plans(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, String)>, Failure> {
     each(module, source, options, options.threads, |name, func, options| {
         Ok((name.to_owned(), hammock_kernels::plan_text(&func, options)?))
     })
 }
 
-/// The kernels of a module before a step of lowering, or after all without one.
+/// The kernels of a module as they are before a step of [`STEPS`](hammock_kernels::steps::STEPS), or after all of them without
+/// one: a module of these alone.
+///
+/// # Errors
+/// When a kernel cannot be made.
 pub fn before_step(
     module: &Module,
     source: &SourceFile,
@@ -103,7 +110,11 @@ pub fn before_step(
     Ok(Module { functions: kernels.into_iter().collect(), ..Module::default() })
 }
 
-/// The floating-point operations of each kernel of a module, by its name, where they are known.
+/// The floating-point operations of each kernel of a module, by its name: `None` where its sizes are not known when it is
+/// compiled, or its loops were written by hand.
+///
+/// # Errors
+/// When a kernel cannot be made.
 pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
     each(module, source, options, options.threads, |name, func, options| {
         Ok((name.to_owned(), hammock_kernels::flops(&func, options)?))

@@ -30,9 +30,7 @@ mod texts;
 mod tune;
 mod tvm;
 
-pub use artifact::{
-    Artifact, Bounds, Emit, Options, Output, Temporaries, before_step, compile, flops, lower, plans, temporaries,
-};
+pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, lower, temporaries};
 pub use cache::{Cache, Usage};
 pub use codegens::{CodeGenerator, Codegens};
 pub use digest::Digest;
@@ -56,6 +54,7 @@ pub use input::{
     Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,
     write_weights,
 };
+pub use kernels::{before_step, flops, plans};
 pub use observe::{Clock, Dump, Timing};
 pub use onnx::{import_onnx, is_onnx};
 pub use params::{Named, bind, misfit, misfit_in};

@@ -89,8 +89,22 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
     users.iter().map(inlined).collect()
 }
 
+/// A stage that makes all of one of the kernel's `own` buffers, element by element, and the number of the only other part
+/// that uses the buffer, a later stage.
+pub fn handed_on<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'a Stage, usize, &'a Stage)> {
+    let Part::Stage(stage) = &parts[at] else { return None };
+    let is_made = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
+    if !is_made || !is_whole(stage) || !is_free(stage) {
+        return None;
+    }
+    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
+    let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
+    let Part::Stage(by) = &parts[user] else { return None };
+    Some((stage, user, by))
+}
+
 /// Whether a stage computes all of its buffer, an element at each position of its spatial axes.
-pub fn is_whole(stage: &Stage) -> bool {
+fn is_whole(stage: &Stage) -> bool {
     let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
     let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
     let mut taken = vec![false; spatial.len()];

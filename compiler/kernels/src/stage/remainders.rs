@@ -11,8 +11,7 @@
 use super::{
     Axis, Kernel, Part, Stage,
     access::{SPACING, factors, is_load_of, store_axis},
-    memory::Used,
-    merge::{is_free, is_whole},
+    merge::handed_on,
     recover::Indices,
     substitution,
 };
@@ -40,14 +39,7 @@ pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
 
 /// The number of the sum that uses a stage's data alone, the stage with the data by remainders, and the sum over it.
 fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let Part::Stage(stage) = &parts[at] else { return None };
-    let fits = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
-    if !fits || !is_whole(stage) || !is_free(stage) {
-        return None;
-    }
-    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
-    let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
-    let Part::Stage(sum) = &parts[user] else { return None };
+    let (stage, user, sum) = handed_on(parts, at, own)?;
     let step = step(sum, &stage.buffer)?;
     let near = by_remainders(stage, step)?;
     let sum = over(sum, &stage.buffer, &near.buffer, step)?;

@@ -14,8 +14,7 @@ use super::{
     Axis, Kernel, Part, Stage,
     access::{factors, guarded, is_load_of},
     conjuncts,
-    memory::Used,
-    merge::{is_free, is_whole},
+    merge::handed_on,
     phases::{self, Phases},
     recover::Indices,
     substitution,
@@ -66,15 +65,8 @@ pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
 
 /// The number of the sum that uses a stage's data alone, the stage with the data close together, and the sums over it.
 fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Phases)> {
-    let Part::Stage(stage) = &parts[at] else { return None };
-    let fits = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
-    if !fits || !is_whole(stage) || !is_free(stage) {
-        return None;
-    }
+    let (stage, user, sum) = handed_on(parts, at, own)?;
     let Guarded { conditions, value } = Guarded::of(&stage.value)?;
-    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
-    let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
-    let Part::Stage(sum) = &parts[user] else { return None };
     let load = factor(sum, &stage.buffer)?;
     let mut gaps: Vec<Gap> = Vec::new();
     for gap in conditions.iter().filter_map(|condition| gap(stage, condition)) {
