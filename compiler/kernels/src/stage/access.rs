@@ -290,7 +290,12 @@ pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
     simple
         && is_always_made(&stage.value, part)
         && others().all(|extent| extent != Some(0))
-        && (others().all(|extent| extent.is_some()) || is_inside(stage, part))
+        && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
+}
+
+/// Whether a value is a byte: words of bytes are worth a copy however many rows use them, others only if those are many.
+fn is_byte(e: &PrimExpr) -> bool {
+    e.dtype().bits == 8
 }
 
 /// Whether a load is inside of its buffer for all values of its own axes, no matter whether others have any.
