@@ -42,6 +42,11 @@ pub fn write_file(
     tools::write_file(path, content, |mut out| fill(&mut out)).map_err(unwritable)
 }
 
+/// Refuses a file that cannot be written, before what it is for is made.
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
+    tools::check_writable(path).map_err(unwritable)
+}
+
 /// Refuses to write a second output to standard output, which has the first.
 pub fn not_stdout(flag: &str, path: &Path) -> Result<(), Failure> {
     if path != Path::new("-") {

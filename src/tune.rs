@@ -2,7 +2,7 @@
 
 use crate::{
     effect::refuse,
-    output::{not_stdout, say, write_file},
+    output::{check_writable, not_stdout, say, write_file},
 };
 use clap::Args;
 use hammock_compiler::{Failure, Options, PlanFile, Record, Sizes, tune};
@@ -80,6 +80,7 @@ impl TuneFlags {
         let Some(path) = &self.tune_file else { return Ok(None) };
         if self.tune.is_some() {
             not_stdout("--tune-file", Path::new(path))?;
+            check_writable(Path::new(path))?;
             if !Path::new(path).exists() {
                 return Ok(None);
             }

@@ -241,6 +241,7 @@ fn flags_that_would_do_nothing_are_refused() {
         (compile(&["--tune-file", "nosuch.txt"]), "nosuch.txt"),
         (compile(&["--tune=1", "--target", "x86-64"]), "kernels for x86-64 are not measured on this machine"),
         (compile(&["--tune=1", "--tune-file", "-"]), "name a file"),
+        (compile(&["--tune=1000", "--tune-file", "nosuch/tuned.txt"]), "there is no such folder"),
         (compile(&["--tune", "--emit", "bytecode"]), "writes no kernels"),
         (compile(&["--tune-size", "n=3"]), "nothing is measured"),
         (folder.refusal(&["opt", "model.py", "--print-plans", "--tune-size", "3"]), "`--tune-file` names a file"),

@@ -30,7 +30,7 @@ pub use kind::FileKind;
 pub use limits::{LimitFlags, parse_bytes, parse_seconds};
 pub use npz::{load_npy, load_npz, save_npz};
 pub use onnx_tensor::{ElementType, load_onnx_tensor};
-pub use output::{Content, Sink, print, print_colored, say, say_colored, write_file};
+pub use output::{Content, Sink, check_writable, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use safetensors_file::{ExternalWeights, save_safetensors};
 pub use session::{Session, ToolError, inspect};

@@ -82,8 +82,28 @@ pub fn write_file(
     content: Content,
     fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
 ) -> Result<(), InputError> {
-    let name = if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() };
-    Place::of(path).and_then(|place| place.write(content, fill)).map_err(|e| cannot(&name, &e))
+    Place::of(path).and_then(|place| place.write(content, fill)).map_err(|e| cannot(&said(path), &e))
+}
+
+/// Whether [`write_file`] can begin to write a file, for what takes long to make. It leaves nothing behind.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_writable(path: &Path) -> Result<(), InputError> {
+    // Who reads from a pipe would take it for its end if it were opened and closed.
+    if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+        return Ok(());
+    }
+    let check = |place| match place {
+        Place::Regular(path, _) => Temporary::create(folder(&path), Content::Data.mode()).map(drop),
+        Place::Stdout | Place::Stream(_) => Ok(()),
+    };
+    Place::of(path).and_then(check).map_err(|e| cannot(&said(path), &e))
+}
+
+/// What a path is called in messages.
+fn said(path: &Path) -> String {
+    if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() }
 }
 
 /// What a path stands for.
@@ -289,9 +309,15 @@ mod tests {
     #[test]
     fn places_that_cannot_be_written() {
         let folder = tempfile::tempdir().unwrap();
-        let message = |path: &Path| write(path, "").unwrap_err().message;
+        let message = |path: &Path| {
+            let message = write(path, "").unwrap_err().message;
+            assert_eq!(check_writable(path).unwrap_err().message, message);
+            message
+        };
         assert!(message(&folder.path().join("no/file")).ends_with("there is no such folder"));
         assert!(message(folder.path()).ends_with("it is a folder"));
         assert!(message(Path::new("/proc/version/x")).contains("not a folder"));
+        check_writable(&folder.path().join("file")).unwrap();
+        assert!(names(folder.path()).is_empty());
     }
 }
