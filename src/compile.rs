@@ -6,7 +6,7 @@ use crate::{
     failure::tool_failure,
     module::ModuleArgs,
     opt::{Watch, read_pipeline},
-    output::{not_stdout, say, write_file},
+    output::{check_writable, not_stdout, say, write_file},
     progress::{Stages, TimingForm},
     quantize::QuantizeFlags,
     stats::{self, Stats},
@@ -14,7 +14,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, PlanFile, Weights,
+    Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, Output, PlanFile, Weights,
     add_entry, bind, check_target, compile, is_onnx, lower, misfit_in, signatures,
 };
 use hammock_diagnostics::{SourceFile, codes};
@@ -43,6 +43,7 @@ Examples:
   hammock compile model.py -o model.so --tune=1 --tune-file tuned.txt    plans by measuring, kept in a file
   hammock compile model.py -o model.so --tune-file tuned.txt     the same plans, nothing measured
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
+  hammock compile model.py -o model.s --emit asm --multi-version  as assembly: model.x86-64-v2.s, -v3, -v4
   hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
 pub struct Compile {
@@ -57,7 +58,8 @@ pub struct Compile {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Compile kernels for several CPUs into one file, of which the machine that loads it runs the most capable that it can
-    /// (HAMMOCK_TARGET=CPU names another). Kernels copy weights that these would have packed differently, each time
+    /// (HAMMOCK_TARGET=CPU names another). Kernels copy weights that these would have packed differently, each time. With
+    /// `--emit obj`, `llvm` or `asm`, a file each: model.x86-64-v3.s
     #[arg(
         long,
         value_name = "CPUS",
@@ -276,6 +278,23 @@ impl Kind {
 }
 
 impl Compile {
+    /// Whether a file holds kernels for one processor, so that several make a file each.
+    fn writes_versions(&self) -> bool {
+        !self.multi_version.is_empty() && matches!(self.emit, Kind::Obj | Kind::Llvm | Kind::Asm)
+    }
+
+    /// Writes the output; for several processors that one file does not hold, a file each: `model.x86-64-v3.s`.
+    fn write(&self, artifact: &Artifact, target: &str) -> Result<(), Failure> {
+        let write = |path: &Path, file: &Output| write_file(path, self.emit.content(), |out| file.write(out));
+        if !self.writes_versions() {
+            return write(&self.output, &artifact.file);
+        }
+        let others = artifact.others.iter().map(|(target, file)| (target.as_str(), file));
+        others
+            .chain([(target, &artifact.file)])
+            .try_for_each(|(target, file)| write(&version_of(&self.output, target), file))
+    }
+
     /// Refuses flags that do not affect the output.
     fn refuse_idle_flags(&self, options: &Options) -> Result<(), Failure> {
         if self.emit != Kind::Lib && options.graphs != Graphs::Bytecode {
@@ -311,6 +330,11 @@ impl Compile {
         if self.stats {
             not_stdout("--stats --output", &self.output)?;
         }
+        if self.writes_versions() && self.output == Path::new("-") {
+            let message = "kernels for several processors are a file each, of which standard output takes one";
+            return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a file"));
+        }
+        check_writable(&self.output)?;
         let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose()?;
         let mut stages = Stages::new(self.verbose, self.code.tune.tune.is_none());
         stages.begin("reading the model")?;
@@ -340,7 +364,7 @@ impl Compile {
         if let (Some(weights), Some(path)) = (&artifact.weights, &self.external_weights) {
             weights.write(path).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
         }
-        write_file(&self.output, self.emit.content(), |out| artifact.file.write(out))?;
+        self.write(&artifact, &options.target)?;
         clock.lap("writing the file", &mut dump.times);
         stages.finish(self.timing)?;
         self.watch.report(&dump)?;
@@ -356,6 +380,17 @@ impl Compile {
         }
         if self.stats { stats::report(&stats, self.json) } else { Ok(()) }
     }
+}
+
+/// The file for one of several processors: `model.x86-64-v3.s` for `model.s`.
+fn version_of(path: &Path, target: &str) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{target}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// The name of a file that lies in the folder of an executable.

@@ -92,6 +92,25 @@ fn files_say_what_they_are_for() {
     assert_eq!(targets, ["x86-64-v2", "x86-64-v3", "x86-64-v4"]);
 }
 
+/// What holds kernels for one processor is a file for each, with the code of that processor alone.
+#[test]
+fn code_is_a_file_for_each_version() {
+    let folder = tempfile::tempdir().unwrap();
+    for (emit, of_v4) in [("asm", "zmm"), ("llvm", "\"target-cpu\"=\"x86-64-v4\""), ("obj", "")] {
+        let file = compiled(&folder, &format!("model.{emit}"), &["--multi-version=x86-64-v4,x86-64", "--emit", emit]);
+        assert!(!file.exists());
+        let version = |target: &str| std::fs::read(folder.path().join(format!("model.{target}.{emit}"))).unwrap();
+        let [least, most] = ["x86-64", "x86-64-v4"].map(version);
+        assert!(least != most);
+        if emit == "obj" {
+            assert!(least.starts_with(b"\x7fELF") && most.starts_with(b"\x7fELF"));
+        } else {
+            let [least, most] = [least, most].map(|text| String::from_utf8(text).unwrap());
+            assert!(most.contains(of_v4) && !least.contains(of_v4), "{emit}");
+        }
+    }
+}
+
 /// A product by one of the weights, which planners pack.
 const PRODUCT: &str = r#"
 from tvm.script import ir as I, relax as R
@@ -132,9 +151,9 @@ fn what_holds_one_version_refuses_several() {
         assert!(!output.status.success() && !file.exists(), "{flags:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    for emit in ["obj", "asm", "llvm", "tvm"] {
-        assert!(refused(&["--multi-version", "--emit", emit]).contains("go into one library"));
-    }
+    assert!(refused(&["--multi-version", "--emit", "tvm"]).contains("hold kernels for one processor"));
+    let printed = hammock(None, &["compile", MODEL, "-o", "-", "--multi-version", "--emit", "asm"]);
+    assert!(printed.stdout.is_empty() && String::from_utf8_lossy(&printed.stderr).contains("a file each"));
     assert!(refused(&["--multi-version", "--emit", "bytecode"]).contains("writes no kernels"));
     assert!(refused(&["--multi-version", "--target", "native"]).contains("cannot be used with"));
     assert!(refused(&["--multi-version=x86-64-v3,x86-64-v5"]).contains("there is no target `x86-64-v5`"));

@@ -168,6 +168,8 @@ pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> R
 pub struct Artifact {
     /// The file.
     pub file: Output,
+    /// The same for [`Options::others`], where no file holds the kernels for several processors.
+    pub others: Vec<(String, Output)>,
     /// The file beside it: see [`Options::external_weights`].
     pub weights: Option<ExternalWeights>,
     /// How many kernels there are.
@@ -240,8 +242,8 @@ pub fn lower(
 /// When something in it cannot be compiled; the diagnostic points at its place in the text.
 pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
     options.targets().try_for_each(|target| check_target(target))?;
-    if !options.others.is_empty() && emit != Emit::Lib {
-        let message = "kernels for several processors go into one library, and no other output holds them";
+    if !options.others.is_empty() && emit == Emit::Tvm {
+        let message = "libraries for TVM's runtime hold kernels for one processor";
         return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--emit`, or compile for one"));
     }
     if !options.objects.is_empty() && !matches!(emit, Emit::Lib | Emit::Tvm) {
@@ -260,6 +262,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         let file = Output::Bytes(image.executable.save_checked());
         return Ok(Artifact {
             file,
+            others: Vec::new(),
             weights: None,
             kernels: 0,
             compiled: 0,
@@ -270,7 +273,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
         });
     }
     if matches!(emit, Emit::Obj | Emit::Llvm | Emit::Asm) {
-        return one_module(module, source, options, emit, instructions, times);
+        return kernel_files(module, source, options, emit, instructions, times);
     }
     // Kernels that TVM loads run on one thread.
     let (host, threads) = match emit {
@@ -301,6 +304,7 @@ pub fn compile(module: &Module, source: &SourceFile, options: &Options, emit: Em
     let one = versions.last().map_or(&[][..], |(_, kernels)| kernels);
     Ok(Artifact {
         file,
+        others: Vec::new(),
         weights,
         kernels: every(&versions).count(),
         compiled: every(&versions).filter(|kernel| !kernel.was_kept).count(),
@@ -316,8 +320,8 @@ fn every(versions: &[(Version, Vec<Compiled>)]) -> impl Iterator<Item = &Compile
     versions.iter().flat_map(|(_, kernels)| kernels)
 }
 
-/// The kernels alone, as one module.
-fn one_module(
+/// The kernels alone, as a module for each target.
+fn kernel_files(
     module: &Module,
     source: &SourceFile,
     options: &Options,
@@ -326,15 +330,23 @@ fn one_module(
     mut times: Vec<Timing>,
 ) -> Result<Artifact, Failure> {
     let mut clock = Clock::start();
-    let flat = kernels::lower_all(module, source, options, options.threads)?;
+    let versions = options.targets().map(|target| Options { target: target.clone(), ..options.clone() });
+    let flat = versions.map(|options| Ok((kernels::lower_all(module, source, &options, options.threads)?, options)));
+    let flat = flat.collect::<Result<Vec<_>, Failure>>()?;
     clock.lap("kernels to flat TIR", &mut times);
-    let (bytes, was_kept) = kernels::one_module(module, &flat, source, options, emit)?;
-    let file = Output::Bytes(bytes);
+    let (mut files, mut compiled) = (Vec::new(), 0);
+    for (kernels, options) in &flat {
+        let (bytes, was_kept) = kernels::one_module(module, kernels, source, options, emit)?;
+        compiled += if was_kept { 0 } else { kernels.len() };
+        files.push((options.target.clone(), Output::Bytes(bytes)));
+    }
     clock.lap("kernels to machine code", &mut times);
-    let (kernels, compiled) = (flat.len(), if was_kept { 0 } else { flat.len() });
-    let accesses = flat.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
-    let temporaries = kernels::temporaries(&flat, options.threads);
-    Ok(Artifact { file, weights: None, kernels, compiled, accesses, instructions, temporaries, times })
+    let every = || flat.iter().flat_map(|(kernels, _)| kernels);
+    let (kernels, temporaries) = (every().count(), kernels::temporaries(every(), options.threads));
+    let accesses = flat.last().map_or(&[][..], |(kernels, _)| kernels);
+    let accesses = accesses.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
+    let file = files.pop().map_or_else(|| Output::Bytes(Vec::new()), |(_, file)| file);
+    Ok(Artifact { file, others: files, weights: None, kernels, compiled, accesses, instructions, temporaries, times })
 }
 
 /// Why there is no library.

@@ -229,10 +229,17 @@ fn calls_kernel(value: &Value, symbol: &str) -> bool {
     calls
 }
 
-/// What each kernel that takes memory for itself takes at most when so many threads run it.
-pub fn temporaries(kernels: &[FlatKernel], threads: usize) -> Temporaries {
-    let of = |kernel: &FlatKernel| (kernel.name.to_string(), kernel.temporary_bytes(threads));
-    kernels.iter().map(of).filter(|(_, bytes)| *bytes > 0).collect()
+/// What each kernel that takes memory for itself takes at most when so many threads run it, in any of its versions.
+pub fn temporaries<'a>(kernels: impl IntoIterator<Item = &'a FlatKernel>, threads: usize) -> Temporaries {
+    let mut temporaries = Temporaries::default();
+    for kernel in kernels {
+        let bytes = kernel.temporary_bytes(threads);
+        if bytes > 0 {
+            let most = temporaries.entry(kernel.name.to_string()).or_default();
+            *most = bytes.max(*most);
+        }
+    }
+    temporaries
 }
 
 /// Calls `f` with the place of each statement that has one.
