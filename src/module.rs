@@ -3,7 +3,7 @@
 use clap::Args;
 use hammock_compiler::{
     Constants, Digest, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx,
-    misfit_in, read_file, read_source, read_text, read_weights, signatures,
+    misfit_in, read_file, read_source, read_weights, signatures,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
@@ -74,11 +74,9 @@ impl ModuleArgs {
         let weights = self.weights()?;
         let source = read_source(&self.file)?.ok_or_else(|| self.not_text())?;
         let options = self.options(weights.as_ref());
-        let mut found = check_module(&source, &options);
-        if let Some(weights) = &weights
-            && let Ok(module) = read_text(&source, &options)
-        {
-            found.extend(misfit_in(&module, weights));
+        let (module, mut found) = check_module(&source, &options);
+        if let (Some(weights), Some(module)) = (&weights, &module) {
+            found.extend(misfit_in(module, weights));
         }
         Ok((source, found))
     }

@@ -25,7 +25,7 @@ fn mistakes() {
 
 /// Everything that is said about a file, which is something.
 fn check(source: &SourceFile) -> String {
-    let found = check_module(source, &ReadOptions::default());
+    let (_, found) = check_module(source, &ReadOptions::default());
     assert!(!found.is_empty(), "nothing is wrong with {}", source.name());
     found.iter().map(|d| render_text(d, Some(source), false)).collect()
 }

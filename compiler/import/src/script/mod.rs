@@ -58,8 +58,8 @@ pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module,
 }
 
 /// All that is to be said about a text module, in its order: what reading and verifying it finds. What could be read of
-/// a function with errors is verified too.
-pub fn check_module(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnostic> {
+/// a function with errors is verified too. The module is given unless reading finds errors.
+pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Module>, Vec<Diagnostic>) {
     let Reading { module, functions, mut diagnostics } = read(source, options);
     // Functions may be missing only because they could not be read, and so may definitions of symbolic dimensions.
     let broken = diagnostics.iter().any(Diagnostic::is_error);
@@ -72,7 +72,7 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> Vec<Diagnosti
     }
     diagnostics.extend(hammock_ir::verify::circles(&module));
     diagnostics.sort_by_key(|d| d.span().start);
-    diagnostics
+    (Some(module).filter(|_| !broken), diagnostics)
 }
 
 /// Reads an index map over int64 indices, `lambda i, j: (j, i)`.

@@ -13,7 +13,7 @@ pub fn survive(bytes: Vec<u8>) {
         Ok(source) => source,
         Err(error) => return assert!(error.is_error()),
     };
-    let found = check_module(&source, &ReadOptions::default());
+    let (_, found) = check_module(&source, &ReadOptions::default());
     said(&found, &source);
     let Ok(module) = read_module(&source, &ReadOptions::default()) else {
         return assert!(found.iter().any(Diagnostic::is_error), "refused, but nothing is wrong");
