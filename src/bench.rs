@@ -3,6 +3,7 @@
 use crate::{
     failure::{input_failure, tool_failure},
     output::write_file,
+    progress::Stages,
     roofline::{Peak, Roofline},
     run::Program,
 };
@@ -46,6 +47,14 @@ pub struct Bench {
 impl Bench {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
+        let mut stages = self.program.stages();
+        let text = self.result(&mut stages)?;
+        stages.finish()?;
+        crate::print(&text)
+    }
+
+    /// What the command prints.
+    fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         let least = self.bench.least().map_err(input_failure)?;
         self.program.refuse_without_text(&[("--kernel", self.kernel.is_some()), ("--roofline", self.roofline)])?;
         let (mut work, mut random) = (Vec::new(), Ok(Vec::new()));
@@ -60,20 +69,22 @@ impl Bench {
             let plans = options.plans.as_ref().map(|plans| Arc::new(plans.only(kernel).renamed(kernel, &kept.name)));
             Ok(Some(Options { plans, ..options.clone() }))
         };
-        let session = self.program.open_adapted(call, &mut adapt)?;
-        let weights = self.program.weights(&session)?;
+        let (session, places) = self.program.open_adapted(call, &mut adapt, stages)?;
+        let weights = self.program.weights(&session, stages)?;
         let spec = self.program.call.spec(weights.as_ref());
         let random = if self.kernel.is_some() && spec.args.is_empty() { random? } else { Vec::new() };
         let spec = if random.is_empty() { spec } else { CallSpec { func: "main", args: &random, weights: None } };
+        stages.begin_measured("measuring")?;
         if self.roofline {
             let how = self.program.call.how();
             let roofline = Roofline::measure(&session, &spec, least, &work, Peak::measure(&how)?)?;
             if let Some(path) = &self.roofline_svg {
                 write_file(path, Content::Text, |out| out.write_all(roofline.svg().as_bytes()))?;
             }
-            return crate::print(&if self.bench.json { roofline.json() } else { roofline.table() });
+            return Ok(if self.bench.json { roofline.json() } else { roofline.table() });
         }
-        crate::print(&session.bench(&spec, least, self.bench.json).map_err(tool_failure)?)?;
-        self.profile.repeat(&session, &spec).map_err(tool_failure)
+        let times = session.bench(&spec, least, self.bench.json).map_err(|error| places.failure(error))?;
+        self.profile.repeat(&session, &spec).map_err(tool_failure)?;
+        Ok(times)
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     module::ModuleArgs,
     opt::{Watch, read_pipeline},
     output::{check_writable, not_stdout, say, write_file},
-    progress::{Stages, TimingForm},
+    progress::{StageFlags, Stages},
     quantize::QuantizeFlags,
     stats::{self, Stats},
     tune::TuneFlags,
@@ -82,13 +82,8 @@ pub struct Compile {
     /// Print `--stats` as JSON
     #[arg(long, requires = "stats")]
     json: bool,
-    /// Print how long each stage took to standard error, as `text` or `json` (`--time-passes` has each pass) [default: text]
-    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text",
-          hide_default_value = true)]
-    timing: Option<TimingForm>,
-    /// Say what is being done, and in the end what was made, as terminals show it anyway
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    stages: StageFlags,
     #[command(flatten)]
     watch: Watch,
 }
@@ -336,9 +331,8 @@ impl Compile {
         }
         check_writable(&self.output)?;
         let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose()?;
-        let mut stages = Stages::new(self.verbose, self.code.tune.tune.is_none());
-        stages.begin("reading the model")?;
-        let Prepared { mut module, source, signatures, .. } = prepared(&self.module, None)?;
+        let mut stages = self.stages.start(self.code.tune.tune.is_none());
+        let Prepared { mut module, source, signatures, .. } = prepared(&self.module, None, &mut stages)?;
         stages.begin("passes")?;
         let mut passes = self.code.pipeline(options.level)?;
         if emit == Emit::Lib {
@@ -349,10 +343,7 @@ impl Compile {
         let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
         lower(&mut module, &source, &passes, &environment, &mut dump)?;
         let threads = if emit == Emit::Tvm { 1 } else { options.threads };
-        if self.code.tune.tune.is_some() {
-            stages.begin("tuning")?;
-        }
-        let options = self.code.tune.tuned(&module, &source, options.clone(), threads)?;
+        let options = self.code.tune.tuned(&module, &source, options.clone(), threads, &mut stages)?;
         let options = Options { objects: codegens.into_objects(), signatures, external_weights, ..options };
         stages.begin("compiling kernels")?;
         let mut artifact = compile(&module, &source, &options, emit)?;
@@ -366,7 +357,7 @@ impl Compile {
         }
         self.write(&artifact, &options.target)?;
         clock.lap("writing the file", &mut dump.times);
-        stages.finish(self.timing)?;
+        stages.finish()?;
         self.watch.report(&dump)?;
         let kept = options.cache.as_ref().map(|cache| cache.folder().display().to_string());
         let stats = Stats::of(&module, dump.memory, &artifact, evaluator.compiled(), kept);
@@ -419,8 +410,13 @@ pub struct Prepared {
 
 /// Reads a text module. Parameters named in the weights become constants, unless the call that the module is compiled for
 /// gives them.
-pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>) -> Result<Prepared, Failure> {
-    let (mut module, source, weights) = args.read_text()?;
+pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>, stages: &mut Stages) -> Result<Prepared, Failure> {
+    if args.params.is_some() {
+        stages.begin("reading weights")?;
+    }
+    let weights = args.weights()?;
+    stages.begin("reading the model")?;
+    let (mut module, source) = args.read_text_for(weights.as_ref())?;
     let mut signatures = signatures(&module);
     // A model whose weights are no parameters, since operators have to know them, has no names for them.
     if call.is_none()

@@ -3,6 +3,7 @@
 use crate::{
     module::DigestFlag,
     output::{not_stdout, write_file},
+    progress::StageFlags,
 };
 use clap::Args;
 use hammock_compiler::{Failure, OnnxWeights, import_onnx, write_weights};
@@ -31,6 +32,8 @@ pub struct Import {
     params_out: Option<PathBuf>,
     #[command(flatten)]
     digest: DigestFlag,
+    #[command(flatten)]
+    stages: StageFlags,
 }
 
 impl Import {
@@ -43,15 +46,21 @@ impl Import {
             }
             None => OnnxWeights::Constants,
         };
+        let mut stages = self.stages.start(true);
+        stages.begin("reading the model")?;
         self.digest.expect(&self.file)?;
         let imported = import_onnx(&self.file, weights)?;
         if let Some(path) = &self.params_out {
+            stages.begin("writing weights")?;
             write_weights(path, &imported.weights)?;
         }
+        stages.begin("writing the text")?;
         let text = module_text(&imported.module, &PrintOptions::default());
         if self.output == Path::new("-") {
+            stages.finish()?;
             return crate::print(&text);
         }
-        write_file(&self.output, Content::Text, |out| out.write_all(text.as_bytes()))
+        write_file(&self.output, Content::Text, |out| out.write_all(text.as_bytes()))?;
+        stages.finish()
     }
 }

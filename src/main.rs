@@ -86,7 +86,6 @@ fn main() -> ExitCode {
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            progress::clear();
             report(&failure, color);
             ExitCode::FAILURE
         }
@@ -94,6 +93,7 @@ fn main() -> ExitCode {
 }
 
 fn report(failure: &Failure, color: bool) {
+    progress::clear();
     // If even this cannot be written, there is no way left to report it.
     let _ = say_colored(&format!("{}\n", failure.render(color).trim_end()));
 }

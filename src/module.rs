@@ -56,10 +56,16 @@ impl ModuleArgs {
 
     /// Reads the file, which must be text, and the weights.
     pub fn read_text(&self) -> Result<(Module, SourceFile, Option<Weights>), Failure> {
-        self.digest.expect(&self.file)?;
         let weights = self.weights()?;
-        match read_file(&self.file, &self.options(weights.as_ref()))? {
-            Input::Module(module, source) => Ok((*module, source, weights)),
+        let (module, source) = self.read_text_for(weights.as_ref())?;
+        Ok((module, source, weights))
+    }
+
+    /// Reads the file, which must be text, whose constants may be among the weights.
+    pub fn read_text_for(&self, weights: Option<&Weights>) -> Result<(Module, SourceFile), Failure> {
+        self.digest.expect(&self.file)?;
+        match read_file(&self.file, &self.options(weights))? {
+            Input::Module(module, source) => Ok((*module, source)),
             Input::Executable => Err(self.not_text()),
         }
     }

@@ -1,12 +1,12 @@
 //! Stages of long work: shown on a terminal while they last, and how long each took.
 
 use crate::output::say;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use hammock_compiler::{Failure, Timing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::{
-    io::{IsTerminal, stderr},
+    io::{IsTerminal, stderr, stdout},
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -32,6 +32,30 @@ pub fn clear() {
     }
 }
 
+/// Flags that say what is shown of stages.
+#[derive(Args)]
+#[command(next_help_heading = "Stages")]
+pub struct StageFlags {
+    /// Print how long each stage took to standard error, as `text` or `json` [default: text]
+    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text",
+          hide_default_value = true)]
+    timing: Option<TimingForm>,
+    /// Say what is being done, as terminals show it anyway when it takes long
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl StageFlags {
+    /// Begins a command without any stage yet. Terminals show its stages if they `may`.
+    pub fn start(&self, may: bool) -> Stages {
+        if stderr().is_terminal() && !self.verbose && may {
+            show_later();
+        }
+        let (verbose, timing) = (self.verbose, self.timing);
+        Stages { started: Instant::now(), now: None, times: Vec::new(), verbose, timing }
+    }
+}
+
 /// How times are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimingForm {
@@ -47,17 +71,10 @@ pub struct Stages {
     now: Option<(&'static str, Instant)>,
     times: Vec<Timing>,
     verbose: bool,
+    timing: Option<TimingForm>,
 }
 
 impl Stages {
-    /// Begins with nothing. `verbose` has each stage named when it begins; else terminals show it, if they `may`.
-    pub fn new(verbose: bool, may: bool) -> Self {
-        if stderr().is_terminal() && !verbose && may {
-            show_later();
-        }
-        Stages { started: Instant::now(), now: None, times: Vec::new(), verbose }
-    }
-
     /// Whether people see what is done.
     pub fn is_shown(&self) -> bool {
         self.verbose || stderr().is_terminal()
@@ -71,6 +88,23 @@ impl Stages {
             bar.set_message(stage);
         }
         if self.verbose { say(&format!("{stage}\n")) } else { Ok(()) }
+    }
+
+    /// Ends a stage, and begins with one in which the program runs: what it writes to a terminal is not disturbed.
+    pub fn begin_call(&mut self, stage: &'static str) -> Result<(), Failure> {
+        if stdout().is_terminal() {
+            clear();
+        }
+        self.begin(stage)
+    }
+
+    /// Ends a stage, and begins with one that is measured: what is shown stays as it is, which takes no time.
+    pub fn begin_measured(&mut self, stage: &'static str) -> Result<(), Failure> {
+        self.begin(stage)?;
+        if let Some(bar) = BAR.get() {
+            bar.abandon();
+        }
+        Ok(())
     }
 
     /// Ends a stage that consists of others.
@@ -90,11 +124,11 @@ impl Stages {
     }
 
     /// Ends the last stage, shows nothing any more, and prints how long each took, if asked to.
-    pub fn finish(&mut self, form: Option<TimingForm>) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> Result<(), Failure> {
         self.end();
         clear();
         let ms = |took: Duration| took.as_secs_f64() * 1e3;
-        match form {
+        match self.timing {
             None => Ok(()),
             Some(TimingForm::Text) => {
                 let line = |took, stage| format!("{:>10.1} ms  {stage}\n", ms(took));

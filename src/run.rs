@@ -8,13 +8,14 @@ use crate::{
     module::{DigestFlag, ModuleArgs, is_zeros},
     opt::Watch,
     output::say,
+    progress::{StageFlags, Stages},
 };
 use clap::Args;
 use hammock_compiler::{Codegens, Dump, Emit, Evaluator, Failure, Options, compile, lower, reference};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
-use hammock_ir::Module;
+use hammock_ir::{Module, Name, Span};
 use hammock_passes::{Environment, pipeline};
-use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Weights};
+use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights};
 use std::{path::Path, sync::Arc};
 
 /// Runs a function of a text module or ONNX model (compiled first), or of a compiled executable
@@ -60,15 +61,25 @@ pub struct Program {
     #[command(flatten)]
     code: CodeArgs,
     #[command(flatten)]
+    stages: StageFlags,
+    #[command(flatten)]
     watch: Watch,
 }
 
 impl Program {
+    /// Begins with the command.
+    pub fn stages(&self) -> Stages {
+        self.stages.start(self.code.tune.tune.is_none())
+    }
+
     /// The tensors that `--params` gives to parameters of their names: none when it only stands in zeros for constants.
     /// Says which belong to none, unless that was said when text was compiled.
-    pub fn weights(&self, session: &Session) -> Result<Option<Weights>, Failure> {
+    pub fn weights(&self, session: &Session, stages: &mut Stages) -> Result<Option<Weights>, Failure> {
         if is_zeros(self.call.params.as_deref()) {
             return Ok(None);
+        }
+        if self.call.params.is_some() {
+            stages.begin("reading weights")?;
         }
         let weights = self.call.weights().map_err(input_failure)?;
         let fit = weights.as_ref().filter(|_| is_executable(&self.file)).map(|weights| session.fit(weights));
@@ -78,24 +89,34 @@ impl Program {
             }
             say(&Failure::from(misfit).render(false))?;
         }
+        if let Some(spare) = session.spare_weights(&self.call.spec(weights.as_ref())) {
+            say(&Failure::from(Diagnostic::warning(codes::UNUSED_WEIGHT, spare)).render(false))?;
+        }
         Ok(weights)
     }
 
     /// Opens the executable, or compiles the text in memory.
-    pub fn open(&self) -> Result<Session, Failure> {
-        self.open_adapted(Some(&self.call), &mut |_, _, _| Ok(None))
+    pub fn open(&self, stages: &mut Stages) -> Result<(Session, Places), Failure> {
+        self.open_adapted(Some(&self.call), &mut |_, _, _| Ok(None), stages)
     }
 
     /// Opens the executable, or compiles the text in memory, for a call if that is known before; `adapt` sees what passes
     /// made of the text.
-    pub fn open_adapted(&self, call: Option<&CallFlags>, adapt: Adapt) -> Result<Session, Failure> {
+    pub fn open_adapted(
+        &self,
+        call: Option<&CallFlags>,
+        adapt: Adapt,
+        stages: &mut Stages,
+    ) -> Result<(Session, Places), Failure> {
         if is_executable(&self.file) {
             let how = self.call.how();
             let idle = [("--module", self.module.is_some()), ("--params zeros", is_zeros(self.call.params.as_deref()))];
             let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
             refuse(&idle, &format!("{} is compiled already", self.file))?;
+            stages.begin("loading")?;
             self.digest.expect(&self.file)?;
-            return Session::open(Path::new(&self.file), &how).map_err(tool_failure);
+            let session = Session::open(Path::new(&self.file), &how).map_err(tool_failure)?;
+            return Ok((session, Places::default()));
         }
         let module = self.module_args();
         // With bytecode, the module has kernels only, and the functions are the bytecode's.
@@ -104,11 +125,13 @@ impl Program {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
         }
         let mut options = self.options()?;
-        let Prepared { module, source, aside, .. } = prepared(&module, call)?;
+        let Prepared { module, source, aside, .. } = prepared(&module, call, stages)?;
         if let Some(aside) = aside {
             options.plans = options.plans.map(|plans| Arc::new(plans.renamed(&self.call.func, &aside)));
         }
-        self.session(module, &source, &self.code.exec_mode()?, options, adapt)
+        let places = Places::of(&module, &source, &self.call.func);
+        let session = self.session(module, &source, &self.code.exec_mode()?, options, adapt, stages)?;
+        Ok((session, places))
     }
 
     /// Refuses flags that need the text, if it is not there.
@@ -149,7 +172,9 @@ impl Program {
         mode: &ExecMode,
         options: Options,
         adapt: Adapt,
+        stages: &mut Stages,
     ) -> Result<Session, Failure> {
+        stages.begin("passes")?;
         let how = self.call.how();
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
@@ -170,7 +195,7 @@ impl Program {
         let threads = options.threads;
         let options = match mode {
             ExecMode::Reference => options,
-            ExecMode::Native(_) => self.code.tune.tuned(&module, source, options, threads)?,
+            ExecMode::Native(_) => self.code.tune.tuned(&module, source, options, threads, stages)?,
         };
         match mode {
             ExecMode::Reference if codegens.has_made_objects() => {
@@ -182,32 +207,33 @@ impl Program {
             }
             ExecMode::Native(graphs) => {
                 let options = Options { graphs: graphs.clone(), objects: codegens.into_objects(), ..options };
+                stages.begin("compiling kernels")?;
                 let artifact = compile(&module, source, &options, Emit::Lib)?;
+                stages.end_with(&artifact.times);
                 self.code.report(&artifact)?;
+                stages.begin("loading")?;
                 Session::from_bytes(artifact.file.into_bytes(), &how).map_err(tool_failure)
             }
         }
     }
 
     /// Runs the program as the flags say and in another way, and says where the two first differ.
-    fn compare(&self, how: &CompareFlags, with: Way) -> Result<String, Failure> {
+    fn compare(&self, how: &CompareFlags, with: Way, stages: &mut Stages) -> Result<String, Failure> {
         if is_executable(&self.file) {
             refuse(&[("--compare-levels", true)], &format!("{} is compiled already", self.file))?;
         }
-        let Prepared { module, source, .. } = prepared(&self.module_args(), Some(&self.call))?;
+        let Prepared { module, source, .. } = prepared(&self.module_args(), Some(&self.call), stages)?;
         let (mode, options) = (self.code.exec_mode()?, self.options()?);
         let weights = self.call.weights().map_err(input_failure)?;
-        let result = |module: &Module, mode: &ExecMode, level: u8| {
-            let session =
-                self.session(module.clone(), &source, mode, Options { level, ..options.clone() }, &mut |_, _, _| {
-                    Ok(None)
-                })?;
+        let mut result = |module: &Module, mode: &ExecMode, level: u8| {
+            let options = Options { level, ..options.clone() };
+            let session = self.session(module.clone(), &source, mode, options, &mut |_, _, _| Ok(None), stages)?;
             let spec = self.call.spec(weights.as_ref());
             let args = session.arguments(&spec).map_err(input_failure)?;
             session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))
         };
         let (other, level) = (with.mode.as_ref().unwrap_or(&mode), with.level.unwrap_or(options.level));
-        let differ = |module: &Module| {
+        let mut differ = |module: &Module| {
             let expected = result(module, other, level)?;
             how.difference(&expected, &result(module, &mode, options.level)?)
         };
@@ -234,6 +260,36 @@ impl Program {
     }
 }
 
+/// Where the parameters of the function that is called are declared, if its text is at hand.
+#[derive(Default)]
+pub struct Places {
+    source: Option<SourceFile>,
+    params: Vec<(Name, Span)>,
+}
+
+impl Places {
+    fn of(module: &Module, source: &SourceFile, function: &str) -> Self {
+        let params =
+            module.relax(function).into_iter().flat_map(|f| f.lambda.params.iter().map(|param| &f.vars[*param]));
+        let params = params.filter(|var| !var.span.is_none()).map(|var| (var.name.clone(), var.span)).collect();
+        Places { source: Some(source.clone()), params }
+    }
+
+    /// What went wrong, shown where the parameters are that it is about.
+    pub fn failure(&self, error: ToolError) -> Failure {
+        let about = if let ToolError::Input(error) = &error { error.parameters.clone() } else { Vec::new() };
+        let mut failure = tool_failure(error);
+        let named = self.params.iter().filter(|(name, _)| about.iter().any(|other| **name == **other));
+        let spans: Vec<Span> = named.map(|(_, span)| *span).collect();
+        match (&self.source, failure.diagnostics.pop()) {
+            (Some(source), Some(said)) if !spans.is_empty() => {
+                Failure::from(spans.into_iter().fold(said, |said, span| said.label(span, ""))).within(source)
+            }
+            (_, said) => Failure { diagnostics: said.into_iter().collect(), ..failure },
+        }
+    }
+}
+
 /// A way to compile a program that another is compared with.
 struct Way {
     level: Option<u8>,
@@ -257,19 +313,36 @@ fn is_executable(file: &str) -> bool {
 impl Run {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
+        let mut stages = self.program.stages();
+        let text = self.result(&mut stages)?;
+        stages.finish()?;
+        crate::print(&text)
+    }
+
+    /// What the command prints.
+    fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         if let Some(with) = &self.compare.compare_levels {
-            let report = self.program.compare(&self.compare, Way::parse(with)?)?;
-            return crate::print(&report);
+            return self.program.compare(&self.compare, Way::parse(with)?, stages);
         }
-        let session = self.program.open()?;
-        let weights = self.program.weights(&session)?;
+        let (session, places) = self.program.open(stages)?;
+        let weights = self.program.weights(&session, stages)?;
         let spec = self.program.call.spec(weights.as_ref());
         if let Some(path) = &self.compare.expect {
-            let args = session.arguments(&spec).map_err(input_failure)?;
+            stages.begin("reading arguments")?;
+            let args = session.arguments(&spec).map_err(|e| places.failure(e.into()))?;
+            stages.begin_call("first inference")?;
             let result = session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))?;
-            return crate::print(&self.compare.with_file(&result, path)?);
+            return self.compare.with_file(&result, path);
         }
-        let run = || session.run(&spec, &self.output);
-        crate::print(&self.profile.watch(&session, run).map_err(tool_failure)?)
+        let mut said = Ok(());
+        let mut began = |step: Step| {
+            said = std::mem::replace(&mut said, Ok(())).and_then(|()| match step {
+                Step::Arguments => stages.begin("reading arguments"),
+                Step::Call => stages.begin_call("first inference"),
+                Step::Output => stages.begin("writing the result"),
+            });
+        };
+        let text = self.profile.watch(&session, || session.run(&spec, &self.output, &mut began));
+        said.and(text.map_err(|error| places.failure(error)))
     }
 }

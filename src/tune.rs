@@ -3,6 +3,7 @@
 use crate::{
     effect::refuse,
     output::{check_writable, not_stdout, say, write_file},
+    progress::Stages,
 };
 use clap::Args;
 use hammock_compiler::{Failure, Options, PlanFile, Record, Sizes, tune};
@@ -95,8 +96,10 @@ impl TuneFlags {
         source: &SourceFile,
         options: Options,
         threads: usize,
+        stages: &mut Stages,
     ) -> Result<Options, Failure> {
         let Some(time) = self.tune else { return Ok(options) };
+        stages.begin("tuning")?;
         if options.target != "native" {
             refuse(&[("--tune", true)], &format!("kernels for {} are not measured on this machine", options.target))?;
         }

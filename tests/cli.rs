@@ -70,7 +70,7 @@ fn stages_are_named_and_timed() {
     };
     assert_eq!(compile(&[]), "", "only terminals are told without being asked");
     let said = compile(&["-v", "--timing"]);
-    let stages = ["reading the model", "passes", "compiling kernels", "writing the file"];
+    let stages = ["reading weights", "reading the model", "passes", "compiling kernels", "writing the file"];
     assert!(said.starts_with(&stages.map(|stage| format!("{stage}\n")).concat()), "{said}");
     for stage in
         ["reading the model", "passes", "bytecode", "kernels to machine code", "linking", "writing the file", "all"]
@@ -82,6 +82,29 @@ fn stages_are_named_and_timed() {
     let times: serde_json::Value = serde_json::from_str(&compile(&["--timing=json"])).unwrap();
     let sum: f64 = times["stages"].as_array().unwrap().iter().map(|stage| stage["ms"].as_f64().unwrap()).sum();
     assert!(sum > 0.0 && sum <= times["total_ms"].as_f64().unwrap(), "{times}");
+}
+
+#[test]
+fn every_command_that_may_take_long_names_its_stages() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("digits.so");
+    let library = library.to_str().unwrap();
+    stdout(hammock(&["compile", DIGITS, "-o", library, "--params", WEIGHTS]));
+    let stages = |args: &[&str]| {
+        let output = hammock(&[args, &["-v"]].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (text, compiled) = (["--params", WEIGHTS, "--arg", IMAGES], ["--arg", IMAGES]);
+    let of_call = ["reading arguments", "first inference", "writing the result"];
+    let of_text = ["reading weights", "reading the model", "passes", "compiling kernels", "loading", "reading weights"];
+    assert_eq!(stages(&[&["run", DIGITS], &text[..]].concat()), [&of_text[..], &of_call].concat());
+    assert_eq!(stages(&[&["run", library], &compiled[..]].concat()), [&["loading"], &of_call[..]].concat());
+    let bench = stages(&[&["bench", library, "--min-time", "0.01"], &compiled[..]].concat());
+    assert_eq!(bench, ["loading", "measuring"]);
+    let weights = folder.path().join("w.safetensors");
+    let import = ["import", "tests/onnx/encoder.onnx", "--params-out", weights.to_str().unwrap()];
+    assert_eq!(stages(&import), ["reading the model", "writing weights", "writing the text"]);
 }
 
 #[test]
@@ -103,6 +126,26 @@ fn weights_may_come_when_a_library_runs() {
     stdout(hammock(&["compile", DIGITS, "-o", library]));
     let args = ["run", library, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
     assert!(accuracy(&stdout(hammock(&args))) >= 0.96);
+}
+
+#[test]
+fn weights_that_arguments_replace_are_named() {
+    let args = ["run", DIGITS, "--params", WEIGHTS, "--arg", "images=zeros(1,64):float32", "--arg", "b1=zeros"];
+    let output = hammock(&args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("are not used") && said.contains("parameters: b1"), "{said}");
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_shown_at_their_parameters() {
+    let run = |args: &[&str]| refusal(&[&["run", DIGITS, "--params", WEIGHTS], args].concat());
+    let line =
+        std::fs::read_to_string(DIGITS).unwrap().lines().position(|line| line.contains("def main(images")).unwrap();
+    let said = run(&["--arg", "zeros(2,63):float32"]);
+    assert!(said.contains(&format!("model.py:{}:14", line + 1)), "{said}");
+    // The size that is given by name counts, too.
+    let said = run(&["--arg", "n=5", "--arg", "images=zeros(2,64):float32"]);
+    assert!(said.contains("since `n` is 5"), "{said}");
 }
 
 /// Writes a float32 `.npy` file.

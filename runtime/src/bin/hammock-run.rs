@@ -93,7 +93,7 @@ fn start() -> Result<Result<(), ToolError>, ExitCode> {
 fn run_own(library: Library, OwnModel { call, output, profile, .. }: OwnModel) -> Result<String, ToolError> {
     let session = Session::from_library(library, &call.how())?;
     let weights = weights(&call, &session)?;
-    profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
+    profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output, &mut |_| {}))
 }
 
 /// The weights of `--params`; warns about those that match no parameter, and refuses those of another model.
@@ -102,11 +102,15 @@ fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolE
     if let Some(fit) = weights.as_ref().map(|weights| session.fit(weights))
         && let Some((message, advice)) = fit.said()
     {
-        let error = InputError { message, help: (!advice.is_empty()).then(|| advice.join("; ")) };
+        let help = (!advice.is_empty()).then(|| advice.join("; "));
+        let error = InputError { help, ..InputError::new(message) };
         if fit.is_error() {
             return Err(error.into());
         }
         say(&format!("warning: {error}\n"))?;
+    }
+    if let Some(spare) = session.spare_weights(&call.spec(weights.as_ref())) {
+        say(&format!("warning: {spare}\n"))?;
     }
     Ok(weights)
 }
@@ -116,7 +120,7 @@ fn run(command: Command) -> Result<String, ToolError> {
         Command::Run { file, call, output, profile } => {
             let session = Session::open(&file, &call.how())?;
             let weights = weights(&call, &session)?;
-            profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output))
+            profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output, &mut |_| {}))
         }
         Command::Bench { file, call, bench, profile } => {
             let session = Session::open(&file, &call.how())?;

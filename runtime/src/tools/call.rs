@@ -43,6 +43,16 @@ pub(super) fn arguments(signature: &Signature, spec: &CallSpec) -> Result<Argume
     Ok(Arguments { weight_bytes: given.iter().map(weight).sum(), values })
 }
 
+/// The parameters that arguments are given for although weights have tensors for them.
+pub(super) fn given_twice<'a>(signature: &'a Signature, spec: &CallSpec) -> Vec<&'a str> {
+    let params: Vec<&Param> = signature.given().collect();
+    let mut call = Call { signature, params, sizes: HashMap::new() };
+    let (Some(weights), Ok(given)) = (spec.weights, call.assign(spec)) else { return Vec::new() };
+    let twice = call.params.iter().zip(given);
+    let twice = twice.filter(|(param, given)| matches!(given, Given::Text(_)) && weights.get(&param.name).is_some());
+    twice.map(|(param, _)| param.name.as_str()).collect()
+}
+
 /// A call whose arguments are looked for.
 struct Call<'a> {
     signature: &'a Signature,
@@ -65,7 +75,7 @@ impl Call<'_> {
                 Some(at) if given[at].is_none() => given[at] = Some(Given::Text(value)),
                 Some(at) => {
                     let name = &self.params[at].name;
-                    return Err(InputError::new(format!("parameter `{name}` is given twice")));
+                    return Err(InputError::new(format!("parameter `{name}` is given twice")).about([name.as_str()]));
                 }
                 None => self.size(name, value)?,
             }
@@ -121,7 +131,7 @@ impl Call<'_> {
         let message = format!("`{}` takes {}, {given} given", self.signature.function, many(open.len()));
         let names: Vec<&str> = open.iter().map(|at| self.params[*at].name.as_str()).collect();
         let meant = weights.and_then(|w| w.instead_of(&names)).map(|text| format!("; {text}"));
-        InputError::new(message).help(if open.is_empty() {
+        InputError::new(message).about(names).help(if open.is_empty() {
             "it takes none".to_owned()
         } else {
             format!("one --arg each for: {}{}", self.described(open.iter().copied()), meant.unwrap_or_default())
@@ -168,7 +178,9 @@ impl Call<'_> {
         let Param { name, ty, .. } = self.params[at];
         let (ValueType::Tensor { dtype: Some(dtype), .. }, Some(sizes)) = (ty, ty.sizes()) else {
             let message = format!("`{kind}` needs a shape, since parameter `{name}` is {ty}");
-            return Err(InputError::new(message).help(format!("such as {name}={kind}(2,3):float32")));
+            return Err(InputError::new(message)
+                .about([name.as_str()])
+                .help(format!("such as {name}={kind}(2,3):float32")));
         };
         let form: Vec<String> =
             sizes.iter().map(|size| if let Size::Static(n) = size { n.to_string() } else { "2".into() }).collect();
@@ -181,7 +193,7 @@ impl Call<'_> {
         let sizes = sizes.map_err(|symbol| {
             let message = format!("`{kind}` needs the size `{symbol}`, since parameter `{name}` is {ty}");
             let is_name = symbol.chars().all(|c| c.is_alphanumeric() || c == '_');
-            InputError::new(message).help(match is_name {
+            InputError::new(message).about([name.as_str()]).help(match is_name {
                 true => format!("give it with --arg {symbol}=128, or the shape: {form}"),
                 false => format!("give the shape: {form}"),
             })
@@ -191,8 +203,8 @@ impl Call<'_> {
 
     /// Refuses tensors that are not of their parameters' types.
     fn check(&self, given: &[Given], values: &[Any], weights: Option<&Weights>) -> Result<(), InputError> {
-        let mut sizes = HashMap::new();
-        let mut wrong = Vec::new();
+        let mut sizes = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let (mut wrong, mut about) = (Vec::new(), Vec::new());
         for ((param, value), given) in self.params.iter().zip(values).zip(given) {
             let Some(tensor) = value.get::<&Tensor>() else { continue };
             let Err(why) = fit(&param.ty, tensor, &mut sizes) else { continue };
@@ -201,12 +213,14 @@ impl Call<'_> {
                 _ => String::new(),
             };
             let is = format!("{}{}", tensor.dtype(), Dims::from(tensor.shape()));
+            about.push(param.name.as_str());
             wrong.push(format!("`{}` takes {}, not {is}{of_file}{why}", param.name, param.ty));
         }
         if wrong.is_empty() {
             return Ok(());
         }
-        Err(InputError::new(format!("arguments do not fit `{}`: {}", self.signature.function, wrong.join("; "))))
+        let message = format!("arguments do not fit `{}`: {}", self.signature.function, wrong.join("; "));
+        Err(InputError::new(message).about(about))
     }
 }
 

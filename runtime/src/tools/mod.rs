@@ -33,7 +33,7 @@ pub use onnx_tensor::{ElementType, load_onnx_tensor};
 pub use output::{Content, Sink, check_writable, print, print_colored, say, say_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use safetensors_file::{ExternalWeights, save_safetensors};
-pub use session::{Session, ToolError, inspect};
+pub use session::{Session, Step, ToolError, inspect};
 pub use signature::{signature_json, signature_text};
 pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
@@ -49,17 +49,25 @@ pub struct InputError {
     pub message: String,
     /// Advice.
     pub help: Option<String>,
+    /// The parameters of the function that is called which it is about.
+    pub parameters: Vec<String>,
 }
 
 impl InputError {
     /// An error without advice.
     pub fn new(message: impl Into<String>) -> Self {
-        InputError { message: message.into(), help: None }
+        InputError { message: message.into(), help: None, parameters: Vec::new() }
     }
 
     /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says which parameters it is about.
+    fn about<'a>(mut self, parameters: impl IntoIterator<Item = &'a str>) -> Self {
+        self.parameters = parameters.into_iter().map(str::to_owned).collect();
         self
     }
 }

@@ -1,11 +1,11 @@
 //! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
 
-use super::call::{Arguments, arguments};
+use super::call::{Arguments, arguments, given_twice};
 use super::listing::{Listing, list};
 use super::signature::signatures;
 use super::{
-    CallSpec, FileKind, Fit, How, InputError, JsonForm, OutputFlags, Samples, View, Weights, leaves, sample, save_npz,
-    show, signature_json, signature_text, watchdog,
+    CallSpec, FileKind, Fit, How, InputError, JsonForm, OutputFlags, Samples, View, Weights, leaves, listed, sample,
+    save_npz, show, signature_json, signature_text, watchdog,
 };
 use crate::{
     Any, Error, Library, Tuple, Vm,
@@ -35,6 +35,17 @@ pub enum ToolError {
     /// The model failed while it ran; with its call stack.
     #[error("{0:#}")]
     Run(#[from] Error),
+}
+
+/// What a run consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Arguments are read.
+    Arguments,
+    /// The model runs.
+    Call,
+    /// The result is written.
+    Output,
 }
 
 /// A model ready to run.
@@ -106,6 +117,17 @@ impl Session {
         weights.fit(&signatures(self.vm.image()), |_| false)
     }
 
+    /// What is to be said of weights that are not used, since arguments are given for their parameters.
+    pub fn spare_weights(&self, spec: &CallSpec) -> Option<String> {
+        let signature = self.signature(spec.func).ok()?;
+        let (twice, weights) = (given_twice(&signature, spec), spec.weights?);
+        let twice = (!twice.is_empty()).then(|| listed(twice.into_iter()))?;
+        Some(format!(
+            "tensors of {} are not used, since arguments are given for their parameters: {twice}",
+            weights.source()
+        ))
+    }
+
     fn signature(&self, func: &str) -> Result<Cow<'_, Signature>, InputError> {
         self.vm.image().signature(func).ok_or_else(|| {
             let known: Vec<&str> = self.vm.functions().collect();
@@ -120,14 +142,18 @@ impl Session {
         })
     }
 
-    /// Calls the function and gives its result as text, or writes it to a `.npz` file.
+    /// Calls the function and gives its result as text, or writes it to a `.npz` file; `began` is told of each step before
+    /// it.
     ///
     /// # Errors
     /// When the arguments do not fit, the model fails, or the file cannot be written.
-    pub fn run(&self, spec: &CallSpec, output: &OutputFlags) -> Result<String, ToolError> {
+    pub fn run(&self, spec: &CallSpec, output: &OutputFlags, began: &mut dyn FnMut(Step)) -> Result<String, ToolError> {
         watchdog::within(self.timeout, || {
+            began(Step::Arguments);
             let args = self.arguments(spec)?;
+            began(Step::Call);
             let result = self.vm.call(spec.func, &args)?;
+            began(Step::Output);
             match output.path() {
                 Some(path) => {
                     save_npz(path, &leaves(&result)?)?;
