@@ -1,9 +1,12 @@
 //! What a kernel computes: stages, found in its blocks.
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
-//! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out [zeros between their
-//! data](spread) and find what they load in steps [side by side](remainders), and stages [share rows](rows) where each needs only its row of what others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are [joined](join). [`access`] says how stages go through memory. Which loops compute them is
-//! not known here: [`rules`](crate::rules) choose a [`plan`](crate::plan).
+//! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out
+//! [zeros between their data](spread), find what they load in steps [side by side](remainders) and in rows that do not
+//! [compete for the cache](pitch), and stages [share rows](rows) where each needs only its row of what others computed;
+//! numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are [joined](join).
+//! [`access`] says how stages go through memory. Which loops compute them is not known here: [`rules`](crate::rules) choose
+//! a [`plan`](crate::plan).
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
@@ -14,6 +17,7 @@ mod join;
 mod memory;
 mod merge;
 mod phases;
+mod pitch;
 mod places;
 mod recover;
 mod remainders;
@@ -130,6 +134,7 @@ impl Kernel {
                 merge::merge(&mut kernel, own, masks);
             }
             own.extend(remainders::keep(&mut kernel, own));
+            own.extend(pitch::part(&mut kernel, own));
             rows::share(&mut kernel, own);
         }
         own.extend(tables::keep(&mut kernel));
@@ -234,6 +239,15 @@ pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimEx
     match value.kind() {
         PrimKind::Load(b, ..) if b == buffer => by.clone(),
         _ => value.map_children(&mut |c| replace_loads(c, buffer, by)),
+    }
+}
+
+/// The value with every load of the buffer's memory replaced by what is made of it.
+pub fn map_loads(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> PrimExpr) -> PrimExpr {
+    if access::is_load_of(value, buffer) {
+        by(value)
+    } else {
+        value.map_children(&mut |child| map_loads(child, buffer, by))
     }
 }
 

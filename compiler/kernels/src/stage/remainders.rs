@@ -11,6 +11,7 @@
 use super::{
     Axis, Kernel, Part, Stage,
     access::{SPACING, factors, is_load_of, store_axis},
+    map_loads,
     merge::handed_on,
     recover::Indices,
     substitution,
@@ -112,10 +113,5 @@ fn over(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
         let indices: Vec<PrimExpr> = others.iter().cloned().chain(places).collect();
         PrimExpr::load(near, simple.simple(&indices))
     };
-    Some(Stage { value: replaced(&sum.value, from, &moved), ..sum.clone() })
-}
-
-/// A value whose loads of a buffer are others.
-fn replaced(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> PrimExpr) -> PrimExpr {
-    if is_load_of(value, buffer) { by(value) } else { value.map_children(&mut |child| replaced(child, buffer, by)) }
+    Some(Stage { value: map_loads(&sum.value, from, &moved), ..sum.clone() })
 }
