@@ -123,3 +123,19 @@ fn many_tensors_joined() {
     compiles("many tensors concatenated", &text("concat"));
     compiles("many tensors stacked", &text("stack"));
 }
+
+#[test]
+fn a_long_chain_is_several_kernels() {
+    let chain = joined(1500, "", |i| format!("            v{} = R.add(v{i}, w)\n", i + 1));
+    let text = module(&format!(
+        "    @R.function\n    def main(v0: R.Tensor((8,), \"float32\"), w: R.Tensor((8,), \"float32\")):\n        with \
+         R.dataflow():\n{chain}            R.output(v1500)\n        return v1500\n"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("chain.py"), text).unwrap();
+    let mut hammock = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    let output = hammock.args(["opt", "-O2", "chain.py"]).current_dir(&folder).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let kernels = printed.matches("@T.prim_func").count();
+    assert!((2..=1500 / 128).contains(&kernels), "{kernels} kernels");
+}

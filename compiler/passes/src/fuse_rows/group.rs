@@ -33,6 +33,8 @@ pub enum Place {
 pub struct Group {
     /// The bindings, by their numbers, in order.
     pub members: Vec<usize>,
+    /// About how many operations are written in its kernels.
+    pub operations: i64,
     stages: Vec<Stage>,
     /// What is read again for each tile of rows, in bytes.
     repeated: i64,
@@ -116,7 +118,12 @@ impl Group {
                 loads: nest.loads.iter().map(access).collect(),
             }),
         };
-        Group { members: vec![number], stages: kernel.nests.iter().map(stage).collect(), repeated: 0 }
+        Group {
+            members: vec![number],
+            operations: kernel.work,
+            stages: kernel.nests.iter().map(stage).collect(),
+            repeated: 0,
+        }
     }
 
     /// Whether one kernel is better than two. `tensor` is what the first hands to the second; `visible` says which
@@ -127,12 +134,13 @@ impl Group {
         let mut stages: Vec<Stage> = self.stages.iter().chain(&user.stages).cloned().collect();
         stages.sort_by_key(|stage| stage.member);
         let own = self.repeated + user.repeated;
+        let operations = self.operations.saturating_add(user.operations);
         if self.takes_epilogue(user, tensor) && !visible(tensor) {
-            return Ok(Merged { group: Group { members, stages, repeated: own }, how: How::Epilogue });
+            return Ok(Merged { group: Group { members, operations, stages, repeated: own }, how: How::Epilogue });
         }
         if self.only_rearranges() && !visible(tensor) {
             let stages = user.stages.clone();
-            return Ok(Merged { group: Group { members, stages, repeated: own }, how: How::Rearranged });
+            return Ok(Merged { group: Group { members, operations, stages, repeated: own }, how: How::Rearranged });
         }
         let axes = row_axes(&stages).ok_or(Apart::NoRows)?;
         let held = held(&stages, &axes, visible);
@@ -147,7 +155,7 @@ impl Group {
         if more >= saved {
             return Err(Apart::TooDear(more, saved));
         }
-        Ok(Merged { group: Group { members, stages, repeated }, how: How::Rows { saved, repeated: more } })
+        Ok(Merged { group: Group { members, operations, stages, repeated }, how: How::Rows { saved, repeated: more } })
     }
 
     /// What running the kernel once for each of so many users costs; `None` if it is more than one value for each element.

@@ -36,6 +36,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most calls in a group.
 const MAX_MEMBERS: usize = 24;
+/// About the most operations in all expressions of a group: what a kernel that large could save is little beside what it
+/// computes, and compiling it takes longer than its parts do.
+const MAX_OPERATIONS: i64 = 512;
 /// How many bindings are looked at to see whether one group must run between two parts of another.
 const MAX_SEARCH: usize = 512;
 
@@ -144,7 +147,8 @@ impl<'a> Fusion<'a> {
         let [Some(a), Some(b)] = [&self.groups[first], &self.groups[second]] else { return };
         let fits = first != second
             && self.calls[producer].block == self.calls[user].block
-            && a.members.len() + b.members.len() <= MAX_MEMBERS;
+            && a.members.len() + b.members.len() <= MAX_MEMBERS
+            && a.operations.saturating_add(b.operations) <= MAX_OPERATIONS;
         if !fits {
             return;
         }
