@@ -29,7 +29,8 @@ const MOST_TAPS: i64 = 25;
 impl Window {
     /// That of a load that lies along an axis of the results.
     pub fn of(stage: &Stage, axis: usize, load: &PrimExpr, strict_order: bool) -> Option<Window> {
-        // Or none of it, in a margin.
+        // Perhaps as a wider number, and none of it in a margin.
+        let load = if let PrimKind::Cast(narrow) = load.kind() { narrow } else { load };
         let load = access::guarded(load).map_or(load, |(_, load, _)| load);
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
         let tap = |at: usize, index: &PrimExpr| {

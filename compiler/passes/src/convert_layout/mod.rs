@@ -50,7 +50,11 @@ const CHEAPER: PassOption = PassOption {
 /// Against kernels that compute along rows, ResNet-18 takes 0.34 of the time, DenseNet-121 0.51, MobileNet v2 0.42.
 pub fn where_it_helps() -> Options {
     let (data, kernel) = ("NHWC", "HWIO");
-    let layouts = serde_json::json!({"relax.nn.conv2d": [data, kernel], "relax.nn.conv2d_transpose": [data, kernel]});
+    let layouts = serde_json::json!({
+        "relax.nn.conv2d": [data, kernel],
+        "relax.nn.conv2d_transpose": [data, kernel],
+        "relax.nn.conv3d": ["NDHWC", "DHWIO"],
+    });
     Options::of(&PASS).with([(DESIRED.name, layouts), (CHEAPER.name, true.into())])
 }
 
