@@ -30,13 +30,16 @@ struct Program {
 }
 
 impl Program {
-    fn new(seed: u64) -> Self {
+    /// Around convolutions over so many dimensions.
+    fn new(seed: u64, spatial: usize) -> Self {
         let mut random = Random(fastrand::Rng::with_seed(seed));
         for _ in 0..8 {
             random.below(2);
         }
         let mut program = Program { random, params: Vec::new(), lines: String::new(), values: Vec::new() };
-        let shape = vec![program.random.of(&[1, 2]), program.random.of(&[3, 4, 8]), 4, program.random.of(&[4, 5])];
+        let mut shape = vec![program.random.of(&[1, 2]), program.random.of(&[3, 4, 8])];
+        shape.resize(1 + spatial, 4);
+        shape.push(program.random.of(&[4, 5]));
         let x = program.param(shape.clone());
         program.values.push((x, shape));
         program.convolution();
@@ -67,14 +70,18 @@ impl Program {
 
     fn convolution(&mut self) {
         let (x, shape) = self.pick();
-        let [n, c, h, w] = shape[..] else { return };
-        let (out, kernel, pad) = (self.random.of(&[4, 6, 8]), self.random.of(&[1, 3]), self.random.of(&[0, 1]));
-        let (oh, ow) = (h + 2 * pad - kernel + 1, w + 2 * pad - kernel + 1);
-        if oh < 2 || ow < 2 || c > 16 {
+        let [n, c, sizes @ ..] = &shape[..] else { return };
+        let dims = sizes.len();
+        if !(2..=3).contains(&dims) || *c > 16 {
             return;
         }
-        let weight = self.param(vec![out, c, kernel, kernel]);
-        self.bind(vec![n, out, oh, ow], &format!("R.nn.conv2d({x}, {weight}, padding={pad})"));
+        let (out, kernel, pad) = (self.random.of(&[4, 6, 8]), self.random.of(&[1, 3]), self.random.of(&[0, 1]));
+        let results: Vec<i64> = sizes.iter().map(|size| size + 2 * pad - kernel + 1).collect();
+        if results.iter().any(|size| *size < 2) {
+            return;
+        }
+        let weight = self.param([vec![out, *c], vec![kernel; dims]].concat());
+        self.bind([vec![*n, out], results].concat(), &format!("R.nn.conv{dims}d({x}, {weight}, padding={pad})"));
     }
 
     fn step(&mut self) {
@@ -229,7 +236,7 @@ impl Program {
 
 fn tensor(random: &mut Random, shape: &[i64]) -> Any {
     let positive = shape.len() == 1;
-    let scale = if shape.len() == 4 { 1.0 / (1 + shape[1..].iter().product::<i64>()) as f32 } else { 1.0 };
+    let scale = if shape.len() >= 4 { 1.0 / (1 + shape[1..].iter().product::<i64>()) as f32 } else { 1.0 };
     let mut number = || {
         let unit = random.below(1000) as f32 / 500.0 - 1.0;
         if positive { 1.5 + unit } else { unit * scale.max(0.05) * 4.0 }
@@ -282,12 +289,12 @@ fn run_at(
     Ok((leaves.ok_or("no tensors of floats")?, module))
 }
 
-/// Runs random programs before and after a pass.
-fn agree(count: u64, tolerance: f32, passes: impl Fn(&mut Random) -> String) {
+/// Runs random programs around convolutions over so many dimensions before and after a pass.
+fn agree(spatial: usize, count: u64, tolerance: f32, passes: impl Fn(&mut Random) -> String) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = number("PROGRAM").map_or(0..number("PROGRAMS").unwrap_or(count), |one| one..one + 1);
     for seed in seeds {
-        let mut program = Program::new(seed);
+        let mut program = Program::new(seed, spatial);
         let (text, args) = (program.text(), program.arguments());
         let passes = passes(&mut program.random);
         if number("PROGRAM").is_some() {
@@ -316,15 +323,23 @@ const LAYOUTS: [&str; 8] = [
 
 #[test]
 fn programs_in_other_layouts_compute_the_same() {
-    agree(50, 1e-4, |random| {
+    agree(2, 50, 1e-4, |random| {
         let resize = random.of(&["", r#","relax.image.resize2d":["NHWC"]"#]);
         format!(r#"ConvertLayout{{desired_layouts={{"relax.nn.conv2d":[{}]{resize}}}}}"#, random.of(&LAYOUTS))
     });
 }
 
 #[test]
+fn programs_over_volumes_in_other_layouts_compute_the_same() {
+    agree(3, 15, 1e-4, |random| {
+        let layouts = random.of(&[r#""NDHWC","DHWIO""#, r#""NCDHW4c","OIDHW4o""#, r#""DNWHC","ODHWI","NDHWC""#]);
+        format!(r#"ConvertLayout{{desired_layouts={{"relax.nn.conv3d":[{layouts}]}}}}"#)
+    });
+}
+
+#[test]
 fn programs_of_mixed_precision_compute_nearly_the_same() {
-    agree(20, 6e-2, |random| {
+    agree(2, 20, 6e-2, |random| {
         let out = random.of(&["", r#"{out_dtype="float16"}"#, r#"{dtype="bfloat16"}"#]);
         format!("ToMixedPrecision{out}")
     });

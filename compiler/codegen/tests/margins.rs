@@ -1,21 +1,23 @@
-//! Windows over data with a margin: at every width of vectors, compared with the reference interpreter. Numbers are small
-//! integers, so that sums are exact in any order.
+//! Windows over data with a margin, of float32 and of floats that are widened: at every width of vectors, compared with
+//! the reference interpreter. Numbers are small integers, so that sums are exact in any order.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target};
+use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
 use std::fmt::Write;
-use support::{Kernel, check_kernel, function, rng::Rng};
+use support::{Kernel, check_kernel, floats, function, rng::Rng};
 
 /// Sizes of results and channels: shorter than a tile, whole tiles, and one more or less.
 const SIZES: [i64; 7] = [1, 3, 4, 7, 8, 13, 29];
 const CHANNELS: [i64; 5] = [1, 5, 16, 33, 70];
 
 struct Window {
+    /// The dtype of data and weights; results are float32.
+    dtype: &'static str,
     /// Rows and columns of results.
     size: [i64; 2],
     /// Whether they are as many as callers say.
@@ -36,6 +38,7 @@ impl Window {
         let taps = [rng.between(1, 5), rng.between(1, 5)];
         let dilation = rng.between(1, 2);
         Window {
+            dtype: rng.pick::<&str>(&["float32", "float16", "bfloat16"]),
             size: [*rng.pick(&SIZES), *rng.pick(&SIZES)],
             symbolic: [rng.chance(20), rng.chance(20)],
             channels: *rng.pick(&CHANNELS),
@@ -63,21 +66,23 @@ impl Window {
         let at = |v: &str, tap: &str| format!("{v} * {} + {tap} * {} - {}", self.step, self.dilation, self.before);
         let (row, column) = (at("vi", "vr"), at("vj", "vs"));
         let other = if self.sums { 0 } else { -1 };
-        let load = format!(
-            "T.if_then_else(0 <= {row} and {row} < {height} and 0 <= {column} and {column} < {width}, x[{}], T.float32({other}))",
+        let dtype = self.dtype;
+        let wide = |value: String| if dtype == "float32" { value } else { format!("T.Cast(\"float32\", {value})") };
+        let load = wide(format!(
+            "T.if_then_else(0 <= {row} and {row} < {height} and 0 <= {column} and {column} < {width}, x[{}], T.{dtype}({other}))",
             order(&row, &column, "vc")
-        );
+        ));
         let result = format!("y[{}]", order("vi", "vj", "vc"));
         let value = match self.sums {
-            true => format!("{result} + {load} * w[vr, vs, vc]"),
+            true => format!("{result} + {load} * {}", wide("w[vr, vs, vc]".to_owned())),
             false => format!("T.max({result}, {load})"),
         };
         let [tap_rows, tap_columns] = self.taps;
         let mut text = "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\ndef f(x_: T.handle, w_: T.handle, n_: T.handle, y_: T.handle):\n".to_owned();
         text += "    T.func_attr({\"tirx.noalias\": True})\n";
         (0..2).filter(|dim| self.symbolic[*dim]).for_each(|dim| writeln!(text, "    n{dim} = T.int64()").unwrap());
-        writeln!(text, "    x = T.match_buffer(x_, ({}))", order(&height, &width, &channels)).unwrap();
-        writeln!(text, "    w = T.match_buffer(w_, ({tap_rows}, {tap_columns}, {channels}))").unwrap();
+        writeln!(text, "    x = T.match_buffer(x_, ({}), \"{dtype}\")", order(&height, &width, &channels)).unwrap();
+        writeln!(text, "    w = T.match_buffer(w_, ({tap_rows}, {tap_columns}, {channels}), \"{dtype}\")").unwrap();
         // It says how many results there are.
         writeln!(text, "    n = T.match_buffer(n_, ({rows}, {columns}), \"int8\")").unwrap();
         writeln!(text, "    y = T.match_buffer(y_, ({}))", order(&rows, &columns, &channels)).unwrap();
@@ -106,8 +111,8 @@ impl Window {
             false => [self.channels, height, width],
         };
         let numbers = |shape: [i64; 3]| {
-            let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.between(-9, 9) as f32).collect();
-            Any::from(Tensor::from_slice(&shape, &values).unwrap())
+            let count = shape.iter().product::<i64>();
+            floats(self.dtype, &shape, (0..count).map(|_| rng.between(-9, 9)))
         };
         let [x, w] = [shape, [self.taps[0], self.taps[1], self.channels]].map(numbers);
         let n = vec![0i8; (self.size[0] * self.size[1]) as usize];
@@ -129,4 +134,30 @@ fn windows_over_margins() {
             }
         }
     }
+}
+
+/// Rows that share what they load do so too where it is widened: their loops are the same.
+#[test]
+fn narrow_windows_have_the_loops_of_wide_ones() {
+    let loops = |dtype| {
+        let window = Window {
+            size: [14, 14],
+            symbolic: [false; 2],
+            channels: 16,
+            taps: [3, 3],
+            step: 1,
+            dilation: 1,
+            before: 1,
+            more: 0,
+            sums: true,
+            channels_last: false,
+            dtype,
+        };
+        let plan = plan_text(&function(&window.text()), Options::new(&Target::avx512())).unwrap();
+        plan.lines().find(|line| line.starts_with("outer-product:")).unwrap_or(&plan).to_owned()
+    };
+    let wide = loops("float32");
+    assert!(wide.contains("vi by 4") && wide.contains("vr unrolled"), "{wide}");
+    assert_eq!(wide, loops("float16"));
+    assert_eq!(wide, loops("bfloat16"));
 }

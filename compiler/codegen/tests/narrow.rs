@@ -5,10 +5,10 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_ir::{DType, Tensor};
+use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, floats, function, neighbours::check_neighbours, rng::Rng};
 
 /// Around words, the lanes of vectors, and tiles of them.
 const SIZES: [i64; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 31, 33, 40, 64, 67, 130];
@@ -171,15 +171,7 @@ impl Product {
         let tensor = match dtype {
             "int8" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as i8).collect::<Vec<_>>()),
             "uint8" => Tensor::from_slice(&shape, &values.iter().map(|v| *v as u8).collect::<Vec<_>>()),
-            "float16" => {
-                let bytes: Vec<u8> = values.iter().flat_map(|v| half::f16::from_f64(*v as f64).to_le_bytes()).collect();
-                Tensor::from_bytes(DType::FLOAT16, &shape, &bytes)
-            }
-            _ => {
-                let bytes: Vec<u8> =
-                    values.iter().flat_map(|v| half::bf16::from_f64(*v as f64).to_le_bytes()).collect();
-                Tensor::from_bytes(DType::BFLOAT16, &shape, &bytes)
-            }
+            _ => return floats(dtype, &shape, values),
         };
         tensor.unwrap().into()
     }

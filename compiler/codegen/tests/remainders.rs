@@ -6,10 +6,9 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, floats, function, neighbours::check_neighbours, rng::Rng};
 
 /// A window that slides along an axis.
 struct Window {
@@ -44,8 +43,8 @@ impl Window {
     }
 }
 
-/// Each of `c` channels by itself; or three sums over them.
-fn convolution([h, w]: &[Window; 2], c: &str, sums: bool) -> String {
+/// Each of `c` channels by itself; or three sums over them. Results are float32.
+fn convolution([h, w]: &[Window; 2], c: &str, sums: bool, dtype: &str) -> String {
     let (taps, results) = (format!("{}, {}", h.taps, w.taps), format!("{}, {}", h.results(), w.results()));
     let (size, padded) = (format!("{}, {}", h.size, w.size), format!("{}, {}", h.padded, w.padded));
     let (o, many, more) = if sums { ("o", "3", ["c, ", "vc, ", "R", &format!("{c}, ")]) } else { ("c", c, [""; 4]) };
@@ -53,34 +52,35 @@ fn convolution([h, w]: &[Window; 2], c: &str, sums: bool) -> String {
     let symbol = if c == "n" { "    n = T.int64()\n" } else { "" };
     let inside = format!("{} and {}", h.inside("vi"), w.inside("vj"));
     let (row, column) = (h.place("vi", "vr"), w.place("vj", "vs"));
+    let wide = |load: String| if dtype == "float32" { load } else { format!("T.Cast(\"float32\", {load})") };
+    let [x, k] = [format!("pad[vc, {row}, {column}]"), format!("x1[v{o}, {axis}vr, vs]")].map(wide);
     format!(
         "# from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)
 def f(data: T.handle, weight: T.handle, result: T.handle):
     T.func_attr({{\"tirx.noalias\": True}})
-{symbol}    x0 = T.match_buffer(data, ({c}, {size}))
-    x1 = T.match_buffer(weight, ({many}, {count}{taps}))
+{symbol}    x0 = T.match_buffer(data, ({c}, {size}), \"{dtype}\")
+    x1 = T.match_buffer(weight, ({many}, {count}{taps}), \"{dtype}\")
     y = T.match_buffer(result, ({many}, {results}))
-    pad = T.sblock_alloc_buffer(({c}, {padded}))
+    pad = T.sblock_alloc_buffer(({c}, {padded}), \"{dtype}\")
     for c, i, j in T.grid({c}, {padded}):
         with T.sblock(\"pad\"):
             vc, vi, vj = T.axis.remap(\"SSS\", [c, i, j])
-            pad[vc, vi, vj] = T.if_then_else({inside}, x0[vc, vi - {}, vj - {}], T.float32(0))
+            pad[vc, vi, vj] = T.if_then_else({inside}, x0[vc, vi - {}, vj - {}], T.{dtype}(0))
     for {o}, i, j, {own}r, s in T.grid({many}, {results}, {count}{taps}):
         with T.sblock(\"conv\"):
             v{o}, vi, vj, {axis}vr, vs = T.axis.remap(\"SSS{kind}RR\", [{o}, i, j, {own}r, s])
             with T.init():
                 y[v{o}, vi, vj] = T.float32(0)
-            y[v{o}, vi, vj] = y[v{o}, vi, vj] + pad[vc, {row}, {column}] * x1[v{o}, {axis}vr, vs]
+            y[v{o}, vi, vj] = y[v{o}, vi, vj] + {x} * {k}
 ",
         h.before, w.before,
     )
 }
 
-fn numbers(shape: &[i64], rng: &mut Rng) -> Any {
-    let values: Vec<f32> = (0..shape.iter().product::<i64>()).map(|_| rng.between(-3, 3) as f32).collect();
-    Tensor::from_slice(shape, &values).unwrap().into()
+fn numbers(shape: &[i64], dtype: &str, rng: &mut Rng) -> Any {
+    floats(dtype, shape, (0..shape.iter().product()).map(|_| rng.between(-3, 3)))
 }
 
 #[test]
@@ -92,11 +92,12 @@ fn convolutions_in_steps_compute_what_the_interpreter_does() {
         let mut rng = Rng::new(seed);
         let windows = [Window::new(&mut rng), Window::new(&mut rng)];
         let (channels, symbolic, sums) = (rng.between(1, 4), rng.chance(20), rng.chance(30));
+        let dtype = *rng.pick(&["float32", "float32", "float16", "bfloat16"]);
         let c = if symbolic { "n".to_owned() } else { channels.to_string() };
-        let text = convolution(&windows, &c, sums);
+        let text = convolution(&windows, &c, sums, dtype);
         let [h, w] = &windows;
         let weights = [&[3, channels][usize::from(!sums)..], &[h.taps, w.taps]].concat();
-        let inputs = [numbers(&[channels, h.size, w.size], &mut rng), numbers(&weights, &mut rng)];
+        let inputs = [numbers(&[channels, h.size, w.size], dtype, &mut rng), numbers(&weights, dtype, &mut rng)];
         let func = function(&text);
         for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
             if target.vector_bytes > Target::host().vector_bytes {

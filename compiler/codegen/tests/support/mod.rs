@@ -133,6 +133,18 @@ fn is_nan(bytes: &[u8], dtype: DType) -> bool {
     }
 }
 
+/// A tensor of these numbers in a dtype of floats.
+pub fn floats(dtype: &str, shape: &[i64], values: impl IntoIterator<Item = i64>) -> Any {
+    let values = values.into_iter().map(|v| v as f32);
+    let bytes: Vec<u8> = match dtype {
+        "float16" => values.flat_map(|v| half::f16::from_f32(v).to_le_bytes()).collect(),
+        "bfloat16" => values.flat_map(|v| half::bf16::from_f32(v).to_le_bytes()).collect(),
+        "float32" => values.flat_map(f32::to_le_bytes).collect(),
+        _ => panic!("no dtype of floats that tests use: {dtype}"),
+    };
+    Tensor::from_bytes(dtype.parse::<DType>().unwrap(), shape, &bytes).unwrap().into()
+}
+
 /// The kernel that a text has.
 pub fn function(text: &str) -> PrimFunc {
     let source = SourceFile::new("kernel.py", text).unwrap();
