@@ -9,6 +9,8 @@ class Module:
         b: R.Tensor((64, 200), "bfloat16"),
         image: R.Tensor((1, 30, 30, 16), "int8"),
         taps: R.Tensor((3, 3, 16, 40), "int8"),
+        maps: R.Tensor((1, 64, 14, 14), "bfloat16"),
+        places: R.Tensor((48, 64, 1, 1), "bfloat16"),
         queries: R.Tensor((2, "s", 32), "uint8"),
         keys: R.Tensor((2, 32, "s"), "uint8"),
     ):
@@ -16,6 +18,7 @@ class Module:
             bytes = R.matmul(x, w, out_dtype="int32")
             bfloats = R.matmul(a, b, out_dtype="float32")
             window = R.nn.conv2d(image, taps, data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32")
+            place = R.nn.conv2d(maps, places)
             heads = R.matmul(queries, keys, out_dtype="int32")
-            R.output(bytes, bfloats, window, heads)
-        return (bytes, bfloats, window, heads)
+            R.output(bytes, bfloats, window, place, heads)
+        return (bytes, bfloats, window, place, heads)

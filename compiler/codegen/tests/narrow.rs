@@ -56,6 +56,8 @@ struct Product {
     batch: Option<i64>,
     /// The indices of the factors and of the result.
     indices: [Vec<usize>; 3],
+    /// How many dimensions of size one the factors have behind the others, as the window of a 1 x 1 convolution.
+    ones: usize,
     /// In which blocks the second factor is packed in words of so many terms.
     packed: Option<(i64, i64)>,
     /// Whether the sign bits of the first one are turned over.
@@ -80,7 +82,8 @@ impl Product {
         };
         let indices =
             [order([0, 2]), order([2, 1]), if seed.is_multiple_of(4) { order([0, 1]) } else { result(batch) }];
-        Product { rng, sizes, batch, indices, packed: None, moved: false }
+        let ones = if rng.chance(25) { 2 } else { 0 };
+        Product { rng, sizes, batch, indices, ones, packed: None, moved: false }
     }
 
     /// The same with the second factor packed in words, and perhaps the first one moved.
@@ -112,16 +115,20 @@ impl Product {
 
     /// The function of factors of these dtypes, whose sums have another one and start from a number.
     fn text(&self, factors: [&str; 2], sum: &str, init: &str) -> String {
+        let behind = |n: usize, mut own: Vec<String>, one: &str| {
+            own.resize(own.len() + if n < 2 { self.ones } else { 0 }, one.to_owned());
+            own.join(", ")
+        };
         let shape = |n: usize| match self.packed_shape().filter(|_| n == 1) {
             Some(shape) => shape.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
-            None => self.indices[n].iter().map(|axis| self.size(*axis).0).collect::<Vec<_>>().join(", "),
+            None => behind(n, self.indices[n].iter().map(|axis| self.size(*axis).0).collect(), "1"),
         };
         let place = |n: usize| match self.packed.filter(|_| n == 1) {
             Some((block, terms)) => {
                 let batch = if self.batch.is_some() { "vb, " } else { "" };
                 format!("{batch}vj // {block}, vk // {terms}, vj % {block}, vk % {terms}")
             }
-            None => self.indices[n].iter().map(|axis| format!("v{}", NAMES[*axis])).collect::<Vec<_>>().join(", "),
+            None => behind(n, self.indices[n].iter().map(|axis| format!("v{}", NAMES[*axis])).collect(), "0"),
         };
         let mut lines = vec![
             "# from tvm.script import tirx as T\n".to_owned(),
@@ -155,7 +162,8 @@ impl Product {
 
     /// A factor of numbers of a dtype: small ones, and those at the ends of its range.
     fn numbers(&mut self, factor: usize, dtype: &str) -> Any {
-        let plain = || self.indices[factor].iter().map(|axis| self.size(*axis).1).collect();
+        let ones = std::iter::repeat_n(1, self.ones);
+        let plain = || self.indices[factor].iter().map(|axis| self.size(*axis).1).chain(ones).collect();
         let shape: Vec<i64> = self.packed_shape().filter(|_| factor == 1).unwrap_or_else(plain);
         let range = match dtype {
             "int8" => (-128, 127),

@@ -74,3 +74,18 @@ class Module:
             a = R.nn.conv2d(x, R.ones((128, 32, 3, 3), "float32"), padding=1, groups=4)
             R.output(a)
         return a
+
+    # Each place is computed of one: all of them are one row.
+    @R.function
+    def of_one_place(x: R.Tensor((1, 64, 14, 14), "float32")) -> R.Tensor((1, 32, 14, 14), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((32, 64, 1, 1), "float32"))
+            R.output(a)
+        return a
+
+    @R.function
+    def of_one_place_in_steps(x: R.Tensor((1, 64, 14, 14), "float32")) -> R.Tensor((1, 32, 7, 7), "float32"):
+        with R.dataflow():
+            a = R.nn.conv2d(x, R.ones((32, 64, 1, 1), "float32"), strides=2)
+            R.output(a)
+        return a

@@ -4,7 +4,11 @@
 //! ends of short rows, and what is left over is left over once. So do the places of a 1 x 1 convolution, the batch and
 //! the rows of a product with one matrix, and the axes that a transposition keeps side by side.
 
-use super::{Axis, Epilogue, Place, Stage};
+use super::{
+    Axis, Epilogue, Place, Stage,
+    access::{factors, loads},
+    replaced,
+};
 use crate::index::same_expr;
 use hammock_ir::{
     DType, PrimExpr,
@@ -16,6 +20,9 @@ use hammock_ir::{
 pub fn join(stage: &mut Stage) {
     if stage.moves() {
         leave_out_ones(stage);
+    }
+    if factors(stage).is_some() {
+        leave_out_last_ones(stage);
     }
     while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
         *stage = pair.joined(stage);
@@ -31,11 +38,37 @@ fn leave_out_ones(stage: &mut Stage) {
     (stage.buffer, stage.indices) = without_ones(&stage.buffer, &stage.indices);
 }
 
+/// Leaves out dimensions of size one that are the last of what products load, as the window of a 1 x 1 convolution: what
+/// is along the dimension before them lies side by side.
+fn leave_out_last_ones(stage: &mut Stage) {
+    let mut views: Vec<(Buffer, usize, Buffer)> = Vec::new();
+    let mut value = stage.value.clone();
+    for load in loads(stage) {
+        let PrimKind::Load(buffer, indices, None) = load.kind() else { continue };
+        if !is_plain(buffer, indices) {
+            continue;
+        }
+        let Some(last) = (0..indices.len()).rfind(|at| !is_one(buffer, indices, *at)) else { continue };
+        let kept = last + 1;
+        let known = views.iter().find(|(of, dims, _)| of == buffer && *dims == kept).map(|(.., view)| view.clone());
+        let view = known.unwrap_or_else(|| buffer.change(|b| b.shape.truncate(kept)));
+        value = replaced(&value, load, &PrimExpr::load(&view, indices[..kept].to_vec()));
+        views.push((buffer.clone(), kept, view));
+    }
+    stage.value = value;
+}
+
+fn is_plain(buffer: &Buffer, indices: &[PrimExpr]) -> bool {
+    buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len()
+}
+
+fn is_one(buffer: &Buffer, indices: &[PrimExpr], at: usize) -> bool {
+    buffer.shape[at].as_int() == Some(1) && indices[at].as_int() == Some(0)
+}
+
 fn without_ones(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
-    let plain = buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len();
-    let is_one = |at: usize| buffer.shape[at].as_int() == Some(1) && indices[at].as_int() == Some(0);
-    let kept: Vec<usize> = (0..indices.len()).filter(|at| !is_one(*at)).collect();
-    if !plain || kept.len() == indices.len() {
+    let kept: Vec<usize> = (0..indices.len()).filter(|at| !is_one(buffer, indices, *at)).collect();
+    if !is_plain(buffer, indices) || kept.len() == indices.len() {
         return (buffer.clone(), indices.to_vec());
     }
     let view = buffer.change(|b| b.shape = kept.iter().map(|at| buffer.shape[*at].clone()).collect());
@@ -113,7 +146,7 @@ impl Pair {
     fn dim(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
         let at = indices.iter().position(|index| index.as_var() == Some(&self.outer.var))?;
         let next = indices.get(at + 1)?.as_var() == Some(&self.inner.var);
-        let plain = buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len();
+        let plain = is_plain(buffer, indices);
         (next && plain && same_expr(&wide(&buffer.shape[at + 1]), &wide(&self.inner.extent))).then_some(at)
     }
 

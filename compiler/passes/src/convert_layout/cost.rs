@@ -73,9 +73,12 @@ pub fn takes_words(module: &Module, function: &Function, call: &Call) -> bool {
     let (Some(layout), Some(dims)) = (layout, dims(module, function, kernel)) else { return false };
     let channels = layout.find('I').and_then(|at| dims.get(at)?.as_int()).unwrap_or(1);
     // What a window reads once is as well put in words by the product itself.
-    let window =
-        count(dims.iter().zip(layout.chars()).filter(|(_, letter)| !"IO".contains(*letter)).map(|(dim, _)| dim));
-    narrow && channels >= IN_WORDS && window > 1
+    narrow && channels >= IN_WORDS && window(&dims, layout) > 1
+}
+
+/// The places of a kernel's window.
+fn window(kernel: &[PrimExpr], layout: &str) -> i64 {
+    count(kernel.iter().zip(layout.chars()).filter(|(_, letter)| !"IO".contains(*letter)).map(|(dim, _)| dim))
 }
 
 /// What a convolution takes more than in full vectors: lanes that are left over at the end of its result's last axis, all
@@ -100,8 +103,11 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
         true => (all / (steps.iter().product::<i64>() * groups).max(1), steps.last().copied().filter(|_| !channels)),
         false => (all, None),
     };
-    let last = (size(result.last()?) / step.unwrap_or(1)).max(1);
-    let others = count(result[..result.len() - 1].iter()).saturating_mul(each.max(1)).saturating_mul(step.unwrap_or(1));
+    // where each place is computed of one other, all of them are one row
+    let alone = window(&kernel, kernel_layout) == 1 && is_dense(call) && result_layout.starts_with("NC");
+    let (others, row) = result.split_at(if alone { 2 } else { result.len() - 1 });
+    let last = (count(row.iter()) / step.unwrap_or(1)).max(1);
+    let others = count(others.iter()).saturating_mul(each.max(1)).saturating_mul(step.unwrap_or(1));
     // neighbouring channels of several groups read different data, side by side only where each reads one channel
     let inputs = kernel_layout.find('I').and_then(|at| kernel[at].as_int())?;
     let inputs = if spreads { inputs / groups.max(1) } else { inputs };
@@ -122,6 +128,12 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
 fn strides(call: &Call) -> Vec<i64> {
     let strides = call.attrs.get("strides").and_then(AttrValue::as_list).unwrap_or_default();
     strides.iter().filter_map(AttrValue::as_int).collect()
+}
+
+/// Whether a window moves over every place of the data and no margin.
+fn is_dense(call: &Call) -> bool {
+    let padding = call.attrs.get("padding").and_then(AttrValue::as_list).unwrap_or_default();
+    strides(call).iter().all(|step| *step == 1) && padding.iter().all(|size| size.as_int() == Some(0))
 }
 
 /// Whether a convolution is transposed, so that its kernel moves over the result: such a one may say how far this goes
