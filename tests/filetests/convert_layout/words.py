@@ -26,3 +26,18 @@ class Module:
             y = R.nn.conv2d(x, w, out_dtype="int32")
             R.output(y)
         return y
+
+    # Two channels of results fill no vectors, and those of other groups read other data.
+    @R.function
+    def groups(x: R.Tensor((1, 64, 28, 28), "bfloat16"), w: R.Tensor((8, 16, 3, 3), "bfloat16")):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w, padding=(1, 1), groups=4)
+            R.output(y)
+        return y
+
+    @R.function
+    def groups_in_steps(x: R.Tensor((1, 64, 28, 28), "bfloat16"), w: R.Tensor((8, 16, 3, 3), "bfloat16")):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w, padding=(1, 1), strides=2, groups=4)
+            R.output(y)
+        return y

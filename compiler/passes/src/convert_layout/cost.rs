@@ -116,10 +116,11 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     let lanes = if across { last * VECTOR } else { (last + VECTOR - 1) / VECTOR * VECTOR };
     let left_over = others.saturating_mul(lanes - last);
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
-    // what only one channel of results reads is not worth a copy
+    // what only a few channels of results read is not worth a copy
+    let shared = channels_of_results >= if groups == 1 { 2 } else { groups * VECTOR };
     let apart = takes_words(module, function, call) && !layout("data_layout")?.ends_with('C');
-    let jumps = !spreads && steps.last().is_some_and(|step| *step > 1);
-    let gathers = apart || !channels && jumps && channels_of_results > groups;
+    let jumps = !channels && !spreads && steps.last().is_some_and(|step| *step > 1);
+    let gathers = (apart || jumps) && shared;
     let copies = if gathers { places(result, result_layout).saturating_mul(each).saturating_mul(groups) } else { 0 };
     Some(left_over.saturating_add(copies.saturating_mul(GATHER_COST)))
 }
