@@ -77,7 +77,7 @@ impl Bench {
         stages.begin_measured("measuring")?;
         if self.roofline {
             let how = self.program.call.how();
-            let roofline = Roofline::measure(&session, &spec, least, &work, Peak::measure(&how)?)?;
+            let roofline = Roofline::measure(&session, &spec, least, work, Peak::measure(&how)?)?;
             if let Some(path) = &self.roofline_svg {
                 write_file(path, Content::Text, |out| out.write_all(roofline.svg().as_bytes()))?;
             }

@@ -88,7 +88,9 @@ fn rooflines_have_every_kernel() {
     assert_eq!(of("fused_matmul_relu")["flops"], (2 * 32 * 64 * 48 + 32 * 48) as f64);
     assert_eq!(of("fused_matmul_relu")["bytes"], (4 * (32 * 64 + 64 * 48 + 32 * 48)) as f64);
     assert!(of("fused_matmul_relu")["share"].as_f64().unwrap() > 0.0);
-    assert!(of("tir_exp")["flops"].is_null(), "its size is not known when it is compiled");
+    // Its size is not known when it is compiled.
+    assert_eq!(of("tir_exp")["flops"].as_f64().unwrap() % 9.0, 0.0);
+    assert!(of("tir_exp")["flops"].as_f64().unwrap() >= 9.0);
     let svg = std::fs::read_to_string(folder.path().join("roofline.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("fused_matmul_relu") && !svg.contains("NaN"), "{svg}");
     let library = Command::new(env!("CARGO_BIN_EXE_hammock"))

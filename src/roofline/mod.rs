@@ -3,11 +3,13 @@
 //! The machine's peak is measured by two kernels of our own: sums of products in registers, and a copy of more than fits in
 //! its caches. A kernel can take no less time than the longer of its operations at the one rate and its bytes at the other.
 
+mod counter;
 mod peak;
 mod svg;
 
 use crate::failure::{input_failure, tool_failure};
-use hammock_compiler::Failure;
+use counter::Counter;
+use hammock_compiler::{Failure, Flops};
 use hammock_runtime::{
     profile::Profiler,
     tools::{CallSpec, Session},
@@ -45,12 +47,16 @@ impl Roofline {
         session: &Session,
         spec: &CallSpec,
         least: Duration,
-        work: &[(String, Option<f64>)],
+        work: Vec<(String, Option<Flops>)>,
         peak: Peak,
     ) -> Result<Roofline, Failure> {
         let args = session.arguments(spec).map_err(input_failure)?;
         let call = || session.call(spec.func, &args).map(drop).map_err(|e| tool_failure(e.into()));
-        call()?;
+        let counter = Counter::new(work);
+        session.vm().set_instrument(Some(counter.clone()));
+        let first = call();
+        session.vm().set_instrument(None);
+        first?;
         let profiler = Profiler::new();
         session.vm().set_instrument(Some(profiler.clone()));
         let start = Instant::now();
@@ -64,7 +70,7 @@ impl Roofline {
         let kernel = |row: hammock_runtime::profile::Row| Kernel {
             calls: row.count,
             time: row.min.as_secs_f64().max(1e-9),
-            flops: work.iter().find(|(name, _)| *name == row.name).and_then(|(_, flops)| *flops),
+            flops: counter.of(&row.name),
             bytes: row.bytes as f64 / row.count.max(1) as f64,
             name: row.name,
         };
@@ -82,8 +88,9 @@ impl Roofline {
     /// For people.
     pub fn table(&self) -> String {
         let Peak { flops, memory, cache, threads, .. } = &self.peak;
+        let width = self.kernels.iter().map(|kernel| kernel.name.chars().count()).max().unwrap_or(0).max(12);
         let mut text = format!(
-            "peak, measured on {threads} threads: {:.1} GFLOP/s of float32, {:.1} GB/s from caches, {:.1} GB/s from memory\n\n{:<40} {:>8} {:>12} {:>10} {:>8} {:>7}  limit\n",
+            "peak, measured on {threads} threads: {:.1} GFLOP/s of float32, {:.1} GB/s from caches, {:.1} GB/s from memory\n\n{:<width$} {:>8} {:>12} {:>10} {:>8} {:>7}  limit\n",
             flops / 1e9,
             cache / 1e9,
             memory / 1e9,
@@ -99,7 +106,7 @@ impl Roofline {
             let flops = kernel.flops.map_or("-".to_owned(), |flops| format!("{:.2}", flops / kernel.time / 1e9));
             let _ = writeln!(
                 text,
-                "{:<40} {:>8} {:>9.2} us {flops:>10} {:>8.2} {:>5.0} %  {limit}",
+                "{:<width$} {:>8} {:>9.2} us {flops:>10} {:>8.2} {:>5.0} %  {limit}",
                 kernel.name,
                 kernel.calls,
                 kernel.time * 1e6,

@@ -19,6 +19,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{
     Accesses, FlatKernel, KernelError, Reason, Target,
+    plan::Flops,
     rules::{PackedWords, Packing},
 };
 use hammock_passes::{Packed, Planner, Words};
@@ -110,12 +111,11 @@ pub fn before_step(
     Ok(Module { functions: kernels.into_iter().collect(), ..Module::default() })
 }
 
-/// The floating-point operations of each kernel of a module, by its name: `None` where its sizes are not known when it is
-/// compiled, or its loops were written by hand.
+/// The floating-point operations of each kernel of a module, by its name: `None` where its loops were written by hand.
 ///
 /// # Errors
 /// When a kernel cannot be made.
-pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<f64>)>, Failure> {
+pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<(String, Option<Flops>)>, Failure> {
     each(module, source, options, options.threads, |name, func, options| {
         Ok((name.to_owned(), hammock_kernels::flops(&func, options)?))
     })

@@ -39,6 +39,7 @@ pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use graphs::Graphs;
 pub use hammock_import::nearest_operator;
+pub use hammock_kernels::plan::Flops;
 pub use hammock_kernels::{
     Accesses, Target,
     plan::primitives::{Form, PRIMITIVES, Primitive},

@@ -24,7 +24,7 @@ use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
     index::same_expr,
-    plan::Written,
+    plan::{Flops, Written},
     rules::{Choice, PackedWords, Packing},
 };
 use hammock_ir::{
@@ -166,11 +166,11 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
     plain.then_some((number, packing))
 }
 
-/// The floating-point operations of a function's kernel, where they are known: see [`plan::flops`](crate::plan::flops).
+/// The floating-point operations of a function's kernel, where they are known.
 ///
 /// # Errors
 /// As [`lower`].
-pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<f64>, KernelError> {
+pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<Flops>, KernelError> {
     let (func, body) = unplanned(func, options)?;
     Ok(loops::flops(&func, body))
 }

@@ -6,6 +6,7 @@
 
 mod bind;
 mod check;
+mod flops;
 mod names;
 mod neighbours;
 mod padding;
@@ -15,8 +16,9 @@ mod read;
 mod text;
 
 pub use bind::bind;
+pub use flops::Flops;
 pub use neighbours::neighbours;
-pub use predict::{cost, duration, flops};
+pub use predict::{cost, duration};
 pub use read::{PlanError, Plans, Written};
 
 use crate::stage::{

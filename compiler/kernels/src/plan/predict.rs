@@ -82,22 +82,6 @@ pub fn cost(plan: &Plan, kernel: &Kernel, target: &Target) -> f64 {
     plan.parts.iter().zip(&kernel.parts).map(of_part).sum()
 }
 
-/// The floating-point operations of a kernel, a product and its addition being two. `None` where sizes are not known, or
-/// there are parts that are no stages.
-pub fn flops(kernel: &Kernel) -> Option<f64> {
-    let of_stage = |stage: &Stage| {
-        let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
-        let known = stage.axes.iter().all(|axis| axis.extent.as_int().is_some());
-        known.then(|| elements(stage) * of_value(&stage.value) + results(stage) * after)
-    };
-    let of_part = |part: &Part| match part {
-        Part::Stage(stage) => of_stage(stage),
-        Part::Rows(rows) => rows.stages.iter().map(of_stage).sum(),
-        Part::Other(_) => None,
-    };
-    kernel.parts.iter().map(of_part).sum()
-}
-
 /// Operations of an algorithm, and the cycles that a plan takes for them.
 #[derive(Default)]
 struct Work {
@@ -213,7 +197,7 @@ fn of_element(stage: &Stage, target: &Target) -> f64 {
 }
 
 /// The operations of a value, not those of its indices, nor of what says whether a place is in a margin.
-fn of_value(value: &PrimExpr) -> f64 {
+pub fn of_value(value: &PrimExpr) -> f64 {
     if in_margin(value) {
         return 0.0;
     }

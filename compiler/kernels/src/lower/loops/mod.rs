@@ -16,7 +16,7 @@ mod together;
 
 use crate::{
     error::Reason,
-    plan::{self, PartPlan, Plan, Written},
+    plan::{self, Flops, PartPlan, Plan, Written},
     rules::{self, Choice, Packing},
     stage::{Kernel, Part, Used},
 };
@@ -122,11 +122,11 @@ pub fn packings(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<Packing>
     found
 }
 
-/// The floating-point operations of a body: see [`plan::flops`].
-pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<f64> {
+/// The floating-point operations of a body.
+pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<Flops> {
     let mut found = None;
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        found = plan::flops(&Kernel::read(func, std::mem::take(stmts), own, false));
+        found = Flops::of(func, &Kernel::read(func, std::mem::take(stmts), own, false));
     });
     found
 }

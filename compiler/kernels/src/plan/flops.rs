@@ -1,0 +1,67 @@
+//! How many floating-point operations a kernel does, for any sizes.
+
+use super::predict::of_value;
+use crate::{
+    index::Simplifier,
+    stage::{Kernel, Part, Stage},
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{Substitution, Var},
+    tir::{Param, PrimFunc},
+};
+
+/// The floating-point operations of a kernel, a product and its addition being two.
+pub struct Flops {
+    params: Vec<Param>,
+    terms: Vec<Term>,
+}
+
+/// So many operations for each element of a domain.
+struct Term {
+    operations: f64,
+    extents: Vec<PrimExpr>,
+}
+
+impl Flops {
+    /// Those of a function's kernel. `None` if there are parts that are no stages.
+    pub fn of(func: &PrimFunc, kernel: &Kernel) -> Option<Flops> {
+        let mut terms = Vec::new();
+        for part in &kernel.parts {
+            match part {
+                Part::Stage(stage) => terms.extend(of_stage(stage)),
+                Part::Rows(rows) => terms.extend(rows.stages.iter().flat_map(of_stage)),
+                Part::Other(_) => return None,
+            }
+        }
+        Some(Flops { params: func.params.clone(), terms })
+    }
+
+    /// How many they are for arguments, in the order of parameters: the shape of a tensor, or one number. `None` where
+    /// these do not tell all sizes.
+    pub fn at(&self, arguments: &[Vec<i64>]) -> Option<f64> {
+        let mut sizes = Substitution::default();
+        for (param, values) in self.params.iter().zip(arguments) {
+            let vars: Vec<Option<&Var>> = match &param.buffer {
+                Some(buffer) => buffer.shape.iter().map(PrimExpr::as_var).collect(),
+                None => vec![Some(&param.var)],
+            };
+            let known = vars.into_iter().zip(values).filter_map(|(var, value)| Some((var?, value)));
+            sizes.extend(known.map(|(var, value)| (var.clone(), PrimExpr::int(*value, var.dtype()))));
+        }
+        let simplifier = Simplifier::default();
+        let size = |extent: &PrimExpr| Some(simplifier.poly(&extent.substitute(&sizes)).as_constant()? as f64);
+        let of_term = |term: &Term| Some(term.operations * term.extents.iter().map(size).product::<Option<f64>>()?);
+        self.terms.iter().map(of_term).sum()
+    }
+}
+
+/// Those of its elements, and those of what is done with its results.
+fn of_stage(stage: &Stage) -> [Term; 2] {
+    let term = |operations, reduced: bool| {
+        let axes = stage.axes.iter().filter(|axis| reduced || !axis.reduce);
+        Term { operations, extents: axes.map(|axis| axis.extent.clone()).collect() }
+    };
+    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
+    [term(of_value(&stage.value), true), term(after, false)]
+}
