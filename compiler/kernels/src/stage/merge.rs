@@ -85,6 +85,10 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
     if users.len() > 1 && (Cost::of(&stage.value).total() > CHEAP || divides(stage)) {
         return None;
     }
+    // A product would compute its factors for each of their terms.
+    if users.iter().filter_map(user).any(|user| multiplies(user, stage)) && ends_reduction(parts, used, at, own) {
+        return None;
+    }
     let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?, masks)?));
     users.iter().map(inlined).collect()
 }
@@ -209,6 +213,25 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
     keeps_vectors(before, merged)
+}
+
+/// Whether a sum of products has a stage's results as a factor.
+fn multiplies(sum: &Stage, stage: &Stage) -> bool {
+    factors(sum).is_some_and(|(a, b)| is_load_of(a, &stage.buffer) || is_load_of(b, &stage.buffer))
+}
+
+/// Whether a stage does something with each result of a reduction before it, which nothing else reads: an epilogue of it.
+fn ends_reduction(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> bool {
+    let Part::Stage(stage) = &parts[at] else { return false };
+    parts[..at].iter().enumerate().any(|(n, part)| match part {
+        Part::Stage(before) if before.reduces() && before.epilogue.is_none() && own.contains(&before.buffer) => {
+            let is_user = |other: usize| other == n || other == at || !used[other].has(&before.buffer);
+            loads(&stage.value, &before.buffer)
+                && (0..parts.len()).all(is_user)
+                && with_epilogue(before, stage).is_some()
+        }
+        _ => false,
+    })
 }
 
 /// Whether a stage divides floats, which takes longer than finding a quotient in the cache.
