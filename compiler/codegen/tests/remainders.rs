@@ -113,3 +113,46 @@ fn convolutions_in_steps_compute_what_the_interpreter_does() {
     }
     assert!(kept > 0, "data is kept by remainders");
 }
+
+/// Three channels of any number of images, in steps of two.
+const IMAGES: &str = "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(data: T.handle, weight: T.handle, result: T.handle):
+    T.func_attr({\"tirx.noalias\": True})
+    n = T.int64()
+    x0 = T.match_buffer(data, (n, 3, 19, 23))
+    x1 = T.match_buffer(weight, (5, 3, 3, 3))
+    y = T.match_buffer(result, (n, 5, 10, 12))
+    pad = T.sblock_alloc_buffer((n, 3, 21, 25))
+    for b, c, i, j in T.grid(n, 3, 21, 25):
+        with T.sblock(\"pad\"):
+            vb, vc, vi, vj = T.axis.remap(\"SSSS\", [b, c, i, j])
+            pad[vb, vc, vi, vj] = T.if_then_else(1 <= vi and vi < 20 and 1 <= vj and vj < 24, x0[vb, vc, vi - 1, vj - 1], T.float32(0))
+    for b, o, i, j, c, r, s in T.grid(n, 5, 10, 12, 3, 3, 3):
+        with T.sblock(\"conv\"):
+            vb, vo, vi, vj, vc, vr, vs = T.axis.remap(\"SSSSRRR\", [b, o, i, j, c, r, s])
+            with T.init():
+                y[vb, vo, vi, vj] = T.float32(0)
+            y[vb, vo, vi, vj] = y[vb, vo, vi, vj] + pad[vb, vc, vi * 2 + vr, vj * 2 + vs] * x1[vo, vc, vr, vs]
+";
+
+#[test]
+fn data_of_any_number_of_images_is_kept() {
+    let mut rng = Rng::new(0);
+    let func = function(IMAGES);
+    for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+        if target.vector_bytes > Target::host().vector_bytes {
+            continue;
+        }
+        let options = Options::new(&target);
+        assert!(plan_text(&func, options).unwrap().contains("#2"), "it is kept by remainders");
+        let kernel = Kernel::planned(&func, options);
+        for images in [0, 1, 4] {
+            check_kernel(
+                &kernel,
+                &[numbers(&[images, 3, 19, 23], "float32", &mut rng), numbers(&[5, 3, 3, 3], "float32", &mut rng)],
+            );
+        }
+    }
+}

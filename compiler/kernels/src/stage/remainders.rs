@@ -16,7 +16,7 @@ use super::{
     recover::Indices,
     substitution,
 };
-use crate::index::{Poly, Simplifier};
+use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -55,12 +55,20 @@ fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
     let mut steps = Vec::new();
     sum.values().for_each(|value| value.walk(&mut |e| steps.extend(is_load_of(e, buffer).then(|| step_of(e, var)))));
     let ([Some(step)], [_, ..]) = (steps.as_slice(), buffer.shape.as_slice()) else { return None };
-    let loads = count(sum.axes.iter().map(|axis| &axis.extent))?;
-    (loads / count(buffer.shape.iter())?.max(1) >= LEAST_USES).then_some(*step)
+    let extents: Vec<&PrimExpr> = sum.axes.iter().map(|axis| &axis.extent).collect();
+    (ratio(extents, &buffer.shape)? >= LEAST_USES).then_some(*step)
 }
 
-fn count<'a>(sizes: impl Iterator<Item = &'a PrimExpr>) -> Option<i64> {
-    sizes.map(PrimExpr::as_int).try_fold(1i64, |count, size| count.checked_mul(size?))
+/// The ratio of two products of sizes, of which those that are not known are the same.
+fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
+    let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
+    for size in unknown {
+        let same = sizes.iter().position(|other| same_expr(other, size))?;
+        sizes.swap_remove(same);
+    }
+    let product =
+        |sizes: &[&PrimExpr]| sizes.iter().try_fold(1i64, |product, size| product.checked_mul(size.as_int()?));
+    Some(product(&sizes)? / product(&known)?.max(1))
 }
 
 /// The step of a load's last index along a variable that none of its other indices has.
