@@ -101,3 +101,37 @@ fn rooflines_have_every_kernel() {
     let refused = refusal(bench(&folder, &[&["model.so", "--roofline"], &args[..]].concat()));
     assert!(refused.contains("`--roofline` has no effect here"), "{refused}");
 }
+
+/// Two products, with a sum of the first one's results and others between them.
+const RESIDUAL: &str = "\
+@T.prim_func(s_tir=True)
+def f(x: T.Buffer((32, 24), \"float32\"), v: T.Buffer((24, 40), \"float32\"), r: T.Buffer((32, 40), \"float32\"), w: T.Buffer((40, 48), \"float32\"), y: T.Buffer((32, 48), \"float32\")):
+    T.func_attr({\"tirx.noalias\": True})
+    p = T.sblock_alloc_buffer((32, 40))
+    s = T.sblock_alloc_buffer((32, 40))
+    for i, j, k in T.grid(32, 40, 24):
+        with T.sblock(\"first\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                p[vi, vj] = T.float32(0)
+            p[vi, vj] = p[vi, vj] + x[vi, vk] * v[vk, vj]
+    for i, j in T.grid(32, 40):
+        with T.sblock(\"sum\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            s[vi, vj] = r[vi, vj] + p[vi, vj]
+    for i, j, k in T.grid(32, 48, 40):
+        with T.sblock(\"second\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                y[vi, vj] = T.float32(0)
+            y[vi, vj] = y[vi, vj] + s[vi, vk] * w[vk, vj]
+";
+
+#[test]
+fn results_of_products_are_finished_once() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("residual.py"), RESIDUAL).unwrap();
+    let found = json(bench(&folder, &["residual.py", "--kernel", "f", "--roofline", "--json"]));
+    let operations = 2 * 32 * 40 * 24 + 32 * 40 + 2 * 32 * 48 * 40;
+    assert_eq!(found["kernels"][0]["flops"], operations as f64, "{found}");
+}
