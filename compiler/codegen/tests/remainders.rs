@@ -6,7 +6,8 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_ir::tir::StmtKind;
+use hammock_kernels::{Options, Target, lower_with, plan_text};
 use hammock_runtime::Any;
 use support::{Kernel, check_kernel, floats, function, neighbours::check_neighbours, rng::Rng};
 
@@ -155,4 +156,23 @@ fn data_of_any_number_of_images_is_kept() {
             );
         }
     }
+}
+
+/// What sums over float16 load often is widened where it is padded, and bfloat16 is not: there are dot products.
+#[test]
+fn what_is_padded_is_widened_once() {
+    let kept = |dtype| {
+        let window = || Window { size: 14, taps: 3, step: 1, dilation: 1, before: 1, padded: 16 };
+        let text = convolution(&[window(), window()], "16", true, dtype);
+        let flat = lower_with(&function(&text), Options::new(&Target::avx512())).unwrap();
+        let mut kept = Vec::new();
+        flat.func.body.walk(&mut |stmt| {
+            if let StmtKind::Alloc(buffer, _) = &stmt.kind {
+                kept.push((buffer.name.to_string(), buffer.dtype.bits));
+            }
+        });
+        kept.into_iter().find(|(name, _)| name.starts_with("pad")).unwrap().1
+    };
+    assert_eq!(kept("float16"), 32);
+    assert_eq!(kept("bfloat16"), 16);
 }

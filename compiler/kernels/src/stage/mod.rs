@@ -2,9 +2,10 @@
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
 //! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out
-//! [zeros between their data](spread), find what they load in steps [side by side](remainders) and in rows that do not
-//! [compete for the cache](pitch), and stages [share rows](rows) where each needs only its row of what others computed;
-//! numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are [joined](join).
+//! [zeros between their data](spread), find narrow data [widened], what they load in steps [side by side](remainders) and in
+//! rows that do not [compete for the cache](pitch), and stages [share rows](rows) where each needs only its row of what
+//! others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are
+//! [joined](join).
 //! [`access`] says how stages go through memory. Which loops compute them is not known here: [`rules`](crate::rules) choose
 //! a [`plan`](crate::plan).
 //!
@@ -26,6 +27,7 @@ pub mod search;
 mod spread;
 mod tables;
 mod wide;
+mod widened;
 
 use crate::index::same_expr;
 pub use apart::Other;
@@ -133,6 +135,7 @@ impl Kernel {
                 own.extend(made);
                 merge::merge(&mut kernel, own, masks);
             }
+            own.extend(widened::keep(&mut kernel, own));
             own.extend(remainders::keep(&mut kernel, own));
             own.extend(pitch::part(&mut kernel, own));
             rows::share(&mut kernel, own);

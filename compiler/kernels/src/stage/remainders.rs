@@ -24,7 +24,7 @@ use hammock_ir::{
 };
 
 /// How often an element is loaded, from where on it is worth a place of its own.
-const LEAST_USES: i64 = 3;
+pub const LEAST_USES: i64 = 3;
 
 /// Keeps data by remainders where sums load it in steps. `own` are the kernel's buffers. Returns those that it needs besides.
 pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
@@ -60,7 +60,7 @@ fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
 }
 
 /// The ratio of two products of sizes, of which those that are not known are the same.
-fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
+pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
     for size in unknown {
         let same = sizes.iter().position(|other| same_expr(other, size))?;

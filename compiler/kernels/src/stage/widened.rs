@@ -1,0 +1,88 @@
+//! Narrow floats that sums widen, kept widened.
+//!
+//! A sum of products over float16 is computed in float32: each tile of results widens anew what it loads. Where a stage of
+//! the kernel makes the data, as a padding does, it can be wide from there on:
+//!
+//! ```text
+//! data[j] = f(j)                                wide[j] = float32(f(j))
+//! out[i]  = Σ float32(data[i + k]) * w[k]       out[i]  = Σ wide[i + k] * w[k]
+//! ```
+
+use super::{
+    Kernel, Part, Stage,
+    access::{factors, guarded, is_load_of},
+    merge::handed_on,
+    remainders::{LEAST_USES, ratio},
+};
+use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
+
+/// Keeps what stages make for sums as the sums use it. `own` are the kernel's buffers. Returns those that it needs besides.
+pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+    let mut made = Vec::new();
+    for at in 0..kernel.parts.len() {
+        let Some((user, stage, sum)) = kept(&kernel.parts, at, own) else { continue };
+        made.push(stage.buffer.clone());
+        kernel.parts[at] = Part::Stage(stage);
+        kernel.parts[user] = Part::Stage(sum);
+    }
+    made
+}
+
+/// The number of the sum that uses a stage's data alone, the stage with wide data, and the sum over it.
+fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let (stage, user, sum) = handed_on(parts, at, own)?;
+    let narrow = &stage.buffer;
+    let (a, b) = factors(sum)?;
+    let factor = [a, b].into_iter().find(|factor| widens(factor, narrow))?;
+    let (dtype, extents) = (factor.dtype(), sum.axes.iter().map(|axis| &axis.extent).collect());
+    let often = ratio(extents, &narrow.shape)? >= LEAST_USES;
+    // Of bfloat16 there are dot products, which take it as it is.
+    if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !slides(sum, factor) {
+        return None;
+    }
+    let buffer = Buffer::new(narrow.name.clone(), narrow.shape.clone(), dtype);
+    let value = wide(&sum.value, narrow, &buffer);
+    let left = sum.epilogue.iter().map(|epilogue| &epilogue.value).chain([&value]);
+    if left.into_iter().any(|value| value.any(&mut |e| is_load_of(e, narrow))) {
+        return None;
+    }
+    let sum = Stage { value, ..sum.clone() };
+    Some((user, Stage { buffer, value: cast(&stage.value, dtype), ..stage.clone() }, sum))
+}
+
+/// Whether a factor is widened when it is loaded.
+fn widens(factor: &PrimExpr, narrow: &Buffer) -> bool {
+    matches!(factor.kind(), PrimKind::Cast(load) if is_load_of(load, narrow))
+}
+
+/// Whether neighbouring results share what they load of a factor: some index has a reduced axis and another.
+fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
+    let mut found = false;
+    let taps = || sum.axes.iter().filter(|axis| axis.reduce && axis.extent.as_int() != Some(1));
+    factor.walk(&mut |e| {
+        if let PrimKind::Load(_, indices, _) = e.kind() {
+            found |= indices.iter().any(|index| index.as_var().is_none() && taps().any(|axis| index.uses(&axis.var)));
+        }
+    });
+    found
+}
+
+/// A value that loads wide numbers where it widened narrow ones.
+fn wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
+    match value.kind() {
+        PrimKind::Cast(load) if value.dtype() == buffer.dtype && widens(value, narrow) => match load.kind() {
+            PrimKind::Load(_, indices, _) => PrimExpr::load(buffer, indices.clone()),
+            _ => value.clone(),
+        },
+        _ => value.map_children(&mut |child| wide(child, narrow, buffer)),
+    }
+}
+
+/// A value as a wider number: of what is loaded but for a margin, both sides are widened.
+fn cast(value: &PrimExpr, dtype: DType) -> PrimExpr {
+    match (guarded(value), value.kind()) {
+        (Some((condition, a, b)), PrimKind::Select(..)) => condition.clone().select(cast(a, dtype), cast(b, dtype)),
+        (Some((condition, a, b)), _) => condition.clone().if_then_else(cast(a, dtype), cast(b, dtype)),
+        _ => hammock_ir::arith::cast(value.clone(), dtype),
+    }
+}
