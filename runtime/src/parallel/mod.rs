@@ -114,7 +114,7 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicI64;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     fn sum(extent: i64, grain: i64) -> i64 {
         let total = AtomicI64::new(0);
@@ -173,12 +173,17 @@ mod tests {
 
     #[test]
     fn a_helper_that_is_late_leaves_its_share_to_others() {
-        let slow = AtomicI64::new(0);
+        let (slow, taken) = (AtomicI64::new(0), AtomicI64::new(0));
         let caller = thread::current().id();
+        let late = Instant::now() + Duration::from_mins(1);
         for_each(64, 1, |range| {
+            let size = range.end - range.start;
+            taken.fetch_add(size, Relaxed);
             if thread::current().id() != caller {
-                slow.fetch_add(range.end - range.start, Relaxed);
-                thread::sleep(Duration::from_millis(20));
+                slow.fetch_add(size, Relaxed);
+                while taken.load(Relaxed) < 64 && Instant::now() < late {
+                    thread::yield_now();
+                }
             }
         });
         // The first chunks of the shares, and not all of the shares.
