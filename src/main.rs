@@ -20,6 +20,7 @@ mod memory_plan;
 mod module;
 mod opt;
 mod output;
+mod plot;
 mod progress;
 mod quantize;
 mod roofline;
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             report(&failure, color);
-            ExitCode::FAILURE
+            ExitCode::from(if failure.is_wrong_usage() { 2 } else { 1 })
         }
     }
 }
@@ -117,6 +118,38 @@ impl Command {
             Command::Targets(c) => c.run(),
             Command::ShowCache(c) => c.run(),
             Command::Explain(c) => c.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    /// A heading is for the flags that were declared together with it, and leaks to those that follow a flattened group.
+    #[test]
+    fn flags_stand_under_their_own_headings() {
+        let headings = [
+            ("Cache", &["no_cache", "cache_size"][..]),
+            ("Tuning", &["tune", "tune_file", "sizes", "tune_size"]),
+            ("Stages", &["timing", "verbose"]),
+            ("Passes", &["print_after", "dump_dir", "time_passes", "verify_each", "explain_fusion"]),
+            ("Profile", &["profile", "profile_output"]),
+            ("Limits", &["max_memory", "max_depth", "timeout"]),
+        ];
+        for command in Cli::command().get_subcommands() {
+            for flag in command.get_arguments() {
+                let own = headings.iter().find(|(heading, _)| flag.get_help_heading() == Some(heading));
+                let stands = own.is_none_or(|(_, flags)| flags.contains(&flag.get_id().as_str()));
+                assert!(
+                    stands,
+                    "{} --help has --{} under {:?}",
+                    command.get_name(),
+                    flag.get_id(),
+                    flag.get_help_heading()
+                );
+            }
         }
     }
 }

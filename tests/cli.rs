@@ -289,7 +289,18 @@ fn damaged_libraries_are_refused() {
 fn wrong_usage_is_status_2() {
     assert_eq!(hammock(&["compile", DIGITS]).status.code(), Some(2));
     assert_eq!(hammock(&["frobnicate"]).status.code(), Some(2));
-    assert_eq!(hammock(&["run", DIGITS, "--threads", "0"]).status.code(), Some(2));
+    for args in [
+        &["run", DIGITS, "--threads", "0"][..],
+        &["run", DIGITS, "--exec-mode", "fast"],
+        &["run", DIGITS, "--target", "znver9"],
+        &["compile", DIGITS, "-o", "never.so", "--passes", "LegalizeOp"],
+        &["opt", DIGITS, "--passes", "FuseOps{depth=1}"],
+        &["opt", DIGITS, "--print-after", "LegalizeOp"],
+        &["bench", DIGITS, "--kernel", "matmull"],
+        &["ops", "matmull"],
+    ] {
+        assert_eq!(hammock(args).status.code(), Some(2), "{args:?}");
+    }
 }
 
 #[test]
@@ -431,7 +442,7 @@ fn a_profile_says_where_the_time_goes() {
     };
     assert_eq!(row("count ")[1..3], ["function", "11"]);
     assert_eq!(row("less ")[1..3], ["kernel", "11"]);
-    assert_eq!(row("less ").last().unwrap(), "ir-examples/control_flow.py:19");
+    assert!(row("less ").contains(&"control_flow.py:19".to_owned()), "{table}");
     let folder = tempfile::tempdir().unwrap();
     for (form, begin) in [("json", "{\"total_ns\":"), ("trace", "{\"displayTimeUnit\""), ("flame", "<svg ")] {
         let file = folder.path().join(form);

@@ -56,6 +56,12 @@ pub fn explain(code: &str) -> Option<&'static Code> {
     all().find(|entry| entry.code[1..] == *digits)
 }
 
+/// True if the code says that the command line is wrong, not the program or its input: an unknown pass, target, mode or
+/// name, or an option without effect. Commands then exit with status 2.
+pub fn is_wrong_usage(code: &str) -> bool {
+    [UNKNOWN_PASS, BAD_PASS_OPTIONS, UNSUPPORTED_OPTION, UNKNOWN_NAME].contains(&code)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

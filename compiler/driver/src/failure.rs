@@ -1,6 +1,6 @@
 //! User errors, ready to print.
 
-use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
+use hammock_diagnostics::{Diagnostic, Severity, SourceFile, codes::is_wrong_usage, render_json, render_text};
 use hammock_runtime::{printable, tools::InputError};
 use serde_json::Value;
 use std::fmt;
@@ -41,6 +41,12 @@ impl Failure {
             self.diagnostics.push(last.help(help));
         }
         self
+    }
+
+    /// True if every error is one of the command line, see [`is_wrong_usage`].
+    pub fn is_wrong_usage(&self) -> bool {
+        let mut errors = self.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        errors.all(|error| is_wrong_usage(error.code))
     }
 
     /// The diagnostics as text, source lines underlined; its only control characters are colours.
