@@ -14,6 +14,9 @@ use hammock_ir::Module;
 use hammock_runtime::tools::{BenchFlags, CallSpec, Content, ProfileFlags};
 use std::{path::PathBuf, sync::Arc};
 
+/// The heading of this command's own flags in `--help`.
+const MEASURING: &str = "Measuring";
+
 /// Times a function of a text module (compiled first) or of a compiled executable
 #[derive(Args)]
 #[command(after_help = "\
@@ -21,22 +24,23 @@ Examples:
   hammock bench model.so --arg 'random(1,64):float32'
   hammock bench model.py --params weights.safetensors --arg @images.npy --threads 1 --min-time 0.5 --json
   hammock bench kernel.py --kernel double                  a single kernel, also a lone T.prim_func, with random arguments
+  hammock bench model.py --kernel mean --arg n=128         the same, with a symbolic size
   hammock bench model.py --params weights.safetensors --arg @images.npy --roofline --roofline-svg roofline.svg")]
 pub struct Bench {
     #[command(flatten)]
     program: Program,
-    /// Time this kernel alone, as passes make it (`hammock opt --print-plans` lists them); without an --arg for each of its
-    /// parameters, outputs too, with random ones
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["func", "profile"])]
+    /// Time this kernel alone, as passes make it (`hammock opt --print-plans` lists them), with random arguments; --arg n=128
+    /// gives a symbolic size `n`. Or give one --arg for each of its parameters, outputs too
+    #[arg(long, value_name = "NAME", help_heading = MEASURING, conflicts_with_all = ["func", "profile"])]
     kernel: Option<String>,
     /// Print for each kernel its time, GFLOP/s (float operations, two for a product that is added; a function of
     /// mathematics counts as 16, a root as 8) and GB/s (of its tensors), and what share these are of what this machine can
     /// do, which is measured first: products of float32 in registers, and copies of what fits in a core's cache and of what
     /// fits in none
-    #[arg(long, conflicts_with = "profile")]
+    #[arg(long, help_heading = MEASURING, conflicts_with = "profile")]
     roofline: bool,
     /// Draw the roofline as SVG
-    #[arg(long, value_name = "FILE", requires = "roofline")]
+    #[arg(long, value_name = "FILE", help_heading = MEASURING, requires = "roofline")]
     roofline_svg: Option<PathBuf>,
     #[command(flatten)]
     bench: BenchFlags,
@@ -57,7 +61,8 @@ impl Bench {
     fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         let least = self.bench.least().map_err(input_failure)?;
         self.program.refuse_without_text(&[("--kernel", self.kernel.is_some()), ("--roofline", self.roofline)])?;
-        let (mut work, mut random) = (Vec::new(), Ok(Vec::new()));
+        let (mut work, mut random) = (Vec::new(), Vec::new());
+        let sizes = sizes(&self.program.call.args);
         let call = Some(&self.program.call).filter(|_| self.kernel.is_none());
         let mut adapt = |module: &mut Module, source: &SourceFile, options: &Options| {
             if self.roofline {
@@ -65,14 +70,15 @@ impl Bench {
             }
             let Some(kernel) = &self.kernel else { return Ok(None) };
             let kept = keep_kernel(module, kernel)?;
-            random = kept.arguments;
+            if let Some(sizes) = &sizes {
+                random = kept.arguments(sizes)?;
+            }
             let plans = options.plans.as_ref().map(|plans| Arc::new(plans.only(kernel).renamed(kernel, &kept.name)));
             Ok(Some(Options { plans, ..options.clone() }))
         };
         let (session, places) = self.program.open_adapted(call, &mut adapt, stages)?;
         let weights = self.program.weights(&session, stages)?;
         let spec = self.program.call.spec(weights.as_ref());
-        let random = if self.kernel.is_some() && spec.args.is_empty() { random? } else { Vec::new() };
         let spec = if random.is_empty() { spec } else { CallSpec { func: "main", args: &random, weights: None } };
         stages.begin_measured("measuring")?;
         if self.roofline {
@@ -87,4 +93,15 @@ impl Bench {
         self.profile.repeat(&session, &spec).map_err(tool_failure)?;
         Ok(times)
     }
+}
+
+/// The sizes that arguments give by name; `None` if there is an argument of another kind.
+fn sizes(args: &[String]) -> Option<Vec<(&str, i64)>> {
+    args.iter().map(|text| size(text)).collect()
+}
+
+/// `NAME=N`
+fn size(text: &str) -> Option<(&str, i64)> {
+    let (name, value) = text.split_once('=')?;
+    Some((name.trim(), value.trim().parse().ok()?))
 }

@@ -52,8 +52,6 @@ pub struct Compile {
     /// The file to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    #[command(flatten)]
-    code: CodeArgs,
     /// How many threads to compile with, and to plan kernels for [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -82,6 +80,8 @@ pub struct Compile {
     /// Print `--stats` as JSON
     #[arg(long, requires = "stats")]
     json: bool,
+    #[command(flatten)]
+    code: CodeArgs,
     #[command(flatten)]
     stages: StageFlags,
     #[command(flatten)]

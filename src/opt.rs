@@ -81,8 +81,6 @@ pub struct Opt {
     #[arg(long, value_name = "STAGE", group = "of_plans", value_parser = PossibleValuesParser::new(stages()),
           hide_possible_values = true, conflicts_with_all = ["same_as", "params_out", "bisect"])]
     emit: Option<String>,
-    #[command(flatten)]
-    sizes: SizeFlags,
     /// How many threads plans are for [default: all]
     #[arg(long, value_name = "N", requires = "of_plans", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -98,6 +96,8 @@ pub struct Opt {
     /// Print nothing but the first pass after which this shell command, run with the module's file as its last argument, fails
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["same_as", "params_out"])]
     bisect: Option<String>,
+    #[command(flatten)]
+    sizes: SizeFlags,
     #[command(flatten)]
     watch: Watch,
     #[command(flatten)]

@@ -85,7 +85,7 @@ fn stream(count: i64) -> String {
 fn seconds(text: &str, how: &How) -> Result<f64, Failure> {
     let source = SourceFile::new("<the machine's peak>", text)?;
     let mut module = read_text(&source, &ReadOptions::default())?;
-    let arguments = keep_kernel(&mut module, "main")?.arguments?;
+    let arguments = keep_kernel(&mut module, "main")?.arguments(&[])?;
     let options = Options { threads: how.threads.unwrap_or(Options::default().threads), ..Options::default() };
     let evaluator = Evaluator::new();
     lower(&mut module, &source, &pipeline(2), &options.environment(&evaluator), &mut Default::default())?;

@@ -4,11 +4,13 @@ use crate::Failure;
 use hammock_diagnostics::codes;
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, PrimExpr, Span, TensorType, Type,
-    prim::{PrimCallee, PrimKind, PrimType, Var as PrimVar},
+    arith::Analyzer,
+    prim::{PrimCallee, PrimKind, PrimType, Substitution, Var as PrimVar},
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
-    tir::{PrimFunc, Stmt, StmtKind},
+    tir::{Param, PrimFunc, Stmt, StmtKind},
 };
 use hammock_runtime::near::nearest;
+use indexmap::{IndexMap, IndexSet};
 
 /// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.
 /// Its parameters are the kernel's, outputs included; its result is the buffers that the kernel writes, a tuple when
@@ -62,37 +64,67 @@ pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Kept, Failure> {
         _ => None,
     };
     let Some((key, func)) = module.functions.iter().find_map(own) else {
-        return Ok(Kept { name: name.into(), arguments: Ok(Vec::new()) });
+        return Ok(Kept { name: name.into(), params: Vec::new() });
     };
     let aside = (*key == *"main").then(|| step_aside(module, &key));
     let name = aside.clone().unwrap_or_else(|| name.into());
     module.functions.insert("main".into(), Global::Relax(entry(&aside.unwrap_or(key), &func, "main")));
-    Ok(Kept { name, arguments: arguments(&func) })
+    Ok(Kept { name, params: func.params.clone() })
 }
 
 /// The kernel that [`keep_kernel`] left.
 pub struct Kept {
     /// What it is called now.
     pub name: Name,
-    /// Arguments for its parameters, random ones for tensors; an error if their sizes are not known.
-    pub arguments: Result<Vec<String>, Failure>,
+    /// What it takes.
+    params: Vec<Param>,
 }
 
-/// Arguments for a kernel, as people write them.
-fn arguments(func: &PrimFunc) -> Result<Vec<String>, Failure> {
-    let unknown = |name: &Name| {
-        let message = format!("what parameter `{name}` of the kernel is given is not known when it is compiled");
-        let names: Vec<&str> = func.params.iter().map(|param| param.var.name().as_str()).collect();
-        Failure::new(codes::BAD_ARGUMENT, message).help(format!("give one --arg each for: {}", names.join(", ")))
-    };
-    let argument = |param: &hammock_ir::tir::Param| {
-        let Some(buffer) = &param.buffer else { return Err(unknown(param.var.name())) };
-        let sizes = buffer.shape.iter().map(|size| size.as_int().map(|size| size.to_string()));
-        let sizes: Vec<String> = sizes.collect::<Option<_>>().ok_or_else(|| unknown(&buffer.name))?;
-        let fill = if buffer.dtype.is_float() { "random" } else { "zeros" };
-        Ok(format!("{fill}({}):{}", sizes.join(","), buffer.dtype))
-    };
-    func.params.iter().map(argument).collect()
+impl Kept {
+    /// Arguments for its parameters as people write them, random ones for tensors of floats; `sizes` has the values of
+    /// symbolic sizes and of scalar parameters by name.
+    ///
+    /// # Errors
+    /// When a size is not among them, or is none of the kernel's.
+    pub fn arguments(&self, sizes: &[(&str, i64)]) -> Result<Vec<String>, Failure> {
+        let shapes = self.params.iter().filter_map(|param| param.buffer.as_ref()).flat_map(|buffer| &buffer.shape);
+        let mut open: IndexMap<&PrimVar, ()> = IndexMap::new();
+        shapes.for_each(|size| size.each_var(&mut |var| _ = open.insert(var, ())));
+        let scalars = self.params.iter().filter(|param| param.buffer.is_none());
+        open.extend(scalars.map(|param| (&param.var, ())));
+        let names = || {
+            let names: IndexSet<&str> = open.keys().map(|var| var.name().as_str()).collect();
+            names.iter().map(|name| format!("--arg {name}=N")).collect::<Vec<_>>().join(" ")
+        };
+        if let Some((other, _)) = sizes.iter().find(|(name, _)| open.keys().all(|var| **var.name() != **name)) {
+            let error = Failure::new(codes::BAD_ARGUMENT, format!("kernel `{}` has no size `{other}`", self.name));
+            return Err(if open.is_empty() { error } else { error.help(format!("it has {}", names())) });
+        }
+        let value = |var: &PrimVar| Some((var.clone(), sizes.iter().find(|(name, _)| **name == **var.name())?.1));
+        let known: Vec<(PrimVar, i64)> = open.keys().filter_map(|var| value(var)).collect();
+        let values = known.iter().map(|(var, value)| (var.clone(), PrimExpr::int(*value, var.dtype()))).collect();
+        let arguments = self.params.iter().map(|param| argument(param, &values)).collect::<Option<_>>();
+        arguments.ok_or_else(|| {
+            let missing = open.keys().find(|var| !values.contains_key(**var)).map(|var| var.name().as_str());
+            let message = match missing {
+                Some(name) => format!("the size `{name}` of kernel `{}` is not known", self.name),
+                None => format!("kernel `{}` takes a pointer, for which there is no random argument", self.name),
+            };
+            Failure::new(codes::BAD_ARGUMENT, message).help(match missing {
+                Some(_) => format!("give {} with numbers for N, or one --arg for each parameter, in order", names()),
+                None => "give one --arg for each parameter, in order".to_owned(),
+            })
+        })
+    }
+}
+
+/// An argument for a parameter, sizes replaced by their values; `None` if these are not all known.
+fn argument(param: &Param, values: &Substitution) -> Option<String> {
+    let Some(buffer) = &param.buffer else { return values.get(&param.var)?.as_int().map(|value| value.to_string()) };
+    let size = |size: &PrimExpr| Analyzer::new().simplify(&size.substitute(values)).as_int();
+    let sizes: Vec<String> = buffer.shape.iter().map(|s| Some(size(s)?.to_string())).collect::<Option<_>>()?;
+    let fill = if buffer.dtype.is_float() { "random" } else { "zeros" };
+    Some(format!("{fill}({}):{}", sizes.join(","), buffer.dtype))
 }
 
 /// Leaves a kernel's name to its entry; gives the kernel's new one.
@@ -160,7 +192,7 @@ fn written(func: &PrimFunc) -> Vec<bool> {
         StmtKind::Block(block) => stored.extend(block.writes.iter().flatten().map(|region| region.buffer.data.clone())),
         _ => {}
     });
-    let data = |param: &hammock_ir::tir::Param| param.buffer.as_ref().map(|buffer| buffer.data.clone());
+    let data = |param: &Param| param.buffer.as_ref().map(|buffer| buffer.data.clone());
     let writes: Vec<bool> = func.params.iter().map(|p| data(p).is_some_and(|data| stored.contains(&data))).collect();
     if writes.contains(&true) { writes } else { func.params.iter().map(|p| p.buffer.is_some()).collect() }
 }

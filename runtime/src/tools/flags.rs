@@ -154,6 +154,7 @@ impl OutputFlags {
 
 /// How to time.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Measuring")]
 pub struct BenchFlags {
     /// Keep calling for at least this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
