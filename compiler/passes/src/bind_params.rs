@@ -10,7 +10,7 @@ use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Tensor, Type,
     prim::{self, Substitution},
     print::type_text,
-    relax::{Body, Call, Callee, Constant, Function, Operand, Replacements, Value},
+    relax::{Call, Callee, Constant, Function, Operand, Replacements},
 };
 use hammock_runtime::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -134,32 +134,7 @@ fn keep_private_copy(module: &mut Module, name: &Name) {
     let mut copy = function.clone();
     copy.lambda.attrs.remove("global_symbol");
     let private = module.add_unique(&format!("_{name}_unbound"), Global::Relax(copy));
-    let rename = |n: &mut Name| {
-        if n == name {
-            *n = private.clone();
-        }
-    };
-    for (_, f) in module.relax_functions_mut() {
-        rename_globals(&mut f.lambda.body, &rename);
-    }
-}
-
-fn rename_globals(body: &mut Body, rename: &dyn Fn(&mut Name)) {
-    let operand = |o: &mut Operand| {
-        o.map(&mut |o| {
-            if let Operand::Global(n) = o {
-                rename(n)
-            }
-        })
-    };
-    for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
-        if let Value::Call(Call { callee: Callee::Global(n), .. }) = &mut binding.value {
-            rename(n);
-        }
-        binding.value.each_operand_mut(&mut |o| operand(o));
-        binding.value.each_body_mut(&mut |b| rename_globals(b, rename));
-    }
-    operand(&mut body.result);
+    functions::rename_uses(module, name, &private);
 }
 
 /// Replaces parameters by constants; symbolic dimensions that only they define take their values.

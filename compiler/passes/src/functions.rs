@@ -66,6 +66,31 @@ pub fn each_call_mut(body: &mut Body, f: &mut dyn FnMut(&mut Call)) {
     }
 }
 
+/// Makes Relax functions use the global function `to` wherever they use `from`.
+pub fn rename_uses(module: &mut Module, from: &Name, to: &Name) {
+    for (_, function) in module.relax_functions_mut() {
+        rename_in(&mut function.lambda.body, from, to);
+    }
+}
+
+fn rename_in(body: &mut Body, from: &Name, to: &Name) {
+    let operand = |operand: &mut Operand| {
+        operand.map(&mut |o| match o {
+            Operand::Global(name) if name == from => *name = to.clone(),
+            _ => {}
+        })
+    };
+    for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        match &mut binding.value {
+            Value::Call(Call { callee: Callee::Global(name), .. }) if name == from => *name = to.clone(),
+            _ => {}
+        }
+        binding.value.each_operand_mut(&mut |o| operand(o));
+        binding.value.each_body_mut(&mut |nested| rename_in(nested, from, to));
+    }
+    operand(&mut body.result);
+}
+
 /// The global function that a value calls.
 pub fn callee(value: &Value) -> Option<&Name> {
     match value {

@@ -29,6 +29,11 @@ const ROWS: i64 = 2 << 20;
 /// # Errors
 /// When it does not fit the kernel, or its loops cannot compute it: where that is, and what must hold.
 pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> {
+    let is_fixed = |part: &PartText| matches!(part, PartText::AsWritten(_, None));
+    if written.parts.iter().all(is_fixed) && kernel.parts.iter().all(|part| matches!(part, Part::Other(_))) {
+        // Nothing was chosen; constants change how many statements there are, as where shapes are computed.
+        return Ok(Plan { parts: kernel.parts.iter().map(|_| PartPlan::AsWritten(None)).collect() });
+    }
     if written.parts.len() != kernel.parts.len() {
         let (own, given) = (count(kernel.parts.len(), "part"), count(written.parts.len(), "part"));
         let error = PlanError::new(written.span, format!("the kernel has {own}, and this plan {given}"));

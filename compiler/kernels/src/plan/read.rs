@@ -221,7 +221,9 @@ impl Plans {
         let error = PlanError::new(written.span, format!("the module has no kernel `{name}`"));
         Err(error.help(match nearest(name, keys.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`hammock opt --print-plans`, with the same flags, prints those that it has".to_owned(),
+            None => "`hammock opt --print-plans` with the same flags lists those that it has; if `--params` makes all \
+                     inputs of a kernel constant, it runs at compile time and needs no plan: remove its lines"
+                .to_owned(),
         }))
     }
 }
