@@ -16,8 +16,9 @@ const SAMPLE: Duration = Duration::from_micros(200);
 const ROUNDS: usize = 6;
 /// What takes so many times as long as the fastest is out after the first round, and after others.
 const FAR: [f64; 2] = [1.3, 1.08];
-/// Rounds of the last comparison, of the rule's plan with the fastest.
+/// Rounds of the last comparison, of the rule's plan with the fastest; the fewest if the time is over.
 const LAST: usize = 25;
+const FEWEST_LAST: usize = 5;
 
 /// A call that takes longer is measured for the first arguments only.
 const SLOW: Duration = Duration::from_millis(30);
@@ -27,6 +28,8 @@ pub struct Runner {
     calls: Vec<Call>,
     own: Function,
     best: Function,
+    /// True if `best` is another than `own`.
+    has_better: bool,
 }
 
 /// What kernels are called with.
@@ -88,7 +91,7 @@ impl Runner {
                 used.push(number);
             }
         }
-        (!calls.is_empty()).then(|| (Runner { calls, best: own.clone(), own }, used))
+        (!calls.is_empty()).then(|| (Runner { calls, best: own.clone(), own, has_better: false }, used))
     }
 
     /// Seconds of a call, with each of the arguments.
@@ -103,8 +106,8 @@ impl Runner {
 
     /// Races kernels against the fastest so far: of each its time (the mean over all arguments) as a multiple of that
     /// one's, or of its last one if it ran no more. What is faster by a factor takes its place; then the number of that is
-    /// given, too.
-    pub fn race(&mut self, others: &[Function], faster: f64) -> (Vec<f64>, Option<usize>) {
+    /// given, too. Ends after a round when the time is over.
+    pub fn race(&mut self, others: &[Function], faster: f64, is_over: &dyn Fn() -> bool) -> (Vec<f64>, Option<usize>) {
         let field: Vec<&Function> = std::iter::once(&self.best).chain(others).collect();
         let mut least = vec![self.never(); field.len()];
         let mut runs: Vec<usize> = (0..field.len()).collect();
@@ -114,6 +117,9 @@ impl Runner {
             }
             let first = least.iter().map(Times::mean).fold(f64::INFINITY, f64::min);
             runs.retain(|at| *at == 0 || least[*at].mean() <= first * FAR[round.min(1)]);
+            if is_over() {
+                break;
+            }
         }
         let times: Vec<f64> = least.iter().map(Times::mean).collect();
         let ratios: Vec<f64> = times[1..].iter().map(|time| time / times[0]).collect();
@@ -121,26 +127,31 @@ impl Runner {
         let winner = winner.filter(|at| ratios[*at] < faster);
         if let Some(at) = winner {
             self.best = others[at].clone();
+            self.has_better = true;
         }
         (ratios, winner)
     }
 
     /// Compares the fastest with the first: seconds of a call of both, the second no less than the first unless it is faster
     /// by a factor, at its best and in most rounds.
-    pub fn decide(&self, faster: f64) -> [f64; 2] {
-        let (mut least, mut won) = ([self.never(), self.never()], 0);
-        for round in 0..LAST {
+    pub fn decide(&self, faster: f64, is_over: &dyn Fn() -> bool) -> [f64; 2] {
+        if !self.has_better {
+            return [self.time(&self.own).mean(); 2];
+        }
+        let (mut least, mut won, mut rounds) = ([self.never(), self.never()], 0, 0);
+        while rounds < FEWEST_LAST || rounds < LAST && !is_over() {
             let mut both = [0.0; 2];
             // Who runs first changes: the second finds what the first left in caches.
-            for at in [round % 2, 1 - round % 2] {
+            for at in [rounds % 2, 1 - rounds % 2] {
                 let times = self.time(if at == 0 { &self.own } else { &self.best });
                 least[at].least(&times);
                 both[at] = times.mean();
             }
             won += usize::from(both[1] < both[0]);
+            rounds += 1;
         }
         let times = least.map(|times| times.mean());
-        let wins = times[1] < times[0] * faster && won * 4 > LAST * 3;
+        let wins = times[1] < times[0] * faster && won * 4 > rounds * 3;
         [times[0], if wins { times[1] } else { times[0] }]
     }
 }
@@ -182,13 +193,24 @@ mod tests {
     fn the_fastest_wins_by_a_margin_only() {
         let (mut runner, used) = Runner::new(takes(2000), [None, Some(Vec::new())].into_iter()).unwrap();
         assert_eq!(used, [1]);
-        let (ratios, winner) = runner.race(&[takes(1990), takes(6000)], 0.9);
+        let (ratios, winner) = runner.race(&[takes(1990), takes(6000)], 0.9, &|| false);
         assert!(winner.is_none() && ratios[1] > 1.5, "{ratios:?}");
-        let [before, after] = runner.decide(0.9);
+        let [before, after] = runner.decide(0.9, &|| false);
         assert_eq!(before, after, "the first is the fastest");
-        assert_eq!(runner.race(&[takes(4000), takes(500), takes(1000)], 0.9).1, Some(1));
-        let [before, after] = runner.decide(0.9);
+        assert_eq!(runner.race(&[takes(4000), takes(500), takes(1000)], 0.9, &|| false).1, Some(1));
+        let [before, after] = runner.decide(0.9, &|| false);
         assert!(after < before / 2.0, "{before} {after}");
+    }
+
+    /// A race ends after the round in which the time is over; what was seen so far counts.
+    #[test]
+    fn no_round_begins_after_the_time() {
+        let (mut runner, _) = Runner::new(takes(2000), [Some(Vec::new())].into_iter()).unwrap();
+        let start = NOW.get();
+        assert_eq!(runner.race(&[takes(1000)], 0.9, &|| true).1, Some(0));
+        assert_eq!(NOW.get() - start, Duration::from_micros(3000));
+        let [before, after] = runner.decide(0.9, &|| true);
+        assert!(after < before && NOW.get() - start == Duration::from_micros(3000 * (1 + FEWEST_LAST as u64)));
     }
 
     /// Faster for some arguments, slower for others: the mean decides. Arguments that take long are left out.
@@ -204,7 +226,7 @@ mod tests {
         let args = || (0..3).map(|which: i64| Some(vec![Any::from(which)]));
         let (mut runner, used) = Runner::new(by([1000, 4000, 50_000]), args()).unwrap();
         assert_eq!(used, [0, 1]);
-        assert_eq!(runner.race(&[by([1200, 3500, 0])], 0.9).1, None, "1.2 × 0.88 is no gain");
-        assert_eq!(runner.race(&[by([1200, 2000, 0])], 0.9).1, Some(0));
+        assert_eq!(runner.race(&[by([1200, 3500, 0])], 0.9, &|| false).1, None, "1.2 × 0.88 is no gain");
+        assert_eq!(runner.race(&[by([1200, 2000, 0])], 0.9, &|| false).1, Some(0));
     }
 }

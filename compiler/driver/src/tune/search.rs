@@ -17,8 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many plans are compiled and raced at a time.
+/// Number of plans that are compiled and raced at a time; fewer where the time left is not enough for so many.
 const FIELD: usize = 8;
+/// Number of plans in a kernel's first race, which shows how long one takes.
+const FIRST_FIELD: usize = 2;
 /// Plans that are expected to take so many times as long as the rule's are not tried.
 const HOPELESS: f64 = 3.0;
 /// Plans that take so many times as long as the best have neighbours that may be worth trying.
@@ -46,17 +48,22 @@ pub fn tune(
     report: &mut dyn FnMut(f64, &str),
 ) -> Result<Vec<Record>, Failure> {
     let start = Instant::now();
+    let deadline = start + time;
     let jobs = jobs(module, source, options, threads)?;
     let before = parallel::threads();
     parallel::set_threads(threads);
     let all: f64 = jobs.iter().map(|job| job.share).sum();
     let (mut records, mut used) = (Vec::new(), 0.0);
     for job in &jobs {
+        // Those that take longest come first; at least one is measured.
+        if !records.is_empty() && Instant::now() >= deadline {
+            break;
+        }
         report((start.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0), &job.name);
         // What others have left over is for those that come after them.
         used += job.share / all;
-        let search =
-            Search { job, options, target: kernels::target(options, threads), end: start + time.mul_f64(used) };
+        let target = kernels::target(options, threads);
+        let search = Search { job, options, target, end: start + time.mul_f64(used), deadline };
         records.extend(search.record());
     }
     parallel::set_threads(before);
@@ -88,7 +95,10 @@ struct Search<'a> {
     job: &'a Job,
     options: &'a Options,
     target: Target,
+    /// When this kernel's share of the time is over.
     end: Instant,
+    /// When all of the time is over.
+    deadline: Instant,
 }
 
 impl Search<'_> {
@@ -103,20 +113,29 @@ impl Search<'_> {
         let mut waiting = self.sorted(&self.job.plans, &seen);
         // Those that were raced, with their times as multiples of the best one's: the neighbours of the fastest come next.
         let mut raced: Vec<(f64, String)> = Vec::new();
-        while Instant::now() < self.end {
+        let is_over = || Instant::now() >= self.deadline;
+        let mut field_size = FIRST_FIELD;
+        loop {
+            let before = Instant::now();
+            if before >= self.end {
+                break;
+            }
             if waiting.is_empty() {
                 let next = (0..raced.len()).min_by(|a, b| raced[*a].0.total_cmp(&raced[*b].0));
                 let Some(next) = next.filter(|at| raced[*at].0 < NEAR) else { break };
                 waiting = self.near(&raced.swap_remove(next).1, &seen)?;
                 continue;
             }
-            let rest = waiting.split_off(waiting.len().min(FIELD));
+            let rest = waiting.split_off(waiting.len().min(field_size));
             let field = std::mem::replace(&mut waiting, rest);
             seen.extend(field.iter().map(|near| near.text.clone()));
             let compiled = self.compiled(&field.iter().collect::<Vec<_>>());
             let field = field.into_iter().zip(compiled).filter_map(|(near, function)| Some((near, function?)));
             let (texts, functions): (Vec<String>, Vec<Function>) = field.map(|(near, f)| (near.text, f)).unzip();
-            let (ratios, winner) = runner.race(&functions, FASTER);
+            let (ratios, winner) = runner.race(&functions, FASTER, &is_over);
+            let each = before.elapsed().as_secs_f64() / functions.len().max(1) as f64;
+            let left = self.end.saturating_duration_since(Instant::now()).as_secs_f64();
+            field_size = ((left / each) as usize).clamp(1, FIELD);
             raced.extend(ratios.into_iter().zip(texts.iter().cloned()));
             if let Some(winner) = winner {
                 best.clone_from(&texts[winner]);
@@ -126,7 +145,7 @@ impl Search<'_> {
                 waiting = self.near(&best, &seen)?;
             }
         }
-        let times = runner.decide(FASTER);
+        let times = runner.decide(FASTER, &is_over);
         let plan = if times[1] < times[0] { best } else { own.text.clone() };
         let said = self.with(&plan, |options| hammock_kernels::plan_text(&self.job.func, options))?.ok()?;
         let (kernel, key) = (self.job.name.clone(), self.job.key.clone());
