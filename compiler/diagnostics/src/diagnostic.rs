@@ -33,6 +33,32 @@ pub struct Label {
     pub message: String,
     /// Whether this is where the mistake is, or only context.
     pub primary: bool,
+    /// A buffer, an access of which is meant: `A` for `A[i, j]` within the span.
+    pub access: Option<String>,
+}
+
+impl Label {
+    /// The span in a file's text: the access that is meant, if the text has exactly one of that buffer.
+    fn span_in(&self, file: &SourceFile) -> Span {
+        let text = file.slice(self.span);
+        let access = self.access.as_deref().and_then(|name| only_access(text, name));
+        access.map_or(self.span, |(start, end)| Span::new(self.span.start + start as u32, self.span.start + end as u32))
+    }
+}
+
+/// Where a text has `name[…]`, if it has exactly one.
+fn only_access(text: &str, name: &str) -> Option<(usize, usize)> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let begins = |at: &usize| !text[..*at].ends_with(|c| is_word(c) || c == '.');
+    let opened = format!("{name}[");
+    let mut found = text.match_indices(&opened).map(|(at, _)| at).filter(begins);
+    let (start, None) = (found.next()?, found.next()) else { return None };
+    let mut depth = 0;
+    let end = text[start..].char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        (c == ']' && depth == 0).then_some(start + at + 1)
+    });
+    Some((start, end?))
 }
 
 /// A change of the text that is likely what was meant.
@@ -128,6 +154,15 @@ impl Diagnostic {
         }
     }
 
+    /// The same with spans that are as narrow as the file's text tells.
+    pub(crate) fn narrowed(&self, file: Option<&SourceFile>) -> Self {
+        let Some(file) = file.filter(|_| self.labels.iter().any(|label| label.access.is_some())) else {
+            return self.clone();
+        };
+        let labels = self.labels.iter().map(|label| Label { span: label.span_in(file), ..label.clone() });
+        Diagnostic { labels: labels.collect(), ..self.clone() }
+    }
+
     /// Whether this is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -140,7 +175,7 @@ impl Diagnostic {
 
     fn with_label(mut self, span: Span, message: String, primary: bool) -> Self {
         if !span.is_none() {
-            self.labels.push(Label { span, message, primary });
+            self.labels.push(Label { span, message, primary, access: None });
         }
         self
     }

@@ -17,6 +17,7 @@ use crate::{Diagnostic, SourceFile, Span};
 /// units. Ends are exclusive. All are `null` where no source text is concerned.
 pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value {
     let file = diagnostic.file.as_deref().or(file);
+    let diagnostic = &diagnostic.narrowed(file);
     let labels = diagnostic.labels.iter().map(|label| {
         let mut object = place(file, label.span);
         object.insert("message".into(), json!(label.message));

@@ -16,6 +16,7 @@ pub use json::render_json;
 /// escapes.
 pub fn render_text(diagnostic: &Diagnostic, file: Option<&SourceFile>, color: bool) -> String {
     let file = diagnostic.file.as_deref().or(file);
+    let diagnostic = &diagnostic.narrowed(file);
     let labels = if file.is_some() { diagnostic.labels.as_slice() } else { &[] };
     let excerpt = Excerpt::new(file, labels);
     let labels = labels.iter().map(|label| {
@@ -102,5 +103,21 @@ error[E0201]: `é` is not defined
             assert!(render_text(&at(start, end), Some(&file), false).contains("a.py:"));
             render_json(&at(start, end), Some(&file));
         }
+    }
+
+    /// A label of an access underlines it alone, if there is one of that buffer in the statement.
+    #[test]
+    fn accesses_are_underlined_alone() {
+        let text = "BA[0, A[1]] = A[i[0], 8] + x.A[2]\n";
+        let underlined = |text: &str, buffer: &str| {
+            let file = SourceFile::new("k.py", text).unwrap();
+            let mut error = Diagnostic::error("E0263", "outside").label(Span::new(0, text.len() as u32 - 1), "");
+            error.labels[0].access = Some(buffer.to_owned());
+            file.slice(error.narrowed(Some(&file)).span()).to_owned()
+        };
+        assert_eq!(underlined(text, "BA"), "BA[0, A[1]]");
+        assert_eq!(underlined(text, "A"), text.trim_end(), "which of the two is not known");
+        assert_eq!(underlined(&text.replace("A[1]", "j"), "A"), "A[i[0], 8]");
+        assert_eq!(underlined(text, "C"), text.trim_end());
     }
 }

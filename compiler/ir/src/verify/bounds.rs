@@ -5,7 +5,7 @@
 
 use super::kernel::Kernel;
 use crate::{
-    PrimExpr,
+    Name, PrimExpr,
     bounds::Scope,
     prim::{BinaryOp, PrimKind},
     tir::{Block, Buffer, Stmt, StmtKind},
@@ -15,6 +15,7 @@ use hammock_diagnostics::{Span, codes};
 /// An index that leaves its buffer.
 struct Outside {
     span: Span,
+    buffer: Name,
     message: String,
 }
 
@@ -23,9 +24,9 @@ impl Kernel<'_> {
     pub(super) fn bounds(&mut self) {
         let mut search = Search { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
         search.stmt(&self.func.body);
-        for Outside { span, message } in search.found {
+        for Outside { span, buffer, message } in search.found {
             self.span = span;
-            self.error(codes::OUT_OF_BOUNDS, message).help("indices count from 0");
+            self.error(codes::OUT_OF_BOUNDS, message).access(&buffer).help("indices count from 0");
         }
     }
 }
@@ -117,7 +118,7 @@ impl Search {
             let (at, extent) = (plain(&at), plain(extent));
             let message =
                 format!("dimension {axis} of `{name}` has {extent} elements, and there is none at index {at}");
-            self.found.push(Outside { span: self.span, message });
+            self.found.push(Outside { span: self.span, buffer: name.clone(), message });
         }
     }
 }

@@ -298,7 +298,8 @@ impl<'a> Graph<'a> {
         let Some(why) = conflict(value, self.ty(var), Symbols::Shared) else { return };
         let (declared, found) = (type_text(self.ty(var)), type_text(value));
         let message = format!("`{}` is declared as {declared}, but {why}", self.text(var));
-        self.error(codes::TYPE_MISMATCH, message, span, &format!("this is {found}"))
+        let span = self.span_of(var, span);
+        self.error(codes::TYPE_MISMATCH, message, span, &format!("the value is {found}"))
             .help("correct the type, or leave it out: it is inferred");
     }
 
@@ -371,6 +372,14 @@ impl<'r> Report<'r> {
     /// Adds a place that explains the mistake.
     pub fn secondary(self, span: Span, message: &str) -> Self {
         self.change(|d| d.secondary(span, message))
+    }
+
+    /// Says that an access of this buffer is meant, where the text has one within the span.
+    pub fn access(self, buffer: &str) -> Self {
+        self.change(|mut d| {
+            d.labels.iter_mut().filter(|label| label.primary).for_each(|label| label.access = Some(buffer.to_owned()));
+            d
+        })
     }
 
     fn change(self, f: impl FnOnce(Diagnostic) -> Diagnostic) -> Self {

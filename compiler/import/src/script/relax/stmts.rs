@@ -41,7 +41,7 @@ impl RelaxEval<'_, '_> {
                 names.iter().any(|n| **n == *name)
             };
             if let Some(stmt) = later.iter().find(binds) {
-                let label = Label { span: stmt.span, message: "bound only here".into(), primary: false };
+                let label = Label { span: stmt.span, message: "bound only here".into(), primary: false, access: None };
                 diagnostic.labels.push(label);
                 diagnostic.help = vec!["move the binding before its use".into()];
                 diagnostic.fixes.clear();
@@ -135,6 +135,12 @@ impl RelaxEval<'_, '_> {
         let assigned = self.assign(&assign.target, declared.clone(), value, span);
         if let (Err(_), Some(ty), ExprKind::Name(name)) = (&assigned, declared, &assign.target.kind) {
             self.bind(name, Some(ty), Arg { value: Value::Broken, span }, span)?;
+        }
+        // What contradicts the annotation is shown there.
+        if let ExprKind::Name(name) = &assign.target.kind
+            && let Some(Value::Operand(Operand::Var(var))) = self.scope.get(name)
+        {
+            self.dialect.function.vars[*var].span = assign.target.span.join(assign.annotation.span);
         }
         ty.and(assigned)
     }

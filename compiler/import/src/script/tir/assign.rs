@@ -36,7 +36,7 @@ impl TirEval<'_, '_> {
                 }
                 Ok(())
             }
-            (ExprKind::Subscript(s), _) => self.assign_element(s, value, span),
+            (ExprKind::Subscript(s), _) => self.assign_element(s, target.span, value, span),
             (ExprKind::Name(name), _) => {
                 if let Some(ty) = self.declared_type(value)? {
                     return self.declare_symbol(name, ty, value.span);
@@ -91,12 +91,12 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// `A[i, j] = value`
-    fn assign_element(&mut self, s: &ast::Subscript, value: &Expr, span: Span) -> Read<()> {
+    /// `A[i, j] = value`; `target` is the span of `A[i, j]`.
+    fn assign_element(&mut self, s: &ast::Subscript, target: Span, value: &Expr, span: Span) -> Read<()> {
         let on = self.arg(&s.value);
         let value = self.arg(value);
         let buffer = self.to_buffer(&on).inspect_err(|_| self.examine(&s.indices))?;
-        let indices = self.indices(&buffer, &s.indices, span)?;
+        let indices = self.indices(&buffer, &s.indices, target)?;
         self.store(&buffer, &indices, &value, None, span)
     }
 
