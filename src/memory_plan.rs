@@ -1,11 +1,13 @@
 //! Drawings of what memory a module's functions use over time: `hammock opt --memory-plan`.
 //!
 //! Steps go from left to right, addresses from top to bottom, storage under storage, then the temporaries of kernels, whose
-//! memory a call keeps; the curve below says how much is in use. A storage whose size depends on the arguments has a row of its own
-//! height, with dashed lines.
+//! memory a call keeps; the curve below says how much is in use. A storage of symbolic size has a row of fixed height, with
+//! dashed lines, and is not part of the curve.
 
+use crate::plot::{bytes_text, escaped, linear_ticks};
 use hammock_compiler::Temporaries;
-use hammock_ir::{Name, print::dim_text};
+use hammock_diagnostics::count;
+use hammock_ir::{Name, PrimExpr, print::dim_text};
 use hammock_passes::{MemoryPlan, PlannedBuffer, PlannedKernel};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -13,13 +15,15 @@ use std::fmt::Write;
 
 /// Width of the drawing, and of the margin to its left.
 const WIDTH: f64 = 1200.0;
-const LEFT: f64 = 60.0;
+const LEFT: f64 = 70.0;
 /// Height of the storages of known size of a function, of one of symbolic size, and of the curve.
 const HEIGHT: f64 = 480.0;
 const ROW: f64 = 18.0;
 const CURVE: f64 = 80.0;
 /// Between parts.
 const GAP: f64 = 28.0;
+/// Height of a storage that has room for a label.
+const LABEL_HEIGHT: f64 = 12.0;
 const COLORS: [&str; 6] = ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#edc948"];
 
 /// Notes what kernels take for themselves.
@@ -40,7 +44,7 @@ fn taking(plan: &MemoryPlan) -> impl Iterator<Item = &PlannedKernel> {
 
 /// For tools: a list of functions with their storages, and the tensors in these.
 pub fn json_of(plans: &IndexMap<Name, MemoryPlan>) -> Value {
-    let bytes = |e: &hammock_ir::PrimExpr| e.as_int().map_or_else(|| Value::from(dim_text(e)), Value::from);
+    let bytes = |e: &PrimExpr| e.as_int().map_or_else(|| Value::from(dim_text(e)), Value::from);
     let function = |(name, plan): (&Name, &MemoryPlan)| {
         let storages = plan.storages.iter().map(|s| json!({"bytes": bytes(&s.bytes), "live": [s.live.0, s.live.1]}));
         let buffers = plan.buffers.iter().map(|b| {
@@ -75,10 +79,7 @@ pub fn svg_of(plans: &IndexMap<Name, MemoryPlan>) -> String {
 /// Draws a function from `y` on; returns where the next may begin.
 fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
     let (planned, temporary, peak) = (plan.planned_bytes(), plan.temporary_bytes(), plan.peak());
-    let title = format!(
-        "{name}: {planned} bytes in {} storages, {temporary} bytes of temporaries, at most {peak} in use at once",
-        plan.storages.len()
-    );
+    let title = format!("{name}: {}", sizes_text(plan));
     let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"{}\" font-weight=\"bold\">{}</text>", y + 18.0, escaped(&title));
     let scale = Scale {
         step: (WIDTH - LEFT - 20.0) / plan.steps.max(1) as f64,
@@ -89,12 +90,15 @@ fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
         let height = storage.known().map_or(ROW, |bytes| bytes as f64 * scale.byte);
         let dashed = if storage.known().is_some() { "" } else { " stroke-dasharray=\"4 3\"" };
         let (x, width) = scale.span(storage.live);
+        let size = escaped(&size_text(&storage.bytes));
         let _ = writeln!(
             out,
             "<rect x=\"{x:.2}\" y=\"{top:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" fill=\"#eee\" stroke=\"#999\"{dashed}>\
-             <title>storage of {} bytes</title></rect>",
-            escaped(&dim_text(&storage.bytes))
+             <title>storage of {size}</title></rect>"
         );
+        if height >= LABEL_HEIGHT {
+            left_label(out, &size, top + 10.0);
+        }
         tops.push(top);
         top += height + 2.0;
     }
@@ -111,9 +115,65 @@ fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
         );
     }
     top += temporary as f64 * scale.byte;
+    draw_steps(out, plan.steps, (y + GAP, top), &scale);
+    if peak == 0 {
+        return top + GAP + GAP;
+    }
     let in_use: Vec<u64> = plan.in_use().into_iter().map(|bytes| bytes + temporary).collect();
-    draw_curve(out, &in_use, peak, top + GAP, &scale);
-    top + GAP + CURVE + GAP
+    draw_curve(out, &in_use, peak, top + GAP + 10.0, &scale);
+    top + GAP + 10.0 + CURVE + GAP
+}
+
+/// What a function allocates, and how much of it is in use at once; storages of symbolic size are named by their sizes.
+fn sizes_text(plan: &MemoryPlan) -> String {
+    let symbolic: Vec<String> = plan.symbolic().into_iter().collect();
+    let known = plan.storages.len() - plan.storages.iter().filter(|storage| storage.known().is_none()).count();
+    let mut parts = Vec::new();
+    if known > 0 {
+        parts.push(format!("{} in {}", bytes_text(plan.planned_bytes()), count(known, "storage")));
+    }
+    if !symbolic.is_empty() {
+        let number = count(plan.storages.len() - known, "storage");
+        parts.push(format!("{number} of symbolic size ({} bytes)", symbolic.join(", ")));
+    }
+    if plan.temporary_bytes() > 0 {
+        parts.push(format!("{} of temporaries", bytes_text(plan.temporary_bytes())));
+    }
+    if plan.peak() > 0 {
+        let more = if symbolic.is_empty() { "" } else { ", symbolic sizes left out" };
+        parts.push(format!("at most {} in use at once{more}", bytes_text(plan.peak())));
+    }
+    parts.join("; ")
+}
+
+/// A size in bytes, as a number or an expression.
+fn size_text(bytes: &PrimExpr) -> String {
+    match bytes.as_int().and_then(|bytes| u64::try_from(bytes).ok()) {
+        Some(bytes) => bytes_text(bytes),
+        None => format!("{} bytes", dim_text(bytes)),
+    }
+}
+
+/// A label of the axis to the left, cut if there is no room for it.
+fn left_label(out: &mut String, text: &str, y: f64) {
+    let text: String =
+        if text.chars().count() > 11 { text.chars().take(10).chain(['…']).collect() } else { text.into() };
+    let _ = writeln!(out, "<text x=\"{}\" y=\"{y:.2}\" text-anchor=\"end\">{text}</text>", LEFT - 5.0);
+}
+
+/// The axis of steps below the storages, with a line at each tick.
+fn draw_steps(out: &mut String, steps: usize, (top, bottom): (f64, f64), scale: &Scale) {
+    for tick in linear_ticks(steps as f64, 12) {
+        let x = LEFT + tick * scale.step;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{x:.2} {top:.2}V{:.2}\" stroke=\"#000\" stroke-opacity=\"0.12\"/>\
+             <text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{tick}</text>",
+            bottom + 3.0,
+            bottom + 14.0,
+        );
+    }
+    let _ = writeln!(out, "<text x=\"{}\" y=\"{:.2}\" text-anchor=\"end\">step</text>", LEFT - 12.0, bottom + 14.0);
 }
 
 fn draw_buffer(out: &mut String, buffer: &PlannedBuffer, top: f64, scale: &Scale, color: &str) {
@@ -124,9 +184,9 @@ fn draw_buffer(out: &mut String, buffer: &PlannedBuffer, top: f64, scale: &Scale
     };
     let filled_by = buffer.filled_by.as_ref().map(|kernel| format!(" of {kernel}")).unwrap_or_default();
     let title = format!(
-        "{}{filled_by}: {} bytes at {}, steps {} to {}",
+        "{}{filled_by}: {} at offset {}, steps {} to {}",
         buffer.name,
-        dim_text(&buffer.bytes),
+        size_text(&buffer.bytes),
         buffer.offset,
         buffer.live.0,
         buffer.live.1
@@ -157,7 +217,9 @@ fn draw_curve(out: &mut String, in_use: &[u64], peak: u64, y: f64, scale: &Scale
         "<path d=\"{path}V{:.2}Z\" fill=\"#4e79a7\" fill-opacity=\"0.3\" stroke=\"#4e79a7\"/>",
         y + CURVE
     );
-    let _ = writeln!(out, "<text x=\"4\" y=\"{:.2}\">{peak}</text>", y + 10.0);
+    left_label(out, &bytes_text(peak), y + 4.0);
+    left_label(out, "in use", y + CURVE / 2.0);
+    left_label(out, "0 B", y + CURVE);
 }
 
 /// Units of the drawing for a step and a byte.
@@ -171,8 +233,4 @@ impl Scale {
     fn span(&self, (first, last): (usize, usize)) -> (f64, f64) {
         (LEFT + first as f64 * self.step, (last - first + 1) as f64 * self.step)
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -126,6 +126,7 @@ fn a_memory_plan_shows_buffers_over_time() {
     model.prints(&["opt", "model.py", "--memory-plan", "plan.svg"]);
     let svg = model.read("plan.svg");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<title>"), "{svg}");
+    assert!(svg.contains(">step</text>") && svg.contains(">in use</text>") && svg.contains(">0 B</text>"), "{svg}");
     assert!(!model.hammock(&["opt", "model.py", "--memory-plan", "-"]).status.success());
 }
 

@@ -114,7 +114,17 @@ impl Roofline {
                 share * 100.0,
             );
         }
+        if let Some(remark) = self.remark() {
+            let _ = writeln!(text, "\n{remark}");
+        }
         text
+    }
+
+    /// What shares above 100 % mean, if there are any.
+    fn remark(&self) -> Option<&'static str> {
+        self.kernels.iter().any(|kernel| self.share(kernel).0 > 1.0).then_some(
+            "Above 100 %: tensors that fit the first cache, or of which the kernel reads a part only; bytes count whole tensors.",
+        )
     }
 
     /// For programs: one object.

@@ -73,8 +73,8 @@ pub struct PlannedBuffer {
 impl MemoryPlan {
     /// The memory of a function that makes its own allocations: after CallTIRRewrite, or any pass that follows it.
     pub fn of(module: &Module, function: &Function) -> MemoryPlan {
-        let (plan, parts) = Default::default();
-        let mut finder = Finder { module, function, plan, parts, step: 0 };
+        let (plan, parts, fields) = Default::default();
+        let mut finder = Finder { module, function, plan, parts, fields, step: 0 };
         let result = finder.body(&function.lambda.body);
         finder.plan.steps = finder.step + 1;
         finder.use_at(&result, finder.step);
@@ -153,6 +153,8 @@ struct Finder<'a> {
     function: &'a Function,
     plan: MemoryPlan,
     parts: FxHashMap<Var, Parts>,
+    /// Of tuples that the function makes, the parts of each field: a use of one field is none of the others.
+    fields: FxHashMap<Var, Vec<Parts>>,
     step: usize,
 }
 
@@ -170,7 +172,19 @@ impl Finder<'_> {
 
     fn binding(&mut self, binding: &Binding) -> Parts {
         match &binding.value {
-            Value::Operand(operand) | Value::TupleGet(operand, _) | Value::MatchCast(operand, _) => self.of(operand),
+            Value::Operand(operand) | Value::MatchCast(operand, _) => {
+                let fields = match operand {
+                    Operand::Tuple(fields) => Some(fields.iter().map(|field| self.of(field)).collect()),
+                    Operand::Var(var) => self.fields.get(var).cloned(),
+                    _ => None,
+                };
+                self.fields.extend(fields.map(|fields| (binding.var, fields)));
+                self.of(operand)
+            }
+            Value::TupleGet(Operand::Var(var), index) if self.fields.contains_key(var) => {
+                self.fields[var].get(*index).cloned().unwrap_or_else(|| Rc::new([]))
+            }
+            Value::TupleGet(operand, _) => self.of(operand),
             Value::If { cond, then, otherwise } => {
                 let cond = self.of(cond);
                 self.use_at(&cond, self.step);
@@ -354,6 +368,7 @@ pub fn peaks(plans: &IndexMap<Name, MemoryPlan>) -> IndexMap<Name, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hammock_ir::{DType, Span, TensorType, relax::Block};
 
     /// A function that uses `bytes` at its only step, where it calls others and a kernel with some temporaries.
     fn plan(bytes: i64, calls: &[&str], temporaries: u64) -> MemoryPlan {
@@ -374,5 +389,30 @@ mod tests {
         let plans = functions.into_iter().map(|(name, plan)| (Name::from(name), plan)).collect();
         let peaks: Vec<u64> = peaks(&plans).into_values().collect();
         assert_eq!(peaks, [2111, 1110, 1100, 7], "a function that calls itself counts once, as do temporaries");
+    }
+
+    /// A field of a tuple that is used late does not keep the other fields' memory.
+    #[test]
+    fn fields_of_a_tuple_live_on_their_own() {
+        let mut function = Function::empty();
+        let ty = TensorType::new([4], DType::FLOAT32);
+        let mut var = |name: &str| function.new_var(name, ty.clone().into(), false, Span::NONE);
+        let [a, b, tuple, first, second, use_b] = ["a", "b", "tuple", "first", "second", "use_b"].map(&mut var);
+        let call = |callee, args: Vec<Operand>| {
+            Value::Call(Call { callee, args, attrs: Default::default(), ty_args: Vec::new() })
+        };
+        let alloc = || call(Callee::Op("builtin.alloc_tensor"), Vec::new());
+        let values = [
+            (a, alloc()),
+            (b, alloc()),
+            (tuple, Value::Operand(Operand::Tuple(vec![a.into(), b.into()]))),
+            (first, Value::TupleGet(tuple.into(), 0)),
+            (second, Value::TupleGet(tuple.into(), 1)),
+            (use_b, call(Callee::Extern("f".into()), vec![second.into()])),
+        ];
+        let bindings = values.into_iter().map(|(var, value)| Binding { var, value, span: Span::NONE }).collect();
+        function.lambda.body = Body { blocks: vec![Block { dataflow: false, bindings }], result: use_b.into() };
+        let plan = MemoryPlan::of(&Module::default(), &function);
+        assert_eq!(plan.buffers.iter().map(|buffer| buffer.live).collect::<Vec<_>>(), [(1, 1), (2, 6)]);
     }
 }
