@@ -20,6 +20,8 @@ pub fn tool_failure(error: ToolError) -> Failure {
             let help = "compile the module again";
             Failure::new(codes::DAMAGED_EXECUTABLE, error.to_string()).help(help)
         }
+        ToolError::Mismatch(message) => Failure::new(codes::RUN_FAILED, message)
+            .help("`--compare-levels` finds the first binding that differs between two ways of compiling"),
         ToolError::Run(error) => Failure::new(codes::RUN_FAILED, format!("{error:#}")),
     }
 }

@@ -15,7 +15,9 @@ use hammock_compiler::{Codegens, Dump, Emit, Evaluator, Failure, Options, compil
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{Module, Name, Span};
 use hammock_passes::{Environment, pipeline};
-use hammock_runtime::tools::{CallFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights};
+use hammock_runtime::tools::{
+    CallFlags, ExpectFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights,
+};
 use std::{path::Path, sync::Arc};
 
 /// Runs a function of a text module or ONNX model (compiled first), or of a compiled executable
@@ -218,7 +220,7 @@ impl Program {
     }
 
     /// Runs the program as the flags say and in another way, and says where the two first differ.
-    fn compare(&self, how: &CompareFlags, with: Way, stages: &mut Stages) -> Result<String, Failure> {
+    fn compare(&self, how: &ExpectFlags, with: Way, stages: &mut Stages) -> Result<String, Failure> {
         if is_executable(&self.file) {
             refuse(&[("--compare-levels", true)], &format!("{} is compiled already", self.file))?;
         }
@@ -235,7 +237,8 @@ impl Program {
         let (other, level) = (with.mode.as_ref().unwrap_or(&mode), with.level.unwrap_or(options.level));
         let mut differ = |module: &Module| {
             let expected = result(module, other, level)?;
-            how.difference(&expected, &result(module, &mode, options.level)?)
+            let actual = result(module, &mode, options.level)?;
+            how.difference(&expected, &actual).map_err(|e| tool_failure(e.into()))
         };
         let Some(why) = differ(&module)? else { return Ok("the results are the same\n".to_owned()) };
         let candidates = module.relax(&self.call.func).map(comparable).unwrap_or_default();
@@ -322,17 +325,18 @@ impl Run {
     /// What the command prints.
     fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         if let Some(with) = &self.compare.compare_levels {
-            return self.program.compare(&self.compare, Way::parse(with)?, stages);
+            return self.program.compare(&self.compare.expect, Way::parse(with)?, stages);
         }
         let (session, places) = self.program.open(stages)?;
         let weights = self.program.weights(&session, stages)?;
         let spec = self.program.call.spec(weights.as_ref());
-        if let Some(path) = &self.compare.expect {
+        if self.compare.expect.expect.is_some() {
             stages.begin("reading arguments")?;
             let args = session.arguments(&spec).map_err(|e| places.failure(e.into()))?;
             stages.begin_call("first inference")?;
-            let result = session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))?;
-            return self.compare.with_file(&result, path);
+            let call = || session.call(spec.func, &args).map_err(ToolError::from);
+            let result = self.profile.watch(&session, call).map_err(tool_failure)?;
+            return self.compare.expect.check(&result).map(Option::unwrap_or_default).map_err(tool_failure);
         }
         let mut said = Ok(());
         let mut began = |step: Step| {

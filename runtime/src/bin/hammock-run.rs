@@ -5,8 +5,8 @@
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
-    BenchFlags, CallFlags, InputError, InspectFlags, OutputFlags, ProfileFlags, Session, TerminalFlags, ToolError,
-    Weights, inspect, last_words, parse, print, save_safetensors, say,
+    BenchFlags, CallFlags, CallSpec, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags, Session,
+    TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_safetensors, say,
 };
 use std::{path::PathBuf, process::ExitCode};
 
@@ -16,6 +16,7 @@ use std::{path::PathBuf, process::ExitCode};
 #[command(after_help = "\
 Examples:
   hammock-run run model.so --func main --arg @images.npy
+  hammock-run run model.so --arg @images.npy --expect scores.npz
   hammock-run bench model.so --arg 'random(1,64):float32' --json
   hammock-run inspect model.so
   hammock-run inspect model.so --asm --params-out weights.safetensors > listing.txt")]
@@ -36,6 +37,8 @@ enum Command {
         call: CallFlags,
         #[command(flatten)]
         output: OutputFlags,
+        #[command(flatten)]
+        expect: ExpectFlags,
         #[command(flatten)]
         profile: ProfileFlags,
     },
@@ -67,6 +70,8 @@ struct OwnModel {
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
+    expect: ExpectFlags,
+    #[command(flatten)]
     profile: ProfileFlags,
     #[command(flatten)]
     terminal: TerminalFlags,
@@ -90,10 +95,19 @@ fn start() -> Result<Result<(), ToolError>, ExitCode> {
     Ok(text.and_then(|text| Ok(print(&text)?)))
 }
 
-fn run_own(library: Library, OwnModel { call, output, profile, .. }: OwnModel) -> Result<String, ToolError> {
+fn run_own(library: Library, OwnModel { call, output, expect, profile, .. }: OwnModel) -> Result<String, ToolError> {
     let session = Session::from_library(library, &call.how())?;
     let weights = weights(&call, &session)?;
-    profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output, &mut |_| {}))
+    profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
+}
+
+/// Calls the function; what is printed of its result, or of how it compares with `--expect`.
+fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &ExpectFlags) -> Result<String, ToolError> {
+    if expect.expect.is_none() {
+        return session.run(spec, output, &mut |_| {});
+    }
+    let result = session.call(spec.func, &session.arguments(spec)?)?;
+    expect.check(&result).map(Option::unwrap_or_default)
 }
 
 /// The weights of `--params`; warns about those that match no parameter, and refuses those of another model.
@@ -117,10 +131,10 @@ fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolE
 
 fn run(command: Command) -> Result<String, ToolError> {
     match command {
-        Command::Run { file, call, output, profile } => {
+        Command::Run { file, call, output, expect, profile } => {
             let session = Session::open(&file, &call.how())?;
             let weights = weights(&call, &session)?;
-            profile.watch(&session, || session.run(&call.spec(weights.as_ref()), &output, &mut |_| {}))
+            profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
         }
         Command::Bench { file, call, bench, profile } => {
             let session = Session::open(&file, &call.how())?;

@@ -40,6 +40,13 @@ pub struct Location {
     pub text: String,
 }
 
+impl Location {
+    /// `file:line`
+    pub fn file_line(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+}
+
 #[derive(Debug)]
 struct Contents {
     kind: Cow<'static, str>,

@@ -25,7 +25,7 @@ mod trace;
 
 pub use record::{Event, Node};
 
-use crate::ffi::Error;
+use crate::ffi::{Error, Location};
 use crate::value::{Any, Tensor, Tuple};
 use crate::vm::instrument::{Action, Call, CalleeKind, Instrument};
 use record::{Record, Site};
@@ -70,8 +70,8 @@ pub struct Row {
     pub bytes: u64,
     /// Its own time's share of the time of all calls from outside.
     pub share: f64,
-    /// Where in the source it is called: `file:line`.
-    pub sources: Vec<String>,
+    /// Where in the source it is called.
+    pub sources: Vec<Location>,
 }
 
 impl Profiler {
@@ -112,7 +112,7 @@ impl Profiler {
 impl Instrument for Profiler {
     fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
         let bytes = if reads(call) { call.args.iter().map(bytes).sum() } else { 0 };
-        let source = || call.location().map(|at| format!("{}:{}", at.file, at.line));
+        let source = || call.location();
         self.pause(|record, thread| {
             let site = Site { instruction: call.instruction, name: call.callee, kind: call.kind, source: &source };
             match call.kind {

@@ -1,5 +1,6 @@
 //! The tree of calls, as it grows.
 use super::Profile;
+use crate::ffi::Location;
 use crate::vm::instrument::CalleeKind;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,8 +16,8 @@ pub struct Node {
     pub name: String,
     /// What kind of thing that is.
     pub kind: CalleeKind,
-    /// Where in the source it is called: `file:line`.
-    pub source: Option<String>,
+    /// Where in the source it is called.
+    pub source: Option<Location>,
     /// How often it was called.
     pub count: u64,
     /// The time of all calls.
@@ -56,7 +57,7 @@ pub(super) struct Site<'a> {
     pub(super) instruction: usize,
     pub(super) name: &'a str,
     pub(super) kind: CalleeKind,
-    pub(super) source: &'a dyn Fn() -> Option<String>,
+    pub(super) source: &'a dyn Fn() -> Option<Location>,
 }
 
 /// Calls nested deeper than this count as calls of the one at this depth: recursion must not grow the tree for ever.
@@ -80,7 +81,7 @@ struct Thread {
     id: u32,
     open: Vec<Open>,
     /// The call that the next function to begin belongs to.
-    expected: Option<(usize, Option<String>)>,
+    expected: Option<(usize, Option<Location>)>,
     /// When the clock was stopped last.
     now: Duration,
     /// How long it has stood still so far, this time not counted.

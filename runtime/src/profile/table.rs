@@ -1,24 +1,32 @@
 //! A profile as a table, for people.
 use super::{Profile, Row};
+use crate::ffi::Location;
 use std::fmt::Write;
 use std::time::Duration;
 
+/// The widest line: what a terminal shows without wrapping.
+const WIDTH: usize = 120;
+/// The widest name; longer ones lose their middle.
+const NAME_WIDTH: usize = 38;
+const COLUMNS: usize = 8;
+
 impl Profile {
-    /// A table: a line for each function and kernel, and the sum.
+    /// A table: a line for each function and kernel, and the sum. The last column is where it is called, with the text of
+    /// that line, which names the node of an ONNX model. [`Profile::json`] has more figures, and names in full.
     pub fn table(&self) -> String {
-        let header =
-            ["name", "kind", "count", "own", "share", "total", "mean", "min", "max", "bytes", "GB/s", "source"];
+        let header = ["name", "kind", "count", "own", "share", "total", "GB/s", "called at"];
         let mut lines = vec![header.map(str::to_owned)];
         lines.extend(self.rows().iter().map(line));
-        let widths: [usize; 12] = std::array::from_fn(|column| widest(&lines, column));
+        let widths: [usize; COLUMNS] = std::array::from_fn(|column| widest(&lines, column));
         let mut out = String::new();
         for line in &lines {
+            let start = out.chars().count();
             for (column, cell) in line.iter().enumerate() {
                 let width = widths[column];
-                // Words stand to the left, figures to the right; nothing follows the last column.
+                // Words are left-aligned, figures right-aligned; nothing follows the last column.
                 let _ = match column {
                     0 | 1 => write!(out, "{cell:width$}  "),
-                    11 => write!(out, "{cell}"),
+                    LAST => write!(out, "{}", cut(cell, (start + WIDTH).saturating_sub(out.chars().count()))),
                     _ => write!(out, "{cell:>width$}  "),
                 };
             }
@@ -30,30 +38,54 @@ impl Profile {
     }
 }
 
-fn widest(lines: &[[String; 12]], column: usize) -> usize {
+const LAST: usize = COLUMNS - 1;
+
+fn widest(lines: &[[String; COLUMNS]], column: usize) -> usize {
     lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
 }
 
-fn line(row: &Row) -> [String; 12] {
-    let source = match row.sources.as_slice() {
-        [] => String::new(),
-        [source] => source.clone(),
-        [first, others @ ..] => format!("{first} and {} more", others.len()),
-    };
+fn line(row: &Row) -> [String; COLUMNS] {
     [
-        row.name.clone(),
+        without_middle(&row.name),
         row.kind.to_string(),
         row.count.to_string(),
         time(row.own),
         format!("{:.1}%", row.share * 100.0),
         time(row.total),
-        time(row.mean()),
-        time(row.min),
-        time(row.max),
-        if row.bytes == 0 { String::new() } else { row.bytes.to_string() },
         row.gigabytes_per_second().map(|rate| format!("{rate:.2}")).unwrap_or_default(),
-        source,
+        called_at(&row.sources),
     ]
+}
+
+/// `model.py:3 y = R.add(x, w)`, and how many more places there are.
+fn called_at(sources: &[Location]) -> String {
+    let [first, others @ ..] = sources else { return String::new() };
+    let file = first.file.rsplit('/').next().unwrap_or_default();
+    let more = if others.is_empty() { String::new() } else { format!(" (+{})", others.len()) };
+    format!("{file}:{}{more} {}", first.line, node(&first.text).unwrap_or(first.text.trim()))
+}
+
+/// The name of a node, which an ONNX model's listing has at the end of its line: `y = Conv(x, w)  # node /conv1/Conv`.
+fn node(line: &str) -> Option<&str> {
+    line.rsplit_once("  # node ").map(|(_, name)| name)
+}
+
+/// A text's beginning, if it is longer.
+fn cut(text: &str, width: usize) -> String {
+    match text.chars().count() <= width {
+        true => text.to_owned(),
+        false => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// A name's beginning and end, if it is longer than the column.
+fn without_middle(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= NAME_WIDTH {
+        return name.to_owned();
+    }
+    let (before, after) = (NAME_WIDTH / 2, NAME_WIDTH - NAME_WIDTH / 2 - 1);
+    name.chars().take(before).chain(['…']).chain(name.chars().skip(length - after)).collect()
 }
 
 impl Row {

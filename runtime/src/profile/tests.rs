@@ -1,4 +1,5 @@
 use super::*;
+use crate::ffi::Location;
 use crate::image::SourceMap;
 use std::thread;
 
@@ -118,7 +119,12 @@ fn sample() -> Profile {
         parent,
         name: name.to_owned(),
         kind,
-        source: parent.map(|_| "model.py:3".to_owned()),
+        source: parent.map(|_| Location {
+            file: "models/model.py".to_owned(),
+            line: 3,
+            column: 9,
+            text: "        y = R.add(x, x)".to_owned(),
+        }),
         count,
         total: Duration::from_micros(total),
         below: Duration::from_micros(below),
@@ -145,13 +151,25 @@ fn sample() -> Profile {
 fn the_table_is_aligned() {
     let table = sample().table();
     assert_eq!(table.lines().count(), 5, "{table}");
-    assert_eq!(table.lines().next().unwrap().split_whitespace().count(), 12);
-    let add = "add kernel 3 80.00 us 80.0% 80.00 us 26.67 us 25.00 us 30.00 us 4000 0.05 model.py:3";
+    assert_eq!(table.lines().next().unwrap().split_whitespace().count(), 9);
+    let add = "add kernel 3 80.00 us 80.0% 80.00 us 0.05 model.py:3 y = R.add(x, x)";
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(table.lines().nth(1).unwrap()), words(add));
     let at = |line: usize, word: &str| table.lines().nth(line).unwrap().find(word);
-    assert_eq!(at(0, "source"), at(1, "model.py"));
+    assert_eq!(at(0, "called at"), at(1, "model.py"));
     assert!(table.ends_with("100.00 us in calls from outside\n"), "{table}");
+}
+
+#[test]
+fn lines_of_the_table_fit_a_terminal() {
+    let mut profile = sample();
+    profile.nodes[2].name = format!("fused_{}_relu", "conv2d_add_".repeat(30));
+    let at = profile.nodes[2].source.as_mut().unwrap();
+    at.text = format!("{} = Conv(x, w)  # node /layer1/conv2/Conv{}", "y".repeat(70), "v".repeat(200));
+    let table = profile.table();
+    assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
+    let line = table.lines().find(|line| line.starts_with("fused_conv2d_add_c…d_add_conv2d_add__relu")).unwrap();
+    assert!(line.contains("model.py:3 /layer1/conv2/Conv") && line.ends_with('…'), "{table}");
 }
 
 #[test]
@@ -164,6 +182,8 @@ fn files_for_other_programs_are_well_formed() {
     );
     assert!(json.contains(r#""name":"vm.builtin.<\"&\">""#) && json.contains("\"sources\":[]"));
     let trace = profile.trace();
+    assert!(trace.contains(r#"{"name":"thread_name","ph":"M","pid":1,"tid":0,"args":{"name":"caller"}}"#), "{trace}");
+    assert!(trace.contains(r#""source":"models/model.py:3","line":"y = R.add(x, x)""#), "{trace}");
     assert!(trace.contains("\"lostEvents\":1") && trace.contains("\"ts\":1.0,\"dur\":10.0"), "{trace}");
     let flame = profile.flame_graph();
     assert!(flame.contains("<title>add (kernel): 3 calls, 80.0 us, 80.0%</title>"), "{flame}");

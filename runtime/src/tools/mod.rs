@@ -3,6 +3,7 @@
 
 mod argument;
 mod call;
+mod expect;
 mod flags;
 mod kind;
 mod limits;
@@ -25,6 +26,7 @@ mod weights;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
+pub use expect::ExpectFlags;
 pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, OutputFlags, View};
 pub use kind::FileKind;
 pub use limits::{LimitFlags, parse_bytes, parse_seconds};

@@ -35,6 +35,9 @@ pub enum ToolError {
     /// The model failed while it ran; with its call stack.
     #[error("{0:#}")]
     Run(#[from] Error),
+    /// The result differs from the one of `--expect`.
+    #[error("{0}")]
+    Mismatch(String),
 }
 
 /// What a run consists of.
