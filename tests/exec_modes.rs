@@ -99,3 +99,39 @@ fn members_of_tuples_have_the_sizes_that_their_types_say() {
         assert!(wrong.contains("shape[0] is"), "{wrong}");
     }
 }
+
+const IN_PLACE: &str = r#"
+from tvm.script import ir as I, relax as R, tirx as T
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def add_to(a: T.Buffer((T.int64(2),), "float32"), b: T.Buffer((T.int64(2),), "float32")):
+        for i in range(T.int64(2)):
+            with T.sblock("b"):
+                v = T.axis.spatial(T.int64(2), i)
+                a[v] = a[v] + b[v]
+
+    @R.function
+    def main(x: R.Tensor((2,), dtype="float32"), d: R.Tensor((2,), dtype="float32")):
+        cls = Module
+        p = R.add(d, x)
+        t = R.multiply(p, p)
+        q = R.call_tir_inplace(cls.add_to, (p, x), out_ty=R.Tensor((2,), dtype="float32"), inplace_indices=[0])
+        y = R.add(t, R.exp(q))
+        z = R.add(t, R.exp(p))
+        unused = R.call_tir_inplace(cls.add_to, (q, x), out_ty=R.Tensor((2,), dtype="float32"), inplace_indices=[0])
+        return (y, z, p)
+"#;
+
+#[test]
+fn bindings_stay_on_their_side_of_a_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("in_place.py");
+    std::fs::write(&file, IN_PLACE).unwrap();
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        let args = ["--arg", "[1.0, 2.0]:float32", "--arg", "[1.0, 1.0]:float32", level];
+        let printed = run(file.to_str().unwrap(), &args, &["compiled", "reference"]);
+        let numbers: Vec<&str> = printed.lines().filter(|line| line.starts_with('[')).collect();
+        assert_eq!(numbers, ["[ 24.085537 157.41316]", "[ 24.085537 157.41316]", "[4.0 7.0]"], "{level}");
+    }
+}

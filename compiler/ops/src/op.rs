@@ -19,7 +19,10 @@ use crate::{
 };
 use hammock_ir::{
     AttrValue, Attrs, Type,
-    relax::{Call, InferError, Operand},
+    relax::{
+        Call, InferError, Operand,
+        memory::{OperandWrites, ResultMemory},
+    },
 };
 
 pub use crate::param::{AttrKind, OperandKind, Param, ParamKind};
@@ -60,6 +63,8 @@ pub struct Op {
     pub lowering: Lowering,
     /// Where its result is.
     pub memory: ResultMemory,
+    /// Operands that a call may write over.
+    pub writes: OperandWrites,
     /// What the importer puts written calls through once operands have types.
     pub resolve: Option<ResolveFn>,
     /// How a call looks when its operands lie in other layouts than the program's; `None` where they must not.
@@ -83,27 +88,6 @@ pub enum Lowering {
     Structural(&'static str),
 }
 
-/// Where the result of an operator is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultMemory {
-    /// Nothing is said: it may be, or hold, any of the operands.
-    Unknown,
-    /// In memory of its own.
-    Own,
-    /// In memory of its own; it could as well be written over an operand of the result's type, since an element depends
-    /// on those at its place alone.
-    OwnOrOperand,
-    /// It may be the first operand's memory, seen in another way.
-    View,
-}
-
-impl ResultMemory {
-    /// Whether the result certainly shares no memory with operands.
-    pub fn is_own(self) -> bool {
-        matches!(self, ResultMemory::Own | ResultMemory::OwnOrOperand)
-    }
-}
-
 impl Op {
     /// An operator without parameters. It is pure; its type rule and how it is computed must be set.
     pub fn new(name: &'static str) -> Self {
@@ -119,6 +103,7 @@ impl Op {
             infer: Box::new(|cx| Err(cx.error("has no type rule"))),
             lowering: Lowering::Structural(""),
             memory: ResultMemory::Unknown,
+            writes: OperandWrites::Nothing,
             resolve: None,
             layouts: None,
             layout_axes: Vec::new(),
@@ -175,10 +160,23 @@ impl Op {
         self
     }
 
-    /// Says that calls have a side effect.
+    /// Says that calls have a side effect, and may write over any operand.
     pub fn impure(mut self) -> Self {
         self.pure = false;
+        self.writes = OperandWrites::Any;
         self
+    }
+
+    /// Says that calls have a side effect, but write over no operand.
+    pub fn impure_reader(mut self) -> Self {
+        self.pure = false;
+        self
+    }
+
+    /// Says that a call writes over the operands that its attribute `inplace_indices` counts.
+    pub fn writes_in_place(mut self) -> Self {
+        self.writes = OperandWrites::InPlace;
+        self.unique()
     }
 
     /// Says that a call makes memory of its own, or writes over its operands.

@@ -3,7 +3,10 @@
 use crate::{callee::infer_call, context::CallContext, op::Op};
 use hammock_ir::{
     Module, Type,
-    relax::{Call, Callee, Function, InferError, OpTable},
+    relax::{
+        Call, Callee, Function, InferError, OpTable,
+        memory::{OperandWrites, ResultMemory},
+    },
 };
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -57,6 +60,14 @@ pub struct Table;
 impl OpTable for Table {
     fn is_pure(&self, op: &str) -> Option<bool> {
         lookup(op).map(|op| op.pure)
+    }
+
+    fn result_memory(&self, op: &str) -> ResultMemory {
+        lookup(op).map_or(ResultMemory::Unknown, |op| op.memory)
+    }
+
+    fn operand_writes(&self, op: &str) -> OperandWrites {
+        lookup(op).map_or(OperandWrites::Any, |op| op.writes)
     }
 
     fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError> {

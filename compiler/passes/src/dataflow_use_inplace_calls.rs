@@ -11,16 +11,18 @@ use hammock_ir::{
     Function as Global, Module, Type,
     arith::Analyzer,
     prim::Substitution,
-    relax::{Binding, Block, Body, Call, Callee, Function, Operand, Value, Var},
+    relax::{
+        Block, Body, Call, Callee, Function, OpTable, Operand, Value, Var,
+        memory::{ANY, EXTERNAL, MemoryDependences, Region, Writers},
+    },
     tir::{Buffer, PrimFunc, fresh::copy_body},
 };
 use hammock_ops::{
-    CallContext, Lowering, ResultMemory,
+    CallContext, Lowering, ResultMemory, Table,
     legalize::{Legalized, is_written_out},
     lookup,
 };
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -30,53 +32,59 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Of more pieces of memory behind one variable, nothing is known.
-const MOST_HELD: usize = 64;
-
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut made = SharedFunctions::default();
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
+        let memory = MemoryDependences::with_regions(function, &writers, &Table);
         let mut body = rewrite::take_body(function);
-        rewrite_body(module, function, &mut body, &mut made);
+        rewrite_body(module, function, &memory, &mut body, &mut made);
         function.lambda.body = body;
         Ok(())
     })
 }
 
-fn rewrite_body(module: &mut Module, function: &Function, body: &mut Body, made: &mut SharedFunctions) {
+fn rewrite_body(
+    module: &mut Module,
+    function: &Function,
+    memory: &MemoryDependences,
+    body: &mut Body,
+    made: &mut SharedFunctions,
+) {
     for block in &mut body.blocks {
         for binding in &mut block.bindings {
-            binding.value.each_body_mut(&mut |nested| rewrite_body(module, function, nested, made));
+            binding.value.each_body_mut(&mut |nested| rewrite_body(module, function, memory, nested, made));
         }
         if block.dataflow {
-            rewrite_block(module, function, block, made);
+            rewrite_block(module, function, memory, block, made);
         }
     }
 }
 
-fn rewrite_block(module: &mut Module, function: &Function, block: &mut Block, made: &mut SharedFunctions) {
-    let memory = Memory::of(function, block);
+fn rewrite_block(
+    module: &mut Module,
+    function: &Function,
+    memory: &MemoryDependences,
+    block: &mut Block,
+    made: &mut SharedFunctions,
+) {
+    let needed = Needed::of(function, memory, block);
     for (at, binding) in block.bindings.iter_mut().enumerate() {
         let Value::Call(call) = &binding.value else { continue };
         let result = function.ty(binding.var);
         // TVM takes the last of several, too.
         let candidates = call.args.iter().rev().filter_map(Operand::as_var);
         let mut free = candidates.filter(|operand| {
-            same_type(function.ty(*operand), result) && memory.is_free_after(*operand, at, &call.args)
+            same_type(function.ty(*operand), result) && needed.is_free_after(*operand, at, &call.args)
         });
         if let Callee::Op(name) = call.callee
-            && memory_of(name) == ResultMemory::OwnOrOperand
+            && Table.result_memory(name) == ResultMemory::OwnOrOperand
             && let Some(operand) = free.next()
             && let Some(inplace) = inplace_call(module, function, call, operand, made)
         {
             binding.value = Value::Call(inplace);
         }
     }
-}
-
-/// Where the results of an operator are.
-fn memory_of(operator: &str) -> ResultMemory {
-    lookup(operator).map_or(ResultMemory::Unknown, |op| op.memory)
 }
 
 /// Whether both are tensors of one dtype and certainly of one shape.
@@ -129,32 +137,20 @@ fn writing_over(mut func: PrimFunc, index: usize) -> Option<PrimFunc> {
     Some(func)
 }
 
-/// The memory that may be behind a variable.
-#[derive(Clone)]
-enum Held {
-    Unknown,
-    AnyOf(Rc<[usize]>),
-    Tuple(Rc<[Held]>),
+/// Until when a block needs each region of memory.
+struct Needed<'a> {
+    memory: &'a MemoryDependences,
+    /// For each region, the last binding that uses it under any name; the end if it leaves the block.
+    until: FxHashMap<Region, usize>,
 }
 
-/// What is known of the memory that a block works with.
-struct Memory {
-    held: FxHashMap<Var, Held>,
-    /// For each piece of memory, the last binding that uses it under any name; the end if it leaves the block.
-    needed: Vec<usize>,
-}
-
-impl Memory {
-    fn of(function: &Function, block: &Block) -> Memory {
-        let mut memory = Memory { held: FxHashMap::default(), needed: Vec::new() };
-        for binding in &block.bindings {
-            let held = memory.value(function, binding);
-            memory.held.insert(binding.var, held);
-        }
+impl<'a> Needed<'a> {
+    fn of(function: &Function, memory: &'a MemoryDependences, block: &Block) -> Self {
+        let mut needed = Needed { memory, until: FxHashMap::default() };
         for (at, binding) in block.bindings.iter().enumerate() {
-            let after = if function.vars[binding.var].dataflow { at } else { usize::MAX };
-            memory.need(binding.var, after);
-            let mut used = |var: Var| memory.need(var, if function.vars[var].dataflow { at } else { usize::MAX });
+            let until = |var: Var| if function.vars[var].dataflow { at } else { usize::MAX };
+            needed.need(binding.var, until(binding.var));
+            let mut used = |var: Var| needed.need(var, until(var));
             if let Value::Call(Call { callee: Callee::Var(callee), .. }) = &binding.value {
                 used(*callee);
             }
@@ -164,98 +160,26 @@ impl Memory {
             }
             binding.value.each_body(&mut |body| body.each_use(&mut used));
         }
-        memory
+        needed
+    }
+
+    fn need(&mut self, var: Var, at: usize) {
+        for region in self.memory.regions(var) {
+            let until = self.until.entry(region).or_default();
+            *until = (*until).max(at);
+        }
     }
 
     /// Whether an operand of a call can be overwritten: nobody needs it later, and no other operand is in its memory.
     fn is_free_after(&self, operand: Var, at: usize, args: &[Operand]) -> bool {
-        let Some(Held::AnyOf(ids)) = self.held.get(&operand) else { return false };
+        let regions = self.memory.regions(operand);
+        let is_free = |region: &Region| self.until.get(region).is_none_or(|until| *until <= at);
+        let others = args.iter().filter(|arg| arg.as_var() != Some(operand));
         let mut shared = false;
-        for other in args.iter().filter(|arg| arg.as_var() != Some(operand)) {
-            each(&self.operand(other), &mut |id| shared |= id.is_some_and(|id| ids.contains(&id)));
-        }
-        !shared && ids.iter().all(|id| self.needed[*id] <= at)
-    }
-
-    fn need(&mut self, var: Var, at: usize) {
-        let held = self.held.get(&var).cloned().unwrap_or(Held::Unknown);
-        each(&held, &mut |id| {
-            if let Some(id) = id {
-                self.needed[id] = self.needed[id].max(at);
-            }
+        others.for_each(|arg| {
+            arg.each_var(&mut |var| shared |= self.memory.overlap(&self.memory.regions(var), &regions))
         });
-    }
-
-    fn fresh(&mut self) -> Held {
-        self.needed.push(0);
-        Held::AnyOf(Rc::new([self.needed.len() - 1]))
-    }
-
-    /// New memory for a value of a type.
-    fn fresh_of(&mut self, ty: &Type) -> Held {
-        match ty {
-            Type::Tuple(fields) => Held::Tuple(fields.iter().map(|field| self.fresh_of(field)).collect()),
-            _ => self.fresh(),
-        }
-    }
-
-    fn value(&mut self, function: &Function, binding: &Binding) -> Held {
-        match &binding.value {
-            Value::Operand(Operand::Const(_)) => Held::Unknown,
-            Value::Operand(operand) | Value::MatchCast(operand, _) => self.operand(operand),
-            Value::TupleGet(tuple, index) => match self.operand(tuple) {
-                Held::Tuple(fields) => fields.get(*index).cloned().unwrap_or(Held::Unknown),
-                held => held,
-            },
-            Value::Call(call) => match call.callee {
-                Callee::Op(name) if memory_of(name) == ResultMemory::View => {
-                    call.args.first().map_or(Held::Unknown, |arg| self.operand(arg))
-                }
-                Callee::Op(name) if memory_of(name).is_own() => self.fresh_of(function.ty(binding.var)),
-                // The result may be any of the operands, or hold them.
-                _ => self.any_of(call),
-            },
-            Value::If { .. } | Value::Function(_) => Held::Unknown,
-        }
-    }
-
-    fn any_of(&mut self, call: &Call) -> Held {
-        let (mut ids, mut is_known) = (Vec::new(), true);
-        for arg in &call.args {
-            each(&self.operand(arg), &mut |id| match id {
-                Some(id) => ids.push(id),
-                None => is_known = false,
-            });
-        }
-        ids.sort_unstable();
-        ids.dedup();
-        match ids.len() {
-            // What is unknown stays unknown, but what is known is still behind it.
-            _ if !is_known || ids.len() > MOST_HELD => {
-                ids.iter().for_each(|id| self.needed[*id] = usize::MAX);
-                Held::Unknown
-            }
-            0 => self.fresh(),
-            _ => Held::AnyOf(ids.into()),
-        }
-    }
-
-    fn operand(&self, operand: &Operand) -> Held {
-        match operand {
-            Operand::Var(var) => self.held.get(var).cloned().unwrap_or(Held::Unknown),
-            Operand::Tuple(fields) => Held::Tuple(fields.iter().map(|field| self.operand(field)).collect()),
-            Operand::Const(_) => Held::Unknown,
-            // No memory at all.
-            _ => Held::Tuple(Rc::new([])),
-        }
-    }
-}
-
-/// Calls `f` on every piece of memory; on nothing for memory that nothing is known of.
-fn each(held: &Held, f: &mut dyn FnMut(Option<usize>)) {
-    match held {
-        Held::Unknown => f(None),
-        Held::AnyOf(ids) => ids.iter().for_each(|id| f(Some(*id))),
-        Held::Tuple(fields) => fields.iter().for_each(|field| each(field, f)),
+        let is_own = !regions.is_empty() && regions.iter().all(|region| *region > EXTERNAL);
+        is_own && !shared && is_free(&ANY) && regions.iter().all(is_free)
     }
 }

@@ -1,14 +1,17 @@
 //! DeadCodeElimination: removes what is unused and not visible from outside.
 //!
 //! A binding is removed when its variable is unused and its value has no side effect; `match_cast` stays, because it
-//! checks. A global function is removed when it is private and no remaining function refers to it.
+//! checks, and so does what writes over memory that is read later, or comes from outside of the function. A global function is removed when it is private and no remaining function refers to it.
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, Type,
     prim::{PrimCallee, PrimKind},
-    relax::{Body, Call, Callee, Function, OpTable, Operand, Value, Var},
+    relax::{
+        Body, Call, Callee, Function, OpTable, Operand, Value, Var,
+        memory::{ANY, EXTERNAL, MemoryDependences, Region, Writers},
+    },
     tir::PrimFunc,
 };
 use hammock_ops::Table;
@@ -33,8 +36,9 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// Removes unused bindings, and functions that neither the module's visible functions nor `entries` use.
 pub fn eliminate(module: &mut Module, entries: Vec<String>) -> Result<(), Diagnostic> {
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
-        remove_unused(module, function);
+        remove_unused(module, function, &writers);
         Ok(())
     })?;
     let reachable = reachable(module, entries);
@@ -43,29 +47,63 @@ pub fn eliminate(module: &mut Module, entries: Vec<String>) -> Result<(), Diagno
 }
 
 /// Removes a function's unused bindings without side effects, and blocks left empty.
-pub fn remove_unused(module: &Module, function: &mut Function) {
+pub fn remove_unused(module: &Module, function: &mut Function, writers: &Writers) {
+    let memory = MemoryDependences::of(function, writers, &Table);
     let mut body = rewrite::take_body(function);
-    sweep(module, function, &mut body, &mut FxHashSet::default());
+    Sweep { module, function, memory, live: FxHashSet::default(), read: FxHashSet::default() }.body(&mut body);
     rewrite::merge_blocks(&mut body);
     function.lambda.body = body;
 }
 
-/// Removes dead bindings from the last to the first. `live` holds the variables used later.
-fn sweep(module: &Module, function: &Function, body: &mut Body, live: &mut FxHashSet<Var>) {
-    body.result.each_var(&mut |v| _ = live.insert(v));
-    for block in body.blocks.iter_mut().rev() {
-        let mut kept = Vec::with_capacity(block.bindings.len());
-        for mut binding in block.bindings.drain(..).rev() {
-            if !live.contains(&binding.var) && is_pure(module, function, &binding.value) {
-                continue;
+/// Removes dead bindings from the last to the first.
+struct Sweep<'a> {
+    module: &'a Module,
+    function: &'a Function,
+    memory: MemoryDependences,
+    /// Variables that are used later.
+    live: FxHashSet<Var>,
+    /// Memory that is read later.
+    read: FxHashSet<Region>,
+}
+
+impl Sweep<'_> {
+    fn body(&mut self, body: &mut Body) {
+        body.result.each_var(&mut |v| self.uses(v));
+        for block in body.blocks.iter_mut().rev() {
+            let mut kept = Vec::with_capacity(block.bindings.len());
+            for mut binding in block.bindings.drain(..).rev() {
+                if !self.live.contains(&binding.var)
+                    && is_pure(self.module, self.function, &binding.value)
+                    && !self.writes_live(binding.var)
+                {
+                    continue;
+                }
+                binding.value.each_body_mut(&mut |b| self.body(b));
+                binding.value.each_var(&mut |v| self.uses(v));
+                self.function.ty(binding.var).each_var(&mut |v| _ = self.live.insert(v));
+                kept.push(binding);
             }
-            binding.value.each_body_mut(&mut |b| sweep(module, function, b, live));
-            binding.value.each_var(&mut |v| _ = live.insert(v));
-            function.ty(binding.var).each_var(&mut |v| _ = live.insert(v));
-            kept.push(binding);
+            kept.reverse();
+            block.bindings = kept;
         }
-        kept.reverse();
-        block.bindings = kept;
+    }
+
+    fn uses(&mut self, var: Var) {
+        self.live.insert(var);
+        if !self.memory.is_empty() {
+            self.read.extend(self.memory.regions(var));
+        }
+    }
+
+    /// Whether a binding writes to memory that is read later, or comes from outside.
+    fn writes_live(&self, var: Var) -> bool {
+        if self.memory.is_empty() {
+            return false;
+        }
+        // What runs again, or later, may read what is written here.
+        let read = |region: &Region| *region <= EXTERNAL || self.read.contains(region);
+        let written = self.memory.written_by(var);
+        !written.is_empty() && (written.iter().any(read) || self.read.contains(&ANY) || self.memory.has_closures())
     }
 }
 

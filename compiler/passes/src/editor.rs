@@ -15,15 +15,17 @@
 //! value, is offered to the rule again, so each call of a rule must bring the function nearer to a form in which it does
 //! not apply. After a change the function is tidied: names for other names, values computed twice and unused bindings go.
 
-use crate::{canonicalize_bindings, dead_code_elimination, eliminate_common_subexpr, rewrite, written};
+use crate::{canonicalize_bindings, dead_code_elimination, eliminate_common_subexpr, rewrite};
 use cranelift_entity::SecondaryMap;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, Name, Span, TensorType, Type,
-    relax::{Binding, Block, Body, Definitions, Function, Graph, OpTable, Operand, Value, Var},
+    relax::{
+        Binding, Block, Body, Definitions, Function, Graph, OpTable, Operand, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
 use hammock_ops::{Table, lookup};
-use rustc_hash::FxHashSet;
 
 /// What a rule makes of a value: `None` where it does not apply.
 pub type Rule<'r> = dyn FnMut(&mut Editor, &Value) -> Option<Value> + 'r;
@@ -48,30 +50,30 @@ where
 fn apply_then<R>(
     module: &mut Module,
     mut rule: impl FnMut(&Name, &Function) -> Option<R>,
-    after: impl Fn(&Module, &mut Function, bool) -> Result<(), Diagnostic>,
+    after: impl Fn(&Module, &mut Function, &Writers) -> Result<(), Diagnostic>,
 ) -> Result<(), Diagnostic>
 where
     R: FnMut(&mut Editor, &Value) -> Option<Value>,
 {
-    let anything_written = written::anything(module);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, name, function| {
         let Some(mut rule) = rule(name, function) else { return Ok(()) };
-        let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
-        if apply_to(module, function, written, &mut rule) {
-            after(module, function, anything_written)?;
+        let memory = MemoryDependences::of(function, &writers, &Table);
+        if apply_to(module, function, memory, &mut rule) {
+            after(module, function, &writers)?;
         }
         Ok(())
     })
 }
 
-fn apply_to(module: &Module, function: &mut Function, written: FxHashSet<Var>, rule: &mut Rule) -> bool {
+fn apply_to(module: &Module, function: &mut Function, memory: MemoryDependences, rule: &mut Rule) -> bool {
     let graph = Graph::of(function);
     let uses = function.vars.keys().map(|var| graph.use_count(var)).collect();
     let body = rewrite::take_body(function);
     let (places, at) = (SecondaryMap::new(), (Span::NONE, false));
     let (bodies, emitted) = (Vec::new(), Vec::new());
     let mut editor =
-        Editor { module, function, uses, written, bodies, places, emitted, at, target: None, changed: false };
+        Editor { module, function, uses, memory, bodies, places, emitted, at, target: None, changed: false };
     let body = editor.body(body, rule);
     let changed = editor.changed;
     function.lambda.body = body;
@@ -79,12 +81,11 @@ fn apply_to(module: &Module, function: &mut Function, written: FxHashSet<Var>, r
 }
 
 /// Removes what a rewriting leaves behind: names for other names, values that are computed twice, and unused bindings.
-/// `anything_written` is [`written::anything`] of the module.
-pub fn tidy(module: &Module, function: &mut Function, anything_written: bool) -> Result<(), Diagnostic> {
+pub fn tidy(module: &Module, function: &mut Function, writers: &Writers) -> Result<(), Diagnostic> {
     canonicalize_bindings::canonicalize(function)?;
-    eliminate_common_subexpr::eliminate(module, function, anything_written, false);
+    eliminate_common_subexpr::eliminate(module, function, writers, false);
     canonicalize_bindings::canonicalize(function)?;
-    dead_code_elimination::remove_unused(module, function);
+    dead_code_elimination::remove_unused(module, function, writers);
     Ok(())
 }
 
@@ -104,8 +105,7 @@ pub struct Editor<'a> {
     pub function: &'a mut Function,
     /// How often each variable was used when the rewriting began.
     uses: Vec<usize>,
-    /// Variables whose memory something writes to after they have their values.
-    written: FxHashSet<Var>,
+    memory: MemoryDependences,
     /// The blocks so far of the bodies around the binding, outer ones first.
     bodies: Vec<Vec<Block>>,
     places: SecondaryMap<Var, Option<Place>>,
@@ -136,8 +136,7 @@ impl Definitions for Editor<'_> {
             return None;
         }
         let value = &block.bindings[place.index].value;
-        let mut changes = false;
-        value.each_var(&mut |v| changes |= self.written.contains(&v));
+        let changes = self.target.is_some_and(|target| self.memory.changes_between(value, var, target));
         (!changes).then_some(value)
     }
 }
@@ -174,15 +173,10 @@ impl Editor<'_> {
         self.at.1 && self.target.is_some_and(|var| self.function.vars[var].dataflow)
     }
 
-    /// Whether the value at hand may share memory with an operand: nothing writes over either of them.
+    /// Whether the value at hand may share memory with an operand: nothing writes over either of them from here on.
     pub fn may_share(&self, operand: &Operand) -> bool {
-        !self.is_written(operand) && self.target.is_none_or(|var| !self.written.contains(&var))
-    }
-
-    fn is_written(&self, operand: &Operand) -> bool {
-        let mut written = false;
-        operand.each_var(&mut |var| written |= self.written.contains(&var));
-        written
+        let is_written = |var: Var| self.memory.is_written(var) || self.memory.is_written_after(operand, var);
+        self.target.is_none_or(|var| !is_written(var))
     }
 
     /// A call of an operator with some attributes given, the others at their defaults.
@@ -211,6 +205,9 @@ impl Editor<'_> {
         let ty = self.value_ty(&value)?;
         let (span, dataflow) = self.at;
         let var = self.function.new_var("lv", ty, dataflow, span);
+        if let Some(target) = self.target {
+            self.memory.adopt(self.function, &Table, var, &value, target);
+        }
         self.emitted.push(Binding { var, value, span });
         Some(var.into())
     }
@@ -241,6 +238,7 @@ impl Editor<'_> {
                     if let Some(ty) = self.value_ty(&value).filter(|ty| says_more(ty, self.function.ty(binding.var))) {
                         self.function.vars[binding.var].ty = ty;
                     }
+                    self.memory.adopt(self.function, &Table, binding.var, &value, binding.var);
                     pending.push(Binding { value, ..binding });
                     pending.extend(self.emitted.drain(..).rev());
                 }

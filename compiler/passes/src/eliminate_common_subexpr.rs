@@ -2,16 +2,23 @@
 //!
 //! If a binding has the same value as an earlier one, it becomes another name for the earlier variable, which replaces it
 //! from there on (CanonicalizeBindings then drops the name). This applies only to values without side effects. Two values
-//! that may be overwritten later stay separate: see [`written`]. Values computed in a branch or a nested function are
-//! not known outside it, and dataflow variables are not known outside their block.
+//! that may be overwritten later stay separate, and so do two between which an operand is overwritten: see [`memory`].
+//! Values computed in a branch or a nested function are not known outside it, and dataflow variables are not known
+//! outside their block.
+//!
+//! [`memory`]: hammock_ir::relax::memory
 
-use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite, written};
+use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination::is_pure, rewrite};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, equal, hash,
-    relax::{Block, Body, Function, Operand, Value, Var},
+    relax::{
+        Block, Body, Call, Callee, Function, Operand, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use hammock_ops::{Table, lookup};
+use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -28,20 +35,20 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let call_only = context.options.is_on("call_only");
-    let anything_written = written::anything(module);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
-        eliminate(module, function, anything_written, call_only);
+        eliminate(module, function, &writers, call_only);
         Ok(())
     })
 }
 
-/// Computes the same value only once in a function. `anything_written` is [`written::anything`] of the module.
-pub fn eliminate(module: &Module, function: &mut Function, anything_written: bool, call_only: bool) {
+/// Computes the same value only once in a function of a module with these writers.
+pub fn eliminate(module: &Module, function: &mut Function, writers: &Writers, call_only: bool) {
+    let memory = MemoryDependences::of(function, writers, &Table);
     let mut body = rewrite::take_body(function);
-    let written = if anything_written { written::variables(&body) } else { FxHashSet::default() };
     let known = FxHashMap::default();
     let names = FxHashMap::default();
-    Eliminator { module, function, call_only, written, known, log: Vec::new(), names }.body(&mut body);
+    Eliminator { module, function, call_only, writers, memory, known, log: Vec::new(), names }.body(&mut body);
     function.lambda.body = body;
 }
 
@@ -49,7 +56,8 @@ struct Eliminator<'a> {
     module: &'a Module,
     function: &'a Function,
     call_only: bool,
-    written: FxHashSet<Var>,
+    writers: &'a Writers,
+    memory: MemoryDependences,
     /// Variables that can be used here and their values, by the values' hashes.
     known: FxHashMap<u64, Vec<(Var, Value)>>,
     /// What was added to `known`, in order.
@@ -132,13 +140,18 @@ impl Eliminator<'_> {
 
     /// The variable that has the value already; if none has, the value is known from here on.
     fn same(&mut self, var: Var, value: &Value) -> Option<Var> {
-        if !self.takes_part(value) || self.written.contains(&var) {
+        let computes = matches!(value, Value::Call(_));
+        if !self.takes_part(value) || computes && self.memory.is_written(var) {
             return None;
         }
         let hash = hash::value(value);
         let bucket = self.known.entry(hash).or_default();
         let ty = |v: Var| self.function.ty(v);
-        let same = bucket.iter().find(|(v, known)| equal::values(known, value) && equal::types(ty(*v), ty(var)));
+        let memory = &self.memory;
+        let same = bucket.iter().find(|(v, known)| {
+            let alike = equal::values(known, value) && equal::types(ty(*v), ty(var));
+            alike && !(computes && memory.changes_between(value, *v, var))
+        });
         if let Some((source, _)) = same {
             return Some(*source);
         }
@@ -149,7 +162,9 @@ impl Eliminator<'_> {
 
     fn takes_part(&self, value: &Value) -> bool {
         match value {
-            Value::Call(_) => is_pure(self.module, self.function, value) && !written::writes(value),
+            Value::Call(call) => {
+                is_pure(self.module, self.function, value) && !is_unique(call) && !self.writers.writes(value, &Table)
+            }
             Value::Operand(Operand::Tuple(fields)) => !self.call_only && !fields.is_empty(),
             Value::Operand(Operand::Shape(_)) | Value::TupleGet(..) | Value::MatchCast(..) => !self.call_only,
             _ => false,
@@ -165,4 +180,9 @@ impl Eliminator<'_> {
             }
         });
     }
+}
+
+/// Whether every call of the operator counts, even after an equal one.
+fn is_unique(call: &Call) -> bool {
+    matches!(call.callee, Callee::Op(name) if lookup(name).is_none_or(|op| op.unique))
 }

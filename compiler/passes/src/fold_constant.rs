@@ -17,15 +17,18 @@ use crate::{
     dead_code_elimination::remove_unused,
     op_pattern::OpPattern,
     retype::{is_vague, refined},
-    rewrite, written,
+    rewrite,
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Module, PrimExpr, Tensor, TensorType, Type,
-    relax::{Binding, Call, CallTir, Callee, Constant, Function, Operand, Origin, Replacements, Value, Var},
+    relax::{
+        Binding, Call, CallTir, Callee, Constant, Function, Operand, Origin, Replacements, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
     tir::PrimFunc,
 };
-use hammock_ops::{CallContext, Lowering, legalize::is_written_out, lookup};
+use hammock_ops::{CallContext, Lowering, Table, legalize::is_written_out, lookup};
 use hammock_runtime::Any;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -55,14 +58,14 @@ pub static PASS: Pass = Pass {
 const SMALL: i64 = 64 << 10;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let anything_written = written::anything(module);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
-        let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
+        let memory = MemoryDependences::of(function, &writers, &Table);
         let (known, tuples, shapes) = Default::default();
         let for_products = for_products(module, function);
         let mut uses: FxHashMap<Var, usize> = FxHashMap::default();
         function.lambda.body.each_use(&mut |v| *uses.entry(v).or_default() += 1);
-        let mut folder = Folder { module, context, written, for_products, uses, known, tuples, shapes };
+        let mut folder = Folder { module, context, memory, for_products, uses, known, tuples, shapes };
         rewrite::bindings(function, &mut |function, binding, out| {
             let binding = folder.binding(function, binding, out.dataflow);
             // Nobody outside the block knows it, and inside of it the constant is put in its place.
@@ -72,7 +75,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             Ok(())
         })?;
         function.replace(&folder.known);
-        remove_unused(module, function);
+        remove_unused(module, function, &writers);
         Ok(())
     })
 }
@@ -80,8 +83,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 struct Folder<'a> {
     module: &'a Module,
     context: &'a Context<'a>,
-    /// Variables whose memory may be written to.
-    written: FxHashSet<Var>,
+    memory: MemoryDependences,
     /// Variables that products alone use.
     for_products: FxHashSet<Var>,
     /// How often variables are still used: a constant that is only a step to others takes no memory for long.
@@ -100,7 +102,7 @@ impl Folder<'_> {
         self.put_known(&mut binding.value, dataflow);
         self.retype(function, &binding);
         let folded = match &binding.value {
-            _ if self.written.contains(&binding.var) => None,
+            _ if self.memory.is_written(binding.var) => None,
             Value::Call(call) => match (CallTir::of(call), &call.callee) {
                 (Some(call), _) => self.call_tir(binding.var, call),
                 (None, Callee::Op(name)) if dataflow => self.operator(function, binding.var, name, call),
@@ -167,7 +169,7 @@ impl Folder<'_> {
 
     /// Remembers a variable that is constant.
     fn note(&mut self, function: &mut Function, binding: &Binding) {
-        if self.written.contains(&binding.var) {
+        if self.memory.is_written(binding.var) {
             return;
         }
         match &binding.value {

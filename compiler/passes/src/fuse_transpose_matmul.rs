@@ -8,9 +8,12 @@ use crate::{Context, OptionKind, Pass, PassOption, dead_code_elimination, rewrit
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Function as Global, Module, PrimExpr, TensorType, Type,
-    relax::{Body, Call, Definitions, Function, Graph, Operand, Value, Var},
+    relax::{
+        Body, Call, Definitions, Function, Graph, Operand, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
-use hammock_ops::{CallContext, Lowering, dims, matmul_of_transposed};
+use hammock_ops::{CallContext, Lowering, Table, dims, matmul_of_transposed};
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
@@ -37,8 +40,10 @@ pub const FEW_ROWS: i64 = 16;
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let mut shared = SharedFunctions::default();
     let max_rows = Some(context.options.integer(MAX_ROWS.name)).filter(|rows| *rows != 0);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
-        let products = products(function, max_rows);
+        let memory = MemoryDependences::of(function, &writers, &Table);
+        let products = products(function, &memory, max_rows);
         if products.is_empty() {
             return Ok(());
         }
@@ -53,32 +58,32 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             out.push(binding);
             Ok(())
         })?;
-        dead_code_elimination::remove_unused(module, function);
+        dead_code_elimination::remove_unused(module, function, &writers);
         Ok(())
     })
 }
 
 /// The products with transposed matrices, as calls with the matrices as they lie.
-fn products(function: &Function, max_rows: Option<i64>) -> FxHashMap<Var, Call> {
+fn products(function: &Function, memory: &MemoryDependences, max_rows: Option<i64>) -> FxHashMap<Var, Call> {
     let graph = Graph::of(function);
     let mut products = FxHashMap::default();
-    collect(function, &graph, max_rows, &function.lambda.body, &mut products);
+    collect(function, (&graph, memory), max_rows, &function.lambda.body, &mut products);
     products
 }
 
 fn collect(
     function: &Function,
-    graph: &Graph,
+    chains: (&Graph, &MemoryDependences),
     max_rows: Option<i64>,
     body: &Body,
     products: &mut FxHashMap<Var, Call>,
 ) {
     for block in &body.blocks {
         for binding in &block.bindings {
-            binding.value.each_body(&mut |nested| collect(function, graph, max_rows, nested, products));
+            binding.value.each_body(&mut |nested| collect(function, chains, max_rows, nested, products));
             if block.dataflow
-                && let Some(product) = product(function, graph, binding.var, &binding.value)
-                && max_rows.is_none_or(|most| is_small(function, graph, &binding.value, &product, most))
+                && let Some(product) = product(function, chains, binding.var, &binding.value)
+                && max_rows.is_none_or(|most| is_small(function, chains.0, &binding.value, &product, most))
             {
                 products.insert(binding.var, product);
             }
@@ -86,10 +91,20 @@ fn collect(
     }
 }
 
-fn product(function: &Function, graph: &Graph, var: Var, value: &Value) -> Option<Call> {
+fn product(
+    function: &Function,
+    (graph, memory): (&Graph, &MemoryDependences),
+    var: Var,
+    value: &Value,
+) -> Option<Call> {
     let matmul = value.as_op("matmul")?;
     let [x, transposed] = matmul.operands()?;
-    let place = graph.def(graph.source(transposed).as_var()?)?.place;
+    let source = graph.source(transposed).as_var()?;
+    let def = graph.def(source)?;
+    if memory.changes_between(&def.binding.value, source, var) {
+        return None;
+    }
+    let place = def.place;
     let here = graph.def(var)?.place;
     let permute = graph.op(transposed, "permute_dims")?;
     let [w] = permute.operands()?;

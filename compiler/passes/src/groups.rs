@@ -2,17 +2,23 @@
 //!
 //! Shared by the passes that decide by themselves what belongs together. Each group of a dataflow block becomes a private
 //! function, which is called where the first of its bindings stood, after what the group needs. Equal functions are
-//! made once. Shapes and scalars of plain numbers that have names outside are written out inside.
+//! made once. A group that memory dependences do not allow is given up: something between its bindings writes to memory
+//! that they read, or reads what they write. Shapes and scalars of plain numbers that have names outside are written out inside.
 
 use crate::shared_functions::SharedFunctions;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, PrimExpr, Span, Type, prim,
-    relax::{Argument, Binding, Body, Call, Callee, Function, Operand, Outlining, Value, Var},
+    relax::{
+        Argument, Binding, Body, Call, Callee, Function, Operand, Outlining, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A group of bindings.
+#[derive(Clone)]
 pub struct Group {
     /// The name that its function gets where that is free.
     pub name: String,
@@ -21,7 +27,7 @@ pub struct Group {
 }
 
 /// Groups of the bindings of a function.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Groups {
     /// The groups.
     pub all: Vec<Group>,
@@ -38,16 +44,56 @@ pub fn outline_groups(
     function: &mut Function,
     mut body: Body,
     groups: &Groups,
-    how: Outlining,
+    (writers, how): (&Writers, Outlining),
     shared: &mut SharedFunctions,
 ) -> Result<Body, Diagnostic> {
+    let memory = dependences(function, &mut body, writers);
+    let allowed = (!memory.is_empty()).then(|| allowed(function, &memory, &body, groups));
+    let groups = allowed.as_ref().unwrap_or(groups);
     let statics = statics(&body);
     let mut sizes = FxHashSet::default();
     function.lambda.params.iter().for_each(|param| each_size(function.ty(*param), &mut |dim| _ = sizes.insert(dim)));
     let (outputs, out) = Default::default();
-    let mut outliner = Outliner { module, function, groups, statics: &statics, outputs, sizes, how, shared, out };
+    let statics = &statics;
+    let mut outliner =
+        Outliner { module, function, memory: &memory, groups, statics, outputs, sizes, how, shared, out };
     outliner.body(&mut body)?;
     Ok(body)
+}
+
+/// The memory dependences of a function whose body is taken out.
+fn dependences(function: &mut Function, body: &mut Body, writers: &Writers) -> MemoryDependences {
+    std::mem::swap(&mut function.lambda.body, body);
+    let memory = MemoryDependences::of(function, writers, &Table);
+    std::mem::swap(&mut function.lambda.body, body);
+    memory
+}
+
+/// The groups that memory dependences allow. One is given up if it would have to run both before and after something,
+/// or if nothing uses its results while it writes to memory.
+fn allowed(function: &Function, memory: &MemoryDependences, body: &Body, groups: &Groups) -> Groups {
+    let mut allowed = groups.clone();
+    let outputs = outputs(function, body, groups);
+    allowed.of.retain(|var, group| !outputs[*group].is_empty() || !memory.writes(*var));
+    keep_allowed(function, memory, body, &mut allowed);
+    allowed
+}
+
+fn keep_allowed(function: &Function, memory: &MemoryDependences, body: &Body, groups: &mut Groups) {
+    for block in &body.blocks {
+        let is_grouped = |binding: &Binding, groups: &Groups| groups.of.contains_key(&binding.var);
+        let edges = if block.dataflow { memory.order(&block.bindings) } else { Vec::new() };
+        while !edges.is_empty() && block.bindings.iter().any(|binding| is_grouped(binding, groups)) {
+            let (units, needs) = units(function, groups, &FxHashSet::default(), &edges, &block.bindings);
+            let Err(circle) = in_order(&needs) else { break };
+            let first = |unit: &usize| block.bindings[units[*unit][0]].var;
+            let Some(given_up) = circle.iter().find_map(|unit| groups.of.get(&first(unit)).copied()) else { break };
+            groups.of.retain(|_, group| *group != given_up);
+        }
+        for binding in &block.bindings {
+            binding.value.each_body(&mut |nested| keep_allowed(function, memory, nested, groups));
+        }
+    }
 }
 
 /// Calls `f` on the variables that are sizes in a type, which a value of that type gives values.
@@ -114,6 +160,7 @@ fn outputs(function: &Function, body: &Body, groups: &Groups) -> Vec<Vec<Var>> {
 struct Outliner<'a> {
     module: &'a mut Module,
     function: &'a mut Function,
+    memory: &'a MemoryDependences,
     groups: &'a Groups,
     statics: &'a FxHashMap<Var, Operand>,
     /// What of each group is used outside of it.
@@ -125,8 +172,64 @@ struct Outliner<'a> {
     out: Vec<Binding>,
 }
 
-/// A binding that is in no group, or all of a group's.
-type Unit = Vec<Binding>;
+/// A binding that is in no group, or all of a group's, by their indices in the block.
+type Unit = Vec<usize>;
+
+/// The units of a block by their first bindings, and which others each needs: for variables, sizes that are not given
+/// before the block, and by edges between bindings.
+fn units(
+    function: &Function,
+    groups: &Groups,
+    given: &FxHashSet<prim::Var>,
+    edges: &[(Var, Var)],
+    bindings: &[Binding],
+) -> (Vec<Unit>, Vec<Vec<usize>>) {
+    let (mut units, mut needs): (Vec<Unit>, Vec<Vec<usize>>) = Default::default();
+    let mut of_group: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut of_var: FxHashMap<Var, usize> = FxHashMap::default();
+    let mut of_dim: FxHashMap<prim::Var, usize> = FxHashMap::default();
+    for (index, binding) in bindings.iter().enumerate() {
+        let new = units.len();
+        let unit = match groups.of.get(&binding.var) {
+            Some(group) => *of_group.entry(*group).or_insert(new),
+            None => new,
+        };
+        if unit == new {
+            units.push(Vec::new());
+            needs.push(Vec::new());
+        }
+        let needed = &mut needs[unit];
+        let mut need = |other: Option<&usize>| {
+            if let Some(other) = other.filter(|other| **other != unit) {
+                needed.push(*other);
+            }
+        };
+        binding.value.each_operand(&mut |o| o.each_var(&mut |used| need(of_var.get(&used))));
+        let mut sizes = |e: &PrimExpr| e.each_var(&mut |dim| need(of_dim.get(dim)));
+        binding.value.each_operand(&mut |o| o.each_expr(&mut sizes));
+        function.ty(binding.var).each_expr(&mut sizes);
+        if let Value::MatchCast(_, ty) = &binding.value {
+            each_size(ty, &mut |dim| {
+                if !given.contains(&dim) {
+                    of_dim.entry(dim).or_insert(unit);
+                }
+            });
+        }
+        if let Some(scalar) = function.scalar(binding.var) {
+            of_dim.insert(scalar.clone(), unit);
+        }
+        of_var.insert(binding.var, unit);
+        units[unit].push(index);
+    }
+    for (earlier, later) in edges {
+        if let (Some(earlier), Some(later)) = (of_var.get(earlier), of_var.get(later))
+            && earlier != later
+        {
+            needs[*later].push(*earlier);
+        }
+    }
+    (units, needs)
+}
 
 impl Outliner<'_> {
     fn body(&mut self, body: &mut Body) -> Result<(), Diagnostic> {
@@ -156,10 +259,12 @@ impl Outliner<'_> {
     }
 
     fn block(&mut self, bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
-        let (mut units, needs) = self.units(bindings);
-        let order = in_order(&needs).map_err(|circle| self.circle(&units, &circle))?;
+        let edges = self.memory.order(&bindings);
+        let (units, needs) = units(self.function, self.groups, &self.sizes, &edges, &bindings);
+        let order = in_order(&needs).map_err(|circle| self.circle(&bindings, &units, &circle))?;
+        let mut bindings: Vec<Option<Binding>> = bindings.into_iter().map(Some).collect();
         for unit in order {
-            let bindings = std::mem::take(&mut units[unit]);
+            let bindings: Vec<Binding> = units[unit].iter().filter_map(|index| bindings[*index].take()).collect();
             match bindings.first().and_then(|binding| self.groups.of.get(&binding.var)) {
                 Some(group) => self.call(*group, bindings),
                 None => self.out.extend(bindings),
@@ -169,10 +274,10 @@ impl Outliner<'_> {
     }
 
     /// Units need each other in a circle.
-    fn circle(&self, units: &[Unit], circle: &[usize]) -> Diagnostic {
+    fn circle(&self, bindings: &[Binding], units: &[Unit], circle: &[usize]) -> Diagnostic {
         let last = |is_group: bool| {
             let of = |binding: &&Binding| self.groups.of.contains_key(&binding.var) == is_group;
-            circle.iter().find_map(|unit| units[*unit].last().filter(of))
+            circle.iter().find_map(|unit| units[*unit].last().map(|index| &bindings[*index]).filter(of))
         };
         let name = |binding: &Binding| self.function.vars[binding.var].name.clone();
         let (group, other) = (last(true), last(false));
@@ -190,48 +295,6 @@ impl Outliner<'_> {
             Some(Value::Operand(_)) => "it is another name for a value: run `CanonicalizeBindings` first",
             _ => "let the pattern cover what is between, or fit less",
         })
-    }
-
-    /// The units of a block by their first bindings, and which others each needs.
-    fn units(&self, bindings: Vec<Binding>) -> (Vec<Unit>, Vec<Vec<usize>>) {
-        let (mut units, mut needs): (Vec<Unit>, Vec<Vec<usize>>) = Default::default();
-        let mut of_group: FxHashMap<usize, usize> = FxHashMap::default();
-        let mut of_var: FxHashMap<Var, usize> = FxHashMap::default();
-        let mut of_dim: FxHashMap<prim::Var, usize> = FxHashMap::default();
-        for binding in bindings {
-            let new = units.len();
-            let unit = match self.groups.of.get(&binding.var) {
-                Some(group) => *of_group.entry(*group).or_insert(new),
-                None => new,
-            };
-            if unit == new {
-                units.push(Vec::new());
-                needs.push(Vec::new());
-            }
-            let needed = &mut needs[unit];
-            let mut need = |other: Option<&usize>| {
-                if let Some(other) = other.filter(|other| **other != unit) {
-                    needed.push(*other);
-                }
-            };
-            binding.value.each_operand(&mut |o| o.each_var(&mut |used| need(of_var.get(&used))));
-            let mut sizes = |e: &PrimExpr| e.each_var(&mut |dim| need(of_dim.get(dim)));
-            binding.value.each_operand(&mut |o| o.each_expr(&mut sizes));
-            self.function.ty(binding.var).each_expr(&mut sizes);
-            if let Value::MatchCast(_, ty) = &binding.value {
-                each_size(ty, &mut |dim| {
-                    if !self.sizes.contains(&dim) {
-                        of_dim.entry(dim).or_insert(unit);
-                    }
-                });
-            }
-            if let Some(scalar) = self.function.scalar(binding.var) {
-                of_dim.insert(scalar.clone(), unit);
-            }
-            of_var.insert(binding.var, unit);
-            units[unit].push(binding);
-        }
-        (units, needs)
     }
 
     /// Calls the function that a group becomes. What nothing uses is dropped.

@@ -8,8 +8,12 @@ use crate::{Context, OptionKind, Pass, PassOption, rewrite, rewrite::Emitter};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, Span, Type,
-    relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
+    relax::{
+        Binding, Body, Call, Callee, Function, Operand, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
@@ -46,12 +50,13 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let writers = Writers::of(module, &Table);
     for (name, function) in module.functions.iter_mut() {
         if let Global::Relax(function) = function
             && name.ends_with("transform_params")
         {
             check(function)?;
-            transform(function, context);
+            transform(function, &writers, context);
         }
     }
     Ok(())
@@ -72,7 +77,8 @@ fn check(function: &Function) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn transform(function: &mut Function, context: &Context) {
+fn transform(function: &mut Function, writers: &Writers, context: &Context) {
+    let memory = MemoryDependences::of(function, writers, &Table);
     let options = context.options;
     let weights = function.lambda.params.split_off(function.lambda.num_input().unwrap_or(0));
     let fetch = Access::new(function, options.text("fget_item"), options.texts("extra_get_item_params"));
@@ -92,7 +98,7 @@ fn transform(function: &mut Function, context: &Context) {
         _ => None,
     };
     let waiting = weights.iter().enumerate().map(|(i, weight)| (*weight, i)).collect();
-    let lazy = Lazy { fetch, store, tuple, waiting, results, dies, fetched: FxHashSet::default() };
+    let lazy = Lazy { memory, fetch, store, tuple, waiting, results, dies, fetched: FxHashSet::default() };
     lazy.rewrite(function);
     function.lambda.pure = false;
     function.lambda.attrs.remove("relax.force_pure");
@@ -176,6 +182,7 @@ impl Access {
 }
 
 struct Lazy {
+    memory: MemoryDependences,
     fetch: Access,
     store: Option<Access>,
     /// The tuple of all weights, if they come in one.
@@ -194,7 +201,9 @@ impl Lazy {
         let stored: Vec<(Operand, usize)> = self.results.drain(..).enumerate().map(|(i, o)| (o, i)).collect();
         let mut numbers: FxHashMap<Var, Vec<usize>> = FxHashMap::default();
         for (operand, number) in &stored {
-            numbers.extend(operand.as_var().filter(|v| !numbers.contains_key(v)).map(|v| (v, Vec::new())));
+            // What is written over later, by another name, is complete at the end.
+            let early = |v: &Var| !numbers.contains_key(v) && !self.memory.is_overwritten(*v);
+            numbers.extend(operand.as_var().filter(early).map(|v| (v, Vec::new())));
             if let Some(numbers) = operand.as_var().and_then(|v| numbers.get_mut(&v)) {
                 numbers.push(*number);
             }
@@ -221,7 +230,8 @@ impl Lazy {
         let mut result = body.result;
         self.needed(function, &mut result, &mut end);
         for (mut operand, number) in stored {
-            let is_stored = operand.as_var().is_some_and(|v| !numbers.contains_key(&v));
+            let is_stored =
+                operand.as_var().is_some_and(|v| !numbers.contains_key(&v) && !self.memory.is_overwritten(v));
             if !is_stored {
                 self.needed(function, &mut operand, &mut end);
                 self.store(function, operand, number, &mut end);

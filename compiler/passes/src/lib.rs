@@ -30,7 +30,6 @@ mod rewrite;
 mod shared_functions;
 mod symbolic;
 mod tir;
-mod written;
 
 mod adjust_matmul_order;
 mod allocate_workspace;

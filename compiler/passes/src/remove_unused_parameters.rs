@@ -8,8 +8,9 @@ use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, PrimExpr, Type,
     prim::{Substitution, Var as PrimVar},
-    relax::{Body, Call, Callee, Function, Operand, Value, Var},
+    relax::{Body, Call, Callee, Function, Operand, Value, Var, memory::Writers},
 };
+use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
@@ -39,6 +40,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     if plans.is_empty() {
         return Ok(());
     }
+    let writers = Writers::of(module, &Table);
     // Callers first: what arguments mean for sizes shows in the parameters as they were.
     rewrite::relax_functions(module, |module, _, function| {
         let mut changed = false;
@@ -55,7 +57,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             Ok(())
         })?;
         if changed {
-            remove_unused(module, function);
+            remove_unused(module, function, &writers);
         }
         Ok(())
     })?;

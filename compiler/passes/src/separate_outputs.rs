@@ -15,9 +15,13 @@ use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Type,
     prim::{PrimKind, Substitution},
-    relax::{Call, CallTir, Function, Graph, Operand, Value, Var},
+    relax::{
+        Call, CallTir, Function, Graph, Operand, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
     tir::{Buffer, PrimFunc, Stmt, StmtKind, fresh::copy_body},
 };
+use hammock_ops::Table;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
@@ -30,8 +34,10 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut shared = SharedFunctions::default();
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
-        let parts = separable(module, function);
+        let memory = MemoryDependences::of(function, &writers, &Table);
+        let parts = separable(module, function, &memory);
         if parts.is_empty() {
             return Ok(());
         }
@@ -44,7 +50,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             out.push(binding);
             Ok(())
         })?;
-        remove_unused(module, function);
+        remove_unused(module, function, &writers);
         Ok(())
     })
 }
@@ -65,7 +71,7 @@ impl Part {
 }
 
 /// The variables of results that get kernels of their own.
-fn separable(module: &Module, function: &Function) -> Vec<(Var, Part)> {
+fn separable(module: &Module, function: &Function, memory: &MemoryDependences) -> Vec<(Var, Part)> {
     let mut found = Vec::new();
     let mut graph = None;
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
@@ -75,6 +81,9 @@ fn separable(module: &Module, function: &Function) -> Vec<(Var, Part)> {
         {
             let graph = graph.get_or_insert_with(|| Graph::of(function));
             let Some(parts) = parts(module, function, graph, binding.var) else { continue };
+            if parts.iter().any(|(part, _)| memory.changes_between(&binding.value, binding.var, *part)) {
+                continue;
+            }
             let made = parts.into_iter().map(|(var, at)| {
                 let kernel = only_result(kernel, types.len(), at)?;
                 Some((var, Part { name: format!("{name}_part"), kernel, args: args.to_vec(), ty: types[at].clone() }))

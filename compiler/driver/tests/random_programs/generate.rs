@@ -6,14 +6,24 @@ use hammock_runtime::{Any, Tensor};
 /// A program and what to call its `main` with.
 pub struct Program {
     pub text: String,
-    pub args: Vec<Any>,
+    /// Shapes and elements of the arguments: a program may write over them, so each run has its own.
+    args: Vec<(Vec<i64>, Vec<f32>)>,
 }
 
-/// A float32 tensor that a name stands for; its sizes as texts.
+impl Program {
+    pub fn args(&self) -> Vec<Any> {
+        self.args.iter().map(|(shape, values)| Any::from(Tensor::from_slice(shape, values).unwrap())).collect()
+    }
+}
+
+/// A float32 tensor that a name stands for; its sizes as texts. What it holds depends on the order of bindings: calls
+/// write over tensors that have several names.
 #[derive(Clone)]
 struct Value {
     name: String,
     shape: Vec<String>,
+    /// The pieces of memory that it may be in, by number.
+    memory: Vec<usize>,
 }
 
 struct Generator {
@@ -30,7 +40,7 @@ pub fn program(seed: u64) -> Program {
     let args = [&[3, 4][..], &[4], &[4, 4], &[2, 4, 3], &[1, 4]].map(|shape| {
         let count = shape.iter().product::<i64>();
         let values: Vec<f32> = (0..count).map(|_| rng.between(-8, 8) as f32 / 8.0).collect();
-        Any::from(Tensor::from_slice(shape, &values).unwrap())
+        (shape.to_vec(), values)
     });
     let params =
         [("x", &["n", "m"][..]), ("y", &["m"]), ("w", &["m", "m"]), ("z", &["2", "m", "n"]), ("u", &["1", "4"])];
@@ -41,8 +51,10 @@ pub fn program(seed: u64) -> Program {
         "@R.function(private=True)",
         &[("p", &["n", "m"]), ("q", &["n", "m"]), ("w", &["m", "m"]), ("y", &["m"])],
         |g| {
+            // Callers may give one tensor twice.
+            g.known.iter_mut().for_each(|value| value.memory = vec![0]);
             g.dataflow();
-            let result = g.with_shape(&["n", "m"]);
+            let result = g.with_shape(&["n", "m"]).name;
             g.line(format!("return {result}"));
         },
     );
@@ -51,14 +63,18 @@ pub fn program(seed: u64) -> Program {
             match g.rng.below(8) {
                 0..=2 => g.branch(),
                 3 => g.closure(),
+                4 => g.written_over(),
                 _ => g.dataflow(),
             }
         }
         let results: Vec<String> = (0..g.rng.between(1, 4)).map(|_| g.any().name).collect();
         g.line(format!("return ({},)", results.join(", ")));
     });
-    Program { text: g.lines.join("\n") + "\n", args: args.to_vec() }
+    Program { text: g.lines.join("\n") + "\n", args: args.into() }
 }
+
+/// Numbers of memory below are those of parameters.
+const MAX_PARAMS: usize = 8;
 
 const HEAD: &str = r#"from typing import TypeVar
 from tvm.script import ir as I
@@ -76,6 +92,26 @@ class Module:
             with T.sblock("bump"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 x[vi, vj] = x[vi, vj] * T.float32(0.5) + T.float32(1)
+
+    @T.prim_func(private=True, s_tir=True)
+    def accumulate(x: T.Buffer((n, m), "float32"), y: T.Buffer((n, m), "float32")):
+        T.func_attr({"tirx.noalias": True})
+        for i, j in T.grid(n, m):
+            with T.sblock("accumulate"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                x[vi, vj] = x[vi, vj] * T.float32(0.5) + y[vi, vj]
+
+    @T.prim_func(private=True, s_tir=True)
+    def exchange(x: T.Buffer((n, m), "float32"), y: T.Buffer((n, m), "float32"), old: T.Buffer((n, m), "float32")):
+        T.func_attr({"tirx.noalias": True})
+        for i, j in T.grid(n, m):
+            with T.sblock("old"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                old[vi, vj] = x[vi, vj]
+        for i, j in T.grid(n, m):
+            with T.sblock("new"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                x[vi, vj] = y[vi, vj] - T.float32(0.25)
 
     @T.prim_func(private=True, s_tir=True)
     def both(x: T.Buffer((n, m), "float32"), sum: T.Buffer((n,), "float32"), twice: T.Buffer((n, m), "float32")):
@@ -100,11 +136,12 @@ impl Generator {
         self.line(decorator.to_owned());
         self.line(format!("def {name}({}):", list.join(", ")));
         self.indent = 2;
-        let owned = |(name, shape): &(&str, &[&str])| Value {
+        let owned = |(memory, (name, shape)): (usize, &(&str, &[&str]))| Value {
             name: (*name).to_owned(),
             shape: shape.iter().map(|s| (*s).to_owned()).collect(),
+            memory: vec![memory],
         };
-        self.known = params.iter().map(owned).collect();
+        self.known = params.iter().enumerate().map(owned).collect();
         body(self);
         self.lines.push(String::new());
     }
@@ -118,10 +155,16 @@ impl Generator {
     }
 
     fn fresh(&mut self, value: String, shape: Vec<String>) -> Value {
+        let memory = vec![self.next + MAX_PARAMS];
+        self.bound(value, shape, memory)
+    }
+
+    /// A value in memory that there is.
+    fn bound(&mut self, value: String, shape: Vec<String>, memory: Vec<usize>) -> Value {
         let name = format!("v{}", self.next);
         self.next += 1;
         self.line(format!("{name} = {value}"));
-        let value = Value { name, shape };
+        let value = Value { name, shape, memory };
         self.known.push(value.clone());
         value
     }
@@ -155,6 +198,9 @@ impl Generator {
             self.indent += 1;
             let before = self.known.len();
             let mut last = of.clone();
+            if self.rng.chance(25) {
+                self.written_over();
+            }
             for _ in 0..self.rng.between(0, 3) {
                 last = self.unary(&last);
             }
@@ -163,27 +209,31 @@ impl Generator {
             self.known.truncate(before);
             self.indent -= 1;
         }
-        self.known.push(Value { name, shape: of.shape });
+        self.known.push(Value { name, shape: of.shape, memory: vec![self.next + MAX_PARAMS] });
+        self.next += 1;
     }
 
     /// A nested function that uses a value from around, called twice.
     fn closure(&mut self) {
-        let (captured, of) = (self.any(), Value { name: "x".into(), shape: vec!["n".into(), "m".into()] });
+        let (captured, of) = (self.any(), self.known[0].clone());
         let name = format!("f{}", self.next);
         self.next += 1;
         self.line("@R.function".to_owned());
         self.line(format!("def {name}(a: R.Tensor((n, m), \"float32\")) -> R.Tensor((n, m), \"float32\"):"));
         let scale = format!("R.sum(R.tanh({}))", captured.name);
+        if captured.shape == of.shape && self.rng.chance(30) {
+            self.line(format!("    written = {}", inplace("bump", &captured.name)));
+        }
         self.line(format!("    b = R.multiply(a, {scale})"));
         self.line("    return R.tanh(b)".to_owned());
         let once = self.fresh(format!("{name}({})", of.name), of.shape.clone());
         self.fresh(format!("{name}({})", once.name), of.shape);
     }
 
-    /// Makes sure of a value of a shape, and gives its name.
-    fn with_shape(&mut self, shape: &[&str]) -> String {
+    /// A value of a shape.
+    fn with_shape(&mut self, shape: &[&str]) -> Value {
         let fits: Vec<Value> = self.known.iter().filter(|v| v.shape == shape).cloned().collect();
-        self.rng.pick(&fits).name.clone()
+        self.rng.pick(&fits).clone()
     }
 
     fn unary_call(&mut self, of: &str) -> String {
@@ -203,7 +253,7 @@ impl Generator {
 
     fn statement(&mut self) {
         let a = self.any();
-        match self.rng.below(18) {
+        match self.rng.below(23) {
             0..=4 => drop(self.unary(&a)),
             5..=7 => self.binary(&a),
             8 | 9 => self.matmul(),
@@ -216,12 +266,21 @@ impl Generator {
             16 => {
                 let (p, q) = (self.with_shape(&["n", "m"]), self.with_shape(&["n", "m"]));
                 if self.lines.iter().any(|line| line.contains("def main")) {
-                    self.fresh(format!("Module.helper({p}, {q}, w, y)"), vec!["n".into(), "m".into()]);
+                    // It may give what it was given.
+                    let call = format!("Module.helper({}, {}, w, y)", p.name, q.name);
+                    let memory = [p.memory, q.memory, vec![self.next + MAX_PARAMS]].concat();
+                    self.bound(call, p.shape, memory);
                 }
+            }
+            17..=20 => self.written_over(),
+            21 => {
+                let value = *self.rng.pick(&["ones", "zeros"]);
+                self.fresh(format!("R.{value}(R.shape([n, m]), \"float32\")"), vec!["n".into(), "m".into()]);
             }
             _ => {
                 let ty = a.shape.join(", ");
-                self.fresh(format!("R.match_cast({}, R.Tensor(({ty},), \"float32\"))", a.name), a.shape.clone());
+                let cast = format!("R.match_cast({}, R.Tensor(({ty},), \"float32\"))", a.name);
+                self.bound(cast, a.shape.clone(), a.memory.clone());
             }
         }
     }
@@ -238,7 +297,7 @@ impl Generator {
     }
 
     fn matmul(&mut self) {
-        let square = self.with_shape(&["m", "m"]);
+        let square = self.with_shape(&["m", "m"]).name;
         let rows: Vec<Value> = self.known.iter().filter(|v| v.shape.len() == 2 && v.shape[1] == "m").cloned().collect();
         let a = self.rng.pick(&rows).clone();
         let b = if self.rng.chance(40) { format!("R.permute_dims({square}, axes=[1, 0])") } else { square };
@@ -289,23 +348,55 @@ impl Generator {
         let name = format!("t{}", self.next);
         self.next += 1;
         self.line(format!("{name} = ({}, ({}, {}))", a.name, b.name, a.name));
-        let (field, shape) = if self.rng.chance(50) { ("[0]", a.shape.clone()) } else { ("[1][0]", b.shape.clone()) };
-        self.fresh(format!("{name}{field}"), shape);
+        let (field, of) = if self.rng.chance(50) { ("[0]", a.clone()) } else { ("[1][0]", b) };
+        self.bound(format!("{name}{field}"), of.shape, of.memory);
+    }
+
+    /// A kernel that writes over what other names, other values or callers may still read.
+    fn written_over(&mut self) {
+        let target = self.with_shape(&["n", "m"]);
+        let apart = |v: &&Value| v.shape == target.shape && !v.memory.iter().any(|at| target.memory.contains(at));
+        let others: Vec<Value> = self.known.iter().filter(apart).cloned().collect();
+        let (name, memory) = (target.name, target.memory);
+        match self.rng.below(4) {
+            0 | 1 => drop(self.bound(inplace("bump", &name), target.shape, memory)),
+            choice if !others.is_empty() => {
+                let other = self.rng.pick(&others).name.clone();
+                if choice == 2 {
+                    let call = inplace("accumulate", &format!("{name}, {other}"));
+                    self.bound(call, target.shape, memory);
+                    return;
+                }
+                let results = format!("r{}", self.next);
+                let call = format!(
+                    "R.call_tir_inplace(Module.exchange, ({name}, {other}), out_ty=[{TY}, {TY}], inplace_indices=[0, -1])"
+                );
+                self.line(format!("{results} = {call}"));
+                self.fresh(format!("{results}[1]"), target.shape.clone());
+                self.bound(format!("{results}[0]"), target.shape, memory);
+            }
+            _ => {}
+        }
     }
 
     /// Kernels of several results, and one that writes over what nothing else uses.
     fn kernels(&mut self) {
-        let a = self.with_shape(&["n", "m"]);
-        let ty = "R.Tensor((n, m), dtype=\"float32\")";
+        let a = self.with_shape(&["n", "m"]).name;
         if self.rng.chance(50) {
-            let types = format!("[R.Tensor((n,), dtype=\"float32\"), {ty}]");
+            let types = format!("[R.Tensor((n,), dtype=\"float32\"), {TY}]");
             let both = format!("R.call_tir(Module.both, ({a},), out_ty={types})[1]");
             self.fresh(both, vec!["n".into(), "m".into()]);
             return;
         }
         let own = self.fresh(format!("R.add({a}, R.const(1.0, \"float32\"))"), Vec::new());
         self.known.pop();
-        let call = format!("R.call_tir_inplace(Module.bump, ({},), out_ty={ty}, inplace_indices=[0])", own.name);
-        self.fresh(call, vec!["n".into(), "m".into()]);
+        self.fresh(inplace("bump", &own.name), vec!["n".into(), "m".into()]);
     }
+}
+
+const TY: &str = "R.Tensor((n, m), dtype=\"float32\")";
+
+/// A call of a kernel that writes over its first argument.
+fn inplace(kernel: &str, args: &str) -> String {
+    format!("R.call_tir_inplace(Module.{kernel}, ({args},), out_ty={TY}, inplace_indices=[0])")
 }

@@ -1,8 +1,9 @@
 //! Use-def chains: which value defines a variable, and what uses it.
 //!
 //! A [`Graph`] is built from a function in one walk and answers in constant time; it describes the function as it was
-//! then. Passes that only ask for definitions use [`Definitions`], which is a small pattern matcher as well. "The result
-//! of `matmul` whose second operand is the result of `permute_dims` of a constant" is
+//! then. What writes over memory is in [`memory`](super::memory). Passes that only ask for definitions use
+//! [`Definitions`], which is a small pattern matcher as well. "The result of `matmul` whose second operand is the result
+//! of `permute_dims` of a constant" is
 //!
 //! ```ignore
 //! let [x, transposed] = graph.op(product, "matmul")?.operands()?;

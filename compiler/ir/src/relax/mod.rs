@@ -5,6 +5,7 @@ mod dims;
 mod extract;
 mod function;
 mod graph;
+pub mod memory;
 mod operand_ty;
 mod outline;
 pub mod pattern;

@@ -1,6 +1,9 @@
 //! The interface of the operator table, which lives in a crate above this one.
 
-use super::{Call, Function};
+use super::{
+    Call, Function,
+    memory::{OperandWrites, ResultMemory},
+};
 use crate::{Module, Type};
 use std::fmt;
 
@@ -8,6 +11,12 @@ use std::fmt;
 pub trait OpTable {
     /// Whether calling the operator has no visible side effect; `None` for an unknown operator.
     fn is_pure(&self, op: &str) -> Option<bool>;
+
+    /// Memory of the operator's result.
+    fn result_memory(&self, op: &str) -> ResultMemory;
+
+    /// Operands that a call of the operator may write over.
+    fn operand_writes(&self, op: &str) -> OperandWrites;
 
     /// The type of a call's result, whatever its callee. Types of operands are read from `function` and `module`.
     ///

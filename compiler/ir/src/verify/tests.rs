@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     Attrs, DType, PrimExpr, Span, Type,
     prim::Var as Scalar,
-    relax::{Binding, Block, Body, Call, Callee, InferError, Lambda, Operand, Value, Var},
+    relax::{
+        Binding, Block, Body, Call, Callee, InferError, Lambda, Operand, Value, Var,
+        memory::{OperandWrites, ResultMemory},
+    },
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 
@@ -14,6 +17,14 @@ struct Ops;
 impl OpTable for Ops {
     fn is_pure(&self, op: &str) -> Option<bool> {
         Some(op != "print")
+    }
+
+    fn result_memory(&self, _: &str) -> ResultMemory {
+        ResultMemory::Own
+    }
+
+    fn operand_writes(&self, _: &str) -> OperandWrites {
+        OperandWrites::Nothing
     }
 
     fn infer(&self, module: &Module, f: &crate::relax::Function, call: &Call) -> Result<Type, InferError> {

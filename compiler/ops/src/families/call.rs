@@ -47,7 +47,7 @@ fn destination_passing() -> Vec<Op> {
             .operand("args", OperandKind::Any)
             .required("inplace_indices", AttrKind::Ints)
             .infer(infer_inplace)
-            .unique()
+            .writes_in_place()
             .structural(REWRITE),
         Op::new("call_tir_with_grad")
             .doc("`R.call_tir`, with the name of the function that computes its gradient.")
@@ -92,7 +92,7 @@ fn packed() -> Vec<Op> {
             .operand("args", OperandKind::Variadic)
             .required("inplace_indices", AttrKind::Ints)
             .infer(returned)
-            .unique()
+            .writes_in_place()
             .structural("RemovePurityChecking makes it a plain call"),
         Op::new("call_builtin_with_ctx")
             .doc("Calls a runtime function that takes the virtual machine as its first argument.")
@@ -142,7 +142,7 @@ fn checks() -> Vec<Op> {
             .operand("condition", OperandKind::Any)
             .operand_or("format", OperandKind::Str, "")
             .operand("format_args", OperandKind::Variadic)
-            .impure()
+            .impure_reader()
             .infer(infer_assert)
             .packed("relax.run.assert_op"),
         Op::new("print")
@@ -150,7 +150,7 @@ fn checks() -> Vec<Op> {
             .example("x: float32[2]", r#"x, format="x is {}""#)
             .operand_or("format", OperandKind::Str, "")
             .operand("values", OperandKind::Variadic)
-            .impure()
+            .impure_reader()
             .infer(|_| Ok(Type::void()))
             .packed("relax.run.print"),
     ]

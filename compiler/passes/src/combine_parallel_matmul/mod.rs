@@ -8,12 +8,15 @@ mod plan;
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption, dead_code_elimination::is_pure, editor, rewrite, rewrite::Emitter,
-    topological_sort::in_order_of_use, written,
+    topological_sort::in_order_of_use,
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, Span,
-    relax::{Binding, Block, Body, Function, OpTable, Operand, Value, Var},
+    relax::{
+        Binding, Block, Body, Function, OpTable, Operand, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
 use hammock_ops::{Table, lookup};
 use plan::{Group, Wanted, plan};
@@ -52,17 +55,17 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         known_weights: context.options.is_on("known_weights"),
         max_rows: Some(context.options.integer("max_rows")).filter(|rows| *rows != 0),
     };
-    let anything_written = written::anything(module);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
-        let written = if anything_written { written::variables(&function.lambda.body) } else { FxHashSet::default() };
-        let groups = plan(function, &written, wanted);
+        let memory = MemoryDependences::of(function, &writers, &Table);
+        let groups = plan(function, &memory, wanted);
         if groups.is_empty() {
             return Ok(());
         }
         let mut body = rewrite::take_body(function);
-        Combiner::new(module, function, groups).body(&mut body);
+        Combiner::new(module, function, &memory, groups).body(&mut body);
         function.lambda.body = body;
-        editor::tidy(module, function, anything_written)
+        editor::tidy(module, function, &writers)
     })
 }
 
@@ -78,6 +81,7 @@ enum Progress {
 struct Combiner<'a> {
     module: &'a Module,
     function: &'a mut Function,
+    memory: &'a MemoryDependences,
     /// Groups that are not computed yet, by number, and those that are: the tuple of their parts.
     groups: Vec<Progress>,
     /// By the variable that a part replaces: the group's number, and which part.
@@ -85,13 +89,13 @@ struct Combiner<'a> {
 }
 
 impl<'a> Combiner<'a> {
-    fn new(module: &'a Module, function: &'a mut Function, groups: Vec<Group>) -> Self {
+    fn new(module: &'a Module, function: &'a mut Function, memory: &'a MemoryDependences, groups: Vec<Group>) -> Self {
         let mut members = FxHashMap::default();
         for (number, group) in groups.iter().enumerate() {
             members.extend(group.members.iter().enumerate().map(|(part, member)| (member.result, (number, part))));
         }
         let groups = groups.into_iter().map(Progress::Planned).collect();
-        Combiner { module, function, groups, members }
+        Combiner { module, function, memory, groups, members }
     }
 
     fn body(&mut self, body: &mut Body) {
@@ -129,7 +133,7 @@ impl<'a> Combiner<'a> {
     fn may_reorder(&self, block: &Block) -> bool {
         let pure = |binding: &Binding| is_pure(self.module, self.function, &binding.value);
         let mut bindings = block.bindings.iter();
-        bindings.all(|binding| !written::writes(&binding.value) && (block.dataflow || pure(binding)))
+        bindings.all(|binding| !self.memory.writes(binding.var) && (block.dataflow || pure(binding)))
     }
 
     /// Emits the product of a group and what follows, and splits it; `None` when that has no type.

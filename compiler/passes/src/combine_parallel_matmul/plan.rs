@@ -3,7 +3,7 @@
 use crate::compile_time::CompileTime;
 use hammock_ir::{
     DType, PrimExpr, TensorType,
-    relax::{Binding, Call, Function, Graph, Operand, Place, Value, Var},
+    relax::{Binding, Call, Function, Graph, Operand, Place, Value, Var, memory::MemoryDependences},
 };
 use hammock_ops::dims;
 use indexmap::IndexMap;
@@ -67,10 +67,10 @@ pub struct Wanted {
 }
 
 /// The groups of products of a function that are to be joined.
-pub fn plan(function: &Function, written: &FxHashSet<Var>, wanted: Wanted) -> Vec<Group> {
+pub fn plan(function: &Function, memory: &MemoryDependences, wanted: Wanted) -> Vec<Group> {
     let graph = Graph::of(function);
     let known = wanted.known_weights.then(|| CompileTime::of(function, false));
-    let planner = Planner { function, graph, written, known, max_rows: wanted.max_rows };
+    let planner = Planner { function, graph, memory, known, max_rows: wanted.max_rows };
     let mut products: IndexMap<(Var, usize, usize), Vec<Product>, FxBuildHasher> = IndexMap::default();
     function.lambda.body.walk(&mut |binding| {
         if let Some((lhs, product)) = planner.product(binding)
@@ -85,7 +85,7 @@ pub fn plan(function: &Function, written: &FxHashSet<Var>, wanted: Wanted) -> Ve
 struct Planner<'f> {
     function: &'f Function,
     graph: Graph<'f>,
-    written: &'f FxHashSet<Var>,
+    memory: &'f MemoryDependences,
     known: Option<CompileTime>,
     max_rows: Option<i64>,
 }
@@ -105,7 +105,7 @@ impl Planner<'_> {
 
     /// Whether the operand's value stays what it is, and is known when that is asked for.
     fn takes_part(&self, operand: &Operand) -> bool {
-        let stays = operand.as_var().is_none_or(|v| !self.written.contains(&v));
+        let stays = operand.as_var().is_none_or(|v| !self.memory.is_written(v));
         stays && self.known.as_ref().is_none_or(|known| known.knows(operand))
     }
 
@@ -120,7 +120,7 @@ impl Planner<'_> {
     fn product(&self, binding: &Binding) -> Option<(Var, Product)> {
         let [lhs, rhs] = binding.value.as_op("matmul")?.operands()?;
         let (lhs, weights) = (lhs.as_var()?, self.tensor(rhs)?);
-        if weights.dims()?.len() < 2 || !self.takes_part(rhs) || self.written.contains(&lhs) || !self.has_few_rows(lhs)
+        if weights.dims()?.len() < 2 || !self.takes_part(rhs) || self.memory.is_written(lhs) || !self.has_few_rows(lhs)
         {
             return None;
         }

@@ -9,7 +9,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, Span, TensorShape, TensorType, Type,
-    relax::{Binding, Call, Callee, Function, OpTable, Operand, Replacements, Value, Var},
+    relax::{Binding, Call, Callee, Function, OpTable, Operand, Replacements, Value, Var, memory::MemoryDependences},
 };
 use hammock_ops::{
     CallContext, Table,
@@ -26,6 +26,7 @@ pub struct Mover<'a> {
     module: &'a Module,
     function: &'a mut Function,
     desired: &'a Desired,
+    memory: &'a MemoryDependences,
     moved: FxHashMap<Var, (Var, Arrangement)>,
     out: Emitter,
     span: Span,
@@ -33,9 +34,14 @@ pub struct Mover<'a> {
 
 impl<'a> Mover<'a> {
     /// For a block of that function.
-    pub fn new(module: &'a Module, function: &'a mut Function, desired: &'a Desired) -> Self {
+    pub fn new(
+        module: &'a Module,
+        function: &'a mut Function,
+        desired: &'a Desired,
+        memory: &'a MemoryDependences,
+    ) -> Self {
         let out = Emitter::new(true);
-        Mover { module, function, desired, moved: FxHashMap::default(), out, span: Span::NONE }
+        Mover { module, function, desired, memory, moved: FxHashMap::default(), out, span: Span::NONE }
     }
 
     /// The new bindings for those of the block.
@@ -53,7 +59,7 @@ impl<'a> Mover<'a> {
 
     fn binding(&mut self, Binding { var, mut value, .. }: Binding) -> Result<(), Diagnostic> {
         self.release_captured(&mut value)?;
-        let local = self.function.vars[var].dataflow;
+        let local = self.may_move(var);
         match value {
             Value::Call(call) => match self.ruled(&call, var)? {
                 Some(relaid) => self.relaid_call(var, call, relaid),
@@ -119,7 +125,7 @@ impl<'a> Mover<'a> {
             return Ok(());
         }
         let ty = call_ty(self.module, self.function, &call, self.span)?;
-        if self.function.vars[var].dataflow {
+        if self.may_move(var) {
             self.bind(var, relaid.result, ty, Value::Call(call));
             return Ok(());
         }
@@ -127,6 +133,11 @@ impl<'a> Mover<'a> {
         let value = self.converted(local.into(), &relaid.result, &Arrangement::AsWritten)?;
         self.keep(var, value.into());
         Ok(())
+    }
+
+    /// Whether a variable may be replaced by one in another layout: nothing else sees it, and nothing writes over it.
+    fn may_move(&self, var: Var) -> bool {
+        self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
     }
 
     /// A call whose operands are what the program has.

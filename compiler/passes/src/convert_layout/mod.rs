@@ -20,8 +20,12 @@ use desired::Desired;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
-    relax::{Binding, Body, Function},
+    relax::{
+        Binding, Body, Function,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -62,9 +66,11 @@ pub fn where_it_helps() -> Options {
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let desired = desired::read(context.options.text_lists(DESIRED.name))?;
     let cheaper = context.options.is_on(CHEAPER.name);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
+        let memory = MemoryDependences::of(function, &writers, &Table);
         let mut body = rewrite::take_body(function);
-        let result = Converter { module, desired: &desired, cheaper }.blocks(function, &mut body);
+        let result = Converter { module, desired: &desired, memory: &memory, cheaper }.blocks(function, &mut body);
         function.lambda.body = body;
         result
     })
@@ -73,6 +79,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 struct Converter<'a> {
     module: &'a Module,
     desired: &'a Desired,
+    memory: &'a MemoryDependences,
     cheaper: bool,
 }
 
@@ -97,15 +104,15 @@ impl Converter<'_> {
     }
 
     fn block(&self, function: &mut Function, bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
-        let (module, desired) = (self.module, self.desired);
+        let (module, desired, memory) = (self.module, self.desired, self.memory);
         if !self.cheaper {
-            return Mover::new(module, function, desired).block(bindings);
+            return Mover::new(module, function, desired, memory).block(bindings);
         }
         let before = cost::of(module, function, desired, &bindings);
         if before.wasted == 0 {
             return Ok(bindings);
         }
-        let converted = Mover::new(module, function, desired).block(bindings.clone())?;
+        let converted = Mover::new(module, function, desired, memory).block(bindings.clone())?;
         let converted = reads::as_it_lies(module, function, converted);
         let after = cost::of(module, function, desired, &converted);
         Ok(if after.total() < before.total() { converted } else { bindings })

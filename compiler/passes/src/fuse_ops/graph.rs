@@ -3,7 +3,7 @@
 use crate::op_pattern::OpPattern;
 use hammock_ir::{
     DType, Module, PrimExpr,
-    relax::{Binding, CallTir, Function, Operand, Value, Var},
+    relax::{Binding, CallTir, Function, Operand, Value, Var, memory::MemoryDependences},
     tir::{Buffer, PrimFunc},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Node {
     /// What it can be fused with.
     pub pattern: OpPattern,
-    /// The bindings that use it, with their classes.
+    /// The bindings that use it, with their classes; opaque for those that only must come after it.
     pub users: Vec<(usize, OpPattern)>,
     /// Whether it is visible outside its block.
     pub used_elsewhere: bool,
@@ -22,7 +22,7 @@ pub struct Node {
 
 /// The bindings of a function's dataflow blocks in order, and the variables that they bind. `widened`: whether it matters
 /// which of them make wide numbers of narrow ones.
-pub fn graph(module: &Module, function: &Function, widened: bool) -> (Vec<Node>, Vec<Var>) {
+pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, widened: bool) -> (Vec<Node>, Vec<Var>) {
     let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
     let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
     // The bytes of each binding's result, where they are known.
@@ -49,6 +49,12 @@ pub fn graph(module: &Module, function: &Function, widened: bool) -> (Vec<Node>,
         results.push(result);
         let used_elsewhere = !function.vars[binding.var].dataflow;
         nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
+    }
+    // What must come after for its memory's sake is like a use that nothing is fused with.
+    for block in function.lambda.body.blocks.iter().filter(|b| b.dataflow) {
+        for (earlier, later) in memory.order(&block.bindings) {
+            nodes[numbers[&earlier]].users.push((numbers[&later], OpPattern::Opaque));
+        }
     }
     (nodes, vars)
 }

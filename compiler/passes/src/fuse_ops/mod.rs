@@ -5,7 +5,8 @@
 //! from its result lead to: element-wise and broadcast operations what follows them, contractions the element-wise
 //! operations after them, injective operations each other. With `widened_weights`, a contraction also takes in what makes
 //! wide numbers of narrow ones for it alone, so that weights that are kept in few bits are read as they are. No result is
-//! computed twice, and none that is used outside its group is fused away.
+//! computed twice, and none that is used outside its group is fused away. A call that reads memory which another one writes
+//! over stays on its side of that one, and is not fused across it.
 
 mod dominators;
 mod graph;
@@ -20,8 +21,12 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module,
-    relax::{Body, Call, Function, Operand, Outlining, Value, Var},
+    relax::{
+        Body, Call, Function, Operand, Outlining, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 use rustc_hash::FxHashMap;
 
 /// The attribute of a function that stands for one kernel.
@@ -55,20 +60,22 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     }
     let widened = context.options.is_on(WIDENED_WEIGHTS.name);
     let mut shared = SharedFunctions::default();
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
         let attrs = &function.lambda.attrs;
         if !attrs.is_true(PRIMITIVE) && attrs.get("Codegen").is_none() {
-            let groups = groups(module, function, widened);
+            let memory = MemoryDependences::of(function, &writers, &Table);
+            let groups = groups(module, function, &memory, widened);
             let body = rewrite::take_body(function);
             let how = Outlining { lift_constants: true, ..Outlining::default() };
-            function.lambda.body = outline_groups(module, function, body, &groups, how, &mut shared)?;
+            function.lambda.body = outline_groups(module, function, body, &groups, (&writers, how), &mut shared)?;
         }
         Ok(())
     })
 }
 
-fn groups(module: &Module, function: &Function, widened: bool) -> Groups {
-    let (nodes, vars) = graph::graph(module, function, widened);
+fn groups(module: &Module, function: &Function, memory: &MemoryDependences, widened: bool) -> Groups {
+    let (nodes, vars) = graph::graph(module, function, memory, widened);
     let roots = partition::partition(&nodes, MAX_DEPTH);
     let mut sizes: FxHashMap<usize, usize> = FxHashMap::default();
     roots.iter().for_each(|root| *sizes.entry(*root).or_default() += 1);

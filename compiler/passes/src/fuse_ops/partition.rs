@@ -64,7 +64,7 @@ impl Partition<'_> {
     /// Fuses a node with its post-dominator, if the classes on the way allow it.
     fn fuse(&mut self, at: usize, to: Dominator, phase: Phase) {
         let own = self.groups[at].pattern;
-        if own == Opaque || self.root(at) == self.root(to.node) {
+        if own == Opaque || to.pattern == Opaque || self.root(at) == self.root(to.node) {
             return;
         }
         let widens = self.nodes[at].widens && !self.nodes[at].used_elsewhere;

@@ -18,8 +18,9 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function as Global, Module, Name,
-    relax::{Outlining, pattern::NamedPattern},
+    relax::{Outlining, memory::Writers, pattern::NamedPattern},
 };
+use hammock_ops::Table;
 
 /// The attribute that names what a function was grouped as.
 pub const COMPOSITE: &str = "Composite";
@@ -93,12 +94,13 @@ fn fuse(
     how: Outlining,
     shared: &mut SharedFunctions,
 ) -> Result<(), Diagnostic> {
+    let writers = Writers::of(module, &Table);
     for name in graphs(module).into_iter().filter(|name| entries.is_empty() || entries.contains(name)) {
         rewrite::relax_function(module, &name, |module, function| {
             let groups = partition::groups(module, function, pattern)?;
             if !groups.all.is_empty() {
                 let body = rewrite::take_body(function);
-                function.lambda.body = outline_groups(module, function, body, &groups, how, shared)?;
+                function.lambda.body = outline_groups(module, function, body, &groups, (&writers, how), shared)?;
             }
             Ok(())
         })?;

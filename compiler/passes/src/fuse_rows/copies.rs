@@ -39,7 +39,9 @@ impl Fusion<'_> {
                     How::Rows { repeated, .. } => repeated == 0,
                 })
             };
-            if cost.repeated < cost.stored && users.iter().all(takes) {
+            let value = self.graph.def(own).map(|def| &def.binding.value);
+            let changes = |user: &Var| value.is_none_or(|value| self.memory.changes_between(value, own, *user));
+            if cost.repeated < cost.stored && users.iter().all(takes) && !users.iter().any(changes) {
                 self.context.note(|| {
                     let (name, callee, tensor) = (self.name, call.callee, &self.function.vars[own].name);
                     let (users, bytes) = (users.len(), super::size(cost.stored - cost.repeated));

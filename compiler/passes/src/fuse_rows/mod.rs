@@ -29,8 +29,12 @@ use group::{Apart, Group, How, Merged};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Name,
-    relax::{Binding, CallTir, Function, Graph, Operand, Outlining, Value, Var},
+    relax::{
+        Binding, CallTir, Function, Graph, Operand, Outlining, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 use kernel::Kernel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -52,25 +56,28 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let mut kernels: FxHashMap<Name, Option<Kernel>> = FxHashMap::default();
+    let writers = Writers::of(module, &Table);
     let mut shared = SharedFunctions::default();
     rewrite::relax_functions(module, |module, name, function| {
         let attrs = &function.lambda.attrs;
         if attrs.is_true(PRIMITIVE) || attrs.get("Codegen").is_some() {
             return Ok(());
         }
-        let fusion = Fusion::new(module, function, &mut kernels, context, name);
+        let memory = MemoryDependences::of(function, &writers, &Table);
+        let fusion = Fusion::new(module, function, memory, &mut kernels, context, name);
         let copies = fusion.copies();
         let groups = if copies.is_empty() {
             fusion.groups()
         } else {
             drop(fusion);
             copies.make(function)?;
-            Fusion::new(module, function, &mut kernels, context, name).groups()
+            let memory = MemoryDependences::of(function, &writers, &Table);
+            Fusion::new(module, function, memory, &mut kernels, context, name).groups()
         };
         if !groups.all.is_empty() {
             let body = rewrite::take_body(function);
             let how = Outlining { lift_constants: true, ..Outlining::default() };
-            function.lambda.body = outline_groups(module, function, body, &groups, how, &mut shared)?;
+            function.lambda.body = outline_groups(module, function, body, &groups, (&writers, how), &mut shared)?;
         }
         Ok(())
     })
@@ -81,6 +88,9 @@ struct Fusion<'a> {
     context: &'a Context<'a>,
     name: &'a Name,
     graph: Graph<'a>,
+    memory: MemoryDependences,
+    /// Bindings that must come after one for its memory's sake.
+    after: FxHashMap<Var, Vec<Var>>,
     function: &'a Function,
     calls: Vec<Node<'a>>,
     /// The call that computes a variable.
@@ -101,6 +111,7 @@ impl<'a> Fusion<'a> {
     fn new(
         module: &'a Module,
         function: &'a Function,
+        memory: MemoryDependences,
         kernels: &mut FxHashMap<Name, Option<Kernel>>,
         context: &'a Context<'a>,
         name: &'a Name,
@@ -108,7 +119,8 @@ impl<'a> Fusion<'a> {
         let (mut calls, mut groups, mut numbers) = (Vec::new(), Vec::new(), FxHashMap::default());
         let blocks = function.lambda.body.blocks.iter().enumerate().filter(|(_, block)| block.dataflow);
         for (block, binding) in blocks.flat_map(|(at, block)| block.bindings.iter().map(move |b| (at, b))) {
-            let Some((callee, operands)) = kernel_call(function, binding) else { continue };
+            let call = kernel_call(function, binding).filter(|_| !memory.writes(binding.var));
+            let Some((callee, operands)) = call else { continue };
             let kernel =
                 kernels.entry(callee.clone()).or_insert_with(|| module.tir(callee).and_then(Kernel::of)).as_ref();
             let Some(kernel) = kernel.filter(|kernel| kernel.inputs.len() == operands.len()) else { continue };
@@ -117,7 +129,14 @@ impl<'a> Fusion<'a> {
             calls.push(Node { var: binding.var, block, callee, operands });
         }
         let group_of = (0..calls.len()).collect();
-        Fusion { context, name, graph: Graph::of(function), function, calls, numbers, group_of, groups }
+        let mut after: FxHashMap<Var, Vec<Var>> = FxHashMap::default();
+        for block in function.lambda.body.blocks.iter().filter(|block| block.dataflow) {
+            for (earlier, later) in memory.order(&block.bindings) {
+                after.entry(earlier).or_default().push(later);
+            }
+        }
+        let graph = Graph::of(function);
+        Fusion { context, name, graph, memory, after, function, calls, numbers, group_of, groups }
     }
 
     fn groups(mut self) -> Groups {
@@ -179,7 +198,7 @@ impl<'a> Fusion<'a> {
         let mut seen: FxHashSet<Var> = FxHashSet::default();
         let mut open: Vec<Var> = Vec::new();
         let outside = |from: Var, open: &mut Vec<Var>| {
-            open.extend(self.graph.users(from).iter().filter(|user| !members.contains(user)));
+            open.extend(self.followers(from).filter(|user| !members.contains(user)));
         };
         members.iter().for_each(|member| outside(*member, &mut open));
         while let Some(var) = open.pop() {
@@ -189,13 +208,18 @@ impl<'a> Fusion<'a> {
             // Sizes that are bound here may be those of a member's type.
             let binds_sizes = self.function.scalar(var).is_some()
                 || matches!(self.graph.def(var).map(|def| &def.binding.value), Some(Value::MatchCast(..)));
-            let needed = || self.graph.users(var).iter().any(|user| members.contains(user));
+            let needed = || self.followers(var).any(|user| members.contains(user));
             if binds_sizes || seen.len() > MAX_SEARCH || needed() {
                 return true;
             }
             outside(var, &mut open);
         }
         false
+    }
+
+    /// What uses a binding, and what must come after it for its memory's sake.
+    fn followers(&self, var: Var) -> impl Iterator<Item = &Var> {
+        self.graph.users(var).iter().chain(self.after.get(&var).into_iter().flatten())
     }
 
     fn explain(&self, producer: usize, user: usize, tensor: Var, merged: &Result<Merged, Apart>) -> String {

@@ -14,8 +14,9 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Name,
-    relax::{Callee, Function},
+    relax::{Callee, Function, memory::Writers},
 };
+use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
@@ -63,6 +64,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let mut inlined = candidates.clone();
+    let writers = Writers::of(module, &Table);
     let sites = sites(module);
     let values = functions::escaping(module);
     let mut left = usize::try_from(context.options.integer(MAX_GROWTH.name)).unwrap_or(0);
@@ -75,7 +77,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             body::Inliner { module, inlined: &inlined }.body(&mut function, &mut whole);
             function.lambda.body = whole;
             canonicalize(&mut function)?;
-            remove_unused(module, &mut function);
+            remove_unused(module, &mut function, &writers);
             module.functions.insert(name.clone(), hammock_ir::Function::Relax(function));
         }
         if inlined.contains(&name) {

@@ -20,8 +20,9 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, Span, Type, equal,
     prim::Substitution,
-    relax::{Binding, Block, Call, Callee, Function, Operand, Replacements, Value, Var},
+    relax::{Binding, Block, Call, Callee, Function, Operand, Replacements, Value, Var, memory::Writers},
 };
+use hammock_ops::Table;
 use plan::{Plan, Transform};
 use rustc_hash::FxHashMap;
 
@@ -119,7 +120,8 @@ fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: boo
     }
     let functions: Vec<&Function> = names.iter().filter_map(|name| module.relax(name)).collect();
     check_alike(names, &functions)?;
-    let mut transform = Transform::of(&functions);
+    let writers = Writers::of(module, &Table);
+    let mut transform = Transform::of(&functions, &writers);
     let plans: Vec<Plan> = functions.iter().enumerate().map(|(i, f)| transform.plan(i, f)).collect();
     let lifted = transform.finish(&plans);
     for (name, plan) in names.iter().zip(plans) {
@@ -131,7 +133,7 @@ fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: boo
     function.lambda.attrs = Attrs::new().with("num_input", 0i64).with("global_symbol", &*transform_name);
     bundle(&mut function, 0, &"model_params".into());
     canonicalize(&mut function)?;
-    remove_unused(module, &mut function);
+    remove_unused(module, &mut function, &writers);
     if consumes {
         consume(&mut function)?;
     }

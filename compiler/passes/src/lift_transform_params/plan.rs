@@ -5,8 +5,12 @@ use crate::symbolic;
 use hammock_ir::{
     PrimExpr, equal, hash,
     prim::Var as PrimVar,
-    relax::{Binding, Body, Call, Callee, Function, Operand, Replacements, Value, Var},
+    relax::{
+        Binding, Body, Call, Callee, Function, Operand, Replacements, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What becomes of one function.
@@ -57,7 +61,7 @@ pub fn dims(function: &Function) -> Vec<PrimVar> {
 
 impl Transform {
     /// Collects what the functions compute from their weights, which are alike.
-    pub fn of(functions: &[&Function]) -> Self {
+    pub fn of(functions: &[&Function], writers: &Writers) -> Self {
         let mut transform = Transform {
             function: Function::empty(),
             candidates: Vec::new(),
@@ -73,7 +77,8 @@ impl Transform {
             transform.known.push(weights.iter().copied().zip(transform.function.lambda.params.clone()).collect());
             // Sizes have different names in different functions: what depends on them is not shared.
             let sizes = if functions.len() == 1 { symbolic::defined(function, weights) } else { Vec::new() };
-            transform.collect(i, function, &sizes, functions.len() > 1);
+            let memory = MemoryDependences::of(function, writers, &Table);
+            transform.collect(i, function, &memory, &sizes, functions.len() > 1);
         }
         let shared = functions.len();
         for known in &mut transform.known {
@@ -85,7 +90,7 @@ impl Transform {
         transform
     }
 
-    fn collect(&mut self, i: usize, function: &Function, sizes: &[PrimVar], shared: bool) {
+    fn collect(&mut self, i: usize, function: &Function, memory: &MemoryDependences, sizes: &[PrimVar], shared: bool) {
         let from_inputs =
             symbolic::defined(function, &function.lambda.params[..function.lambda.num_input().unwrap_or(0)]);
         let mut met: FxHashSet<Var> = FxHashSet::default();
@@ -97,7 +102,15 @@ impl Transform {
             each_size(function, binding, &mut |v| exprs.push(v.clone()));
             let known = &self.known[i];
             let is_known = uses.iter().all(|v| known.contains_key(v)) && exprs.iter().all(|v| sizes.contains(v));
-            if !is_known || !can_move(&binding.value) || shared && matches!(binding.value, Value::MatchCast(..)) {
+            // What is computed once must be the same for all runs.
+            let is_constant = !memory.is_overwritten(binding.var)
+                && !memory.writes(binding.var)
+                && !memory.reads_written(&binding.value);
+            if !is_known
+                || !is_constant
+                || !can_move(&binding.value)
+                || shared && matches!(binding.value, Value::MatchCast(..))
+            {
                 continue;
             }
             let values: Replacements = uses.iter().map(|v| (*v, known[v].into())).collect();

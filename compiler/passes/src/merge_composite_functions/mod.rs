@@ -17,8 +17,9 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Function as Global, Module, Name, Span, Type,
-    relax::{Binding, Block, Callee, Function, Outlining, Value, Var},
+    relax::{Binding, Block, Callee, Function, Outlining, Value, Var, memory::Writers},
 };
+use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -33,12 +34,13 @@ pub static PASS: Pass = Pass {
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let before: FxHashSet<Name> = module.functions.keys().cloned().collect();
     let mut shared = SharedFunctions::default();
+    let writers = Writers::of(module, &Table);
     for name in graphs(module) {
         rewrite::relax_function(module, &name, |module, function| {
             let groups = regions::groups(module, function);
             if !groups.all.is_empty() {
                 let (body, how) = (rewrite::take_body(function), Outlining { lift_constants: true, lift_sizes: true });
-                function.lambda.body = outline_groups(module, function, body, &groups, how, &mut shared)?;
+                function.lambda.body = outline_groups(module, function, body, &groups, (&writers, how), &mut shared)?;
             }
             Ok(())
         })?;

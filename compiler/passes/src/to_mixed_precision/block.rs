@@ -13,7 +13,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, DType, Module, Span, Type,
-    relax::{Binding, Call, Constant, Function, Operand, Replacements, Value, Var},
+    relax::{Binding, Call, Constant, Function, Operand, Replacements, Value, Var, memory::MemoryDependences},
 };
 use hammock_ops::{lookup, precision::Precision};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,6 +25,7 @@ pub struct Caster<'a> {
     dtypes: Dtypes,
     function: &'a mut Function,
     needs: &'a Needs,
+    memory: &'a MemoryDependences,
     current: FxHashMap<Var, Var>,
     out: Emitter,
     span: Span,
@@ -33,10 +34,10 @@ pub struct Caster<'a> {
 impl<'a> Caster<'a> {
     /// For a block of a body with those needs.
     pub fn new(pieces: &Pieces<'a>, function: &'a mut Function, needs: &'a Needs) -> Self {
-        let (module, dtypes) = (pieces.module, pieces.dtypes);
+        let (module, dtypes, memory) = (pieces.module, pieces.dtypes, pieces.memory);
         let out = Emitter::new(true);
         let current = pieces.given.iter().copied().collect();
-        Caster { module, dtypes, function, needs, current, out, span: Span::NONE }
+        Caster { module, dtypes, function, needs, memory, current, out, span: Span::NONE }
     }
 
     /// The new bindings for those of the block; parameters that it only uses in 16 bits are converted first.
@@ -50,7 +51,7 @@ impl<'a> Caster<'a> {
                 used.insert(v);
             });
         }
-        for param in params.iter().filter(|p| used.contains(p)) {
+        for param in params.iter().filter(|p| used.contains(p) && !self.memory.is_overwritten(**p)) {
             self.span = self.function.vars[*param].span;
             self.shorten(*param)?;
         }
@@ -58,7 +59,7 @@ impl<'a> Caster<'a> {
             self.span = binding.span;
             let var = binding.var;
             self.binding(binding)?;
-            if self.function.vars[var].dataflow {
+            if self.may_change(var) {
                 self.shorten(var)?;
             }
         }
@@ -116,7 +117,7 @@ impl<'a> Caster<'a> {
             call.attrs.set("out_dtype", self.dtypes.out);
         }
         let ty = call_ty(self.module, self.function, &call, self.span)?;
-        let is_kept_short = precision == Precision::Always && self.function.vars[var].dataflow;
+        let is_kept_short = precision == Precision::Always && self.may_change(var);
         if !is_kept_short || only(&ty, dtype) {
             return self.bind(var, Value::Call(call));
         }
@@ -124,6 +125,11 @@ impl<'a> Caster<'a> {
         let dtypes = self.dtypes;
         let value = self.site().converted(wide.into(), &|_, o, t| cast(dtypes, o, t.dtype, Some(dtype)))?;
         self.bind(var, value.into())
+    }
+
+    /// Whether a variable may be replaced by one of another dtype: nothing else sees it, and nothing writes over it.
+    fn may_change(&self, var: Var) -> bool {
+        self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
     }
 
     /// Binds a variable, or, in a block, the one that stands for it in another dtype. One that is visible outside gets
@@ -146,7 +152,7 @@ impl<'a> Caster<'a> {
             self.out.push(Binding { var, value, span: self.span });
             return Ok(());
         }
-        if self.function.vars[var].dataflow {
+        if self.may_change(var) {
             let name = self.function.vars[var].name.clone();
             let new = self.out.bind(self.function, &name, found, value, self.span);
             self.current.insert(var, new);

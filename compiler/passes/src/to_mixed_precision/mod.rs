@@ -18,9 +18,12 @@ use block::Caster;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Module,
-    relax::{Body, Function, Var},
+    relax::{
+        Body, Function, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
-use hammock_ops::precision::Precision;
+use hammock_ops::{Table, precision::Precision};
 use inputs::Inputs;
 use needs::Needs;
 
@@ -70,11 +73,13 @@ impl Dtypes {
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let dtypes = dtypes(context)?;
     let mut inputs = Inputs::read(module, context.options.texts("fp16_input_names"))?;
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, name, function| {
+        let memory = MemoryDependences::of(function, &writers, &Table);
         let mut body = rewrite::take_body(function);
         let params = function.lambda.params.clone();
         let given = inputs.convert(name, function, &mut body, dtypes)?;
-        bodies(&Pieces { module, dtypes, given: &given }, function, &params, &mut body)?;
+        bodies(&Pieces { module, dtypes, given: &given, memory: &memory }, function, &params, &mut body)?;
         function.lambda.body = body;
         Ok(())
     })
@@ -101,6 +106,7 @@ struct Pieces<'a> {
     dtypes: Dtypes,
     /// Parameters that are in 16 bits, with the variables that hold them.
     given: &'a [(Var, Var)],
+    memory: &'a MemoryDependences,
 }
 
 /// Converts the dataflow blocks of a body, and of the bodies nested in it.

@@ -7,13 +7,17 @@
 
 mod latest;
 
-use crate::{Context, OptionKind, Pass, PassOption, rewrite, symbolic, written};
+use crate::{Context, OptionKind, Pass, PassOption, rewrite, symbolic};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     prim::Var as Dim,
-    relax::{Binding, Body, Function, Value, Var},
+    relax::{
+        Binding, Body, Function, Value, Var,
+        memory::{MemoryDependences, Writers},
+    },
 };
+use hammock_ops::Table;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -50,9 +54,11 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let walk =
         Walk { depth_first: order == "depth-first", from_inputs: context.options.text("direction") == "from-inputs" };
     let walk = (order != "latest").then_some(walk);
+    let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |_, _, function| {
+        let memory = MemoryDependences::of(function, &writers, &Table);
         let mut body = rewrite::take_body(function);
-        sort(function, &function.lambda.params, &mut body, walk);
+        sort(function, &memory, &function.lambda.params, &mut body, walk);
         function.lambda.body = body;
         Ok(())
     })
@@ -60,10 +66,10 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// Sorts the dataflow blocks of a body with these parameters, and those of bodies nested in it. No walk: each call as late
 /// as possible.
-fn sort(function: &Function, params: &[Var], body: &mut Body, walk: Option<Walk>) {
+fn sort(function: &Function, memory: &MemoryDependences, params: &[Var], body: &mut Body, walk: Option<Walk>) {
     let order = walk.map(|walk| Graph::of(function, params, body).order(walk));
     for block in &mut body.blocks {
-        if block.dataflow && !block.bindings.iter().any(|binding| written::writes(&binding.value)) {
+        if block.dataflow && !block.bindings.iter().any(|binding| memory.writes(binding.var)) {
             match &order {
                 Some(order) => {
                     let place = |binding: &Binding| order.get(&binding.var).copied().unwrap_or(usize::MAX);
@@ -77,7 +83,7 @@ fn sort(function: &Function, params: &[Var], body: &mut Body, walk: Option<Walk>
                 Value::Function(lambda) => lambda.params.clone(),
                 _ => Vec::new(),
             };
-            binding.value.each_body_mut(&mut |nested| sort(function, &params, nested, walk));
+            binding.value.each_body_mut(&mut |nested| sort(function, memory, &params, nested, walk));
         }
     }
 }

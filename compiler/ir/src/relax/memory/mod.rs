@@ -1,0 +1,251 @@
+//! Memory dependences: the use-def chains of memory, beside those of variables in [`Graph`](super::Graph).
+//!
+//! A variable keeps its value unless a call writes over memory that the value is in. [`MemoryDependences`] says which
+//! *regions* of memory each variable may be in (through aliases: tuples, casts, views, results of calls that write in
+//! place, captured variables), and which bindings write to them. A pass that moves, repeats, merges or removes a
+//! binding asks it first:
+//!
+//! - [`changes_between`](MemoryDependences::changes_between): would a value be another if it were computed later?
+//! - [`is_written`](MemoryDependences::is_written): may a variable's memory be written to once it has its value, so that
+//!   it can be neither a constant nor another name for an equal value?
+//! - [`order`](MemoryDependences::order): which bindings of a block must keep their order (read after write, write after
+//!   read, write after write)?
+//!
+//! Both regions and writes are upper bounds. All memory from outside of the function (parameters, what functions that
+//! nobody knows keep or give) is one region, as callers may pass one tensor twice. Constants are in none: they are never
+//! written.
+
+mod build;
+mod writers;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::Held;
+pub use writers::{OperandWrites, ResultMemory, Writers};
+
+use super::{Binding, Call, Callee, Function, OpTable, Operand, Value, Var};
+use cranelift_entity::SecondaryMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A region of memory, by number.
+pub type Region = u32;
+
+/// Any memory at all.
+pub const ANY: Region = 0;
+
+/// Memory from outside of the function, or that functions nobody knows keep.
+pub const EXTERNAL: Region = 1;
+
+/// Which memory the variables of a function are in, and which bindings write to it, in one function as it was then.
+pub struct MemoryDependences {
+    held: SecondaryMap<Var, Held>,
+    /// First and last position of each binding: those of nested bodies are inside of it. 0 for parameters.
+    positions: SecondaryMap<Var, (u32, u32)>,
+    /// Positions that write to each region, in order.
+    writes: FxHashMap<Region, Vec<u32>>,
+    /// Positions that write, with the regions, in order.
+    writers: Vec<(u32, Vec<Region>)>,
+    /// First and last positions of nested functions' bodies.
+    lambdas: Vec<(u32, u32)>,
+    /// Regions that functions nobody knows may keep.
+    escaped: FxHashSet<Region>,
+    /// Regions that results of functions are in: callers may write to them.
+    returned: FxHashSet<Region>,
+    regions: Region,
+}
+
+impl MemoryDependences {
+    /// Those of a function; empty where nothing in its module writes.
+    pub fn of(function: &Function, writers: &Writers, table: &dyn OpTable) -> Self {
+        match writers.any() {
+            true => Self::with_regions(function, writers, table),
+            false => Self::empty(),
+        }
+    }
+
+    /// Whether nothing in the function writes.
+    pub fn is_empty(&self) -> bool {
+        self.writers.is_empty()
+    }
+
+    /// Whether the function has nested functions, which run later than they are written.
+    pub fn has_closures(&self) -> bool {
+        !self.lambdas.is_empty()
+    }
+
+    /// Whether a binding, or one nested in it, may write to memory that is not new.
+    pub fn writes(&self, var: Var) -> bool {
+        !self.written_by(var).is_empty()
+    }
+
+    /// Whether the variable's memory may be written to once it has its value, by the function or by who gets its result.
+    pub fn is_written(&self, var: Var) -> bool {
+        self.is_written_after(&var.into(), var)
+    }
+
+    /// Whether the function itself may write to the variable's memory once it has its value.
+    pub fn is_overwritten(&self, var: Var) -> bool {
+        self.is_written_within(&self.regions(var), self.positions[var].1.saturating_add(1), u32::MAX)
+    }
+
+    /// Whether memory that an operand may be in is written to after the binding of `at`, or leaves the function.
+    pub fn is_written_after(&self, operand: &Operand, at: Var) -> bool {
+        let regions = self.flat(&self.operand(operand));
+        let end = self.positions[at].1;
+        self.is_written_within(&regions, end.saturating_add(1), u32::MAX)
+            || regions.iter().any(|region| self.returned.contains(region))
+    }
+
+    /// Whether memory that a value is computed from is written to anywhere in the function.
+    pub fn reads_written(&self, value: &Value) -> bool {
+        self.is_written_within(&self.read(value), 0, u32::MAX)
+    }
+
+    /// Whether the value of `var`, computed once more by the binding of `to`, might be another than that of `var` there:
+    /// its memory, or what it is computed from, may be written to in between.
+    pub fn changes_between(&self, value: &Value, var: Var, to: Var) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut regions = self.read(value);
+        regions.extend(self.regions(var));
+        let (from, to) = (self.positions[var].1, self.positions[to].0);
+        // The body of a nested function runs later than it is written.
+        let runs_later = |(begin, end): &(u32, u32)| (*begin..=*end).contains(&to) && !(*begin..=*end).contains(&from);
+        match self.lambdas.iter().any(runs_later) {
+            true => self.is_written_within(&regions, 0, u32::MAX),
+            false => self.is_written_within(&regions, from.saturating_add(1), to),
+        }
+    }
+
+    /// Pairs of bindings, earlier and later, that must keep their order because one of them writes to memory that the
+    /// other reads or writes. `bindings` stand in one body, in order.
+    pub fn order<'b>(&self, bindings: impl IntoIterator<Item = &'b Binding>) -> Vec<(Var, Var)> {
+        let mut edges = Vec::new();
+        if self.is_empty() {
+            return edges;
+        }
+        let mut last: FxHashMap<Region, LastAccess> = FxHashMap::default();
+        for binding in bindings {
+            let (read, written) = (self.read(&binding.value), self.written_by(binding.var));
+            for region in self.overlapping(&read) {
+                let last = last.entry(region).or_default();
+                edges.extend(last.write.filter(|writer| *writer != binding.var).map(|writer| (writer, binding.var)));
+                last.reads.push(binding.var);
+            }
+            for region in self.overlapping(&written) {
+                let last = last.entry(region).or_default();
+                let before = last.reads.drain(..).chain(last.write).filter(|other| *other != binding.var);
+                edges.extend(before.map(|other| (other, binding.var)));
+                last.write = Some(binding.var);
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
+
+    /// The regions that a value is computed from: those of its operands, and of all that its branches use. Other names
+    /// for values read nothing.
+    pub fn read(&self, value: &Value) -> Vec<Region> {
+        let mut regions = Vec::new();
+        if let Value::Call(_) | Value::If { .. } = value {
+            let mut add = |var: Var| each(&self.held[var], &mut |region| regions.push(self.class(region)));
+            value.each_operand(&mut |operand| operand.each_var(&mut add));
+            if let Value::Call(Call { callee: Callee::Var(closure), .. }) = value {
+                add(*closure);
+            }
+            value.each_body(&mut |body| body.each_use(&mut add));
+        }
+        sorted(regions)
+    }
+
+    /// The regions that a binding, or one nested in it, writes to.
+    pub fn written_by(&self, var: Var) -> Vec<Region> {
+        let (begin, end) = self.positions[var];
+        let first = self.writers.partition_point(|(position, _)| *position < begin);
+        let inside = self.writers[first..].iter().take_while(|(position, _)| *position <= end);
+        // A nested function writes when it is called.
+        let inside = inside.filter(|(position, _)| {
+            !self.lambdas.iter().any(|(first, last)| {
+                (first..=last).contains(&position) && !(first..=last).contains(&&begin) && *first > begin
+            })
+        });
+        sorted(inside.flat_map(|(_, regions)| regions.iter().copied()).collect())
+    }
+
+    /// The regions that a variable may be in.
+    pub fn regions(&self, var: Var) -> Vec<Region> {
+        self.flat(&self.held[var])
+    }
+
+    /// Whether two sets of regions may share memory.
+    pub fn overlap(&self, a: &[Region], b: &[Region]) -> bool {
+        let has_any = |regions: &[Region]| regions.contains(&ANY);
+        !a.is_empty() && !b.is_empty() && (has_any(a) || has_any(b) || a.iter().any(|region| b.contains(region)))
+    }
+
+    /// Whether any of the regions is written to from position `first` to before `end`.
+    fn is_written_within(&self, regions: &[Region], first: u32, end: u32) -> bool {
+        if regions.is_empty() || self.is_empty() {
+            return false;
+        }
+        if regions.contains(&ANY) {
+            let at = self.writers.partition_point(|(position, _)| *position < first);
+            return self.writers.get(at).is_some_and(|(position, _)| *position < end);
+        }
+        let within = |region: &Region| {
+            self.writes.get(region).is_some_and(|positions| {
+                let at = positions.partition_point(|position| *position < first);
+                positions.get(at).is_some_and(|position| *position < end)
+            })
+        };
+        within(&ANY) || regions.iter().any(within)
+    }
+
+    /// Written regions that may share memory with these.
+    fn overlapping(&self, regions: &[Region]) -> Vec<Region> {
+        match regions {
+            [] => Vec::new(),
+            _ if regions.contains(&ANY) => self.writes.keys().copied().collect(),
+            _ => {
+                let own = regions.iter().chain([&ANY]).filter(|region| self.writes.contains_key(region));
+                own.copied().collect()
+            }
+        }
+    }
+
+    /// The region that stands for this one.
+    fn class(&self, region: Region) -> Region {
+        if self.escaped.contains(&region) { EXTERNAL } else { region }
+    }
+
+    fn flat(&self, held: &Held) -> Vec<Region> {
+        let mut regions = Vec::new();
+        each(held, &mut |region| regions.push(self.class(region)));
+        sorted(regions)
+    }
+}
+
+/// The last binding that wrote to a region, and those that have read it since.
+#[derive(Default)]
+struct LastAccess {
+    write: Option<Var>,
+    reads: Vec<Var>,
+}
+
+fn sorted(mut regions: Vec<Region>) -> Vec<Region> {
+    regions.sort_unstable();
+    regions.dedup();
+    regions
+}
+
+/// Calls `f` on every region.
+fn each(held: &Held, f: &mut dyn FnMut(Region)) {
+    match held {
+        Held::Nothing => {}
+        Held::AnyOf(regions) => regions.iter().for_each(|region| f(*region)),
+        Held::Tuple(fields, ..) => fields.iter().for_each(|field| each(field, f)),
+    }
+}

@@ -1,0 +1,20 @@
+# opt: EliminateCommonSubexpr
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def add_to(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("a"):
+                v = T.axis.spatial(4, i)
+                a[v] = a[v] + b[v]
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), d: R.Tensor((4,), "float32")):
+        cls = Module
+        p = R.add(d, x)
+        a = R.exp(p)
+        b = R.exp(p)
+        q = R.call_tir_inplace(cls.add_to, (p, x), out_ty=R.Tensor((4,), "float32"), inplace_indices=[0])
+        c = R.exp(p)
+        e = R.exp(p)
+        return R.add(R.add(a, b), R.add(c, e))

@@ -1,0 +1,21 @@
+# opt: FuseTransposeMatmul
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def increase(a: T.Buffer((4, 4), "float32")):
+        for i, j in T.grid(4, 4):
+            with T.sblock("a"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                a[vi, vj] = a[vi, vj] + T.float32(1)
+
+    @R.function
+    def main(x: R.Tensor((2, 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        cls = Module
+        with R.dataflow():
+            before = R.permute_dims(w)
+            other = R.call_tir_inplace(cls.increase, (w,), out_ty=R.Tensor((4, 4), "float32"), inplace_indices=[0])
+            after = R.permute_dims(other)
+            y = R.matmul(x, before)
+            z = R.matmul(x, after)
+            R.output(y, z)
+        return (y, z)
