@@ -14,8 +14,9 @@ class Module:
         with R.dataflow():
             p = R.exp(x)
             alias = (p, v)
-            a = R.matmul(alias[0], v)
+            first = alias[0]
+            a = R.matmul(first, v)
             over = R.call_tir_inplace(cls.increase, (p,), out_ty=R.Tensor((4, 4), "float32"), inplace_indices=[0])
-            b = R.matmul(alias[0], w)
+            b = R.matmul(first, w)
             R.output(a, b)
         return (a, b)

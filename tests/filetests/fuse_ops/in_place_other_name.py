@@ -13,9 +13,9 @@ class Module:
     def main(x: R.Tensor((n,), "float32"), d: R.Tensor((n,), "float32")):
         cls = Module
         with R.dataflow():
-            before = R.exp(x)
             pair = (d, x)
-            q = R.call_tir_inplace(cls.add_to, (pair[1], before), out_ty=R.Tensor((n,), "float32"), inplace_indices=[0])
+            before = R.exp(pair[0])
+            q = R.call_tir_inplace(cls.add_to, (d, x), out_ty=R.Tensor((n,), "float32"), inplace_indices=[0])
             after = R.exp(d)
             s = R.add(before, after)
             u = R.tanh(R.negative(s))

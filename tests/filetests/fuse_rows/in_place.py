@@ -13,8 +13,10 @@ class Module:
         cls = Module
         with R.dataflow():
             p = R.exp(x)
-            s = R.nn.softmax(p)
+            R.output(p)
+        with R.dataflow():
+            s = R.matmul(p, w)
             over = R.call_tir_inplace(cls.increase, (p,), out_ty=R.Tensor((64, 128), "float32"), inplace_indices=[0])
-            n = R.nn.softmax(R.add(s, over))
+            n = R.add(s, over)
             R.output(n)
         return n
