@@ -190,7 +190,7 @@ impl Interface {
         if known || func.params.iter().any(|p| p.var == *var) {
             return;
         }
-        let wide = if var.dtype() == DType::INT64 { var.clone() } else { Var::int64(var.name().clone()) };
+        let wide = if var.dtype() == DType::INT64 { var.clone() } else { var.with_ty(DType::INT64) };
         if wide != *var {
             self.values.insert(var.clone(), wide.expr().cast(var.dtype()));
         }

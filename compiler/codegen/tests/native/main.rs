@@ -7,6 +7,7 @@ mod build;
 #[allow(dead_code)]
 #[path = "../support/mod.rs"]
 mod support;
+mod wrapping;
 
 use build::{elementwise, func};
 use hammock_codegen::llvm::{self, Emit, Host, OptLevel};

@@ -13,13 +13,13 @@ use rustc_hash::FxHashMap;
 
 /// Simplifies, bounds and proves things about scalar expressions.
 ///
-/// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), and
-/// nothing as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not
+/// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), except
+/// where they are computed from data; and nothing is taken as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not
 /// proven". The work on one question is bounded: of expressions that are too large, or take too long, nothing is known.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     ranges: FxHashMap<Var, Range>,
-    facts: Vec<PrimExpr>,
+    facts: Vec<Fact>,
     default_min: Option<i64>,
 }
 
@@ -29,8 +29,16 @@ pub(super) struct Range {
     pub interval: Interval,
     /// A lower bound that is not a number.
     pub min: Option<PrimExpr>,
-    /// An upper bound that is not a number.
-    pub max: Option<PrimExpr>,
+    /// An upper bound that is not a number, as an expression and what is added to it.
+    pub max: Option<(PrimExpr, i64)>,
+}
+
+/// `larger >= smaller + distance`, as numbers without end.
+#[derive(Clone, Debug)]
+pub(super) struct Fact {
+    pub larger: PrimExpr,
+    pub smaller: PrimExpr,
+    pub distance: i64,
 }
 
 impl Analyzer {
@@ -51,14 +59,20 @@ impl Analyzer {
 
     /// The variable runs over `extent` values from `min` on, as a loop's does.
     pub fn bind(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
-        let last = fold::binary(BinaryOp::Sub, fold::binary(BinaryOp::Add, min.clone(), extent.clone()), one(extent));
-        let (low, high) = (self.interval(min).min, self.interval(&last).max);
-        let range = Range {
-            interval: Interval::new(low, high.max(low)),
-            min: Some(min.clone()).filter(|e| e.as_int().is_none()),
-            max: Some(self.simplify(&last)).filter(|e| e.as_int().is_none()),
+        let end = fold::binary(BinaryOp::Add, min.clone(), extent.clone());
+        let last = fold::binary(BinaryOp::Sub, end.clone(), one(extent));
+        let low = self.interval(min).min;
+        let (high, max) = if last.is_data() {
+            // The last value as a number without end: computing it may wrap where the loop does not run.
+            let high = self.interval(&end).max;
+            (if high == i64::MAX { high } else { high.saturating_sub(1) }, Some((end, -1)))
+        } else {
+            let max = Some(self.simplify(&last)).filter(|e| e.as_int().is_none());
+            (self.interval(&last).max, max.map(|last| (last, 0)))
         };
-        self.ranges.insert(var.clone(), range);
+        let interval = Interval::new(low, high.max(low));
+        let min = Some(min.clone()).filter(|e| e.as_int().is_none());
+        self.ranges.insert(var.clone(), Range { interval, min, max });
     }
 
     /// The variable is in the interval; adds to what is known of it.
@@ -71,30 +85,30 @@ impl Analyzer {
     /// The condition holds.
     pub fn assume(&mut self, condition: &PrimExpr) {
         let PrimKind::Binary(op, a, b) = condition.kind() else { return };
-        let difference = |x: &PrimExpr, y: &PrimExpr| fold::binary(BinaryOp::Sub, x.clone(), y.clone());
         match op {
             BinaryOp::And => {
                 self.assume(a);
                 self.assume(b);
             }
             _ if !super::normal::is_index(a.dtype()) => {}
-            BinaryOp::Le => self.assume_natural(difference(b, a)),
-            BinaryOp::Ge => self.assume_natural(difference(a, b)),
-            BinaryOp::Lt => self.assume_natural(difference(&difference(b, a), &one(a))),
-            BinaryOp::Gt => self.assume_natural(difference(&difference(a, b), &one(a))),
+            BinaryOp::Le => self.assume_at_least(b, a, 0),
+            BinaryOp::Ge => self.assume_at_least(a, b, 0),
+            BinaryOp::Lt => self.assume_at_least(b, a, 1),
+            BinaryOp::Gt => self.assume_at_least(a, b, 1),
             BinaryOp::Eq => {
-                self.assume_natural(difference(b, a));
-                self.assume_natural(difference(a, b));
+                self.assume_at_least(b, a, 0);
+                self.assume_at_least(a, b, 0);
             }
             _ => {}
         }
     }
 
-    /// The expression is zero or more: a bound of a variable where it says no more than that, else a fact to use.
-    fn assume_natural(&mut self, e: PrimExpr) {
-        match Session::new(self).bound_in(&e) {
+    /// `a >= b + distance`: a bound of a variable where it says no more than that, else a fact to use.
+    fn assume_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) {
+        let fact = Fact { larger: a.clone(), smaller: b.clone(), distance };
+        match Session::new(self).bound_in(&fact) {
             Some((var, interval)) => self.bound(&var, interval),
-            None => self.facts.push(e),
+            None => self.facts.push(fact),
         }
     }
 
@@ -169,14 +183,15 @@ impl Analyzer {
     pub(super) fn range(&self, var: &Var) -> Range {
         let unknown = || {
             let of_dtype = Interval::of_dtype(var.dtype());
-            let interval = Interval::new(self.default_min.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
+            let least = self.default_min.filter(|_| !var.is_data());
+            let interval = Interval::new(least.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
             Range { interval, min: None, max: None }
         };
         self.ranges.get(var).cloned().unwrap_or_else(unknown)
     }
 
-    /// Expressions that are zero or more.
-    pub(super) fn facts(&self) -> &[PrimExpr] {
+    /// What was assumed, other than bounds of variables.
+    pub(super) fn facts(&self) -> &[Fact] {
         &self.facts
     }
 }

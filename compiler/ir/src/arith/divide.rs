@@ -40,7 +40,7 @@ impl Session<'_> {
         if let Some(Units { units, divisor, .. }) = self.in_units(&rest, &b) {
             return whole.add(&self.floor_div(units, divisor, dtype)?);
         }
-        let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype);
+        let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype)?;
         whole.add(&atom)
     }
 
@@ -58,7 +58,7 @@ impl Session<'_> {
         if let Some(Units { size, units, divisor, rest }) = self.in_units(&rest, &b) {
             return self.floor_mod(units, divisor, dtype)?.scale(size)?.add(&rest);
         }
-        Some(self.node(BinaryOp::FloorMod, &rest, &b, dtype))
+        self.node(BinaryOp::FloorMod, &rest, &b, dtype)
     }
 
     /// `a` in units of the factor of `b`, where what is less than a unit cannot become one: rows, say, when elements are
@@ -82,7 +82,7 @@ impl Session<'_> {
             let (common, a) = a.partition(|m, c| b.coefficient(m) == c);
             let b = b.sub(&common)?;
             let (a, b) = if a <= b { (a, b) } else { (b, a) };
-            return self.node(op, &a, &b, dtype).add(&common);
+            return self.node(op, &a, &b, dtype)?.add(&common);
         };
         Some(if op == BinaryOp::Min { smaller } else { larger })
     }
@@ -146,7 +146,7 @@ impl Session<'_> {
             let inner = self.poly(&x).add(&Poly::constant(offset.checked_mul(d)?))?;
             return self.div_constant(&inner, c.checked_mul(d)?, dtype);
         }
-        Some(self.node(BinaryOp::FloorDiv, rest, &Poly::constant(c), dtype))
+        self.node(BinaryOp::FloorDiv, rest, &Poly::constant(c), dtype)
     }
 
     fn mod_constant(&mut self, a: &Poly, c: i64, dtype: DType) -> Option<Poly> {
@@ -169,7 +169,7 @@ impl Session<'_> {
             let part = self.mod_constant(&smaller, c / common, dtype)?;
             return part.scale(common)?.add(&Poly::constant(offset % common));
         }
-        Some(self.node(BinaryOp::FloorMod, &rest, &Poly::constant(c), dtype))
+        self.node(BinaryOp::FloorMod, &rest, &Poly::constant(c), dtype)
     }
 
     /// The polynomial with `x` in place of `x % m` for multiples `m` of `c`: the same remainder by `c`.
@@ -208,10 +208,11 @@ impl Session<'_> {
         self.is_at_least_zero(rest) && room.is_some_and(|room| self.is_at_least_zero(&room))
     }
 
-    /// The operation as an atom.
-    fn node(&mut self, op: BinaryOp, a: &Poly, b: &Poly, dtype: DType) -> Poly {
+    /// The operation as an atom; nothing if computing an operand of data might wrap.
+    fn node(&mut self, op: BinaryOp, a: &Poly, b: &Poly, dtype: DType) -> Option<Poly> {
         let node = prim::binary(op, self.expr(a, dtype), self.expr(b, dtype));
-        self.atom_poly(&node)
+        let wraps = node.is_data() && !(self.fits(a, dtype) && self.fits(b, dtype));
+        (!wraps).then(|| self.atom_poly(&node))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Interval,
-    analyzer::Analyzer,
+    analyzer::{Analyzer, Fact},
     fold,
     poly::{Atom, Monomial, Poly},
 };
@@ -63,7 +63,10 @@ impl<'a> Session<'a> {
         let poly = match self.work {
             _ if e.size() > MOST_NODES => self.atom_poly(e),
             0 => self.atom_poly(e),
-            _ => self.sum_or_product(e).unwrap_or_else(|| self.opaque(e)),
+            _ => {
+                let poly = self.sum_or_product(e).filter(|poly| !e.is_data() || self.fits(poly, e.dtype()));
+                poly.unwrap_or_else(|| self.opaque(e))
+            }
         };
         self.spend(&poly);
         self.polys.insert(e.node_id(), (e.clone(), poly.clone()));
@@ -136,9 +139,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Where `e >= 0` says that a variable is in an interval and nothing else: both.
-    pub fn bound_in(&mut self, e: &PrimExpr) -> Option<(Var, Interval)> {
-        let poly = self.poly(e);
+    /// Where the fact says that a variable is in an interval and nothing else: both.
+    pub fn bound_in(&mut self, fact: &Fact) -> Option<(Var, Interval)> {
+        let poly = self.fact(fact)?;
         let offset = poly.offset();
         let (constant, rest) = poly.partition(|m, _| m.is_empty());
         let (monomial, c) = rest.single()?;
@@ -185,6 +188,16 @@ impl<'a> Session<'a> {
             },
             _ => None,
         }
+    }
+
+    /// Whether a polynomial over data is certain to be what its dtype holds. (At the ends of int64, intervals are cut off.)
+    pub fn fits(&self, poly: &Poly, dtype: DType) -> bool {
+        let inside = match dtype.bits {
+            _ if poly.as_atom().is_some() || poly.as_constant().is_some() => Interval::of_dtype(dtype),
+            64 => Interval::new(i64::MIN + 1, i64::MAX - 1),
+            _ => Interval::of_dtype(dtype),
+        };
+        self.interval(poly).is_within(inside)
     }
 
     fn is_natural(&self, poly: &Poly) -> bool {
@@ -301,6 +314,8 @@ impl<'a> Session<'a> {
                 }
             }
             PrimKind::Select(_, a, b) => self.interval_of(a).union(self.interval_of(b)),
+            // Unsigned numbers of 64 bits become negative ones.
+            PrimKind::Cast(a) if a.dtype().is_uint() && a.dtype().bits == 64 => Interval::ALL,
             PrimKind::Cast(a) if a.dtype().is_integer() || a.dtype().is_bool() => self.interval_of(a),
             PrimKind::Call(call) => match &call.args[..] {
                 [_, a, b] if e.as_intrin("if_then_else").is_some() => self.interval_of(a).union(self.interval_of(b)),
@@ -312,11 +327,18 @@ impl<'a> Session<'a> {
             },
             _ => Interval::ALL,
         };
-        // A cast may wrap, and so does arithmetic that is not of indices; only what fits in the dtype is certain.
+        // A cast may wrap, and so does arithmetic on data, or not of indices; only what fits in the dtype is certain.
         let of_dtype = Interval::of_dtype(e.dtype());
-        let wraps = matches!(e.kind(), PrimKind::Cast(_)) || !is_index(e.dtype());
-        if wraps && !bound.is_within(of_dtype) { of_dtype } else { bound.intersect(of_dtype) }
+        let wraps = matches!(e.kind(), PrimKind::Cast(_)) || !is_index(e.dtype()) || e.is_data();
+        let cut_off = e.is_data() && grows(e) && (bound.min == i64::MIN || bound.max == i64::MAX);
+        if wraps && !bound.is_within(of_dtype) || cut_off { of_dtype } else { bound.intersect(of_dtype) }
     }
+}
+
+/// Whether the value may be larger than the operands: of a quotient, that of the least number by -1.
+fn grows(e: &PrimExpr) -> bool {
+    use BinaryOp::*;
+    matches!(e.kind(), PrimKind::Binary(Add | Sub | Mul | Div | FloorDiv, ..))
 }
 
 fn power_of_two(exponent: &PrimExpr) -> Option<i64> {

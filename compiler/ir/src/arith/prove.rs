@@ -6,6 +6,7 @@
 //! maxima by cases.
 
 use super::{
+    analyzer::Fact,
     normal::Session,
     poly::{Atom, Poly},
 };
@@ -71,11 +72,21 @@ impl Session<'_> {
         atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_without(poly, atom, depth - 1))
     }
 
+    /// The polynomial of which a fact says that it is zero or more.
+    pub fn fact(&mut self, fact: &Fact) -> Option<Poly> {
+        self.difference(&fact.larger, &fact.smaller)?.sub(&Poly::constant(fact.distance))
+    }
+
+    /// The polynomial of an expression with a number added.
+    fn shifted(&mut self, (e, offset): &(PrimExpr, i64)) -> Option<Poly> {
+        self.poly(e).add(&Poly::constant(*offset))
+    }
+
     fn follows_from_fact(&mut self, poly: &Poly) -> bool {
         let analyzer = self.analyzer;
         analyzer.facts().iter().any(|fact| {
-            let fact = self.poly(fact);
-            poly.sub(&fact).is_some_and(|rest| self.interval(&rest).min >= 0)
+            let rest = self.fact(fact).and_then(|fact| poly.sub(&fact));
+            rest.is_some_and(|rest| self.interval(&rest).min >= 0)
         })
     }
 
@@ -147,8 +158,8 @@ impl Session<'_> {
         match e.kind() {
             PrimKind::Var(v) => {
                 let known = self.analyzer.range(v);
-                let mut poly = |e: Option<PrimExpr>| e.map(|e| self.poly(&e));
-                Bounds { min: poly(known.min).or(min), max: poly(known.max).or(max) }
+                let (low, high) = (known.min.map(|e| self.poly(&e)), known.max.and_then(|bound| self.shifted(&bound)));
+                Bounds { min: low.or(min), max: high.or(max) }
             }
             PrimKind::Binary(BinaryOp::FloorMod, _, n) if max.is_none() || n.as_int().is_none() => {
                 let n = self.poly(n);
@@ -177,9 +188,9 @@ impl Session<'_> {
             let known = self.analyzer.range(v);
             let Some((factor, rest)) = greatest.linear_in(atom) else { continue };
             let sign = self.interval(&factor);
-            let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0) };
+            let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0).map(|e| (e, 0)) };
             if let Some(bound) = bound {
-                let bound = self.poly(&bound);
+                let bound = self.shifted(&bound)?;
                 greatest = rest.add(&factor.mul(&bound)?)?;
                 found = true;
             }

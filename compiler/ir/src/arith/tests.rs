@@ -296,3 +296,36 @@ fn differences_that_no_variable_changes() {
     assert_eq!(difference(&n, &i), None);
     assert_eq!(difference(&PrimExpr::int64(i64::MAX), &PrimExpr::int64(-1)), None, "what wraps is no difference");
 }
+
+#[test]
+fn sums_of_data_are_not_compared_as_if_they_could_not_overflow() {
+    let data = |name: &str, dtype| Var::data(name, dtype).expr();
+    let (x, y, b) = (data("x", DType::INT32), data("y", DType::INT64), data("b", DType::INT8).cast(DType::INT32));
+    let truth = |e: PrimExpr| Analyzer::new().simplify(&e).as_int();
+    let one = PrimExpr::int32(1);
+    assert_eq!(truth((&x + &one).gt(&x)), None);
+    assert_eq!(truth((&x - &one).lt(&x)), None);
+    assert_eq!(truth((&x * 2i32).floordiv(2i32).eq(&x)), None);
+    assert_eq!(truth((&y + 1i64).ge(&y)), None);
+    assert_eq!(truth((PrimExpr::int32(i32::MAX) + &one).gt(PrimExpr::int32(0))), None, "a constant that wraps");
+    assert_eq!(truth((&b + &one).gt(&b)), Some(1), "int32 holds all sums of int8");
+    assert_eq!(truth((&b * 2i32).floordiv(2i32).eq(&b)), Some(1));
+    assert_eq!(truth(x.clone().floormod(8i32).lt(8i32)), Some(1));
+    let i = Var::new("i", DType::INT32).expr();
+    assert_eq!(truth((&i + &one).gt(&i)), Some(1), "loop variables do not wrap");
+    let unsigned = data("u", DType::UINT64).cast(DType::INT64);
+    assert_eq!(truth(unsigned.ge(0i64)), None, "the upper half becomes negative");
+}
+
+#[test]
+fn facts_about_data_are_used() {
+    let (x, n) = (Var::data("x", DType::INT64), Var::int64("n"));
+    let mut analyzer = Analyzer::for_shapes();
+    assert!(!analyzer.prove(&x.expr().ge(0i64)), "data are no sizes");
+    analyzer.assume(&x.expr().ge(0i64).and(x.expr().lt(n.expr())));
+    assert!(analyzer.prove(&x.expr().le(n.expr())));
+    let i = Var::int64("i");
+    analyzer.bind(&i, &int(0), &x.expr());
+    assert!(analyzer.prove(&i.expr().lt(x.expr())));
+    assert!(analyzer.prove(&i.expr().lt(n.expr())));
+}

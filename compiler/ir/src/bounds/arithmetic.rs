@@ -14,9 +14,20 @@ impl Scope {
         match e.kind() {
             PrimKind::Int(v) => PrimExpr::int64(*v),
             PrimKind::Var(v) if self.values.contains_key(v) => self.values[v].clone(),
-            PrimKind::Cast(a) if is_index(a.dtype()) && is_index(e.dtype()) => self.wide(a),
+            PrimKind::Cast(a) if is_index(a.dtype()) && is_index(e.dtype()) => {
+                let wide = self.wide(a);
+                let kept = |dtype| !a.is_data() || self.keeps(&wide, dtype);
+                if kept(a.dtype()) && kept(e.dtype()) { wide } else { e.clone().cast(DType::INT64) }
+            }
             PrimKind::Binary(op, a, b) if is_index(e.dtype()) && is_index(a.dtype()) => {
-                unwrapped(*op, self.wide(a), self.wide(b))
+                let (x, y) = (self.wide(a), self.wide(b));
+                let kept = |e: &PrimExpr, wide: &PrimExpr| !e.is_data() || self.keeps(wide, e.dtype());
+                let is_modular = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
+                match is_modular || kept(a, &x) && kept(b, &y) {
+                    true => unwrapped(*op, x, y),
+                    // Operands that wrapped in their own width are not those that 64 bits would hold.
+                    false => e.clone().cast(DType::INT64),
+                }
             }
             PrimKind::Select(c, a, b) if is_index(e.dtype()) && c.dtype().is_scalar() => {
                 c.clone().select(self.wide(a), self.wide(b))
@@ -36,6 +47,11 @@ impl Scope {
             },
             _ => e.clone().cast(DType::INT64),
         }
+    }
+
+    /// Whether data that are computed in 64 bits are what their dtype holds.
+    pub(super) fn keeps(&self, wide: &PrimExpr, dtype: DType) -> bool {
+        dtype.bits == 64 || self.analyzer.interval(wide).is_within(Interval::of_dtype(dtype))
     }
 
     /// Whether computing the expression in 64 bits certainly gives what it is worth.

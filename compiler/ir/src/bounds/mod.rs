@@ -109,10 +109,11 @@ impl Scope {
         let var = self.define(&l.var);
         let end = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
         let forward = l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0));
-        let known = forward && [&min, &extent, &end].into_iter().all(|e| self.exact(e));
+        let exact = |e: &PrimExpr, wide: &PrimExpr| self.exact_within(wide, limit(e));
+        let known = forward && exact(&l.min, &min) && exact(&l.extent, &extent) && self.exact(&end);
         if known {
             self.enter_range(&var, &min, &extent);
-        } else if forward && self.exact(&min) {
+        } else if forward && exact(&l.min, &min) {
             self.analyzer.bound(&var, Interval::new(self.analyzer.interval(&min).min, i64::MAX));
         }
         let plain = known && l.step.is_none() && !reads(&min) && !reads(&extent);
@@ -158,7 +159,7 @@ impl Scope {
             let binding = self.resolve(&binding);
             self.axes.insert(var.clone(), binding);
         }
-        if self.exact(&min) && self.exact(&extent) {
+        if self.exact_within(&min, limit(&axis.dom.0)) && self.exact_within(&extent, limit(&axis.dom.1)) {
             self.enter_range(&var, &min, &extent);
         }
         inside
@@ -167,6 +168,9 @@ impl Scope {
     /// Whether an axis is bound to a value of its domain.
     fn axis_is_inside(&self, axis: &BlockAxis) -> bool {
         let offset = axis.binding.clone() - &axis.dom.0;
+        if axis.binding.is_data() && !self.keeps(&self.wide(&axis.binding), axis.binding.dtype()) {
+            return false;
+        }
         match axis.dom.0.as_int() {
             Some(0) => self.is_inside(&axis.binding, &axis.dom.1),
             _ => self.is_inside(&offset, &axis.dom.1),
@@ -226,8 +230,7 @@ impl Scope {
     }
 
     fn compare(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) {
-        // What is read is computed with in its own width.
-        let limit = if reads(a) || reads(b) { Interval::of_dtype(a.dtype()).intersect(WIDE) } else { WIDE };
+        let limit = if a.is_data() { limit(a) } else { limit(b) };
         let (a, b) = (self.wide(a), self.wide(b));
         if self.exact_within(&a, limit) && self.exact_within(&b, limit) {
             self.analyzer.assume(&crate::prim::compare(op, a.clone(), b.clone()));
@@ -363,12 +366,17 @@ impl Scope {
 
     /// A variable of 64 bits that stands for one of the kernel's.
     fn define(&mut self, var: &Var) -> Var {
-        let wide = Var::int64(var.name().clone());
+        let wide = var.with_ty(DType::INT64);
         self.values.insert(var.clone(), wide.expr());
         let original = if var.dtype() == DType::INT64 { var.expr() } else { var.expr().cast(DType::INT64) };
         self.originals.insert(wide.clone(), original);
         wide
     }
+}
+
+/// In what limit a value has to be that a kernel computes: data are computed with in their own width.
+fn limit(e: &PrimExpr) -> Interval {
+    if e.is_data() { Interval::of_dtype(e.dtype()).intersect(WIDE) } else { WIDE }
 }
 
 fn opposite(op: BinaryOp) -> BinaryOp {

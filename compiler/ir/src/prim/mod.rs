@@ -8,6 +8,10 @@
 //! signed constants are folded only if their dtype can hold the result, and `arith` treats the indices and sizes that it
 //! reasons about as unbounded integers. Native code computes the indices of buffers in 64 bits, whatever their dtype: one
 //! that would have wrapped to 32 lies outside of the buffer, or is the element that unbounded integers mean.
+//!
+//! *Data* are what a kernel computes from elements of buffers and from scalar arguments ([`PrimExpr::is_data`]). Their
+//! integers may have any value and do wrap, so `x + 1 > x` is no tautology: `arith` takes a sum, difference or product
+//! of data apart only if intervals show that it stays inside its dtype.
 
 mod build;
 pub mod intrinsics;
@@ -36,6 +40,8 @@ struct Node {
     ty: PrimType,
     /// Nodes of the tree, shared ones as often as they appear.
     size: u32,
+    /// True if it is computed from data.
+    data: bool,
 }
 
 /// What an expression is.
@@ -90,6 +96,17 @@ impl PrimCall {
         match &self.callee {
             PrimCallee::Intrin(name) => intrinsics::effect(name) == intrinsics::Effect::Pure,
             PrimCallee::Global(_) => false,
+        }
+    }
+
+    /// Whether its value is data whatever the arguments are: it comes from a function, another thread or memory.
+    fn gives_data(&self) -> bool {
+        use intrinsics::Effect;
+        match &self.callee {
+            PrimCallee::Intrin(name) => {
+                intrinsics::lookup(name).is_some_and(|i| !matches!(i.effect, Effect::Pure | Effect::Address))
+            }
+            PrimCallee::Global(_) => true,
         }
     }
 
@@ -269,14 +286,35 @@ struct VarNode {
     id: u64,
     name: Name,
     ty: PrimType,
+    /// True if it holds data, whose arithmetic wraps; false for sizes, loop variables and axes.
+    data: bool,
 }
 
 impl Var {
-    /// A new variable, different from all others.
+    /// A new variable, different from all others: a size, loop variable or axis, of which arithmetic does not wrap.
     pub fn new(name: impl Into<Name>, ty: impl Into<PrimType>) -> Self {
+        Var::of_kind(name.into(), ty.into(), false)
+    }
+
+    /// A new variable that holds data, of which arithmetic wraps: a scalar argument.
+    pub fn data(name: impl Into<Name>, ty: impl Into<PrimType>) -> Self {
+        Var::of_kind(name.into(), ty.into(), true)
+    }
+
+    /// A new variable to bind to the value: of its type, and data if the value is.
+    pub fn of_value(name: impl Into<Name>, value: &PrimExpr) -> Self {
+        Var::of_kind(name.into(), value.ty().clone(), value.is_data())
+    }
+
+    /// A new variable of the same name with another type; data if this one is.
+    pub fn with_ty(&self, ty: impl Into<PrimType>) -> Self {
+        Var::of_kind(self.0.name.clone(), ty.into(), self.0.data)
+    }
+
+    fn of_kind(name: Name, ty: PrimType, data: bool) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Var(Arc::new(VarNode { id, name: name.into(), ty: ty.into() }))
+        Var(Arc::new(VarNode { id, name, ty, data }))
     }
 
     /// A new int64 variable: a symbolic dimension.
@@ -284,9 +322,14 @@ impl Var {
         Var::new(name, DType::INT64)
     }
 
-    /// A new variable of the same name and type.
+    /// A new variable of the same name and type; data if this one is.
     pub fn fresh(&self) -> Self {
-        Var::new(self.0.name.clone(), self.0.ty.clone())
+        self.with_ty(self.0.ty.clone())
+    }
+
+    /// True if it holds data: see [`PrimExpr::is_data`].
+    pub fn is_data(&self) -> bool {
+        self.0.data
     }
 
     /// Its name in the text; the printer makes names unique.
@@ -374,13 +417,31 @@ impl IterKind {
 impl PrimExpr {
     /// A node of any kind; most callers want a named constructor.
     pub fn new(kind: PrimKind, ty: impl Into<PrimType>) -> Self {
-        let mut e = PrimExpr(Arc::new(Node { kind, ty: ty.into(), size: 1 }));
-        let mut size = 1u32;
-        e.each_child(&mut |child| size = size.saturating_add(child.size()));
+        let data = match &kind {
+            PrimKind::Load(..) => true,
+            PrimKind::Var(var) => var.is_data(),
+            PrimKind::Call(call) => call.gives_data(),
+            // Constants that do not fit wrap when the kernel runs.
+            PrimKind::Binary(op, a, b) => overflows(*op, a, b),
+            _ => false,
+        };
+        let mut e = PrimExpr(Arc::new(Node { kind, ty: ty.into(), size: 1, data }));
+        let (mut size, mut data) = (1u32, data);
+        e.each_child(&mut |child| {
+            size = size.saturating_add(child.size());
+            data |= child.is_data();
+        });
         if let Some(node) = Arc::get_mut(&mut e.0) {
-            node.size = size;
+            (node.size, node.data) = (size, data);
         }
         e
+    }
+
+    /// True if it is computed from data: elements of buffers, scalar arguments, results of functions, variables that
+    /// are bound to such, and constants that overflow. Arithmetic on data wraps to the width of its dtype; that of sizes, loop variables and axes does
+    /// not.
+    pub fn is_data(&self) -> bool {
+        self.0.data
     }
 
     /// The number of nodes of the expression as a tree: what printing it costs, and everything else that does not look
@@ -456,6 +517,18 @@ impl PrimExpr {
             _ => None,
         }
     }
+}
+
+/// Whether a sum, difference or product of integer constants does not fit into its dtype.
+fn overflows(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> bool {
+    let (Some(x), Some(y)) = (a.as_int(), b.as_int()) else { return false };
+    let value = match op {
+        BinaryOp::Add => x.checked_add(y),
+        BinaryOp::Sub => x.checked_sub(y),
+        BinaryOp::Mul => x.checked_mul(y),
+        _ => return false,
+    };
+    value.is_none_or(|value| !crate::arith::Interval::of_dtype(a.dtype()).contains(value))
 }
 
 impl fmt::Debug for PrimExpr {

@@ -22,7 +22,8 @@ pub fn replace(stmt: &Stmt, values: Substitution) -> Stmt {
 /// `values` in the place of variables left, in the sizes of its parameters too.
 pub fn replace_in(func: &PrimFunc, values: Substitution, wholes: Vec<(PrimExpr, PrimExpr)>) -> PrimFunc {
     let mut copier = Copier { values, wholes, ..Copier::default() };
-    let declared = |p: &Param| Param { var: p.var.clone(), buffer: p.buffer.as_ref().map(|b| copier.declare(b)) };
+    let declared =
+        |p: &Param| Param { var: copier.known(&p.var), buffer: p.buffer.as_ref().map(|b| copier.declare(b)) };
     let params = func.params.iter().map(declared).collect();
     PrimFunc { params, body: copier.copy(&func.body), ..func.clone() }
 }
@@ -117,10 +118,10 @@ impl Copier {
         }
     }
 
-    /// A new variable in place of one that is declared here.
+    /// A new variable in place of one that is declared here; without renewing, the one that is put in its place.
     fn define(&mut self, var: &Var) -> Var {
         if !self.renews {
-            return var.clone();
+            return self.values.get(var).and_then(PrimExpr::as_var).unwrap_or(var).clone();
         }
         let new = var.fresh();
         self.values.insert(var.clone(), new.expr());
@@ -177,7 +178,7 @@ impl Copier {
                 let mask = mask.as_ref().map(|m| self.expr(m));
                 PrimExpr::load_masked(&self.buffer(buffer), indices, mask)
             }
-            PrimKind::Let(var, value, body) if self.closed => {
+            PrimKind::Let(var, value, body) if self.closed || self.values.contains_key(var) => {
                 let value = self.expr(value);
                 let var = self.define(var);
                 PrimExpr::bind(var, value, self.expr(body))

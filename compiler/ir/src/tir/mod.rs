@@ -7,6 +7,7 @@
 
 mod buffer;
 pub mod call;
+mod data;
 pub mod fresh;
 mod func;
 pub mod regions;

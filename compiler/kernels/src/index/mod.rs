@@ -1,7 +1,10 @@
 //! Index arithmetic: polynomials over loop variables and sizes, and their simplification.
 //!
 //! Everything here is int64: native code computes indices of narrower integers in 64 bits (see
-//! [`prim`](hammock_ir::prim)).
+//! [`prim`](hammock_ir::prim)). Data ([`PrimExpr::is_data`](hammock_ir::PrimExpr::is_data)) wrap to the width of their
+//! dtype: the sums, differences and products that make an index or value from them are taken apart, because a result that
+//! is correct modulo 2^64 is correct; operands of comparisons, divisions and choices only where ranges show that nothing
+//! wraps.
 
 mod poly;
 mod simplify;

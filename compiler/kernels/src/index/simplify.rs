@@ -81,13 +81,19 @@ impl Simplifier {
     /// The polynomial of an integer expression of any width, as int64. Of what takes too long to look into, nothing is
     /// taken apart.
     pub fn poly(&self, e: &PrimExpr) -> Poly {
-        let poly = self.parts(e);
+        let poly = self.modular(e);
         if poly.checks() < check::count(e) { Poly::atom(e.clone().cast(DType::INT64)) } else { poly }
     }
 
     /// An integer expression simplified, as int64.
     pub fn index(&self, e: &PrimExpr) -> PrimExpr {
         self.poly(e).to_expr()
+    }
+
+    /// An integer expression simplified, as int64, where data wrap to the width of their dtype: bounds of loops.
+    pub fn value(&self, e: &PrimExpr) -> PrimExpr {
+        let poly = self.parts(e);
+        if poly.checks() < check::count(e) { e.clone().cast(DType::INT64) } else { poly.to_expr() }
     }
 
     /// An expression with the index expressions inside it simplified; its own dtype stays.
@@ -105,14 +111,54 @@ impl Simplifier {
         self.decide(e).filter(|_| check::count(e) == 0)
     }
 
+    /// A polynomial that is worth the same modulo 2^64: sums, differences and products of data may wrap.
+    fn modular(&self, e: &PrimExpr) -> Poly {
+        let PrimKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) = e.kind() else {
+            return self.parts(e);
+        };
+        if !e.is_data() || !is_index(e.dtype()) {
+            return self.parts(e);
+        }
+        let Some(_part) = self.budget.begin() else { return Poly::atom(e.clone().cast(DType::INT64)) };
+        let (x, y) = (self.modular(a), self.modular(b));
+        if self.budget.spend(x.terms().len() * y.terms().len()).is_none() {
+            return Poly::atom(e.clone().cast(DType::INT64));
+        }
+        match op {
+            BinaryOp::Add => self.rejoin(&x + &y),
+            BinaryOp::Sub => self.rejoin(&x - &y),
+            _ => &x * &y,
+        }
+    }
+
+    /// A polynomial that is worth the same.
     fn parts(&self, e: &PrimExpr) -> Poly {
         let Some(_part) = self.budget.begin() else { return Poly::atom(e.clone().cast(DType::INT64)) };
-        match e.kind() {
-            PrimKind::Int(v) => Poly::constant(*v),
+        let poly = match e.kind() {
+            PrimKind::Int(v) => return Poly::constant(*v),
             PrimKind::Cast(inner) if is_index(inner.dtype()) && is_index(e.dtype()) => self.parts(inner),
             PrimKind::Binary(op, a, b) if is_index(e.dtype()) => self.binary(*op, a, b, e),
-            _ => Poly::atom(self.simple(e).cast(DType::INT64)),
-        }
+            _ => return Poly::atom(self.simple(e).cast(DType::INT64)),
+        };
+        if e.is_data() && !self.fits(&poly, e) { Poly::atom(self.narrow(e).cast(DType::INT64)) } else { poly }
+    }
+
+    /// Whether a polynomial over data is certain to be what computing the expression in its own width gives.
+    fn fits(&self, poly: &Poly, e: &PrimExpr) -> bool {
+        let inside = match (e.kind(), e.dtype().bits) {
+            // What is at the ends may have been cut off there.
+            (PrimKind::Binary(op, ..), 64) if grows(*op) => Interval::new(i64::MIN + 1, i64::MAX - 1),
+            _ => Interval::of_dtype(e.dtype()),
+        };
+        self.range(poly).is_within(inside)
+    }
+
+    /// An operation with simplified operands, computed in its own dtype.
+    fn narrow(&self, e: &PrimExpr) -> PrimExpr {
+        e.map_children(&mut |c| {
+            let simple = if is_index(c.dtype()) { self.parts(c).to_expr() } else { self.simple(c) };
+            in_dtype(simple, c.dtype())
+        })
     }
 
     fn decide(&self, e: &PrimExpr) -> Option<bool> {
@@ -286,7 +332,13 @@ impl Simplifier {
     fn atom_range(&self, atom: &PrimExpr) -> Interval {
         match atom.kind() {
             PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(Interval::ALL),
+            PrimKind::Cast(a) if a.is_data() && is_index(a.dtype()) => {
+                known(self.atom_range(a).intersect(Interval::of_dtype(a.dtype())))
+            }
             PrimKind::Cast(a) if is_index(a.dtype()) || a.dtype().is_bool() => self.atom_range(a),
+            PrimKind::Cast(a) if a.dtype().is_integer() && a.dtype().is_scalar() && a.dtype().bits <= 32 => {
+                Interval::of_dtype(a.dtype())
+            }
             PrimKind::Binary(BinaryOp::FloorMod, _, b) => match b.as_int() {
                 Some(c) if c > 0 => Interval::new(0, c - 1),
                 _ => Interval::ALL,
@@ -306,20 +358,27 @@ impl Simplifier {
 
     fn simple(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
-            PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) && !reads(e) => {
+            PrimKind::Binary(op, a, b) if op.is_comparison() && is_index(a.dtype()) && !e.is_data() => {
                 binary(*op, self.parts(a).to_expr(), self.parts(b).to_expr())
             }
             PrimKind::Load(..) => e.clone(),
-            _ => e.map_children(&mut |c| {
-                let simple = if is_index(c.dtype()) { self.parts(c).to_expr() } else { self.simple(c) };
-                simple.cast(c.dtype())
-            }),
+            _ => self.narrow(e),
         }
     }
 }
 
-fn reads(e: &PrimExpr) -> bool {
-    e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)))
+/// Whether the result may be larger than the operands: of a quotient, that of the least number by -1.
+fn grows(op: BinaryOp) -> bool {
+    use BinaryOp::*;
+    matches!(op, Add | Sub | Mul | Div | FloorDiv)
+}
+
+/// The int64 expression in a dtype in which it has the same value: without a cast to int64 from that.
+fn in_dtype(e: PrimExpr, dtype: DType) -> PrimExpr {
+    match e.kind() {
+        PrimKind::Cast(inner) if inner.dtype() == dtype && is_index(dtype) => inner.clone(),
+        _ => e.cast(dtype),
+    }
 }
 
 /// Whether values of the dtype are index arithmetic: signed scalars of 32 or 64 bits.
@@ -430,5 +489,26 @@ mod tests {
         assert_eq!(s.truth(&i.expr().lt(n.expr())), None);
         check(&s, i.expr().min(PrimExpr::int64(20)), i.expr());
         check(&s, (i.expr() + PrimExpr::int64(3)).max(PrimExpr::int64(0)), i.expr() + PrimExpr::int64(3));
+    }
+
+    #[test]
+    fn data_wrap_to_the_width_of_their_dtype() {
+        let s = Simplifier::default();
+        let x = Var::data("x", DType::INT32).expr();
+        let (one, two) = (PrimExpr::int32(1), PrimExpr::int32(2));
+        assert_eq!(s.truth(&(&x + &one).gt(x.clone())), None);
+        assert_eq!(s.truth(&(&x + &one).cast(DType::INT64).gt(x.clone().cast(DType::INT64))), None);
+        let wide = x.clone().cast(DType::INT64);
+        assert_eq!(s.truth(&(&wide + 1i64).gt(wide.clone())), Some(true), "int64 holds all sums of int32");
+        let y = Var::data("y", DType::INT64).expr();
+        assert_eq!(s.truth(&(&y + 1i64).gt(y.clone())), None);
+        assert_eq!(s.truth(&y.clone().cast(DType::INT32).cast(DType::INT64).eq(y.clone())), None);
+        // As an index a sum is what 64 bits hold, as a value what its dtype holds.
+        let sum = &x + &one;
+        check(&s, sum.clone(), &wide + 1i64);
+        assert!(super::super::same_expr(&s.value(&sum), &sum.clone().cast(DType::INT64)));
+        let half = sum.clone().floordiv(two.clone());
+        check(&s, half.clone(), half.cast(DType::INT64));
+        check(&s, (&y * 4i64 + 4i64).floordiv(PrimExpr::int64(4)), (&y * 4i64 + 4i64).floordiv(PrimExpr::int64(4)));
     }
 }

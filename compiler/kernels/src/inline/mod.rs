@@ -194,7 +194,7 @@ impl Inliner<'_, '_> {
                 arg.map_children(&mut |part| self.settled(part, before))
             }
             _ => {
-                let var = Var::new("arg", arg.ty().clone());
+                let var = Var::of_value("arg", arg);
                 before.push(Stmt::new(StmtKind::Bind(var.clone(), arg.clone())).at(self.span));
                 var.expr()
             }

@@ -118,8 +118,12 @@ pub(super) struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     /// Before the first step.
     pub fn new(func: &'a PrimFunc, options: Options<'a>) -> Self {
-        let interface = signature::interface(func);
-        let func = sizes::named(func, &interface);
+        let func = func.with_data_marked().map_or(Cow::Borrowed(func), Cow::Owned);
+        let interface = signature::interface(&func);
+        let func = match sizes::named(&func, &interface) {
+            Cow::Owned(named) => Cow::Owned(named),
+            Cow::Borrowed(_) => func,
+        };
         let body = func.body.clone();
         let (checked, relied) = (bounds::Checked::default(), traps::Relied::default());
         Lowering { func, body, interface, options, checked, relied, is_flat: false }

@@ -50,9 +50,9 @@ impl Tidier {
     }
 
     fn for_loop(&mut self, mut l: Loop) -> Stmt {
-        l.min = self.simplifier.index(&l.min);
-        l.extent = self.simplifier.index(&l.extent);
-        l.step = l.step.map(|s| self.simplifier.index(&s)).filter(|s| s.as_int() != Some(1));
+        l.min = self.simplifier.value(&l.min);
+        l.extent = self.simplifier.value(&l.extent);
+        l.step = l.step.map(|s| self.simplifier.value(&s)).filter(|s| s.as_int() != Some(1));
         match l.extent.as_int() {
             Some(n) if n <= 0 && l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0)) => {
                 return evaluated([&l.min]);

@@ -63,7 +63,7 @@ impl Scope {
         if value.as_var().is_some() {
             return value;
         }
-        let var = Var::new(name, value.dtype());
+        let var = Var::of_value(name, &value);
         self.names.push((var.clone(), value));
         var.expr()
     }

@@ -89,7 +89,7 @@ pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> 
     let mut func =
         PrimFunc { params: state.params, ret_ty: state.ret_ty, body, attrs: state.attrs, s_tir, span: header.span };
     regions::fill(&mut func);
-    func
+    func.with_data_marked().unwrap_or(func)
 }
 
 /// The body in a root block, where it needs one: when the function allocates buffers, or when blocks stand in it and it

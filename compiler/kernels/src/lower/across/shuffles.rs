@@ -164,7 +164,7 @@ impl Shuffles {
     }
 
     fn bind(&mut self, name: &str, value: PrimExpr) -> PrimExpr {
-        let var = Var::new(name, value.dtype());
+        let var = Var::of_value(name, &value);
         self.stmts.push(Stmt::new(StmtKind::Bind(var.clone(), value)));
         var.expr()
     }

@@ -3,7 +3,7 @@
 use super::{Checker, checked, outside_of};
 use crate::index::same_expr;
 use hammock_ir::{
-    PrimExpr,
+    DType, PrimExpr,
     prim::{
         BinaryOp, PrimCallee, PrimKind,
         intrinsics::{self, Effect},
@@ -136,9 +136,9 @@ impl Checker<'_> {
             // The last lane, then the first: it stays a ramp.
             (PrimKind::Ramp(base, stride), None) if base.dtype().is_scalar() => {
                 let lanes = index.dtype().lanes;
-                let stride = stride.clone().cast(hammock_ir::DType::INT64);
+                let stride = stride.clone().cast(DType::INT64);
                 let reach = &stride * PrimExpr::int64(i64::from(lanes) - 1);
-                let base = base.clone().cast(hammock_ir::DType::INT64);
+                let base = base.clone().cast(DType::INT64);
                 let last = checked(&base + &reach, extent.clone(), &texts, None);
                 PrimExpr::ramp(checked(last - reach, extent, &texts, None), stride, lanes)
             }
@@ -154,7 +154,9 @@ impl Checker<'_> {
             format!(" from {first} on, outside of its domain of "),
             format!(" values{}", self.line()),
         ];
-        super::check_stmt(axis.binding.clone() - &axis.dom.0, axis.dom.1.clone(), &texts)
+        // Data are bound as their own width has them.
+        let wide = |e: &PrimExpr| if axis.binding.is_data() { e.clone().cast(DType::INT64) } else { e.clone() };
+        super::check_stmt(wide(&axis.binding) - wide(&axis.dom.0), axis.dom.1.clone(), &texts)
     }
 }
 

@@ -49,7 +49,7 @@ fn by_power_of_two(op: BinaryOp, x: PrimExpr, y: &PrimExpr, divisor: i64) -> Pri
 
 /// Lets `body` use a value several times.
 fn with(name: &'static str, value: PrimExpr, body: impl FnOnce(PrimExpr) -> PrimExpr) -> PrimExpr {
-    let var = Var::new(name, value.dtype());
+    let var = Var::of_value(name, &value);
     let body = body(var.expr());
     PrimExpr::bind(var, value, body)
 }

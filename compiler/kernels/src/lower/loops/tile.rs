@@ -108,7 +108,7 @@ impl Tile<'_> {
                 let (mut values, mut stores) = (Vec::new(), Vec::new());
                 for row in &rows {
                     let at = shifted(row, lanes.axis, by.clone());
-                    let value = Var::new("value", stage.buffer.dtype);
+                    let value = Var::data("value", stage.buffer.dtype);
                     let made = stage.value.substitute(&substitution(&stage.axes, &at));
                     values.push(Stmt::new(StmtKind::Bind(value.clone(), made)));
                     stores.push(Stmt::store(&stage.buffer, indices(stage, &at), value.expr()));

@@ -34,7 +34,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             Rewriter { table, vars: FxHashMap::default(), before: <_>::default(), buffers: <_>::default(), seen: 0 };
         for (i, (class, stmt)) in planned.into_iter().enumerate() {
             let value = rewriter.table.value(class).map_children(&mut |child| rewriter.expr(child));
-            let var = Var::new(format!("cse_v{}", i + 1), value.dtype());
+            let var = Var::of_value(format!("cse_v{}", i + 1), &value);
             rewriter.vars.insert(class, var.clone());
             rewriter.before.entry(stmt).or_default().push(Stmt::new(StmtKind::Bind(var, value)));
         }

@@ -59,7 +59,7 @@ pub(super) fn narrower(dtype: DType, bits: u8) -> DType {
 
 /// A variable of that name.
 pub(super) fn with_type(var: &Var, dtype: DType) -> Var {
-    Var::new(var.name().clone(), dtype)
+    var.with_ty(dtype)
 }
 
 /// What integers can be.
