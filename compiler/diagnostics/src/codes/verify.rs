@@ -243,4 +243,30 @@ def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     right r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     B[7] = A[0]"#;
+
+    UNINITIALIZED = "E0264", "uninitialized memory", "\
+A kernel reads memory that holds no values yet. That is memory that it allocates itself, and memory that `R.call_tir`
+allocates for an output; it holds whatever was there before. Write each element first: the elements of a reduction in
+`T.init()`, which runs for the first values of all reduction axes. An axis that indexes the output is no reduction axis.
+
+A kernel that updates a tensor takes it as an argument: call it by `R.call_tir_inplace`. Kernels that are run by themselves
+may read all their parameters, because the caller passes tensors for them.
+
+This code is for reads that come before every write. Where that depends on conditions, nothing is reported.",
+    wrong r#"@T.prim_func
+def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    sums = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        sums[i] = sums[i] + A[i]
+    for i in range(8):
+        B[i] = sums[i]"#,
+    right r#"@T.prim_func
+def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    sums = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        sums[i] = T.float32(0)
+    for i in range(8):
+        sums[i] = sums[i] + A[i]
+    for i in range(8):
+        B[i] = sums[i]"#;
 }

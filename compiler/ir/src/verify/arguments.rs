@@ -3,6 +3,7 @@
 use super::{
     conflict::{Symbols, conflict, dims, ranks},
     graph::Graph,
+    uninitialized,
 };
 use crate::{
     DType, Name, PrimExpr, Type,
@@ -69,7 +70,23 @@ impl Graph<'_> {
                 fits &= self.kernel_argument(name, kernel, args.len() + i, ty, &format!("output {i}"), span);
             }
         }
+        if fits {
+            self.uninitialized_outputs(&kernel.params[args.len()..], kernel, span);
+        }
         fits
+    }
+
+    /// Checks that a kernel does not read the memory that it is given for new outputs before it writes it.
+    fn uninitialized_outputs(&mut self, outputs: &[Param], kernel: &PrimFunc, call: Span) {
+        for read in uninitialized::reads(kernel, outputs.iter().filter_map(|p| p.buffer.as_ref())) {
+            // What the kernel allocates itself is reported where the kernel is.
+            let is_output = |p: &Param| p.buffer.as_ref().is_some_and(|b| b.data == read.memory);
+            if outputs.iter().any(is_output) {
+                let note = format!("memory for `{}` is allocated here", read.buffer.name);
+                let help = format!("{}; a tensor to update is an argument of `R.call_tir_inplace`", read.advice());
+                self.error(codes::UNINITIALIZED, read.message(), read.span, "").secondary(call, &note).help(help);
+            }
+        }
     }
 
     /// `cls.f(x, y)`.

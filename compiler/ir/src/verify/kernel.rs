@@ -1,6 +1,6 @@
 //! Kernels: scopes, statements, blocks.
 
-use super::{calls::constant_bytes, graph::Report, scope::Scopes};
+use super::{calls::constant_bytes, graph::Report, scope::Scopes, uninitialized};
 use crate::{
     DType, Module, Name, PrimExpr,
     prim::Var,
@@ -29,6 +29,7 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagn
     // Where something else is wrong, indices mean nothing.
     if !kernel.found.iter().any(Diagnostic::is_error) {
         kernel.bounds();
+        kernel.uninitialized();
     }
     kernel.found
 }
@@ -317,6 +318,14 @@ impl Kernel<'_> {
         if expected != found {
             let message = format!("{} is {found}, not {expected}", what());
             self.error(codes::KERNEL_TYPES, message).help(format!("convert it: `T.Cast(\"{expected}\", …)`"));
+        }
+    }
+
+    /// Reports memory of the kernel's own that is certainly read before it is written.
+    fn uninitialized(&mut self) {
+        for read in uninitialized::reads(self.func, std::iter::empty()) {
+            self.span = read.span;
+            self.error(codes::UNINITIALIZED, read.message()).help(read.advice());
         }
     }
 

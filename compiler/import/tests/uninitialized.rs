@@ -1,0 +1,116 @@
+//! Kernels that read memory before it is written are refused; those whose reads come after writes, or may, are not.
+
+use hammock_diagnostics::SourceFile;
+use hammock_import::{ReadOptions, check_module};
+
+/// Codes of the errors in a kernel `y = f(x)` that a graph calls with fresh memory for `y`.
+fn called(body: &str) -> Vec<String> {
+    let text = format!(
+        "@T.prim_func(private=True, s_tir=True)
+def f(x: T.Buffer((8, 8), \"float32\"), y: T.Buffer((8,), \"float32\")):
+{body}
+
+@R.function
+def main(x: R.Tensor((8, 8), \"float32\")):
+    with R.dataflow():
+        y = R.call_tir(cls.f, (x,), out_ty=R.Tensor((8,), \"float32\"))
+        R.output(y)
+    return y
+"
+    );
+    codes(&text)
+}
+
+fn codes(text: &str) -> Vec<String> {
+    let source = SourceFile::new("kernel.py", text).unwrap();
+    let (_, found) = check_module(&source, &ReadOptions::default());
+    found.iter().filter(|d| d.is_error()).map(|d| d.code.to_string()).collect()
+}
+
+#[test]
+fn reads_before_every_write_are_refused() {
+    for body in [
+        "    for i in range(8):\n        y[i] = y[i] + x[i, 0]",
+        "    for i in range(8):\n        if x[i, 0] > T.float32(0):\n            y[i] = y[i] + x[i, 0]",
+        "    for i, k in T.grid(8, 8):
+        with T.sblock(\"sum\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            y[vi] = y[vi] + x[vi, vk]",
+        "    for i in range(8):
+        with T.sblock(\"sum\"):
+            vi = T.axis.reduce(8, i)
+            y[vi] = y[vi] + x[vi, 0]",
+        "    for i, k in T.grid(8, 8):
+        with T.sblock(\"sum\"):
+            vi, vk = T.axis.remap(\"RR\", [i, k])
+            with T.init():
+                y[vi] = T.float32(0)
+            y[vi] = y[vi] + x[vi, vk]",
+        "    t = T.alloc_buffer((8,), \"float32\")
+    for i in range(8):
+        y[i] = t[i]
+    for i in range(8):
+        t[i] = x[i, 0]",
+    ] {
+        assert_eq!(called(body), ["E0264"], "{body}");
+    }
+}
+
+#[test]
+fn reads_that_may_come_after_a_write_are_not() {
+    for body in [
+        // A reduction.
+        "    for i, k in T.grid(8, 8):
+        with T.sblock(\"sum\"):
+            vi, vk = T.axis.remap(\"SR\", [i, k])
+            with T.init():
+                y[vi] = T.float32(0)
+            y[vi] = y[vi] + x[vi, vk]",
+        // A scan, whose first element is written before or under a condition.
+        "    y[0] = x[0, 0]\n    for i in range(7):\n        y[i + 1] = y[i] + x[i + 1, 0]",
+        "    for i in range(8):
+        if i == 0:
+            y[i] = x[i, 0]
+        else:
+            y[i] = y[i - 1] + x[i, 0]",
+        "    for i in range(8):\n        y[i] = T.if_then_else(i == 0, T.float32(0), y[i - 1]) + x[i, 0]",
+        "    for i in range(8):\n        y[i] = T.Select(i == 0, T.float32(0), y[T.max(i - 1, 0)]) + x[i, 0]",
+        // A triangular solver: the inner loop has no iteration at first.
+        "    t = T.alloc_buffer((1,), \"float32\")
+    for i in range(8):
+        t[0] = x[i, i]
+        for k in range(i):
+            t[0] = t[0] - x[i, k] * y[k]
+        y[i] = t[0]",
+        // Half of it is written.
+        "    for i in range(4):\n        y[i] = x[i, 0]\n    for i in range(8):\n        y[i] = y[i] + x[i, 1]",
+        // A view of the output, written through a region.
+        "    for i in range(8):
+        with T.sblock(\"view\"):
+            vi = T.axis.spatial(8, i)
+            v = T.match_buffer(y[vi:vi + 1], (1,), \"float32\", offset_factor=1)
+            v[0] = x[vi, 0]
+            y[vi] = y[vi] + T.float32(1)",
+    ] {
+        assert_eq!(called(body), [] as [&str; 0], "{body}");
+    }
+}
+
+#[test]
+fn tensors_of_the_caller_may_be_read() {
+    let kernel = "@T.prim_func(s_tir=True)
+def f(x: T.Buffer((8,), \"float32\"), y: T.Buffer((8,), \"float32\")):
+    for i in range(8):
+        y[i] = y[i] + x[i]
+";
+    assert_eq!(codes(kernel), [] as [&str; 0], "run by itself, a kernel has the caller's tensors");
+    let in_place = format!(
+        "{kernel}
+@R.function
+def main(x: R.Tensor((8,), \"float32\"), y: R.Tensor((8,), \"float32\")):
+    z = R.call_tir_inplace(cls.f, (x, y), inplace_indices=[1], out_ty=R.Tensor((8,), \"float32\"))
+    return z
+"
+    );
+    assert_eq!(codes(&in_place), [] as [&str; 0]);
+}
