@@ -24,6 +24,22 @@ struct Point<'a> {
 
 type Value = Box<dyn Fn(&Point) -> i64>;
 
+/// An operation: how it is written, and what it gives.
+type Operation<T, R> = (&'static str, fn(T, T) -> R);
+
+const MODULAR: [Operation<i128, i128>; 3] = [("+", |x, y| x + y), ("-", |x, y| x - y), ("*", |x, y| x * y)];
+const EXTREMES: [Operation<i64, i64>; 2] = [("min", i64::min), ("max", i64::max)];
+/// By positive divisors, for which these are division towards minus infinity and its remainder.
+const QUOTIENTS: [Operation<i64, i64>; 2] = [("//", i64::div_euclid), ("%", i64::rem_euclid)];
+const COMPARISONS: [Operation<i64, bool>; 6] = [
+    ("<", |x, y| x < y),
+    ("<=", |x, y| x <= y),
+    (">", |x, y| x > y),
+    (">=", |x, y| x >= y),
+    ("==", |x, y| x == y),
+    ("!=", |x, y| x != y),
+];
+
 /// A text and what it is worth.
 struct Term {
     text: String,
@@ -68,21 +84,20 @@ fn number(rng: &mut Rng, depth: u64, bits: u32) -> Term {
         0..5 => {
             // Both operands often share one, which is what simplification looks for.
             let (a, b) = (number(rng, depth, bits), leaf(rng, bits));
-            let (symbol, op): (_, fn(i128, i128) -> i128) =
-                *rng.pick(&[("+", |x, y| x + y), ("-", |x, y| x - y), ("*", |x, y| x * y)]);
+            let (symbol, op) = *rng.pick(&MODULAR);
             let (x, y) = (a.value, b.value);
             term(format!("({} {symbol} {})", a.text, b.text), move |p| wrap(op(x(p).into(), y(p).into()), bits))
         }
         5 | 6 => {
             let (a, b) = (number(rng, depth, bits), number(rng, depth, bits));
-            let (name, op): (_, fn(i64, i64) -> i64) = *rng.pick(&[("min", i64::min), ("max", i64::max)]);
+            let (name, op) = *rng.pick(&EXTREMES);
             let (x, y) = (a.value, b.value);
             term(format!("T.{name}({}, {})", a.text, b.text), move |p| op(x(p), y(p)))
         }
         7 | 8 => {
             let a = number(rng, depth, bits);
             let divisor = *rng.pick(&[1i64, 2, 3, 4, 7, 64]);
-            let (symbol, op): (_, fn(i64, i64) -> i64) = *rng.pick(&[("//", i64::div_euclid), ("%", i64::rem_euclid)]);
+            let (symbol, op) = *rng.pick(&QUOTIENTS);
             let x = a.value;
             term(format!("({} {symbol} T.int{bits}({divisor}))", a.text), move |p| op(x(p), divisor))
         }
@@ -120,30 +135,23 @@ fn condition(rng: &mut Rng, depth: u64) -> Term {
     }
     let bits = *rng.pick(&[32, 64]);
     let a = number(rng, depth, bits);
-    let (symbol, op): (_, fn(&i64, &i64) -> bool) = *rng.pick(&[
-        ("<", i64::lt as fn(&i64, &i64) -> bool),
-        ("<=", i64::le),
-        (">", i64::gt),
-        (">=", i64::ge),
-        ("==", i64::eq),
-        ("!=", i64::ne),
-    ]);
+    let (symbol, op) = *rng.pick(&COMPARISONS);
     // `x + c < x` and its kin, half of the time.
     let (text, value) = if rng.chance(50) {
         let c = leaf(rng, bits);
         let (sign, plus) = *rng.pick(&[("+", true), ("-", false)]);
-        let a_value: std::rc::Rc<Value> = a.value.into();
-        let (x, y, c_value) = (a_value.clone(), a_value, c.value);
+        let base = std::rc::Rc::new(a.value);
+        let (x, y, c_value) = (base.clone(), base, c.value);
         let shifted = move |p: &Point| {
             let (x, c) = (i128::from(x(p)), i128::from(c_value(p)));
             wrap(if plus { x + c } else { x - c }, bits)
         };
-        let value: Value = Box::new(move |p| i64::from(op(&shifted(p), &y(p))));
+        let value: Value = Box::new(move |p| i64::from(op(shifted(p), y(p))));
         (format!("(({} {sign} {}) {symbol} {})", a.text, c.text, a.text), value)
     } else {
         let b = number(rng, depth, bits);
         let (x, y) = (a.value, b.value);
-        let value: Value = Box::new(move |p| i64::from(op(&x(p), &y(p))));
+        let value: Value = Box::new(move |p| i64::from(op(x(p), y(p))));
         (format!("({} {symbol} {})", a.text, b.text), value)
     };
     if rng.chance(15) {
@@ -204,6 +212,14 @@ fn wide_data(rng: &mut Rng) -> Vec<i64> {
 
 #[test]
 fn data_wrap_whatever_is_computed_of_them() {
+    // Kernels are trees, and a debug build's frames are large: as deep as the command line's own.
+    let run = std::thread::Builder::new().stack_size(64 << 20).spawn(compare);
+    if let Err(panic) = run.unwrap().join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn compare() {
     for seed in 0..KERNELS {
         let mut rng = Rng::new(seed);
         let outputs: Vec<(String, Value)> = (0..OUTPUTS).map(|n| output(&mut rng, n)).collect();

@@ -333,7 +333,9 @@ impl Simplifier {
         match atom.kind() {
             PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(Interval::ALL),
             PrimKind::Cast(a) if a.is_data() && is_index(a.dtype()) => {
-                known(self.atom_range(a).intersect(Interval::of_dtype(a.dtype())))
+                let range = known(self.atom_range(a)).intersect(Interval::of_dtype(a.dtype()));
+                let of_dtype = Interval::of_dtype(atom.dtype());
+                if range.is_within(of_dtype) { range } else { of_dtype }
             }
             PrimKind::Cast(a) if is_index(a.dtype()) || a.dtype().is_bool() => self.atom_range(a),
             PrimKind::Cast(a) if a.dtype().is_integer() && a.dtype().is_scalar() && a.dtype().bits <= 32 => {
