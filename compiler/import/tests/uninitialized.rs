@@ -12,6 +12,7 @@ def f(x: T.Buffer((8, 8), \"float32\"), y: T.Buffer((8,), \"float32\")):
 
 @R.function
 def main(x: R.Tensor((8, 8), \"float32\")):
+    cls = Module
     with R.dataflow():
         y = R.call_tir(cls.f, (x,), out_ty=R.Tensor((8,), \"float32\"))
         R.output(y)
@@ -21,7 +22,9 @@ def main(x: R.Tensor((8, 8), \"float32\")):
     codes(&text)
 }
 
-fn codes(text: &str) -> Vec<String> {
+fn codes(functions: &str) -> Vec<String> {
+    let lines: String = functions.lines().map(|line| format!("    {line}\n")).collect();
+    let text = format!("@I.ir_module\nclass Module:\n{lines}");
     let source = SourceFile::new("kernel.py", text).unwrap();
     let (_, found) = check_module(&source, &ReadOptions::default());
     found.iter().filter(|d| d.is_error()).map(|d| d.code.to_string()).collect()
@@ -108,6 +111,7 @@ def f(x: T.Buffer((8,), \"float32\"), y: T.Buffer((8,), \"float32\")):
         "{kernel}
 @R.function
 def main(x: R.Tensor((8,), \"float32\"), y: R.Tensor((8,), \"float32\")):
+    cls = Module
     z = R.call_tir_inplace(cls.f, (x, y), inplace_indices=[1], out_ty=R.Tensor((8,), \"float32\"))
     return z
 "
