@@ -23,6 +23,28 @@ pub fn suffix(place: &dyn Fn(Span) -> Option<String>, span: Span) -> String {
     place(span).map_or_else(String::new, |place| format!(" ({place})"))
 }
 
+/// The two integers that an assertion's condition compares, and the words between them when it fails; `None` where the
+/// condition is another. Of alternatives, that between two values neither of which is a constant says most.
+pub fn compared(condition: &PrimExpr) -> Option<(&PrimExpr, &'static str, &PrimExpr)> {
+    let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
+    let words = match op {
+        BinaryOp::Or => {
+            let (left, right) = (compared(a), compared(b));
+            let open = |c: &(&PrimExpr, &str, &PrimExpr)| c.0.as_int().is_none() && c.2.as_int().is_none();
+            return left.filter(open).or(right.filter(open)).or(left).or(right);
+        }
+        BinaryOp::Eq => " is not ",
+        BinaryOp::Le => " is more than ",
+        BinaryOp::Lt => " is not less than ",
+        BinaryOp::Ge => " is less than ",
+        BinaryOp::Gt => " is not more than ",
+        _ => return None,
+    };
+    let reads = |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)));
+    let shown = |e: &PrimExpr| e.dtype().is_scalar() && e.dtype().is_integer() && e.dtype().bits <= 64 && !reads(e);
+    (shown(a) && shown(b)).then_some((a, words, b))
+}
+
 /// Whether the expression's node is a check.
 pub fn is_check(e: &PrimExpr) -> bool {
     matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. })

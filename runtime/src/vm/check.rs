@@ -31,6 +31,8 @@ pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) ->
                 }),
                 // Constants may lie in memory that cannot be written.
                 MatchSize::Store(_) if frame.get(heap).get::<&Tensor>().is_some_and(Tensor::is_read_only) => false,
+                // A size is never negative: what is proved of the program relies on it.
+                MatchSize::Store(_) if *size < 0 => false,
                 MatchSize::Store(place) => frame.heap(heap, place).is_some_and(|place| {
                     // SAFETY: as above.
                     unsafe { place.write(*size) };

@@ -2,7 +2,7 @@
 //!
 //! Calls between functions of bytecode push frames; the native stack does not grow. Registers own their values; the
 //! pool and the scratch space of a frame hold plain copies that are never dropped.
-use super::builtins::storage_bytes;
+use super::builtins::{expect_sizes, storage_bytes};
 use super::decode::Body;
 use super::program::Program;
 use super::registers::{Registers, is_tensor};
@@ -221,6 +221,8 @@ impl Machine {
         shape: &[i64],
     ) -> Result<Tensor, Error> {
         let AllocPlan { device, storage_dtype, offset, dtype, .. } = program.plans[number as usize].alloc;
+        // Before the bytes, which are a number of no meaning then.
+        expect_sizes(shape, dtype)?;
         let storage = Storage::new(self.block(program, device, storage_bytes(storage, storage_dtype)?)?);
         Ok(match program.options.allocator {
             AllocatorKind::Naive => storage.tensor(dtype, shape, offset)?,

@@ -38,8 +38,8 @@ pub enum Emit {
     Assembly,
 }
 
-const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),instcombine<no-verify-fixpoint>)";
-const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),instcombine<no-verify-fixpoint>,\
+const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>)";
+const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,\
                       loop(loop-unroll-full),sroa,instcombine<no-verify-fixpoint>,gvn,dse)";
 
 impl OptLevel {

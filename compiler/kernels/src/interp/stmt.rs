@@ -1,6 +1,7 @@
 //! Execution of statements.
 
 use super::{Fault, Interpreter, Value, view::View};
+use crate::check;
 use hammock_ir::{
     Name, PrimExpr,
     prim::{IterKind, IterVar},
@@ -281,7 +282,10 @@ impl Interpreter {
         if self.eval(condition)?.truth()? {
             return Ok(Flow::Next);
         }
-        let message = message.iter().map(Name::as_str).collect::<String>();
+        let mut message = message.iter().map(Name::as_str).collect::<String>();
+        if let Some((a, words, b)) = check::compared(condition) {
+            message += &format!(": {}{words}{}", self.eval(a)?.int()?, self.eval(b)?.int()?);
+        }
         Err(Fault::Assertion { kind: kind.clone(), message })
     }
 }

@@ -61,7 +61,7 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
         || stage.place.is_some()
         || !own.contains(&stage.buffer)
         || !is_whole(stage)
-        || !is_free(stage)
+        || acts(stage)
     {
         return None;
     }
@@ -78,6 +78,11 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
         }
         _ => None,
     };
+    if makes_checks(stage)
+        && !(checks_indices(stage) && users.iter().filter_map(user).any(|user| reads_all(user, stage)))
+    {
+        return None;
+    }
     if stage.axes.iter().any(|axis| axis.reduce) {
         let [only] = users.as_slice() else { return None };
         return Some(vec![(*only, with_epilogue(stage, user(only)?)?)]);
@@ -135,12 +140,63 @@ fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
 
 /// Whether values have no effects, and make no checks: those must happen as often as is written.
 pub fn is_free(stage: &Stage) -> bool {
+    !acts(stage) && !makes_checks(stage)
+}
+
+fn acts(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) => true,
         PrimKind::Call(call) => call.runs_function(),
         _ => false,
     };
-    !stage.init.iter().chain([&stage.value]).any(|e| e.any(&mut |e| acts(e) || check::is_check(e)))
+    stage.init.iter().chain([&stage.value]).any(|e| e.any(&mut |e| acts(e)))
+}
+
+fn makes_checks(stage: &Stage) -> bool {
+    stage.init.iter().chain([&stage.value]).any(|e| check::count(e) > 0)
+}
+
+/// Whether the only checks of a stage are those of indices, which may be made more often than is written.
+fn checks_indices(stage: &Stage) -> bool {
+    let is_other = |e: &PrimExpr| check::is_check(e) && e.as_intrin(check::INDEX).is_none();
+    stage.init.is_none() && !stage.value.any(&mut |e| is_other(e))
+}
+
+/// Whether a stage reads all elements of another's buffer, whatever the values are, so that it makes all its checks.
+fn reads_all(user: &Stage, stage: &Stage) -> bool {
+    let axis_of = |index: &PrimExpr| user.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
+    let is_all = |indices: &[PrimExpr]| {
+        let mut taken = vec![false; user.axes.len()];
+        indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
+            is_unit(index, size)
+                || axis_of(index)
+                    .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_as_many(&user.axes[n].extent, size))
+        })
+    };
+    any_always(
+        &user.value,
+        &mut |e| matches!(e.kind(), PrimKind::Load(b, indices, None) if *b == stage.buffer && is_all(indices)),
+    )
+}
+
+/// Whether a predicate holds for a part of an expression that is evaluated whatever the values of others are.
+fn any_always(e: &PrimExpr, holds: &mut dyn FnMut(&PrimExpr) -> bool) -> bool {
+    if holds(e) {
+        return true;
+    }
+    match e.kind() {
+        PrimKind::Select(first, ..) | PrimKind::Binary(BinaryOp::And | BinaryOp::Or, first, _) => {
+            any_always(first, holds)
+        }
+        PrimKind::Call(call) if e.as_intrin("if_then_else").is_some() => {
+            call.args.first().is_some_and(|first| any_always(first, holds))
+        }
+        _ => {
+            let mut found = false;
+            e.each_child(&mut |child| found = found || any_always(child, holds));
+            found
+        }
+    }
 }
 
 fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {

@@ -1,7 +1,8 @@
 //! Elements chosen by position: slices, and gathering by indices that are themselves in a tensor.
 //!
-//! Indices read from a tensor never lead out of it. Negative ones count from the end where the operator says so; what
-//! is still outside is moved to the nearest element, and an empty axis gives zero.
+//! Negative indices count from the end where the operator says so. An index that is outside of its axis is an error, at
+//! compile time if it is a constant, else an `IndexError` of the kernel, which checks indices where it uses them. Only the
+//! modes of `take` other than "fast" accept such an index.
 
 mod constant;
 mod gather;

@@ -1,7 +1,7 @@
 //! Symbolic sizes that turn out not to fit stop the kernel before it reads anything.
 
 use crate::{
-    run::{Arg, stops},
+    run::{Arg, stops, stops_static},
     values::*,
 };
 use hammock_ir::AttrValue;
@@ -67,5 +67,67 @@ fn what_reaches_outside_of_a_tensor() {
     let trusted = [("assume_inbound", true.into())];
     let args = [(&x).into(), Arg::Ints(vec![1]), Arg::Ints(vec![2]), Arg::Ints(vec![5])];
     assert!(stops("strided_slice", &args, &trusted).contains("not inside of axis 1"));
-    assert!(stops("reshape", &[(&x).into(), Arg::Shape(vec![4, 2])], &[]).contains("fewer elements than"));
+    for (sizes, said) in [([4, 2], "6 is not 8"), ([2, 2], "6 is not 4"), ([0, 2], "6 is not 0")] {
+        let message = stops("reshape", &[(&x).into(), Arg::Shape(sizes.to_vec())], &[]);
+        assert!(message.contains("the numbers of elements of `x` and `shape` differ") && message.contains(said));
+    }
+    assert!(stops("topk", &[(&x).into()], &[("k", 4i64.into())]).contains("3 is less than 4"));
+    let (image, kernel) = (noise(&[1, 2, 2, 4], 2), noise(&[3, 2, 3, 3], 3));
+    let small = stops("nn.conv2d", &[(&image).into(), (&kernel).into()], &[]);
+    assert!(small.contains("smaller than the window on spatial axis 0: 2 is less than 3"), "{small}");
+}
+
+/// Indices of every operator that reads them from a tensor, of several dtypes, before the first and behind the last.
+#[test]
+fn indices_outside_of_their_axis() {
+    let x = noise(&[3, 4], 1);
+    for (index, shown) in [(4i64, 4), (-5, -1), (i64::MAX, i64::MAX), (i64::MIN, i64::MIN + 4)] {
+        let said = format!("index {shown} is outside of dimension 1 of buffer");
+        let (axis, of) = ([("axis", AttrValue::from(1i64))], ", whose size is 4");
+        let one = tensor(&[2], &[1i64, index]);
+        let column = tensor(&[3, 1], &[0i64, index, 1]);
+        let pairs = tensor(&[2, 2], &[0i64, 1, -1, index]);
+        let list = || Arg::List(vec![ints(&[0, 1]).into(), (&one).into()]);
+        let (rows, pair) = (noise(&[3, 1], 2), noise(&[2], 3));
+        let mut found = vec![
+            stops("take", &[(&x).into(), (&one).into()], &axis),
+            stops("gather_elements", &[(&x).into(), (&column).into()], &axis),
+            stops_static("gather_nd", &[(&x).into(), (&pairs).into()], &[]),
+            stops("index_tensor", &[(&x).into(), list()], &[]),
+            stops("index_put", &[(&x).into(), list(), (&pair).into()], &[]),
+        ];
+        for how in ["update", "add", "mul", "max", "min"] {
+            let how = ("reduction", AttrValue::from(how));
+            let args = [(&x).into(), (&column).into(), (&rows).into()];
+            found.push(stops("scatter_elements", &args, &[axis[0].clone(), how.clone()]));
+            found.push(stops_static("scatter_nd", &[(&x).into(), (&pairs).into(), (&pair).into()], &[how]));
+        }
+        for message in found {
+            assert!(message.contains("IndexError") && message.contains(&said) && message.contains(of), "{message}");
+        }
+    }
+    let narrow = [tensor(&[1], &[4i8]), tensor(&[1], &[4u8]), tensor(&[1], &[4i32])];
+    for index in narrow {
+        let message = stops("take", &[(&x).into(), (&index).into()], &[("axis", 1i64.into())]);
+        assert!(message.contains("index 4 is outside"), "{message}");
+    }
+    let empty = noise(&[0, 2], 1);
+    let message = stops("take", &[(&empty).into(), ints(&[0]).into()], &[("axis", 0i64.into())]);
+    assert!(message.contains("index 0 is outside") && message.contains("whose size is 0"), "{message}");
+}
+
+#[test]
+fn lengths_and_images_outside_of_the_data() {
+    let (x, lengths) = (noise(&[2, 3], 1), ints(&[1, 4]));
+    let axes = [("seq_axis", 1i64.into()), ("batch_axis", 0i64.into())];
+    assert!(stops("reverse_sequence", &[(&x).into(), (&lengths).into()], &axes).contains("index 3 is outside"));
+    let images = noise(&[2, 1, 4, 4], 2);
+    for image in [2f32, -1.0, f32::INFINITY, f32::NAN] {
+        let rois = tensor(&[1, 5], &[image, 0.0, 0.0, 3.0, 3.0]);
+        for op in ["vision.roi_align", "vision.roi_pool"] {
+            let attrs = [("pooled_size", vec![2i64, 2].into()), ("spatial_scale", 1.0.into())];
+            let message = stops(op, &[(&images).into(), (&rois).into()], &attrs);
+            assert!(message.contains("is outside of dimension 0 of buffer `data`, whose size is 2"), "{message}");
+        }
+    }
 }

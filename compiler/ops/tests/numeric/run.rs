@@ -203,11 +203,20 @@ pub fn error(op: &str, args: &[Arg], attrs: Attrs) -> String {
 
 /// How a call with a variable for every size stops.
 pub fn stops(op: &str, args: &[Arg], attrs: Attrs) -> String {
-    let mut site = Site::new(Sizes::Distinct);
+    stops_as(Sizes::Distinct, op, args, attrs)
+}
+
+/// How a call whose sizes are known stops.
+pub fn stops_static(op: &str, args: &[Arg], attrs: Attrs) -> String {
+    stops_as(Sizes::Numbers, op, args, attrs)
+}
+
+fn stops_as(how: Sizes, op: &str, args: &[Arg], attrs: Attrs) -> String {
+    let mut site = Site::new(how);
     let made = legalize(&mut site, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"));
     let inputs: Vec<Value> = made.args.iter().map(|a| site.value(a)).collect();
     let outputs: Vec<(Vec<i64>, DType)> = leaves(&made.out_ty).iter().map(|t| shape_of(&site, t)).collect();
-    interp::call_tir(&made.func, &inputs, &outputs).expect_err("sizes do not fit").to_string()
+    interp::call_tir(&made.func, &inputs, &outputs).expect_err("the call runs").to_string()
 }
 
 /// The only result of a call.

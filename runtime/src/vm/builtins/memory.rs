@@ -1,7 +1,7 @@
 //! Storage, tensors in it, and copying tensors.
 use crate::ffi::Error;
 use crate::memory::ALIGNMENT;
-use crate::value::{Any, DType, Device, Shape, Storage, Tensor};
+use crate::value::{Any, DType, Device, Shape, Storage, Tensor, TensorError};
 use crate::vm::current;
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns null; assigning it to a register releases the value that was there."),
     builtin!("vm.builtin.copy", copy(value: &Any) -> "Any", "Returns its argument."),
     builtin!("vm.builtin.reshape", reshape(value: &Tensor, shape: &Shape) -> "Tensor",
-        "Returns a view of the tensor with a new shape of as many elements, or of fewer: the first ones."),
+        "Returns a view of the tensor with a new shape of as many elements."),
     builtin!("runtime.TVMTensorCreateView",
         view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> "Tensor",
         "Returns a view of the tensor's memory with a new shape, dtype or byte offset."),
@@ -40,8 +40,20 @@ fn alloc_storage(
     current::with(|program| Ok(Storage::new(program.allocator(device)?.alloc(bytes)?)))
 }
 
+/// Refuses a tensor with a negative size.
+pub(in crate::vm) fn expect_sizes(shape: &[i64], dtype: DType) -> Result<(), Error> {
+    match shape.iter().find(|size| **size < 0) {
+        Some(size) => {
+            let shape = Shape::new(shape);
+            Err(Error::value(format!("a {dtype} Tensor cannot have the shape {shape}: {size} is not a size")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Bytes of so many elements.
 pub(in crate::vm) fn storage_bytes(sizes: &[i64], dtype: DType) -> Result<usize, Error> {
+    expect_sizes(sizes, dtype)?;
     let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
     let bytes = count.and_then(|count| dtype.storage_bytes(count));
     bytes.ok_or_else(|| Error::value(format!("there is no memory for {} elements of {dtype}", Shape::new(sizes))))
@@ -68,9 +80,12 @@ fn copy(value: &Any) -> Result<Any, Error> {
 }
 
 fn reshape(value: &Tensor, shape: &Shape) -> Result<Tensor, Error> {
+    let count = |sizes: &[i64]| sizes.iter().try_fold(1i64, |count, size| count.checked_mul(*size));
     let dense = value.to_contiguous()?;
-    let view = dense.view(dense.dtype(), shape, 0).or_else(|_| dense.reshape(shape));
-    view.map_err(Error::from)
+    if count(dense.shape()) != count(shape) {
+        return Err(TensorError::Reshape { from: dense.shape().to_vec(), to: shape.to_vec() }.into());
+    }
+    dense.view(dense.dtype(), shape, 0).map_err(Error::from)
 }
 
 fn view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Option<i64>) -> Result<Tensor, Error> {

@@ -21,7 +21,7 @@ mod tensor_cache;
 mod text;
 
 pub(super) use control::read_if_cond;
-pub(super) use memory::storage_bytes;
+pub(super) use memory::{expect_sizes, storage_bytes};
 
 use super::builtin::Builtin;
 

@@ -115,6 +115,9 @@ fn match_shape(args: Args<'_>) -> Result<(), Error> {
         return Err(context.error(kind::RUNTIME, value, reason));
     }
     for (axis, (actual, pair)) in sizes.iter().zip(codes.chunks_exact(2)).enumerate() {
+        if *actual < 0 {
+            return Err(context.error(kind::VALUE, value, format!("shape[{axis}] is {actual}, which is negative")));
+        }
         let (code, number) = (pair[0].get(), pair[1].get());
         let (Some(code), Some(number)) = (code, number) else { return Err(args.error("codes must be integers")) };
         if let Some(expected) = heap.mismatch(*actual, code, number)? {

@@ -432,17 +432,21 @@ fn suppression_lists_what_is_left() {
 }
 
 #[test]
-fn reshaping_takes_the_first_elements() {
+fn reshaping_keeps_the_number_of_elements() {
     let value = tensor(&[2, 3], &[1i32, 2, 3, 4, 5, 6]);
     let reshape = |shape: &[i64]| call("reshape", &[value.clone(), Shape::new(shape).into()]);
-    for (shape, elements) in [(&[3, 2][..], &[1, 2, 3, 4, 5, 6][..]), (&[4], &[1, 2, 3, 4]), (&[6, 0], &[])] {
+    for (shape, elements) in [(&[3, 2][..], &[1, 2, 3, 4, 5, 6][..]), (&[6], &[1, 2, 3, 4, 5, 6])] {
         let view = reshape(shape).unwrap();
         let view = view.get::<&Tensor>().unwrap();
         assert_eq!((view.shape(), view.as_slice::<i32>().unwrap()), (shape, elements));
     }
-    for shape in [&[7][..], &[-1], &[i64::MAX, 2]] {
+    for shape in [&[7][..], &[4], &[6, 0], &[-1], &[-2, -3], &[i64::MAX, 2]] {
         assert!(reshape(shape).is_err(), "{shape:?}");
     }
+    assert_eq!(
+        reshape(&[4]).unwrap_err().to_string(),
+        "ValueError: cannot reshape (2, 3) to (4,): the numbers of elements differ"
+    );
 }
 
 #[test]

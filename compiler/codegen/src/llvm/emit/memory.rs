@@ -256,7 +256,7 @@ impl Emitter<'_, '_> {
     }
 
     /// An index or size that decides what is done next.
-    fn settled_index(&mut self, e: &PrimExpr) -> Result<Value> {
+    pub(super) fn settled_index(&mut self, e: &PrimExpr) -> Result<Value> {
         let value = self.index(e)?;
         Ok(self.settled(e, value))
     }

@@ -5,6 +5,7 @@ use hammock_ir::{
     PrimExpr,
     tir::{AttrNode, Buffer, ForKind, Loop, Stmt, StmtKind},
 };
+use hammock_kernels::check;
 
 /// Loops to write out that have more iterations than this stay loops.
 const UNROLL_LIMIT: i64 = 256;
@@ -58,11 +59,18 @@ impl Emitter<'_, '_> {
 
     fn assert(&mut self, condition: &PrimExpr, kind: &str, message: &str) -> Result<()> {
         self.forget();
+        let compared = match check::compared(condition) {
+            Some((a, words, b)) => Some((self.settled_index(a)?, words, self.settled_index(b)?)),
+            None => None,
+        };
         let condition = self.decide(condition)?;
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(&condition, next, failed);
         self.f.start(failed);
-        self.raise(kind, message);
+        match compared {
+            Some((a, words, b)) => self.raise_values(kind, &[&format!("{message}: "), words, ""], &[&a, &b]),
+            None => self.raise(kind, message),
+        }
         self.fail();
         self.f.start(next);
         Ok(())

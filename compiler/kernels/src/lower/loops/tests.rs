@@ -212,6 +212,22 @@ fn stages_merge_where_no_work_and_no_vectors_are_lost() {
     assert_eq!(stages(|x| PrimExpr::intrin(check::DIVISOR, vec![x], DType::FLOAT32), at), 2, "checks stay");
 }
 
+/// The check of an index is made if the second stage reads each element, not where it might leave some out.
+#[test]
+fn stages_that_check_indices_merge_into_those_that_read_all() {
+    let checked = |x: PrimExpr| {
+        let index = PrimExpr::intrin(check::INDEX, vec![x.clone().cast(DType::INT64), 8i64.into()], DType::INT64);
+        x + index.cast(DType::FLOAT32)
+    };
+    let zero = || PrimExpr::constant(0.0, DType::FLOAT32);
+    let at = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, v.to_vec());
+    assert_eq!(stages(checked, at), 1);
+    assert_eq!(stages(checked, |t, v| at(t, v).gt(0.0).select(at(t, v), zero())), 1, "the condition reads all");
+    assert_eq!(stages(checked, |t, v| v[0].clone().gt(3i64).select(at(t, v), zero())), 2, "some may be left out");
+    let row = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, vec![0i64.into(), v[1].clone()]);
+    assert_eq!(stages(checked, row), 2, "most are left out");
+}
+
 /// Words of one factor are read from memory, vectors of those of the other go along the results.
 #[test]
 fn dot_products_stay_what_they_are() {

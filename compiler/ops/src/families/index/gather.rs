@@ -1,9 +1,8 @@
 //! Elements at positions that a tensor holds. Negative indices count from the end.
 
-use super::{clamp, expect_all_inside, expect_inside, expect_integers, from_end, int64, unless_empty};
+use super::{expect_all_inside, expect_inside, expect_integers, from_end, int64};
 use crate::{
     context::CallContext,
-    dims,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},
     relayout,
@@ -53,16 +52,14 @@ fn gather_elements() -> Op {
             let (data, indices) = (b.input("data")?, b.input("indices")?);
             let axis = cx.axis("axis", data.ndim())?;
             let out = b.output("T_gather")?;
+            for other in (0..data.ndim()).filter(|other| *other != axis) {
+                let (own, longest) = (indices.shape()[other].clone(), data.shape()[other].clone());
+                b.require(own.le(longest), &format!("`indices` is longer than `data` in axis {other}"));
+            }
             b.compute(&out, |i| {
                 let mut at = i.to_vec();
                 at[axis] = from_end(indices.index_at(i), &data.shape()[axis]);
-                for other in (0..i.len()).filter(|d| *d != axis) {
-                    // `indices` may be longer than `data` where both are symbolic
-                    if dims::equal(&data.shape()[other], &indices.shape()[other]) != Some(true) {
-                        at[other] = clamp(&i[other], &data.shape()[other]);
-                    }
-                }
-                safe(&data, &at, axis..axis + 1)
+                data.at(&at)
             });
             Ok(b.finish())
         })
@@ -72,15 +69,6 @@ fn gather_elements() -> Op {
 fn gathered(cx: &CallContext, data: TensorType, indices: TensorType) -> Inferred {
     let vdevice = common_vdevice(cx, [&data, &indices])?;
     Ok(TensorType { shape: indices.shape, dtype: data.dtype, vdevice }.into())
-}
-
-/// The element at indices of which those of some axes come from a tensor.
-fn safe(data: &Input, at: &[PrimExpr], computed: std::ops::Range<usize>) -> PrimExpr {
-    let mut at = at.to_vec();
-    for axis in computed.clone() {
-        at[axis] = clamp(&at[axis], &data.shape()[axis]);
-    }
-    unless_empty(&data.shape()[computed], data.at(&at))
 }
 
 fn gather_nd() -> Op {
@@ -154,7 +142,7 @@ fn gather_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         };
         let at: Vec<_> =
             i[..batch].iter().cloned().chain((0..count).map(place)).chain(i[outer..].iter().cloned()).collect();
-        safe(&data, &at, batch..batch + count)
+        data.at(&at)
     });
     Ok(b.finish())
 }
@@ -176,7 +164,7 @@ fn index_tensor() -> Op {
                     from_end(int64(t.broadcast_to(&i[..outer], &out.shape[..outer])), &data.shape()[n])
                 };
                 let at: Vec<_> = indices.iter().enumerate().map(place).chain(i[outer..].iter().cloned()).collect();
-                safe(&data, &at, 0..indices.len())
+                data.at(&at)
             });
             Ok(b.finish())
         })

@@ -18,7 +18,7 @@ pub fn take() -> Op {
     Op::new("take")
         .doc(
             "Slices of an axis, one for each index. Indices outside go to the nearest end (\"clip\"), round (\"wrap\"), \
-             or give NaN (\"nan\"); with \"fast\" negative ones count from the end, and there should be none further out.",
+             or give NaN (\"nan\"); with \"fast\" negative ones count from the end, and those further out are an error.",
         ).example("x: float32[4, 3]; i: int64[2]", "x, i, axis=0")
         .tensor("x")
         .operand("indices", OperandKind::Any)
@@ -87,7 +87,7 @@ fn element(x: &Input, mode: &str, axis: usize, before: &[PrimExpr], index: &Prim
             let length = if extent.as_int().is_some() { extent.clone() } else { dims::max(extent, &1i64.into()) };
             unless_empty([extent], at(index.clone().floormod(length)))
         }
-        "fast" => unless_empty([extent], at(clamp(&from_end(index.clone(), extent), extent))),
+        "fast" => at(from_end(index.clone(), extent)),
         _ => unless_empty([extent], at(clamp(index, extent))),
     }
 }

@@ -172,7 +172,7 @@ fn reverse_sequence() -> Op {
             let text = "`seq_lengths` must have one length for each index of the batch axis";
             b.require_equal(&lengths.shape()[0], &x.shape()[batch], text);
             b.compute(&out, |i| {
-                let length = dims::min(&lengths.index_at(&i[batch..=batch]), &x.shape()[axis]);
+                let length = lengths.index_at(&i[batch..=batch]);
                 let mirrored = length.clone() - &i[axis] - 1i64;
                 let mut own = i.to_vec();
                 own[axis] = i[axis].clone().lt(length).select(mirrored, i[axis].clone());

@@ -56,8 +56,7 @@ fn reshape_tir(cx: &CallContext, name: &str) -> Result<Legalized, InferError> {
     let x = b.input("x")?;
     let out = b.output("T_reshape")?;
     let (have, need) = (dims::product(x.shape()), dims::product(&out.shape));
-    // Sizes known only at run time may ask for fewer elements, as TVM lets them: the first ones are taken.
-    b.require(need.le(have), "`x` has fewer elements than `shape`");
+    b.require_equal(&have, &need, "the numbers of elements of `x` and `shape` differ");
     b.compute(&out, |i| x.at(&moved(i, &out.shape, x.shape())));
     Ok(b.finish())
 }
@@ -130,6 +129,12 @@ fn reshape_type(cx: &CallContext) -> Inferred {
     {
         let (old, new) = (dims_text(old), dims_text(new));
         let error = cx.error_at("shape", format_args!("{old} cannot become {new}: the numbers of elements differ"));
+        return Err(error.help("one size may be -1 to take whatever is left"));
+    }
+    if let ShapeType::Known(new) = &shape
+        && let Some(negative) = new.iter().find(|size| size.as_int().is_some_and(|size| size < 0))
+    {
+        let error = cx.error_at("shape", format_args!("{negative} is not a size"));
         return Err(error.help("one size may be -1 to take whatever is left"));
     }
     Ok(TensorType { shape: target(cx, shape)?, ..x }.into())

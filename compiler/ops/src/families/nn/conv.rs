@@ -223,7 +223,9 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let (data, weight) = (b.input("data")?, b.input("weight")?);
     let out = b.output("conv")?;
     let kernel = layouts.kernel.to_primal(&layouts.kernel_primal, weight.shape());
-    let channels = layouts.data.to_primal(&layouts.primal, data.shape())[1].clone();
+    let sizes = layouts.data.to_primal(&layouts.primal, data.shape());
+    let channels = sizes[1].clone();
+    window.require_room(&mut b, &sizes[2..], &kernel[2..]);
     b.require_equal(&channels, &dims::mul(&kernel[1], &groups.into()), "`data` has not the channels `weight` takes");
     let padded = pad_spatial(&mut b, &data, &layouts, &window);
     let wide = accumulator(out.dtype);

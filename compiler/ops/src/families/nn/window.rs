@@ -3,7 +3,7 @@
 //! Attributes may be given short: one number for all spatial axes; padding with one number a side pair, or all of
 //! `[begin…, end…]`. A call in the IR holds them in full ([`complete`]); rules read either form.
 
-use crate::{context::CallContext, dims};
+use crate::{context::CallContext, dims, legalize::Builder};
 use hammock_ir::{Attrs, PrimExpr, relax::InferError};
 
 /// How a window moves over the spatial axes; one entry an axis.
@@ -57,6 +57,16 @@ impl Window {
             conditions.extend((after > 0).then(|| at.clone().lt(dims::offset(size, before))));
         }
         conditions.into_iter().reduce(PrimExpr::and)
+    }
+
+    /// Makes the kernel stop with an error where the padded data, of these sizes without padding, are smaller than the
+    /// window, so that it has no position.
+    pub fn require_room(&self, b: &mut Builder, sizes: &[PrimExpr], kernel: &[PrimExpr]) {
+        for (axis, (size, kernel)) in sizes.iter().zip(kernel).enumerate() {
+            let room = dims::offset(size, self.before[axis] + self.after[axis]);
+            let window = dims::offset(&dims::mul(&dims::offset(kernel, -1), &self.dilation[axis].into()), 1);
+            b.require(room.ge(window), &format!("the padded data are smaller than the window on spatial axis {axis}"));
+        }
     }
 
     /// The number of window positions along one axis, the last one cut short (`ceil`) or left out.

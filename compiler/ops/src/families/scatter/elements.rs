@@ -4,18 +4,13 @@ use super::{REDUCTIONS, put, scatter_type};
 use crate::{
     context::CallContext,
     dims,
-    families::index::{expect_inside, expect_integers, from_end, inside},
+    families::index::{expect_inside, expect_integers, from_end},
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
     relayout,
     rules::Inferred,
 };
-use hammock_ir::{
-    PrimExpr, count,
-    prim::Var,
-    relax::InferError,
-    tir::{Stmt, StmtKind},
-};
+use hammock_ir::{count, prim::Var, relax::InferError, tir::Stmt};
 
 /// `scatter_elements`
 pub fn scatter_elements() -> Op {
@@ -71,6 +66,10 @@ fn scatter_elements_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     for (a, c) in indices.shape().iter().zip(updates.shape()) {
         b.require_equal(a, c, "`indices` and `updates` must have one shape");
     }
+    for other in (0..data.ndim()).filter(|other| *other != axis) {
+        let (own, longest) = (indices.shape()[other].clone(), data.shape()[other].clone());
+        b.require(own.le(longest), &format!("`indices` is longer than `data` in axis {other}"));
+    }
     b.compute(&out, |i| data.at(i));
     let mut lines = indices.shape().to_vec();
     let length = lines.remove(axis);
@@ -80,16 +79,7 @@ fn scatter_elements_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         from.insert(axis, k.expr());
         let mut to = from.clone();
         to[axis] = from_end(indices.index_at(&from), &out.shape[axis]);
-        let allowed = inside(&to[axis], &out.shape[axis]);
-        // the other places come from the shape of `indices`, which may be larger than that of `data`
-        let others = (0..to.len()).filter(|a| *a != axis && !same(&out.shape[*a], &indices.shape()[*a]));
-        let allowed = others.fold(allowed, |all, a| all.and(to[a].clone().lt(&out.shape[a])));
-        let body = put(&out, how, to, updates.at(&from));
-        Stmt::serial(k, length, Stmt::new(StmtKind::If(allowed, Box::new(body), None)))
+        Stmt::serial(k, length, put(&out, how, to, updates.at(&from)))
     });
     Ok(b.finish())
-}
-
-fn same(a: &PrimExpr, b: &PrimExpr) -> bool {
-    dims::equal(a, b) == Some(true)
 }

@@ -4,18 +4,13 @@ use super::{REDUCTIONS, around, put, scatter_type};
 use crate::{
     context::CallContext,
     dims,
-    families::index::{expect_inside, expect_integers, from_end, inside},
+    families::index::{expect_inside, expect_integers, from_end},
     legalize::{Builder, Legalized, loops::each_in_vectors},
     op::{AttrKind, Op},
     relayout,
     rules::Inferred,
 };
-use hammock_ir::{
-    PrimExpr,
-    prim::Var,
-    relax::InferError,
-    tir::{Stmt, StmtKind},
-};
+use hammock_ir::{PrimExpr, prim::Var, relax::InferError};
 
 /// `scatter_nd`
 pub fn scatter_nd() -> Op {
@@ -91,7 +86,6 @@ fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
             from_end(indices.index_at(&at), &out.shape[n as usize])
         };
         let to: Vec<PrimExpr> = (0..count).map(place).collect();
-        let allowed = to.iter().zip(&out.shape).map(|(i, d)| inside(i, d)).reduce(PrimExpr::and);
         let put = |own: &[PrimExpr]| {
             let rest: Vec<PrimExpr> = rest.iter().map(Var::expr).chain(own.iter().cloned()).collect();
             put(&out, how, [&to[..], &rest].concat(), updates.at(&[&row[..], &rest].concat()))
@@ -101,10 +95,6 @@ fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
             None => put(&[]),
         };
         let body = around(rest.clone(), &inner, body);
-        let body = match allowed {
-            Some(allowed) => Stmt::new(StmtKind::If(allowed, Box::new(body), None)),
-            None => body,
-        };
         around(loops, &indices.shape()[..outer], body)
     });
     Ok(b.finish())

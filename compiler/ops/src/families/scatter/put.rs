@@ -3,7 +3,7 @@
 use super::{around, put, scatter_type};
 use crate::{
     context::CallContext,
-    families::index::{expect_all_inside, expect_integers, from_end, inside, int64},
+    families::index::{expect_all_inside, expect_integers, from_end, int64},
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, broadcast_shapes},
@@ -12,7 +12,6 @@ use hammock_ir::{
     PrimExpr, TensorType, Type, count,
     prim::Var,
     relax::{Call, InferError, Operand},
-    tir::{Stmt, StmtKind},
 };
 
 /// `index_put`
@@ -88,11 +87,8 @@ fn index_put_tir(cx: &CallContext) -> Result<Legalized, InferError> {
         let row: Vec<PrimExpr> = loops.iter().map(Var::expr).collect();
         let place = |(t, extent): (&Input, &PrimExpr)| from_end(int64(t.broadcast_to(&row, outer)), extent);
         let to: Vec<PrimExpr> = indices.iter().zip(&out.shape).map(place).collect();
-        let allowed = to.iter().zip(&out.shape).map(|(i, d)| inside(i, d)).reduce(PrimExpr::and);
         let update = values.broadcast_to(&[&row[..], rest].concat(), &full);
-        let body = put(&out, how, [&to[..], rest].concat(), update);
-        let allowed = allowed.unwrap_or(PrimExpr::bool(true));
-        around(loops, outer, Stmt::new(StmtKind::If(allowed, Box::new(body), None)))
+        around(loops, outer, put(&out, how, [&to[..], rest].concat(), update))
     });
     Ok(b.finish())
 }

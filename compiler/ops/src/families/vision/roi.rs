@@ -141,8 +141,9 @@ impl Regions {
 
     /// The image of a region.
     fn batch(&self, roi: &PrimExpr) -> PrimExpr {
-        let count = self.layout.to_primal("NCHW", self.data.shape()).swap_remove(0);
-        clamp(self.column(roi, 0), &count)
+        let limit = |v: f64| PrimExpr::float(v, self.dtype);
+        // Far outside of every batch, and still an int64: the access is checked.
+        self.column(roi, 0).max(limit(-FAR)).min(limit(FAR)).cast(DType::INT64)
     }
 
     /// Where a region starts and ends along height (0) or width (1), in elements of the data.
@@ -156,6 +157,9 @@ impl Regions {
         self.data.at(&self.layout.index("NCHW", &[self.batch(roi), channel.clone(), y, x]))
     }
 }
+
+/// Index of an image that no batch has.
+const FAR: f64 = 2147483648.0;
 
 /// A whole number inside `0..size`, from any float.
 fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
