@@ -193,3 +193,78 @@ fn wrong_models_are_explained() {
     }
     snapshot("onnx", "wrong_models", &said);
 }
+
+/// Runs a model of `tests/onnx/misfits` with inputs that do not fit; gives what is said.
+fn misfit(name: &str, inputs: &[&str], more: &[&str]) -> String {
+    let model = format!("tests/onnx/misfits/{name}.onnx");
+    let args = ["run", &model].into_iter().chain(more.iter().copied());
+    let args: Vec<&str> = args.chain(inputs.iter().flat_map(|input| ["--arg", input])).collect();
+    let output = hammock(root(), &args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{name} {inputs:?}: {said}");
+    assert!(said.contains("[E0502]") && said.contains(&format!("{name}.onnx:1")) && said.contains("/node"), "{said}");
+    said
+}
+
+const X: &str = "zeros(2,3):float32";
+
+/// Indices and lengths that are known at run time only, and what is said of those that are outside of an axis of size 3
+/// or 2.
+#[test]
+fn indices_of_run_time_are_inside_of_their_axis() {
+    for (name, inputs, said) in [
+        ("gather", &[X, "[3]:int64"][..], "index 3 is outside of dimension 1 of buffer `x`, whose size is 3"),
+        ("gather", &[X, "[0, -4]:int64"], "index -1 is outside"),
+        ("gather_constant", &[X], "index 7 is outside"),
+        ("gather_elements", &[X, "[[0], [3]]:int64"], "index 3 is outside"),
+        ("gather_nd", &[X, "[[0, 3]]:int64"], "index 3 is outside"),
+        ("scatter_elements", &[X, "[[3]]:int64", "ones(1,1):float32"], "index 3 is outside"),
+        ("scatter_nd", &[X, "[[2]]:int64", "ones(1,3):float32"], "index 2 is outside"),
+        ("compress", &[X, "[true, false, false, true]:bool"], "index 3 is outside"),
+        ("reverse_sequence", &[X, "[1, 2, 3]:int64"], "index 3 is outside"),
+        ("reverse_sequence", &[X, "[1, -1, 2]:int64"], "index -1 is outside"),
+        ("rnn", &["ones(2,2,1):float32", "[2, 3]:int32"], "index 3 is outside"),
+        ("roi_align", &["ones(2,1,4,4):float32", "[[0, 0, 3, 3]]:float32", "[2]:int64"], "index 2 is outside"),
+        ("cumsum", &[X, "2:int64"], "index 2 is outside"),
+        ("slice_at", &[X, "[0]:int64", "[1]:int64", "[-3]:int64"], "index -1 is outside"),
+        ("squeeze_at", &[X, "[2]:int64"], "index 2 is outside"),
+        ("unsqueeze_at", &[X, "[3]:int64"], "index 3 is outside"),
+    ] {
+        let message = misfit(name, inputs, &["--exec-mode", "reference"]);
+        assert!(message.contains(said), "{name}: {message}");
+    }
+    for level in ["-O0", "-O2"] {
+        let message = misfit("gather", &[X, "[3]:int64"], &[level]);
+        assert!(message.contains("index 3 is outside of dimension 1 of buffer `x`, whose size is 3"), "{message}");
+    }
+}
+
+/// Sizes that are known at run time only, and both of those that do not agree.
+#[test]
+fn sizes_of_run_time_fit() {
+    for (name, inputs, said) in [
+        ("reshape", &[X, "[2, 2]:int64"][..], "`x` and `shape` differ: 6 is not 4"),
+        ("reshape", &[X, "[4, -1]:int64"], "6 is not 4"),
+        ("reshape", &[X, "[-1, -1]:int64"], "shape[0] is -1, which is negative"),
+        ("reshape", &[X, "[-2, -3]:int64"], "shape[0] is -2, which is negative"),
+        ("reshape_constant", &[X], "6 is not 5"),
+        ("squeeze", &[X], "shape[0] is 2, not 1"),
+        ("squeeze_at", &[X, "[0]:int64"], "6 is not 3"),
+        ("split", &[X], "shape[1] is 3, not 4"),
+        ("split_at", &[X, "[2, 2]:int64"], "shape[1] is 3, not 4"),
+        ("split_at", &[X, "[4, -1]:int64"], "shape[1] is -1, which is negative"),
+        ("topk", &[X, "[4]:int64"], "shape[1] is 3, not 4"),
+        ("tile", &[X, "[1, -1]:int64"], "shape[1] is -1, which is negative"),
+        ("pad", &[X, "[0, -2, 0, -2]:int64"], "shape[0] is -1, which is negative"),
+        ("conv", &["ones(1,1,2):float32"], "smaller than the window on spatial axis 0: 2 is less than 3"),
+        ("conv", &["ones(1,1,1):float32"], "cannot have the shape (1, 1, -1): -1 is not a size"),
+        ("declared", &["ones(3,3):float32"], "shape[0] is 3, not 2"),
+    ] {
+        let message = misfit(name, inputs, &["--exec-mode", "reference"]);
+        assert!(message.contains(said), "{name}: {message}");
+    }
+    for level in ["-O0", "-O2"] {
+        let message = misfit("reshape", &[X, "[2, 2]:int64"], &[level]);
+        assert!(message.contains("6 is not 4"), "{message}");
+    }
+}

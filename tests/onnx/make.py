@@ -545,6 +545,23 @@ def bad():
           x, y, {"two": np.array([1, 2])})
     model("bad/scatter", [h.make_node("TensorScatter", ["cache", "x"], ["y"], "/scatter", axis=2)],
           x + [("cache", FLOAT, [2, 3, 4, 5])], y, opset=24)
+    model("bad/attribute", [h.make_node("MaxPool", ["image"], ["a"], "/pool", kernel_shape=[2], stride=[2]),
+                            h.make_node("Clip", ["x"], ["b"], "/clip", min=0.0),
+                            h.make_node("CumSum", ["x", "one"], ["c"], "/sums", direction="up"),
+                            h.make_node("Relu", ["x"], ["y"], "/relu", alpha=0.1)],
+          x + [("image", FLOAT, [1, 2, 4])], y, {"one": np.array(1)}, opset=13)
+    model("bad/later", [h.make_node("MaxPool", ["image"], ["y"], "/pool", kernel_shape=[2], ceil_mode=1)],
+          [("image", FLOAT, [1, 2, 5])], y, opset=9)
+    model("bad/new_operators", [h.make_node("Relu", ["x"], ["y"])], x, y, opset=1000)
+    newer = model("bad/new_format", [h.make_node("Relu", ["x"], ["y"])], x, y)
+    newer.ir_version = 1000
+    onnx.save(newer, "bad/new_format.onnx")
+    relu = [h.make_node("Relu", ["x"], ["y"])]
+    model("bad/declared_shape", relu, x, [("y", FLOAT, [2, 4])])
+    model("bad/declared_rank", relu, x, [("y", FLOAT, [2, 3, 1])])
+    model("bad/declared_dtype", relu, x, [("y", INT64, [2, 3])])
+    model("bad/reflect", [h.make_node("Pad", ["x", "pads"], ["y"], "/pad", mode="reflect")], x, y,
+          {"pads": np.array([0, 3, 0, 0])})
     short = model("bad/short", add, x, y, {"w": random(1, 3)})
     short.graph.initializer[0].dims[0] = 300
     onnx.save(short, "bad/short.onnx")
@@ -562,7 +579,47 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
-for make in [narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
+def misfits():
+    """Models of one node whose inputs of run time may not fit: `tests/onnx.rs` has the inputs and what is said."""
+    def one(name, op, inputs, outputs=1, opset=21, weights=(), **attributes):
+        names = [i[0] if isinstance(i, tuple) else i for i in inputs]
+        results = [f"y{i}" for i in range(outputs)]
+        node = h.make_node(op, names, results, "/node", **attributes)
+        dtype = attributes.get("to", FLOAT)
+        given = [i for i in inputs if isinstance(i, tuple)]
+        info = [(r, INT64 if op == "TopK" and r == "y1" else dtype, None) for r in results]
+        model(f"misfits/{name}", [node], given, info, weights, opset)
+
+    x, image = ("x", FLOAT, ["n", "m"]), ("x", FLOAT, ["n", 1, "h"])
+    ints = lambda name, *shape: (name, INT64, list(shape))
+    one("gather", "Gather", [x, ints("i", "k")], axis=1)
+    one("gather_constant", "Gather", [x, "i"], axis=1, weights={"i": np.array([7])})
+    one("gather_elements", "GatherElements", [x, ints("i", "n", "k")], axis=1)
+    one("gather_nd", "GatherND", [x, ints("i", "k", 2)])
+    one("scatter_elements", "ScatterElements", [x, ints("i", "k", "l"), ("u", FLOAT, ["k", "l"])], axis=1)
+    one("scatter_nd", "ScatterND", [x, ints("i", "k", 1), ("u", FLOAT, ["k", "m"])], reduction="add")
+    one("compress", "Compress", [x, ("c", BOOL, ["k"])], axis=1)
+    one("reverse_sequence", "ReverseSequence", [x, ints("s", "m")])
+    one("rnn", "RNN", [("x", FLOAT, [2, "b", 1]), "w", "r", "", ("s", TensorProto.INT32, ["b"])], hidden_size=1,
+        weights={"w": np.ones((1, 1, 1), np.float32), "r": np.ones((1, 1, 1), np.float32)})
+    one("roi_align", "RoiAlign", [("x", FLOAT, ["n", 1, 4, 4]), ("r", FLOAT, ["k", 4]), ints("b", "k")])
+    one("reshape", "Reshape", [x, ints("s", 2)])
+    one("reshape_constant", "Reshape", [x, "s"], weights={"s": np.array([-1, 5])})
+    one("squeeze", "Squeeze", [x, "a"], weights={"a": np.array([0])})
+    one("squeeze_at", "Squeeze", [x, ints("a", 1)])
+    one("unsqueeze_at", "Unsqueeze", [x, ints("a", 1)])
+    one("split", "Split", [x, "s"], outputs=2, axis=1, weights={"s": np.array([2, 2])})
+    one("split_at", "Split", [x, ints("s", 2)], outputs=2, axis=1)
+    one("topk", "TopK", [x, ints("k", 1)], outputs=2)
+    one("cumsum", "CumSum", [x, ints("a")])
+    one("slice_at", "Slice", [x, ints("s", 1), ints("e", 1), ints("a", 1)])
+    one("tile", "Tile", [x, ints("r", 2)])
+    one("pad", "Pad", [x, ints("p", 4)])
+    one("conv", "Conv", [image, "w"], weights={"w": np.ones((1, 1, 3), np.float32)})
+    model("misfits/declared", [h.make_node("Relu", ["x"], ["y"], "/node")], [x], [("y", FLOAT, [2, "m"])])
+
+
+for make in [misfits, narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
              functions, external, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

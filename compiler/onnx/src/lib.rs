@@ -10,6 +10,7 @@
 mod agree;
 mod attributes;
 mod build;
+mod declared;
 mod dtype;
 mod external;
 mod fold;

@@ -40,7 +40,7 @@ impl<'m> Importer<'m> {
         self.initializers(graph, &mut weights);
         self.nodes(&graph.node);
         self.nowhere();
-        let results: Vec<Value> = graph.output.iter().map(|output| self.output(&output.name)).collect();
+        let results: Vec<Value> = graph.output.iter().map(|output| self.declared_output(output)).collect();
         let weights = weights.unwrap_or_default();
         if !results.iter().any(|value| matches!(value, Value::Broken)) {
             self.finish(&results, (!weights.is_empty()).then_some(inputs));

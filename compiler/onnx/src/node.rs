@@ -2,7 +2,7 @@
 
 use crate::{attributes::Attributes, graph::Importer, known::Known, value::Value};
 use hammock_ir::{
-    AttrValue, DType, PrimExpr,
+    AttrValue, DType, PrimExpr, TensorShape, TensorType,
     relax::{Constant, InferError, Operand},
 };
 use hammock_ops::dims;
@@ -146,6 +146,27 @@ impl Node<'_, '_> {
         self.call("reshape", [x, Operand::Shape(shape)])
     }
 
+    /// An operand whose axes have these sizes. Where that is not known, it is checked when the program runs.
+    pub fn with_sizes(&mut self, x: Operand, sizes: &[(usize, PrimExpr)]) -> Result<Operand> {
+        let ty = self.importer.build.tensor(&x)?;
+        let own = self.dims(&x)?;
+        let mut wanted = own.clone();
+        for (axis, size) in sizes {
+            match dims::equal(&own[*axis], size) {
+                Some(true) => {}
+                Some(false) => {
+                    let (own, size) = (shown_size(&own[*axis]), shown_size(size));
+                    return self.error(format!("the size of axis {axis} is {own}, not {size}"));
+                }
+                None => wanted[*axis] = size.clone(),
+            }
+        }
+        if dims::all_equal(&own, &wanted) {
+            return Ok(x);
+        }
+        self.importer.build.match_cast(x, TensorType { shape: TensorShape::Known(wanted.into()), ..ty }.into())
+    }
+
     /// An axis that may be counted from the end.
     pub fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
         let from_start = if axis < 0 { axis + rank as i64 } else { axis };
@@ -166,6 +187,11 @@ pub fn number(value: f64, dtype: DType) -> Result<Operand> {
     }
     let known = Known::new(&[], dtype, [PrimExpr::int64(value as i64)]).and_then(|known| known.constant());
     known.ok_or_else(|| InferError::new(format!("{value} is not a value of {dtype}")))
+}
+
+/// A size as messages show it.
+pub fn shown_size(size: &PrimExpr) -> String {
+    size.as_int().map_or_else(|| size.to_string(), |size| size.to_string())
 }
 
 /// The product of sizes.

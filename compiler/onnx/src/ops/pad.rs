@@ -39,7 +39,13 @@ fn pad(n: &mut Node) -> Result {
     }
     let value = value.and_then(|value| value.first().copied()).unwrap_or(0.0);
     let mut widths = vec![0i64; 2 * rank];
+    let sizes = n.dims(&x)?;
     for (at, axis) in axes.iter().enumerate() {
+        let most = given[at].max(given[at + axes.len()]);
+        if mode == "reflect" && sizes[*axis].as_int().is_some_and(|size| most >= size.max(1)) {
+            let size = node::shown_size(&sizes[*axis]);
+            return n.error(format!("it reflects {most} elements of axis {axis}, whose size is only {size}"));
+        }
         (widths[2 * axis], widths[2 * axis + 1]) = (given[at], given[at + axes.len()]);
     }
     let attrs = [("pad_width", widths.into()), ("pad_mode", mode.into()), ("pad_value", value.into())];
@@ -92,7 +98,7 @@ fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode
             "circular" => n.call("floor_mod", [places.clone(), size.clone()])?,
             _ => inside(n, &places)?,
         };
-        x = n.call_with("take", [x, from], &[("axis", (*axis as i64).into())])?;
+        x = n.call_with("take", [x, from], &[("axis", (*axis as i64).into()), ("mode", "clip".into())])?;
         if mode == "constant" {
             let kept = inside(n, &places)?;
             let kept = n.call("equal", [kept, places])?;

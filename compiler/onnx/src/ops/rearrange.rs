@@ -4,7 +4,7 @@ use super::{Op, Result, activation::axis_attr, op, run_time};
 use crate::{
     fold::places,
     known::Known,
-    node::{Node, axes_attr},
+    node::{Node, axes_attr, shown_size},
     value::{Outputs, Value},
 };
 use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
@@ -97,8 +97,12 @@ fn split(n: &mut Node) -> Result {
         ends.push(ends.last().copied().unwrap_or(0i64).saturating_add(*size));
     }
     if sizes.iter().any(|size| *size < 0) || dims[axis].as_int().is_some_and(|size| ends.last() != Some(&size)) {
-        return n.error(format!("parts of {sizes:?} do not make up axis {axis}, which is {:?}", dims[axis].as_int()));
+        return n.error(format!(
+            "parts of {sizes:?} do not make up axis {axis}, whose size is {}",
+            shown_size(&dims[axis])
+        ));
     }
+    let x = n.with_sizes(x, &[(axis, ends.last().copied().unwrap_or(0).into())])?;
     if let Some(known) = known {
         let part = |(size, end): (&i64, &i64)| {
             let elements = known.elements.get((end - size) as usize..*end as usize)?.to_vec();
@@ -180,6 +184,10 @@ fn tile(n: &mut Node) -> Result {
     let Ok(repeats) = n.ints(1, "repeats") else { return run_time::tile(n) };
     let Some(repeats) = repeats else { return n.error("its `repeats` are missing") };
     let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    if repeats.len() != rank {
+        return n.error(format!("its `repeats` are {} numbers, but its input has {rank} dimensions", repeats.len()));
+    }
     Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
 }
 
@@ -194,6 +202,8 @@ fn trilu(n: &mut Node) -> Result {
 fn reverse_sequence(n: &mut Node) -> Result {
     let (x, lengths) = (n.input(0)?, n.input(1)?);
     let (batch, time) = (n.attrs.int_or("batch_axis", 1)?, n.attrs.int_or("time_axis", 0)?);
+    let dims = n.dims(&x)?;
+    let lengths = n.lengths_up_to(lengths, &dims[n.axis(time, dims.len())?])?;
     let attrs = [("seq_axis", time.into()), ("batch_axis", batch.into())];
     Ok(n.call_with("reverse_sequence", [x, lengths], &attrs)?.into())
 }

@@ -1,7 +1,10 @@
 //! Recurrent networks: their steps one after the other, as many as there are.
 
 use super::{Op, Result, op};
-use crate::node::{self, Node};
+use crate::{
+    node::{self, Node},
+    value::Value,
+};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
@@ -83,6 +86,10 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     let shape = n.dims(&recurrent)?;
     if sizes.len() != 3 || shape.len() != 3 {
         return n.error("its input and weights have to have 3 dimensions");
+    }
+    if let Some(lengths) = n.optional(4)? {
+        let lengths = n.lengths_up_to(lengths, &sizes[0])?;
+        n.inputs[4] = Some(Value::Operand(lengths));
     }
     let (Some(steps), Some(hidden), Some(directions)) =
         (sizes[0].as_int().filter(|steps| *steps <= MOST_STEPS), shape[2].as_int(), shape[0].as_int())

@@ -141,7 +141,7 @@ fn element(n: &mut Node, x: &Operand, places: Operand, width: &Operand, axis: us
     let low = n.with_number("maximum", &places, 0.0)?;
     let inside = n.call("minimum", [low, last])?;
     let inside = n.cast(inside, DType::INT64)?;
-    n.call_with("take", [x.clone(), inside], &[("axis", (axis as i64).into())])
+    n.call_with("take", [x.clone(), inside], &[("axis", (axis as i64).into()), ("mode", "clip".into())])
 }
 
 fn taps(n: &Node, of: &Axis, method: &Method) -> node::Result<Taps> {

@@ -63,11 +63,23 @@ impl Node<'_, '_> {
         self.call("where", [condition, then, x])
     }
 
-    /// Axes that may be counted from the end, as they count from the start.
+    /// Axes that may be counted from the end, as they count from the start. Others than there are are an error when the
+    /// program runs.
     pub(super) fn axes_from_start(&mut self, at: usize, rank: usize) -> node::Result<Operand> {
-        let axes = self.int64(at)?;
-        let raised = self.with_number("add", &axes, rank as f64)?;
-        self.replaced(axes, "less", 0.0, raised)
+        let (axes, all) = (self.int64(at)?, self.integers(0..rank as i64)?);
+        self.call_with("take", [all, axes], &[("axis", 0i64.into())])
+    }
+
+    /// Lengths of sequences, from zero up to a size; others are an error when the program runs.
+    pub(super) fn lengths_up_to(&mut self, lengths: Operand, size: &PrimExpr) -> node::Result<Operand> {
+        let lengths = self.cast(lengths, DType::INT64)?;
+        let count = hammock_ops::dims::add(size, &1i64.into());
+        let extent = self.vector(std::slice::from_ref(&count))?;
+        // `take` counts negative indices from the end, which is where these must not be.
+        let shifted = self.call("subtract", [lengths.clone(), extent])?;
+        let lengths = self.replaced(lengths, "less", 0.0, shifted)?;
+        let all = self.count_to(count)?;
+        self.call_with("take", [all, lengths], &[("axis", 0i64.into())])
     }
 
     /// Numbers from zero up to a size.
@@ -110,13 +122,19 @@ pub fn reshape(n: &mut Node) -> Result {
         let kept = n.vector(&kept)?;
         shape = n.replaced(shape, "equal", 0.0, kept)?;
     }
-    let one = node::number(1.0, DType::INT64)?;
-    let given = n.replaced(shape.clone(), "less", 0.0, one.clone())?;
+    let (one, open) = (node::number(1.0, DType::INT64)?, node::number(-1.0, DType::INT64)?);
+    let given = n.replaced(shape.clone(), "equal", -1.0, one.clone())?;
     let product_of_given = n.call("prod", [given])?;
     let by = n.replaced(product_of_given, "equal", 0.0, one)?;
     let total = n.vector(&[product(&own)])?;
     let rest = n.call("floor_divide", [total, by])?;
-    let shape = n.replaced(shape, "less", 0.0, rest)?;
+    // More than one size that is left open stays -1, which is no size.
+    let is_open = n.with_number("equal", &shape, -1.0)?;
+    let is_open = n.cast(is_open, DType::INT64)?;
+    let count = n.call("sum", [is_open])?;
+    let several = n.with_number("greater", &count, 1.0)?;
+    let rest = n.call("where", [several, open, rest])?;
+    let shape = n.replaced(shape, "equal", -1.0, rest)?;
     let sizes = n.sizes_of(shape)?;
     Ok(n.reshape(x, sizes)?.into())
 }
@@ -141,6 +159,10 @@ pub fn expand(n: &mut Node) -> Result {
 pub fn tile(n: &mut Node) -> Result {
     let (mut x, repeats) = (n.input(0)?, n.int64(1)?);
     let repeats = n.sizes_of(repeats)?;
+    let rank = n.rank(&x)?;
+    if repeats.len() != rank {
+        return n.error(format!("its `repeats` are {} numbers, but its input has {rank} dimensions", repeats.len()));
+    }
     for (axis, (size, by)) in n.dims(&x)?.into_iter().zip(repeats).enumerate() {
         let places = n.count_to(hammock_ops::dims::mul(&size, &by))?;
         let size = n.vector(&[size])?;
@@ -195,7 +217,10 @@ pub fn topk(n: &mut Node, axis: usize, largest: bool) -> Result {
     let [k] = k.as_slice() else { return n.error("its `k` has to be one number") };
     let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
     let bounds = [prims((axis as i64).into()), prims(0i64.into()), prims(k.clone()), prims(1i64.into())];
-    let first = |n: &mut Node, x: Operand| n.call("strided_slice", [&[x][..], &bounds].concat());
+    let first = |n: &mut Node, x: Operand| {
+        let first = n.call("strided_slice", [&[x][..], &bounds].concat())?;
+        n.with_sizes(first, &[(axis, k.clone())])
+    };
     Ok(vec![first(n, values)?, first(n, places)?].into())
 }
 
@@ -223,6 +248,8 @@ pub fn by_axis(
 pub fn split(n: &mut Node, axis: usize) -> Result {
     let (x, sizes) = (n.input(0)?, n.int64(1)?);
     let sizes = n.sizes_of(sizes)?;
+    let total = sizes.iter().fold(PrimExpr::int64(0), |sum, size| hammock_ops::dims::add(&sum, size));
+    let x = n.with_sizes(x, &[(axis, total)])?;
     let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
     let mut begin = PrimExpr::int64(0);
     let mut parts = Vec::new();
@@ -277,7 +304,8 @@ pub fn squeeze(n: &mut Node, more: bool) -> Result {
         let places = n.call_with("cumsum", [kept], &along)?;
         let places = n.with_number("subtract", &places, 1.0)?;
         let places = n.with_number("maximum", &places, 0.0)?;
-        let sizes = n.call_with("take", [own, places], &along)?;
+        let clip = [along[0].clone(), ("mode", "clip".into())];
+        let sizes = n.call_with("take", [own, places], &clip)?;
         let new = n.with_number("equal", &marks, 1.0)?;
         let one = node::number(1.0, DType::INT64)?;
         n.call("where", [new, one, sizes])?

@@ -72,7 +72,8 @@ fn centre(n: &mut Node) -> Result {
         let low = n.with_number("maximum", &places, 0.0)?;
         let last = n.with_number("subtract", &size, 1.0)?;
         let inside = n.call("minimum", [low, last])?;
-        x = n.call_with("take", [x, inside.clone()], &[("axis", axis_attr(axis))])?;
+        let clip = [("axis", axis_attr(axis)), ("mode", "clip".into())];
+        x = n.call_with("take", [x, inside.clone()], &clip)?;
         let kept = n.call("equal", [inside, places])?;
         let mut shape = vec![PrimExpr::int64(1); rank];
         shape[axis] = wanted;

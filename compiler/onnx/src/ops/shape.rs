@@ -111,6 +111,8 @@ fn squeeze(n: &mut Node) -> Result {
         Some(axes) => n.axes(&axes, dims.len())?,
         None => (0..dims.len()).filter(|axis| dims::is(&dims[*axis], 1)).collect(),
     };
+    let ones: Vec<_> = gone.iter().map(|axis| (*axis, PrimExpr::int64(1))).collect();
+    let x = n.with_sizes(x, &ones)?;
     let shape = (0..dims.len()).filter(|axis| !gone.contains(axis)).map(|axis| dims[axis].clone()).collect();
     Ok(n.reshape(x, shape)?.into())
 }

@@ -1,0 +1,87 @@
+//! What the model says of its outputs, against what its graph computes.
+
+use crate::{
+    dtype,
+    graph::Importer,
+    listing::brief,
+    node::shown_size,
+    schema::{DimensionValue, TypeProto, ValueInfoProto, type_proto},
+    value::Value,
+};
+use hammock_diagnostics::{Diagnostic, codes};
+use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
+use hammock_ops::dims;
+use hammock_runtime::tools::ElementType;
+
+impl<'m> Importer<'m> {
+    /// The value of an output of the model, which is what its type says. Sizes that are known only when the program runs
+    /// are checked then.
+    pub(crate) fn declared_output(&mut self, output: &'m ValueInfoProto) -> Value {
+        let value = self.output(&output.name);
+        let Some(TypeProto { value: Some(type_proto::Value::Tensor(declared)) }) = &output.r#type else { return value };
+        if matches!(value, Value::Broken) {
+            return value;
+        }
+        let sizes: Option<Vec<Option<i64>>> = declared.shape.as_ref().map(|shape| {
+            let size = |dim: &crate::schema::Dimension| match dim.value {
+                // Exporters write what is not known as 0 or -1.
+                Some(DimensionValue::DimValue(size)) if size > 0 => Some(size),
+                _ => None,
+            };
+            shape.dim.iter().map(size).collect()
+        });
+        match self.as_declared(value, i64::from(declared.elem_type), sizes.as_deref()) {
+            Ok(value) => value,
+            Err(error) => {
+                let message =
+                    format!("the output `{}` is not what the model declares: {}", brief(&output.name), error.message);
+                let help = "correct the declaration, or run `onnx.shape_inference` on a model without it";
+                self.report(Diagnostic::error(codes::BAD_ONNX, message).help(help));
+                Value::Broken
+            }
+        }
+    }
+
+    /// The value, with checks of sizes that only the program knows.
+    fn as_declared(&mut self, value: Value, element: i64, sizes: Option<&[Option<i64>]>) -> Result<Value, InferError> {
+        let operand = self.build.operand(&value)?;
+        let ty = self.build.tensor(&operand)?;
+        if let (Some(held), true) = (ty.dtype, element != 0) {
+            let same = match value.narrow() {
+                Some(own) => i64::from(own.number) == element,
+                None => ElementType::of(element).is_some_and(|declared| !declared.is_narrow() && declared.held == held),
+            };
+            if !same {
+                let computed = value.narrow().map_or_else(|| held.to_string(), |own| dtype::name(own.number.into()));
+                let declared = dtype::name(element);
+                return Err(InferError::new(format!(
+                    "it declares elements of {declared}, its graph computes {computed}"
+                )));
+            }
+        }
+        let (Some(own), Some(sizes)) = (ty.shape.dims().map(<[_]>::to_vec), sizes) else { return Ok(value) };
+        let shown = |size: &Option<i64>| size.map_or_else(|| "?".to_owned(), |size| size.to_string());
+        let differs = |(own, size): (&PrimExpr, &Option<i64>)| {
+            size.is_some_and(|size| dims::equal(own, &PrimExpr::int64(size)) == Some(false))
+        };
+        if own.len() != sizes.len() || own.iter().zip(sizes).any(differs) {
+            let declared: Vec<String> = sizes.iter().map(shown).collect();
+            let computed: Vec<String> = own.iter().map(shown_size).collect();
+            let (declared, computed) = (declared.join(", "), computed.join(", "));
+            return Err(InferError::new(format!(
+                "it declares the shape ({declared}), its graph computes ({computed})"
+            )));
+        }
+        let wanted: Vec<PrimExpr> =
+            own.iter().zip(sizes).map(|(own, size)| size.map_or_else(|| own.clone(), PrimExpr::int64)).collect();
+        if dims::all_equal(&own, &wanted) {
+            return Ok(value);
+        }
+        let ty = TensorType { shape: TensorShape::Known(wanted.into()), ..ty };
+        let checked = self.build.match_cast(operand, ty.into())?;
+        Ok(match value.narrow() {
+            Some(element) => Value::Narrow(checked, element),
+            None => Value::Operand(checked),
+        })
+    }
+}
