@@ -3,7 +3,11 @@
 use crate::{
     external::{Data, Folder},
     listing::{brief, node_name},
-    ops, room,
+    ops::{
+        self,
+        known_attributes::{NEWEST, NEWEST_IR},
+    },
+    room,
     schema::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -66,6 +70,7 @@ impl Model {
         })?;
         let model = Model { proto, folder };
         let graph = model.graph()?;
+        model.expect_known_versions()?;
         model.expect_versions(&model.proto.opset_import, &graph.node)?;
         model.expect_supported(graph)?;
         Ok(model)
@@ -84,6 +89,28 @@ impl Model {
             f.name == node.op_type && domain(&f.domain) == domain(&node.domain) && f.overload == node.overload
         };
         self.proto.functions.iter().find(same)
+    }
+
+    /// Refuses versions that came after those that are known: nothing tells what changed in them.
+    fn expect_known_versions(&self) -> Result<(), Diagnostic> {
+        let help = "export the model for an older version, or convert it with `onnx.version_converter`";
+        let refused = |message: String| Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message).help(help));
+        let ir = self.proto.ir_version;
+        if ir > NEWEST_IR {
+            return refused(format!(
+                "the model is of version {ir} of ONNX's format; the newest supported is {NEWEST_IR}"
+            ));
+        }
+        let of_functions = self.proto.functions.iter().flat_map(|function| &function.opset_import);
+        for set in self.proto.opset_import.iter().chain(of_functions) {
+            let newest = NEWEST.iter().find(|(domain, _)| *domain == self::domain(&set.domain));
+            if let Some((domain, newest)) = newest.filter(|(_, newest)| set.version > *newest) {
+                let of = if domain.is_empty() { "ONNX's operators".to_owned() } else { format!("`{domain}`") };
+                let version = set.version;
+                return refused(format!("the model uses version {version} of {of}; the newest supported is {newest}"));
+            }
+        }
+        Ok(())
     }
 
     fn expect_versions(&self, opsets: &[OperatorSetIdProto], nodes: &[NodeProto]) -> Result<(), Diagnostic> {

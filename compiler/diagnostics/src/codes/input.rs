@@ -94,7 +94,8 @@ An ONNX file cannot be read: it is no ONNX model, it is truncated or damaged, or
 
 Names must be defined once, and before they are used; nodes must not need each other's results. A tensor's data must be as
 long as its shape and dtype say. Data that lie in files beside the model must be in its folder. The message names the
-tensor or the nodes. `onnx.checker.check_model` says more about a file.",
+tensor or the nodes. The type that the model declares for an output must be that of what its graph computes.
+`onnx.checker.check_model` says more about a file.",
     wrong r#"$ printf '\010\011' > bad.onnx && hammock check bad.onnx"#,
     right r#"$ hammock check model.onnx"#;
 
@@ -102,7 +103,8 @@ tensor or the nodes. `onnx.checker.check_model` says more about a file.",
 An ONNX model uses operators, or kinds of values, that cannot be imported.
 
 The message lists all operators that are missing, with the nodes that use them. `hammock ops --onnx` lists those that can be
-imported. Models older than version 7 of ONNX's operators can be converted with `onnx.version_converter`.",
+imported. Models older than version 7 of ONNX's operators, or newer than what is known, can be converted with
+`onnx.version_converter`.",
     wrong r#"$ hammock check strings.onnx"#,
     right r#"$ hammock check model.onnx"#;
 
@@ -110,7 +112,8 @@ imported. Models older than version 7 of ONNX's operators can be converted with 
 A node of an ONNX model cannot be imported: its inputs or attributes do not fit its operator, or its form of the operator is
 not supported.
 
-The message names the node, its operator and the reason. The line shown is the node, not a line of the file, which is
+The message names the node, its operator and the reason. An attribute must be one that the operator has in the version that
+the model uses: none is ignored. The line shown is the node, not a line of the file, which is
 binary.",
     wrong r#"$ hammock check axis.onnx"#,
     right r#"$ hammock check model.onnx"#;

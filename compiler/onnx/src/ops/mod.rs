@@ -15,6 +15,7 @@ mod elementwise;
 mod features;
 mod flex_attention;
 mod index;
+pub mod known_attributes;
 mod linear;
 mod loss;
 mod norm;
