@@ -147,6 +147,26 @@ pub fn reserve(bytes: usize) -> Result<Option<Reservation>, Error> {
     unsafe { Account::current().allocator() }.map(|allocator| allocator.reserve(bytes)).transpose()
 }
 
+/// Memory of an object that grows with what programs ask of it, counted towards the limits of those at work when it does.
+#[derive(Default)]
+pub(crate) struct Growth {
+    bytes: usize,
+    /// Few: each is at least half of those before it together.
+    reservations: Vec<Reservation>,
+}
+
+impl Growth {
+    /// Counts the object as one of so many bytes, unless it is counted as a larger one.
+    pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Error> {
+        if bytes > self.bytes {
+            let more = (bytes - self.bytes).max(self.bytes / 2);
+            self.reservations.extend(reserve(more)?);
+            self.bytes += more;
+        }
+        Ok(())
+    }
+}
+
 /// Gives `f` this thread's stack of scratch memory, if one is set, and its own.
 #[inline]
 pub(super) fn workspace<R>(f: impl FnOnce(&Cell<*const Workspace>, &Workspace) -> R) -> R {

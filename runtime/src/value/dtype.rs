@@ -207,14 +207,26 @@ impl DType {
     }
 
     /// Bytes of one value when it stands alone: bits of all lanes, rounded up. Scalable vectors count one unit.
+    ///
+    /// Several values take [`storage_bytes`](DType::storage_bytes), which may be less than a multiple of this.
     pub const fn bytes(self) -> usize {
-        (self.bits as usize * self.lane_count()).div_ceil(8)
+        self.width().div_ceil(8)
     }
 
-    /// Bytes of `count` values stored densely (types below 8 bits are packed), or `None` if that overflows.
+    /// Bits of one value: of all its lanes. Scalable vectors count one unit.
+    pub const fn width(self) -> usize {
+        self.bits as usize * self.lane_count()
+    }
+
+    /// True if a value takes whole bytes, so that each of several has an address of its own.
+    pub const fn is_byte_sized(self) -> bool {
+        self.width().is_multiple_of(8)
+    }
+
+    /// Bytes of `count` values stored densely: their bits, packed without gaps and rounded up once for all of them.
+    /// `None` if that overflows.
     pub fn storage_bytes(self, count: usize) -> Option<usize> {
-        let bits = count.checked_mul(self.bits as usize * self.lane_count())?;
-        Some(bits.div_ceil(8))
+        Some(count.checked_mul(self.width())?.div_ceil(8))
     }
 
     const fn lane_count(self) -> usize {

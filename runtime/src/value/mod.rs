@@ -4,6 +4,7 @@
 //! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.
 mod adt;
 mod any;
+mod bits;
 mod closure;
 mod convert;
 mod device;
@@ -31,6 +32,7 @@ mod tuple;
 pub use adt::Adt;
 pub use any::Any;
 pub(crate) use any::PAYLOAD;
+pub(crate) use bits::{copy_bits, copy_bits_between};
 pub use closure::Closure;
 pub use convert::FromAny;
 pub use device::{Device, ParseDeviceError, kind as device_kind};

@@ -321,24 +321,40 @@ impl Tensor {
     }
 }
 
+/// The product of the sizes that are not zero, and whether one is; `None` if a size is negative or the product too large.
+#[inline]
+fn extent(sizes: impl Iterator<Item = i64>) -> Option<(usize, bool)> {
+    let (mut product, mut signs, mut overflows, mut is_empty) = (1i64, 0, false, false);
+    for size in sizes {
+        let (next, overflow) = product.overflowing_mul(size + i64::from(size == 0));
+        (product, signs, overflows) = (next, signs | size, overflows | overflow);
+        is_empty |= size == 0;
+    }
+    (signs >= 0 && !overflows).then_some((product as usize, is_empty))
+}
+
 /// The number of elements; `None` if a size is negative or the number too large.
 #[inline]
-fn element_count(shape: &[i64]) -> Option<usize> {
-    let (mut count, mut signs, mut overflows) = (1i64, 0, false);
-    for size in shape {
-        let (product, overflow) = count.overflowing_mul(*size);
-        (count, signs, overflows) = (product, signs | size, overflows | overflow);
-    }
-    (signs >= 0 && !overflows).then_some(count as usize)
+pub(super) fn element_count(shape: &[i64]) -> Option<usize> {
+    extent(shape.iter().copied()).map(|(product, is_empty)| if is_empty { 0 } else { product })
 }
 
 /// Bytes of a dense tensor.
 #[inline]
 pub(crate) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
-    let bytes = element_count(shape)
-        .and_then(|count| dtype.storage_bytes(count))
-        .filter(|bytes| isize::try_from(*bytes).is_ok());
-    bytes.ok_or_else(|| TensorError::BadShape(shape.to_vec()))
+    byte_size_of(dtype, shape.iter().copied()).ok_or_else(|| TensorError::BadShape(shape.to_vec()))
+}
+
+/// The one place where sizes become bytes: elements that are not whole bytes are rounded up once, for the whole. `None` if
+/// a size is negative or all are too large together.
+///
+/// Sizes other than zero may not be too large together even where one is zero: so no product of some of a tensor's sizes
+/// overflows, in elements, bits or bytes.
+#[inline]
+pub(super) fn byte_size_of(dtype: DType, sizes: impl Iterator<Item = i64>) -> Option<usize> {
+    let (product, is_empty) = extent(sizes)?;
+    let bytes = dtype.storage_bytes(product).filter(|bytes| isize::try_from(*bytes).is_ok())?;
+    Some(if is_empty { 0 } else { bytes })
 }
 
 fn check_size(dtype: DType, shape: &[i64], actual: usize) -> Result<(), TensorError> {

@@ -85,10 +85,10 @@ fn check_plain(tensor: &DLTensor) -> Result<(), TensorError> {
     first.map(|_| ()).ok_or_else(|| bad(format!("an offset of {} bytes", tensor.byte_offset)))
 }
 
-/// Can the elements be stepped through? Those below a byte cannot.
+/// Can the elements be stepped through? Those that are not whole bytes cannot.
 fn steps_fit(dtype: DType, shape: &[i64], strides: &[i64]) -> bool {
     let reach = reach(shape, strides).and_then(|reach| reach.checked_mul(dtype.bytes()));
-    dtype.bits >= 8 && reach.is_some_and(|reach| isize::try_from(reach).is_ok())
+    dtype.is_byte_sized() && reach.is_some_and(|reach| isize::try_from(reach).is_ok())
 }
 
 /// An upper bound of the distance, in elements, between any two elements; `None` if it overflows.

@@ -1,6 +1,6 @@
 //! Tensors that a program makes over and over: the holder of the only reference to one may reuse its memory.
 use super::object::Ref;
-use super::tensor::{DLTensor, Owner, fill_dense_strides};
+use super::tensor::{DLTensor, Owner, byte_size_of, fill_dense_strides};
 use super::{Any, DType, Device, Tensor, index};
 
 impl Any {
@@ -60,8 +60,7 @@ impl Tensor {
         let available = storage.block().size();
         let DLTensor { shape, strides, ndim, dtype, .. } = *self.0;
         let ndim = ndim as usize;
-        let count = (0..ndim).try_fold(1usize, |n, axis| n.checked_mul(usize::try_from(size(axis)).ok()?));
-        let end = count.and_then(|count| dtype.storage_bytes(count)?.checked_add(offset));
+        let end = byte_size_of(dtype, (0..ndim).map(&size)).and_then(|bytes| bytes.checked_add(offset));
         let fits = end.is_some_and(|end| end <= available && available / 4 <= end.max(64));
         if fits {
             // SAFETY: the tensor is one of ours, so it has `ndim` sizes and strides of its own behind it, and nobody

@@ -1,6 +1,6 @@
 //! Views: tensors over another tensor's memory.
-use super::tensor::{Owner, byte_size};
-use super::{DType, Device, Storage, Tensor, TensorError};
+use super::tensor::{Owner, byte_size, element_count};
+use super::{DType, Device, Storage, Tensor, TensorError, copy_bits_between};
 use crate::device;
 use crate::ffi::Error;
 use crate::memory::{Allocator, AllocatorKind, Buffer};
@@ -8,7 +8,8 @@ use crate::memory::{Allocator, AllocatorKind, Buffer};
 impl Tensor {
     /// The same elements under another shape of as many elements. The tensor must be dense.
     pub fn reshape(&self, shape: &[i64]) -> Result<Tensor, TensorError> {
-        if byte_size(self.dtype(), shape)? != self.nbytes() {
+        byte_size(self.dtype(), shape)?;
+        if element_count(shape) != Some(self.element_count()) {
             return Err(TensorError::Reshape { from: self.shape().to_vec(), to: shape.to_vec() });
         }
         self.view(self.dtype(), shape, 0)
@@ -25,13 +26,13 @@ impl Tensor {
     }
 
     /// A tensor that steps through this one's memory by `strides` (in elements, not negative), `byte_offset` bytes in.
-    /// The tensor must be dense, and its type at least a byte wide.
+    /// The tensor must be dense, and its elements whole bytes.
     pub fn strided(&self, shape: &[i64], strides: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
         let bad = || TensorError::BadShape(strides.to_vec());
         if !self.is_contiguous() {
             return Err(TensorError::NotContiguous);
         }
-        if strides.len() != shape.len() || self.dtype().bits < 8 {
+        if strides.len() != shape.len() || !self.dtype().is_byte_sized() {
             return Err(bad());
         }
         let elements = if byte_size(self.dtype(), shape)? == 0 { 0 } else { span(shape, strides).ok_or_else(bad)? };
@@ -68,7 +69,7 @@ impl Tensor {
         }
     }
 
-    /// This tensor if it is dense, else a dense copy. Types below a byte are always dense.
+    /// This tensor if it is dense, else a dense copy. Elements that are not whole bytes are always dense.
     pub fn to_contiguous(&self) -> Result<Tensor, TensorError> {
         if self.is_contiguous() {
             return Ok(self.clone());
@@ -100,19 +101,15 @@ impl Tensor {
             true => steps.fold(0, |position, (_, (at, size))| position * size + at),
             false => steps.map(|(axis, (at, _))| at * strides[axis]).sum(),
         };
-        let width = usize::from(dtype.bits) * usize::from(dtype.lanes);
-        let (first, shift) = match width % 8 {
-            0 => (position as isize * (width / 8) as isize, 0),
+        let width = dtype.width();
+        let (first, shift) = match dtype.is_byte_sized() {
+            true => (position as isize * (width / 8) as isize, 0),
             // Only dense tensors have elements that begin within a byte.
-            _ => (position as isize * width as isize / 8, position as usize * width % 8),
+            false => (position as isize * width as isize / 8, position as usize * width % 8),
         };
-        let mut bytes = vec![0; (shift + width).div_ceil(8)];
+        let mut bytes = vec![0; dtype.bytes()];
         // SAFETY: the element lies in the tensor's memory, which may be read while the tensor lives.
-        unsafe { bytes.as_mut_ptr().copy_from_nonoverlapping(self.data_ptr().offset(first), bytes.len()) };
-        if shift > 0 {
-            let next = |i: usize| bytes.get(i + 1).map_or(0, |next| next << (8 - shift));
-            bytes = (0..width.div_ceil(8)).map(|i| bytes[i] >> shift | next(i)).collect();
-        }
+        unsafe { copy_bits_between(bytes.as_mut_ptr(), 0, self.data_ptr().offset(first), shift, width) };
         Some(bytes)
     }
 

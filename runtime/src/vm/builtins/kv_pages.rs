@@ -4,9 +4,11 @@
 //! `Pages` gives free pages to sequences as they grow, and takes them back; it knows nothing of the tensors, so one serves
 //! all layers of a model. A row's place is `page * rows of a page + row in the page`. Programs read a sequence's rows by
 //! its line of the block table.
+use super::order::scratch;
 use super::sampling::check_in_place;
 use crate::ffi::{Error, kind};
-use crate::value::{Device, Opaque, Shape, Tensor};
+use crate::memory::meter::Growth;
+use crate::value::{DType, Device, Opaque, Shape, Tensor, copy_bits_between};
 use crate::vm::{Builtin, builtin::builtin};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,15 +38,23 @@ struct State {
     fresh: usize,
     pages: usize,
     /// Pages that were given back; the last is given first.
-    free: Vec<usize>,
+    free: Vec<i32>,
     sequences: BTreeMap<i64, Sequence>,
+    /// The memory of all these lists.
+    counted: Growth,
 }
 
 #[derive(Default)]
 struct Sequence {
-    pages: Vec<usize>,
+    pages: Vec<i32>,
     rows: usize,
 }
+
+/// Bytes that a page takes that was ever given to a sequence: an entry in that one's list and one in the list of free
+/// pages, both of which may have room for twice as many.
+const PAGE_ENTRY: usize = 2 * 2 * size_of::<i32>();
+/// Bytes that a sequence takes besides.
+const SEQUENCE_ENTRY: usize = 96;
 
 impl State {
     fn sequence(&self, number: i64) -> Result<&Sequence, Error> {
@@ -61,23 +71,37 @@ impl State {
         self.free.len() + (self.pages - self.fresh)
     }
 
-    fn take(&mut self) -> usize {
+    fn take(&mut self) -> i32 {
         self.free.pop().unwrap_or_else(|| {
             self.fresh += 1;
-            self.fresh - 1
+            self.fresh as i32 - 1
         })
     }
 
+    /// Makes room in the lists for so many pages of so many sequences more.
+    fn reserve(&mut self, pages: usize, sequences: usize) -> Result<(), Error> {
+        let given = self.fresh.saturating_add(pages).min(self.pages);
+        self.counted.cover(given * PAGE_ENTRY + (self.sequences.len() + sequences) * SEQUENCE_ENTRY)?;
+        // Whatever is given may come back.
+        let all = given - self.free.len().min(given);
+        self.free.try_reserve(all).map_err(|_| no_memory(given))
+    }
+
     /// Extends a sequence, for which there are enough pages, and notes the places of its new rows.
-    fn extend(&mut self, number: i64, more: usize, places: &mut Vec<i64>) {
-        let taken: Vec<usize> = (0..self.wanted(number, more)).map(|_| self.take()).collect();
-        let sequence = self.sequences.entry(number).or_default();
-        sequence.pages.extend(taken);
-        for row in sequence.rows..sequence.rows + more {
-            places.push((sequence.pages[row / self.rows] * self.rows + row % self.rows) as i64);
+    fn extend(&mut self, number: i64, more: usize, places: &mut [i64]) {
+        let wanted = self.wanted(number, more);
+        let mut sequence = self.sequences.remove(&number).unwrap_or_default();
+        sequence.pages.extend((0..wanted).map(|_| self.take()));
+        for (row, place) in (sequence.rows..).zip(places) {
+            *place = (sequence.pages[row / self.rows] as usize * self.rows + row % self.rows) as i64;
         }
         sequence.rows += more;
+        self.sequences.insert(number, sequence);
     }
+}
+
+fn no_memory(pages: usize) -> Error {
+    Error::new(kind::MEMORY, format!("there is no memory for the lists of {pages} pages"))
 }
 
 fn state(pages: &Opaque) -> Result<MutexGuard<'_, State>, Error> {
@@ -97,11 +121,13 @@ fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
     if rows == 0 || pages.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
         return Err(Error::value(format!("there cannot be {pages} pages of {rows} rows")));
     }
-    let state = State { rows, fresh: 0, pages, free: Vec::new(), sequences: BTreeMap::new() };
+    let state =
+        State { rows, fresh: 0, pages, free: Vec::new(), sequences: BTreeMap::new(), counted: Growth::default() };
     Ok(Opaque::new(Pages(Mutex::new(state))))
 }
 
 fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Error> {
+    let _scratch = scratch(sequences.len(), 3 * size_of::<i64>())?;
     let mut state = state(pages)?;
     let mut distinct = sequences.as_slice().to_vec();
     distinct.sort_unstable();
@@ -117,12 +143,21 @@ fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Err
     if wanted > state.free() {
         return Err(Error::new(kind::MEMORY, format!("{wanted} pages are needed, and {} are free", state.free())));
     }
-    let mut places = Vec::new();
-    let all = more.iter().sum();
-    let no_room = |_| Error::new(kind::MEMORY, format!("there is no memory for the places of {all} rows"));
-    places.try_reserve_exact(all).map_err(no_room)?;
-    sequences.iter().zip(more).for_each(|(sequence, more)| state.extend(*sequence, more, &mut places));
-    Ok(Tensor::from_slice(&[places.len() as i64], &places)?)
+    let all: usize = more.iter().sum();
+    let mut places = Tensor::empty(DType::INT64, &[all as i64], Device::CPU)?;
+    state.reserve(wanted, sequences.len())?;
+    for (sequence, more) in sequences.iter().zip(&more) {
+        let wanted = state.wanted(*sequence, *more);
+        let list = &mut state.sequences.entry(*sequence).or_default().pages;
+        list.try_reserve(wanted).map_err(|_| no_memory(wanted))?;
+    }
+    let mut rest = places.as_mut_slice::<i64>()?;
+    for (sequence, more) in sequences.iter().zip(more) {
+        let (places, behind) = rest.split_at_mut(more);
+        state.extend(*sequence, more, places);
+        rest = behind;
+    }
+    Ok(places)
 }
 
 fn truncate(pages: &Opaque, sequence: i64, rows: i64) -> Result<(), Error> {
@@ -143,20 +178,24 @@ fn truncate(pages: &Opaque, sequence: i64, rows: i64) -> Result<(), Error> {
 }
 
 fn table(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
+    let _scratch = scratch(sequences.len(), size_of::<&Sequence>())?;
     let state = state(pages)?;
     let lines: Vec<_> = sequences.iter().map(|number| state.sequence(*number)).collect::<Result<_, _>>()?;
     let most = lines.iter().map(|line| line.pages.len()).max().unwrap_or(0);
-    let padded =
-        lines.iter().flat_map(|line| line.pages.iter().map(|p| *p as i32).chain([0].into_iter().cycle()).take(most));
-    let padded: Vec<i32> = padded.collect();
-    Ok(Tensor::from_slice(&[lines.len() as i64, most as i64], &padded)?)
+    let mut table = Tensor::empty(DType::INT32, &[lines.len() as i64, most as i64], Device::CPU)?;
+    for (line, padded) in lines.iter().zip(table.as_mut_slice::<i32>()?.chunks_exact_mut(most.max(1))) {
+        padded[..line.pages.len()].copy_from_slice(&line.pages);
+    }
+    Ok(table)
 }
 
 fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     let state = state(pages)?;
-    let rows = sequences.iter().map(|number| Ok(state.sequence(*number)?.rows as i32));
-    let rows = rows.collect::<Result<Vec<i32>, Error>>()?;
-    Ok(Tensor::from_slice(&[rows.len() as i64], &rows)?)
+    let mut lengths = Tensor::empty(DType::INT32, &[sequences.len() as i64], Device::CPU)?;
+    for (number, length) in sequences.iter().zip(lengths.as_mut_slice::<i32>()?) {
+        *length = state.sequence(*number)?.rows as i32;
+    }
+    Ok(lengths)
 }
 
 fn write(data: &Tensor, places: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
@@ -172,13 +211,13 @@ fn write(data: &Tensor, places: &Tensor, rows: &Tensor) -> Result<Tensor, Error>
     if let Some(place) = places.iter().find(|place| !(0..slots).contains(*place)) {
         return Err(Error::new(kind::INDEX, format!("there is no place {place} among {slots} rows")));
     }
-    let (bytes, size) = (rows.as_bytes()?, rows.nbytes() / places.len().max(1));
-    for (row, place) in places.iter().enumerate() {
-        // SAFETY: the tensor is dense on the host and has more rows of this size than `place`. That nobody else uses
-        // it meanwhile is what callers of functions that work in place vouch for. The rows may be part of it.
-        unsafe {
-            data.data_ptr().cast::<u8>().add(*place as usize * size).copy_from(bytes[row * size..].as_ptr(), size)
-        };
+    // Rows of types below a byte need not begin and end where bytes do.
+    let bits = data.shape()[2..].iter().map(|size| *size as usize).product::<usize>() * data.dtype().width();
+    let (from, to) = (rows.as_bytes()?.as_ptr(), data.data_ptr());
+    for (row, place) in places.iter().enumerate().filter(|_| bits > 0) {
+        // SAFETY: both are dense on the host and have more rows of so many bits than `row` and `place`. That nobody else
+        // uses them meanwhile is what callers of functions that work in place vouch for. The rows may be part of the data.
+        unsafe { copy_bits_between(to, *place as usize * bits, from, row * bits, bits) };
     }
     Ok(data.clone())
 }
@@ -228,6 +267,59 @@ mod tests {
         assert_eq!(write(&data, &places(&[0, 4]), &rows).unwrap_err().kind(), "IndexError");
         assert_eq!(write(&data, &places(&[0]), &rows).unwrap_err().kind(), "ValueError");
         assert!(write(&rows, &places(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
+    }
+
+    /// Elements of bytes that follow from a number.
+    fn noise(dtype: DType, shape: &[i64], number: usize) -> Tensor {
+        let bytes = crate::value::byte_size(dtype, shape).unwrap();
+        let bytes: Vec<u8> = (0..bytes).map(|i| ((i + 1) * (number * 2 + 37) * 0x9E37 >> 5) as u8).collect();
+        Tensor::from_bytes(dtype, shape, &bytes).unwrap()
+    }
+
+    #[test]
+    fn rows_of_any_type_keep_their_bits() {
+        for dtype in [DType::INT4, DType::UINT1, DType::FLOAT6_E3M2FN, DType::INT4.with_lanes(3), DType::INT16] {
+            for row in [&[][..], &[1], &[3], &[2, 3], &[8], &[0]] {
+                let shape = |first: &[i64]| [first, row].concat();
+                let data = noise(dtype, &shape(&[2, 3]), 1);
+                let before = noise(dtype, &shape(&[6]), 1);
+                let rows = noise(dtype, &shape(&[3]), 2);
+                let places = [5i64, 0, 3];
+                write(&data, &Tensor::from_slice(&[3], &places).unwrap(), &rows).unwrap();
+                let after = data.reshape(&shape(&[6])).unwrap();
+                for place in 0..6 {
+                    let written = places.iter().position(|to| *to == place);
+                    let (from, at) = written.map_or((&before, place), |row| (&rows, row as i64));
+                    let count = row.iter().product::<i64>();
+                    for element in 0..count {
+                        let index = |first: i64| match row {
+                            [_, inner] => vec![first, element / inner, element % inner],
+                            row => [&[first][..], &[element][..row.len()]].concat(),
+                        };
+                        assert_eq!(after.element(&index(place)), from.element(&index(at)), "{dtype} {row:?} {place}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_collected_counts_towards_the_limit() {
+        use crate::memory::{Allocator, AllocatorKind, meter::Account};
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1 << 20).unwrap();
+        let flag = std::sync::atomic::AtomicU8::new(0);
+        let pages = create(1 << 20, 1).unwrap();
+        more(&pages, &[1], &[10_000]).unwrap();
+        // SAFETY: allocator and flag outlive what is entered.
+        let _call = unsafe { Account::new(&allocator, &flag).enter() };
+        let over = |error: Error| assert!(error.message().contains("exceed the limit of 1048576"), "{error}");
+        over(more(&pages, &[2], &[200_000]).unwrap_err());
+        over(table(&pages, &Shape::new(&[1; 1000])).unwrap_err());
+        assert_eq!(lengths(&pages, &Shape::new(&[2])).unwrap_err().kind(), "IndexError");
+        // The lists alone are too large in the end.
+        let grown = (2..200).find_map(|number| more(&pages, &[number], &[10_000]).err());
+        over(grown.unwrap());
+        assert!(table(&pages, &Shape::new(&[1])).is_ok());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Storage, tensors in it, and copying tensors.
 use crate::ffi::Error;
 use crate::memory::ALIGNMENT;
-use crate::value::{Any, DType, Device, Shape, Storage, Tensor, TensorError};
+use crate::value::{Any, DType, Device, Shape, Storage, Tensor, TensorError, byte_size};
 use crate::vm::current;
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -54,9 +54,8 @@ pub(in crate::vm) fn expect_sizes(shape: &[i64], dtype: DType) -> Result<(), Err
 /// Bytes of so many elements.
 pub(in crate::vm) fn storage_bytes(sizes: &[i64], dtype: DType) -> Result<usize, Error> {
     expect_sizes(sizes, dtype)?;
-    let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?));
-    let bytes = count.and_then(|count| dtype.storage_bytes(count));
-    bytes.ok_or_else(|| Error::value(format!("there is no memory for {} elements of {dtype}", Shape::new(sizes))))
+    byte_size(dtype, sizes)
+        .map_err(|_| Error::value(format!("there is no memory for {} elements of {dtype}", Shape::new(sizes))))
 }
 
 fn alloc_tensor(

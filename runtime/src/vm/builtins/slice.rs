@@ -16,7 +16,7 @@ fn dynamic_strided_slice(value: &Tensor, begin: &Tensor, end: &Tensor, strides: 
     if [&begin, &end, &strides].iter().any(|bounds| bounds.len() != ndim) {
         return Err(Error::value(format!("a slice of {value:?} needs {ndim} bounds of each kind")));
     }
-    if host.dtype().bits % 8 != 0 {
+    if !host.dtype().is_byte_sized() {
         return Err(Error::type_error(format!("elements of {} cannot be sliced one by one", host.dtype())));
     }
     let axes: Vec<Axis> =

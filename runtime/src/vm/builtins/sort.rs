@@ -3,7 +3,7 @@
 //! Sorting is stable. NaN counts as greater than every number, so it comes first in descending order.
 use super::order::{keys, scratch, sorted};
 use crate::ffi::{Args, Error};
-use crate::value::{DType, Device, Tensor};
+use crate::value::{DType, Device, Tensor, byte_size};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -151,9 +151,10 @@ impl Target {
         if !dense || !tensor.device.is_host() {
             return Err(wrong());
         }
-        let sizes = 0..usize::try_from(tensor.ndim).unwrap_or(0);
-        // SAFETY: whoever describes a tensor gives as many sizes as dimensions.
-        let count = sizes.map(|axis| unsafe { *tensor.shape.add(axis) } as usize).product();
+        let bytes = byte_size(tensor.dtype, tensor.sizes())?;
+        // Elements that are not whole bytes have no place of their own to be written to.
+        let count = if tensor.dtype.is_byte_sized() { bytes.checked_div(tensor.dtype.bytes()) } else { None };
+        let count = count.ok_or_else(|| args.error(format!("results cannot be {}", tensor.dtype)))?;
         Ok(Target { start: tensor.data.wrapping_add(tensor.byte_offset as usize), dtype: tensor.dtype, count })
     }
 
