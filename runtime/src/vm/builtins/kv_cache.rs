@@ -3,7 +3,7 @@
 //! A cache is a tensor with room for more rows than are filled. Rows are written in place as long as there is no
 //! view of the tensor; otherwise the cache continues with a copy, so that a view never changes.
 use crate::ffi::{Args, Error, kind};
-use crate::value::{Device, Opaque, Shape, Tensor, Tuple};
+use crate::value::{Device, Opaque, Shape, Tensor, Tuple, copy_bits};
 use crate::vm::{Builtin, builtin::builtin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,8 +36,10 @@ struct Rows {
     /// Rows along the first dimension.
     data: Tensor,
     filled: usize,
-    /// Where a windowed cache writes next.
+    /// Where a windowed cache writes next. Rows are in the order in which they came where this is behind the last one;
+    /// else the window is a ring behind the first `sinks` rows, and its oldest row is here.
     position: usize,
+    sinks: usize,
 }
 
 impl Rows {
@@ -49,8 +51,9 @@ impl Rows {
         self.data.shape()[0] as usize
     }
 
-    fn row_bytes(&self) -> usize {
-        self.data.nbytes() / self.room().max(1)
+    /// Bits of a row: those of types below a byte need not begin and end where bytes do.
+    fn row_bits(&self) -> usize {
+        self.row_shape().iter().map(|size| *size as usize).product::<usize>() * self.data.dtype().width()
     }
 
     /// The number of rows in `rows`, which must be of the cache's kind.
@@ -94,21 +97,46 @@ impl Rows {
         if count == 0 {
             return Ok(());
         }
-        let (size, host) = (self.row_bytes(), rows.to_device(Device::CPU)?.to_contiguous()?);
+        let (bits, host) = (self.row_bits(), rows.to_device(Device::CPU)?.to_contiguous()?);
         if self.data.as_bytes_mut().is_err() {
             self.reallocate(self.room())?;
         }
-        let source = &host.as_bytes()?[from * size..][..count * size];
-        self.data.as_bytes_mut()?[to * size..][..count * size].copy_from_slice(source);
+        copy_bits(self.data.as_bytes_mut()?, to * bits, host.as_bytes()?, from * bits, count * bits);
+        Ok(())
+    }
+
+    /// Puts the rows in the order in which they came.
+    fn straighten(&mut self) -> Result<(), Error> {
+        if self.position == self.filled {
+            return Ok(());
+        }
+        let (sinks, oldest, filled) = (self.sinks, self.position, self.filled);
+        let old = self.data.clone();
+        self.data = Tensor::empty(old.dtype(), old.shape(), Device::CPU)?;
+        self.write(0, &old, 0, sinks)?;
+        self.write(sinks, &old, oldest, filled - oldest)?;
+        self.write(sinks + filled - oldest, &old, sinks, oldest - sinks)?;
+        self.position = filled;
         Ok(())
     }
 
     fn append(&mut self, rows: &Tensor) -> Result<(), Error> {
         let count = self.count(rows)?;
         let filled = total(self.filled, count)?;
+        self.straighten()?;
         self.reserve(filled)?;
         self.write(self.filled, rows, 0, count)?;
-        self.filled = filled;
+        (self.filled, self.position) = (filled, filled);
+        Ok(())
+    }
+
+    /// Removes the rows that came last.
+    fn remove(&mut self, count: usize) -> Result<(), Error> {
+        if count > 0 {
+            self.straighten()?;
+            self.filled -= count;
+            self.position = self.filled;
+        }
         Ok(())
     }
 
@@ -117,10 +145,17 @@ impl Rows {
         let size =
             |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is not a number of rows")));
         let (window, sinks) = (size(window)?, size(sinks)?);
-        if count > window.saturating_sub(sinks) || self.position > window {
+        if count > window.saturating_sub(sinks) {
             return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} kept")));
         }
-        self.reserve(total(self.filled.max(self.position), count)?.min(window))?;
+        if self.filled > window {
+            return Err(Error::value(format!("the cache has {} rows, more than a window of {window}", self.filled)));
+        }
+        if self.filled < window || self.sinks != sinks {
+            self.straighten()?;
+        }
+        self.sinks = sinks;
+        self.reserve(total(self.filled, count)?.min(window))?;
         let before_end = count.min(window - self.position);
         self.write(self.position, rows, 0, before_end)?;
         self.write(sinks, rows, before_end, count - before_end)?;
@@ -149,7 +184,7 @@ fn create(rows: &Tensor, reserve: &Shape, filled: i64) -> Result<Opaque, Error> 
         return Err(Error::value("a cache needs a dimension for its rows"));
     }
     let data = Tensor::empty(rows.dtype(), reserve, Device::CPU)?;
-    let mut cache = Rows { data, filled: 0, position: 0 };
+    let mut cache = Rows { data, filled: 0, position: 0, sinks: 0 };
     cache.append(rows)?;
     if filled >= 0 {
         let filled = usize::try_from(filled).ok().filter(|filled| *filled <= cache.room());
@@ -204,14 +239,13 @@ fn array_popn(caches: &Tuple, count: i64) -> Result<(), Error> {
     each(caches, |rows| {
         let left = usize::try_from(count).ok().and_then(|count| rows.filled.checked_sub(count));
         let too_many = || Error::new(kind::INDEX, format!("cannot take {count} of {} rows", rows.filled));
-        rows.filled = left.ok_or_else(too_many)?;
-        Ok(())
+        rows.remove(rows.filled - left.ok_or_else(too_many)?)
     })
 }
 
 fn array_clear(caches: &Tuple) -> Result<(), Error> {
     each(caches, |rows| {
-        (rows.filled, rows.position) = (0, 0);
+        (rows.filled, rows.position, rows.sinks) = (0, 0, 0);
         Ok(())
     })
 }
