@@ -43,6 +43,42 @@ pub(super) unsafe fn free(data: NonNull<u8>, len: usize) {
     unsafe { unmap(start.cast(), pages + 2 * PAGE) };
 }
 
+/// Bytes that end, to the byte, where memory begins that nobody may touch.
+#[cfg(test)]
+pub(crate) struct Exact {
+    block: NonNull<u8>,
+    len: usize,
+}
+
+#[cfg(test)]
+// SAFETY: plain memory; who may write it is its holders' agreement.
+unsafe impl Send for Exact {}
+#[cfg(test)]
+// SAFETY: as above.
+unsafe impl Sync for Exact {}
+
+#[cfg(test)]
+impl Exact {
+    pub(crate) fn new(bytes: &[u8]) -> Exact {
+        let exact = Exact { block: allocate(bytes.len()).unwrap(), len: bytes.len() };
+        // SAFETY: the block is new, and as long as the bytes from there on.
+        unsafe { exact.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        exact
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.block.as_ptr().wrapping_add(lines(self.len).unwrap() - self.len)
+    }
+}
+
+#[cfg(test)]
+impl Drop for Exact {
+    fn drop(&mut self) {
+        // SAFETY: `new` allocated as many bytes, and nobody refers to them any more.
+        unsafe { free(self.block, self.len) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::ALIGNMENT;

@@ -1,7 +1,7 @@
 //! Memory for tensors' data: its allocation, how much is in use, and its limits.
 mod allocator;
 pub(crate) mod buffer;
-mod fenced;
+pub(crate) mod fenced;
 mod large;
 mod lock;
 mod machine;

@@ -1,4 +1,5 @@
 //! Conditions, closures, calls.
+use super::order::scratch;
 use crate::ffi::{Args, Error};
 use crate::value::{Any, Closure, Device, Function, Known, Shape, Tensor};
 use crate::vm::current;
@@ -65,6 +66,7 @@ fn call_tir_dyn(args: Args<'_>) -> Result<Any, Error> {
     let function = args.get::<&Function>(0)?;
     let last = args.len() - 1;
     let sizes = args.get::<&Shape>(last)?;
+    let _scratch = scratch(sizes.len(), 2 * size_of::<Any>())?;
     let tensors = args.slice(1..last.max(1))?;
     let sizes = sizes.iter().map(|size| Any::from(*size));
     function.call(&tensors.iter().cloned().chain(sizes).collect::<Vec<_>>())

@@ -1,5 +1,6 @@
 //! Printing and asserting. What programs print goes to standard error: standard output is for results.
 use crate::ffi::{Args, Error, kind};
+use crate::memory::meter::Growth;
 use crate::printable;
 use crate::registry;
 use crate::show;
@@ -61,7 +62,9 @@ fn holds(condition: &Any) -> Result<bool, Error> {
 /// Python's `str.format` with `{}`, `{0}`, `{{` and `}}`.
 fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
     let bad = || Error::value(format!("{template:?} does not format {} values", values.len()));
+    let too_long = |bytes| Error::new(kind::MEMORY, format!("there is no memory for a text of {bytes} bytes"));
     let (mut out, mut rest, mut next) = (String::new(), template, 0);
+    let mut counted = Growth::default();
     while let Some(at) = rest.find(['{', '}']) {
         out.push_str(&rest[..at]);
         let brace = &rest[at..at + 1];
@@ -73,7 +76,11 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
         }
         let (field, tail) = rest.split_once('}').filter(|_| brace == "{").ok_or_else(bad)?;
         let index = if field.is_empty() { next } else { field.parse::<usize>().map_err(|_| bad())? };
-        out.push_str(values.get(index).ok_or_else(bad)?);
+        let value = values.get(index).ok_or_else(bad)?;
+        // A template may have a long value any number of times.
+        counted.cover(out.len() + value.len())?;
+        out.try_reserve(value.len()).map_err(|_| too_long(out.len() + value.len()))?;
+        out.push_str(value);
         (rest, next) = (tail, next + 1);
     }
     Ok(out + rest)

@@ -48,8 +48,9 @@ fn all_class_non_max_suppression(
         overlap: scalar(iou_threshold)? as f32,
         score: scalar(score_threshold)? as f32,
     };
-    // Boxes and scores as float32, and what may be left of each score's box, in order and as results.
+    // Boxes and scores as float32, and what may be left of each score's box, in order and as results; a list per image.
     let _scratch = (scratch(boxes.element_count(), 4)?, scratch(scores.element_count(), 100)?);
+    let _lists = scratch(batch as usize, 64)?;
     let (boxes, scores) = (floats(boxes)?, floats(scores)?);
     let (count, classes) = (count as usize, classes as usize);
     let image = |n: usize| -> Vec<Selected> {
@@ -58,6 +59,7 @@ fn all_class_non_max_suppression(
             let scores = &scores[(n * classes + class) * count..(n * classes + class + 1) * count];
             select(boxes, scores, &rules).into_iter().map(move |index| Selected { class, index, score: scores[index] })
         };
+        let classes = if count == 0 { 0 } else { classes };
         (0..classes).flat_map(of_class).collect()
     };
     let images: Vec<Vec<Selected>> = (0..batch as usize).map(image).collect();

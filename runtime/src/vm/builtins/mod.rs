@@ -58,5 +58,7 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
     all().find(|builtin| builtin.name == name)
 }
 
+#[cfg(all(test, not(miri)))]
+mod hostile_tests;
 #[cfg(test)]
 mod tests;

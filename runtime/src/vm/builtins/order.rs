@@ -2,7 +2,7 @@
 //!
 //! Keys compare as elements do. NaN comes after every number, all NaNs are one, and so are both zeros. With keys, code that
 //! sorts and compares is not compiled again for every dtype.
-use crate::ffi::Error;
+use crate::ffi::{Error, kind};
 use crate::memory::{Reservation, reserve};
 use crate::value::{DType, Device, Tensor};
 use half::{bf16, f16};
@@ -10,10 +10,21 @@ use half::{bf16, f16};
 /// The key of a signed zero.
 const MIDDLE: u64 = 1 << 63;
 
+/// Scratch of so many bytes is asked for before it is needed: vectors that find none would end the process.
+const LARGE_SCRATCH: usize = 1 << 20;
+
 /// Counts what a function needs for itself, so many bytes for each of so many elements, for as long as the result lives:
-/// it may not be more than the program may take.
+/// it may not be more than the program may take, nor than the system has.
 pub(super) fn scratch(elements: usize, bytes: usize) -> Result<Option<Reservation>, Error> {
-    reserve(elements.saturating_mul(bytes))
+    let bytes = elements.saturating_mul(bytes);
+    let counted = reserve(bytes)?;
+    if bytes >= LARGE_SCRATCH && Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+        return Err(Error::new(
+            kind::MEMORY,
+            format!("out of memory: cannot allocate {bytes} bytes on {}", Device::CPU),
+        ));
+    }
+    Ok(counted)
 }
 
 /// The keys of the elements of a dense tensor on the host.

@@ -77,7 +77,9 @@ fn unique(
     axis: Option<i64>,
 ) -> Result<Any, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    let _scratch = scratch(host.element_count(), UNIQUE)?;
+    // Slices along an axis may have no elements.
+    let (_, slices, _) = split(&host, axis)?;
+    let _scratch = scratch(host.element_count().max(slices), UNIQUE)?;
     let rows = find_unique(&host, axis, sorted)?;
     if !(return_index || return_inverse || return_counts) {
         return Ok(rows.values.into());

@@ -1,7 +1,8 @@
 //! Slices whose bounds are tensors.
+use super::order::scratch;
 use super::shape::tensor_to_shape;
 use crate::ffi::Error;
-use crate::value::{Device, Tensor};
+use crate::value::{Device, Tensor, byte_size};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[builtin!("relax.run.dynamic_strided_slice",
@@ -22,8 +23,12 @@ fn dynamic_strided_slice(value: &Tensor, begin: &Tensor, end: &Tensor, strides: 
     let axes: Vec<Axis> =
         (0..ndim).map(|i| Axis::new(host.shape()[i], begin[i], end[i], strides[i])).collect::<Result<_, _>>()?;
     let shape: Vec<i64> = axes.iter().map(|axis| axis.length).collect();
-    let mut bytes = Vec::new();
-    copy(host.as_bytes()?, host.dtype().bytes(), host.shape(), &axes, 0, &mut bytes);
+    let size = byte_size(host.dtype(), &shape)?;
+    let _scratch = scratch(size, 1)?;
+    let mut bytes = Vec::with_capacity(size);
+    if size > 0 {
+        copy(host.as_bytes()?, host.dtype().bytes(), host.shape(), &axes, 0, &mut bytes);
+    }
     Ok(Tensor::from_bytes(host.dtype(), &shape, &bytes)?)
 }
 

@@ -102,6 +102,9 @@ impl Lines {
     /// Writes of each line the first elements in order, as many as the targets hold.
     fn write(&self, ascending: bool, values: Option<&Target>, places: Option<&Target>) -> Result<(), Error> {
         let (width, bytes) = (self.data.dtype().bytes(), self.data.as_bytes()?);
+        if bytes.is_empty() {
+            return Ok(());
+        }
         // Keys, and the order of a line.
         let _scratch = scratch(self.data.element_count(), 8)?;
         let _order = scratch(self.length, 24)?;

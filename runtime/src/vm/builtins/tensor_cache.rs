@@ -3,12 +3,16 @@
 //! A folder has a table of contents, `tensor-cache.json`, and files of tensors one after the other: `{"records":
 //! [{"dataPath", "format": "raw-shard", "nbytes", "records": [{"name", "shape", "dtype", "format", "nbytes",
 //! "byteOffset"}]}]}`. Tensors of float32 may be stored as bfloat16 (format `f32-to-bf16`).
+use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
 use crate::json::Json;
+use crate::memory::Reservation;
 use crate::module::Module;
 use crate::value::{Any, DType, Device, FromAny, Function, Tensor, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -118,7 +122,8 @@ fn load(folder: &str, device_type: i64, device_id: i64) -> Result<(), Error> {
     let folder = Path::new(folder);
     let table = folder.join("tensor-cache.json");
     let damaged = |what: String| Error::value(format!("{}: {what}", table.display()));
-    let text = String::from_utf8(read(&table)?).map_err(|_| damaged("it is not UTF-8 text".into()))?;
+    let (text, _counted) = read(&table)?;
+    let text = String::from_utf8(text).map_err(|_| damaged("it is not UTF-8 text".into()))?;
     let contents = Json::parse(&text).map_err(|error| damaged(error.to_string()))?;
     let mut loaded = Vec::new();
     for file in records(&contents).ok_or_else(|| damaged("there are no `records`".into()))? {
@@ -131,8 +136,17 @@ fn load(folder: &str, device_type: i64, device_id: i64) -> Result<(), Error> {
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| Error::new("OSError", format!("cannot read {}: {error}", path.display())))
+/// A regular file's bytes, counted as long as they are held: others may have no end, or nobody who writes to them.
+fn read(path: &Path) -> Result<(Vec<u8>, Option<Reservation>), Error> {
+    let failed = |error: io::Error| Error::new("OSError", format!("cannot read {}: {error}", path.display()));
+    let about = std::fs::metadata(path).map_err(failed)?;
+    if !about.is_file() {
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
+    }
+    let counted = scratch(usize::try_from(about.len()).unwrap_or(usize::MAX), 1)?;
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(about.len()).read_to_end(&mut bytes)).map_err(failed)?;
+    Ok((bytes, counted))
 }
 
 fn records(object: &Json) -> Option<&[Json]> {
@@ -156,7 +170,7 @@ fn load_file(folder: &Path, file: &Json) -> Result<Vec<(String, Tensor)>, Error>
     if text(file, "format")? != "raw-shard" {
         return Err(Error::value(format!("{} has the unknown format {}", path.display(), text(file, "format")?)));
     }
-    let bytes = read(&folder.join(path))?;
+    let (bytes, _counted) = read(&folder.join(path))?;
     if bytes.len() != size(file, "nbytes")? {
         return Err(Error::value(format!(
             "{} has {} bytes, not the size that its record says",

@@ -1,4 +1,5 @@
 //! Text as bytes: what language models read, and write one at a time.
+use super::order::scratch;
 use crate::ffi::{Error, kind};
 use crate::printable;
 use crate::value::Tensor;
@@ -13,6 +14,7 @@ pub(super) const TABLE: &[Builtin] = &[
 ];
 
 fn bytes(text: &str) -> Result<Tensor, Error> {
+    let _scratch = scratch(text.len(), size_of::<i64>())?;
     let bytes: Vec<i64> = text.bytes().map(i64::from).collect();
     Ok(Tensor::from_slice(&[bytes.len() as i64], &bytes)?)
 }
