@@ -11,8 +11,9 @@ use std::sync::atomic::AtomicU8;
 
 /// Says that this is the process for the calls.
 const CHILD: &str = "HAMMOCK_HOSTILE_ARGUMENTS";
-/// How often each builtin is called.
-const CALLS: usize = 400;
+/// How often each builtin is called, and those of several tensors, which seldom fit each other by chance.
+const CALLS: usize = 200;
+const CALLS_OF_TENSORS: usize = 800;
 /// What the program may take, and what the process may.
 const LIMIT: usize = 16 << 20;
 const ADDRESS_SPACE: u64 = 1 << 30;
@@ -49,6 +50,10 @@ impl Lender for Exact {
 struct Arguments {
     random: u64,
     made: Vec<Any>,
+    /// What most tensors of a call have in common: a type, the shape of a row, and a number of rows.
+    dtype: DType,
+    row: &'static [i64],
+    rows: i64,
 }
 
 impl Arguments {
@@ -71,11 +76,28 @@ impl Arguments {
         (0..self.number(5)).map(|_| self.size()).collect()
     }
 
-    /// A tensor whose last byte is the last before memory that nobody may touch; one of some shapes that fit each other.
+    /// Chooses what the tensors of the next call have in common.
+    fn begin(&mut self) {
+        self.dtype = self.one(&DTYPES);
+        self.row = self.one(&[&[], &[1], &[3], &[4], &[2, 3]]);
+        self.rows = 1 + self.number(3) as i64;
+    }
+
+    /// A tensor whose last byte is the last before memory that nobody may touch.
     fn tensor(&mut self) -> Any {
-        let dtype = self.one(&DTYPES);
-        let related: [&[i64]; 9] = [&[], &[1], &[3], &[8], &[2, 3], &[1, 8], &[3, 1], &[2, 4, 3], &[1, 2, 4]];
-        let mut shape = if self.number(4) == 0 { self.sizes() } else { self.one(&related).to_vec() };
+        let dtype = match self.number(8) {
+            0..4 => self.dtype,
+            4..6 => DType::INT64,
+            6 => DType::FLOAT32,
+            _ => self.one(&DTYPES),
+        };
+        let mut shape = match self.number(8) {
+            0 => self.sizes(),
+            1 => vec![],
+            2..4 => vec![self.rows],
+            4..6 => [&[self.rows], self.row].concat(),
+            _ => [&[2, 3], self.row].concat(),
+        };
         let fits = |shape: &[i64]| byte_size(dtype, shape).is_ok_and(|bytes| bytes <= 1 << 20);
         if !fits(&shape) {
             shape.push(0);
@@ -83,6 +105,11 @@ impl Arguments {
         if !fits(&shape) {
             shape = vec![1 << 40, 0];
         }
+        self.filled(dtype, shape)
+    }
+
+    /// A tensor of this type and shape.
+    fn filled(&mut self, dtype: DType, mut shape: Vec<i64>) -> Any {
         let len = byte_size(dtype, &shape).unwrap();
         // Small values, most of them, which are positions and numbers of elements as well.
         let wide = self.number(3) == 0;
@@ -182,12 +209,19 @@ fn call_all() {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const bounds) }, 0);
     let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, LIMIT).unwrap();
     let flag = AtomicU8::new(0);
-    let mut arguments = Arguments { random: 0x2545_F491_4F6C_DD1D, made: Vec::new() };
+    let mut arguments =
+        Arguments { random: 0x2545_F491_4F6C_DD1D, made: Vec::new(), dtype: DType::INT8, row: &[], rows: 1 };
     let mut answered = 0;
+    let is_verbose = std::env::var(CHILD).is_ok_and(|level| level == "2");
     // Not those that print what they get, and not what other code registers.
     let quiet = |name: &str| !name.contains("print") && name != "vm.builtin.invoke_debug_func";
-    for round in 0..CALLS {
+    for round in 0..CALLS_OF_TENSORS {
         for builtin in all().filter(|builtin| quiet(builtin.name)) {
+            let tensors = builtin.params.iter().filter(|param| param.kind == "Tensor").count();
+            if round >= CALLS && tensors < 2 && builtin.rest.is_none_or(|rest| !rest.contains("Tensor")) {
+                continue;
+            }
+            arguments.begin();
             let mut list: Vec<_> = builtin.params.iter().map(|param| arguments.of_kind(param.kind)).collect();
             let more = if builtin.rest.is_some() { arguments.number(6) } else { 0 };
             list.extend((0..more).map(|_| arguments.any()));
@@ -195,8 +229,8 @@ fn call_all() {
                 let at = arguments.number(list.len());
                 list[at] = arguments.any();
             }
-            // What ends the process is the last line of what it says.
-            if round == 0 || std::env::var(CHILD).is_ok_and(|level| level == "2") {
+            // With HAMMOCK_HOSTILE_ARGUMENTS=2, what ends the process is the last line of what it says.
+            if is_verbose {
                 eprintln!("{}({list:?})", builtin.name);
             }
             // SAFETY: allocator and flag outlive what is entered.
@@ -209,5 +243,32 @@ fn call_all() {
             }
         }
     }
+    answered += write_in_place(&mut arguments);
     assert!(answered > 5_000, "only {answered} calls were answered");
+}
+
+/// Calls those that write to the memory of an argument with tensors of every pair of types, in shapes that fit each other.
+fn write_in_place(arguments: &mut Arguments) -> usize {
+    let mut answered = 0;
+    let mut call = |name: &str, list: &[Any]| answered += usize::from(super::find(name).unwrap().call(list).is_ok());
+    for (dtype, other) in DTYPES.iter().flat_map(|dtype| DTYPES.iter().map(move |other| (*dtype, *other))) {
+        for row in [&[][..], &[1], &[3], &[8], &[2, 3]] {
+            let shape = |first: &[i64]| [first, row].concat();
+            for (count, place) in [(1, 5), (1, 0), (3, 3)] {
+                let places: Vec<i64> = (place..place + count).collect();
+                let places = Tensor::from_slice(&[count], &places).unwrap().into();
+                let data = arguments.filled(dtype, shape(&[2, 3]));
+                let rows = arguments.filled(other, shape(&[count]));
+                call("hammock.kv_pages.write", &[data, places, rows]);
+            }
+            let [data, out, places] = [dtype, other, DType::INT32].map(|dtype| arguments.filled(dtype, shape(&[4])));
+            let how = [0i64.into(), true.into()];
+            call("tvm.contrib.sort.sort", &[&[data.clone(), out.clone()], &how[..]].concat());
+            call("tvm.contrib.sort.argsort", &[&[data.clone(), out.clone()], &how[..]].concat());
+            let top = [4i64.into(), 0i64.into(), "both".into(), false.into()];
+            call("tvm.contrib.sort.topk", &[&[data.clone(), out.clone(), places], &top[..]].concat());
+            call("runtime.disco.allgather", &[data, Any::NONE, out]);
+        }
+    }
+    answered
 }
