@@ -83,6 +83,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/capi/src/", "pointers that C passes"),
     ("runtime/src/device/", "copies between the memories of devices"),
     ("runtime/src/ffi/", "functions and tensors of other code"),
+    ("runtime/src/float_state.rs", "the register of a thread's floating-point state"),
     ("runtime/src/image/argument_check.rs", "descriptions compared word by word"),
     ("runtime/src/image/checked.rs", "the mark of a kind of functions"),
     ("runtime/src/image/mod.rs", "an aligned copy"),

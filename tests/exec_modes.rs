@@ -51,6 +51,21 @@ fn mistakes_read_the_same() {
 }
 
 #[test]
+fn denormals_are_flushed_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("double.py");
+    let double = "@R.function\ndef main(x: R.Tensor((\"n\",), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
+    std::fs::write(&file, double).unwrap();
+    let file = file.to_str().unwrap();
+    let argument = ["--arg", "[1e-39, 1.0]:float32"];
+    let modes = ["compiled", "reference"];
+    assert_eq!(run(file, &argument, &modes), "float32[2]\n[2e-39    2.0]\n");
+    assert_eq!(run(file, &[&argument[..], &["--flush-denormals"]].concat(), &modes), "float32[2]\n[0.0 2.0]\n");
+    let output = hammock(&["bench", file, "--arg", "[1e-39]:float32", "--flush-denormals", "--min-time", "0"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
 fn libraries_hold_both_forms() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("model.so");

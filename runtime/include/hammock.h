@@ -324,17 +324,19 @@ typedef struct hammock_options {
     uint64_t max_depth;        /* the most calls that may be nested */
     uint64_t max_stack;        /* the most bytes the frames of those may take */
     uint64_t timeout_ms;       /* the longest a call may take */
+    int32_t flush_denormals;   /* denormals are zero, as operands and as results, on all threads of a call */
 } hammock_options;
 
 #ifdef __cplusplus
-#define HAMMOCK_OPTIONS (hammock_options{sizeof(hammock_options), nullptr, 0, 0, 0, 0, 0, 0, 0})
+#define HAMMOCK_OPTIONS (hammock_options{sizeof(hammock_options), nullptr, 0, 0, 0, 0, 0, 0, 0, 0})
 #else
 #define HAMMOCK_OPTIONS ((hammock_options){.size = sizeof(hammock_options)})
 #endif
 
 /* Makes a model ready to run; any thread may call it, several at a time. `options` may be null. */
 int hammock_vm_new(const hammock_library *library, const hammock_options *options, hammock_vm **vm);
-/* Null is allowed. Functions taken from the machine go on. */
+/* Null is allowed. Functions taken from the machine go on, and calls under way end as usual: the last of them frees it. No
+ * call may begin once this one has begun; that is for the caller to see to. */
 void hammock_vm_free(hammock_vm *vm);
 
 /* Tuples of strings: the functions that may be called, and the parameters of one. */
@@ -351,7 +353,11 @@ int hammock_vm_signature(const hammock_vm *vm, const char *function, hammock_any
 /* The same functions as a module, which goes on without the machine. */
 int hammock_vm_module(const hammock_vm *vm, hammock_any *module);
 
-/* Calls a function. `result` may be null. */
+/* Calls a function. `result` may be null.
+ *
+ * A call has a floating-point state of its own on every thread that works for it, whatever the caller's is: rounding to
+ * nearest, no traps, and denormals as IEEE 754 has them, or flushed to zero by `flush_denormals`. The caller's is as it was
+ * when the call returns. Callbacks run in the call's state, and leave it as they find it. */
 int hammock_vm_call(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     hammock_any *result);
 /* The same, but it fails with a CancelledError once `interrupt` (or null) is cancelled, which any thread may do, or with a

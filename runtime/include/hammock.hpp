@@ -73,6 +73,7 @@ struct Options {
     uint64_t max_depth = 0;              ///< The most calls that may be nested.
     uint64_t max_stack = 0;              ///< The most bytes the frames of those may take.
     Timeout timeout;                     ///< The longest a call may take.
+    bool flush_denormals = false;        ///< Are denormals zero, as operands and as results, on all threads of a call?
 
     /// The same for C, as long as these stay.
     hammock_options c() const {
@@ -85,6 +86,7 @@ struct Options {
         options.max_depth = max_depth;
         options.max_stack = max_stack;
         options.timeout_ms = detail::milliseconds(timeout);
+        options.flush_denormals = flush_denormals;
         return options;
     }
 };

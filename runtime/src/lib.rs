@@ -24,6 +24,7 @@ mod bytes;
 pub mod device;
 pub mod executable;
 pub mod ffi;
+mod float_state;
 pub mod image;
 mod json;
 pub mod library;

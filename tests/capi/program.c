@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #define CHECK(condition)                                                                                    \
     do {                                                                                                    \
@@ -283,6 +286,60 @@ static void run_in_steps(const hammock_vm *vm, const hammock_any *args) {
     CHECK(timings.min > 0 && timings.min <= timings.mean && timings.mean <= timings.max && seconds[2] > 0);
 }
 
+/* Frees the machine that calls it; the call goes on. */
+static int32_t last_wish(void *context, const hammock_any *args, int32_t count, hammock_any *result) {
+    int calls = 0;
+    hammock_vm_free(*(hammock_vm **)context);
+    return twice(&calls, args, count, result);
+}
+
+static void free_while_running(const hammock_library *library, const hammock_any *args) {
+    hammock_vm *vm;
+    hammock_any function, result;
+    CHECK(hammock_function(last_wish, &vm, NULL, &function) == 0 && hammock_register("capi.twice", &function) == 0);
+    hammock_any_free(&function);
+    CHECK(hammock_vm_new(library, NULL, &vm) == 0);
+    CHECK(hammock_vm_call(vm, "ask", args, 1, &result) == 0 && elements(&result)[4] == 12);
+    hammock_any_free(&result);
+    CHECK(hammock_unregister("capi.twice") == 0);
+}
+
+/* The first of the products of numbers that are denormal. */
+static float denormal_product(const hammock_library *library, int flush) {
+    static float tiny[6] = {1e-39f, 1e-39f, 1e-39f, 1e-39f, 1e-39f, 1e-39f};
+    hammock_options options = HAMMOCK_OPTIONS;
+    const hammock_any *inner;
+    hammock_any args[2], result;
+    hammock_vm *vm;
+    float product;
+    options.flush_denormals = flush;
+    CHECK(hammock_vm_new(library, &options, &vm) == 0);
+    CHECK(hammock_tensor_copy(hammock_float32(), SHAPE, 2, tiny, sizeof tiny, &args[0]) == 0);
+    CHECK(hammock_tensor_copy(hammock_float32(), SHAPE, 2, ones, sizeof ones, &args[1]) == 0);
+    CHECK(hammock_vm_call(vm, "main", args, 2, &result) == 0);
+    CHECK(hammock_tuple_field(&result, 1, &inner) == 0 && hammock_tuple_field(inner, 0, &inner) == 0);
+    memcpy(&product, elements(inner), sizeof product);
+    for (int i = 0; i < 2; i++) hammock_any_free(&args[i]);
+    hammock_any_free(&result);
+    hammock_vm_free(vm);
+    return product;
+}
+
+/* Calls compute the same in whatever state the caller is, and leave it as it is. */
+static void keep_float_state(const hammock_library *library) {
+    const float kept = denormal_product(library, 0), flushed = denormal_product(library, 1);
+    CHECK(memcmp(&kept, &(float){1e-39f}, sizeof kept) == 0 && memcmp(&flushed, &(float){0}, sizeof flushed) == 0);
+#ifdef __SSE__
+    /* Flushes denormals, rounds up. */
+    const unsigned before = _mm_getcsr(), state = (before & 0xFFC0) | 0x8040 | 0x4000;
+    _mm_setcsr(state);
+    const float in_state = denormal_product(library, 0);
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    CHECK((after & 0xFFC0) == state && memcmp(&in_state, &kept, sizeof kept) == 0);
+#endif
+}
+
 static void register_functions(const hammock_library *library, const hammock_any *args) {
     int calls = 0, ended = 0;
     hammock_any function, result;
@@ -441,12 +498,18 @@ static void watch(const hammock_vm *vm, const hammock_any *args) {
 /* Descriptions of tensors that cannot be, in every way that a tensor comes in; and one that can. */
 static void lend_wrongly(hammock_vm *vm, const hammock_tensor *good, const hammock_any *other) {
     int64_t shape[2] = {2, 3}, strides[2] = {3, 1}, much[2] = {2, INT64_MAX}, none[2] = {2, -3};
+    /* As sizes too many elements for any memory, as strides back to before address zero. */
+    int64_t far[2] = {(int64_t)1 << 57, 1}, back[2] = {-((int64_t)1 << 50), 1};
     const struct {
         hammock_tensor tensor;
         const char *why;
     } wrong[] = {
         {{NULL, good->device, 2, good->dtype, shape, NULL, 0}, "null address"},
         {{ones, good->device, 2, good->dtype, shape, NULL, UINT64_MAX}, "offset"},
+        {{ones, good->device, 2, good->dtype, shape, NULL, (uint64_t)1 << 63}, "no memory is there"},
+        {{ones, good->device, 2, good->dtype, shape, NULL, (uint64_t)1 << 58}, "no memory is there"},
+        {{ones, good->device, 2, good->dtype, far, NULL, 0}, "no memory is there"},
+        {{ones, good->device, 2, good->dtype, shape, back, 0}, "no memory is there"},
         {{ones, good->device, 2, good->dtype, shape, much, 0}, "strides"},
         {{ones, good->device, 100000, good->dtype, shape, NULL, 0}, "100000 dimensions"},
         {{ones, good->device, -1, good->dtype, shape, NULL, 0}, "-1 dimensions"},
@@ -543,6 +606,8 @@ int main(int count, char **args) {
     limits(library, inputs);
     run_on_own_pool(vm, dtype);
     register_functions(library, inputs);
+    free_while_running(library, inputs);
+    keep_float_state(library);
 
     hammock_library_free(library);
     hammock_vm_free(vm);

@@ -8,10 +8,25 @@ use hammock_runtime::memory::AllocatorKind;
 use hammock_runtime::vm::{CallLimits, Interrupt, Options};
 use hammock_runtime::{Any, Device, Error, Tuple, Vm, parallel};
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A model ready to run. Any thread may call it, several at a time.
+/// A model ready to run. Any thread may call it, several at a time. It is counted by those who have it and by the calls under
+/// way, which end before it does.
 pub struct hammock_vm(pub(crate) Vm);
+
+/// The machine at an address, held for a call.
+///
+/// # Safety
+/// `vm` is null or alive.
+pub(crate) unsafe fn held(vm: *const hammock_vm) -> Result<Arc<hammock_vm>, Error> {
+    // SAFETY: as the caller promises; not null, it was made from an `Arc`.
+    unsafe {
+        reference(vm, "vm")?;
+        Arc::increment_strong_count(vm);
+        Ok(Arc::from_raw(vm))
+    }
+}
 
 /// How a model runs. Zero means the usual.
 #[repr(C)]
@@ -25,6 +40,7 @@ pub struct hammock_options {
     max_depth: u64,
     max_stack: u64,
     timeout_ms: u64,
+    flush_denormals: i32,
 }
 
 /// Memory of one device, in bytes.
@@ -73,6 +89,7 @@ impl hammock_options {
         }
         options.allocator = if self.allocator == NAIVE { AllocatorKind::Naive } else { AllocatorKind::Pooled };
         options.check_kernels = self.unchecked_kernels == 0;
+        options.flush_denormals = self.flush_denormals != 0;
         options.timeout = timeout(self.timeout_ms);
         set(&mut options.memory_limit, self.memory_limit);
         set(&mut options.max_depth, self.max_depth);
@@ -104,19 +121,19 @@ pub unsafe extern "C" fn hammock_vm_new(
         }
         let options = if options.is_null() { Options::default() } else { hammock_options::copy(options)?.read()? };
         let made = Vm::from_library(&library.0, options)?;
-        write(vm, "vm", Box::into_raw(Box::new(hammock_vm(made))))
+        write(vm, "vm", Arc::into_raw(Arc::new(hammock_vm(made))).cast_mut())
     })
 }
 
-/// Gives up a machine. Functions taken from it go on.
+/// Gives up a machine. Functions taken from it go on, and so do calls under way.
 ///
 /// # Safety
 /// `vm` is null or was made here and is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_free(vm: *mut hammock_vm) {
     if !vm.is_null() {
-        // SAFETY: not null, so it was boxed here and is the caller's to give up.
-        let vm = unsafe { Box::from_raw(vm) };
+        // SAFETY: not null, so it was made here and is the caller's to give up.
+        let vm = unsafe { Arc::from_raw(vm) };
         quietly(|| drop(vm));
     }
 }
@@ -235,7 +252,7 @@ pub unsafe extern "C" fn hammock_vm_invoke(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, callee) = (reference(vm, "vm")?, value(callee, "callee")?);
+        let (vm, callee) = (held(vm)?, value(callee, "callee")?);
         give(result, vm.0.invoke(callee, values(args, count, "args")?)?)
     })
 }
@@ -367,7 +384,7 @@ pub unsafe extern "C" fn hammock_vm_call_with(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (reference(vm, "vm")?, text(function, "function")?);
+        let (vm, function) = (held(vm)?, text(function, "function")?);
         let interrupt = interrupt.as_ref().map(|interrupt| interrupt.0.clone());
         let limits = CallLimits { interrupt, timeout: timeout(timeout_ms) };
         give(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)

@@ -4,6 +4,8 @@
 //! such a value checks its arguments too, with the same table.
 use super::{ArgumentCheck, KernelSignature};
 use crate::ffi::Error;
+use crate::float_state::FloatState;
+use crate::memory::meter::Account;
 use crate::value::{Any, Function, Known};
 
 /// A kernel and what it takes.
@@ -21,6 +23,8 @@ unsafe impl Known for CheckedKernel {
         if !self.check.accepts(args) {
             self.signature.check(args)?;
         }
+        // A call of a program has a state that all its kernels share.
+        let _float_state = Account::current().is_nobodys().then(|| FloatState::IEEE.enter());
         self.kernel.call(args)
     }
 }

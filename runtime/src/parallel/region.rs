@@ -6,6 +6,7 @@
 //! leaves its share to the others. No result depends on it: iterations know nothing of chunks.
 use super::Body;
 use crate::ffi::{self, Error};
+use crate::float_state::FloatState;
 use crate::memory::meter::Account;
 use crate::memory::workspace::Workspace;
 use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
@@ -49,6 +50,8 @@ pub(super) struct Region {
     error: Mutex<Option<Error>>,
     /// On whose behalf the work is done.
     account: Account,
+    /// How the thread that opened it computes, and so all do.
+    float_state: FloatState,
 }
 
 /// Iterations that no thread has taken yet.
@@ -69,7 +72,8 @@ impl Region {
         };
         let shares = std::array::from_fn(|n| Share { next: AtomicI64::new(start(n)), end: start(n + 1) });
         let (failed, error) = (AtomicBool::new(false), Mutex::new(None));
-        Region { body, context, grain, count, shares, failed, error, account: Account::for_helpers() }
+        let (account, float_state) = (Account::for_helpers(), FloatState::current());
+        Region { body, context, grain, count, shares, failed, error, account, float_state }
     }
 
     /// Helps the thread that opened the region; says whether nothing is left to do.
@@ -86,6 +90,7 @@ impl Region {
     fn on_its_behalf<R>(&self, body: impl FnOnce() -> R) -> R {
         // SAFETY: who opened the region waits until it is empty, and works for the account meanwhile.
         let _account = unsafe { self.account.enter() };
+        let _float_state = self.float_state.enter();
         Workspace::new().within(body)
     }
 

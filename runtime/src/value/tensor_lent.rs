@@ -35,8 +35,42 @@ impl DLTensor {
             let (shape, strides) = (Shape::new(shape), Shape::new(strides));
             return Err(bad(format!("strides {strides} for shape {shape} of {}", self.dtype)));
         }
+        if bytes > 0 && !self.is_in_memory(shape, strides, bytes) {
+            let (address, shape, offset) = (self.data.addr(), Shape::new(shape), self.byte_offset);
+            let what = format!("shape {shape} of {}, {offset} bytes from address {address:#x}", self.dtype);
+            return Err(bad(format!("{what}: no memory is there")));
+        }
         let data = self.data.wrapping_add(self.byte_offset as usize);
         Ok(Description { shape, strides: (!strides.is_empty()).then_some(strides), data })
+    }
+}
+
+/// More than the part of the address space that processors give to programs; far less than where adding up addresses,
+/// offsets and sizes goes wrong.
+const ADDRESS_SPACE: usize = 1 << 57;
+
+impl DLTensor {
+    /// Can all elements lie in memory of the process, those that strides step back to and the last one?
+    fn is_in_memory(&self, shape: &[i64], strides: &[i64], bytes: usize) -> bool {
+        let offset = usize::try_from(self.byte_offset).unwrap_or(usize::MAX);
+        if !self.device.is_host() {
+            return offset < ADDRESS_SPACE;
+        }
+        let first = self.data.addr().checked_add(offset);
+        let (back, on) = match is_dense(shape, strides) {
+            true => (Some(0), Some(bytes)),
+            false => {
+                let steps = |forward: bool| shape.iter().zip(strides).filter(move |(_, step)| (**step > 0) == forward);
+                let distance = |forward: bool| {
+                    let (sizes, steps): (Vec<i64>, Vec<i64>) = steps(forward).unzip();
+                    reach(&sizes, &steps)?.checked_mul(self.dtype.bytes())
+                };
+                (distance(false).map(|bytes| bytes - self.dtype.bytes()), distance(true))
+            }
+        };
+        let begins = first.zip(back).and_then(|(first, back)| first.checked_sub(back)).is_some_and(|first| first > 0);
+        let ends = first.zip(on).and_then(|(first, on)| first.checked_add(on)).is_some_and(|end| end < ADDRESS_SPACE);
+        offset < ADDRESS_SPACE && begins && ends
     }
 }
 

@@ -25,7 +25,8 @@ struct Current {
 }
 
 /// Runs `body` while `program` is the current one. It gets the flag that stops it: the one given, or that of the call
-/// around it. What the thread takes meanwhile counts towards the program's limit.
+/// around it. What the thread takes meanwhile counts towards the program's limit, and it computes as the program's options
+/// say.
 pub(super) fn within<R>(
     program: &Program,
     flag: Option<&AtomicU8>,
@@ -54,6 +55,7 @@ pub(super) fn within<R>(
     let flag = unsafe { &*flag };
     // SAFETY: so do the program's allocators.
     let _account = unsafe { Account::new(program.host(), flag).enter() };
+    let _float_state = program.options.float_state().enter();
     body(flag)
 }
 

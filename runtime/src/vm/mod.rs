@@ -38,6 +38,7 @@ pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
 
 use crate::ffi::Error;
+use crate::float_state::FloatState;
 use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
@@ -69,6 +70,9 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Are arguments of kernels checked against the kernels' signatures?
     pub check_kernels: bool,
+    /// Are subnormal numbers (denormals) zero, as operands and as results of all that a call computes on any thread? They
+    /// take a processor up to hundreds of times as long as others. Without, calls compute as IEEE 754 says.
+    pub flush_denormals: bool,
 }
 
 impl Default for Options {
@@ -81,7 +85,15 @@ impl Default for Options {
             max_stack: 1 << 30,
             timeout: None,
             check_kernels: true,
+            flush_denormals: false,
         }
+    }
+}
+
+impl Options {
+    /// The floating-point state of calls.
+    pub(crate) fn float_state(&self) -> FloatState {
+        if self.flush_denormals { FloatState::FLUSH } else { FloatState::IEEE }
     }
 }
 

@@ -272,7 +272,7 @@ mod tests {
     /// Elements of bytes that follow from a number.
     fn noise(dtype: DType, shape: &[i64], number: usize) -> Tensor {
         let bytes = crate::value::byte_size(dtype, shape).unwrap();
-        let bytes: Vec<u8> = (0..bytes).map(|i| ((i + 1) * (number * 2 + 37) * 0x9E37 >> 5) as u8).collect();
+        let bytes: Vec<u8> = (0..bytes).map(|i| (((i + 1) * (number * 2 + 37) * 0x9E37) >> 5) as u8).collect();
         Tensor::from_bytes(dtype, shape, &bytes).unwrap()
     }
 

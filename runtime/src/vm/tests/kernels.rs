@@ -54,6 +54,51 @@ fn kernels_as_values_check_their_arguments() {
     }
 }
 
+/// Results depend neither on the floating-point state of the caller nor on the thread that computes them.
+#[test]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn calls_compute_in_a_state_of_their_own() {
+    use crate::float_state::FloatState;
+    use crate::parallel;
+    use std::hint::black_box;
+
+    /// How many threads' parts of a loop kept a subnormal number, and how many rounded a third to the nearest.
+    fn kernel(_: &[Any]) -> Result<Any, crate::Error> {
+        let (kept, nearest) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        parallel::for_each(64, 1, |range| {
+            for _ in range {
+                kept.fetch_add(usize::from(black_box(1e-38f32) * black_box(0.5) != 0.0), Ordering::Relaxed);
+                let third = black_box(1f32) / black_box(3.0);
+                nearest.fetch_add(usize::from(third.to_bits() == 0x3EAA_AAAB), Ordering::Relaxed);
+            }
+        });
+        Ok((kept.into_inner() as i64 * 1000 + nearest.into_inner() as i64).into())
+    }
+
+    let results = |flush_denormals| {
+        let mut a = Assembler::default();
+        let body = [a.call(0, "k", &[]), ret(0)];
+        a.define("main", 0, 1, &body);
+        let options = Options { flush_denormals, ..Options::default() };
+        let vm = Vm::new(a.image(), options, |name| Ok((name == "k").then(|| Function::new(kernel)))).unwrap();
+        [FloatState::IEEE, FloatState::FLUSH, FloatState::HOSTILE].map(|state| {
+            let _caller = state.enter();
+            let result = vm.call("main", &[]).map(|value| value.get::<i64>());
+            let after = FloatState::current();
+            drop(_caller);
+            assert_eq!(after, state, "the caller's state is back");
+            result.unwrap().unwrap()
+        })
+    };
+    assert_eq!(results(false), [64_064; 3]);
+    assert_eq!(results(true), [64; 3]);
+    // A kernel as a value, outside of any program.
+    let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params: vec![] };
+    let checked = signature.guard(Function::new(kernel));
+    let _caller = FloatState::FLUSH.enter();
+    assert_eq!(checked.call(&[]).unwrap().get::<i64>(), Some(64_064));
+}
+
 /// Whatever made the bytecode may have given a kernel fewer arguments than it takes.
 #[test]
 fn calls_with_too_few_arguments_are_errors() {
