@@ -84,6 +84,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/device/", "copies between the memories of devices"),
     ("runtime/src/ffi/", "functions and tensors of other code"),
     ("runtime/src/float_state.rs", "the register of a thread's floating-point state"),
+    ("runtime/src/fork.rs", "functions that the system calls at forks"),
     ("runtime/src/image/argument_check.rs", "descriptions compared word by word"),
     ("runtime/src/image/checked.rs", "the mark of a kind of functions"),
     ("runtime/src/image/mod.rs", "an aligned copy"),

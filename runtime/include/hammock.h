@@ -479,7 +479,9 @@ int hammock_profiler_render(const hammock_profiler *profiler, const char *form, 
 int hammock_profiler_reset(const hammock_profiler *profiler);
 void hammock_profiler_free(hammock_profiler *profiler);
 
-/* How many threads kernels may use, in the whole process; 0 for as many as the machine has. */
+/* How many threads kernels may use, in the whole process; 0 for as many as the machine has. A process may fork at any time,
+ * except within a parallel loop of a kernel: the child has threads of its own when it needs them. It must not use values that
+ * another thread was changing. */
 void hammock_set_threads(size_t count);
 
 /* Runs iterations `begin` to `end` (exclusive) of a parallel loop: 0, or -1 if one failed. */

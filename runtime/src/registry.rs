@@ -9,6 +9,12 @@ use std::sync::{PoisonError, RwLock};
 
 static FUNCTIONS: RwLock<BTreeMap<String, Function>> = RwLock::new(BTreeMap::new());
 
+/// Takes the table's lock.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
+    guards.push(Box::new(FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner)));
+}
+
 /// Makes `function` known as `name`; returns the one known so before.
 pub fn register(name: &str, function: Function) -> Option<Function> {
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), function)

@@ -96,7 +96,15 @@ impl Allocator {
         let state = Lock::new(State { stats, charged: 0, pool, blocks: 0, retired: false });
         let workspaces = Default::default();
         let shared = Box::new(Shared { api, device: api.device(), kind, limit, state, workspaces });
-        Allocator(NonNull::from(Box::leak(shared)))
+        let shared = NonNull::from(Box::leak(shared));
+        all::add(shared);
+        Allocator(shared)
+    }
+
+    /// Holds its lock.
+    #[cfg(all(test, not(any(loom, miri))))]
+    pub(crate) fn lock(&self) -> impl Drop {
+        self.shared().state.lock()
     }
 
     fn shared(&self) -> &Shared {
@@ -262,8 +270,8 @@ impl Drop for Allocator {
         // SAFETY: the blocks were this device's, and waited.
         unsafe { free_all(api, waiting) };
         if last {
-            // SAFETY: neither allocator nor blocks are left. It was boxed by `new`.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            // SAFETY: neither allocator nor blocks are left.
+            unsafe { all::end(self.0) };
         }
     }
 }
@@ -312,8 +320,8 @@ impl Drop for Block {
             free();
         }
         if last {
-            // SAFETY: neither allocator nor blocks are left. It was boxed by `Allocator::new`.
-            drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+            // SAFETY: neither allocator nor blocks are left.
+            unsafe { all::end(self.shared) };
         }
     }
 }
@@ -339,11 +347,73 @@ impl Drop for Reservation {
         let last = state.retired && state.blocks == 0;
         drop(state);
         if last {
-            // SAFETY: neither allocator nor blocks are left. It was boxed by `Allocator::new`.
-            drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+            // SAFETY: neither allocator nor blocks are left.
+            unsafe { all::end(self.shared) };
         }
     }
 }
+
+/// What all allocators of the process share with their blocks, for those who need all their locks.
+mod all {
+    use super::{NonNull, Shared};
+
+    #[cfg(not(any(loom, miri)))]
+    mod known {
+        use super::{NonNull, Shared};
+        use std::collections::BTreeSet;
+        use std::sync::{Mutex, MutexGuard, PoisonError};
+
+        /// Addresses.
+        static ALL: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+        pub(super) fn lock() -> MutexGuard<'static, BTreeSet<usize>> {
+            ALL.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        /// Takes the locks of all allocators, and keeps any from coming and going.
+        pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
+            let all = lock();
+            for address in &*all {
+                // SAFETY: who is about to free it waits for the set's lock, which is given back after this one.
+                let shared = unsafe { std::ptr::with_exposed_provenance::<Shared>(*address).as_ref() };
+                guards.extend(shared.map(|shared: &'static Shared| Box::new(shared.state.lock()) as Box<_>));
+            }
+            // Guards are given back from the last on.
+            guards.insert(0, Box::new(all));
+        }
+
+        pub(super) fn add(shared: NonNull<Shared>) {
+            crate::fork::prepare();
+            lock().insert(shared.as_ptr().expose_provenance());
+        }
+
+        pub(super) fn remove(shared: NonNull<Shared>) {
+            lock().remove(&shared.as_ptr().addr());
+        }
+    }
+
+    #[cfg(not(any(loom, miri)))]
+    pub(crate) use known::take_locks;
+
+    pub(super) fn add(_shared: NonNull<Shared>) {
+        #[cfg(not(any(loom, miri)))]
+        known::add(_shared);
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// `Allocator::on` boxed it, and neither allocator nor blocks are left.
+    pub(super) unsafe fn end(shared: NonNull<Shared>) {
+        #[cfg(not(any(loom, miri)))]
+        known::remove(shared);
+        // SAFETY: as the caller promises.
+        drop(unsafe { Box::from_raw(shared.as_ptr()) });
+    }
+}
+
+#[cfg(not(any(loom, miri)))]
+pub(crate) use all::take_locks;
 
 #[cfg(test)]
 mod tests {

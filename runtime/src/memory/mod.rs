@@ -12,6 +12,8 @@ mod models;
 mod pool;
 pub(crate) mod workspace;
 
+#[cfg(not(any(loom, miri)))]
+pub(crate) use allocator::take_locks;
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
 pub use machine::default_limit;

@@ -18,6 +18,12 @@ pub type Loader = fn(contents: Vec<u8>, imports: Vec<Module>) -> Result<Module, 
 
 static LOADERS: RwLock<BTreeMap<String, Loader>> = RwLock::new(BTreeMap::new());
 
+/// Takes the table's lock.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
+    guards.push(Box::new(LOADERS.write().unwrap_or_else(PoisonError::into_inner)));
+}
+
 /// Makes it known how modules of a kind are loaded; returns what was known before. The runtime's own kinds cannot be
 /// replaced.
 pub fn register_loader(kind: &str, loader: Loader) -> Option<Loader> {

@@ -21,7 +21,9 @@ use crate::ffi::{self, Error, kind};
 use crate::sync::Mutex;
 pub use caller::{Runner, set_caller_pool};
 pub(crate) use pool::leave;
-use pool::{POOL, Pool};
+#[cfg(not(any(loom, miri)))]
+pub(crate) use pool::start_anew;
+use pool::{Pool, pool};
 use region::Region;
 use std::ffi::c_void;
 use std::ops::Range;
@@ -69,7 +71,7 @@ pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
 
     let context = Context(body, Mutex::new(None));
     // SAFETY: `call` is made for this context, and `F` may be called from several threads.
-    let outcome = unsafe { run(&POOL, call::<F>, (&raw const context).cast_mut().cast(), extent, grain) };
+    let outcome = unsafe { run(pool(), call::<F>, (&raw const context).cast_mut().cast(), extent, grain) };
     if let (Err(_), Some(panic)) = (outcome, context.1.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         resume_unwind(panic);
     }
@@ -82,7 +84,7 @@ pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_parallel_for(body: Body, context: *mut c_void, extent: i64, grain: i64) -> i32 {
     // SAFETY: as the caller promises.
-    match unsafe { run(&POOL, body, context, extent, grain) } {
+    match unsafe { run(pool(), body, context, extent, grain) } {
         Ok(()) => 0,
         Err(error) => ffi::raise(error),
     }

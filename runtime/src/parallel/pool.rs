@@ -84,20 +84,48 @@ enum Found {
     Region(Seen),
 }
 
+/// The pool of a process that was not forked by one with a pool.
+#[cfg(not(loom))]
+static FIRST: Pool = Pool::new();
+
+/// That of a process that was: null for the first.
+#[cfg(not(loom))]
+static OWN: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+
 /// The process's pool.
 #[cfg(not(loom))]
-pub(super) static POOL: Pool = Pool {
-    slots: [const { Line(Slot { state: AtomicU64::new(0), region: AtomicPtr::new(std::ptr::null_mut()) }) }; SLOTS],
-    more: Line(AtomicUsize::new(0)),
-    crew: Line(AtomicU64::new(0)),
-    helpers: Mutex::new(Vec::new()),
-};
+#[inline]
+pub(super) fn pool() -> &'static Pool {
+    // SAFETY: pools stay in memory.
+    unsafe { OWN.load(Acquire).as_ref() }.unwrap_or(&FIRST)
+}
 
 /// Not used: every model makes a pool of its own.
 #[cfg(loom)]
-pub(super) static POOL: std::sync::LazyLock<Pool> = std::sync::LazyLock::new(Pool::default);
+pub(super) fn pool() -> &'static Pool {
+    static POOL: std::sync::LazyLock<Pool> = std::sync::LazyLock::new(Pool::default);
+    &POOL
+}
+
+/// Leaves the pool to the parent, whose helpers it is of, with whatever they were at: called in a new process.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn start_anew() {
+    OWN.store(Box::into_raw(Box::new(Pool::new())), Release);
+    KEPT.with(|kept| kept.set(None));
+}
 
 impl Pool {
+    #[cfg(not(loom))]
+    const fn new() -> Pool {
+        Pool {
+            slots: [const { Line(Slot { state: AtomicU64::new(0), region: AtomicPtr::new(std::ptr::null_mut()) }) };
+                SLOTS],
+            more: Line(AtomicUsize::new(0)),
+            crew: Line(AtomicU64::new(0)),
+            helpers: Mutex::new(Vec::new()),
+        }
+    }
+
     /// A slot for a region of this thread, if one is free; `fork_join` gives it back.
     pub(super) fn claim(&self) -> Option<usize> {
         KEPT.with(Cell::get).or_else(|| self.take())
@@ -156,6 +184,8 @@ impl Pool {
     /// Wakes sleeping helpers, and starts missing ones, up to `count`.
     #[cold]
     fn wake(&'static self, count: usize) {
+        #[cfg(not(any(loom, miri)))]
+        crate::fork::prepare();
         let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
         while helpers.len() < count {
             let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.serve()) else {
@@ -316,7 +346,7 @@ impl Seen {
 pub(crate) fn leave() {
     if let Some(slot) = KEPT.with(Cell::get) {
         KEPT.with(|kept| kept.set(None));
-        POOL.give_back(slot);
+        pool().give_back(slot);
     }
 }
 

@@ -118,6 +118,12 @@ pub trait Reflect: Send + Sync + Sized + 'static {
 
 static REGISTERED: RwLock<Registered> = RwLock::new(Registered(BTreeMap::new()));
 
+/// Takes the table's lock.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
+    guards.push(Box::new(REGISTERED.write().unwrap_or_else(PoisonError::into_inner)));
+}
+
 struct Registered(BTreeMap<TypeId, &'static ObjectType>);
 
 impl Registered {

@@ -1,7 +1,7 @@
 //! Stops calls: from other threads, or when their time runs out.
 use crate::ffi::{Error, kind};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -89,14 +89,30 @@ struct Watchdog {
 struct Calls {
     by_deadline: BTreeMap<(Instant, u64), Weak<AtomicU8>>,
     count: u64,
-    is_watched: bool,
+    /// The process, by its number, that a thread watches them in.
+    watched_in: Option<u32>,
 }
 
 static WATCHDOG: Watchdog = Watchdog { calls: Mutex::new(Calls::new()), changed: Condvar::new() };
 
+/// How many forks lie between the first process of the program and this one: threads do not come along.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Begins a new process, in which no thread watches calls yet.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn start_anew() {
+    PROCESS.fetch_add(1, Relaxed);
+}
+
+/// Takes the lock of the calls.
+#[cfg(not(any(loom, miri)))]
+pub(super) fn take_locks(guards: &mut crate::fork::Guards) {
+    guards.push(Box::new(WATCHDOG.calls.lock().unwrap_or_else(PoisonError::into_inner)));
+}
+
 impl Calls {
     const fn new() -> Calls {
-        Calls { by_deadline: BTreeMap::new(), count: 0, is_watched: false }
+        Calls { by_deadline: BTreeMap::new(), count: 0, watched_in: None }
     }
 }
 
@@ -116,10 +132,11 @@ impl Deadline {
         calls.count += 1;
         let key = (end, calls.count);
         calls.by_deadline.insert(key, Arc::downgrade(&flag));
-        if !calls.is_watched {
+        let process = PROCESS.load(Relaxed);
+        if calls.watched_in != Some(process) {
             let thread = std::thread::Builder::new().name("hammock-watchdog".into()).spawn(|| WATCHDOG.watch());
             thread.map_err(|error| Error::runtime(format!("cannot start a thread to watch the time: {error}")))?;
-            calls.is_watched = true;
+            calls.watched_in = Some(process);
         }
         WATCHDOG.changed.notify_one();
         Ok(Deadline { flag, key: Some(key) })
@@ -147,11 +164,11 @@ impl Drop for Deadline {
 }
 
 impl Watchdog {
-    fn lock(&self) -> MutexGuard<'_, Calls> {
+    fn lock(&'static self) -> MutexGuard<'static, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&self) {
+    fn watch(&'static self) {
         let mut calls = self.lock();
         loop {
             let now = Instant::now();

@@ -36,6 +36,10 @@ pub(crate) use current::trim;
 pub use current::{go_on, invoke};
 pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
+#[cfg(not(any(loom, miri)))]
+pub(crate) use interrupt::start_anew;
+#[cfg(not(any(loom, miri)))]
+pub(crate) use program::Programs;
 
 use crate::ffi::Error;
 use crate::float_state::FloatState;
@@ -51,6 +55,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
+
+/// Takes the locks of programs and of what they share. The result is to be kept longer than the guards.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
+    builtins::take_locks(guards);
+    interrupt::take_locks(guards);
+    program::take_locks(guards)
+}
 
 /// How a program runs.
 #[derive(Debug, Clone)]
@@ -129,7 +141,7 @@ impl Vm {
         machine_code: impl Fn(&str) -> Result<Option<native::MachineCode>, Error>,
     ) -> Result<Vm, Error> {
         let program = Program::load(image, bytes, options, kernel, machine_code)?;
-        Ok(Vm(Arc::new(program), Arc::default()))
+        Ok(Vm(program, Arc::default()))
     }
 
     /// The image.

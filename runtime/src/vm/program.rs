@@ -99,6 +99,38 @@ unsafe impl Sync for Program {}
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// The programs of the process by their numbers, for those who need all their locks.
+#[cfg(not(any(loom, miri)))]
+static ALL: Mutex<std::collections::BTreeMap<u64, std::sync::Weak<Program>>> =
+    Mutex::new(std::collections::BTreeMap::new());
+
+/// Programs whose locks are taken.
+#[cfg(not(any(loom, miri)))]
+pub(crate) struct Programs(#[expect(dead_code, reason = "held for their drop")] Vec<Arc<Program>>);
+
+/// Takes the locks of all programs, and keeps any from coming and going. The result is to be kept longer than the guards.
+#[cfg(not(any(loom, miri)))]
+pub(super) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let programs: Vec<Arc<Program>> = all.values().filter_map(std::sync::Weak::upgrade).collect();
+    guards.push(Box::new(all));
+    for program in &programs {
+        // SAFETY: the result keeps the program, and is kept longer than the guards.
+        let program: &'static Program = unsafe { &*Arc::as_ptr(program) };
+        guards.push(Box::new(program.resting()));
+        guards.push(Box::new(program.instrument.write().unwrap_or_else(PoisonError::into_inner)));
+        guards.push(Box::new(program.prepared.write().unwrap_or_else(PoisonError::into_inner)));
+    }
+    Programs(programs)
+}
+
+#[cfg(not(any(loom, miri)))]
+impl Drop for Program {
+    fn drop(&mut self) {
+        ALL.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
 impl Program {
     /// Makes an image ready; the file that it comes from has `size` bytes, if it comes from one.
     pub(super) fn load(
@@ -107,7 +139,7 @@ impl Program {
         mut options: Options,
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
         machine_code: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
-    ) -> Result<Program, Error> {
+    ) -> Result<Arc<Program>, Error> {
         if options.devices.last().is_none_or(|device| !device.is_host()) {
             options.devices.push(Device::CPU);
         }
@@ -150,6 +182,9 @@ impl Program {
         let mut plans = Plans::default();
         program.bodies = program.decode(Folding::Full, &mut plans);
         (program.plans, program.arenas) = (plans.list, plans.arenas);
+        let program = Arc::new(program);
+        #[cfg(not(any(loom, miri)))]
+        ALL.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::downgrade(&program));
         Ok(program)
     }
 
@@ -175,7 +210,7 @@ impl Program {
                 self.check_arity(function, body, args.len())?;
                 current::within(self, flag, |flag| self.run(function, args, flag))
             }
-            (None, Some(native)) => native.value.call(args),
+            (None, Some(native)) => current::within(self, flag, |_| native.value.call(args)),
             (None, None) => Err(Error::new(kind::INTERNAL, "a function is neither native nor bytecode")),
         }
     }

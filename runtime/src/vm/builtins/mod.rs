@@ -22,6 +22,8 @@ mod text;
 
 pub(super) use control::read_if_cond;
 pub(super) use memory::{expect_sizes, storage_bytes};
+#[cfg(not(any(loom, miri)))]
+pub(super) use tensor_cache::take_locks;
 
 use super::builtin::Builtin;
 

@@ -42,6 +42,12 @@ fn cache() -> MutexGuard<'static, BTreeMap<String, Tensor>> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Takes the cache's lock.
+#[cfg(not(any(loom, miri)))]
+pub(in crate::vm) fn take_locks(guards: &mut crate::fork::Guards) {
+    guards.push(Box::new(cache()));
+}
+
 fn get(name: &str) -> Result<Option<Tensor>, Error> {
     Ok(cache().get(name).cloned())
 }

@@ -1,0 +1,189 @@
+//! Forks: a child process has one thread, a copy of the one that forked it, whatever the others were at.
+//!
+//! Locks that another thread held would stay taken in the child for good, over data that it was about to change. So who
+//! forks takes them all before: those of allocators, of programs and of the process's tables. They are held for a few
+//! instructions at a time and by nobody across a call, so this waits for no work; parent and child give them back. The
+//! threads of the pool are not in the child: it starts helpers of its own when it first needs some (`parallel`).
+//!
+//! What one thread uses at a time is not part of this: a child must not use a cache of rows or a call in steps that another
+//! thread was changing, and it cannot go on with a parallel loop that was under way on several threads.
+use crate::vm::Programs;
+use crate::{memory, module, parallel, reflect, registry, vm};
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Once;
+
+/// Guards of locks.
+pub(crate) type Guards = Vec<Box<dyn Any>>;
+
+thread_local! {
+    /// What the thread that forks has taken.
+    static TAKEN: RefCell<Option<(Guards, Programs)>> = const { RefCell::new(None) };
+}
+
+/// Has forks prepared from now on. Called before there is a lock that another thread may hold.
+pub(crate) fn prepare() {
+    static PREPARED: Once = Once::new();
+    // SAFETY: the functions may be called at any fork, as long as this library is loaded; without memory for the entry,
+    // forks are as they are without this.
+    PREPARED.call_once(|| _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) });
+}
+
+extern "C" fn before() {
+    let mut guards = Guards::new();
+    registry::take_locks(&mut guards);
+    module::take_locks(&mut guards);
+    reflect::take_locks(&mut guards);
+    let programs = vm::take_locks(&mut guards);
+    // The last, as those who hold another lock allocate and free.
+    memory::take_locks(&mut guards);
+    TAKEN.with(|taken| *taken.borrow_mut() = Some((guards, programs)));
+}
+
+extern "C" fn in_parent() {
+    give_back();
+}
+
+extern "C" fn in_child() {
+    parallel::start_anew();
+    vm::start_anew();
+    give_back();
+}
+
+fn give_back() {
+    if let Some((mut guards, programs)) = TAKEN.with(RefCell::take) {
+        while let Some(last) = guards.pop() {
+            drop(last);
+        }
+        // A program whose last reference this is takes locks as it goes.
+        drop(programs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Allocator, AllocatorKind};
+    use crate::value::{Device, Function};
+    use std::collections::HashSet;
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Barrier, Mutex};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// Runs `body` in a child; says whether it came to its end and was content.
+    fn in_a_child(body: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child runs `body` and ends at once, without what a program does at its end.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let content = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(false);
+            // SAFETY: a plain system call.
+            unsafe { libc::_exit(i32::from(!content)) };
+        }
+        let (late, mut status) = (Instant::now() + Duration::from_mins(1), 0);
+        // SAFETY: plain system calls on a child of this process.
+        unsafe {
+            while libc::waitpid(child, &raw mut status, libc::WNOHANG) == 0 {
+                if Instant::now() > late {
+                    libc::kill(child, libc::SIGKILL);
+                    libc::waitpid(child, &raw mut status, 0);
+                    return false;
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+    }
+
+    /// The threads of a loop whose iterations wait for each other.
+    fn threads_of_a_loop() -> usize {
+        let (seen, late) = (Mutex::new(HashSet::new()), Instant::now() + Duration::from_secs(20));
+        parallel::for_each(2, 1, |_| {
+            seen.lock().unwrap().insert(thread::current().id());
+            while seen.lock().unwrap().len() < 2 && Instant::now() < late {
+                thread::yield_now();
+            }
+        });
+        seen.into_inner().unwrap().len()
+    }
+
+    /// Runs `body` while another thread has `lock` for a while.
+    fn while_another_has<R>(lock: impl Fn() -> R + Send, body: impl FnOnce()) {
+        thread::scope(|scope| {
+            let (taken, wait) = channel();
+            scope.spawn(move || {
+                let guard = lock();
+                taken.send(()).unwrap();
+                thread::sleep(Duration::from_millis(50));
+                drop(guard);
+            });
+            wait.recv().unwrap();
+            body();
+        });
+    }
+
+    #[test]
+    fn children_of_warm_parents_have_helpers_of_their_own() {
+        prepare();
+        assert_eq!(threads_of_a_loop(), 2);
+        assert!(in_a_child(|| threads_of_a_loop() == 2));
+        // A child's child, too; and the parent goes on.
+        assert!(in_a_child(|| in_a_child(|| threads_of_a_loop() == 2) && threads_of_a_loop() == 2));
+        assert_eq!(threads_of_a_loop(), 2);
+    }
+
+    #[test]
+    fn locks_that_other_threads_hold_are_free_in_a_child() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).unwrap();
+        while_another_has(
+            || allocator.lock(),
+            || {
+                assert!(in_a_child(
+                    || allocator.alloc(64).is_ok() && Allocator::new(Device::CPU, AllocatorKind::Naive, 1).is_ok()
+                ))
+            },
+        );
+        while_another_has(
+            || {
+                let mut guards = Guards::new();
+                registry::take_locks(&mut guards);
+                module::take_locks(&mut guards);
+                reflect::take_locks(&mut guards);
+                let programs = vm::take_locks(&mut guards);
+                (guards, programs)
+            },
+            || {
+                assert!(in_a_child(|| {
+                    registry::register("test.fork", Function::new(|_| Ok(1i64.into())));
+                    registry::get("test.fork").is_some()
+                }));
+            },
+        );
+    }
+
+    /// Children of a process whose threads allocate and open loops all the time.
+    #[test]
+    fn children_of_busy_parents_compute() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).unwrap();
+        let (start, end) = (Barrier::new(3), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+        let work = || {
+            let sum = std::sync::atomic::AtomicI64::new(0);
+            parallel::for_each(64, 1, |range| _ = sum.fetch_add(range.sum(), std::sync::atomic::Ordering::Relaxed));
+            allocator.alloc(100).is_ok() && registry::get("test.none").is_none() && sum.into_inner() == 2016
+        };
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    start.wait();
+                    while !end.load(std::sync::atomic::Ordering::Relaxed) {
+                        assert!(work());
+                    }
+                });
+            }
+            start.wait();
+            let all = (0..20).all(|_| in_a_child(work));
+            end.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(all);
+        });
+    }
+}
