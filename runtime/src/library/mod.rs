@@ -274,9 +274,27 @@ fn refusal(error: SealError, bytes: &[u8]) -> LibraryError {
     }
 }
 
-/// Maps the running program's file, which nobody can write to.
+/// Maps the running program's file, which nobody can write to. Where the system does not show it, as without `/proc`, it is
+/// where the program was started from.
 fn map_program() -> io::Result<MappedFile> {
-    MappedFile::new(&File::open("/proc/self/exe")?)
+    let file = File::open("/proc/self/exe").or_else(|error| File::open(started_from().ok_or(error)?))?;
+    MappedFile::new(&file)
+}
+
+/// The path that the system was given to start the program.
+#[cfg(target_os = "linux")]
+fn started_from() -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    // SAFETY: the system's entry is null or a C string that stays as it is.
+    unsafe {
+        let path = std::ptr::with_exposed_provenance::<std::ffi::c_char>(libc::getauxval(libc::AT_EXECFN) as usize);
+        (!path.is_null()).then(|| std::ffi::OsStr::from_bytes(CStr::from_ptr(path).to_bytes()).into())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started_from() -> Option<PathBuf> {
+    None
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

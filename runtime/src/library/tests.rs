@@ -125,6 +125,36 @@ fn kernels_run_from_memory_and_from_files() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// As where there is no `/proc`, through which the system's loader finds files in memory.
+#[test]
+#[cfg_attr(miri, ignore = "runs machine code")]
+fn kernels_run_from_files_of_their_own() {
+    use super::code::temporary;
+    use std::os::unix::fs::PermissionsExt;
+    let bytes = sample();
+    let folder = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    // The same library twice: each is mapped for itself.
+    let load = || temporary::load(folder.path(), &bytes, &(0..0)).map_err(|error| error.to_string());
+    let (first, second) = (load().unwrap(), load().unwrap());
+    assert_eq!(files(), 0, "files are gone once they are mapped");
+    let address = |library: &libloading::os::unix::Library| {
+        // SAFETY: the symbol is the kernel's function, whose address alone is looked at.
+        unsafe { *library.get::<crate::ffi::SafeCall>("__tvm_ffi_answer").unwrap() as usize }
+    };
+    assert_ne!(address(&first), address(&second));
+    let damaged = temporary::load(folder.path(), &bytes[..100], &(0..0)).unwrap_err();
+    assert!(damaged.contains("dlopen failed: ") && damaged.contains(&folder.path().display().to_string()), "{damaged}");
+    assert_eq!(files(), 0);
+    // Others could replace the file there.
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(load().unwrap_err().contains("others may replace files in it"));
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(load().is_ok());
+    assert!(temporary::load(Path::new("/there/is/none"), &bytes, &(0..0)).unwrap_err().contains("/there/is/none"));
+    assert!(Library::from_bytes(Arc::new(bytes), Integrity::Check).unwrap().kernel("answer").unwrap().is_some());
+}
+
 #[test]
 fn damaged_files_are_refused() {
     let bytes = sample();
