@@ -58,10 +58,10 @@ fn denormals_are_flushed_where_that_is_asked_for() {
     std::fs::write(&file, double).unwrap();
     let file = file.to_str().unwrap();
     let argument = ["--arg", "[1e-39, 1.0]:float32"];
-    let modes = ["compiled", "reference"];
-    assert_eq!(run(file, &argument, &modes), "float32[2]\n[2e-39    2.0]\n");
+    let modes = ["compiled"];
+    assert_eq!(run(file, &argument, &modes), "float32[2]\n[2e-39   2.0]\n");
     assert_eq!(run(file, &[&argument[..], &["--flush-denormals"]].concat(), &modes), "float32[2]\n[0.0 2.0]\n");
-    let output = hammock(&["bench", file, "--arg", "[1e-39]:float32", "--flush-denormals", "--min-time", "0"]);
+    let output = hammock(&["bench", file, "--arg", "[1e-39]:float32", "--flush-denormals", "--min-time", "0.01"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
