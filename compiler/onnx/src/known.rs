@@ -146,8 +146,8 @@ pub fn count(shape: &[i64]) -> Option<usize> {
 /// A float as a tensor of that dtype holds it.
 pub fn float(value: f64, dtype: DType) -> PrimExpr {
     let rounded = match dtype {
-        DType::FLOAT16 => half::f16::from_f64(value).to_f64(),
-        DType::BFLOAT16 => half::bf16::from_f64(value).to_f64(),
+        DType::FLOAT16 => hammock_runtime::value::small_float::to_float16(value).to_f64(),
+        DType::BFLOAT16 => hammock_runtime::value::small_float::to_bfloat16(value).to_f64(),
         DType::FLOAT32 => f64::from(value as f32),
         _ => value,
     };

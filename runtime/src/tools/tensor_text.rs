@@ -98,8 +98,8 @@ pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f
     match dtype {
         DType::FLOAT32 => of!(f32, |v| v as f32),
         DType::FLOAT64 => of!(f64, |v| v),
-        DType::FLOAT16 => of!(half::f16, half::f16::from_f64),
-        DType::BFLOAT16 => of!(half::bf16, half::bf16::from_f64),
+        DType::FLOAT16 => of!(half::f16, crate::value::small_float::to_float16),
+        DType::BFLOAT16 => of!(half::bf16, crate::value::small_float::to_bfloat16),
         DType::INT8 => of!(i8, |v| v as i8),
         DType::INT16 => of!(i16, |v| v as i16),
         DType::INT32 => of!(i32, |v| v as i32),

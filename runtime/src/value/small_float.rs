@@ -57,6 +57,35 @@ pub fn format(dtype: DType) -> Option<Format> {
     }
 }
 
+/// The nearest float16, ties to even.
+pub fn to_float16(value: f64) -> half::f16 {
+    half::f16::from_f32(round_to_odd(value))
+}
+
+/// The nearest bfloat16, ties to even.
+pub fn to_bfloat16(value: f64) -> half::bf16 {
+    half::bf16::from_f32(round_to_odd(value))
+}
+
+/// Rounds to odd: what float32 cannot hold becomes the neighbour whose last bit is set. Rounding that to a format at least
+/// two bits shorter gives what one rounding would (Boldo and Melquiond, "When double rounding is odd").
+fn round_to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    if f64::from(near) == value || value.is_nan() {
+        return near;
+    }
+    let is_beyond = f64::from(near).abs() > value.abs();
+    f32::from_bits((near.to_bits() - u32::from(is_beyond)) | 1)
+}
+
+/// A 64-bit integer whose bits that float64 cannot hold are folded into the lowest that it can hold, so that the conversion
+/// is exact and a rounding of its result gives what one rounding of the integer would.
+pub fn fold_for_float64(value: i64, is_unsigned: bool) -> i64 {
+    const LOST: i64 = (1 << 11) - 1;
+    let is_exact = if is_unsigned { value as u64 >> 53 == 0 } else { value.unsigned_abs() >> 53 == 0 };
+    if is_exact || value & LOST == 0 { value } else { value & !LOST | (LOST + 1) }
+}
+
 impl Format {
     /// The number a code stands for.
     pub fn decode(self, bits: u8) -> f64 {
@@ -164,6 +193,39 @@ mod tests {
                 assert!(value.is_nan() && format.decode(again).is_nan() || again == bits, "{name} {bits} {value}");
             }
         }
+    }
+
+    #[test]
+    fn float64_is_rounded_once() {
+        let bit = |n: i32| 2f64.powi(-n);
+        for sign in [1.0, -1.0] {
+            // Just above, at and just below the middle between 1 and the next number, further away than float32 sees.
+            for (off, f16, bf16) in [(bit(50), 1.0 + bit(10), 1.0 + bit(7)), (0.0, 1.0, 1.0), (-bit(50), 1.0, 1.0)] {
+                assert_eq!(to_float16(sign * (1.0 + bit(11) + off)).to_f64(), sign * f16);
+                assert_eq!(to_bfloat16(sign * (1.0 + bit(8) + off)).to_f64(), sign * bf16);
+            }
+            assert_eq!(to_float16(sign * (1.5 * bit(24) - bit(60))).to_f64(), sign * bit(24), "subnormal numbers");
+            assert_eq!(to_float16(sign * (65520.0 - bit(30))).to_f64(), sign * 65504.0);
+            assert_eq!(to_float16(sign * 1e300).to_f64(), sign * f64::INFINITY);
+            assert_eq!(to_bfloat16(sign * 1e300).to_f64(), sign * f64::INFINITY);
+            assert_eq!(to_bfloat16(sign * f64::INFINITY).to_f64(), sign * f64::INFINITY);
+            assert_eq!(to_float16(sign * 1e-300).to_f64(), 0.0);
+        }
+        assert!(to_float16(f64::NAN).is_nan() && to_bfloat16(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn integers_are_rounded_once() {
+        for value in [(1i64 << 62) + (1 << 54) + 1, (1 << 62) + (1 << 54), (1 << 62) + (1 << 54) - 1, (1 << 53) - 1, 5]
+        {
+            let exact = if value == (1 << 62) + (1 << 54) + 1 { (1i64 << 62) + (1 << 55) } else { value };
+            let nearest = half::bf16::from_f64(exact as f64);
+            assert_eq!(to_bfloat16(fold_for_float64(value, false) as f64), nearest, "{value}");
+            assert_eq!(to_bfloat16(fold_for_float64(-value, false) as f64), -nearest, "{value}");
+        }
+        let value = (1u64 << 63) + (1 << 55) + 1;
+        let nearest = half::bf16::from_f32(((1u64 << 63) + (1 << 56)) as f32);
+        assert_eq!(to_bfloat16(fold_for_float64(value as i64, true) as u64 as f64), nearest);
     }
 
     #[test]

@@ -116,8 +116,8 @@ impl Constant {
         let bytes = match dtype {
             DType::FLOAT64 => value.to_le_bytes().to_vec(),
             DType::FLOAT32 => (value as f32).to_le_bytes().to_vec(),
-            DType::FLOAT16 => half::f16::from_f64(value).to_le_bytes().to_vec(),
-            DType::BFLOAT16 => half::bf16::from_f64(value).to_le_bytes().to_vec(),
+            DType::FLOAT16 => hammock_runtime::value::small_float::to_float16(value).to_le_bytes().to_vec(),
+            DType::BFLOAT16 => hammock_runtime::value::small_float::to_bfloat16(value).to_le_bytes().to_vec(),
             _ => return None,
         };
         Some(Constant::new(Tensor::from_bytes(dtype, &[], &bytes).ok()?))

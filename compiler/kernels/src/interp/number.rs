@@ -20,8 +20,8 @@ pub fn round(value: f64, dtype: DType) -> f64 {
     match (dtype.bits, dtype) {
         (64, _) => value,
         (32, _) => f64::from(value as f32),
-        (_, t) if t.is_float16() => f16::from_f64(value).to_f64(),
-        (_, t) if t.is_bfloat16() => bf16::from_f64(value).to_f64(),
+        (_, t) if t.is_float16() => small_float::to_float16(value).to_f64(),
+        (_, t) if t.is_bfloat16() => small_float::to_bfloat16(value).to_f64(),
         _ => small_float::format(dtype).map_or(value, |format| format.decode(format.encode(value))),
     }
 }
@@ -67,7 +67,8 @@ fn round_int(value: i64, from: DType, to: DType) -> f64 {
     match (to.bits, from.is_uint()) {
         (32, true) => f64::from(value as u64 as f32),
         (32, false) => f64::from(value as f32),
-        _ => round(int_to_float(value, from), to),
+        (64, _) => int_to_float(value, from),
+        _ => round(int_to_float(small_float::fold_for_float64(value, from.is_uint()), from), to),
     }
 }
 
@@ -78,8 +79,8 @@ pub fn to_bits(value: &Value, dtype: DType) -> Result<u64, Fault> {
         Value::Float(v) => match (dtype.bits, dtype) {
             (64, _) => v.to_bits(),
             (32, _) => u64::from((*v as f32).to_bits()),
-            (_, t) if t.is_float16() => u64::from(f16::from_f64(*v).to_bits()),
-            (_, t) if t.is_bfloat16() => u64::from(bf16::from_f64(*v).to_bits()),
+            (_, t) if t.is_float16() => u64::from(small_float::to_float16(*v).to_bits()),
+            (_, t) if t.is_bfloat16() => u64::from(small_float::to_bfloat16(*v).to_bits()),
             _ => u64::from(small_float::format(dtype).ok_or(unsupported(dtype))?.encode(*v)),
         },
         other => return Err(Fault::Mismatch { expected: "a number", found: other.to_string() }),

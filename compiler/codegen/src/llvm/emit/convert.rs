@@ -36,9 +36,12 @@ fn is_narrow(dtype: DType) -> bool {
 pub(super) fn float_constant(value: f64, dtype: DType) -> Result<Value> {
     let ty = register_type(dtype)?;
     if dtype.is_bfloat16() {
-        return Ok(Value::int(half::bf16::from_f64(value).to_bits() as i16 as i64, ty));
+        return Ok(Value::int(hammock_runtime::value::small_float::to_bfloat16(value).to_bits() as i16 as i64, ty));
     }
-    Ok(Value::float(if dtype.is_float16() { half::f16::from_f64(value).to_f64() } else { value }, ty))
+    Ok(Value::float(
+        if dtype.is_float16() { hammock_runtime::value::small_float::to_float16(value).to_f64() } else { value },
+        ty,
+    ))
 }
 
 impl Emitter<'_, '_> {

@@ -242,7 +242,7 @@ impl fmt::Display for Value {
 /// LLVM writes floats by their bits: those of a half as such, all others as those of a double of the same value.
 fn float_text(value: f64, ty: Ty) -> String {
     match ty.bits() {
-        16 => format!("0xH{:04X}", half::f16::from_f64(value).to_bits()),
+        16 => format!("0xH{:04X}", hammock_runtime::value::small_float::to_float16(value).to_bits()),
         32 => format!("0x{:016X}", f64::from(value as f32).to_bits()),
         _ => format!("0x{:016X}", value.to_bits()),
     }

@@ -141,8 +141,10 @@ fn encode(number: Number, dtype: DType, bytes: &mut Vec<u8>) -> bool {
     match (dtype, number) {
         (DType::FLOAT64, n) => bytes.extend(n.as_f64().to_le_bytes()),
         (DType::FLOAT32, n) => bytes.extend((n.as_f64() as f32).to_le_bytes()),
-        (DType::FLOAT16, n) => bytes.extend(half::f16::from_f64(n.as_f64()).to_le_bytes()),
-        (DType::BFLOAT16, n) => bytes.extend(half::bf16::from_f64(n.as_f64()).to_le_bytes()),
+        (DType::FLOAT16, n) => bytes.extend(hammock_runtime::value::small_float::to_float16(n.as_f64()).to_le_bytes()),
+        (DType::BFLOAT16, n) => {
+            bytes.extend(hammock_runtime::value::small_float::to_bfloat16(n.as_f64()).to_le_bytes())
+        }
         (DType::BOOL, n) => bytes.push(u8::from(n.as_f64() != 0.0)),
         (t, n) if t.is_integer() && t.is_scalar() && t.bits % 8 == 0 => {
             let value = match n {

@@ -125,7 +125,7 @@ impl Legalizer {
     fn cast(&mut self, value: &PrimExpr, to: DType) -> PrimExpr {
         let carried = self.expr(value);
         if narrow::is_narrow(to) {
-            let single = carried.cast(narrow::carrier(to));
+            let single = narrow::single(carried, to);
             return self.rounded(single, to);
         }
         if to.is_bool() && !value.dtype().is_bool() {

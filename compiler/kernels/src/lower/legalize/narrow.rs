@@ -19,6 +19,52 @@ pub fn carrier(dtype: DType) -> DType {
     if is_narrow(dtype) { DType::FLOAT32.with_lanes(dtype.lanes) } else { dtype }
 }
 
+/// The float32 of a value that is rounded to a narrow dtype next. What float32 cannot hold is rounded to odd, so that both
+/// roundings together give what one would.
+pub fn single(value: PrimExpr, to: DType) -> PrimExpr {
+    let from = value.dtype();
+    let wide = DType::FLOAT64.with_lanes(from.lanes);
+    // Integers that the other formats can hold are exact in float32.
+    let loses = from.is_integer() && !from.is_bool() && from.bits >= 32 && to.is_bfloat16();
+    match from.bits {
+        64 if from.is_floating() => round_to_odd(value),
+        64 if loses => round_to_odd(fold_for_float64(value).cast(wide)),
+        32 if loses => round_to_odd(value.cast(wide)),
+        _ => value.cast(carrier(to.with_lanes(from.lanes))),
+    }
+}
+
+/// A float64 as float32; what is not exact becomes the neighbour whose last bit is set.
+fn round_to_odd(value: PrimExpr) -> PrimExpr {
+    let words = Words { lanes: value.dtype().lanes };
+    let (x, near) = (Var::new("x", value.dtype()), Var::new("near", DType::FLOAT32.with_lanes(words.lanes)));
+    let (exact, back) = (x.expr(), near.expr().cast(value.dtype()));
+    let bits = PrimExpr::intrin("reinterpret", vec![near.expr()], DType::UINT32.with_lanes(words.lanes));
+    let is_beyond = back.clone().unary("fabs").gt(exact.clone().unary("fabs"));
+    let toward_zero = is_beyond.select(&bits - words.c(1), bits.clone());
+    let odd = words.op("bitwise_or", &toward_zero, 1);
+    let rounded = words.float(back.ne(exact.clone()).select(odd, bits));
+    let single = exact.cast(near.dtype());
+    PrimExpr::bind(x, value, PrimExpr::bind(near, single, rounded))
+}
+
+/// A 64-bit integer that float64 holds, and that a shorter float is made of as of the given one: see
+/// [`fold_for_float64`](hammock_runtime::value::small_float::fold_for_float64).
+fn fold_for_float64(value: PrimExpr) -> PrimExpr {
+    let dtype = value.dtype();
+    let c = |v: i64| PrimExpr::int(v, dtype.element()).broadcast(dtype.lanes);
+    let op = |name: &'static str, a: PrimExpr, b: PrimExpr| PrimExpr::intrin(name, vec![a, b], dtype);
+    let (var, lost) = (Var::new("integer", dtype), (1 << 11) - 1);
+    let x = var.expr();
+    let is_exact = match dtype.is_uint() {
+        true => x.clone().lt(c(1 << 53)),
+        false => x.clone().lt(c(1 << 53)).and(x.clone().gt(c(-(1 << 53)))),
+    };
+    let is_exact = is_exact.or(op("bitwise_and", x.clone(), c(lost)).eq(c(0)));
+    let folded = op("bitwise_or", op("bitwise_and", x.clone(), c(!lost)), c(lost + 1));
+    PrimExpr::bind(var, value, is_exact.select(x, folded))
+}
+
 /// The unsigned integer with the dtype's bits.
 fn bits_type(dtype: DType) -> DType {
     DType::uint(dtype.bits).with_lanes(dtype.lanes)
@@ -65,7 +111,7 @@ impl Legalizer {
         let value = match value.kind() {
             PrimKind::Cast(inner) if !inner.dtype().is_bool() => {
                 let carried = self.expr(inner);
-                carried.cast(carrier(value.dtype()))
+                single(carried, value.dtype())
             }
             _ => self.expr(value),
         };
