@@ -151,6 +151,8 @@ fn reductions() {
         ];
         let (init, value) = case.rng.pick(&forms).clone();
         let dtype = case.dtype();
+        // A sum of infinities depends on their order, a maximum of anything does not.
+        case.nan = value.starts_with("T.m") && case.rng.chance(60);
         let text = case.text(dtype, &result, Some(init), &value);
         case.check(dtype, &text);
     }

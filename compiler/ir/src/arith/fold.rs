@@ -173,8 +173,8 @@ fn exact(value: i64, dtype: DType) -> Option<i64> {
 fn fold_floats(op: BinaryOp, x: f64, y: f64, dtype: DType) -> Option<PrimExpr> {
     use BinaryOp::*;
     let value = match op {
-        Min => x.min(y),
-        Max => x.max(y),
+        Min => extremum(x, y, x < y),
+        Max => extremum(x, y, x > y),
         Add | Sub | Mul | Div if dtype.lanes != 1 => return None,
         Add => rounded(x + y, dtype)?,
         Sub => rounded(x - y, dtype)?,
@@ -187,6 +187,11 @@ fn fold_floats(op: BinaryOp, x: f64, y: f64, dtype: DType) -> Option<PrimExpr> {
         _ => return None,
     };
     Some(PrimExpr::float(value, dtype))
+}
+
+/// The minimum or maximum of two floats; NaN if one is.
+fn extremum(x: f64, y: f64, is_first: bool) -> f64 {
+    if is_first || x.is_nan() { x } else { y }
 }
 
 /// The result of one operation as the dtype holds it. (One operation in f64 rounded once to f32 equals the same

@@ -113,19 +113,8 @@ fn float(op: BinaryOp, a: f64, b: f64, dtype: DType) -> f64 {
         Mod => round(libm::fmod(a, b)),
         FloorDiv => round(quotient().floor()),
         FloorMod => round(a - round(round(quotient().floor()) * b)),
-        Min => {
-            if a < b {
-                a
-            } else {
-                b
-            }
-        }
-        _ => {
-            if a > b {
-                a
-            } else {
-                b
-            }
-        }
+        Min if a < b || a.is_nan() => a,
+        Max if a > b || a.is_nan() => a,
+        _ => b,
     }
 }

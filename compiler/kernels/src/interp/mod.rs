@@ -7,7 +7,8 @@
 //! Semantics it fixes:
 //! - Integers wrap to the width of their dtype (in functions that compute sizes they must not, see [`EXACT`](hammock_ir::tir::EXACT)). Each float operation rounds once to the dtype of its node; functions
 //!   such as `exp` are computed in double precision first, so f32 results are the nearest value except in rare ties.
-//! - `min(a, b)` is `a < b ? a : b`, `max(a, b)` is `a > b ? a : b`: with a NaN operand the result is `b`.
+//! - `min(a, b)` and `max(a, b)` of floats propagate NaN: the result is NaN if an operand is. Otherwise they are
+//!   `a < b ? a : b` and `a > b ? a : b`, so of two zeros the result is `b`.
 //! - `T.if_then_else`, `T.Select` with a scalar condition, `and` and `or` evaluate only the operands they need.
 //! - Fresh memory is filled with ones, a NaN in every float dtype, so that reads of unwritten memory show.
 //! - A loop over threads is a serial loop, and a barrier does nothing.

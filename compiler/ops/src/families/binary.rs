@@ -168,24 +168,11 @@ fn adopt(value: &Input, other: &Input) -> Input {
 /// Arithmetic of numbers, or of bools as numbers of one bit.
 fn one_bit(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     match op {
-        BinaryOp::Max | BinaryOp::Min if a.dtype().is_floating() => extreme(op, a, b),
         _ if !a.dtype().is_bool() => binary(op, a, b),
         BinaryOp::Add | BinaryOp::Max => a.or(b),
         BinaryOp::Mul | BinaryOp::Min => a.and(b),
         _ => a.ne(b),
     }
-}
-
-/// The larger or smaller, or NaN when one is. `max(a, b)` itself is `b` when one is NaN, so a constant goes first.
-fn extreme(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
-    if a.as_float().is_some() {
-        return binary(op, a, b);
-    }
-    if b.as_float().is_some() {
-        return binary(op, b, a);
-    }
-    let is_nan = PrimExpr::intrin("isnan", vec![a.clone()], DType::BOOL);
-    is_nan.select(a.clone(), binary(op, a, b))
 }
 
 /// Computes in float32 what floats of 16 bits are too short for.

@@ -147,7 +147,7 @@ fn quantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimExp
 fn nearest_byte(x: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
     let whole = PrimExpr::float(f64::from(3 << 22), DType::FLOAT32);
     let bound = |v: PrimExpr| v.cast(DType::FLOAT32) - zero.clone().cast(DType::FLOAT32);
-    let inside = x.min(bound(highest(to))).max(bound(lowest(to)));
+    let inside = bound(lowest(to)).max(bound(highest(to)).min(x));
     let counted = PrimExpr::intrin("reinterpret", vec![inside + whole], DType::INT32);
     (counted + zero.cast(DType::INT32)).cast(to)
 }
@@ -165,7 +165,7 @@ fn dequantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimE
 fn clip_cast(x: PrimExpr, to: DType) -> PrimExpr {
     let bound = |v: f64| PrimExpr::float(v, x.dtype());
     let Some((low, high)) = range(to) else { return x.cast(to) };
-    x.clone().min(bound(high)).max(bound(low)).cast(to)
+    bound(low).max(bound(high).min(x.clone())).cast(to)
 }
 
 /// The finite values that a short dtype can hold.

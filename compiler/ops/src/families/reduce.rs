@@ -19,8 +19,8 @@ pub fn ops() -> Vec<Op> {
     vec![
         fold("sum", "Adds elements along axes, or all of them.", Combine::Sum),
         fold("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
-        fold("max", "The largest element along axes, or of all elements. NaN may be ignored.", Combine::Max),
-        fold("min", "The smallest element along axes, or of all elements. NaN may be ignored.", Combine::Min),
+        fold("max", "The largest element along axes, or of all elements; NaN if one is NaN.", Combine::Max),
+        fold("min", "The smallest element along axes, or of all elements; NaN if one is NaN.", Combine::Min),
         mean(),
         spread("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
         spread("std", "The square root of the variance.", |v| v.unary("sqrt")),

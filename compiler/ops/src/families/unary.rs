@@ -61,7 +61,6 @@ fn number_functions() -> Vec<Op> {
         number("sign", "-1, 0 or 1 for negative, zero or positive `x`.", sign),
         number("square", "`x * x`.", |x| &x * &x),
         number("trunc", "Rounds towards zero to an integer.", |x| rounded(x, "trunc")),
-        // `max(a, b)` is `b` when one is NaN: zero goes first, so that NaN stays
         number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)).in_place(),
         number("nn.relu6", "`x` kept between zero and 6.", |x| {
             let bound = |v| PrimExpr::constant(v, x.dtype());

@@ -95,6 +95,22 @@ fn scattering_elements() {
 }
 
 #[test]
+fn scattered_extremes_propagate_nan() {
+    let x = vector(&[1.0, f32::NAN, 3.0, 4.0]);
+    let updates = vector(&[f32::NAN, 9.0, 9.0, f32::NAN, 0.0]);
+    for how in ["max", "min"] {
+        let scatter = |op, places: Tensor| {
+            elements(&run_static(op, &[(&x).into(), places.into(), (&updates).into()], &[("reduction", how.into())])[0])
+        };
+        let elementwise = scatter("scatter_elements", tensor(&[5], &[0i64, 0, 1, 2, 2]));
+        let slices = scatter("scatter_nd", tensor(&[5, 1], &[0i64, 0, 1, 2, 2]));
+        for y in [elementwise, slices] {
+            assert!(y[..3].iter().all(|v| v.is_nan()) && y[3] == 4.0, "{how}: {y:?}");
+        }
+    }
+}
+
+#[test]
 fn scattering_slices() {
     let x = counting(&[3, 2]);
     let places = tensor(&[3, 1], &[2i64, 0, 2]);

@@ -60,6 +60,23 @@ fn folds_over_axes() {
     check("std", &x, |v| variance(v).sqrt());
 }
 
+/// Wherever it is.
+#[test]
+fn extremes_propagate_nan() {
+    for dtype in [DType::FLOAT32, DType::FLOAT64, DType::FLOAT16, DType::BFLOAT16] {
+        for at in 0..5 {
+            let mut values = [3f32, -1.0, f32::INFINITY, f32::NEG_INFINITY, 2.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+            values[at] = f32::NAN;
+            let x = convert(&tensor(&[2, 5], &values), dtype);
+            for (op, other) in [("max", 8.0), ("min", 4.0)] {
+                let y = elements(&run1(op, &[(&x).into()], &[("axis", vec![1i64].into())]));
+                assert!(y[0].is_nan() && y[1] == other, "{op} of {dtype}, NaN at {at}: {y:?}");
+                assert!(elements(&run1(op, &[(&x).into()], &[]))[0].is_nan());
+            }
+        }
+    }
+}
+
 #[test]
 fn folds_of_other_dtypes() {
     let n = tensor(&[4], &[7i32, -2, 3, 1]);

@@ -34,13 +34,13 @@ impl Emitter<'_, '_> {
             BinaryOp::Div => self.f.binary("fdiv", &a, &b),
             BinaryOp::Mod => self.f.binary("frem", &a, &b),
             BinaryOp::FloorDiv => self.float_floordiv(&a, &b, dtype),
-            BinaryOp::FloorMod => {
+            // Minimum and maximum are emitted elsewhere.
+            _ => {
                 let quotient = self.float_floordiv(&a, &b, dtype);
                 let product = self.f.binary("fmul", &quotient, &b);
                 let product = self.rounded(&product, dtype);
                 self.f.binary("fsub", &a, &product)
             }
-            _ => self.choose_extreme(op, &a, &b, dtype),
         };
         self.narrow(&result, dtype)
     }
@@ -58,7 +58,7 @@ impl Emitter<'_, '_> {
     }
 
     /// `a < b ? a : b` and `a > b ? a : b`: what the processor's own minimum and maximum do.
-    fn choose_extreme(&mut self, op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Value {
+    pub(super) fn choose_extreme(&mut self, op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Value {
         let order = if op == BinaryOp::Min { BinaryOp::Lt } else { BinaryOp::Gt };
         let first = self.f.compare(comparison(order, dtype), a, b);
         self.f.select(&first, a, b)

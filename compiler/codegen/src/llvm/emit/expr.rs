@@ -44,6 +44,9 @@ impl Emitter<'_, '_> {
             PrimKind::Float(v) => float_constant(*v, e.dtype()),
             PrimKind::Str(text) => Ok(self.kernel.module.string(text)),
             PrimKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => self.logic(*op, a, b),
+            PrimKind::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) if a.dtype().is_floating() => {
+                self.float_extremum(*op, a, b)
+            }
             PrimKind::Binary(op, a, b) => {
                 let (x, y) = (self.eval(a)?, self.eval(b)?);
                 self.binary(*op, &x, &y, a.dtype())

@@ -16,7 +16,7 @@ use hammock_runtime::library::KERNEL_PREFIX;
 /// Adds a kernel's entries to a module. Gives whether their messages have names in them.
 pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
     let (name, said) = (&flat.name, &flat.said);
-    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0 };
+    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0, loses_nan: false };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }

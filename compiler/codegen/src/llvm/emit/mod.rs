@@ -20,6 +20,7 @@ mod convert;
 mod dot;
 mod exact;
 mod expr;
+mod extremum;
 mod intrinsic;
 mod kernel;
 mod memory;
@@ -58,6 +59,8 @@ struct Kernel<'k> {
     names: bool,
     /// Parallel loops so far: numbers for their functions' names.
     parallel_loops: usize,
+    /// Whether a minimum or maximum of the function being emitted may have lost a NaN, see [`extremum`].
+    loses_nan: bool,
 }
 
 /// One function under construction, and what its names mean.
@@ -82,6 +85,8 @@ struct Emitter<'e, 'k> {
     loops: Vec<LoopScope>,
     /// The exact expression being evaluated.
     exact: Option<Exact>,
+    /// Whether minima and maxima may lose NaN, because the caller repeats the work then, see [`extremum`].
+    may_lose_nan: bool,
 }
 
 /// An expression whose integers must not wrap: how errors call it, and the names and values of its variables.
@@ -115,6 +120,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
             stack_bytes: 0,
             loops: Vec::new(),
             exact: None,
+            may_lose_nan: false,
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! Parallel loops with nothing between them are one range of iterations, in the order of the loops.
 
-use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value, stmt::leaves_early};
+use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value, extremum, stmt::leaves_early};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{PrimKind, Var},
@@ -36,9 +36,15 @@ impl Emitter<'_, '_> {
         let name = format!("{}.parallel{number}", self.kernel.name);
         let nest = nest(l);
         let extent = if nest.len() > 1 { self.index(&iterations(&nest))? } else { extent };
-        self.outline_body(&nest, &name, &captured, &min)?;
+        let may_repeat = extremum::may_repeat(&nest, |data| captured.contains(data) && self.distinct.contains(data));
+        self.kernel.loses_nan = false;
+        self.outline_body(&nest, &format!("{name}.body"), &captured, &min, may_repeat)?;
+        let loses_nan = std::mem::take(&mut self.kernel.loses_nan);
+        if loses_nan {
+            self.outline_body(&nest, &format!("{name}.nan"), &captured, &min, false)?;
+        }
         let (context, offsets) = self.store_captured(&captured);
-        self.outline_unpacking(&name, &captured, &offsets);
+        self.outline_unpacking(&name, &captured, &offsets, loses_nan);
         let grain = l.annotations.get(GRAIN).and_then(|g| g.as_int()).unwrap_or(1).max(1);
         self.parallel_for(&Value::global(&name), &context, &extent, &Value::i64(grain));
         Ok(())
@@ -56,14 +62,22 @@ impl Emitter<'_, '_> {
     }
 
     /// The iterations of a range, as a function of what the body uses.
-    fn outline_body(&mut self, nest: &[&Loop], name: &str, captured: &[Var], min: &Value) -> Result<()> {
+    fn outline_body(
+        &mut self,
+        nest: &[&Loop],
+        name: &str,
+        captured: &[Var],
+        min: &Value,
+        may_lose_nan: bool,
+    ) -> Result<()> {
         let pointers = captured.iter().filter(|v| self.vars[*v].ty.is_pointer());
         let are_distinct = pointers.into_iter().all(|v| self.distinct.contains(v));
         let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
         let mut params: Vec<(Ty, &str)> = vec![(Ty::I64, ""), (Ty::I64, "")];
         params.extend(captured.iter().map(|v| (self.vars[v].ty, attributes(self.vars[v].ty))));
-        let (f, values) = Function::new(&format!("{name}.body"), Linkage::Internal, Ty::I32, &params);
+        let (f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
         let mut inner = Emitter::new(self.kernel, f);
+        inner.may_lose_nan = may_lose_nan;
         inner.stack_bytes = self.stack_bytes;
         inner.vars.extend(captured.iter().cloned().zip(values[2..].iter().cloned()));
         if are_distinct {
@@ -86,7 +100,10 @@ impl Emitter<'_, '_> {
             inner.stmt(&part(nest, range))?;
         }
         inner.f.ret(&Value::int(0, Ty::I32));
-        let f = inner.f;
+        let mut f = inner.f;
+        if self.kernel.loses_nan {
+            f.forbid_inlining();
+        }
         self.kernel.module.add(f);
         Ok(())
     }
@@ -111,7 +128,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The function with the pool's signature.
-    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64]) {
+    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64], loses_nan: bool) {
         let params = [(Ty::PTR, ""), (Ty::I64, ""), (Ty::I64, "")];
         let (mut f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
         let mut args = vec![values[1].clone(), values[2].clone()];
@@ -121,8 +138,13 @@ impl Emitter<'_, '_> {
             args.push(f.load(ty, &at, ty.lane_bytes()));
         }
         let args: Vec<&Value> = args.iter().collect();
-        let status = f.call(&Value::global(&format!("{name}.body")), Ty::I32, &args);
-        f.ret(&status);
+        let body = Value::global(&format!("{name}.body"));
+        if loses_nan {
+            extremum::call_watching(self.kernel.module, &mut f, &body, &Value::global(&format!("{name}.nan")), &args);
+        } else {
+            let status = f.call(&body, Ty::I32, &args);
+            f.ret(&status);
+        }
         self.kernel.module.add(f);
     }
 }

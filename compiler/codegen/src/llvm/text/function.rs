@@ -30,6 +30,8 @@ pub struct Function {
     longest: usize,
     /// Blocks so far.
     blocks: usize,
+    /// Whether calls of it stay calls.
+    is_noinline: bool,
 }
 
 impl Function {
@@ -58,6 +60,7 @@ impl Function {
             length: 0,
             longest: 0,
             blocks: 1,
+            is_noinline: false,
         };
         (function, values)
     }
@@ -68,8 +71,18 @@ impl Function {
             self.body.push_str("  unreachable\n");
         }
         let optimised = self.longest.max(self.length) <= LONGEST_BLOCK && self.blocks <= MOST_BLOCKS;
-        let attributes = if optimised { "#0" } else { "noinline optnone #0" };
+        let attributes = match (optimised, self.is_noinline) {
+            (true, false) => "#0",
+            // Else it depends on the caller's frame whether vectors that are spilled cross cache lines.
+            (true, true) => "noinline alignstack(64) #0",
+            (false, _) => "noinline optnone #0",
+        };
         (self.name, format!("{} {attributes} {{\nb0:\n{}{}}}\n", self.header, self.slots, self.body))
+    }
+
+    /// Keeps it from being inlined.
+    pub fn forbid_inlining(&mut self) {
+        self.is_noinline = true;
     }
 
     fn fresh(&mut self) -> u32 {

@@ -74,6 +74,22 @@ fn poolings_of_images() {
 }
 
 #[test]
+fn largest_of_windows_propagate_nan() {
+    for at in 0..9 {
+        let mut values: Vec<f32> = (0..9).map(|v| v as f32).collect();
+        values[at] = f32::NAN;
+        let x = tensor(&[1, 1, 3, 3], &values);
+        let windows =
+            |row: usize, column: usize| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(r, c)| 3 * (row + r) + column + c);
+        let y = elements(&run1("nn.max_pool2d", &[(&x).into()], &[("pool_size", ints(&[2]))]));
+        for (place, found) in y.iter().enumerate() {
+            let window = windows(place / 2, place % 2);
+            assert!(if window.contains(&at) { found.is_nan() } else { *found == window[3] as f64 }, "{at}: {y:?}");
+        }
+    }
+}
+
+#[test]
 fn last_windows_cut_short() {
     let x = noise(&[1, 1, 6, 6], 2);
     let window =

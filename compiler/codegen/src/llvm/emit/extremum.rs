@@ -1,0 +1,152 @@
+//! Minimum and maximum of floats, which propagate NaN.
+//!
+//! The processor's own instructions (`a > b ? a : b`) return `b` if an operand is NaN, so a NaN in `a` is lost. It is put
+//! back by setting all bits of the result, which are a NaN too. An operand that is never NaN needs no such thing.
+//!
+//! In a long reduction this would take twice the time. But the instructions also set a sticky flag of the processor, the
+//! invalid-operation flag of MXCSR, whenever an operand is NaN. So the body of a parallel loop is compiled twice if it can be
+//! repeated: without care for NaN, and with. Who calls it clears the flag before, and calls the careful one if the flag is
+//! set afterwards. Other invalid operations set it too, which costs time only.
+
+use super::{Emitter, Function, Module, Result, Ty, Unsupported, Value};
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{
+        BinaryOp, PrimCallee, PrimKind, Var,
+        intrinsics::{self, Effect},
+    },
+    tir::{ForKind, Loop, StmtKind},
+};
+use rustc_hash::FxHashSet;
+
+/// The sticky flag of an invalid operation in MXCSR.
+const INVALID: i64 = 1;
+
+impl Emitter<'_, '_> {
+    /// `min(a, b)` or `max(a, b)` of floats: NaN if an operand is, otherwise `a < b ? a : b` or `a > b ? a : b`.
+    pub(super) fn float_extremum(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
+        let dtype = a.dtype();
+        let (x, y) = (self.eval(a)?, self.eval(b)?);
+        if x.ty != y.ty {
+            return Err(Unsupported::Form("operands of one operation have different types"));
+        }
+        let (x, y) = (self.widen(&x, dtype), self.widen(&y, dtype));
+        let result = match (is_never_nan(a), is_never_nan(b)) {
+            (true, _) => self.choose_extreme(op, &x, &y, dtype),
+            // Only zeros can be equal without having the same bits.
+            (_, true) if y.as_float().is_some_and(|v| v != 0.0) => self.choose_extreme(op, &y, &x, dtype),
+            (_, true) => {
+                let first = self.f.compare(if op == BinaryOp::Min { "fcmp ult" } else { "fcmp ugt" }, &x, &y);
+                self.f.select(&first, &x, &y)
+            }
+            _ => {
+                let number = self.choose_extreme(op, &x, &y, dtype);
+                self.kernel.loses_nan |= self.may_lose_nan;
+                if self.may_lose_nan { number } else { self.nan_if_nan(&number, &x) }
+            }
+        };
+        Ok(self.narrow(&result, dtype))
+    }
+
+    /// `number`, but NaN where `x` is NaN.
+    fn nan_if_nan(&mut self, number: &Value, x: &Value) -> Value {
+        let is_nan = self.f.compare("fcmp uno", x, x);
+        if x.ty.lanes == 1 {
+            return self.f.select(&is_nan, x, number);
+        }
+        let int = Ty::int(x.ty.bits()).with_lanes(x.ty.lanes);
+        let mask = self.f.convert("sext", &is_nan, int);
+        let bits = self.f.convert("bitcast", number, int);
+        let bits = self.f.binary("or", &bits, &mask);
+        self.f.convert("bitcast", &bits, x.ty)
+    }
+}
+
+/// True if a float can be told not to be NaN: a number, a converted integer, or a difference of such.
+fn is_never_nan(e: &PrimExpr) -> bool {
+    match e.kind() {
+        PrimKind::Broadcast(a) => is_never_nan(a),
+        PrimKind::Binary(BinaryOp::Min | BinaryOp::Max, a, b) => is_never_nan(a) && is_never_nan(b),
+        PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) => is_finite(a) && is_finite(b),
+        PrimKind::Float(v) => !v.is_nan(),
+        _ => is_finite(e),
+    }
+}
+
+fn is_finite(e: &PrimExpr) -> bool {
+    match e.kind() {
+        PrimKind::Broadcast(a) => is_finite(a),
+        PrimKind::Float(v) => v.is_finite(),
+        PrimKind::Cast(a) => matches!(e.dtype().element(), DType::FLOAT32 | DType::FLOAT64) && !a.dtype().is_floating(),
+        _ => false,
+    }
+}
+
+/// Whether iterations of parallel loops can be computed again: what they read from memory of others they do not write, and
+/// they call nothing. `is_distinct` says of a pointer from outside whether no other reaches the same memory.
+pub(super) fn may_repeat(nest: &[&Loop], is_distinct: impl Fn(&Var) -> bool) -> bool {
+    let (mut own, mut written, mut read) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
+    let mut calls = false;
+    let Some(innermost) = nest.last() else { return false };
+    innermost.body.walk(&mut |s| {
+        match &s.kind {
+            StmtKind::Alloc(buffer, _) => {
+                own.insert(buffer.data.clone());
+            }
+            StmtKind::Store { buffer, .. } => {
+                written.insert(buffer.data.clone());
+            }
+            StmtKind::For(inner) => calls |= inner.kind == ForKind::Parallel,
+            _ => {}
+        }
+        s.each_expr(&mut |e| {
+            e.walk(&mut |e| match e.kind() {
+                PrimKind::Load(buffer, ..) => {
+                    read.insert(buffer.data.clone());
+                }
+                PrimKind::Call(call) => calls |= !is_pure(&call.callee),
+                _ => {}
+            });
+        });
+    });
+    let from_outside = |data: &&Var| !own.contains(*data);
+    let known = written.iter().chain(&read).filter(from_outside).all(is_distinct);
+    !calls && known && !written.iter().filter(from_outside).any(|data| read.contains(data))
+}
+
+/// Whether a call only computes.
+fn is_pure(callee: &PrimCallee) -> bool {
+    matches!(callee, PrimCallee::Intrin(name) if intrinsics::effect(name) == Effect::Pure)
+}
+
+/// Ends a function with a call that watches the flag of invalid operations, and another call if it was set.
+pub(super) fn call_watching(module: &mut Module, f: &mut Function, fast: &Value, careful: &Value, args: &[&Value]) {
+    let read = module.declare("llvm.x86.sse.stmxcsr", Ty::VOID, &[Ty::PTR]);
+    let write = module.declare("llvm.x86.sse.ldmxcsr", Ty::VOID, &[Ty::PTR]);
+    let at = f.slot(4, 4);
+    let state = |f: &mut Function| {
+        f.call(&read, Ty::VOID, &[&at]);
+        f.load(Ty::I32, &at, 4)
+    };
+    let before = state(f);
+    let cleared = f.binary("and", &before, &Value::int(!INVALID, Ty::I32));
+    f.store(&cleared, &at, 4);
+    f.call(&write, Ty::VOID, &[&at]);
+    let status = f.call(fast, Ty::I32, args);
+    let after = state(f);
+    // What was set before stays set for who looks at it.
+    let all = f.binary("or", &after, &before);
+    f.store(&all, &at, 4);
+    f.call(&write, Ty::VOID, &[&at]);
+    let flag = f.binary("and", &after, &Value::int(INVALID, Ty::I32));
+    let is_set = f.compare("icmp ne", &flag, &Value::int(0, Ty::I32));
+    let succeeds = f.compare("icmp eq", &status, &Value::int(0, Ty::I32));
+    let repeats = f.binary("and", &is_set, &succeeds);
+    let (again, done) = (f.label(), f.label());
+    f.branch(&repeats, again, done);
+    f.start(again);
+    let status_again = f.call(careful, Ty::I32, args);
+    f.ret(&status_again);
+    f.start(done);
+    f.ret(&status);
+}
