@@ -50,7 +50,7 @@ fn where_type(cx: &CallContext) -> Inferred {
 
 fn clip() -> Op {
     Op::new("clip")
-        .doc("Elements kept between `min` and `max`; NaN stays NaN.")
+        .doc("`minimum(maximum(x, min), max)`: all become `max` if `min` is greater. NaN stays NaN.")
         .example("x: float32[2, 3]", "x, 0.25, 0.75")
         .tensor("x")
         .operand("min", OperandKind::Prim)
@@ -67,8 +67,7 @@ fn clip() -> Op {
             let (low, high) = (b.prim("min")?, b.prim("max")?);
             let (low, high) = (bound(low, x.dtype(), f64::ceil), bound(high, x.dtype(), f64::floor));
             let out = b.output("compute")?;
-            // `max(a, b)` is `b` when one is NaN: bounds go first, so that NaN stays
-            b.compute(&out, |i| low.max(high.min(x.at(i))));
+            b.compute(&out, |i| high.min(low.max(x.at(i))));
             Ok(b.finish())
         })
 }

@@ -153,6 +153,32 @@ fn nan_and_infinity_go_through() {
     assert!(elements(&run1("clip", &[(&a).into(), 0i64.into(), 6i64.into()], &[]))[0].is_nan());
 }
 
+/// As numpy's `clip`: the upper bound wins.
+#[test]
+fn clip_between_crossed_bounds_is_the_upper_one() {
+    let x = vector(&[-2.0, 1.5, 6.0, f32::INFINITY, f32::NEG_INFINITY]);
+    let clip = |low: f64, high: f64| elements(&run1("clip", &[(&x).into(), low.into(), high.into()], &[]));
+    assert_eq!(clip(2.0, 1.0), [1.0; 5]);
+    assert_eq!(clip(f64::INFINITY, f64::NEG_INFINITY), [f64::NEG_INFINITY; 5]);
+    assert!(clip(f64::NAN, 1.0).iter().chain(&clip(0.0, f64::NAN)).all(|v| v.is_nan()));
+    let half = convert(&x, DType::FLOAT16);
+    assert_eq!(elements(&run1("clip", &[(&half).into(), 2.0.into(), 1.0.into()], &[])), [1.0; 5]);
+    let whole = tensor(&[3], &[-3i32, 2, 9]);
+    assert_eq!(elements(&run1("clip", &[(&whole).into(), 5i64.into(), 4i64.into()], &[])), [4.0; 3]);
+}
+
+#[test]
+fn slopes_are_of_what_is_below_zero() {
+    let x = vector(&[0.0, -0.0, 2.0, -1.0, f32::NAN]);
+    let slope = tensor(&[1], &[f32::INFINITY]);
+    let leaky = elements(&run1("nn.leakyrelu", &[(&x).into()], &[("alpha", f64::INFINITY.into())]));
+    let prelu = elements(&run1("nn.prelu", &[(&x).into(), slope.into()], &[("axis", 0i64.into())]));
+    for y in [leaky, prelu] {
+        assert_eq!(y[..4], [0.0, 0.0, 2.0, f64::NEG_INFINITY]);
+        assert!(y[4].is_nan());
+    }
+}
+
 #[test]
 fn integer_division_rounds_and_wraps() {
     let a = tensor(&[4], &[7i32, -7, 7, i32::MIN]);

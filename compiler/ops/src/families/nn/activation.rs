@@ -19,7 +19,7 @@ pub fn ops() -> Vec<Op> {
         follows("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
         follows("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
         follows("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))).in_place(),
-        elementwise("nn.leakyrelu", "`x` above zero, `alpha * x` below.", |cx| {
+        elementwise("nn.leakyrelu", "`x` from zero on, `alpha * x` below.", |cx| {
             let alpha = cx.float("alpha")?;
             Ok(Box::new(move |x| leaky(x.clone(), constant(&x, alpha))))
         })
@@ -114,12 +114,12 @@ fn softplus(x: PrimExpr, beta: f64, threshold: f64) -> PrimExpr {
 
 fn leaky(x: PrimExpr, slope: PrimExpr) -> PrimExpr {
     let zero = constant(&x, 0.0);
-    x.clone().gt(zero).select(x.clone(), slope * x)
+    x.clone().ge(zero).select(x.clone(), slope * x)
 }
 
 fn prelu() -> Op {
     Op::new("nn.prelu")
-        .doc("`x` above zero, `alpha * x` below, with one `alpha` for each index along `axis` or one for all.")
+        .doc("`x` from zero on, `alpha * x` below, with one `alpha` for each index along `axis` or one for all.")
         .example("x: float32[2, 3]; a: float32[3]", "x, a, axis=1")
         .tensor("data")
         .tensor("alpha")
