@@ -521,6 +521,111 @@ def external():
     record("external", random(3, 2, 3))
 
 
+def floats():
+    """The edges of floating point: what the operators' texts say, computed in float64 and rounded once. ONNX Runtime does
+    not propagate NaN everywhere, and rounds each step of float16."""
+    nan, inf, half = np.nan, np.inf, TensorProto.FLOAT16
+    x = np.float32([[1, nan, 3, -2, 0], [4, 5, inf, -inf, -1]])
+    logs = np.float32([[-inf, -inf, -inf], [inf, 1, -inf], [-inf, 0, 1], [nan, inf, 0], [900, 900, 899]])
+    short = np.float16([[300, -400, 0.5, 1000], [60000, -60000, 30000, 2]])
+    wide = np.array([1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40, -1 - 2**-11 - 2**-40, 65519.999, 1e300, nan])
+    whole = np.array([(1 << 62) + (1 << 54) + 1, -(1 << 30) - (1 << 22) - 1, 5])
+    quantized = np.float32([1, -2.7, 240, 500, -1e5, inf, nan, 1e-9])
+    nodes, outputs, results = [], [], []
+
+    def add(op, inputs, expected, more=(), **attrs):
+        names = [f"y{len(results) + i}" for i in range(1 + len(more))]
+        nodes.append(h.make_node(op, inputs, names, **attrs))
+        for name, value in zip(names, [expected, *more]):
+            value = np.asarray(value)
+            outputs.append((name, h.np_dtype_to_tensor_dtype(value.dtype), value.shape))
+            results.append(value)
+
+    def converted(op, inputs, expected, **attrs):
+        """Through a dtype that numpy lacks."""
+        nodes.append(h.make_node(op, inputs, [f"t{len(results)}"], **attrs))
+        add("Cast", [f"t{len(results)}"], np.float32(expected), to=FLOAT)
+
+    extremes = (np.max, np.min)
+    add("Clip", ["x", "two", "one"], np.where(np.isnan(x), x, np.float32(1)))
+    add("Clip", ["x", "high", "low"], np.where(np.isnan(x), x, np.float32(1)))
+    for op, of in zip(("ReduceMax", "ReduceMin"), extremes):
+        add(op, ["x", "last"], of(x, 1), keepdims=0)
+        add(op, ["x", "first"], of(x, 0), keepdims=0)
+    windows = np.stack([x[:, i : i + 2] for i in range(4)], 1)
+    add("MaxPool", ["image"], np.max(windows, 2)[None], kernel_shape=[2])
+    places = np.int64([[[1, 1, 2, 4], [6, 7, 7, 9]]])
+    add("MaxPool", ["image"], np.max(windows, 2)[None], [places], kernel_shape=[2])
+    add("GlobalMaxPool", ["image"], np.max(x, 1).reshape(1, 2, 1))
+    for reduction, of in zip(("max", "min"), (np.maximum, np.minimum)):
+        scattered = np.concatenate([of(x[0, :3], np.float32([7, 7, nan])), x[0, 3:]])
+        add("ScatterElements", ["row", "places", "updates"], scattered, reduction=reduction)
+    with np.errstate(all="ignore"):
+        sums = np.float32([-inf, inf, np.log(1 + np.e), nan, 900 + np.log(2 + np.exp(-1))])
+        add("ReduceLogSumExp", ["logs", "last"], sums, keepdims=0)
+        add("ReduceLogSumExp", ["logs", "last"], sums[:, None], keepdims=1)
+    below = np.where(np.isnan(x) | (x >= 0), x, -np.float32(inf))
+    add("LeakyRelu", ["x"], below, alpha=inf)
+    add("Elu", ["x"], below, alpha=inf)
+    add("PRelu", ["x", "infinite"], below)
+    add("Cast", ["wide"], np.float16([1 + 2**-10, 1 + 2**-8, -1 - 2**-10, 65504, inf, nan]), to=half)
+    bfloats = [1, 1 + 2**-7, -1, 65536, inf, nan]
+    converted("Cast", ["wide"], bfloats, to=TensorProto.BFLOAT16)
+    converted("Cast", ["whole"], [2**62 + 2**55, -(2**30) - 2**23, 5], to=TensorProto.BFLOAT16)
+    small = {
+        TensorProto.FLOAT8E4M3FN: ([2, -5.5, nan, nan, nan, nan, nan, 0], [2, -5.5, 448, 448, -448, 448, nan, 0]),
+        TensorProto.FLOAT8E5M2: ([2, -5, 512, 1024, -inf, inf, nan, 0], [2, -5, 512, 1024, -57344, 57344, nan, 0]),
+        TensorProto.FLOAT8E4M3FNUZ: ([2, -5.5, nan, nan, nan, nan, nan, 0], [2, -5.5, 240, 240, -240, 240, nan, 0]),
+        TensorProto.FLOAT8E5M2FNUZ: ([2, -5, 512, 1024, nan, nan, nan, 0], [2, -5, 512, 1024, -57344, 57344, nan, 0]),
+    }
+    for to, expected in small.items():
+        for saturate in range(2):
+            attrs = dict(output_dtype=to, saturate=saturate)
+            converted("QuantizeLinear", ["quantized", "scale"], expected[saturate], **attrs)
+            converted("Cast", ["doubled"], expected[saturate], to=to, saturate=saturate)
+    s = short.astype(np.float64)
+    over = dict(keepdims=0)
+    rounded = lambda v: np.asarray(v).astype(np.float16)
+    with np.errstate(all="ignore"):
+        add("ReduceL1", ["short", "last"], rounded(np.abs(s).sum(1)), **over)
+        add("ReduceL2", ["short", "last"], rounded(np.sqrt((s * s).sum(1))), **over)
+        add("ReduceSumSquare", ["small", "last"], rounded((s * s / 2**20).sum(1)), **over)
+        add("ReduceLogSum", ["positive", "last"], rounded(np.log(np.abs(s).sum(1))), **over)
+        add("LpNormalization", ["short"], rounded(s / np.sqrt((s * s).sum(1, keepdims=True))), p=2, axis=1)
+        add("LpNormalization", ["short"], rounded(s / np.abs(s).sum(1, keepdims=True)), p=1, axis=1)
+        pairs = np.sqrt(s[:, :-1] ** 2 + s[:, 1:] ** 2).reshape(1, 2, 3)
+        add("LpPool", ["strip"], rounded(pairs), kernel_shape=[2], p=2)
+        add("GlobalLpPool", ["strip"], rounded(np.sqrt((s * s).sum(1)).reshape(1, 2, 1)), p=2)
+        near = (s * s).sum(0, keepdims=True)
+        add("LRN", ["strip"], rounded(s / (1 + 1e-4 / 3 * near) ** 0.75)[None], size=3)
+        centred = s - s.mean(1, keepdims=True)
+        variance = (centred**2).mean(1, keepdims=True)
+        add("MeanVarianceNormalization", ["short"], rounded(centred / np.sqrt(variance)), axes=[1])
+        inverse = 1 / np.sqrt(variance + 1e-5)
+        statistics = [np.float32(s.mean(1, keepdims=True)), np.float32(inverse)]
+        add("LayerNormalization", ["short", "ones"], rounded(centred * inverse), statistics)
+        add("Gemm", ["short", "weights"], rounded(0.001 * s @ np.full((4, 2), 4.0)), alpha=0.001)
+        add("Mean", ["short", "short", "short"], short)
+        add("Sum", ["short", "short", "negative"], short)
+        add("Det", ["square"], rounded(300 * 400 * 0.25))
+    inputs = {
+        "x": x, "logs": logs, "short": short, "wide": wide, "whole": whole, "quantized": quantized,
+        "high": np.float32(2), "low": np.float32(1), "image": x[None], "row": x[0], "doubled": quantized * 2,
+        "updates": np.float32([7, 7, nan]), "small": short / np.float16(1024), "positive": np.abs(short),
+        "strip": short[None], "negative": -short, "infinite": np.float32([inf]),
+        "square": np.float16([[300, 0, 0], [0, 400, 0], [0, 0, 0.25]]),
+    }
+    weights = {
+        "one": np.float32(1), "two": np.float32(2), "last": np.int64([1]), "first": np.int64([0]),
+        "places": np.int64([0, 1, 2]), "scale": np.float32(0.5), "ones": np.ones(4, np.float16),
+        "weights": np.full((4, 2), 4, np.float16),
+    }
+    described = [(n, h.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in inputs.items()]
+    model("floats", nodes, described, outputs, weights, opset=21)
+    np.savez("floats.inputs.npz", **{str(i): v for i, v in enumerate(inputs.values())})
+    np.savez("floats.expected.npz", **{str(i): v for i, v in enumerate(results)})
+
+
 def bad():
     x, y = [("x", FLOAT, [2, 3])], [("y", FLOAT, None)]
     add = [h.make_node("Add", ["x", "w"], ["y"], "/add")]
@@ -620,6 +725,6 @@ def misfits():
 
 
 for make in [misfits, narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
-             functions, external, bad]:
+             functions, external, floats, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

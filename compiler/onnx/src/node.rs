@@ -5,7 +5,7 @@ use hammock_ir::{
     AttrValue, DType, PrimExpr, TensorShape, TensorType,
     relax::{Constant, InferError, Operand},
 };
-use hammock_ops::dims;
+use hammock_ops::{dims, legalize::accumulator};
 
 /// A node, and the function that it becomes part of.
 pub struct Node<'a, 'm> {
@@ -120,6 +120,19 @@ impl Node<'_, '_> {
     /// A tensor in another dtype.
     pub fn cast(&mut self, x: Operand, dtype: DType) -> Result<Operand> {
         self.importer.build.cast(x, dtype)
+    }
+
+    /// What is computed from a tensor in several steps, in float32 for shorter floats: so no step overflows, and the result is
+    /// rounded once.
+    pub fn accumulated(
+        &mut self,
+        x: Operand,
+        compute: impl FnOnce(&mut Self, Operand) -> Result<Operand>,
+    ) -> Result<Operand> {
+        let dtype = self.dtype(&x)?;
+        let x = self.cast(x, accumulator(dtype))?;
+        let y = compute(self, x)?;
+        self.cast(y, dtype)
     }
 
     /// A number as a tensor of the dtype of an operand, without dimensions.

@@ -53,33 +53,34 @@ fn leaky_relu(n: &mut Node) -> Result {
     Ok(n.call_with("nn.leakyrelu", [x], &[("alpha", alpha.into())])?.into())
 }
 
-/// `x` above zero, `alpha * (exp(x / beta) - 1)` below.
-fn exponential(n: &mut Node, alpha: f64, beta: f64) -> Result {
+/// `x` from zero on, `alpha * (exp(x / beta) - 1)` below; all times `gamma`.
+fn exponential(n: &mut Node, alpha: f64, beta: f64, gamma: f64) -> Result {
     let x = n.input(0)?;
-    let below = n.with_number("minimum", &x, 0.0)?;
-    let below = if beta == 1.0 { below } else { n.with_number("divide", &below, beta)? };
-    let exp = n.call("exp", [below])?;
-    let less = n.with_number("subtract", &exp, 1.0)?;
-    let below = n.with_number("multiply", &less, alpha)?;
-    let above = n.call("nn.relu", [x])?;
-    Ok(n.call("add", [above, below])?.into())
+    let y = n.accumulated(x, |n, x| {
+        let scaled = if beta == 1.0 { x.clone() } else { n.with_number("divide", &x, beta)? };
+        let exp = n.call("exp", [scaled])?;
+        let less = n.with_number("subtract", &exp, 1.0)?;
+        let below = n.with_number("multiply", &less, alpha)?;
+        let above = n.with_number("greater_equal", &x, 0.0)?;
+        let y = n.call("where", [above, x, below])?;
+        if gamma == 1.0 { Ok(y) } else { n.with_number("multiply", &y, gamma) }
+    })?;
+    Ok(y.into())
 }
 
 fn elu(n: &mut Node) -> Result {
     let alpha = n.attrs.float_or("alpha", 1.0)?;
-    exponential(n, alpha, 1.0)
+    exponential(n, alpha, 1.0, 1.0)
 }
 
 fn celu(n: &mut Node) -> Result {
     let alpha = n.attrs.float_or("alpha", 1.0)?;
-    exponential(n, alpha, alpha)
+    exponential(n, alpha, alpha, 1.0)
 }
 
 fn selu(n: &mut Node) -> Result {
     let (alpha, gamma) = (n.attrs.float_or("alpha", 1.673_263_2)?, n.attrs.float_or("gamma", 1.050_701)?);
-    let crate::value::Outputs(values) = exponential(n, alpha, 1.0)?;
-    let x = n.importer.build.operand(&values[0])?;
-    Ok(n.with_number("multiply", &x, gamma)?.into())
+    exponential(n, alpha, 1.0, gamma)
 }
 
 fn gelu(n: &mut Node) -> Result {
@@ -133,8 +134,8 @@ fn prelu(n: &mut Node) -> Result {
     let (x, slope) = (n.input(0)?, n.input(1)?);
     let below = n.call("multiply", [x.clone(), slope])?;
     let zero = n.number(0.0, &x)?;
-    let positive = n.call("greater", [x.clone(), zero])?;
-    Ok(n.call("where", [positive, x, below])?.into())
+    let above = n.call("greater_equal", [x.clone(), zero])?;
+    Ok(n.call("where", [above, x, below])?.into())
 }
 
 fn thresholded_relu(n: &mut Node) -> Result {
@@ -163,11 +164,13 @@ impl Node<'_, '_> {
         alpha: f64,
         beta: f64,
     ) -> crate::node::Result<hammock_ir::relax::Operand> {
-        let scaled = self.with_number("multiply", x, alpha)?;
-        let moved = self.with_number("add", &scaled, beta)?;
-        let dtype = self.dtype(x)?;
-        let limit = |v: f64| hammock_ir::relax::Operand::Prim(PrimExpr::float(v, dtype));
-        self.call("clip", [moved, limit(0.0), limit(1.0)])
+        self.accumulated(x.clone(), |n, x| {
+            let scaled = n.with_number("multiply", &x, alpha)?;
+            let moved = n.with_number("add", &scaled, beta)?;
+            let dtype = n.dtype(&x)?;
+            let limit = |v: f64| hammock_ir::relax::Operand::Prim(PrimExpr::float(v, dtype));
+            n.call("clip", [moved, limit(0.0), limit(1.0)])
+        })
     }
 }
 

@@ -77,22 +77,28 @@ impl Node<'_, '_> {
         let saturate = self.attrs.int_or("saturate", 1)? != 0;
         match to.stored {
             dtype if dtype.is_float4() => {
-                let x = self.cast(x, DType::FLOAT32)?;
+                let x = self.at_least_single(x)?;
                 let rounded = self.nearest_float4(x)?;
                 self.cast(rounded, to.held)
             }
             DType::FLOAT8_E8M0FNU => self.nearest_power(x),
             dtype if to.is_narrow() => self.wrapped(x, dtype, to.held),
             dtype if dtype.is_float8() && saturate => {
-                let x = self.cast(x, DType::FLOAT32)?;
+                let x = self.at_least_single(x)?;
+                let own = self.dtype(&x)?;
                 let most =
                     small_float::format(dtype).map_or(f64::INFINITY, |format| format.decode(format.largest() as u8));
-                let bound = |v: f64| Operand::Prim(PrimExpr::float(v, DType::FLOAT32));
+                let bound = |v: f64| Operand::Prim(PrimExpr::float(v, own));
                 let x = self.call("clip", [x, bound(-most), bound(most)])?;
                 self.cast(x, dtype)
             }
             dtype => self.cast(x, dtype),
         }
+    }
+
+    /// Numbers in float32, or in float64 if they are: so a rounding that follows is the only one.
+    fn at_least_single(&mut self, x: Operand) -> node::Result<Operand> {
+        if self.dtype(&x)? == DType::FLOAT64 { Ok(x) } else { self.cast(x, DType::FLOAT32) }
     }
 
     /// The lowest bits of integers.
@@ -116,7 +122,8 @@ impl Node<'_, '_> {
         let above_four = self.with_number("greater_equal", &size, 4.0)?;
         let step = self.call("where", [above_four, two, one])?;
         let step = self.call("where", [above_two, step, half])?;
-        let bound = |v: f64| Operand::Prim(PrimExpr::float(v, DType::FLOAT32));
+        let dtype = self.dtype(&x)?;
+        let bound = |v: f64| Operand::Prim(PrimExpr::float(v, dtype));
         let near = self.call("clip", [x.clone(), bound(-6.0), bound(6.0)])?;
         let count = self.call("divide", [near, step.clone()])?;
         let count = self.call("round", [count])?;

@@ -7,6 +7,7 @@ use crate::{
     node::{self, Node, number},
 };
 use hammock_ir::{DType, relax::Operand};
+use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[
     op("Abs", |n| unary(n, "abs")),
@@ -106,8 +107,19 @@ fn fold_all(n: &mut Node, ours: &'static str, fold: Fold) -> Result {
 }
 
 fn joined(n: &mut Node, ours: &'static str) -> node::Result<Operand> {
+    let x = n.input(0)?;
+    let dtype = n.dtype(&x)?;
+    // Two operands need one rounding anyway.
+    let wide = if ours == "add" && n.inputs.len() > 2 { accumulator(dtype) } else { dtype };
+    let joined = joined_in(n, ours, wide)?;
+    n.cast(joined, dtype)
+}
+
+/// All inputs as one, computed in a dtype.
+fn joined_in(n: &mut Node, ours: &'static str, dtype: DType) -> node::Result<Operand> {
     let all = n.rest(0)?;
     let joined = all.into_iter().try_fold(None, |joined, x| {
+        let x = n.cast(x, dtype)?;
         node::Result::Ok(Some(match joined {
             None => x,
             Some(before) => n.call(ours, [before, x])?,
@@ -117,8 +129,11 @@ fn joined(n: &mut Node, ours: &'static str) -> node::Result<Operand> {
 }
 
 fn mean(n: &mut Node) -> Result {
-    let (count, sum) = (n.inputs.len(), joined(n, "add")?);
-    Ok(n.with_number("divide", &sum, count as f64)?.into())
+    let x = n.input(0)?;
+    let (count, dtype) = (n.inputs.len(), n.dtype(&x)?);
+    let sum = joined_in(n, "add", accumulator(dtype))?;
+    let mean = n.with_number("divide", &sum, count as f64)?;
+    Ok(n.cast(mean, dtype)?.into())
 }
 
 fn negative(n: &mut Node) -> Result {

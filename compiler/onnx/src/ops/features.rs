@@ -89,9 +89,13 @@ fn col2im(n: &mut Node) -> Result {
     Ok(y.into())
 }
 
-/// By elimination: of the rows that are left, that with the largest element of a column is taken from the others.
 fn determinant(n: &mut Node) -> Result {
-    let mut x = n.input(0)?;
+    let x = n.input(0)?;
+    Ok(n.accumulated(x, eliminated)?.into())
+}
+
+/// By elimination: of the rows that are left, that with the largest element of a column is taken from the others.
+fn eliminated(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
     let [outer @ .., rows, columns] = sizes.as_slice() else { return n.error("its input has to be matrices") };
     let Some(size) = rows.as_int().filter(|size| *size <= 64 && dims::is(columns, *size)) else {
@@ -141,7 +145,7 @@ fn determinant(n: &mut Node) -> Result {
         let gone = n.call("multiply", [parts, row])?;
         x = n.call("subtract", [x, gone])?;
     }
-    Ok(n.reshape(product, outer.to_vec())?.into())
+    n.reshape(product, outer.to_vec())
 }
 
 /// How often runs of numbers occur, neighbours or with others between.

@@ -2,6 +2,7 @@
 
 use super::{Op, Result, op};
 use crate::node::Node;
+use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[op("Einsum", einsum), op("Gemm", gemm), op("MatMul", matmul)];
 
@@ -20,15 +21,23 @@ fn gemm(n: &mut Node) -> Result {
         b = n.call("permute_dims", [b])?;
     }
     let (alpha, beta) = (n.attrs.float_or("alpha", 1.0)?, n.attrs.float_or("beta", 1.0)?);
-    let mut y = n.call("matmul", [a, b])?;
+    let dtype = n.dtype(&a)?;
+    let wide = if (alpha, beta) == (1.0, 1.0) { dtype } else { accumulator(dtype) };
+    let mut y = match wide == dtype {
+        true => n.call("matmul", [a, b])?,
+        // What is scaled may be beyond what short floats can hold.
+        false => n.call_with("matmul", [a, b], &[("out_dtype", wide.into())])?,
+    };
     if alpha != 1.0 {
         y = n.with_number("multiply", &y, alpha)?;
     }
-    let Some(mut c) = n.optional(2)?.filter(|_| beta != 0.0) else { return Ok(y.into()) };
+    let Some(c) = n.optional(2)?.filter(|_| beta != 0.0) else { return Ok(n.cast(y, dtype)?.into()) };
+    let mut c = n.cast(c, wide)?;
     if beta != 1.0 {
         c = n.with_number("multiply", &c, beta)?;
     }
-    Ok(n.call("add", [y, c])?.into())
+    let y = n.call("add", [y, c])?;
+    Ok(n.cast(y, dtype)?.into())
 }
 
 fn einsum(n: &mut Node) -> Result {

@@ -3,18 +3,22 @@
 use super::{Op, Result, op};
 use crate::node::{self, Node, product};
 use hammock_ir::{PrimExpr, relax::Operand};
+use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[op("NegativeLogLikelihoodLoss", likelihood), op("SoftmaxCrossEntropyLoss", cross_entropy)];
 
 fn likelihood(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    Ok(loss(n, x)?.into())
+    Ok(n.accumulated(x, loss)?.into())
 }
 
 fn cross_entropy(n: &mut Node) -> Result {
     let x = n.input(0)?;
+    let dtype = n.dtype(&x)?;
+    let x = n.cast(x, accumulator(dtype))?;
     let log = n.call_with("nn.log_softmax", [x], &[("axis", 1i64.into())])?;
     let loss = loss(n, log.clone())?;
+    let (loss, log) = (n.cast(loss, dtype)?, n.cast(log, dtype)?);
     Ok(if n.outputs > 1 { vec![loss, log] } else { vec![loss] }.into())
 }
 
@@ -44,7 +48,10 @@ fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
     let picked = n.reshape(picked, shape.clone())?;
     let mut loss = n.call("negative", [picked])?;
     let mut weight = match n.optional(2)? {
-        Some(weight) => Some(n.call_with("take", [weight, class], &[("axis", 0i64.into())])?),
+        Some(weight) => {
+            let weight = n.cast(weight, n.dtype(&x)?)?;
+            Some(n.call_with("take", [weight, class], &[("axis", 0i64.into())])?)
+        }
         None => None,
     };
     if let Some(ignored) = ignored {

@@ -6,6 +6,7 @@ use crate::{
     value::{Outputs, Value},
 };
 use hammock_ir::{PrimExpr, relax::Operand};
+use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[
     op("BatchNormalization", batch),
@@ -22,25 +23,33 @@ pub const OPS: &[Op] = &[
 fn batch(n: &mut Node) -> Result {
     let mut args = (0..5).map(|at| n.input(at)).collect::<crate::node::Result<Vec<_>>>()?;
     let mut outputs = Vec::new();
-    if n.attrs.flag("training_mode")? {
+    let own = n.dtype(&args[0])?;
+    let training = n.attrs.flag("training_mode")?;
+    // Statistics of longer floats may be beyond what the data's can hold.
+    let mixed = args.iter().any(|arg| n.dtype(arg).is_ok_and(|dtype| dtype != own));
+    let dtype = if training || mixed { accumulator(own) } else { own };
+    args[0] = n.cast(args[0].clone(), dtype)?;
+    if training {
         // The batch's own statistics stand for those of before, which move towards them.
         let axes: Vec<usize> = (0..n.rank(&args[0])?).filter(|axis| *axis != 1).collect();
         let momentum = n.attrs.float_or("momentum", 0.9)?;
         for (at, statistic) in [(3, "mean"), (4, "variance")] {
             let own = n.call_with(statistic, [args[0].clone()], &[("axis", axes_attr(&axes))])?;
-            let own = n.cast(own, n.dtype(&args[at])?)?;
-            let kept = n.with_number("multiply", &args[at], momentum)?;
+            let before = n.dtype(&args[at])?;
+            let wide = n.cast(args[at].clone(), dtype)?;
+            let kept = n.with_number("multiply", &wide, momentum)?;
             let moved = n.with_number("multiply", &own, 1.0 - momentum)?;
-            outputs.push(n.call("add", [kept, moved])?);
+            let running = n.call("add", [kept, moved])?;
+            outputs.push(n.cast(running, before)?);
             args[at] = own;
         }
     }
-    let dtype = n.dtype(&args[0])?;
     let args = args.into_iter().map(|arg| n.cast(arg, dtype)).collect::<crate::node::Result<Vec<_>>>()?;
     let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
     let attrs = [("axis", 1i64.into()), ("epsilon", epsilon.into()), ("training", false.into())];
     let all = n.call_with("nn.batch_norm", args, &attrs)?;
-    outputs.insert(0, n.importer.build.members(&all)?.swap_remove(0));
+    let y = n.importer.build.members(&all)?.swap_remove(0);
+    outputs.insert(0, n.cast(y, own)?);
     Ok(outputs.into())
 }
 
@@ -78,11 +87,13 @@ fn layer(n: &mut Node) -> Result {
         return Ok(y.into());
     }
     let over = [("axis", axes_attr(&axes)), ("keepdims", true.into())];
+    let stash = n.numbered_dtype(n.attrs.int_or("stash_type", 1)?)?;
+    let x = n.cast(x, accumulator(n.dtype(&y)?))?;
     let mean = n.call_with("mean", [x.clone()], &over)?;
     let variance = n.call_with("variance", [x], &over)?;
     let moved = n.with_number("add", &variance, epsilon)?;
     let inverse = n.call("rsqrt", [moved])?;
-    Ok(vec![y, mean, inverse].into())
+    Ok(vec![y, n.cast(mean, stash)?, n.cast(inverse, stash)?].into())
 }
 
 fn rms(n: &mut Node) -> Result {
@@ -96,12 +107,16 @@ fn rms(n: &mut Node) -> Result {
         let attrs = [("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
         return Ok(n.call_with("nn.rms_norm", [x, scale], &attrs)?.into());
     }
-    let square = n.call("multiply", [x.clone(), x.clone()])?;
-    let mean = n.call_with("mean", [square], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
-    let moved = n.with_number("add", &mean, epsilon)?;
-    let inverse = n.call("rsqrt", [moved])?;
-    let y = n.call("multiply", [x, inverse])?;
-    Ok(n.call("multiply", [y, scale])?.into())
+    let y = n.accumulated(x, |n, x| {
+        let square = n.call("multiply", [x.clone(), x.clone()])?;
+        let mean = n.call_with("mean", [square], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
+        let moved = n.with_number("add", &mean, epsilon)?;
+        let inverse = n.call("rsqrt", [moved])?;
+        let y = n.call("multiply", [x, inverse])?;
+        let scale = n.cast(scale, n.dtype(&y)?)?;
+        n.call("multiply", [y, scale])
+    })?;
+    Ok(y.into())
 }
 
 fn instance(n: &mut Node) -> Result {
@@ -140,13 +155,16 @@ fn mean_variance(n: &mut Node) -> Result {
     let axes = n.attrs.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
     let axes = n.axes(&axes, n.rank(&x)?)?;
     let over = [("axis", axes_attr(&axes)), ("keepdims", true.into())];
-    let mean = n.call_with("mean", [x.clone()], &over)?;
-    let centred = n.call("subtract", [x, mean])?;
-    let square = n.call("multiply", [centred.clone(), centred.clone()])?;
-    let variance = n.call_with("mean", [square], &over)?;
-    let deviation = n.call("sqrt", [variance])?;
-    let by = n.with_number("add", &deviation, 1e-9)?;
-    Ok(n.call("divide", [centred, by])?.into())
+    let y = n.accumulated(x, |n, x| {
+        let mean = n.call_with("mean", [x.clone()], &over)?;
+        let centred = n.call("subtract", [x, mean])?;
+        let square = n.call("multiply", [centred.clone(), centred.clone()])?;
+        let variance = n.call_with("mean", [square], &over)?;
+        let deviation = n.call("sqrt", [variance])?;
+        let by = n.with_number("add", &deviation, 1e-9)?;
+        n.call("divide", [centred, by])
+    })?;
+    Ok(y.into())
 }
 
 fn lp(n: &mut Node) -> Result {
@@ -154,13 +172,17 @@ fn lp(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", -1)?;
     let x = n.input(0)?;
     let axis = n.axis(axis, n.rank(&x)?)?;
-    let powers = n.power_of_size(&x, p as f64)?;
-    let sum = n.call_with("sum", [powers], &[("axis", axes_attr(&[axis])), ("keepdims", true.into())])?;
-    let norm = if p == 1 { sum } else { n.call("sqrt", [sum])? };
-    let zero = n.number(0.0, &x)?;
-    let is_zero = n.call("equal", [norm.clone(), zero.clone()])?;
-    let quotient = n.call("divide", [x, norm])?;
-    Ok(n.call("where", [is_zero, zero, quotient])?.into())
+    let over = [("axis", axes_attr(&[axis])), ("keepdims", true.into())];
+    let y = n.accumulated(x, |n, x| {
+        let powers = n.power_of_size(&x, p as f64)?;
+        let sum = n.call_with("sum", [powers], &over)?;
+        let norm = if p == 1 { sum } else { n.call("sqrt", [sum])? };
+        let zero = n.number(0.0, &x)?;
+        let is_zero = n.call("equal", [norm.clone(), zero.clone()])?;
+        let quotient = n.call("divide", [x, norm])?;
+        n.call("where", [is_zero, zero, quotient])
+    })?;
+    Ok(y.into())
 }
 
 /// Divides by the squares of neighbouring channels: a pooling along them.
@@ -173,20 +195,23 @@ fn local_response(n: &mut Node) -> Result {
     if dims.len() < 2 {
         return n.error("its input has no channels");
     }
-    let square = n.call("multiply", [x.clone(), x.clone()])?;
-    let one = PrimExpr::int64(1);
-    let flat = vec![dims[0].clone(), one, dims[1].clone(), crate::node::product(&dims[2..])];
-    let square = n.reshape(square, flat)?;
     let (before, behind) = ((size - 1) / 2, size - 1 - (size - 1) / 2);
     let attrs = [
         ("pool_size", vec![size, 1].into()),
         ("padding", vec![before, 0, behind, 0].into()),
         ("count_include_pad", true.into()),
     ];
-    let mean = n.call_with("nn.avg_pool2d", [square], &attrs)?;
-    let mean = n.reshape(mean, dims)?;
-    let scaled = n.with_number("multiply", &mean, alpha)?;
-    let moved = n.with_number("add", &scaled, bias)?;
-    let power = n.with_number("power", &moved, beta)?;
-    Ok(n.call("divide", [x, power])?.into())
+    let y = n.accumulated(x, |n, x| {
+        let square = n.call("multiply", [x.clone(), x.clone()])?;
+        let one = PrimExpr::int64(1);
+        let flat = vec![dims[0].clone(), one, dims[1].clone(), crate::node::product(&dims[2..])];
+        let square = n.reshape(square, flat)?;
+        let mean = n.call_with("nn.avg_pool2d", [square], &attrs)?;
+        let mean = n.reshape(mean, dims)?;
+        let scaled = n.with_number("multiply", &mean, alpha)?;
+        let moved = n.with_number("add", &scaled, bias)?;
+        let power = n.with_number("power", &moved, beta)?;
+        n.call("divide", [x, power])
+    })?;
+    Ok(y.into())
 }

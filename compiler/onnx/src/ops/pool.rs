@@ -119,7 +119,6 @@ fn lp_pool(n: &mut Node) -> Result {
     }
     let windows = Windows::of(n, &x, &kernel)?;
     let count = kernel.iter().map(|size| *size as f64).product::<f64>();
-    let powers = n.power_of_size(&x, p)?;
     let attrs = [
         ("pool_size", kernel.into()),
         ("strides", windows.strides.into()),
@@ -127,18 +126,25 @@ fn lp_pool(n: &mut Node) -> Result {
         ("dilation", windows.dilations.into()),
         ("count_include_pad", true.into()),
     ];
-    let mean = n.call_with(ours, [powers], &attrs)?;
-    let sum = n.with_number("multiply", &mean, count)?;
-    Ok(n.with_number("power", &sum, 1.0 / p)?.into())
+    let y = n.accumulated(x, |n, x| {
+        let powers = n.power_of_size(&x, p)?;
+        let mean = n.call_with(ours, [powers], &attrs)?;
+        let sum = n.with_number("multiply", &mean, count)?;
+        n.with_number("power", &sum, 1.0 / p)
+    })?;
+    Ok(y.into())
 }
 
 fn global_lp(n: &mut Node) -> Result {
     let p = n.attrs.int_or("p", 2)? as f64;
     let x = n.input(0)?;
     let axes: Vec<usize> = (2..n.rank(&x)?).collect();
-    let powers = n.power_of_size(&x, p)?;
-    let sum = n.call_with("sum", [powers], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
-    Ok(n.with_number("power", &sum, 1.0 / p)?.into())
+    let y = n.accumulated(x, |n, x| {
+        let powers = n.power_of_size(&x, p)?;
+        let sum = n.call_with("sum", [powers], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
+        n.with_number("power", &sum, 1.0 / p)
+    })?;
+    Ok(y.into())
 }
 
 impl Node<'_, '_> {

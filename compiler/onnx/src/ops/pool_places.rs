@@ -53,7 +53,7 @@ pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windo
         best = Some(match best {
             None => (part, flat),
             Some((most, at)) => {
-                let more = n.call("greater", [part.clone(), most.clone()])?;
+                let more = n.is_greater(&part, &most)?;
                 (n.call("where", [more.clone(), part, most])?, n.call("where", [more, flat, at])?)
             }
         });
@@ -69,6 +69,19 @@ pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windo
     let shape = n.dims(&most)?;
     let at = n.call("broadcast_to", [at, Operand::Shape(shape)])?;
     Ok(vec![most, at].into())
+}
+
+impl Node<'_, '_> {
+    /// Whether an element goes before one of before it: if it is greater, or the first NaN.
+    fn is_greater(&mut self, new: &Operand, old: &Operand) -> node::Result<Operand> {
+        if !self.dtype(new)?.is_floating() {
+            return self.call("greater", [new.clone(), old.clone()]);
+        }
+        let no_more = self.call("less_equal", [new.clone(), old.clone()])?;
+        let is_nan = self.call("isnan", [old.clone()])?;
+        let stays = self.call("logical_or", [no_more, is_nan])?;
+        self.call("logical_not", [stays])
+    }
 }
 
 /// Elements at places among those of the result, zeros elsewhere.

@@ -6,6 +6,7 @@ use crate::{
     value::Value,
 };
 use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[
     op("ConvInteger", conv_integer),
@@ -46,7 +47,8 @@ fn quantize(n: &mut Node) -> Result {
     };
     let (scale, zero) = scale_and_zero(n, to.held)?;
     let blocks = n.attrs.int_or("block_size", 0)?;
-    if blocks == 0 && !to.stored.is_float4() {
+    // Small floats are rounded by `in_elements`, which knows `saturate`.
+    if blocks == 0 && to.held.is_integer() {
         let axis = n.attrs.int_or("axis", 1)?;
         let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
         let attrs = [("axis", axis.into()), ("out_dtype", to.held.into())];
@@ -55,6 +57,8 @@ fn quantize(n: &mut Node) -> Result {
         return Ok(Value::of(y, to).into());
     }
     let (scale, zero) = (spread(n, scale, &x)?, spread(n, zero, &x)?);
+    let wide = accumulator(n.dtype(&x)?);
+    let (x, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.call("divide", [x, scale])?;
     let y = n.cast(y, DType::FLOAT32)?;
     let y = if to.stored.is_floating() { y } else { n.call("round", [y])? };

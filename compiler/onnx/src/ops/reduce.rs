@@ -6,37 +6,37 @@ use hammock_ir::{AttrValue, relax::Operand};
 
 pub const OPS: &[Op] = &[
     op("ReduceL1", |n| {
-        reduce(n, |n, x, over| {
+        accumulate(n, |n, x, over| {
             let size = n.call("abs", [x])?;
             n.call_with("sum", [size], over)
         })
     }),
     op("ReduceL2", |n| {
-        reduce(n, |n, x, over| {
+        accumulate(n, |n, x, over| {
             let sum = square_sum(n, x, over)?;
             n.call("sqrt", [sum])
         })
     }),
     op("ReduceLogSum", |n| {
-        reduce(n, |n, x, over| {
+        accumulate(n, |n, x, over| {
             let sum = n.call_with("sum", [x], over)?;
             n.call("log", [sum])
         })
     }),
-    op("ReduceLogSumExp", |n| reduce(n, log_sum_exp)),
+    op("ReduceLogSumExp", |n| accumulate(n, log_sum_exp)),
     op("ReduceMax", |n| reduce(n, |n, x, over| n.call_with("max", [x], over))),
     op("ReduceMean", |n| reduce(n, |n, x, over| n.call_with("mean", [x], over))),
     op("ReduceMin", |n| reduce(n, |n, x, over| n.call_with("min", [x], over))),
     op("ReduceProd", |n| reduce(n, |n, x, over| n.call_with("prod", [x], over))),
     op("ReduceSum", |n| reduce(n, |n, x, over| n.call_with("sum", [x], over))),
-    op("ReduceSumSquare", |n| reduce(n, square_sum)),
+    op("ReduceSumSquare", |n| accumulate(n, square_sum)),
 ];
 
 /// Attributes that name axes, and whether they stay.
 type Over<'a> = &'a [(&'static str, AttrValue)];
 
 /// Axes are an attribute before version 18 (13 for sums), and an input from then on; none are all.
-fn reduce(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
+fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     let keep = n.attrs.int_or("keepdims", 1)? != 0;
     let empty = n.has_no_elements(1)?;
     let given = match (n.attrs.has("axes"), empty) {
@@ -58,21 +58,32 @@ fn reduce(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Op
     Ok(compute(n, x, &[("axis", axes_attr(&axes)), ("keepdims", keep.into())])?.into())
 }
 
+/// A reduction that takes several steps.
+fn accumulate(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
+    reduce(n, |n, x, over| n.accumulated(x, |n, x| compute(n, x, over)))
+}
+
 fn square_sum(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     let square = n.call("multiply", [x.clone(), x])?;
     n.call_with("sum", [square], over)
 }
 
-/// The largest element is taken out, so that nothing overflows.
+/// The largest element is taken out, so that nothing overflows. An infinite one stays: less itself it would be NaN.
 fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
-    let kept = [over[0].clone(), ("keepdims", true.into())];
+    let [(_, axes), (_, keep)] = over else { return n.error("its axes are missing") };
+    let kept = [("axis", axes.clone()), ("keepdims", true.into())];
     let largest = n.call_with("max", [x.clone()], &kept)?;
-    let less = n.call("subtract", [x.clone(), largest])?;
+    let (zero, infinite) = (n.number(0.0, &x)?, n.call("isinf", [largest.clone()])?);
+    let shift = n.call("where", [infinite, zero, largest])?;
+    let less = n.call("subtract", [x, shift.clone()])?;
     let exp = n.call("exp", [less])?;
-    let sum = n.call_with("sum", [exp], over)?;
+    let sum = n.call_with("sum", [exp], &kept)?;
     let log = n.call("log", [sum])?;
-    let largest = n.call_with("max", [x], over)?;
-    n.call("add", [log, largest])
+    let y = n.call("add", [log, shift])?;
+    match keep {
+        AttrValue::Bool(true) => Ok(y),
+        _ => n.call_with("squeeze", [y], &[("axis", axes.clone())]),
+    }
 }
 
 impl Node<'_, '_> {
