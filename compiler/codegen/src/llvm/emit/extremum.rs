@@ -4,9 +4,9 @@
 //! back by setting all bits of the result, which are a NaN too. An operand that is never NaN needs no such thing.
 //!
 //! In a long reduction this would take twice the time. But the instructions also set a sticky flag of the processor, the
-//! invalid-operation flag of MXCSR, whenever an operand is NaN. So the body of a parallel loop is compiled twice if it can be
-//! repeated: without care for NaN, and with. Who calls it clears the flag before, and calls the careful one if the flag is
-//! set afterwards. Other invalid operations set it too, which costs time only.
+//! invalid-operation flag of MXCSR, whenever an operand is NaN. So long kernels and bodies of parallel loops that can be
+//! repeated are compiled twice: without care for NaN, and with. The caller clears the flag, calls the first, and calls the
+//! second if the flag is set then. Other invalid operations set it too, which costs time only.
 
 use super::{Emitter, Function, Module, Result, Ty, Unsupported, Value};
 use hammock_ir::{
@@ -15,12 +15,15 @@ use hammock_ir::{
         BinaryOp, PrimCallee, PrimKind, Var,
         intrinsics::{self, Effect},
     },
-    tir::{ForKind, Loop, StmtKind},
+    tir::{ForKind, Stmt, StmtKind},
 };
 use rustc_hash::FxHashSet;
 
 /// The sticky flag of an invalid operation in MXCSR.
 const INVALID: i64 = 1;
+
+/// Iterations that take so long that looking at the flag costs less than a hundredth.
+const LONG: i64 = 4096;
 
 impl Emitter<'_, '_> {
     /// `min(a, b)` or `max(a, b)` of floats: NaN if an operand is, otherwise `a < b ? a : b` or `a > b ? a : b`.
@@ -39,10 +42,10 @@ impl Emitter<'_, '_> {
                 let first = self.f.compare(if op == BinaryOp::Min { "fcmp ult" } else { "fcmp ugt" }, &x, &y);
                 self.f.select(&first, &x, &y)
             }
+            _ if self.may_lose_nan => self.choose_extreme(op, &x, &y, dtype),
             _ => {
                 let number = self.choose_extreme(op, &x, &y, dtype);
-                self.kernel.loses_nan |= self.may_lose_nan;
-                if self.may_lose_nan { number } else { self.nan_if_nan(&number, &x) }
+                self.nan_if_nan(&number, &x)
             }
         };
         Ok(self.narrow(&result, dtype))
@@ -82,13 +85,44 @@ fn is_finite(e: &PrimExpr) -> bool {
     }
 }
 
-/// Whether iterations of parallel loops can be computed again: what they read from memory of others they do not write, and
-/// they call nothing. `is_distinct` says of a pointer from outside whether no other reaches the same memory.
-pub(super) fn may_repeat(nest: &[&Loop], is_distinct: impl Fn(&Var) -> bool) -> bool {
+/// Whether a statement is run by [`call_watching`]: minima and maxima in it would lose NaN, and it may be run again.
+pub(super) fn is_watched(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
+    loses_nan(body) && may_repeat(body, is_distinct)
+}
+
+/// Whether a statement takes so long that watching it costs nothing.
+pub(super) fn is_long(body: &Stmt) -> bool {
+    iterations(body) >= LONG
+}
+
+/// Iterations of the innermost loops; those of unknown number are many.
+fn iterations(stmt: &Stmt) -> i64 {
+    let mut inside = 1;
+    stmt.each_child(&mut |s| inside = inside.max(iterations(s)));
+    match &stmt.kind {
+        StmtKind::For(l) => inside.saturating_mul(l.extent.as_int().unwrap_or(LONG)),
+        _ => inside,
+    }
+}
+
+fn loses_nan(body: &Stmt) -> bool {
+    let loses = |e: &PrimExpr| match e.kind() {
+        PrimKind::Binary(BinaryOp::Min | BinaryOp::Max, a, b) => {
+            a.dtype().is_floating() && !is_never_nan(a) && !is_never_nan(b)
+        }
+        _ => false,
+    };
+    let mut found = false;
+    body.walk(&mut |s| s.each_expr(&mut |e| found |= e.any(&mut |e| loses(e))));
+    found
+}
+
+/// Whether a statement can be run again: what it reads from memory of others it does not write, and it calls nothing.
+/// `is_distinct` says of a pointer from outside whether no other reaches the same memory.
+fn may_repeat(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     let (mut own, mut written, mut read) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
     let mut calls = false;
-    let Some(innermost) = nest.last() else { return false };
-    innermost.body.walk(&mut |s| {
+    body.walk(&mut |s| {
         match &s.kind {
             StmtKind::Alloc(buffer, _) => {
                 own.insert(buffer.data.clone());
@@ -120,7 +154,7 @@ fn is_pure(callee: &PrimCallee) -> bool {
 }
 
 /// Ends a function with a call that watches the flag of invalid operations, and another call if it was set.
-pub(super) fn call_watching(module: &mut Module, f: &mut Function, fast: &Value, careful: &Value, args: &[&Value]) {
+pub(super) fn call_watching(module: &mut Module, f: &mut Function, [fast, careful]: [&str; 2], args: &[&Value]) {
     let read = module.declare("llvm.x86.sse.stmxcsr", Ty::VOID, &[Ty::PTR]);
     let write = module.declare("llvm.x86.sse.ldmxcsr", Ty::VOID, &[Ty::PTR]);
     let at = f.slot(4, 4);
@@ -132,7 +166,7 @@ pub(super) fn call_watching(module: &mut Module, f: &mut Function, fast: &Value,
     let cleared = f.binary("and", &before, &Value::int(!INVALID, Ty::I32));
     f.store(&cleared, &at, 4);
     f.call(&write, Ty::VOID, &[&at]);
-    let status = f.call(fast, Ty::I32, args);
+    let status = f.call(&Value::global(fast), Ty::I32, args);
     let after = state(f);
     // What was set before stays set for who looks at it.
     let all = f.binary("or", &after, &before);
@@ -145,7 +179,7 @@ pub(super) fn call_watching(module: &mut Module, f: &mut Function, fast: &Value,
     let (again, done) = (f.label(), f.label());
     f.branch(&repeats, again, done);
     f.start(again);
-    let status_again = f.call(careful, Ty::I32, args);
+    let status_again = f.call(&Value::global(careful), Ty::I32, args);
     f.ret(&status_again);
     f.start(done);
     f.ret(&status);

@@ -4,19 +4,22 @@
 //! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only if nothing else
 //! does ([`check`](super::check)), and calls the raw entry.
 
-use super::{Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type};
+use super::{Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, extremum};
 use crate::llvm::{
     Host, raw_symbol, signature,
     text::{Function, Module},
 };
-use hammock_ir::{prim::PrimType, tir::PrimFunc};
+use hammock_ir::{
+    prim::{PrimType, Var},
+    tir::PrimFunc,
+};
 use hammock_kernels::{ArgDesc, FlatKernel, RawParam, Target};
 use hammock_runtime::library::KERNEL_PREFIX;
 
 /// Adds a kernel's entries to a module. Gives whether their messages have names in them.
 pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
     let (name, said) = (&flat.name, &flat.said);
-    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0, loses_nan: false };
+    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0 };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }
@@ -32,17 +35,36 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
         let ty = register_type(param.var.dtype())?;
         params.push((ty, if ty.is_pointer() && is_distinct { "noalias" } else { "" }));
     }
-    let (f, values) = Function::new(&raw_symbol(kernel.name), Linkage::Exported, Ty::I32, &params);
-    let mut emitter = Emitter::new(kernel, f);
-    for (param, value) in func.params.iter().zip(&values) {
-        emitter.vars.insert(param.var.clone(), value.clone());
-        if is_distinct && value.ty.is_pointer() {
-            emitter.distinct.insert(param.var.clone());
+    let symbol = raw_symbol(kernel.name);
+    let add = |kernel: &mut Kernel<'_>, name: &str, linkage, may_lose_nan: bool| {
+        let (f, values) = Function::new(name, linkage, Ty::I32, &params);
+        let mut emitter = Emitter::new(kernel, f);
+        emitter.may_lose_nan = may_lose_nan;
+        for (param, value) in func.params.iter().zip(&values) {
+            emitter.vars.insert(param.var.clone(), value.clone());
+            if is_distinct && value.ty.is_pointer() {
+                emitter.distinct.insert(param.var.clone());
+            }
         }
+        emitter.stmt(&func.body)?;
+        emitter.f.ret(&Value::int(0, Ty::I32));
+        let mut f = emitter.f;
+        if may_lose_nan {
+            f.forbid_inlining();
+        }
+        kernel.module.add(f);
+        Ok(())
+    };
+    let is_param = |data: &Var| func.params.iter().any(|param| param.var == *data);
+    if !extremum::is_long(&func.body) || !extremum::is_watched(&func.body, |data| is_distinct && is_param(data)) {
+        return add(kernel, &symbol, Linkage::Exported, false);
     }
-    emitter.stmt(&func.body)?;
-    emitter.f.ret(&Value::int(0, Ty::I32));
-    let f = emitter.f;
+    let [fast, careful] = ["body", "nan"].map(|part| format!("{symbol}.{part}"));
+    add(kernel, &fast, Linkage::Internal, true)?;
+    add(kernel, &careful, Linkage::Internal, false)?;
+    let (mut f, values) = Function::new(&symbol, Linkage::Exported, Ty::I32, &params);
+    let args: Vec<&Value> = values.iter().collect();
+    extremum::call_watching(kernel.module, &mut f, [&fast, &careful], &args);
     kernel.module.add(f);
     Ok(())
 }

@@ -59,8 +59,6 @@ struct Kernel<'k> {
     names: bool,
     /// Parallel loops so far: numbers for their functions' names.
     parallel_loops: usize,
-    /// Whether a minimum or maximum of the function being emitted may have lost a NaN, see [`extremum`].
-    loses_nan: bool,
 }
 
 /// One function under construction, and what its names mean.

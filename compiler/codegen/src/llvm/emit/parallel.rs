@@ -36,15 +36,14 @@ impl Emitter<'_, '_> {
         let name = format!("{}.parallel{number}", self.kernel.name);
         let nest = nest(l);
         let extent = if nest.len() > 1 { self.index(&iterations(&nest))? } else { extent };
-        let may_repeat = extremum::may_repeat(&nest, |data| captured.contains(data) && self.distinct.contains(data));
-        self.kernel.loses_nan = false;
-        self.outline_body(&nest, &format!("{name}.body"), &captured, &min, may_repeat)?;
-        let loses_nan = std::mem::take(&mut self.kernel.loses_nan);
-        if loses_nan {
+        let is_distinct = |data: &Var| captured.contains(data) && self.distinct.contains(data);
+        let is_watched = nest.last().is_some_and(|l| extremum::is_watched(&l.body, is_distinct));
+        self.outline_body(&nest, &format!("{name}.body"), &captured, &min, is_watched)?;
+        if is_watched {
             self.outline_body(&nest, &format!("{name}.nan"), &captured, &min, false)?;
         }
         let (context, offsets) = self.store_captured(&captured);
-        self.outline_unpacking(&name, &captured, &offsets, loses_nan);
+        self.outline_unpacking(&name, &captured, &offsets, is_watched);
         let grain = l.annotations.get(GRAIN).and_then(|g| g.as_int()).unwrap_or(1).max(1);
         self.parallel_for(&Value::global(&name), &context, &extent, &Value::i64(grain));
         Ok(())
@@ -101,7 +100,7 @@ impl Emitter<'_, '_> {
         }
         inner.f.ret(&Value::int(0, Ty::I32));
         let mut f = inner.f;
-        if self.kernel.loses_nan {
+        if may_lose_nan {
             f.forbid_inlining();
         }
         self.kernel.module.add(f);
@@ -128,7 +127,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The function with the pool's signature.
-    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64], loses_nan: bool) {
+    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64], is_watched: bool) {
         let params = [(Ty::PTR, ""), (Ty::I64, ""), (Ty::I64, "")];
         let (mut f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
         let mut args = vec![values[1].clone(), values[2].clone()];
@@ -138,11 +137,11 @@ impl Emitter<'_, '_> {
             args.push(f.load(ty, &at, ty.lane_bytes()));
         }
         let args: Vec<&Value> = args.iter().collect();
-        let body = Value::global(&format!("{name}.body"));
-        if loses_nan {
-            extremum::call_watching(self.kernel.module, &mut f, &body, &Value::global(&format!("{name}.nan")), &args);
+        let body = format!("{name}.body");
+        if is_watched {
+            extremum::call_watching(self.kernel.module, &mut f, [&body, &format!("{name}.nan")], &args);
         } else {
-            let status = f.call(&body, Ty::I32, &args);
+            let status = f.call(&Value::global(&body), Ty::I32, &args);
             f.ret(&status);
         }
         self.kernel.module.add(f);
