@@ -194,9 +194,9 @@ pub enum BinaryOp {
     FloorDiv,
     /// Remainder with the divisor's sign (`%`).
     FloorMod,
-    /// The smaller.
+    /// The smaller; of floats, NaN if one is NaN.
     Min,
-    /// The larger.
+    /// The larger; of floats, NaN if one is NaN.
     Max,
     /// `==`
     Eq,
