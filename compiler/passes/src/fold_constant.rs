@@ -16,6 +16,7 @@ use crate::{
     Context, OptionKind, Pass, PassOption,
     dead_code_elimination::remove_unused,
     op_pattern::OpPattern,
+    prepare_constants::is_much_less,
     retype::{is_vague, refined},
     rewrite,
 };
@@ -324,7 +325,8 @@ fn origin(kernel: &PrimFunc, args: &[Operand], ty: &TensorType, bytes: usize) ->
     };
     let inputs = args.iter().map(source).collect::<Option<_>>()?;
     let origin = Origin { kernel: kernel.clone(), inputs, ty: ty.clone() };
-    (origin.bytes() < bytes).then_some(origin)
+    // One that is of no use would keep what it is computed from in memory.
+    is_much_less(origin.bytes(), bytes).then_some(origin)
 }
 
 fn constant(tensor: Tensor) -> Operand {

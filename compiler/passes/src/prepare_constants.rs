@@ -74,8 +74,7 @@ impl Preparer {
 
     fn prepared(&mut self, module: &mut Module, constant: &Constant) -> Option<Prepared> {
         let origin = constant.origin.as_ref()?;
-        // What saves less than a fifth is not worth the time.
-        if origin.bytes().saturating_mul(5) > constant.tensor.nbytes().saturating_mul(4) {
+        if !is_much_less(origin.bytes(), constant.tensor.nbytes()) {
             return None;
         }
         let address = constant.tensor.data_ptr().addr();
@@ -154,4 +153,10 @@ impl Steps<'_> {
         self.bindings.push(Binding { var, value: Value::Call(Call::tir(name, inputs, ty)), span: Span::NONE });
         var
     }
+}
+
+/// Whether what a constant is computed from is so much less than the constant that it is stored instead: what saves less than
+/// a fifth is not worth the time.
+pub fn is_much_less(origin: usize, constant: usize) -> bool {
+    origin.saturating_mul(5) <= constant.saturating_mul(4)
 }
