@@ -4,7 +4,7 @@ use crate::output::write_file;
 use clap::Args;
 use hammock_compiler::{Failure, read_source, read_weights};
 use hammock_diagnostics::codes;
-use hammock_runtime::tools::Content;
+use hammock_runtime::tools::{CommandFiles, Content};
 use std::path::PathBuf;
 
 /// Assembles a listing of an executable to bytecode
@@ -26,6 +26,13 @@ pub struct Asm {
 }
 
 impl Asm {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) {
+        files.reads("FILE", &self.file);
+        self.params.iter().for_each(|path| files.reads_weights("--params", path));
+        files.writes("-o", &self.output);
+    }
+
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let tensors = self.params.as_deref().map(read_weights).transpose()?;

@@ -11,7 +11,7 @@ use clap::Args;
 use hammock_compiler::{Failure, Options, flops, keep_kernel};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
-use hammock_runtime::tools::{BenchFlags, CallSpec, Content, ProfileFlags};
+use hammock_runtime::tools::{BenchFlags, CallSpec, CommandFiles, Content, ProfileFlags};
 use std::{path::PathBuf, sync::Arc};
 
 /// The heading of this command's own flags in `--help`.
@@ -49,6 +49,14 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) -> Result<(), Failure> {
+        self.program.files(files)?;
+        self.roofline_svg.iter().for_each(|path| files.writes("--roofline-svg", path));
+        self.profile.files(files);
+        Ok(())
+    }
+
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let mut stages = self.program.stages();

@@ -20,7 +20,7 @@ Each object in the list has `source` (hammock), `file`, `severity` (error, warni
 `range`, the same in the form of the Language Server Protocol: from 0, in UTF-16 code units.")]
 pub struct Check {
     #[command(flatten)]
-    module: ModuleArgs,
+    pub module: ModuleArgs,
     /// Print diagnostics to standard output as a JSON list
     #[arg(long)]
     json: bool,

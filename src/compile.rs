@@ -5,7 +5,7 @@ use crate::{
     effect::refuse,
     failure::tool_failure,
     module::ModuleArgs,
-    opt::{Watch, read_pipeline},
+    opt::{Watch, read_pipeline, reads_pipeline},
     output::{check_writable, not_stdout, say, write_file},
     progress::{StageFlags, Stages},
     quantize::QuantizeFlags,
@@ -25,7 +25,7 @@ use hammock_runtime::{
     image::{Signature, signature::Role},
     library::image_of,
     near::nearest,
-    tools::{CallFlags, Content},
+    tools::{CallFlags, CommandFiles, Content},
 };
 use std::{
     path::{Path, PathBuf},
@@ -48,7 +48,7 @@ Examples:
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
 pub struct Compile {
     #[command(flatten)]
-    module: ModuleArgs,
+    pub module: ModuleArgs,
     /// The file to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -203,6 +203,15 @@ impl CodeArgs {
         say(&artifact.accesses.iter().filter(|_| asked).map(line).collect::<String>())
     }
 
+    /// The files that the flags name.
+    pub fn files(&self, files: &mut CommandFiles) -> Result<(), Failure> {
+        self.bytecode.iter().for_each(|path| files.reads_model("--bytecode", path));
+        self.plan.iter().for_each(|path| files.reads("--plan", path));
+        self.tune.files(files);
+        reads_pipeline(files, &self.passes, &read_pipeline(&self.passes)?);
+        Ok(())
+    }
+
     /// The bytecode of `--bytecode`.
     pub fn bytecode(&self) -> Result<Option<Arc<Image>>, Failure> {
         self.bytecode.as_deref().map(image_of).transpose().map_err(|e| tool_failure(e.into()))
@@ -273,6 +282,21 @@ impl Kind {
 }
 
 impl Compile {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) -> Result<(), Failure> {
+        self.module.files(files);
+        self.code.files(files)?;
+        if self.writes_versions() {
+            self.multi_version.iter().for_each(|target| files.writes("-o", version_of(&self.output, target)));
+        } else {
+            files.writes("-o", &self.output);
+        }
+        self.external_weights.iter().for_each(|path| files.writes("--external-weights", path));
+        let level = self.code.level.unwrap_or(Options::default().level);
+        self.watch.files(files, &self.code.pipeline(level)?);
+        Ok(())
+    }
+
     /// Whether a file holds kernels for one processor, so that several make a file each.
     fn writes_versions(&self) -> bool {
         !self.multi_version.is_empty() && matches!(self.emit, Kind::Obj | Kind::Llvm | Kind::Asm)

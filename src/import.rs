@@ -1,14 +1,14 @@
 //! `hammock import`: makes a text module of an ONNX model.
 
 use crate::{
-    module::DigestFlag,
+    module::{DigestFlag, reads_model},
     output::{not_stdout, write_file},
     progress::StageFlags,
 };
 use clap::Args;
 use hammock_compiler::{Failure, OnnxWeights, import_onnx, write_weights};
 use hammock_ir::print::{PrintOptions, module_text};
-use hammock_runtime::tools::Content;
+use hammock_runtime::tools::{BudgetFlags, CommandFiles, Content};
 use std::path::{Path, PathBuf};
 
 /// Makes a text module of an ONNX model
@@ -33,10 +33,19 @@ pub struct Import {
     #[command(flatten)]
     digest: DigestFlag,
     #[command(flatten)]
+    pub budget: BudgetFlags,
+    #[command(flatten)]
     stages: StageFlags,
 }
 
 impl Import {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) {
+        reads_model(files, &self.file);
+        files.writes("-o", &self.output);
+        self.params_out.iter().for_each(|path| files.writes("--params-out", path));
+    }
+
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let weights = match &self.params_out {

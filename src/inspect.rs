@@ -6,7 +6,7 @@ use hammock_compiler::{Failure, is_onnx, signatures, write_weights};
 use hammock_diagnostics::codes;
 use hammock_runtime::{
     image::{Signature, signature::Role},
-    tools::{FileKind, InspectFlags, View, inspect, signature_json, signature_text},
+    tools::{CommandFiles, FileKind, InspectFlags, View, inspect, signature_json, signature_text},
 };
 use std::path::Path;
 
@@ -21,12 +21,18 @@ Examples:
   hammock inspect model.so --asm --params-out weights.safetensors > listing.txt")]
 pub struct Inspect {
     #[command(flatten)]
-    module: ModuleArgs,
+    pub module: ModuleArgs,
     #[command(flatten)]
     view: InspectFlags,
 }
 
 impl Inspect {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) {
+        self.module.files(files);
+        self.view.params_out.iter().for_each(|path| files.writes("--params-out", path));
+    }
+
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let view = self.view.view();

@@ -32,7 +32,8 @@ mod tune;
 
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;
-use hammock_runtime::tools::{TerminalFlags, at_timeout, parse, say_colored};
+use hammock_diagnostics::codes;
+use hammock_runtime::tools::{BudgetFlags, CommandFiles, TerminalFlags, at_timeout, parse, say_colored};
 use output::print;
 use std::{io::stderr, process::ExitCode};
 
@@ -100,8 +101,50 @@ fn report(failure: &Failure, color: bool) {
 }
 
 impl Command {
+    /// The files that the command reads and writes.
+    fn files(&self) -> Result<CommandFiles, Failure> {
+        let mut files = CommandFiles::default();
+        match self {
+            Command::Run(c) => c.files(&mut files)?,
+            Command::Compile(c) => c.files(&mut files)?,
+            Command::Import(c) => c.files(&mut files),
+            Command::Opt(c) => c.files(&mut files)?,
+            Command::Inspect(c) => c.files(&mut files),
+            Command::Asm(c) => c.files(&mut files),
+            Command::Bench(c) => c.files(&mut files)?,
+            // These write no files.
+            Command::Check(_)
+            | Command::Ops(_)
+            | Command::Passes(_)
+            | Command::Builtins(_)
+            | Command::Rules(_)
+            | Command::Targets(_)
+            | Command::ShowCache(_)
+            | Command::Explain(_) => {}
+        }
+        Ok(files)
+    }
+
     /// `color`: whether to colour messages.
     fn run(self, color: bool) -> Result<(), Failure> {
+        self.files()?.check().map_err(|e| Failure::of_input(codes::UNSUPPORTED_OPTION, e))?;
+        let budget = self.budget();
+        budget.compiling(|| self.dispatch(color)).map_err(|e| failure::tool_failure(e.into()))?
+    }
+
+    /// What reading and compiling may take. `run` and `bench` limit only these two, since calls have limits of their own.
+    fn budget(&self) -> BudgetFlags {
+        match self {
+            Command::Compile(compile::Compile { module, .. })
+            | Command::Opt(opt::Opt { module, .. })
+            | Command::Check(check::Check { module, .. })
+            | Command::Inspect(inspect::Inspect { module, .. }) => module.budget.clone(),
+            Command::Import(c) => c.budget.clone(),
+            _ => BudgetFlags::default(),
+        }
+    }
+
+    fn dispatch(self, color: bool) -> Result<(), Failure> {
         match self {
             Command::Run(c) => c.run(),
             Command::Compile(c) => c.run(),

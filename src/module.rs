@@ -2,12 +2,15 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Digest, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, import_onnx, is_onnx,
-    misfit_in, read_file, read_source, read_weights, signatures,
+    Constants, Digest, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, data_files, import_onnx,
+    is_onnx, misfit_in, read_file, read_source, read_weights, signatures,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_runtime::image::{Signature, signature::Role};
+use hammock_runtime::{
+    image::{Signature, signature::Role},
+    tools::{BudgetFlags, CommandFiles},
+};
 use std::path::{Path, PathBuf};
 
 /// Says which file is meant.
@@ -38,9 +41,19 @@ pub struct ModuleArgs {
     pub params: Option<PathBuf>,
     #[command(flatten)]
     pub digest: DigestFlag,
+    #[command(flatten)]
+    pub budget: BudgetFlags,
 }
 
 impl ModuleArgs {
+    /// The files that the flags name, and what belongs to them.
+    pub fn files(&self, files: &mut CommandFiles) {
+        reads_model(files, &self.file);
+        if let Some(path) = self.params.as_deref().filter(|path| !is_zeros(Some(path))) {
+            files.reads_weights("--params", path);
+        }
+    }
+
     /// The same flags for another file.
     pub fn of_file(&self, file: &str) -> Self {
         ModuleArgs { file: file.to_owned(), digest: DigestFlag::default(), ..self.clone() }
@@ -110,6 +123,12 @@ impl ModuleArgs {
         Failure::new(codes::UNSUPPORTED_FILE, format!("{} is a compiled executable, not a text module", self.file))
             .help("`hammock inspect` shows what is in it, `hammock run` runs it")
     }
+}
+
+/// Adds the model that a command reads, with the files that belong to it.
+pub fn reads_model(files: &mut CommandFiles, file: &str) {
+    files.reads_model("FILE", file);
+    files.reads_beside(Path::new(file), data_files(file));
 }
 
 /// Whether `--params` names no file but asks for zeros in place of the constants that the text leaves out.

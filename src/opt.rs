@@ -14,7 +14,7 @@ use crate::{
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
     Codegens, Dump, Evaluator, Failure, Named, Options, PlanFile, STEPS, Timing, before_step, bind, check_target,
-    plans, temporaries, write_weights,
+    plans, read_source, temporaries, write_weights,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{
@@ -22,7 +22,7 @@ use hammock_ir::{
     print::{Metadata, PrintOptions, constants, module_text},
 };
 use hammock_passes::{Environment, MemoryPlan, NamedTensors, Pipeline, exact_pipeline, find, pipeline};
-use hammock_runtime::tools::Content;
+use hammock_runtime::tools::{CommandFiles, Content};
 use indexmap::IndexMap;
 use std::{
     path::{Path, PathBuf},
@@ -48,7 +48,7 @@ Examples:
   hammock opt a.py --passes Normalize --same-as b.py    prints nothing if they are the same, ignoring names")]
 pub struct Opt {
     #[command(flatten)]
-    module: ModuleArgs,
+    pub module: ModuleArgs,
     /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them), or a file of them: `@FILE` [default: none;
     /// with a flag that shows passes at work, those of -O2]
     #[arg(long, value_name = "LIST", conflicts_with = "level")]
@@ -156,6 +156,14 @@ impl Watch {
         Environment { notes, reports, ..options.environment(evaluator) }
     }
 
+    /// The files that `--dump-dir` writes.
+    pub fn files(&self, files: &mut CommandFiles, pipeline: &Pipeline) {
+        let Some(folder) = &self.dump_dir else { return };
+        for (number, step) in pipeline.steps.iter().enumerate() {
+            files.writes("--dump-dir", Dump::path(folder, number + 1, step.pass));
+        }
+    }
+
     /// The flags, and whether each was given.
     pub fn given(&self) -> [(&'static str, bool); 5] {
         [
@@ -175,6 +183,20 @@ impl Watch {
 }
 
 impl Opt {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) -> Result<(), Failure> {
+        self.module.files(files);
+        self.same_as.iter().for_each(|path| files.reads("--same-as", path));
+        self.plan.iter().for_each(|path| files.reads("--plan", path));
+        self.tune_file.iter().for_each(|path| files.reads("--tune-file", path));
+        self.params_out.iter().for_each(|path| files.writes("--params-out", path));
+        self.memory_plan.iter().for_each(|path| files.writes("--memory-plan", path));
+        let pipeline = self.pipeline()?;
+        reads_pipeline(files, self.passes.as_deref().unwrap_or_default(), &pipeline);
+        self.watch.files(files, &pipeline);
+        Ok(())
+    }
+
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = self.pipeline()?;
@@ -316,12 +338,22 @@ fn note_objects(codegens: &Codegens) -> Result<(), Failure> {
     say(&Failure::from(note.help("`hammock compile --passes` and `hammock run --passes` link it")).render(false))
 }
 
+/// Adds the files that a list of passes names: its own (`@FILE`), and those that options of passes name.
+pub fn reads_pipeline(files: &mut CommandFiles, list: &str, pipeline: &Pipeline) {
+    list.strip_prefix('@').iter().for_each(|path| files.reads("--passes @", path));
+    for step in &pipeline.steps {
+        let texts = step.options.given_texts().into_iter().filter(|text| Path::new(text).is_file());
+        texts.for_each(|path| files.reads(&format!("--passes {}", step.pass.name), path));
+    }
+}
+
 /// A list of passes, or that of the file that it names: `@FILE`.
 pub fn read_pipeline(list: &str) -> Result<Pipeline, Failure> {
     let Some(path) = list.strip_prefix('@') else { return Ok(Pipeline::parse(list)?) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::new(codes::UNREADABLE_FILE, format!("cannot read {path}: {e}")))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let text = read_source(path)?.ok_or_else(|| {
+        Failure::new(codes::UNSUPPORTED_FILE, format!("{path} is a compiled executable, not a list of passes"))
+    })?;
+    let lines = text.text().lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let lines: Vec<&str> = lines.map(|line| line.trim_end_matches(',')).collect();
     Ok(Pipeline::parse(&lines.join(","))?)
 }

@@ -52,7 +52,7 @@ pub fn not_stdout(flag: &str, path: &Path) -> Result<(), Failure> {
     if path != Path::new("-") {
         return Ok(());
     }
-    let message = format!("`{flag} -` would mix a file with the text on standard output");
+    let message = format!("`{flag} {}` would mix a file with the text on standard output", path.display());
     Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a file"))
 }
 

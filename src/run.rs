@@ -11,12 +11,12 @@ use crate::{
     progress::{StageFlags, Stages},
 };
 use clap::Args;
-use hammock_compiler::{Codegens, Dump, Emit, Evaluator, Failure, Options, compile, lower, reference};
+use hammock_compiler::{Codegens, Dump, Emit, Evaluator, Failure, Options, Output, compile, lower, reference};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{Module, Name, Span};
 use hammock_passes::{Environment, pipeline};
 use hammock_runtime::tools::{
-    CallFlags, ExpectFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights,
+    CallFlags, CommandFiles, ExpectFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights,
 };
 use std::{path::Path, sync::Arc};
 
@@ -83,7 +83,7 @@ impl Program {
         if self.call.params.is_some() {
             stages.begin("reading weights")?;
         }
-        let weights = self.call.weights().map_err(input_failure)?;
+        let weights = self.compiling(|| self.call.weights().map_err(input_failure))?;
         let fit = weights.as_ref().filter(|_| is_executable(&self.file)).map(|weights| session.fit(weights));
         if let Some(misfit) = fit.and_then(|fit| hammock_compiler::misfit(&fit)) {
             if misfit.is_error() {
@@ -105,6 +105,15 @@ impl Program {
     /// Opens the executable, or compiles the text in memory, for a call if that is known before; `adapt` sees what passes
     /// made of the text.
     pub fn open_adapted(
+        &self,
+        call: Option<&CallFlags>,
+        adapt: Adapt,
+        stages: &mut Stages,
+    ) -> Result<(Session, Places), Failure> {
+        self.compiling(|| self.opened(call, adapt, stages))
+    }
+
+    fn opened(
         &self,
         call: Option<&CallFlags>,
         adapt: Adapt,
@@ -136,6 +145,16 @@ impl Program {
         Ok((session, places))
     }
 
+    /// The files that the flags name.
+    pub fn files(&self, files: &mut CommandFiles) -> Result<(), Failure> {
+        self.module_args().files(files);
+        files.reads_arguments(&self.call.args);
+        self.code.files(files)?;
+        let level = self.code.level.unwrap_or(Options::default().level);
+        self.watch.files(files, &self.code.pipeline(level)?);
+        Ok(())
+    }
+
     /// Refuses flags that need the text, if it is not there.
     pub fn refuse_without_text(&self, flags: &[(&'static str, bool)]) -> Result<(), Failure> {
         if is_executable(&self.file) { refuse(flags, &format!("{} is compiled already", self.file)) } else { Ok(()) }
@@ -147,7 +166,13 @@ impl Program {
             module: self.module.clone(),
             params: self.call.params.clone(),
             digest: self.digest.clone(),
+            budget: self.call.limits.budget.clone(),
         }
+    }
+
+    /// Reads or compiles within the limits for that.
+    fn compiling<R>(&self, work: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+        self.call.limits.budget.compiling(work).map_err(|e| tool_failure(e.into()))?
     }
 
     /// The compiler's options, whatever the mode.
@@ -214,7 +239,14 @@ impl Program {
                 stages.end_with(&artifact.times);
                 self.code.report(&artifact)?;
                 stages.begin("loading")?;
-                Session::from_bytes(artifact.file.into_bytes(), &how).map_err(tool_failure)
+                let session = match &artifact.file {
+                    Output::Library(linked) => {
+                        let (before, constants, after) = linked.parts();
+                        Session::from_linked(before, constants, after, &how)
+                    }
+                    Output::Bytes(bytes) => Session::from_bytes(bytes.clone(), &how),
+                };
+                session.map_err(tool_failure)
             }
         }
     }
@@ -224,12 +256,14 @@ impl Program {
         if is_executable(&self.file) {
             refuse(&[("--compare-levels", true)], &format!("{} is compiled already", self.file))?;
         }
-        let Prepared { module, source, .. } = prepared(&self.module_args(), Some(&self.call), stages)?;
+        let Prepared { module, source, .. } =
+            self.compiling(|| prepared(&self.module_args(), Some(&self.call), stages))?;
         let (mode, options) = (self.code.exec_mode()?, self.options()?);
         let weights = self.call.weights().map_err(input_failure)?;
         let mut result = |module: &Module, mode: &ExecMode, level: u8| {
             let options = Options { level, ..options.clone() };
-            let session = self.session(module.clone(), &source, mode, options, &mut |_, _, _| Ok(None), stages)?;
+            let session = self
+                .compiling(|| self.session(module.clone(), &source, mode, options, &mut |_, _, _| Ok(None), stages))?;
             let spec = self.call.spec(weights.as_ref());
             let args = session.arguments(&spec).map_err(input_failure)?;
             session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))
@@ -314,6 +348,15 @@ fn is_executable(file: &str) -> bool {
 }
 
 impl Run {
+    /// The files that the command reads and writes.
+    pub fn files(&self, files: &mut CommandFiles) -> Result<(), Failure> {
+        self.program.files(files)?;
+        self.compare.expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
+        self.output.path().iter().for_each(|path| files.writes("--output", path));
+        self.profile.files(files);
+        Ok(())
+    }
+
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let mut stages = self.program.stages();

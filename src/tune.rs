@@ -9,7 +9,7 @@ use clap::Args;
 use hammock_compiler::{Failure, Options, PlanFile, Record, Sizes, tune};
 use hammock_diagnostics::{SourceFile, count};
 use hammock_ir::Module;
-use hammock_runtime::tools::{Content, parse_seconds};
+use hammock_runtime::tools::{CommandFiles, Content, parse_seconds};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -70,6 +70,12 @@ impl TuneFlags {
     pub fn given(&self) -> [(&'static str, bool); 3] {
         let sizes = ("--tune-size", !self.sizes.sizes().is_empty());
         [("--tune", self.tune.is_some()), ("--tune-file", self.tune_file.is_some()), sizes]
+    }
+
+    /// The file of plans: with `--tune` it is both read and written.
+    pub fn files(&self, files: &mut CommandFiles) {
+        let Some(path) = &self.tune_file else { return };
+        if self.tune.is_some() { files.writes("--tune-file", path) } else { files.reads("--tune-file", path) }
     }
 
     /// The plans that the file has. With `--tune` it need not be there yet.

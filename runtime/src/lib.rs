@@ -8,6 +8,7 @@
 //! - [`memory`], [`device`]: where tensors' data is allocated and stored.
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
+//! - [`beside`]: files that belong to a model and lie beside it.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
 //! - [`machine`]: what processors can do.
 //! - [`module`]: one interface to everything that holds functions: libraries, executables, machines, the host's own.
@@ -20,6 +21,7 @@
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
 pub mod base64;
+pub mod beside;
 mod bytes;
 pub mod device;
 pub mod executable;
@@ -39,6 +41,7 @@ mod printable;
 pub mod profile;
 pub mod reflect;
 pub mod registry;
+mod regular_file;
 pub mod show;
 mod sync;
 #[cfg(feature = "tools")]
@@ -51,5 +54,6 @@ pub use ffi::Error;
 pub use image::Image;
 pub use library::Library;
 pub use printable::printable;
+pub use regular_file::open_regular;
 pub use value::{Adt, Any, DType, Device, Element, Function, Shape, Str, Tensor, TensorError, Tuple};
 pub use vm::{Vm, builtins::all as builtins};

@@ -1,9 +1,10 @@
 //! SHA-256 of files that are read.
 
-use crate::{Failure, input::standard_input, unreadable};
+use crate::{Failure, input::read_stream, unreadable};
 use hammock_diagnostics::codes;
+use hammock_runtime::open_regular;
 use sha2::{Digest as _, Sha256};
-use std::{fmt, fs::File, io, str::FromStr};
+use std::{fmt, io, str::FromStr};
 
 /// What a file's bytes have to hash to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +35,11 @@ impl Digest {
     /// When it cannot be read.
     pub fn of(path: &str) -> Result<Digest, Failure> {
         let mut hash = Sha256::new();
-        match path {
-            "-" => hash.update(&**standard_input()?),
-            path => {
-                let copied = File::open(path).and_then(|mut file| io::copy(&mut file, &mut Writer(&mut hash)));
+        match read_stream(path)? {
+            Some(bytes) => hash.update(&**bytes),
+            None => {
+                let copied =
+                    open_regular(path.as_ref()).and_then(|mut file| io::copy(&mut file, &mut Writer(&mut hash)));
                 copied.map_err(|e| unreadable(path, &e))?;
             }
         }

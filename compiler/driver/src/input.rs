@@ -5,18 +5,27 @@ use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
     Tensor,
+    memory::reserve,
+    open_regular,
     tools::{FileKind, Weights, save_safetensors},
 };
 use std::{
+    collections::BTreeMap,
     io::Read,
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 pub use hammock_import::{Constants, ReadOptions, check_module};
 
 /// As many bytes as tell what a file is.
 const HEAD: u64 = 4096;
+/// The longest text of unknown length that is read, in bytes.
+const MOST_TEXT: u64 = 256 << 20;
+/// The longest ONNX model from a stream: protobuf has no larger messages.
+const MOST_ONNX: u64 = 2 << 30;
+/// How many bytes of a stream are read at a time.
+const PIECE: u64 = 1 << 20;
 
 /// What a file turned out to be.
 pub enum Input {
@@ -46,7 +55,10 @@ pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
 /// # Errors
 /// When it cannot be read, or is not a text.
 pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
-    let bytes = if path == "-" { standard_input()?.to_vec() } else { read_bytes(path)? };
+    let bytes = match read_stream(path)? {
+        Some(bytes) => bytes.to_vec(),
+        None => read_bytes(path)?,
+    };
     if let Some(kind) = FileKind::of(&bytes) {
         return match kind.mistaken(path) {
             None => Ok(None),
@@ -88,28 +100,80 @@ pub fn write_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), Fa
 /// The bytes of a text; of anything else, those that tell what it is.
 fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
     let failed = |e: std::io::Error| unreadable(path, &e);
-    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let mut file = open_regular(path.as_ref()).map_err(failed)?;
     let mut bytes = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(failed)?;
     if FileKind::of(&bytes).is_none() {
-        SourceFile::expect_length(path, file.metadata().map_err(failed)?.len())?;
-        file.read_to_end(&mut bytes).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        SourceFile::expect_length(path, len)?;
+        // Files in /proc say that they are empty, whatever they hold.
+        let most = len.max(MOST_TEXT);
+        file.take(most - HEAD).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > len {
+            expect_end(path, &bytes, most)?;
+        }
     }
     Ok(bytes)
 }
 
-/// All of standard input, which is read once.
+/// The bytes of what can be read only once: standard input (`-`), a FIFO, a device. It is read the first time, and kept;
+/// of what is neither a text nor an ONNX model, only as much as tells so. None for a regular file, and for a folder.
 ///
 /// # Errors
-/// When it cannot be read.
-pub fn standard_input() -> Result<Arc<Vec<u8>>, Failure> {
-    static READ: OnceLock<Arc<Vec<u8>>> = OnceLock::new();
-    if let Some(read) = READ.get() {
-        return Ok(read.clone());
+/// When it cannot be read, or is longer than such a text or model may be.
+pub fn read_stream(path: &str) -> Result<Option<Arc<Vec<u8>>>, Failure> {
+    static READ: Mutex<BTreeMap<String, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
+    if path != "-" && !std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+        return Ok(None);
     }
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bytes) = read.get(path) {
+        return Ok(Some(bytes.clone()));
+    }
+    let bytes = match path {
+        "-" => read_bounded(path, std::io::stdin().lock()),
+        path => read_bounded(path, std::fs::File::open(path).map_err(|e| unreadable(path, &e))?),
+    };
+    let bytes = Arc::new(bytes?);
+    read.insert(path.to_owned(), bytes.clone());
+    Ok(Some(bytes))
+}
+
+/// Reads a text or an ONNX model to its end, if it is no longer than it may be.
+fn read_bounded(path: &str, mut from: impl Read) -> Result<Vec<u8>, Failure> {
+    let failed = |e: std::io::Error| unreadable(path, &e);
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| unreadable("-", &e))?;
-    Ok(READ.get_or_init(|| Arc::new(bytes)).clone())
+    from.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(failed)?;
+    let most = match hammock_onnx::is_model(&bytes) {
+        true => MOST_ONNX,
+        false if FileKind::of(&bytes).is_some() => return Ok(bytes),
+        false if bytes.contains(&0) => {
+            let message = format!("{path} is neither a text nor an ONNX model");
+            return Err(Failure::new(codes::UNSUPPORTED_FILE, message)
+                .help("files of other kinds are read by their names, not from a stream"));
+        }
+        false => MOST_TEXT,
+    };
+    while (bytes.len() as u64) < most {
+        // Whoever limits memory does so before the bytes are there.
+        let _room =
+            reserve(bytes.len() + PIECE as usize).map_err(|e| Failure::new(codes::RUN_FAILED, e.to_string()))?;
+        if from.by_ref().take(PIECE.min(most - bytes.len() as u64)).read_to_end(&mut bytes).map_err(failed)? == 0 {
+            return Ok(bytes);
+        }
+    }
+    expect_end(path, &bytes, most)?;
+    Ok(bytes)
+}
+
+/// Refuses what may go on behind as many bytes as are read.
+fn expect_end(path: &str, bytes: &[u8], most: u64) -> Result<(), Failure> {
+    if (bytes.len() as u64) < most {
+        return Ok(());
+    }
+    let message = format!("{path} has {most} bytes or more, or no end");
+    Err(Failure::new(codes::FILE_TOO_LONG, message)
+        .help("keep weights in a file beside the text, and give that with `--params`"))
 }
 
 /// A file that the system does not let be read.

@@ -57,7 +57,7 @@ pub use input::{
 };
 pub use kernels::{before_step, flops, plans};
 pub use observe::{Clock, Dump, Timing};
-pub use onnx::{import_onnx, is_onnx};
+pub use onnx::{data_files, import_onnx, is_onnx};
 pub use params::{Named, bind, misfit, misfit_in};
 pub use plans::PlanFile;
 pub use reference::reference;

@@ -11,7 +11,7 @@ use hammock_runtime::{
 use indexmap::IndexMap;
 use similar::TextDiff;
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -63,6 +63,11 @@ impl Clock {
 }
 
 impl Dump {
+    /// The file in a folder that has the module after a pass, which is the `number`-th.
+    pub fn path(dir: &Path, number: usize, pass: &Pass) -> PathBuf {
+        dir.join(format!("{number:02}_{}.py", pass.name))
+    }
+
     /// Prints what a pass has changed.
     fn print_changes(&mut self, pass: &Pass, module: &Module) -> Result<(), Diagnostic> {
         let text = without_constants(module);
@@ -117,7 +122,7 @@ impl Observer for Dump {
             self.print_changes(pass, module)?;
         }
         if let Some(dir) = &self.dir {
-            let path = dir.join(format!("{:02}_{}.py", self.times.len(), pass.name));
+            let path = Dump::path(dir, self.times.len(), pass);
             let text = print::module_text(module, &print::PrintOptions::default());
             std::fs::create_dir_all(dir)
                 .map_err(|e| unwritable(InputError::new(format!("cannot make the folder {}: {e}", dir.display()))))?;

@@ -1,38 +1,53 @@
 //! ONNX models to modules.
 
-use crate::{Failure, input::standard_input};
+use crate::{Failure, input::read_stream};
 use hammock_diagnostics::codes;
 use hammock_onnx::{Data, ImportOptions, Imported, Weights};
-use hammock_runtime::tools::map_file;
-use std::{fs::File, io::Read, path::Path};
+use hammock_runtime::{open_regular, tools::map_file};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 /// How many bytes tell what a file is.
 const HEAD: u64 = 8;
 
 /// Whether a file, or standard input for `-`, is an ONNX model, by its name or its first bytes.
 pub fn is_onnx(path: &str) -> bool {
-    match path {
-        "-" => return standard_input().is_ok_and(|bytes| hammock_onnx::is_model(&bytes)),
-        path if path.ends_with(".onnx") => return true,
-        _ => {}
+    match read_stream(path) {
+        Ok(Some(bytes)) => hammock_onnx::is_model(&bytes),
+        Ok(None) => path.ends_with(".onnx") || begins_as_onnx(path),
+        Err(_) => false,
     }
-    let mut head = Vec::new();
-    let regular = |file: &File| file.metadata().is_ok_and(|known| known.is_file());
-    let file = File::open(path).ok().filter(regular);
-    file.is_some_and(|file| file.take(HEAD).read_to_end(&mut head).is_ok()) && hammock_onnx::is_model(&head)
 }
 
-/// Imports an ONNX model; data that it keeps in other files are looked for beside it, unless it is standard input (`-`).
+/// Whether a regular file begins as an ONNX model does.
+fn begins_as_onnx(path: &str) -> bool {
+    let mut head = Vec::new();
+    let read = open_regular(path.as_ref()).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    read.is_ok() && hammock_onnx::is_model(&head)
+}
+
+/// The files beside a model that have data of it, as far as they can be found before it is read.
+pub fn data_files(path: &str) -> Vec<PathBuf> {
+    let is_regular = path != "-" && std::fs::metadata(path).is_ok_and(|known| known.is_file());
+    if is_regular && is_onnx(path) { hammock_onnx::data_files(Path::new(path)) } else { Vec::new() }
+}
+
+/// Imports an ONNX model; data that it keeps in other files are looked for beside it, unless it is standard input (`-`) or
+/// another stream.
 ///
 /// # Errors
 /// When it cannot be read or imported.
 pub fn import_onnx(path: &str, weights: Weights) -> Result<Imported, Failure> {
-    let imported = if path == "-" {
-        hammock_onnx::import(Data::Bytes(standard_input()?), "<stdin>", None, &ImportOptions { weights })
+    let options = ImportOptions { weights };
+    let imported = if let Some(bytes) = read_stream(path)? {
+        let name = if path == "-" { "<stdin>" } else { path };
+        hammock_onnx::import(Data::Bytes(bytes), name, None, &options)
     } else {
         let file = Path::new(path);
         let data = map_file(file).map(Data::File).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))?;
-        hammock_onnx::import(data, path, Some(file), &ImportOptions { weights })
+        hammock_onnx::import(data, path, Some(file), &options)
     };
     imported.map_err(|errors| {
         let failure = Failure::from(errors.diagnostics);

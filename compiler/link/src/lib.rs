@@ -100,6 +100,11 @@ impl Linked {
         f(&self.after)
     }
 
+    /// The bytes before the constants, the constants, and the bytes after them.
+    pub fn parts(&self) -> (&[u8], &ConstantData, &[u8]) {
+        (&self.before, &self.constants, &self.after)
+    }
+
     /// The library's bytes, constants included.
     pub fn into_bytes(self) -> Vec<u8> {
         let Linked { before: mut bytes, constants, after } = self;

@@ -1,13 +1,18 @@
 //! Data of tensors that lie in files beside the model.
 
-use crate::schema::StringStringEntryProto;
+use crate::{room, schema::StringStringEntryProto};
 use bytes::Bytes;
-use hammock_runtime::{memory::MappedFile, tools::map_file, value::SharedBytes};
+use hammock_runtime::{
+    beside::{BesideError, find_beside},
+    memory::{MappedFile, Reservation, reserve},
+    tools::map_file,
+    value::SharedBytes,
+};
 use std::{
     cell::RefCell,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Range,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -21,9 +26,11 @@ pub enum Data {
 
 /// The folder of a model, with the files that were mapped.
 pub struct Folder {
-    /// None for a model that is not a file.
-    path: Option<PathBuf>,
+    /// The model's own path; none for a model that is not a file.
+    model: Option<PathBuf>,
     files: RefCell<HashMap<PathBuf, (Bytes, Arc<MappedFile>)>>,
+    /// Room for tensors that stay in these files, where memory is limited.
+    room: RefCell<Vec<Reservation>>,
 }
 
 /// Shared memory as the owner of `Bytes`.
@@ -38,8 +45,7 @@ impl<T: AsRef<[u8]> + ?Sized> AsRef<[u8]> for Owner<T> {
 impl Folder {
     /// The folder that a model lies in.
     pub fn of_model(model: Option<&Path>) -> Self {
-        let folder = model.map(|file| file.parent().map_or(PathBuf::from("."), Path::to_owned));
-        Folder { path: folder, files: RefCell::default() }
+        Folder { model: model.map(Path::to_owned), files: RefCell::default(), room: RefCell::default() }
     }
 
     /// The bytes of the model itself; nothing is copied.
@@ -63,6 +69,16 @@ impl Folder {
             let end = begin.checked_add(data.len()).filter(|end| *end <= whole.len())?;
             Some((file.clone(), begin..end))
         })
+    }
+
+    /// Counts a tensor that stays in a mapped file as if it were in memory, where that is limited.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    pub fn count(&self, bytes: usize) -> Result<(), String> {
+        let room = reserve(bytes).map_err(|error| error.message().to_owned())?;
+        self.room.borrow_mut().extend(room);
+        Ok(())
     }
 
     /// The `bytes` bytes of a tensor that `entries` describe: `location`, `offset` and `length`.
@@ -89,28 +105,31 @@ impl Folder {
     }
 
     fn open(&self, location: &str) -> Result<Bytes, String> {
-        let folder =
-            self.path.as_ref().ok_or("its data are in another file, but the model is read without its folder")?;
-        let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !Path::new(location).components().all(inside) || location.is_empty() {
-            return Err(format!("its data are in `{location}`, which is not in the model's folder"));
-        }
-        let path = folder.join(location);
+        let model =
+            self.model.as_ref().ok_or("its data are in another file, but the model is read without its folder")?;
+        let path = find_beside(model, location).map_err(|error| match error {
+            BesideError::Outside => format!("its data are in `{location}`, which is not in the model's folder"),
+            BesideError::Link(target) => format!(
+                "its data are in `{location}`, a link out of the model's folder to {}; links may only lead to where the \
+                 model's own file is",
+                target.display()
+            ),
+            missing => format!("its data are missing: cannot read `{location}`: {missing}"),
+        })?;
         if let Some((data, _)) = self.files.borrow().get(&path) {
             return Ok(data.clone());
         }
-        self.expect_inside(folder, &path, location)?;
         let file = map_file(&path).map_err(|e| format!("its data are missing: {}", e.message))?;
         Ok(self.add(path, file))
     }
+}
 
-    /// Refuses a link that leads out of the folder.
-    fn expect_inside(&self, folder: &Path, path: &Path, location: &str) -> Result<(), String> {
-        match (folder.canonicalize(), path.canonicalize()) {
-            (Ok(folder), Ok(path)) if !path.starts_with(&folder) => {
-                Err(format!("its data are in `{location}`, a link out of the model's folder"))
-            }
-            _ => Ok(()),
-        }
-    }
+/// The files beside a model that it says have data of it, as far as they can be found: told before the model is read.
+pub fn data_files(model: &Path) -> Vec<PathBuf> {
+    let Ok(file) = map_file(model) else { return Vec::new() };
+    let mut locations = HashSet::new();
+    room::external_locations(&file, &mut |location| _ = locations.insert(location));
+    let mut files: Vec<PathBuf> = locations.iter().filter_map(|location| find_beside(model, location).ok()).collect();
+    files.sort();
+    files
 }

@@ -28,7 +28,7 @@ mod schema;
 mod tensor;
 mod value;
 
-pub use external::Data;
+pub use external::{Data, data_files};
 pub use graph::Errors;
 
 use hammock_diagnostics::SourceFile;

@@ -50,27 +50,57 @@ static FUNCTION: Kind = Kind::of::<FunctionProto>(&[(7, &NODE), (9, &OPSET), (11
 /// What the messages of a model take; none if that is more than `most`. What is no message is for others to tell.
 fn taken(file: &[u8], most: usize) -> Option<usize> {
     let mut bytes = MODEL.bytes;
+    walk(file, &mut |_, _, content, inner| {
+        bytes += match (content, inner) {
+            (Some(_), Some(inner)) => inner.bytes,
+            (Some(_), None) => TEXT,
+            (None, _) => NUMBER,
+        };
+        if bytes > most { Err(()) } else { Ok(()) }
+    })
+    .ok()?;
+    Some(bytes)
+}
+
+/// Visits the fields of a model: the kind of message that each is in, its number, what it holds if that is no number, and
+/// the kind of that if it is a message.
+fn walk<'a, E>(
+    file: &'a [u8],
+    visit: &mut dyn FnMut(&'static Kind, u64, Option<&'a [u8]>, Option<&'static Kind>) -> Result<(), E>,
+) -> Result<(), E> {
     // The messages around the place that is looked at, with what follows of each.
-    let mut open = vec![(file, &MODEL)];
+    let mut open: Vec<(&[u8], &'static Kind)> = vec![(file, &MODEL)];
     while let Some((rest, kind)) = open.last_mut() {
+        let kind = *kind;
         let Some((number, content)) = field(rest) else {
             open.pop();
             continue;
         };
-        let inner = kind.messages.iter().find(|(known, _)| *known == number);
-        bytes += match (content, inner) {
-            (Some(content), Some((_, inner))) => {
-                open.push((content, inner));
-                inner.bytes
-            }
-            (Some(_), None) => TEXT,
-            (None, _) => NUMBER,
-        };
-        if bytes > most {
-            return None;
+        let inner = kind.messages.iter().find(|(known, _)| *known == number).map(|(_, inner)| *inner);
+        visit(kind, number, content, inner)?;
+        if let (Some(content), Some(inner)) = (content, inner) {
+            open.push((content, inner));
         }
     }
-    Some(bytes)
+    Ok(())
+}
+
+/// Visits the names of the files that tensors of a model have their data in.
+pub fn external_locations<'a>(file: &'a [u8], each: &mut dyn FnMut(&'a str)) {
+    let mut is_location = false;
+    let visited: Result<(), std::convert::Infallible> = walk(file, &mut |kind, number, content, _| {
+        // A tensor's entries are pairs of a key and a value.
+        match (number, content) {
+            (1, Some(key)) if std::ptr::eq(kind, &raw const ENTRY) => is_location = key == b"location",
+            (2, Some(value)) if is_location && std::ptr::eq(kind, &raw const ENTRY) => {
+                is_location = false;
+                std::str::from_utf8(value).into_iter().for_each(&mut *each);
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    let Ok(()) = visited;
 }
 
 /// The next field of a message: its number, and what it holds if it is no number.

@@ -50,6 +50,9 @@ pub fn value(proto: &TensorProto, tensor: Tensor) -> Value {
 
 /// A tensor over bytes, which are copied only where they are not aligned.
 fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<Tensor, String> {
+    if folder.place(&data).is_some() {
+        folder.count(data.len())?;
+    }
     let aligned = (data.as_ptr() as usize).is_multiple_of(dtype.bytes().max(1));
     let tensor = match folder.place(&data).filter(|_| !data.is_empty()) {
         Some((file, range)) if aligned => Tensor::from_mapped(dtype, dims, file, range),

@@ -153,6 +153,21 @@ impl Options {
         Options { declared: pass.options, given: Vec::new() }
     }
 
+    /// The texts in the values that were given.
+    pub fn given_texts(&self) -> Vec<&str> {
+        let mut open: Vec<&Value> = self.given.iter().map(|(_, value)| value).collect();
+        let mut texts = Vec::new();
+        while let Some(value) = open.pop() {
+            match value {
+                Value::String(text) => texts.push(text.as_str()),
+                Value::Array(members) => open.extend(members),
+                Value::Object(members) => open.extend(members.values()),
+                _ => {}
+            }
+        }
+        texts
+    }
+
     /// Gives an option.
     ///
     /// # Errors

@@ -5,10 +5,13 @@
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
-    BenchFlags, CallFlags, CallSpec, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags, Session,
-    TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_safetensors, say,
+    BenchFlags, CallFlags, CallSpec, CommandFiles, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags,
+    Session, TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_safetensors, say,
 };
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// Runs, times and inspects models that `hammock compile` made; needs no compiler on the machine
 #[derive(Parser)]
@@ -96,6 +99,10 @@ fn start() -> Result<Result<(), ToolError>, ExitCode> {
 }
 
 fn run_own(library: Library, OwnModel { call, output, expect, profile, .. }: OwnModel) -> Result<String, ToolError> {
+    let mut files = files(None, &call, &profile);
+    expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
+    output.path().iter().for_each(|path| files.writes("--output", path));
+    files.check()?;
     let session = Session::from_library(library, &call.how())?;
     let weights = weights(&call, &session)?;
     profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
@@ -129,7 +136,37 @@ fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolE
     Ok(weights)
 }
 
+/// Refuses outputs that are inputs, or other outputs.
+fn check(command: &Command) -> Result<(), InputError> {
+    match command {
+        Command::Run { file, call, output, expect, profile } => {
+            let mut files = files(Some(file), call, profile);
+            expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
+            output.path().iter().for_each(|path| files.writes("--output", path));
+            files.check()
+        }
+        Command::Bench { file, call, profile, .. } => files(Some(file), call, profile).check(),
+        Command::Inspect { file, view } => {
+            let mut files = CommandFiles::default();
+            files.reads_model("FILE", file);
+            view.params_out.iter().for_each(|path| files.writes("--params-out", path));
+            files.check()
+        }
+    }
+}
+
+/// The files that a command reads and writes: those of its model, if that is one, and of its call.
+fn files(model: Option<&Path>, call: &CallFlags, profile: &ProfileFlags) -> CommandFiles {
+    let mut files = CommandFiles::default();
+    model.iter().for_each(|path| files.reads_model("FILE", path));
+    call.params.iter().for_each(|path| files.reads_weights("--params", path));
+    files.reads_arguments(&call.args);
+    profile.files(&mut files);
+    files
+}
+
 fn run(command: Command) -> Result<String, ToolError> {
+    check(&command)?;
     match command {
         Command::Run { file, call, output, expect, profile } => {
             let session = Session::open(&file, &call.how())?;

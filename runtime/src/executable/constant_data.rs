@@ -1,10 +1,10 @@
 //! The data of constants that is still to be written: tensors one after the other, which share their bytes.
 use crate::memory::ALIGNMENT;
-use crate::value::Tensor;
+use crate::value::{DType, Tensor};
 use crc32fast::Hasher;
 
 /// The data of constants in the order in which it is written, each at a multiple of 64.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct ConstantData {
     tensors: Vec<(usize, Tensor)>,
     len: usize,
@@ -22,6 +22,14 @@ impl ConstantData {
     /// The tensors and their places.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
         self.tensors.iter().map(|(at, tensor)| (*at, tensor))
+    }
+
+    /// The tensor of a dtype and shape at a place.
+    pub(super) fn find(&self, at: usize, dtype: DType, shape: &[i64]) -> Option<&Tensor> {
+        let first = self.tensors.partition_point(|(place, _)| *place < at);
+        // Tensors without elements share their place with others.
+        let there = self.tensors[first..].iter().take_while(|(place, _)| *place == at).map(|(_, tensor)| tensor);
+        there.into_iter().find(|tensor| tensor.dtype() == dtype && tensor.shape() == shape)
     }
 
     /// How many bytes they are.

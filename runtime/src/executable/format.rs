@@ -6,8 +6,9 @@
 use super::{Code, Constant, ConstantData, Executable, ExecutableError, FunctionInfo, FunctionKind};
 use crate::bytes::{Put, Reader, Truncated};
 use crate::memory::ALIGNMENT;
-use crate::value::{DType, Device, Shape, SharedBytes, Str, Tensor, index};
+use crate::value::{DType, Device, Shape, SharedBytes, Str, Tensor, TensorError, index};
 use std::ops::Range;
+use std::sync::Arc;
 
 const MAGIC: u64 = 0xD225_DE2F_4214_151E;
 /// The older format, without memory scopes.
@@ -25,6 +26,8 @@ pub(crate) enum Constants<'a> {
     Append(&'a mut ConstantData),
     /// The same when reading: within `range` of `owner`'s bytes.
     Apart(SharedBytes, Range<usize>),
+    /// The same when reading, as tensors that are used as they are.
+    Tensors(&'a ConstantData),
 }
 
 type Result<T> = std::result::Result<T, ExecutableError>;
@@ -241,6 +244,26 @@ fn read_dtype(reader: &mut Reader<'_>) -> std::result::Result<DType, Failure> {
     Ok(DType::new(reader.u8()?, reader.u8()?, reader.u16()?))
 }
 
+/// A tensor over the memory of another, which is copied only if it does not begin at a multiple of [`ALIGNMENT`].
+fn read_only(tensor: &Tensor) -> std::result::Result<Tensor, TensorError> {
+    struct Held(Tensor);
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_bytes().unwrap_or_default()
+        }
+    }
+    let (dtype, shape) = (tensor.dtype(), tensor.shape());
+    let held = match tensor.is_aligned() {
+        true => tensor.clone(),
+        false => {
+            let copy = Tensor::from_bytes(dtype, shape, tensor.as_bytes()?)?;
+            tensor.set_aside();
+            copy
+        }
+    };
+    Tensor::from_shared(dtype, shape, Arc::new(Held(held)), 0..tensor.nbytes())
+}
+
 fn read_tensor(reader: &mut Reader<'_>, apart: Option<&Constants<'_>>) -> std::result::Result<Tensor, Failure> {
     if reader.u64()? != TENSOR_MAGIC || reader.u64()? != 0 {
         return malformed("a tensor does not start with a tensor header");
@@ -265,6 +288,10 @@ fn read_tensor(reader: &mut Reader<'_>, apart: Option<&Constants<'_>>) -> std::r
             }
             Tensor::from_shared(dtype, &shape, owner.clone(), begin..end)
         }
+        Some(Constants::Tensors(constants)) => match constants.find(read_size(reader)?, dtype, &shape) {
+            Some(tensor) => read_only(tensor),
+            None => return malformed("a tensor is not among the constants"),
+        },
         Some(_) => return malformed("a tensor's data is missing"),
     };
     tensor.or_else(|error| malformed(error.to_string()))

@@ -1,12 +1,12 @@
 //! Constants that lie in a file of their own beside the executable, where they are used in place.
 use super::ImageError;
+use crate::beside::find_beside;
 use crate::bytes::{Put, Reader, Truncated};
 use crate::memory::MappedFile;
+use crate::regular_file::open_regular;
 use crate::value::SharedBytes;
-use std::fs::File;
-use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the data of constants lies.
@@ -23,18 +23,23 @@ pub struct External {
 }
 
 impl External {
-    /// Maps the file in the executable's folder, and checks that it is the one that was written with the executable.
-    pub(super) fn open(&self, folder: Option<&Path>) -> Result<(SharedBytes, Range<usize>), ImageError> {
-        let refused = |why: &dyn std::fmt::Display| ImageError::External(self.file.clone(), why.to_string());
-        let folder = folder.ok_or_else(|| refused(&"a model in memory has no folder to look for it"))?;
+    fn refused(&self, why: &dyn std::fmt::Display) -> ImageError {
+        ImageError::External(self.file.clone(), why.to_string())
+    }
+
+    /// The path of the file, which lies beside the executable: see [`find_beside`].
+    pub(super) fn find(&self, executable: &Path) -> Result<PathBuf, ImageError> {
         if Path::new(&self.file).file_name().is_none_or(|name| name != self.file.as_str()) {
-            return Err(refused(&"it is not in the executable's folder"));
+            return Err(self.refused(&"it is not in the executable's folder"));
         }
-        let path = folder.join(&self.file);
-        let map = File::open(&path).and_then(|file| match file.metadata()?.is_file() {
-            true => MappedFile::new(&file),
-            false => Err(io::Error::other("not a file")),
-        });
+        find_beside(executable, &self.file).map_err(|error| self.refused(&error))
+    }
+
+    /// Maps the file beside the executable, and checks that it is the one that was written with the executable.
+    pub(super) fn open(&self, executable: Option<&Path>) -> Result<(SharedBytes, Range<usize>), ImageError> {
+        let refused = |why: &dyn std::fmt::Display| self.refused(why);
+        let executable = executable.ok_or_else(|| refused(&"a model in memory has no folder to look for it"))?;
+        let map = open_regular(&self.find(executable)?).and_then(|file| MappedFile::new(&file));
         let map = map.map_err(|error| refused(&error))?;
         let other = "it is not the file that was compiled with the executable, or damaged";
         let range = self.start..self.start.saturating_add(self.len);

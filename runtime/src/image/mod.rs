@@ -39,7 +39,7 @@ use crate::value::SharedBytes;
 use container::{Contents, Section};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The symbol that a linked library gives its image. It must lie at a multiple of 64.
@@ -146,18 +146,37 @@ impl Image {
         (container::write(&sections), constants)
     }
 
-    /// Reads an image as [`load_beside`](Image::load_beside) does, without a folder.
+    /// Reads an image as [`load_beside`](Image::load_beside) does, without files beside it.
     pub fn load(owner: SharedBytes, range: Range<usize>, integrity: Integrity) -> Result<Image, ImageError> {
         Image::load_beside(owner, range, integrity, None)
     }
 
     /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
-    /// `owner` alive; bytes that do not begin at a multiple of 64 are copied first. A file with constants is looked for in `folder`.
+    /// `owner` alive; bytes that do not begin at a multiple of 64 are copied first. A file with constants is looked for beside `executable`.
     pub fn load_beside(
         owner: SharedBytes,
         range: Range<usize>,
         integrity: Integrity,
-        folder: Option<&Path>,
+        executable: Option<&Path>,
+    ) -> Result<Image, ImageError> {
+        Image::read(owner, range, integrity, executable, None)
+    }
+
+    /// The same for bytes that were just made, without those of the constants, which are given.
+    pub(crate) fn load_with(
+        owner: SharedBytes,
+        range: Range<usize>,
+        constants: &ConstantData,
+    ) -> Result<Image, ImageError> {
+        Image::read(owner, range, Integrity::Trust, None, Some(constants))
+    }
+
+    fn read(
+        owner: SharedBytes,
+        range: Range<usize>,
+        integrity: Integrity,
+        executable: Option<&Path>,
+        given: Option<&ConstantData>,
     ) -> Result<Image, ImageError> {
         let (owner, range) = aligned(owner, range)?;
         let bytes = (*owner).as_ref().get(range.clone()).ok_or(ContainerError::Truncated)?;
@@ -165,12 +184,13 @@ impl Image {
         let section = |kind| container.get(kind).ok_or(ContainerError::Missing(kind));
         let external = container.get(EXTERNAL).map(|range| External::decode(&bytes[range])).transpose();
         let external = external.map_err(|_| ImageError::Section("constants' place"))?;
-        let apart = match &external {
-            Some(external) => {
-                let (owner, range) = external.open(folder)?;
+        let apart = match (&external, given) {
+            (_, Some(constants)) => Constants::Tensors(constants),
+            (Some(external), None) => {
+                let (owner, range) = external.open(executable)?;
                 Constants::Apart(owner, range)
             }
-            None => {
+            (None, None) => {
                 let data = section(CONSTANTS)?;
                 Constants::Apart(owner.clone(), range.start + data.start..range.start + data.end)
             }
@@ -197,6 +217,12 @@ impl Image {
 /// Where in an image's bytes the data of its constants lies.
 pub(crate) fn constants_range(bytes: &[u8]) -> Option<Range<usize>> {
     container::read(bytes, Integrity::Trust).ok()?.get(CONSTANTS)
+}
+
+/// The path of the file beside an executable that has the constants of its image, if there is one: without any check.
+pub(crate) fn external_file(bytes: &[u8], executable: &Path) -> Option<PathBuf> {
+    let external = container::read(bytes, Integrity::Trust).ok()?.get(EXTERNAL)?;
+    External::decode(&bytes[external]).ok()?.find(executable).ok()
 }
 
 /// Bytes that begin at a multiple of [`ALIGNMENT`].

@@ -79,8 +79,10 @@ fn constants_may_lie_in_a_file_beside_the_executable() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, file) = beside(folder.path());
     let load =
-        |bytes: &[u8], folder| Image::load_beside(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, folder);
-    let image = load(&bytes, Some(folder.path())).unwrap();
+        |bytes: &[u8], path| Image::load_beside(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, path);
+    let executable = folder.path().join("model.so");
+    std::fs::write(&executable, &bytes).unwrap();
+    let image = load(&bytes, Some(&executable)).unwrap();
     assert_eq!(image.external.as_ref().unwrap().file, "w");
     assert_eq!(image.save(), sample().save(), "saved again, it has its constants in itself");
     assert!(matches!(load(&bytes, None), Err(ImageError::External(..))));
@@ -89,17 +91,17 @@ fn constants_may_lie_in_a_file_beside_the_executable() {
         let mut damaged = file.clone();
         damaged[at] ^= 4;
         std::fs::write(&path, damaged).unwrap();
-        assert!(load(&bytes, Some(folder.path())).is_err(), "byte {at}");
+        assert!(load(&bytes, Some(&executable)).is_err(), "byte {at}");
     }
     for other in [&file[..file.len() - 1], &[&file[..], &[0]].concat(), b""] {
         std::fs::write(&path, other).unwrap();
-        assert!(load(&bytes, Some(folder.path())).is_err());
+        assert!(load(&bytes, Some(&executable)).is_err());
     }
     std::fs::remove_file(&path).unwrap();
-    let missing = load(&bytes, Some(folder.path())).unwrap_err().to_string();
-    assert!(missing.starts_with("cannot use w, which has the model's weights: No such file"), "{missing}");
+    let missing = load(&bytes, Some(&executable)).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot use w, which has the model's weights: there is no such file"), "{missing}");
     let (outside, _) = sample().save_external(|_| External { file: "../w".into(), start: 0, len: 0, checksum: 0 });
-    assert!(load(&outside, Some(folder.path())).unwrap_err().to_string().contains("folder"));
+    assert!(load(&outside, Some(&executable)).unwrap_err().to_string().contains("folder"));
 }
 
 #[test]

@@ -29,17 +29,20 @@ pub use seal::SealError;
 pub use tvm::TvmError;
 
 use crate::Error;
-use crate::executable::{Executable, is_executable};
+use crate::executable::{ConstantData, Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity, versions};
 use crate::machine::Features;
 use crate::memory::MappedFile;
+use crate::regular_file::open_regular;
 use crate::value::{Function, SharedBytes};
 use crate::vm::{
     Options, Vm,
     native::{self, MachineCode},
 };
 use code::Code;
+use memmap2::MmapOptions;
 use snapshot::Snapshot;
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -108,6 +111,8 @@ struct Contents {
     data: Range<usize>,
     /// The file that the bytes are of, if there is one.
     file: Option<Arc<Snapshot>>,
+    /// The constants, where `data` has no bytes of theirs.
+    constants: Option<ConstantData>,
 }
 
 impl Contents {
@@ -124,7 +129,7 @@ pub fn image_of(path: &Path) -> Result<Arc<Image>, LibraryError> {
     let executable = match tvm_modules(bytes)? {
         Some(modules) => tvm::executable(&bytes[modules])?,
         None if is_executable(bytes) => bytes,
-        None => return Library::of_file(file, path.parent()).map(|library| library.image().clone()),
+        None => return Library::of_file(file, Some(path)).map(|library| library.image().clone()),
     };
     let executable = Executable::load(executable).map_err(ImageError::from)?;
     Ok(Arc::new(Image { executable, ..Image::default() }))
@@ -145,26 +150,42 @@ impl Vm {
         let failed = |error: LibraryError| Error::runtime(error.to_string());
         let kernel = |name: &str| library.kernel(name).map_err(failed);
         let machine_code = |name: &str| library.machine_code(name).map_err(failed);
-        Vm::with_code(library.image().clone(), library.bytes().len(), options, kernel, machine_code)
+        Vm::with_code(library.image().clone(), library.size(), options, kernel, machine_code)
     }
 }
 
 impl Library {
     /// Opens a file that a linker wrote and sealed.
     pub fn open(path: &Path) -> Result<Library, LibraryError> {
-        Library::of_file(Arc::new(Snapshot::open(path)?), path.parent())
+        Library::of_file(Arc::new(Snapshot::open(path)?), Some(path))
     }
 
-    /// Takes an open file; what belongs to it is in `folder`.
-    fn of_file(file: Arc<Snapshot>, folder: Option<&Path>) -> Result<Library, LibraryError> {
+    /// Takes an open file; what belongs to it lies beside `path`.
+    fn of_file(file: Arc<Snapshot>, path: Option<&Path>) -> Result<Library, LibraryError> {
         let range = 0..(*file).as_ref().len();
-        Library::load(file.clone(), range, Some((file, folder)), Integrity::Check)
+        Library::load(file.clone(), range, Some((file, path)), Integrity::Check, None)
     }
 
     /// Loads a library from memory. With [`Integrity::Trust`], its bytes need no seal: the caller has just made them.
     pub fn from_bytes(owner: SharedBytes, integrity: Integrity) -> Result<Library, LibraryError> {
         let range = 0..(*owner).as_ref().len();
-        Library::load(owner, range, None, integrity)
+        Library::load(owner, range, None, integrity, None)
+    }
+
+    /// Loads a library that was just linked: the bytes before its constants, the constants, and the bytes after them. The
+    /// constants are used where they are, so a model takes no more memory than its weights.
+    pub fn from_linked(before: &[u8], constants: &ConstantData, after: &[u8]) -> Result<Library, LibraryError> {
+        let begin = before.len() + constants.len();
+        let room = MmapOptions::new().len(begin + after.len()).no_reserve_swap().map_anon();
+        // Nobody reads the bytes between, so they take no memory.
+        let bytes = room.and_then(|mut bytes| {
+            bytes[..before.len()].copy_from_slice(before);
+            bytes[begin..].copy_from_slice(after);
+            bytes.make_read_only()
+        });
+        let owner: SharedBytes = Arc::new(bytes.map_err(|error| LibraryError::Load(error.to_string()))?);
+        let range = 0..(*owner).as_ref().len();
+        Library::load(owner, range, None, Integrity::Trust, Some(constants))
     }
 
     /// Loads the library appended to the running program ([`seal::append`]); `None` if there is none.
@@ -173,7 +194,7 @@ impl Library {
         let Ok(program) = map_program() else { return Ok(None) };
         let owner: SharedBytes = Arc::new(program);
         match seal::appended((*owner).as_ref()) {
-            Some(range) => Library::load(owner, range, None, Integrity::Check).map(Some),
+            Some(range) => Library::load(owner, range, None, Integrity::Check, None).map(Some),
             None => Ok(None),
         }
     }
@@ -183,9 +204,10 @@ impl Library {
         range: Range<usize>,
         file: Option<(Arc<Snapshot>, Option<&Path>)>,
         integrity: Integrity,
+        constants: Option<&ConstantData>,
     ) -> Result<Library, LibraryError> {
         let bytes = &(*owner).as_ref()[range.clone()];
-        let (file, folder) = file.map_or((None, None), |(file, folder)| (Some(file), folder));
+        let (file, path) = file.map_or((None, None), |(file, path)| (Some(file), path));
         if integrity == Integrity::Check {
             seal::check(bytes).map_err(|error| refusal(error, bytes))?;
         }
@@ -201,8 +223,11 @@ impl Library {
             return Err(LibraryError::Changed);
         }
         let in_owner = range.start + image_range.start..range.start + image_range.end;
-        let image = Arc::new(Image::load_beside(owner.clone(), in_owner, Integrity::Trust, folder)?);
-        let contents = Contents { owner, range, data, file };
+        let image = Arc::new(match constants {
+            Some(constants) => Image::load_with(owner.clone(), in_owner, constants)?,
+            None => Image::load_beside(owner.clone(), in_owner, Integrity::Trust, path)?,
+        });
+        let contents = Contents { owner, range, data, file, constants: constants.cloned() };
         Ok(Library { image, kernels, contents, code: OnceLock::new() })
     }
 
@@ -216,9 +241,20 @@ impl Library {
         &self.kernels
     }
 
+    /// The number of bytes of the shared library.
+    pub fn size(&self) -> usize {
+        self.contents.range.len()
+    }
+
     /// The bytes of the shared library.
-    pub fn bytes(&self) -> &[u8] {
-        self.contents.bytes()
+    pub fn to_bytes(&self) -> Cow<'_, [u8]> {
+        let Contents { data, constants, .. } = &self.contents;
+        let bytes = self.contents.bytes();
+        let Some(constants) = constants else { return bytes.into() };
+        let mut whole = bytes[..data.start].to_vec();
+        constants.append_to(&mut whole);
+        whole.extend_from_slice(&bytes[data.end..]);
+        whole.into()
     }
 
     /// The kernel called `name`, which looks at its arguments when it is called. The first call maps the code.
@@ -252,6 +288,13 @@ impl Library {
         };
         self.code.get_or_init(load).as_ref().map_err(|reason| LibraryError::Load(reason.clone()))
     }
+}
+
+/// The file beside a library that has its weights, if there is one, as far as can be told without having checked either.
+pub fn external_weights(path: &Path) -> Option<PathBuf> {
+    let bytes = MappedFile::new(&open_regular(path).ok()?).ok()?;
+    let image = elf::Elf::read(&bytes).ok()?.find(image::SYMBOL)?;
+    image::external_file(bytes.get(image)?, path)
 }
 
 /// Where in a library's bytes the data of its constants lies, as far as can be told without having checked them.

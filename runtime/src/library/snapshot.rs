@@ -6,6 +6,7 @@
 //! removes them, which stops the process with SIGBUS when it next reads them; so replace a model in use, do not overwrite
 //! it. A file that changed before its kernels are first needed is refused ([`Snapshot::is_current`]).
 use super::{LibraryError, constants_of};
+use crate::regular_file::open_regular;
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -52,11 +53,8 @@ impl Snapshot {
     /// The same, with another size up to which files are read.
     pub(super) fn open_with(path: &Path, most_read: u64) -> Result<Snapshot, LibraryError> {
         let take = || {
-            let file = File::open(path)?;
+            let file = open_regular(path)?;
             let metadata = file.metadata()?;
-            if !metadata.is_file() {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
-            }
             if metadata.len() <= most_read { read(file, metadata.len()) } else { map(file, &metadata) }
         };
         take().map_err(|cause| LibraryError::Read { path: path.to_owned(), cause })

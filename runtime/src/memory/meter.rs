@@ -5,10 +5,11 @@
 //! kernels comes as well ([`super::workspace`]). Tensors are counted exactly, before they are allocated ([`reserve`]). Objects are too many and too small for that: a thread counts
 //! the memory that it takes from the system for them and returns, reserves more room from the allocator in steps, and
 //! tells the call to stop when there is none. Objects count until the call is over; after that they are the caller's.
-use super::allocator::{Allocator, Reservation};
+use super::allocator::{Allocator, AllocatorKind, Reservation};
 use super::workspace::Workspace;
 use crate::ffi::Error;
 use crate::parallel;
+use crate::value::Device;
 use crate::vm::EXHAUSTED;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -135,6 +136,18 @@ impl Drop for Outer {
             }
         });
     }
+}
+
+/// Runs work that no program does; host memory that this thread takes for tensors meanwhile counts towards a limit of its own.
+///
+/// # Errors
+/// When there is no device for the host.
+pub fn within_limit<R>(limit: usize, work: impl FnOnce() -> R) -> Result<R, Error> {
+    let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, limit)?;
+    let flag = AtomicU8::default();
+    // SAFETY: allocator and flag live until the work is done; accounts that it enters are left before.
+    let _account = unsafe { Account::new(&allocator, &flag).enter() };
+    Ok(work())
 }
 
 /// Counts memory that is about to be taken, as long as the reservation lives; nothing where no program is at work on

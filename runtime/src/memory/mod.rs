@@ -18,4 +18,4 @@ pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
 pub use machine::default_limit;
 pub use mapped::{MappedFile, ScratchFile};
-pub use meter::reserve;
+pub use meter::{reserve, within_limit};

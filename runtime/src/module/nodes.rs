@@ -77,7 +77,7 @@ impl Node for LibraryNode {
     }
 
     fn save(&self) -> Result<Vec<u8>, Error> {
-        Ok(self.0.bytes().to_vec())
+        Ok(self.0.to_bytes().into_owned())
     }
 }
 

@@ -82,6 +82,20 @@ fn load(file: &str) -> Result<Any, InputError> {
     }
 }
 
+/// The files that an argument names, those of members of tuples too; it need not be right otherwise.
+pub(super) fn files_of(text: &str) -> Vec<&str> {
+    let mut open = vec![super::call::split_name(text).map_or(text, |(_, value)| value)];
+    let mut files = Vec::new();
+    while let Some(text) = open.pop().map(str::trim) {
+        if let Some(file) = text.strip_prefix('@') {
+            files.push(file.rsplit_once('#').map_or(file, |(path, _)| path));
+        } else if let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+            open.extend(split_top(inner));
+        }
+    }
+    files
+}
+
 /// A tensor of a safetensors file.
 fn named(path: &Path, name: &str) -> Result<Tensor, InputError> {
     let weights = Weights::open(path)?;
@@ -232,6 +246,14 @@ mod tests {
         assert!(a.as_slice::<f32>().unwrap().iter().all(|v| (0.0..1.0).contains(v)));
         assert_eq!(a.as_bytes().unwrap(), random("random(100):float32").as_bytes().unwrap());
         assert_eq!(random("random(0,5):int8").element_count(), 0);
+    }
+
+    #[test]
+    fn files_are_found_in_arguments() {
+        assert_eq!(files_of("@a.npy"), ["a.npy"]);
+        assert_eq!(files_of("x=@a.npz#b"), ["a.npz"]);
+        assert_eq!(files_of("(1, (@a.npz#b, \"@c\"), @d.npy)"), ["d.npy", "a.npz"]);
+        assert!(files_of("shape(2,3)").is_empty() && files_of(&"(".repeat(100_000)).is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Finds the kind of a file from its first bytes.
 
-use crate::executable::is_executable;
-use std::{fs::File, io::Read, path::Path};
+use crate::{executable::is_executable, regular_file::open_regular};
+use std::{io::Read, path::Path};
 
 /// A kind of binary file that people have around models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +32,8 @@ impl FileKind {
 
     /// The kind of a file. One that cannot be read, or only once, has none.
     pub fn of_file(path: &Path) -> Option<FileKind> {
-        let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|known| known.is_file()))?;
         let mut head = Vec::new();
-        file.take(HEAD).read_to_end(&mut head).ok()?;
+        open_regular(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
         FileKind::of(&head)
     }
 

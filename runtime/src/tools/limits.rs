@@ -1,31 +1,74 @@
 //! Flags that limit what a model may use.
 
-use crate::vm::Options;
+use super::watchdog::{self, Bounds};
+use crate::{Error, memory::within_limit, vm::Options};
 use clap::Args;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// What a command may take.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Limits")]
+pub struct BudgetFlags {
+    /// The most memory to use: for the tensors of a model while it is compiled, and when it runs on each device, including
+    /// the model and its arguments; in bytes, or as 64M or 2G [default: when it runs, 7/8 of the memory of the machine or of
+    /// its control group's limit]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub max_memory: Option<usize>,
+    /// The longest that reading and compiling may take together, and then a call, including reading its arguments and
+    /// writing its result
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub timeout: Option<Duration>,
+}
 
 /// What a model may take.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// The most memory to use on each device, including the model and its arguments: in bytes, or as 64M or 2G [default:
-    /// 7/8 of the memory of the machine or of its control group's limit]
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub max_memory: Option<usize>,
+    /// Memory and time.
+    #[command(flatten)]
+    pub budget: BudgetFlags,
     /// How deeply function calls may nest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_depth: Option<u32>,
-    /// The longest a call may take, including reading its arguments and writing its result
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
-    pub timeout: Option<Duration>,
+}
+
+/// Bytes of small tensors that a compiler makes besides those of a model.
+const SMALL_TENSORS: usize = 1 << 20;
+
+impl BudgetFlags {
+    /// Reads and compiles a model within the limits. Tensors that exceed the limit of memory are errors. A command that
+    /// takes too long, or whose compiler takes much more memory than the limit, ends with status 1.
+    ///
+    /// # Errors
+    /// When the limits cannot be watched.
+    pub fn compiling<R>(&self, work: impl FnOnce() -> R) -> Result<R, Error> {
+        let counted = || match self.max_memory {
+            Some(limit) => within_limit(limit.max(SMALL_TENSORS), work),
+            None => Ok(work()),
+        };
+        let end = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        watchdog::bounded(Bounds { end, memory: self.max_memory.map(most_resident), what: COMPILING }, counted)?
+    }
+}
+
+/// What the watchdog calls the work.
+const COMPILING: &str = "reading and compiling";
+
+/// Memory that a process may have while it compiles with a limit for tensors: passes and code generators take some on each
+/// thread, whatever the model.
+fn most_resident(limit: usize) -> usize {
+    const FOR_PASSES: usize = 256 << 20;
+    const FOR_EACH_THREAD: usize = 64 << 20;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    limit.saturating_add(FOR_PASSES).saturating_add(FOR_EACH_THREAD.saturating_mul(threads))
 }
 
 impl LimitFlags {
     /// Sets those that were given.
     pub(super) fn apply(&self, options: &mut Options) {
-        options.memory_limit = self.max_memory.unwrap_or(options.memory_limit);
+        options.memory_limit = self.budget.max_memory.unwrap_or(options.memory_limit);
         options.max_depth = self.max_depth.map_or(options.max_depth, |depth| depth as usize);
-        options.timeout = self.timeout.or(options.timeout);
+        options.timeout = self.budget.timeout.or(options.timeout);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod argument;
 mod call;
+mod command_files;
 mod expect;
 mod flags;
 mod kind;
@@ -26,10 +27,11 @@ mod weights;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
+pub use command_files::CommandFiles;
 pub use expect::ExpectFlags;
 pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, OutputFlags, View};
 pub use kind::FileKind;
-pub use limits::{LimitFlags, parse_bytes, parse_seconds};
+pub use limits::{BudgetFlags, LimitFlags, parse_bytes, parse_seconds};
 pub use npz::{load_npy, load_npz, save_npz};
 pub use onnx_tensor::{ElementType, load_onnx_tensor};
 pub use output::{Content, Sink, check_writable, print, print_colored, say, say_colored, write_file};

@@ -1,7 +1,7 @@
 //! Files of arrays: `.npy` with one, `.npz` with several by name.
 
 use super::{Content, InputError, brief, listed, npy, write_file};
-use crate::Tensor;
+use crate::{Tensor, regular_file::open_regular};
 use std::{
     collections::HashSet,
     fmt::Display,
@@ -64,7 +64,7 @@ impl Archive {
     /// # Errors
     /// When it cannot be read, or its directory is damaged.
     pub fn open(path: &Path) -> Result<Archive, InputError> {
-        let file = File::open(path).map_err(|e| failed(path, &e))?;
+        let file = open_regular(path).map_err(|e| failed(path, &e))?;
         let room = file.metadata().map_err(|e| failed(path, &e))?.len();
         let directory = file.try_clone().map_err(|e| failed(path, &e))?;
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| failed(path, &e))?;
@@ -161,7 +161,11 @@ fn failed(path: &Path, error: &dyn Display) -> InputError {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::npy::tests::file, *};
+    use super::{
+        super::{Weights, npy::tests::file},
+        *,
+    };
+    use crate::memory::within_limit;
     use std::io::Write;
 
     /// An archive of one member with these bytes.
@@ -173,6 +177,21 @@ mod tests {
             zip.write_all(bytes).unwrap();
         }
         zip.finish().unwrap();
+    }
+
+    #[test]
+    fn inflated_arrays_count_towards_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zeros.npz");
+        let zeros = file("{'descr': '|u1', 'fortran_order': False, 'shape': (4194304,)}", &vec![0; 4 << 20]);
+        archive(&path, &[("a", &zeros), ("b", &zeros)]);
+        assert!(std::fs::metadata(&path).unwrap().len() < 64 << 10);
+        let one = |limit| within_limit(limit, || load_npz(&path, "a").map(drop)).unwrap();
+        assert!(one(1 << 20).unwrap_err().message.contains("limit of 1048576"));
+        one(5 << 20).unwrap();
+        let both = |limit| within_limit(limit, || Weights::open(&path).map(drop)).unwrap();
+        assert!(both(5 << 20).unwrap_err().message.contains("limit of 5242880"));
+        both(9 << 20).unwrap();
     }
 
     #[test]

@@ -121,20 +121,11 @@ const MOST_LINKS: usize = 40;
 
 impl Place {
     fn of(path: &Path) -> io::Result<Place> {
-        if path == Path::new("-") {
-            return Ok(Place::Stdout);
-        }
-        let mut path = path.to_owned();
-        for _ in 0..MOST_LINKS {
-            match descriptor(&path) {
-                Some(1) => return Ok(Place::Stdout),
-                Some(descriptor) => return duplicate(descriptor).map(Place::Stream),
-                None => {}
-            }
-            // Also a link to a file that is yet to be made.
-            let Ok(target) = fs::read_link(&path) else { break };
-            path = folder(&path).join(target);
-        }
+        let path = match follow(path) {
+            Ok(path) => path,
+            Err(1) => return Ok(Place::Stdout),
+            Err(descriptor) => return duplicate(descriptor).map(Place::Stream),
+        };
         match fs::metadata(&path) {
             Ok(known) if known.is_dir() => Err(ErrorKind::IsADirectory.into()),
             Ok(known) if known.is_file() => {
@@ -156,7 +147,24 @@ impl Place {
     }
 }
 
-fn folder(path: &Path) -> &Path {
+/// The path that symbolic links lead to, also to a file that is yet to be made. An error is the number of an open file of
+/// this process that the path stands for: 1 for standard output.
+pub(super) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
+    if path == Path::new("-") {
+        return Err(1);
+    }
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Some(descriptor) = descriptor(&path) {
+            return Err(descriptor);
+        }
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = folder(&path).join(target);
+    }
+    Ok(path)
+}
+
+pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -1,6 +1,6 @@
 //! Flags for profiling a model.
 
-use super::{CallSpec, Content, InputError, Session, ToolError, say, write_file};
+use super::{CallSpec, CommandFiles, Content, InputError, Session, ToolError, say, write_file};
 use crate::{
     printable,
     profile::{Profile, Profiler},
@@ -39,6 +39,11 @@ const MOST_EVENTS: usize = 1_000_000;
 const REPEATS: usize = 10;
 
 impl ProfileFlags {
+    /// The file that the flags name.
+    pub fn files(&self, files: &mut CommandFiles) {
+        self.profile_output.iter().for_each(|path| files.writes("--profile-output", path));
+    }
+
     /// Runs `body` and reports where the time went, even if it fails.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Any, Error, Library, Tuple, Vm,
+    executable::ConstantData,
     image::{Image, Integrity, Signature, Version},
     library::{LibraryError, image_of},
     memory::Reservation,
@@ -82,6 +83,14 @@ impl Session {
         Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, how)
     }
 
+    /// Loads a library that was just linked, whose constants are used where they are: see [`Library::from_linked`].
+    ///
+    /// # Errors
+    /// When a kernel or builtin that it needs is missing.
+    pub fn from_linked(before: &[u8], constants: &ConstantData, after: &[u8], how: &How) -> Result<Session, ToolError> {
+        Session::from_library(Library::from_linked(before, constants, after)?, how)
+    }
+
     /// Prepares a library.
     ///
     /// # Errors
@@ -109,7 +118,8 @@ impl Session {
     /// When there is no such function, their number or types are wrong, or one cannot be read.
     pub fn arguments(&self, spec: &CallSpec) -> Result<Vec<Any>, InputError> {
         let signature = self.signature(spec.func)?;
-        let Arguments { values, weight_bytes } = self.vm.counting(|| arguments(&signature, spec))?;
+        let read = watchdog::within(self.timeout, || self.vm.counting(|| arguments(&signature, spec)));
+        let Arguments { values, weight_bytes } = read.map_err(|error| InputError::new(error.message()))??;
         let counted = self.vm.reserve(weight_bytes).map_err(|error| InputError::new(error.message()))?;
         *self.weights.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
         Ok(values)

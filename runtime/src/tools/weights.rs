@@ -3,7 +3,7 @@
 use super::{
     InputError, brief, listed,
     npz::{Archive, ZIP},
-    shards::{of_folder, of_index},
+    shards::{is_index, of_folder, of_index},
 };
 use crate::{
     DType, Tensor,
@@ -11,13 +11,13 @@ use crate::{
         Signature,
         signature::{Dims, Role},
     },
-    memory::MappedFile,
+    memory::{MappedFile, reserve},
     near::nearest,
+    regular_file::open_regular,
 };
 use safetensors::{Dtype, SafeTensors};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -27,10 +27,9 @@ use std::{
 /// # Errors
 /// When it cannot be read, is empty, or is no regular file.
 pub fn map_file(path: &Path) -> Result<Arc<MappedFile>, InputError> {
-    let file = File::open(path).map_err(|e| failed(path, e))?;
-    let about = file.metadata().map_err(|e| failed(path, e))?;
-    if !about.is_file() || about.len() == 0 {
-        return Err(failed(path, if about.is_file() { "it is empty" } else { "it is not a regular file" }));
+    let file = open_regular(path).map_err(|e| failed(path, e))?;
+    if file.metadata().map_err(|e| failed(path, e))?.len() == 0 {
+        return Err(failed(path, "it is empty"));
     }
     let map = MappedFile::new(&file).map_err(|e| failed(path, e))?;
     Ok(Arc::new(map))
@@ -56,7 +55,7 @@ impl Weights {
     pub fn open(path: &Path) -> Result<Weights, InputError> {
         let tensors = match path {
             _ if path.is_dir() => of_folder(path)?,
-            _ if path.extension().is_some_and(|e| e == "json") => of_index(path)?,
+            _ if is_index(path) => of_index(path)?,
             _ => Weights::open_file(path)?,
         };
         let weights: Weights = tensors.into_iter().collect();
@@ -260,6 +259,8 @@ fn npz(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
 
 fn safetensors(path: &Path, map: Arc<MappedFile>) -> Result<Vec<(String, Tensor)>, InputError> {
     let whole = &map[..];
+    // Where memory is limited, it has to have room for the tensors.
+    let _room = reserve(whole.len()).map_err(|e| failed(path, e.message()))?;
     let damaged =
         |why: &dyn std::fmt::Display| failed(path, format!("it is not a safetensors file, or damaged: {why}"));
     let file = SafeTensors::deserialize(whole).map_err(|e| damaged(&e))?;

@@ -10,7 +10,7 @@ these. If it is text, save it as UTF-8. The message names the first bad byte.",
     right r#"$ hammock check model.py"#;
 
     FILE_TOO_LONG = "E0402", "file is too long", "\
-Text modules are limited to 4 GiB.
+Text modules are limited to 4 GiB, or 256 MiB from standard input and other streams.
 
 A file of that size must hold its weights as text. Keep the weights in a `.safetensors` file beside the module and pass
 it with `--params`.",
@@ -49,7 +49,8 @@ Either the weights belong to another version of the model, or the annotations ar
     right r#"$ hammock run model.py --arg 'ones(3):float32'"#;
 
     UNSUPPORTED_OPTION = "E0407", "option not available", "\
-An option has a value that does not exist or that this build does not support, or it has no effect here.
+An option has a value that does not exist or that this build does not support, it has no effect here, or it names an output
+that is an input or another output of the same command.
 
 The message says what to write instead.",
     wrong r#"$ hammock compile model.py -o model2.so --exec-mode fast"#,

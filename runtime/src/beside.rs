@@ -1,0 +1,134 @@
+//! Files that belong to a model and lie beside it: data of an ONNX model, weights of a compiled one.
+//!
+//! A model from elsewhere says how such a file is called, so it must not reach any file that its reader can. A file is used
+//! only if it lies, all symbolic links resolved, in the folder that the model is opened in or in the folder of the model's
+//! own file. The second is another when the model is opened by a link, as in the cache of a model hub, whose links lead to a
+//! folder of blobs: `snapshots/1/model.onnx` to `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`.
+
+use std::{
+    fmt, io,
+    path::{Component, Path, PathBuf},
+};
+
+/// Why a file beside a model is not used.
+#[derive(Debug)]
+pub enum BesideError {
+    /// Its name leads out of the model's folder.
+    Outside,
+    /// It is a link out of the model's folder.
+    Link(PathBuf),
+    /// There is no such file, or it cannot be found.
+    Missing(io::Error),
+}
+
+impl fmt::Display for BesideError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BesideError::Outside => f.write_str("it is not in the model's folder"),
+            BesideError::Link(target) => {
+                let target = target.display();
+                write!(
+                    f,
+                    "it is a link to {target}, out of the model's folder and of the folder of the model's own file"
+                )
+            }
+            BesideError::Missing(error) if error.kind() == io::ErrorKind::NotFound => {
+                f.write_str("there is no such file")
+            }
+            BesideError::Missing(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Finds a file by its path relative to a model's folder, first beside the path by which the model is opened, then beside
+/// the model's own file. The result is a path without links.
+///
+/// # Errors
+/// When the file is in neither folder, see the [module](self).
+pub fn find_beside(model: &Path, file: &str) -> Result<PathBuf, BesideError> {
+    let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
+    if file.is_empty() || !Path::new(file).components().all(inside) {
+        return Err(BesideError::Outside);
+    }
+    let opened_in = folder(model).canonicalize().map_err(BesideError::Missing)?;
+    let own = model.canonicalize().map_err(BesideError::Missing)?;
+    let folders = [opened_in.as_path(), folder(&own)];
+    let mut missing = io::Error::from(io::ErrorKind::NotFound);
+    for folder in folders {
+        match folder.join(file).canonicalize() {
+            Ok(found) if folders.iter().any(|folder| found.starts_with(folder)) => return Ok(found),
+            Ok(found) => return Err(BesideError::Link(found)),
+            Err(error) => missing = error,
+        }
+    }
+    Err(BesideError::Missing(missing))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, os::unix::fs::symlink};
+
+    /// A folder `store` beside a folder `models`, with a file `data` in each, and `secret` beside both.
+    fn tree() -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        for folder in ["models/sub", "store"] {
+            fs::create_dir_all(tree.path().join(folder)).unwrap();
+        }
+        for file in ["models/model", "models/data", "models/sub/data", "store/model", "store/data", "secret"] {
+            fs::write(tree.path().join(file), file).unwrap();
+        }
+        tree
+    }
+
+    #[test]
+    fn files_of_the_folder_are_found() {
+        let tree = tree();
+        let models = tree.path().canonicalize().unwrap().join("models");
+        for (file, found) in [("data", "data"), ("./data", "data"), ("sub/data", "sub/data")] {
+            assert_eq!(find_beside(&models.join("model"), file).unwrap(), models.join(found));
+        }
+        symlink("sub/data", models.join("inside")).unwrap();
+        assert_eq!(find_beside(&models.join("model"), "inside").unwrap(), models.join("sub/data"));
+        assert!(matches!(find_beside(&models.join("model"), "none"), Err(BesideError::Missing(_))));
+        for file in ["", "../secret", "/etc/passwd", "sub/../../secret"] {
+            assert!(matches!(find_beside(&models.join("model"), file), Err(BesideError::Outside)), "{file}");
+        }
+    }
+
+    #[test]
+    fn links_out_of_the_folder_are_refused() {
+        let tree = tree();
+        let model = tree.path().join("models/model");
+        symlink("../secret", tree.path().join("models/one")).unwrap();
+        symlink("one", tree.path().join("models/two")).unwrap();
+        symlink("..", tree.path().join("models/up")).unwrap();
+        for file in ["one", "two", "up/secret", "up/store/data"] {
+            assert!(matches!(find_beside(&model, file), Err(BesideError::Link(_))), "{file}");
+        }
+    }
+
+    #[test]
+    fn links_may_lead_where_the_models_own_file_is() {
+        let tree = tree();
+        let models = tree.path().join("models");
+        let store = tree.path().join("store").canonicalize().unwrap();
+        symlink("../store/model", models.join("link")).unwrap();
+        symlink("../store/data", models.join("blob")).unwrap();
+        symlink("../secret", models.join("out")).unwrap();
+        symlink("../secret", store.join("out")).unwrap();
+        let model = models.join("link");
+        assert_eq!(find_beside(&model, "blob").unwrap(), store.join("data"));
+        // A model that is no link does not reach the store, and nothing reaches what is in neither folder.
+        assert!(matches!(find_beside(&models.join("model"), "blob"), Err(BesideError::Link(_))));
+        assert!(matches!(find_beside(&model, "out"), Err(BesideError::Link(_))));
+        // Beside the link first, then beside its target.
+        assert!(find_beside(&model, "data").unwrap().ends_with("models/data"));
+        fs::remove_file(models.join("data")).unwrap();
+        assert_eq!(find_beside(&model, "data").unwrap(), store.join("data"));
+    }
+}

@@ -1,0 +1,131 @@
+//! `--max-memory` and `--timeout` where a model is compiled.
+
+#[allow(dead_code)]
+mod support;
+
+use std::{fs, path::Path, process::Command};
+use support::{hammock, stdout};
+
+/// Standard error of a command that fails with status 1.
+fn refusal(folder: &Path, args: &[&str]) -> String {
+    let output = hammock(folder, args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
+    text
+}
+
+/// A message of protobuf's wire format: its fields, of which each is a number or bytes.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value > 0x7f {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(mut self, field: u64, value: u64) -> Self {
+        self.varint(field << 3);
+        self.varint(value);
+        self
+    }
+
+    fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn message(self, field: u64, inner: Message) -> Self {
+        self.bytes(field, &inner.0)
+    }
+}
+
+/// An ONNX model that multiplies `x` of shape [1, size] by a constant of shape [size, size].
+fn onnx(size: u64) -> Vec<u8> {
+    const FLOAT: u64 = 1;
+    let dim = |size: u64| Message::default().number(1, size);
+    let value = |name: &str| {
+        let shape = Message::default()
+            .message(1, Message::default().number(1, 1))
+            .bytes(1, &Message::default().number(1, size).0);
+        let tensor = Message::default().number(1, FLOAT).message(2, shape);
+        Message::default().bytes(1, name.as_bytes()).message(2, Message::default().message(1, tensor))
+    };
+    let weight = Message::default().number(1, size).number(1, size).number(2, FLOAT).bytes(8, b"w");
+    let weight = weight.bytes(9, &vec![0; (size * size * 4) as usize]);
+    let node = Message::default().bytes(1, b"x").bytes(1, b"w").bytes(2, b"y").bytes(4, b"MatMul");
+    let graph = Message::default().message(1, node).bytes(2, b"g").message(5, weight);
+    let graph = graph.message(11, value("x")).message(12, value("y"));
+    Message::default().number(1, 8).message(7, graph).message(8, Message::default().number(2, 17)).0
+}
+
+#[test]
+fn weights_of_onnx_models_count() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("m.onnx"), onnx(2048)).unwrap();
+    for command in [
+        &["check", "m.onnx"][..],
+        &["compile", "m.onnx", "-o", "m.so"],
+        &["import", "m.onnx"],
+        &["run", "m.onnx", "--arg", "zeros"],
+    ] {
+        let said = refusal(folder.path(), &[command, &["--max-memory", "8M"]].concat());
+        assert!(said.contains("would exceed the limit of 8388608"), "{command:?}: {said}");
+    }
+    assert!(!folder.path().join("m.so").exists());
+    stdout(hammock(folder.path(), &["run", "m.onnx", "--arg", "zeros", "--max-memory", "64M"]));
+}
+
+/// A model that adds two numbers of a range, which no argument takes part in.
+const RANGE: &str = r#"@I.ir_module
+class Module:
+    @R.function
+    def main() -> R.Tensor((), "int64"):
+        with R.dataflow():
+            a = R.arange(R.prim_value(0), R.prim_value(8000000), R.prim_value(1), dtype="int64")
+            b = R.multiply(a, a)
+            c = R.sum(b)
+            R.output(c)
+        return c
+"#;
+
+#[test]
+fn constants_are_not_computed_beyond_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("m.py"), RANGE).unwrap();
+    for mode in ["bytecode", "reference"] {
+        let said = refusal(folder.path(), &["run", "m.py", "--max-memory", "16M", "--exec-mode", mode]);
+        assert!(said.contains("MemoryError") && said.contains("R.arange"), "{mode}: {said}");
+    }
+    // It is left to the program, which may run where there is more.
+    stdout(hammock(folder.path(), &["compile", "m.py", "-o", "m.so", "--max-memory", "16M"]));
+    assert!(refusal(folder.path(), &["run", "m.so", "--max-memory", "16M"]).contains("MemoryError"));
+}
+
+#[test]
+fn reading_takes_no_longer_than_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("m.py"), RANGE).unwrap();
+    // Nobody writes to it.
+    assert!(Command::new("mkfifo").arg(folder.path().join("fifo")).status().unwrap().success());
+    for command in [
+        &["run", "fifo"][..],
+        &["run", "m.py", "--plan", "fifo"],
+        &["bench", "fifo"],
+        &["compile", "fifo", "-o", "m.so"],
+        &["opt", "fifo", "--params-out", "w"],
+        &["import", "fifo", "-o", "i.py", "--params-out", "w"],
+        &["check", "fifo"],
+        &["inspect", "fifo"],
+    ] {
+        let said = refusal(folder.path(), &[command, &["--timeout", "0.1"]].concat());
+        assert!(said.contains("TimeoutError: reading and compiling exceeded its time limit"), "{command:?}: {said}");
+    }
+    stdout(hammock(folder.path(), &["check", "m.py", "--timeout", "600", "--max-memory", "1G"]));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
+}
