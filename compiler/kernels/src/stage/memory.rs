@@ -51,6 +51,11 @@ impl Used {
         used
     }
 
+    /// The variables of the memory, and the others.
+    pub fn vars(&self) -> impl Iterator<Item = &Var> {
+        self.0.iter()
+    }
+
     /// Whether a buffer's memory is used.
     pub fn has(&self, buffer: &Buffer) -> bool {
         self.0.contains(&buffer.data)

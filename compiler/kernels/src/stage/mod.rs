@@ -39,6 +39,7 @@ use hammock_ir::{
 };
 pub use memory::Used;
 use rows::Rows;
+use rustc_hash::FxHashSet;
 
 /// What a function computes, part by part, in order.
 pub struct Kernel {
@@ -142,7 +143,8 @@ impl Kernel {
         }
         own.extend(tables::keep(&mut kernel));
         search::keep_what_is_read(&mut kernel, own);
-        let is_known = |buffer: &Buffer| func.buffers().chain(own.iter()).any(|known| known.data == buffer.data);
+        let known: FxHashSet<&Var> = func.buffers().chain(own.iter()).map(|known| &known.data).collect();
+        let is_known = |buffer: &Buffer| known.contains(&buffer.data);
         let reads_regions = |stage: &Stage| {
             let region = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !is_known(buffer));
             stage.targets().any(|target| !is_known(target)) || stage.values().any(|value| value.any(&mut |e| region(e)))

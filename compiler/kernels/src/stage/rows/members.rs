@@ -1,9 +1,11 @@
 //! Which stages run row by row together.
 
-use super::super::{
-    Part, Stage, Used,
-    access::{reduced_vector_axis, store_axis, vector_axis},
-    merge,
+use super::{
+    super::{
+        Part, Stage,
+        access::{reduced_vector_axis, store_axis, vector_axis},
+    },
+    accesses::Accesses,
 };
 use crate::rules;
 use hammock_ir::{
@@ -14,6 +16,7 @@ use hammock_ir::{
         rows::{Nest, NestAxis, Shared, rows},
     },
 };
+use std::collections::BinaryHeap;
 
 /// Fewer terms are no lanes.
 const TERMS: i64 = 8;
@@ -28,31 +31,34 @@ pub struct Members {
 
 impl Members {
     /// The stages that can run row by row with a given one, the last of them; `None` if that is the only one. What
-    /// stands between and cannot runs before.
-    pub fn before(parts: &[Part], last: usize) -> Option<Members> {
+    /// stands between and cannot runs before. Stages that share rows are connected by buffers that one of them stores, so
+    /// only such parts are tried.
+    pub fn before(parts: &[Part], accesses: &Accesses, last: usize) -> Option<Members> {
         let mut candidates = vec![Candidate::new(&parts[last])?];
         let mut found: Option<Members> = None;
-        let mut others: Vec<&Part> = Vec::new();
         let mut numbers = vec![last];
-        for at in (0..last).rev() {
-            let candidate = Candidate::new(&parts[at]).filter(|candidate| {
-                let stage = candidate.stage;
-                !others.iter().any(|other| Used::by(other).has(stage.target()) || merge::disturbs(other, stage))
-            });
-            let axes = candidate.and_then(|candidate| {
-                candidates.insert(0, candidate);
-                let axes = row_axes(&candidates);
-                if axes.is_none() {
-                    candidates.remove(0);
-                }
-                axes
-            });
-            match axes {
+        let earliest = accesses.after_opaque(last);
+        let connected = |stage: &Stage, before: usize| {
+            accesses.connected(stage).filter(move |part| (earliest..before).contains(part)).collect::<Vec<_>>()
+        };
+        let mut open = BinaryHeap::from(connected(candidates[0].stage, last));
+        while let Some(at) = open.pop() {
+            while open.peek() == Some(&at) {
+                open.pop();
+            }
+            let is_between = |part: usize| part > at && part < last && !numbers.contains(&part);
+            let candidate =
+                Candidate::new(&parts[at]).filter(|candidate| !accesses.conflict(candidate.stage, is_between));
+            let Some(candidate) = candidate else { continue };
+            let stage = candidate.stage;
+            candidates.insert(0, candidate);
+            match row_axes(&candidates) {
                 Some(axes) => {
                     numbers.insert(0, at);
                     found = Some(Members { parts: numbers.clone(), axes });
+                    open.extend(connected(stage, at));
                 }
-                None => others.push(&parts[at]),
+                None => _ = candidates.remove(0),
             }
         }
         found

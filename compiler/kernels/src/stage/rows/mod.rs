@@ -5,12 +5,14 @@
 //! same holds for other normalisations and for attention, whose rows are queries. Which axes are rows is for
 //! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
 
+mod accesses;
 mod copies;
 mod members;
 mod place;
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, Used, dots};
+use super::{Axis, Epilogue, Kernel, Part, Stage, dots};
 use crate::rules;
+use accesses::Accesses;
 pub use copies::Copied;
 use hammock_ir::{
     PrimExpr,
@@ -47,20 +49,28 @@ pub struct Tile {
 
 /// Joins the stages of a kernel that share rows. `own` are the kernel's buffers.
 pub fn share(kernel: &mut Kernel, own: &[Buffer]) {
-    let mut last = kernel.parts.len();
-    while last > 1 {
-        last -= 1;
-        let Some(members) = Members::before(&kernel.parts, last) else { continue };
-        let Some(rows) = rows(&kernel.parts, members.axes, &members.parts, own) else { continue };
+    let mut accesses = Accesses::of(&kernel.parts);
+    for last in (1..kernel.parts.len()).rev() {
+        if accesses.has_joined(last) {
+            continue;
+        }
+        let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
+        let Some(rows) = rows(&kernel.parts, &accesses, members.axes, &members.parts, own) else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
-        let mut at = 0..;
-        kernel.parts.retain(|_| at.next().is_none_or(|at| !joined.contains(&at)));
-        last -= joined.len();
+        joined.iter().for_each(|part| accesses.join(*part));
     }
+    let mut at = 0..;
+    kernel.parts.retain(|_| at.next().is_none_or(|at| !accesses.has_joined(at)));
 }
 
-fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &[Buffer]) -> Option<Rows> {
+fn rows(
+    parts: &[Part],
+    accesses: &Accesses,
+    mut axes: Vec<Shared<Buffer>>,
+    members: &[usize],
+    own: &[Buffer],
+) -> Option<Rows> {
     let stage = |at: &usize| match &parts[*at] {
         Part::Stage(stage) => Some(stage.clone()),
         _ => None,
@@ -79,13 +89,9 @@ fn rows(parts: &[Part], mut axes: Vec<Shared<Buffer>>, members: &[usize], own: &
         let tiled = axes.remove(at);
         axes.push(tiled);
     }
-    let others = parts.iter().enumerate().filter(|(at, _)| !members.contains(at));
-    let elsewhere: Vec<Used> = others.map(|(_, part)| Used::by(part)).collect();
+    let is_used_elsewhere = |buffer: &Buffer| accesses.users(buffer).iter().any(|user| !members.contains(user));
     let targets = stages.iter().map(Stage::target);
-    let kept = targets
-        .filter(|buffer| own.contains(buffer) && !elsewhere.iter().any(|used| used.has(buffer)))
-        .cloned()
-        .collect();
+    let kept = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
     let rows = Rows { stages, axes, kept, placed: None };
     (rows.bytes(1) <= MOST).then_some(rows)
 }
