@@ -77,6 +77,25 @@ impl Builder<'_> {
         self.push(axes.close(&to.name, reads, writes, None, store));
     }
 
+    /// Fills a slice of a buffer, which begins at `begin` along an axis: `f` gives the element at each index into the slice.
+    pub fn compute_slice(
+        &mut self,
+        to: &Buffer,
+        axis: usize,
+        begin: &PrimExpr,
+        sizes: &[PrimExpr],
+        f: impl FnOnce(&[PrimExpr]) -> PrimExpr,
+    ) {
+        let mut axes = Axes::new();
+        let at = axes.spatial(sizes);
+        let value = f(&at);
+        let mut stored = at;
+        stored[axis] = dims::add(&stored[axis], begin);
+        let (reads, writes) = (reads([&value], &[]), vec![Region::point(to, stored.clone())]);
+        let store = Stmt::store(to, stored, value);
+        self.push(axes.close(&to.name, reads, writes, None, store));
+    }
+
     /// Fills a buffer: the element at each index is `f` folded over axes. Floats of 16 bits and fewer are folded in
     /// float32. Over an empty axis the result is the identity.
     pub fn reduce(

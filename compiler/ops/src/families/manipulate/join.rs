@@ -59,6 +59,10 @@ fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) ->
     Ok(())
 }
 
+/// Inputs up to which each element of a result chooses its input, so that the result is one stage, which fuses. Of more,
+/// each input is copied to its slice: a vector of the result that may lie in any of hundreds of inputs takes code for each.
+const MAX_SELECTED: usize = 64;
+
 fn concat() -> Op {
     Op::new("concat")
         .doc("Concatenates tensors along an axis; with `axis=None`, vectors.")
@@ -79,7 +83,17 @@ fn concat() -> Op {
                     b.require_equal(&x.shape()[other], &out.shape[other], &text);
                 }
             }
-            b.compute(&out, |i| chosen(&xs, axis, i));
+            if xs.len() <= MAX_SELECTED {
+                b.compute(&out, |i| chosen(&xs, axis, i));
+                return Ok(b.finish());
+            }
+            let mut begin = PrimExpr::int64(0);
+            for x in &xs {
+                let mut sizes = out.shape.to_vec();
+                sizes[axis] = x.shape()[axis].clone();
+                b.compute_slice(&out, axis, &begin, &sizes, |i| x.at(i));
+                begin = dims::add(&begin, &sizes[axis]);
+            }
             Ok(b.finish())
         })
 }
