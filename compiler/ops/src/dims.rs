@@ -108,8 +108,21 @@ pub fn floormod(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
 
 /// `ceil(a / b)`, for a positive `b`.
 pub fn ceildiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-    floordiv(&add(a, &sub(b, &PrimExpr::int(1, b.dtype()))), b)
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) if y > 0 && a.dtype() == b.dtype() => {
+            PrimExpr::int(x.div_euclid(y) + i64::from(x % y != 0), a.dtype())
+        }
+        // `a + b - 1` may be more than int64 holds.
+        (None, Some(y)) if y > MAX_ROUNDED_UP => {
+            let zero = PrimExpr::int(0, a.dtype());
+            sub(&zero, &floordiv(&sub(&zero, a), b))
+        }
+        _ => floordiv(&add(a, &sub(b, &PrimExpr::int(1, b.dtype()))), b),
+    }
 }
+
+/// Divisor up to which `ceildiv` rounds up by adding: no extent comes near int64's maximum less this.
+const MAX_ROUNDED_UP: i64 = i32::MAX as i64;
 
 /// The larger.
 pub fn max(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
@@ -137,6 +150,16 @@ mod tests {
         assert!(exprs(&offset(&offset(&n, -3), 4), &(&n + PrimExpr::int64(1))));
         assert!(offset(&offset(&n, -3), 3).same_node(&n));
         assert_eq!(ceildiv(&7.into(), &2.into()).as_int(), Some(4));
+    }
+
+    #[test]
+    fn quotients_round_up_over_the_whole_range() {
+        let (most, least) = (i64::MAX, i64::MIN);
+        let cases =
+            [(-5, 2, -2), (-4, 2, -2), (most, most, 1), (most - 1, 2, most / 2), (least, 1, least), (least, most, -1)];
+        for (a, b, quotient) in cases {
+            assert_eq!(ceildiv(&a.into(), &b.into()).as_int(), Some(quotient), "{a} / {b}");
+        }
     }
 
     /// What int64 cannot hold stays as it is written: an error when it is computed, not a wrong size.

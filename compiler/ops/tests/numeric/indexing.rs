@@ -49,6 +49,13 @@ fn slices_follow_python() {
     assert_eq!(cut(8, 2, -2), [8., 6., 4.]);
     assert!(cut(5, 2, 1).is_empty());
     assert!(cut(50, 60, 1).is_empty());
+    for (begin, end, stride) in [(0, 5, -1), (0, 10, -3), (1, -1, -1), (0, i64::MAX, -1), (-20, 0, -2)] {
+        assert!(cut(begin, end, stride).is_empty(), "{begin}:{end}:{stride}");
+    }
+    assert_eq!(cut(1, i64::MAX, i64::MAX), [1.]);
+    assert_eq!(cut(i64::MAX, i64::MIN, i64::MIN), [9.]);
+    assert_eq!(cut(-2, i64::MIN, i64::MIN + 1), [8.]);
+    assert_eq!(slice(&x, &[0, 1], &[0, 0], &[2, 5], Some(&[-1, -1])).shape(), &[0, 0]);
     let both = slice(&x, &[0, -1], &[1, 8], &[2, 10], None);
     assert_exact(&both, &[1, 2], |i| 18.0 + i[1] as f64);
 }

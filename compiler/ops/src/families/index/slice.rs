@@ -142,10 +142,11 @@ fn slice(cx: &CallContext, axis: usize, extent: &PrimExpr, bounds: [PrimExpr; 3]
     };
     let (begin, end) = (place(&begin), place(&end));
     let (way, step) = match down {
-        true => (dims::sub(&begin, &end), dims::sub(&0i64.into(), &stride)),
+        true => (dims::sub(&begin, &end), step_down(&stride)),
         false => (difference(&end, &begin), stride.clone()),
     };
-    let never_negative = dims::is(&begin, 0) && !inbound || matches!(way.kind(), PrimKind::Binary(BinaryOp::Max, ..));
+    let from_zero_up = !down && !inbound && dims::is(&begin, 0);
+    let never_negative = from_zero_up || matches!(way.kind(), PrimKind::Binary(BinaryOp::Max, ..));
     let length = dims::ceildiv(&way, &step);
     let length = if never_negative || (inbound && length.as_int().is_none()) {
         length
@@ -153,6 +154,15 @@ fn slice(cx: &CallContext, axis: usize, extent: &PrimExpr, bounds: [PrimExpr; 3]
         dims::max(&length, &0i64.into())
     };
     Slice { axis, begin, stride, length }
+}
+
+/// The distance between elements of a slice with a negative stride. No axis reaches from one element to another at a
+/// distance of 2^63, so that is the distance that int64 holds.
+fn step_down(stride: &PrimExpr) -> PrimExpr {
+    match stride.as_int() {
+        Some(stride) => PrimExpr::int64(stride.saturating_neg()),
+        None => dims::sub(&0i64.into(), stride),
+    }
 }
 
 /// `end - begin`; what is left of an axis of `n` after `min(c, n)` is `max(n - c, 0)`, and from `max(n - c, 0)` on `min(c, n)`.
