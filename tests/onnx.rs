@@ -100,7 +100,7 @@ fn models_become_texts() {
 #[test]
 fn a_text_and_its_weights_are_written_and_run() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["cnn", "encoder"] {
+    for name in ["cnn", "encoder", "names"] {
         let model = root().join(format!("tests/onnx/{name}.onnx"));
         let args = ["import", model.to_str().unwrap(), "-o", "model.py", "--params-out", "weights.safetensors"];
         assert_eq!(succeed(folder.path(), &args), "");

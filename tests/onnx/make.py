@@ -46,7 +46,11 @@ def record(name, *inputs):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(f"{name}.onnx", options, providers=["CPUExecutionProvider"])
-    results = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
+    record_results(name, inputs, session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)}))
+
+
+def record_results(name, inputs, results):
+    """Records results that numpy computes, where ONNX Runtime does something else."""
     np.savez(f"{name}.inputs.npz", **{str(i): x for i, x in enumerate(inputs)})
     np.savez(f"{name}.expected.npz", **{str(i): x for i, x in enumerate(results)})
 
@@ -667,6 +671,14 @@ def bad():
     model("bad/declared_dtype", relu, x, [("y", INT64, [2, 3])])
     model("bad/reflect", [h.make_node("Pad", ["x", "pads"], ["y"], "/pad", mode="reflect")], x, y,
           {"pads": np.array([0, 3, 0, 0])})
+    model("bad/split", [h.make_node("Split", ["x", "sizes"], ["y", "z"], "/split")], x, y, {"sizes": np.array([2, 2])})
+    model("bad/negative_k", [h.make_node("TopK", ["x", "k"], ["y", "at"], "/top")], x, y, {"k": np.array([-1])})
+    model("bad/activation", [h.make_node("RNN", ["x", "w", "w"], ["y"], "/rnn", activations=["Cosine"], hidden_size=1)],
+          [("x", FLOAT, [1, 1, 1])], y, {"w": np.float32([[[1]]])})
+    sparse = model("bad/sparse", add, x, y)
+    sparse.graph.sparse_initializer.append(
+        h.make_sparse_tensor(tensor("w", np.float32([1, 2])), tensor("", np.array([0, 9])), [2, 3]))
+    onnx.save(sparse, "bad/sparse.onnx")
     short = model("bad/short", add, x, y, {"w": random(1, 3)})
     short.graph.initializer[0].dims[0] = 300
     onnx.save(short, "bad/short.onnx")
@@ -724,7 +736,167 @@ def misfits():
     model("misfits/declared", [h.make_node("Relu", ["x"], ["y"], "/node")], [x], [("y", FLOAT, [2, "m"])])
 
 
+def slices():
+    """Slices that select nothing, or reach as far as int64 does, along known and symbolic axes, and a split with an empty
+    part."""
+    least, most = -2**63, 2**63 - 1
+    bounds = {
+        "nothing": ([0], [5], [0], [-1]), "nothing_of_all": ([0], [most], [1], [-1]), "nothing_by_3": ([1], [3], [1], [-3]),
+        "nothing_of_two": ([0, 1], [2, 4], [0, 1], [-1, -2]), "one_of_two": ([-1, 0], [least, 4], [1, 0], [-1, -1]),
+        "far_step": ([1], [most], [0], [most]), "far_step_back": ([-1], [least], [1], [least + 1]),
+        "farthest_step_back": ([3], [0], [1], [least]), "whole_back": ([most], [least], [0], [-1]),
+        "nothing_forward": ([4], [2], [1], [2]),
+    }
+    nodes, weights, results = [], {}, []
+    given = {"x": random(1, 3, 6), "y": random(2, 4, 7)}
+    for name, lists in bounds.items():
+        for x in ["x", "y"]:
+            parts = [slice(None)] * 2
+            for start, end, axis, step in zip(*lists):
+                parts[axis] = slice(start, end, step)
+            results.append(given[x][tuple(parts)])
+            inputs = [f"{name}_{part}" for part in ("starts", "ends", "axes", "steps")]
+            nodes.append(h.make_node("Slice", [x] + inputs, [f"{name}_of_{x}"]))
+            weights.update(zip(inputs, lists))
+    nodes.append(h.make_node("Split", ["x"], ["first", "second", "third", "fourth", "fifth"], num_outputs=5, axis=1))
+    results += [given["x"][:, at:at + 2] for at in (0, 2, 4, 6, 8)]
+    outputs = [(name, FLOAT, None) for node in nodes for name in node.output]
+    model("slices", nodes, [("x", FLOAT, [3, 6]), ("y", FLOAT, ["n", "m"])], outputs, weights, opset=18)
+    record_results("slices", given.values(), results)
+
+
+def left_out():
+    """Inputs that calls of functions leave out, and a loop whose body has names of what is around it."""
+    bounded = h.make_function(
+        "own", "Bounded", ["a", "low", "high"], ["b"], [h.make_node("Clip", ["a", "low", "high"], ["b"])],
+        [h.make_opsetid("", 17)])
+    upper = h.make_function(
+        "own", "Upper", ["a", "high"], ["b"], [h.make_node("Bounded", ["a", "", "high"], ["b"], domain="own")],
+        [h.make_opsetid("", 17), h.make_opsetid("own", 1)])
+    info = h.make_tensor_value_info
+    body = h.make_graph(
+        [h.make_node("Identity", ["go"], ["on"]), h.make_node("Add", ["state", "x"], ["looped"])], "body",
+        [info("i", INT64, []), info("go", BOOL, []), info("state", FLOAT, ["n"])],
+        [info("on", BOOL, []), info("looped", FLOAT, ["n"])])
+    nodes = [
+        h.make_node("Bounded", ["x"], ["all"], domain="own"), h.make_node("Bounded", ["x", "low"], ["above"], domain="own"),
+        h.make_node("Bounded", ["x", "", "high"], ["below"], domain="own"), h.make_node("Upper", ["x", "high"], ["upper"], domain="own"),
+        h.make_node("Upper", ["x"], ["upper_of_all"], domain="own"), h.make_node("Loop", ["three", "", "x"], ["looped"], body=body),
+    ]
+    weights = {"low": np.float32(-0.1), "high": np.float32(0.2), "three": np.int64(3)}
+    names = ["all", "above", "below", "upper", "upper_of_all", "looped"]
+    model("left_out", nodes, [("x", FLOAT, ["n"])], [(n, FLOAT, ["n"]) for n in names], weights, functions=[bounded, upper], domains=["own"])
+    record("left_out", random(1, 6))
+
+
+def normalized():
+    """Scales and biases that broadcast to what is normalized, or along other axes, too."""
+    def node(op, inputs, axis):
+        return h.make_node(op, inputs, ["_".join([op[:2], *inputs[1:], str(abs(axis))])], axis=axis)
+    nodes = [
+        node("LayerNormalization", ["x", "one", "one"], -1), node("LayerNormalization", ["x", "row", "last"], -1),
+        node("LayerNormalization", ["x", "last", "one"], -2), node("LayerNormalization", ["x", "column", "both"], -2),
+        node("LayerNormalization", ["x", "whole", "column"], -1), node("LayerNormalization", ["x", "both"], -1),
+        node("RMSNormalization", ["x", "one"], -1), node("RMSNormalization", ["x", "column"], -2),
+        node("RMSNormalization", ["x", "column"], -1), node("RMSNormalization", ["x", "row"], -1),
+    ]
+    weights = {
+        "one": random(1, 1), "last": random(2, 4), "row": random(3, 1, 4), "column": random(4, 3, 1),
+        "both": random(5, 3, 4), "whole": random(6, 2, 1, 4),
+    }
+    model("normalized", nodes, [("x", FLOAT, [2, 3, 4])], [(n.output[0], FLOAT, None) for n in nodes], weights, opset=23)
+    record("normalized", random(7, 2, 3, 4))
+
+
+def windows():
+    """Padding that sizes of run time determine, and windows that reach beyond the data."""
+    kernel = dict(kernel_shape=[3, 4], strides=[2, 3])
+    upper, lower = [dict(auto_pad=mode, **kernel) for mode in ("SAME_UPPER", "SAME_LOWER")]
+    nodes = [
+        h.make_node("Conv", ["x", "w"], ["conv"], auto_pad="SAME_LOWER", strides=[2, 3]),
+        h.make_node("ConvTranspose", ["x", "v"], ["transposed"], auto_pad="SAME_UPPER", strides=[2, 3]),
+        h.make_node("AveragePool", ["x"], ["mean"], **lower),
+        h.make_node("AveragePool", ["x"], ["whole_mean"], count_include_pad=1, **upper),
+        h.make_node("MaxPool", ["x"], ["max"], **upper),
+        h.make_node("LpPool", ["x"], ["norm"], **lower),
+        h.make_node("LpPool", ["z"], ["norm_up"], ceil_mode=1, pads=[1, 0, 0, 2], **kernel),
+        h.make_node("LpPool", ["z"], ["norm_beyond"], ceil_mode=1, p=1, kernel_shape=[2, 2], strides=[3, 4], pads=[1, 1, 1, 1]),
+    ]
+    inputs = [("x", FLOAT, ["n", 2, "h", "w_"]), ("z", FLOAT, [1, 1, 6, 8])]
+    outputs = [(name, FLOAT, None) for node in nodes for name in node.output]
+    model("windows", nodes, inputs, outputs, {"w": random(1, 3, 2, 3, 4), "v": random(2, 2, 3, 3, 4)}, opset=22)
+    record("windows", random(3, 1, 2, 6, 7), random(4, 1, 1, 6, 8))
+
+
+def edges():
+    """Operators at the edges of what they take."""
+    nodes = [
+        h.make_node("TopK", ["x", "none"], ["no_values", "no_places"]),
+        h.make_node("Dropout", ["x", "", "training"], ["kept"]),
+        h.make_node("MelWeightMatrix", ["filters", "length", "rate", "low", "high"], ["mel"]),
+        h.make_node("MelWeightMatrix", ["filters_known", "length_known", "rate", "low", "high"], ["mel_known"]),
+        h.make_node("RoiAlign", ["images", "rois", "batch"], ["aligned"], mode="max", output_height=2, output_width=2, sampling_ratio=2),
+        h.make_node("MatMul", ["x", "sparse"], ["by_sparse"]), h.make_node("Constant", [], ["listed"]),
+        h.make_node("Add", ["x", "listed"], ["plus_listed"]),
+    ]
+    for name, inputs, attributes in [("whole", ["signal"], {}), ("half", ["signal"], dict(onesided=1)), ("back", ["whole"], dict(inverse=1)),
+                                     ("longer", ["signal", "nine"], {}), ("shorter", ["signal", "three"], dict(onesided=1)),
+                                     ("wanted", ["signal", "length_wanted"], {})]:
+        nodes.append(h.make_node("DFT", inputs + [""] * (2 - len(inputs)) + ["axis"], [name], **attributes))
+    floats = [n for node in nodes for n in node.output if n not in ("no_places", "listed")]
+    single = lambda *names: [(name, INT64, []) for name in names]
+    inputs = [("x", FLOAT, [2, 3]), ("training", BOOL, [])] + single("filters", "length", "rate")
+    inputs += [("low", FLOAT, []), ("high", FLOAT, []), ("images", FLOAT, [1, 2, 6, 6]), ("signal", FLOAT, ["n", "t", 1]), *single("length_wanted")]
+    weights = {
+        "none": [0], "axis": np.int64(1), "nine": np.int64(9), "three": np.int64(3), "filters_known": np.int64(4), "length_known": np.int64(16),
+        "rois": np.float32([[0, 0, 4, 4], [1.5, 0.5, 5, 3]]), "batch": [0, 0],
+    }
+    made = model("edges", nodes, inputs, [(n, FLOAT, None) for n in floats] + [("no_places", INT64, None)], weights, opset=20)
+    sparse = h.make_sparse_tensor(tensor("sparse", np.float32([2, -3, 4])), tensor("sparse_at", [[0, 1], [2, 0], [2, 3]]), [3, 4])
+    made.graph.sparse_initializer.append(sparse)
+    listed = h.make_sparse_tensor(tensor("", np.float32([5, 7])), tensor("", [1, 5]), [2, 3])
+    made.graph.node[6].attribute.append(h.make_attribute("sparse_value", listed))
+    onnx.save(made, "edges.onnx")
+    given = [np.array(False), *[np.int64(v) for v in (8, 32, 8192)], np.float32(0), np.float32(4096)]
+    record("edges", random(1, 2, 3), *[np.asarray(v) for v in given], random(3, 1, 2, 6, 6), random(4, 2, 5, 1), np.array(7))
+
+
+def activations():
+    """Recurrent networks with other activations, whose numbers are listed for those that take some, and bounds."""
+    nodes = [
+        h.make_node("LSTM", ["x", "lw", "lr", "lb"], ["ly", "lh", "lc"], hidden_size=3, direction="bidirectional",
+                    activations=["HardSigmoid", "LeakyRelu", "ScaledTanh", "Sigmoid", "Softsign", "ThresholdedRelu"],
+                    activation_alpha=[0.2, 0.3, 1.5, 0.1], activation_beta=[0.5, 0.6]),
+        h.make_node("LSTM", ["x", "cw", "cr", "cb"], ["cy", "ch", "cc"], hidden_size=3, clip=0.4),
+        h.make_node("LSTM", ["x", "cw", "cr", "cb"], ["fy", "fh", "fc"], hidden_size=3, input_forget=1),
+        h.make_node("GRU", ["x", "gw", "gr", "gb"], ["gy", "gh"], hidden_size=3, clip=0.5, linear_before_reset=1),
+        h.make_node("RNN", ["x", "rw", "rr"], ["ry", "rh"], hidden_size=3, activations=["Affine"], activation_alpha=[0.5], activation_beta=[0.1], clip=0.3),
+        h.make_node("RNN", ["x", "rw", "rr"], ["ey", "eh"], hidden_size=3, activations=["Elu"], activation_alpha=[0.5]),
+    ]
+    weights = {
+        "lw": random(1, 2, 12, 4), "lr": random(2, 2, 12, 3), "lb": random(3, 2, 24), "gw": random(5, 1, 9, 4), "gr": random(6, 1, 9, 3),
+        "gb": random(7, 1, 18), "rw": random(8, 1, 3, 4), "rr": random(9, 1, 3, 3), "cw": random(11, 1, 12, 4), "cr": random(12, 1, 12, 3), "cb": random(13, 1, 24),
+    }
+    names = [name for node in nodes for name in node.output]
+    model("activations", nodes, [("x", FLOAT, [3, 2, 4])], [(n, FLOAT, None) for n in names], weights, opset=22)
+    record("activations", 3 * random(10, 3, 2, 4))
+
+
+def names():
+    """Weights with names of symbolic sizes, of Python, of the text, and with names that differ in marks only."""
+    weights = ["n", "Module", "class", "a.b", "a_b", "a_b_1", "main", "R", "TypeVar", "1", "print", "lv", "s", "x_0", "float"]
+    nodes, last = [], "x"
+    for at, name in enumerate(weights):
+        nodes += [h.make_node("MatMul", [last, name], [f"product{at}"]), h.make_node("Tanh", [f"product{at}"], [f"tanh{at}"])]
+        last = f"tanh{at}"
+    nodes += [h.make_node("NonZero", [last], ["found"]), h.make_node("Add", [last, "m"], ["sum"])]
+    inputs = [("x", FLOAT, ["n", 4]), ("m", FLOAT, ["a_b", "m"])]
+    matrices = {name: 2 * random(at, 4, 4) for at, name in enumerate(weights)}
+    model("names", nodes, inputs, [("sum", FLOAT, None), ("found", INT64, None)], matrices)
+    record("names", random(20, 2, 4), random(21, 2, 4))
+
+
 for make in [misfits, narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
-             functions, external, floats, bad]:
+             functions, external, slices, left_out, normalized, windows, edges, activations, names, floats, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

@@ -18,7 +18,7 @@ use hammock_ir::{
     Tensor, prim,
     relax::{InferError, Operand},
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most nodes that are imported, those of functions as often as they are called.
 const MOST_NODES: usize = 200_000;
@@ -47,8 +47,11 @@ pub struct Importer<'m> {
 }
 
 /// Names that are visible at once.
+#[derive(Default)]
 struct Frame<'m> {
     values: FxHashMap<&'m str, Value>,
+    /// Inputs of a function that its call leaves out.
+    omitted: FxHashSet<&'m str>,
     opsets: &'m [OperatorSetIdProto],
     /// What the call of a function gives for the function's attributes.
     attrs: Attributes<'m>,
@@ -60,7 +63,7 @@ impl<'m> Importer<'m> {
     /// Nothing is imported yet.
     pub fn new(model: &'m Model, options: &'m ImportOptions) -> Self {
         let opsets = &model.proto.opset_import;
-        let frame = Frame { values: FxHashMap::default(), opsets, attrs: Attributes::default(), function: None };
+        let frame = Frame { opsets, ..Frame::default() };
         Importer {
             model,
             options,
@@ -117,6 +120,12 @@ impl<'m> Importer<'m> {
             }
         }
         None
+    }
+
+    /// True if a name is an input of the function around it that the function's call leaves out.
+    fn is_omitted(&self, name: &str) -> bool {
+        let function = self.frames.iter().rev().find(|frame| frame.function.is_some());
+        function.is_some_and(|frame| frame.omitted.contains(name))
     }
 
     /// The value of a graph's output.
@@ -209,6 +218,7 @@ impl<'m> Importer<'m> {
                 _ if name.is_empty() => None,
                 Some(Value::Broken) => return Err(None),
                 Some(value) => Some(value.clone()),
+                None if self.is_omitted(name) => None,
                 None => return Err(Some(InferError::new(format!("there is no value `{}`", brief(name))))),
             });
         }
@@ -228,11 +238,17 @@ impl<'m> Importer<'m> {
         let given = attrs.0.into_iter();
         let defaults = function.attribute_proto.iter().map(|a| (a.name.as_str(), a));
         let attrs = Attributes(given.chain(defaults).collect());
-        let named = function.input.iter().zip(inputs);
-        let values = named.filter_map(|(name, value)| Some((name.as_str(), value?))).collect();
+        let given = inputs.into_iter().chain(std::iter::repeat(None));
+        let (mut values, mut omitted) = (FxHashMap::default(), FxHashSet::default());
+        for (name, value) in function.input.iter().zip(given) {
+            match value {
+                Some(value) => drop(values.insert(name.as_str(), value)),
+                None => drop(omitted.insert(name.as_str())),
+            }
+        }
         let opsets =
             if function.opset_import.is_empty() { &self.model.proto.opset_import } else { &function.opset_import };
-        self.frames.push(Frame { values, opsets, attrs, function: Some(function) });
+        self.frames.push(Frame { values, omitted, opsets, attrs, function: Some(function) });
         self.nodes(&function.node);
         let results = function.output.iter().map(|name| self.output(name)).collect();
         self.frames.pop();
@@ -247,7 +263,7 @@ impl<'m> Importer<'m> {
         let Some(outer) = self.frames.last() else { return Ok(Vec::new()) };
         let (opsets, attrs) = (outer.opsets, outer.attrs.clone());
         let values = graph.input.iter().map(|input| input.name.as_str()).zip(inputs).collect();
-        self.frames.push(Frame { values, opsets, attrs, function: None });
+        self.frames.push(Frame { values, opsets, attrs, ..Frame::default() });
         self.initializers(graph, &mut None);
         self.nodes(&graph.node);
         let results = graph.output.iter().map(|output| self.output(&output.name)).collect();

@@ -25,6 +25,7 @@ pub mod ops;
 mod order;
 mod room;
 mod schema;
+mod sparse;
 mod tensor;
 mod value;
 

@@ -6,13 +6,13 @@ use crate::{
     listing::brief,
     model::damaged,
     schema::{DimensionValue, GraphProto, TensorProto, TypeProto, ValueInfoProto, type_proto},
-    tensor,
+    sparse, tensor,
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Function, PrimExpr, Tensor, TensorShape, TensorType, Type, prim,
-    relax::{Block, Body, Operand, Value as Bound},
+    relax::{Block, Body, Constant, Operand, Value as Bound},
 };
 use hammock_runtime::tools::ElementType;
 use rustc_hash::FxHashSet;
@@ -24,7 +24,9 @@ const FEW_FLOATS: usize = 8;
 impl<'m> Importer<'m> {
     /// Imports the graph as `main`; gives the weights that are parameters.
     pub(crate) fn main(&mut self, graph: &'m GraphProto) -> Vec<(String, Tensor)> {
-        let own: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
+        let sparse = graph.sparse_initializer.iter().map(sparse::name);
+        let own: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).chain(sparse).collect();
+        self.name_parameters(graph, &own);
         for input in graph.input.iter().filter(|input| !own.contains(input.name.as_str())) {
             let value = match self.parameter_type(input) {
                 Ok((ty, element)) => self.parameter(&input.name, ty, element),
@@ -46,6 +48,15 @@ impl<'m> Importer<'m> {
             self.finish(&results, (!weights.is_empty()).then_some(inputs));
         }
         weights
+    }
+
+    /// Names inputs, then weights: sizes, and what nodes compute, get other names than those.
+    fn name_parameters(&mut self, graph: &GraphProto, own: &FxHashSet<&str>) {
+        let inputs = graph.input.iter().map(|input| input.name.as_str()).filter(|name| !own.contains(name));
+        let weights = graph.initializer.iter().filter(|_| self.options.weights == Weights::Parameters);
+        for name in inputs.chain(weights.map(|weight| weight.name.as_str())) {
+            self.names.of_parameter(name);
+        }
     }
 
     fn parameter(&mut self, name: &str, ty: Type, element: ElementType) -> Value {
@@ -93,8 +104,9 @@ impl<'m> Importer<'m> {
             Some(DimensionValue::DimParam(name)) if !name.is_empty() => name.clone(),
             _ => format!("{input}_{axis}"),
         };
-        let text = crate::names::of_binding(&name);
-        self.symbols.entry(name).or_insert_with(|| prim::Var::int64(text)).expr()
+        let names = &mut self.names;
+        let named = || prim::Var::int64(names.of_size(&name));
+        self.symbols.entry(name.clone()).or_insert_with(named).expr()
     }
 
     /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those.
@@ -109,10 +121,15 @@ impl<'m> Importer<'m> {
             };
             self.define(&proto.name, value);
         }
-        if let Some(sparse) = graph.sparse_initializer.first() {
-            let name = sparse.values.as_ref().map_or("", |values| &values.name);
-            let message = format!("the initializer `{}` is a sparse tensor, which is not supported", brief(name));
-            self.report(Diagnostic::error(codes::ONNX_UNSUPPORTED, message));
+        for proto in &graph.sparse_initializer {
+            let value = match sparse::read(proto, &self.model.folder) {
+                Ok(tensor) => Value::Operand(Operand::Const(Constant::new(tensor))),
+                Err(why) => {
+                    self.report(damaged(format!("the sparse initializer `{}`: {why}", brief(sparse::name(proto)))));
+                    Value::Broken
+                }
+            };
+            self.define(sparse::name(proto), value);
         }
     }
 

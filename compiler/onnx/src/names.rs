@@ -1,13 +1,7 @@
 //! Names of the file as names that a text can have.
 
-use rustc_hash::FxHashSet;
-
-/// Words that no parameter may be called: the namespaces of the text, and Python's keywords.
-const RESERVED: &[&str] = &[
-    "I", "R", "T", "cls", "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
-    "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
-    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
+use hammock_ir::print::RESERVED;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A name with `_` for everything but letters and digits.
 pub fn identifier(name: &str) -> String {
@@ -25,20 +19,51 @@ pub fn of_binding(name: &str) -> String {
     if bare.starts_with(|c: char| c.is_ascii_alphabetic()) { bare.to_owned() } else { format!("v{text}") }
 }
 
-/// Names of parameters: no two are the same.
+/// Names of parameters and of symbolic sizes: no two are the same, so that a text has them as they are here.
 #[derive(Default)]
-pub struct Names(FxHashSet<String>);
+pub struct Names {
+    taken: FxHashSet<String>,
+    /// Names of parameters, by those of the model.
+    parameters: FxHashMap<String, String>,
+}
 
 impl Names {
-    /// The name for a parameter, which no other one gets.
+    /// The name for a parameter, which nothing else gets.
     pub fn of_parameter(&mut self, name: &str) -> String {
-        let wanted = identifier(name);
+        if let Some(text) = self.parameters.get(name) {
+            return text.clone();
+        }
+        let text = self.unique(identifier(name));
+        self.parameters.insert(name.to_owned(), text.clone());
+        text
+    }
+
+    /// The name for a symbolic size, which nothing else gets.
+    pub fn of_size(&mut self, name: &str) -> String {
+        self.unique(of_binding(name))
+    }
+
+    fn unique(&mut self, wanted: String) -> String {
         let mut text = wanted.clone();
         let mut number = 0;
-        while RESERVED.contains(&text.as_str()) || !self.0.insert(text.clone()) {
+        while RESERVED.contains(&text.as_str()) || !self.taken.insert(text.clone()) {
             number += 1;
             text = format!("{wanted}_{number}");
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names = Names::default();
+        let parameters = ["a.b", "a_b", "a_b_1", "n", "Module", "class", "R", ""].map(|name| names.of_parameter(name));
+        assert_eq!(parameters, ["a_b", "a_b_1", "a_b_1_1", "n", "Module_1", "class_1", "R_1", "_"]);
+        assert_eq!(["n", "a.b", "class", "m"].map(|name| names.of_size(name)), ["n_1", "a_b_2", "class_2", "m"]);
+        assert_eq!(names.of_parameter("a_b"), "a_b_1");
     }
 }

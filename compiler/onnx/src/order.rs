@@ -1,7 +1,7 @@
 //! The order of a graph's nodes: each after those whose results it uses.
 
-use crate::schema::NodeProto;
-use rustc_hash::FxHashMap;
+use crate::schema::{GraphProto, NodeProto};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The nodes, sorted if they are not; the error has those that need each other's results.
 pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
@@ -39,12 +39,27 @@ pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
     Err((0..nodes.len()).filter(|at| waiting[*at] > 0).map(|at| &nodes[at]).collect())
 }
 
-/// The names that a node reads, those that its graphs read included.
+/// The names that a node reads, those included that its graphs read of what is around them.
 fn each_input<'n>(node: &'n NodeProto, visit: &mut dyn FnMut(&'n str)) {
     node.input.iter().for_each(|name| visit(name));
     let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
     for graph in graphs {
-        graph.node.iter().for_each(|inner| each_input(inner, visit));
-        graph.output.iter().for_each(|output| visit(&output.name));
+        let own = defined(graph);
+        let mut outer = |name: &'n str| {
+            if !own.contains(name) {
+                visit(name);
+            }
+        };
+        graph.node.iter().for_each(|inner| each_input(inner, &mut outer));
+        graph.output.iter().for_each(|output| outer(&output.name));
     }
+}
+
+/// The names that a graph defines, which hide those around it.
+fn defined(graph: &GraphProto) -> FxHashSet<&str> {
+    let inputs = graph.input.iter().map(|input| &input.name);
+    let weights = graph.initializer.iter().map(|weight| &weight.name);
+    let results = graph.node.iter().flat_map(|node| &node.output);
+    let sparse = graph.sparse_initializer.iter().map(crate::sparse::name);
+    inputs.chain(weights).chain(results).map(String::as_str).chain(sparse).collect()
 }

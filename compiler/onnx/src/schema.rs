@@ -78,6 +78,8 @@ pub struct AttributeProto {
     pub t: Option<TensorProto>,
     #[prost(message, optional, tag = "6")]
     pub g: Option<GraphProto>,
+    #[prost(message, optional, tag = "22")]
+    pub sparse_tensor: Option<SparseTensorProto>,
     #[prost(float, repeated, tag = "7")]
     pub floats: Vec<f32>,
     #[prost(int64, repeated, tag = "8")]

@@ -27,6 +27,7 @@ mod types;
 mod value;
 
 use crate::{AttrValue, Module, Name, PrimExpr, Tensor, Type, module::Function, tir::Stmt};
+pub use names::RESERVED;
 use printer::{Dialect, Printer};
 use std::fmt;
 

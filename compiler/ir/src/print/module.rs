@@ -57,8 +57,6 @@ impl Usage {
 
 impl<'a> Printer<'a> {
     fn class(&mut self, module: &'a Module) -> IndexSet<String> {
-        let scope = self.names.depth();
-        self.names.reserve(scope, "Module");
         self.whole_line("@I.ir_module");
         self.whole_line("class Module:");
         self.indent = 1;

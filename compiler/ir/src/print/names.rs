@@ -4,9 +4,9 @@ use crate::{prim, relax, tir::Buffer};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Words that no variable may be called: the namespaces of the text, and Python's keywords.
-const RESERVED: &[&str] = &[
-    "I", "R", "T", "cls", "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
+/// Words that no variable may be called: the names that the text gives a meaning, and Python's keywords.
+pub const RESERVED: &[&str] = &[
+    "I", "Module", "R", "T", "cls", "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
     "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];

@@ -2,7 +2,7 @@
 
 use super::{Op, Result, op};
 use crate::node::{Node, product};
-use hammock_ir::{AttrValue, PrimExpr};
+use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
     op("Celu", celu),
@@ -53,34 +53,22 @@ fn leaky_relu(n: &mut Node) -> Result {
     Ok(n.call_with("nn.leakyrelu", [x], &[("alpha", alpha.into())])?.into())
 }
 
-/// `x` from zero on, `alpha * (exp(x / beta) - 1)` below; all times `gamma`.
-fn exponential(n: &mut Node, alpha: f64, beta: f64, gamma: f64) -> Result {
-    let x = n.input(0)?;
-    let y = n.accumulated(x, |n, x| {
-        let scaled = if beta == 1.0 { x.clone() } else { n.with_number("divide", &x, beta)? };
-        let exp = n.call("exp", [scaled])?;
-        let less = n.with_number("subtract", &exp, 1.0)?;
-        let below = n.with_number("multiply", &less, alpha)?;
-        let above = n.with_number("greater_equal", &x, 0.0)?;
-        let y = n.call("where", [above, x, below])?;
-        if gamma == 1.0 { Ok(y) } else { n.with_number("multiply", &y, gamma) }
-    })?;
-    Ok(y.into())
-}
-
 fn elu(n: &mut Node) -> Result {
     let alpha = n.attrs.float_or("alpha", 1.0)?;
-    exponential(n, alpha, 1.0, 1.0)
+    let x = n.input(0)?;
+    Ok(n.exponential(x, [alpha, 1.0, 1.0])?.into())
 }
 
 fn celu(n: &mut Node) -> Result {
     let alpha = n.attrs.float_or("alpha", 1.0)?;
-    exponential(n, alpha, alpha, 1.0)
+    let x = n.input(0)?;
+    Ok(n.exponential(x, [alpha, alpha, 1.0])?.into())
 }
 
 fn selu(n: &mut Node) -> Result {
     let (alpha, gamma) = (n.attrs.float_or("alpha", 1.673_263_2)?, n.attrs.float_or("gamma", 1.050_701)?);
-    exponential(n, alpha, 1.0, gamma)
+    let x = n.input(0)?;
+    Ok(n.exponential(x, [alpha, 1.0, gamma])?.into())
 }
 
 fn gelu(n: &mut Node) -> Result {
@@ -124,9 +112,7 @@ fn swish(n: &mut Node) -> Result {
 
 fn softsign(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let size = n.call("abs", [x.clone()])?;
-    let by = n.with_number("add", &size, 1.0)?;
-    Ok(n.call("divide", [x, by])?.into())
+    Ok(n.softsign(x)?.into())
 }
 
 /// The slope broadcasts to `x`.
@@ -141,9 +127,7 @@ fn prelu(n: &mut Node) -> Result {
 fn thresholded_relu(n: &mut Node) -> Result {
     let alpha = n.attrs.float_or("alpha", 1.0)?;
     let x = n.input(0)?;
-    let above = n.with_number("greater", &x, alpha)?;
-    let zero = n.number(0.0, &x)?;
-    Ok(n.call("where", [above, x, zero])?.into())
+    Ok(n.thresholded_relu(x, alpha)?.into())
 }
 
 fn shrink(n: &mut Node) -> Result {
@@ -157,19 +141,41 @@ fn shrink(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
+    /// `x` from zero on, `alpha * (exp(x / beta) - 1)` below; all times `gamma`.
+    pub(super) fn exponential(&mut self, x: Operand, [alpha, beta, gamma]: [f64; 3]) -> crate::node::Result<Operand> {
+        self.accumulated(x, |n, x| {
+            let scaled = if beta == 1.0 { x.clone() } else { n.with_number("divide", &x, beta)? };
+            let exp = n.call("exp", [scaled])?;
+            let less = n.with_number("subtract", &exp, 1.0)?;
+            let below = n.with_number("multiply", &less, alpha)?;
+            let above = n.with_number("greater_equal", &x, 0.0)?;
+            let y = n.call("where", [above, x, below])?;
+            if gamma == 1.0 { Ok(y) } else { n.with_number("multiply", &y, gamma) }
+        })
+    }
+
+    /// `x / (1 + |x|)`
+    pub(super) fn softsign(&mut self, x: Operand) -> crate::node::Result<Operand> {
+        let size = self.call("abs", [x.clone()])?;
+        let by = self.with_number("add", &size, 1.0)?;
+        self.call("divide", [x, by])
+    }
+
+    /// `x` above `alpha`, zero below.
+    pub(super) fn thresholded_relu(&mut self, x: Operand, alpha: f64) -> crate::node::Result<Operand> {
+        let above = self.with_number("greater", &x, alpha)?;
+        let zero = self.number(0.0, &x)?;
+        self.call("where", [above, x, zero])
+    }
+
     /// `max(0, min(1, alpha * x + beta))`
-    pub(super) fn hard_sigmoid(
-        &mut self,
-        x: &hammock_ir::relax::Operand,
-        alpha: f64,
-        beta: f64,
-    ) -> crate::node::Result<hammock_ir::relax::Operand> {
+    pub(super) fn hard_sigmoid(&mut self, x: &Operand, alpha: f64, beta: f64) -> crate::node::Result<Operand> {
         self.accumulated(x.clone(), |n, x| {
             let scaled = n.with_number("multiply", &x, alpha)?;
-            let moved = n.with_number("add", &scaled, beta)?;
+            let shifted = n.with_number("add", &scaled, beta)?;
             let dtype = n.dtype(&x)?;
-            let limit = |v: f64| hammock_ir::relax::Operand::Prim(PrimExpr::float(v, dtype));
-            n.call("clip", [moved, limit(0.0), limit(1.0)])
+            let limit = |v: f64| Operand::Prim(PrimExpr::float(v, dtype));
+            n.call("clip", [shifted, limit(0.0), limit(1.0)])
         })
     }
 }

@@ -16,6 +16,8 @@ fn constant(n: &mut Node) -> Result {
     let tensor = if let Some(proto) = n.attrs.tensor("value") {
         let tensor = n.importer.tensor(proto).map_err(InferError::new)?;
         return Ok(tensor::value(proto, tensor).into());
+    } else if let Some(proto) = n.attrs.get("sparse_value").and_then(|attribute| attribute.sparse_tensor.as_ref()) {
+        crate::sparse::read(proto, &n.importer.model.folder).map_err(InferError::new)?
     } else if let Some(value) = n.attrs.float("value_float")? {
         Tensor::from_slice(&[], &floats(&[value])).map_err(failed)?
     } else if let Some(values) = n.attrs.floats("value_floats")? {

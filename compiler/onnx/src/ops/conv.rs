@@ -20,7 +20,8 @@ fn conv(n: &mut Node) -> Result {
 /// A convolution with the node's attributes, whose sums are of that type if it is given.
 pub(super) fn convolved(n: &mut Node, x: Operand, weight: Operand, out_dtype: Option<DType>) -> node::Result<Operand> {
     let kernel = n.kernel_size(&weight)?;
-    let windows = Windows::of(n, &x, &kernel)?;
+    let windows = Windows::of_any(n, &x, &kernel)?;
+    let x = windows.padded(n, x, 0.0)?;
     let groups = n.attrs.int_or("group", 1)?;
     let ours = match kernel.len() {
         1 => "nn.conv1d",
@@ -29,13 +30,14 @@ pub(super) fn convolved(n: &mut Node, x: Operand, weight: Operand, out_dtype: Op
         other => return n.error(format!("convolutions of {other} spatial dimensions are not supported")),
     };
     let mut attrs = vec![
-        ("strides", windows.strides.into()),
-        ("padding", windows.pads.into()),
-        ("dilation", windows.dilations.into()),
+        ("strides", windows.strides.clone().into()),
+        ("padding", windows.pads.clone().into()),
+        ("dilation", windows.dilations.clone().into()),
         ("groups", groups.into()),
     ];
     attrs.extend(out_dtype.map(|dtype| ("out_dtype", dtype.into())));
-    n.call_with(ours, [x, weight], &attrs)
+    let y = n.call_with(ours, [x, weight], &attrs)?;
+    windows.counted(n, y)
 }
 
 fn conv_transpose(n: &mut Node) -> Result {
@@ -68,15 +70,15 @@ fn conv_transpose(n: &mut Node) -> Result {
     }
     let pads = match (shape, n.attrs.str_or("auto_pad", "NOTSET")?) {
         (Some(shape), mode) => {
-            let shape = shape[shape.len().saturating_sub(rank)..].to_vec();
-            transposed_pads(&sizes, &shape, (&kernel, &strides, &dilations), &mut beyond, mode)?
+            let shape = &shape[shape.len().saturating_sub(rank)..];
+            let excess = excess_of_shape(&sizes, shape, (&kernel, &strides, &dilations), &beyond)?;
+            transposed_pads(&excess, &mut beyond, mode)
         }
-        (None, "SAME_UPPER" | "SAME_LOWER") => {
-            let shape = sizes[2..].iter().zip(&strides).map(|(s, by)| s.as_int().map(|s| s * by));
-            let shape = shape.collect::<Option<Vec<_>>>();
-            let shape = shape.ok_or_else(|| InferError::new("`auto_pad` needs sizes that are known"))?;
-            let mode = n.attrs.str_or("auto_pad", "")?;
-            transposed_pads(&sizes, &shape, (&kernel, &strides, &dilations), &mut beyond, mode)?
+        // Of `stride * size` results, whatever the size is.
+        (None, mode @ ("SAME_UPPER" | "SAME_LOWER")) => {
+            let excess = |axis: usize| (kernel[axis] - 1) * dilations[axis] + 1 + beyond[axis] - strides[axis];
+            let excess: Vec<i64> = (0..rank).map(excess).collect();
+            transposed_pads(&excess, &mut beyond, mode)
         }
         (None, "VALID") => vec![0; 2 * rank],
         (None, _) => n.spatial("pads", &vec![0; 2 * rank])?,
@@ -92,31 +94,36 @@ fn conv_transpose(n: &mut Node) -> Result {
     Ok(n.with_bias(y, 2, rank)?.into())
 }
 
-/// The padding with which a transposed convolution has results of that shape.
-fn transposed_pads(
+/// How many more results than a shape has a transposed convolution has along each axis without padding.
+fn excess_of_shape(
     sizes: &[PrimExpr],
     shape: &[i64],
     (kernel, strides, dilations): (&[i64], &[i64], &[i64]),
-    beyond: &mut [i64],
-    mode: &str,
+    beyond: &[i64],
 ) -> node::Result<Vec<i64>> {
-    let rank = kernel.len();
-    let mut pads = vec![0; 2 * rank];
-    if shape.len() != rank || sizes.len() != rank + 2 {
+    if shape.len() != kernel.len() {
         return Err(InferError::new("its `output_shape` has another number of dimensions than its kernel"));
     }
-    for axis in 0..rank {
-        let size = sizes[axis + 2].as_int().ok_or_else(|| InferError::new("its input's sizes have to be known"))?;
+    let excess = |axis: usize| {
+        let size = sizes[axis + 2].as_int();
+        let size = size.ok_or_else(|| InferError::new("`output_shape` needs an input whose sizes are known"))?;
         let whole = strides[axis] * (size - 1) + beyond[axis] + (kernel[axis] - 1) * dilations[axis] + 1;
-        let total = whole - shape[axis];
-        if total < 0 {
-            beyond[axis] -= total;
-        }
-        let (less, total) = (total.max(0) / 2, total.max(0));
-        let begin = if mode == "SAME_UPPER" { less } else { total - less };
-        (pads[axis], pads[axis + rank]) = (begin, total - begin);
+        Ok(whole - shape[axis])
+    };
+    (0..kernel.len()).map(excess).collect()
+}
+
+/// The padding that removes excess results of a transposed convolution; results that are missing are added to `beyond`.
+fn transposed_pads(excess: &[i64], beyond: &mut [i64], mode: &str) -> Vec<i64> {
+    let rank = excess.len();
+    let mut pads = vec![0; 2 * rank];
+    for axis in 0..rank {
+        let total = excess[axis].max(0);
+        beyond[axis] += total - excess[axis];
+        let (less, more) = (total / 2, total - total / 2);
+        (pads[axis], pads[axis + rank]) = if mode == "SAME_UPPER" { (less, more) } else { (more, less) };
     }
-    Ok(pads)
+    pads
 }
 
 impl Node<'_, '_> {

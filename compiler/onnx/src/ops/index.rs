@@ -101,8 +101,13 @@ fn topk(n: &mut Node) -> Result {
     let k = if n.opset < 10 { n.attrs.int("k").map(|k| k.map(|k| vec![k])) } else { n.ints(1, "k") };
     let Ok(k) = k else { return run_time::topk(n, axis, largest) };
     let Some(k) = k.and_then(|k| k.first().copied()) else { return n.error("its `k` is missing") };
-    if k < 1 {
-        return n.error(format!("its `k` is {k}, which is not supported"));
+    if k < 0 {
+        return n.error(format!("its `k` is {k}, and has to be at least 0"));
+    }
+    if k == 0 {
+        let none = n.steps(x, axis, 0i64.into(), 0i64.into(), 1)?;
+        let places = n.cast(none.clone(), DType::INT64)?;
+        return Ok(vec![none, places].into());
     }
     let attrs =
         [("k", k.into()), ("axis", axis_attr(axis)), ("largest", largest.into()), ("dtype", DType::INT64.into())];

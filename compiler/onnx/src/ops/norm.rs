@@ -6,7 +6,7 @@ use crate::{
     value::{Outputs, Value},
 };
 use hammock_ir::{PrimExpr, relax::Operand};
-use hammock_ops::legalize::accumulator;
+use hammock_ops::{dims, legalize::accumulator};
 
 pub const OPS: &[Op] = &[
     op("BatchNormalization", batch),
@@ -55,8 +55,13 @@ fn batch(n: &mut Node) -> Result {
 
 /// Models are for inference: nothing is dropped.
 fn dropout(n: &mut Node) -> Result {
-    if n.ints(2, "training_mode")?.is_some_and(|training| training.contains(&1)) {
-        return n.error("training is not supported");
+    match n.ints(2, "training_mode") {
+        Ok(Some(training)) if training.contains(&1) => {
+            return n.error("training is not supported");
+        }
+        Ok(_) => {}
+        // The mode of run time as a size that has to be 0.
+        Err(_) => drop(n.int64(2).and_then(|mode| n.sizes_from(mode, &[0i64.into()]))?),
     }
     let x = n.value(0)?;
     let mut outputs = vec![x];
@@ -82,7 +87,16 @@ fn layer(n: &mut Node) -> Result {
     };
     let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
     let attrs = [("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
-    let y = n.call_with("nn.layer_norm", [x.clone(), scale, bias], &attrs)?;
+    let normalized = &dims[first..];
+    let y = match (n.broadcast_over(&scale, normalized)?, n.broadcast_over(&bias, normalized)?) {
+        (Some(scale), Some(bias)) => n.call_with("nn.layer_norm", [x.clone(), scale, bias], &attrs)?,
+        _ => {
+            let (one, zero) = (n.filled(1.0, &x, normalized)?, n.filled(0.0, &x, normalized)?);
+            let y = n.call_with("nn.layer_norm", [x.clone(), one, zero], &attrs)?;
+            let y = n.call("multiply", [y, scale])?;
+            n.call("add", [y, bias])?
+        }
+    };
     if n.outputs == 1 {
         return Ok(y.into());
     }
@@ -98,25 +112,61 @@ fn layer(n: &mut Node) -> Result {
 
 fn rms(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let rank = n.rank(&x)?;
+    let dims = n.dims(&x)?;
     let axis = n.attrs.int_or("axis", -1)?;
-    let axes: Vec<usize> = (n.axis(axis, rank)?..rank).collect();
+    let first = n.axis(axis, dims.len())?;
+    let axes: Vec<usize> = (first..dims.len()).collect();
     let scale = n.input(1)?;
     let epsilon = n.attrs.float_or("epsilon", 1e-5)?;
-    if n.rank(&scale)? == axes.len() {
-        let attrs = [("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
+    let attrs = [("axes", axes_attr(&axes)), ("epsilon", epsilon.into())];
+    if let Some(scale) = n.broadcast_over(&scale, &dims[first..])? {
         return Ok(n.call_with("nn.rms_norm", [x, scale], &attrs)?.into());
     }
+    let one = n.filled(1.0, &x, &dims[first..])?;
     let y = n.accumulated(x, |n, x| {
-        let square = n.call("multiply", [x.clone(), x.clone()])?;
-        let mean = n.call_with("mean", [square], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
-        let moved = n.with_number("add", &mean, epsilon)?;
-        let inverse = n.call("rsqrt", [moved])?;
-        let y = n.call("multiply", [x, inverse])?;
+        let one = n.cast(one, n.dtype(&x)?)?;
+        let y = n.call_with("nn.rms_norm", [x, one], &attrs)?;
         let scale = n.cast(scale, n.dtype(&y)?)?;
         n.call("multiply", [y, scale])
     })?;
     Ok(y.into())
+}
+
+impl Node<'_, '_> {
+    /// A scale or bias as a tensor of the shape that is normalized, if it broadcasts to that: `None` where it differs
+    /// along other axes, too, or its sizes do not say.
+    fn broadcast_over(&mut self, x: &Operand, shape: &[PrimExpr]) -> crate::node::Result<Option<Operand>> {
+        let own = self.dims(x)?;
+        if dims::all_equal(&own, shape) {
+            return Ok(Some(x.clone()));
+        }
+        let Some(outer) = own.len().checked_sub(shape.len()) else {
+            return self.if_fits(x, &own, shape);
+        };
+        if !own[..outer].iter().all(|size| dims::is(size, 1)) {
+            return Ok(None);
+        }
+        let inner = own[outer..].to_vec();
+        let x = if outer == 0 { x.clone() } else { self.reshape(x.clone(), inner.clone())? };
+        self.if_fits(&x, &inner, shape)
+    }
+
+    fn if_fits(&mut self, x: &Operand, own: &[PrimExpr], shape: &[PrimExpr]) -> crate::node::Result<Option<Operand>> {
+        let fits = |(own, size): (&PrimExpr, &PrimExpr)| dims::is(own, 1) || dims::equal(own, size) == Some(true);
+        if !own.iter().rev().zip(shape.iter().rev()).all(fits) {
+            return Ok(None);
+        }
+        if dims::all_equal(own, shape) {
+            return Ok(Some(x.clone()));
+        }
+        self.call("broadcast_to", [x.clone(), Operand::Shape(shape.to_vec())]).map(Some)
+    }
+
+    /// A tensor of one number.
+    fn filled(&mut self, value: f64, like: &Operand, shape: &[PrimExpr]) -> crate::node::Result<Operand> {
+        let value = self.number(value, like)?;
+        self.call("full", [Operand::Shape(shape.to_vec()), value])
+    }
 }
 
 fn instance(n: &mut Node) -> Result {

@@ -1,11 +1,13 @@
 //! Poolings, and where their windows and those of convolutions lie.
 
-use super::{Op, Result, op, pool_places::max_with_places};
-use crate::node::{self, Node, axes_attr};
-use hammock_ir::{
-    PrimExpr,
-    relax::{InferError, Operand},
+use super::{
+    Op, Result,
+    dynamic_pads::DynamicPads,
+    op,
+    pool_places::{lowest, max_with_places},
 };
+use crate::node::{self, Node, axes_attr};
+use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
@@ -23,11 +25,23 @@ pub struct Windows {
     pub dilations: Vec<i64>,
     /// Those before the data, then those behind.
     pub pads: Vec<i64>,
+    /// Padding that sizes of run time determine, in place of `pads`.
+    pub dynamic: Vec<DynamicPads>,
 }
 
 impl Windows {
-    /// What the attributes of a node say of windows of that size.
+    /// What the attributes of a node say of windows of that size, over data whose size alone does not determine padding.
     pub fn of(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
+        let windows = Windows::of_any(n, x, kernel)?;
+        if windows.dynamic.is_empty() {
+            Ok(windows)
+        } else {
+            n.error("`auto_pad` with strides needs sizes that are known")
+        }
+    }
+
+    /// What the attributes of a node say of windows of that size. `padded` adds padding that is determined at run time.
+    pub fn of_any(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
         let rank = kernel.len();
         let sizes = n.dims(x)?;
         if sizes.len() != rank + 2 {
@@ -41,13 +55,14 @@ impl Windows {
         if strides.iter().chain(&dilations).chain(kernel).any(|v| *v < 1) {
             return n.error("sizes, strides and dilations of windows have to be positive");
         }
-        let pads = match n.attrs.str_or("auto_pad", "NOTSET")? {
-            "SAME_UPPER" => same(&sizes[2..], kernel, &strides, &dilations, false)?,
-            "SAME_LOWER" => same(&sizes[2..], kernel, &strides, &dilations, true)?,
-            "VALID" => vec![0; 2 * rank],
-            _ => n.spatial("pads", &vec![0; 2 * rank])?,
-        };
-        Ok(Windows { strides, dilations, pads })
+        let mut windows = Windows { strides, dilations, pads: vec![0; 2 * rank], dynamic: Vec::new() };
+        match n.attrs.str_or("auto_pad", "NOTSET")? {
+            "SAME_UPPER" => windows.pad_to_same(&sizes[2..], kernel, false),
+            "SAME_LOWER" => windows.pad_to_same(&sizes[2..], kernel, true),
+            "VALID" => {}
+            _ => windows.pads = n.spatial("pads", &vec![0; 2 * rank])?,
+        }
+        Ok(windows)
     }
 
     /// How many there are along an axis of that size.
@@ -56,23 +71,38 @@ impl Windows {
         let room = dims::add(size, &PrimExpr::int64(self.pads[at] + self.pads[at + kernel.len()] - reach));
         dims::add(&dims::floordiv(&room, &self.strides[at].into()), &1i64.into())
     }
-}
 
-/// The padding with which there are as many windows as data divided by strides, rounded up.
-fn same(sizes: &[PrimExpr], kernel: &[i64], strides: &[i64], dilations: &[i64], lower: bool) -> node::Result<Vec<i64>> {
-    let rank = kernel.len();
-    let mut pads = vec![0; 2 * rank];
-    for axis in 0..rank {
-        let reach = (kernel[axis] - 1) * dilations[axis] + 1;
-        let total = match (sizes[axis].as_int(), strides[axis]) {
-            (Some(size), stride) => ((size - 1).div_euclid(stride) * stride + reach - size).max(0),
-            (None, 1) => reach - 1,
-            (None, _) => return Err(InferError::new("`auto_pad` with strides needs sizes that are known")),
-        };
-        let begin = if lower { total - total / 2 } else { total / 2 };
-        (pads[axis], pads[axis + rank]) = (begin, total - begin);
+    /// The results of windows without those that would begin behind the data, in the padding there.
+    fn starting_in_data(&self, n: &mut Node, x: &Operand, mut y: Operand) -> node::Result<Operand> {
+        let sizes = n.dims(x)?;
+        for (axis, stride) in self.strides.iter().enumerate() {
+            let starts = dims::ceildiv(&dims::add(&sizes[axis + 2], &self.before(axis)), &(*stride).into());
+            let count = n.dims(&y)?.swap_remove(axis + 2);
+            if n.attrs.flag("ceil_mode")? && dims::at_least(&starts, &count) != Some(true) {
+                let kept = n.named_size(dims::min(&starts, &count))?;
+                y = n.inner_steps(y, axis + 2, 0i64.into(), kept, 1)?;
+            }
+        }
+        Ok(y)
     }
-    Ok(pads)
+
+    /// Pads so that there are as many windows as the data's size divided by the stride, rounded up.
+    fn pad_to_same(&mut self, sizes: &[PrimExpr], kernel: &[i64], lower: bool) {
+        let rank = kernel.len();
+        for axis in 0..rank {
+            let (reach, stride) = ((kernel[axis] - 1) * self.dilations[axis] + 1, self.strides[axis]);
+            let total = match sizes[axis].as_int() {
+                Some(size) => ((size - 1).div_euclid(stride) * stride + reach - size).max(0),
+                None if stride == 1 => reach - 1,
+                None => {
+                    self.dynamic.push(DynamicPads::new(axis, &sizes[axis], reach, stride, lower));
+                    continue;
+                }
+            };
+            let begin = if lower { total - total / 2 } else { total / 2 };
+            (self.pads[axis], self.pads[axis + rank]) = (begin, total - begin);
+        }
+    }
 }
 
 fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
@@ -82,19 +112,39 @@ fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
         Some(ours) => *ours,
         None => return n.error(format!("poolings of {} spatial dimensions are not supported", kernel.len())),
     };
-    let windows = Windows::of(n, &x, &kernel)?;
     if n.outputs > 1 {
+        let windows = Windows::of(n, &x, &kernel)?;
         return max_with_places(n, x, &kernel, &windows);
     }
+    let windows = Windows::of_any(n, &x, &kernel)?;
+    let (mean, whole) = (ours.starts_with("nn.avg"), n.attrs.flag("count_include_pad")?);
     let attrs = [
         ("pool_size", kernel.into()),
-        ("strides", windows.strides.into()),
-        ("padding", windows.pads.into()),
-        ("dilation", windows.dilations.into()),
+        ("strides", windows.strides.clone().into()),
+        ("padding", windows.pads.clone().into()),
+        ("dilation", windows.dilations.clone().into()),
         ("ceil_mode", n.attrs.flag("ceil_mode")?.into()),
-        ("count_include_pad", n.attrs.flag("count_include_pad")?.into()),
+        ("count_include_pad", whole.into()),
     ];
-    Ok(n.call_with(ours, [x], &attrs)?.into())
+    if windows.dynamic.is_empty() {
+        return Ok(n.call_with(ours, [x], &attrs)?.into());
+    }
+    let sizes = n.dims(&x)?;
+    let fill = if mean { 0.0 } else { lowest(n, &x)? };
+    let one = n.number(1.0, &x)?;
+    let padded = windows.padded(n, x, fill)?;
+    let mut y = n.call_with(ours, [padded], &attrs)?;
+    if mean && !whole {
+        // The mean of ones is the share of a window that is not padding.
+        let ones = [&vec![PrimExpr::int64(1); 2], &sizes[2..]].concat();
+        let ones = n.call("full", [Operand::Shape(ones), one])?;
+        let ones = windows.padded(n, ones, 0.0)?;
+        let share = n.call_with(ours, [ones], &attrs)?;
+        let share = windows.counted(n, share)?;
+        y = windows.counted(n, y)?;
+        return Ok(n.call("divide", [y, share])?.into());
+    }
+    Ok(windows.counted(n, y)?.into())
 }
 
 fn global(n: &mut Node, ours: &'static str) -> Result {
@@ -114,21 +164,26 @@ fn lp_pool(n: &mut Node) -> Result {
         3 => "nn.avg_pool3d",
         other => return n.error(format!("poolings of {other} spatial dimensions are not supported")),
     };
-    if n.attrs.flag("ceil_mode")? {
-        return n.error("`ceil_mode` is not supported");
-    }
-    let windows = Windows::of(n, &x, &kernel)?;
+    let windows = Windows::of_any(n, &x, &kernel)?;
     let count = kernel.iter().map(|size| *size as f64).product::<f64>();
+    let mut pads = windows.pads.clone();
+    if n.attrs.flag("ceil_mode")? {
+        // Zeros behind the data make room for the windows that reach beyond it.
+        pads[kernel.len()..].iter_mut().zip(&windows.strides).for_each(|(pad, stride)| *pad += stride - 1);
+    }
     let attrs = [
         ("pool_size", kernel.into()),
-        ("strides", windows.strides.into()),
-        ("padding", windows.pads.into()),
-        ("dilation", windows.dilations.into()),
+        ("strides", windows.strides.clone().into()),
+        ("padding", pads.into()),
+        ("dilation", windows.dilations.clone().into()),
         ("count_include_pad", true.into()),
     ];
     let y = n.accumulated(x, |n, x| {
         let powers = n.power_of_size(&x, p)?;
+        let powers = windows.padded(n, powers, 0.0)?;
         let mean = n.call_with(ours, [powers], &attrs)?;
+        let mean = windows.counted(n, mean)?;
+        let mean = windows.starting_in_data(n, &x, mean)?;
         let sum = n.with_number("multiply", &mean, count)?;
         n.with_number("power", &sum, 1.0 / p)
     })?;

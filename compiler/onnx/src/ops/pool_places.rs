@@ -10,6 +10,16 @@ pub const OPS: &[Op] = &[op("MaxUnpool", unpool)];
 /// The most elements of a window that is looked at element by element.
 const MOST_ELEMENTS: i64 = 256;
 
+/// The value for padding that no maximum is taken from.
+pub fn lowest(n: &Node, x: &Operand) -> node::Result<f64> {
+    match n.dtype(x)? {
+        dtype if dtype.is_floating() => Ok(f64::NEG_INFINITY),
+        DType::INT8 => Ok(-128.0),
+        DType::UINT8 => Ok(0.0),
+        dtype => n.error(format!("the largest of {dtype} is not supported")),
+    }
+}
+
 /// The largest elements of windows, and their places among all elements of `x`.
 pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windows) -> Result {
     let rank = kernel.len();
@@ -18,13 +28,7 @@ pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windo
         return n
             .error(format!("places of the largest of more than {MOST_ELEMENTS}, or rounded up, are not supported"));
     }
-    let (own, dtype) = (n.dims(&x)?, n.dtype(&x)?);
-    let lowest = match dtype {
-        dtype if dtype.is_floating() => f64::NEG_INFINITY,
-        DType::INT8 => -128.0,
-        DType::UINT8 => 0.0,
-        _ => return n.error(format!("places of the largest of {dtype} are not supported")),
-    };
+    let (own, lowest) = (n.dims(&x)?, lowest(n, &x)?);
     let mut widths = vec![0i64; 4];
     (0..rank).for_each(|at| widths.extend([windows.pads[at], windows.pads[at + rank]]));
     let padded = n.call_with("nn.pad", [x], &[("pad_width", widths.into()), ("pad_value", lowest.into())])?;

@@ -84,7 +84,7 @@ fn split(n: &mut Node) -> Result {
         (Some(sizes), _) => sizes,
         (None, Some(size)) => {
             let each = size.div_euclid(count) + i64::from(size % count != 0);
-            (0..count).map(|i| each.min(size - i * each)).collect()
+            (0..count).map(|i| (size - i * each).clamp(0, each)).collect()
         }
         (None, None) => {
             let attrs = [("indices_or_sections", AttrValue::Int(count)), ("axis", axis_attr(axis))];
@@ -97,10 +97,7 @@ fn split(n: &mut Node) -> Result {
         ends.push(ends.last().copied().unwrap_or(0i64).saturating_add(*size));
     }
     if sizes.iter().any(|size| *size < 0) || dims[axis].as_int().is_some_and(|size| ends.last() != Some(&size)) {
-        return n.error(format!(
-            "parts of {sizes:?} do not make up axis {axis}, whose size is {}",
-            shown_size(&dims[axis])
-        ));
+        return n.error(split_misfit(&sizes, axis, &dims[axis]));
     }
     let x = n.with_sizes(x, &[(axis, ends.last().copied().unwrap_or(0).into())])?;
     if let Some(known) = known {
@@ -119,6 +116,16 @@ fn split(n: &mut Node) -> Result {
     let attrs = [("indices_or_sections", ends.into()), ("axis", axis_attr(axis))];
     let parts = n.call_with("split", [x], &attrs)?;
     Ok(n.importer.build.members(&parts)?.into())
+}
+
+/// What is wrong with parts that do not make up an axis.
+fn split_misfit(sizes: &[i64], axis: usize, extent: &PrimExpr) -> String {
+    let sum = sizes.iter().fold(0i64, |sum, size| sum.saturating_add(*size));
+    let extent = shown_size(extent);
+    match sizes.iter().find(|size| **size < 0) {
+        Some(size) => format!("axis {axis} of {extent} elements cannot have a part of {size} elements in {sizes:?}"),
+        None => format!("parts of {sizes:?} have {sum} elements together, but axis {axis} has {extent}"),
+    }
 }
 
 /// Bounds are attributes before version 10, and inputs from then on.

@@ -1,6 +1,6 @@
 //! Recurrent networks: their steps one after the other, as many as there are.
 
-use super::{Op, Result, op};
+use super::{Op, Result, op, recurrent_activation::Activation};
 use crate::{
     node::{self, Node},
     value::Value,
@@ -43,36 +43,7 @@ struct State {
     c: Option<Operand>,
 }
 
-#[derive(Clone)]
-struct Activation {
-    name: String,
-    alpha: Option<f64>,
-    beta: Option<f64>,
-}
-
-impl Activation {
-    fn apply(&self, n: &mut Node, x: Operand) -> node::Result<Operand> {
-        let (alpha, beta) = (self.alpha, self.beta);
-        match self.name.to_lowercase().as_str() {
-            "sigmoid" => n.call("sigmoid", [x]),
-            "tanh" => n.call("tanh", [x]),
-            "relu" => n.call("nn.relu", [x]),
-            "softplus" => n.call("nn.softplus", [x]),
-            "leakyrelu" => n.call_with("nn.leakyrelu", [x], &[("alpha", alpha.unwrap_or(0.01).into())]),
-            "hardsigmoid" => n.hard_sigmoid(&x, alpha.unwrap_or(0.2), beta.unwrap_or(0.5)),
-            "affine" => {
-                let scaled = n.with_number("multiply", &x, alpha.unwrap_or(1.0))?;
-                n.with_number("add", &scaled, beta.unwrap_or(0.0))
-            }
-            other => n.error(format!("the activation `{other}` is not supported")),
-        }
-    }
-}
-
 fn recurrent(n: &mut Node, cell: &Cell) -> Result {
-    if n.attrs.has("clip") || n.attrs.flag("input_forget")? {
-        return n.error("`clip` and `input_forget` are not supported");
-    }
     let batch_first = n.attrs.flag("layout")?;
     let swapped = |n: &mut Node, x: Operand, axes: &[i64]| match batch_first {
         true => n.call_with("permute_dims", [x], &[("axes", axes.to_vec().into())]),
@@ -97,6 +68,7 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
         return n.error(format!("the number of its steps has to be known, and at most {MOST_STEPS}"));
     };
     let reversed = n.attrs.str_or("direction", "forward")? == "reverse";
+    let mut activations = Activation::of(n, cell.activations, directions.clamp(0, 2) as usize)?.into_iter();
     let mut outputs: Vec<(Vec<Operand>, State)> = Vec::new();
     for direction in 0..directions.clamp(0, 2) {
         let backward = reversed || direction == 1;
@@ -117,7 +89,7 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
             Some(weights) => Some(part(n, &weights)?),
             None => None,
         };
-        let activations = activations(n, cell, direction as usize)?;
+        let activations = activations.by_ref().take(cell.activations.len()).collect();
         let setting = Direction { recurrent, biases, peepholes, hidden, activations };
         let zeros = n.number(0.0, &x)?;
         let start = |n: &mut Node, at: usize| match n.optional(at)? {
@@ -177,22 +149,6 @@ fn slice(n: &mut Node, x: &Operand, axis: i64, begin: i64, end: i64) -> node::Re
     n.call("strided_slice", [x.clone(), prims(axis), prims(begin), prims(end), prims(1)])
 }
 
-fn activations(n: &Node, cell: &Cell, direction: usize) -> node::Result<Vec<Activation>> {
-    let count = cell.activations.len();
-    let names: Vec<String> = match n.attrs.get("activations") {
-        Some(given) => given.strings.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect(),
-        None => Vec::new(),
-    };
-    let (alpha, beta) = (n.attrs.floats("activation_alpha")?, n.attrs.floats("activation_beta")?);
-    let number = |list: &Option<Vec<f64>>, at: usize| list.as_ref().and_then(|list| list.get(at).copied());
-    let one = |at: usize| {
-        let place = direction * count + at;
-        let name = names.get(place).cloned().unwrap_or_else(|| cell.activations[at].to_owned());
-        Activation { name, alpha: number(&alpha, place), beta: number(&beta, place) }
-    };
-    Ok((0..count).map(one).collect())
-}
-
 /// Behind the end of a sequence, its state stays, and zeros are shown.
 fn within_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Result<(State, Operand)> {
     let Some(lengths) = n.optional(4)? else { return Ok((next.clone(), next.h)) };
@@ -243,8 +199,13 @@ fn lstm(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Re
     let (input, forget, cell) = (gate(n, 0)?, gate(n, 2)?, gate(n, 3)?);
     let input = peep(n, input, 0, &before)?;
     let input = f.apply(n, input)?;
-    let forget = peep(n, forget, 2, &before)?;
-    let forget = f.apply(n, forget)?;
+    let forget = if n.attrs.flag("input_forget")? {
+        let one = n.number(1.0, &input)?;
+        n.call("subtract", [one, input.clone()])?
+    } else {
+        let forget = peep(n, forget, 2, &before)?;
+        f.apply(n, forget)?
+    };
     let cell = g.apply(n, cell)?;
     let kept = n.call("multiply", [forget, before])?;
     let new = n.call("multiply", [input, cell])?;

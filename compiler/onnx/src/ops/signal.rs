@@ -2,7 +2,7 @@
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, product};
-use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, relax::Operand};
 use hammock_ops::dims;
 use std::f64::consts::TAU;
 
@@ -11,6 +11,7 @@ pub const OPS: &[Op] = &[
     op("DFT", transform),
     op("HammingWindow", |n| window(n, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
     op("HannWindow", |n| window(n, [0.5, 0.5, 0.0])),
+    op("MelWeightMatrix", mel_weights),
     op("STFT", short_time),
 ];
 
@@ -36,6 +37,61 @@ fn window(n: &mut Node, [a, b, c]: [f64; 3]) -> Result {
         }
     }
     Ok(n.cast(sum, dtype)?.into())
+}
+
+/// Triangular filters over the bins of a spectrum, whose edges lie at equal distances on the mel scale.
+fn mel_weights(n: &mut Node) -> Result {
+    let dtype = n.numbered_dtype(n.attrs.int_or("output_datatype", 1)?)?;
+    let (filters, length) = (n.single_size(0)?, n.single_size(1)?);
+    let edge = |n: &mut Node, at: usize| {
+        let hertz = n.input(at)?;
+        let hertz = n.reshape(hertz, Vec::new())?;
+        let hertz = n.cast(hertz, DType::FLOAT64)?;
+        let ratio = n.with_number("divide", &hertz, 700.0)?;
+        let ratio = n.with_number("add", &ratio, 1.0)?;
+        let log = n.call("log", [ratio])?;
+        n.with_number("multiply", &log, 2595.0 / std::f64::consts::LN_10)
+    };
+    let (low, high) = (edge(n, 3)?, edge(n, 4)?);
+    let span = n.call("subtract", [high, low.clone()])?;
+    let edges = dims::offset(&filters, 2);
+    let step = n.over_size(span, &edges)?;
+    let counted = n.count_to(edges)?;
+    let counted = n.cast(counted, DType::FLOAT64)?;
+    let mels = n.call("multiply", [counted, step])?;
+    let mels = n.call("add", [mels, low])?;
+    let decades = n.with_number("divide", &mels, 2595.0)?;
+    let ten = node::number(10.0, DType::FLOAT64)?;
+    let ratio = n.call("power", [ten, decades])?;
+    let ratio = n.with_number("subtract", &ratio, 1.0)?;
+    let hertz = n.with_number("multiply", &ratio, 700.0)?;
+    let samples = n.vector(&[dims::offset(&length, 1)])?;
+    let samples = n.cast(samples, DType::FLOAT64)?;
+    let scaled = n.call("multiply", [hertz, samples])?;
+    let rate = n.input(2)?;
+    let rate = n.reshape(rate, Vec::new())?;
+    let rate = n.cast(rate, DType::FLOAT64)?;
+    let bins = n.call("floor_divide", [scaled, rate])?;
+    let [left, centre, right] =
+        [0i64, 1, 2].map(|from| n.steps(bins.clone(), 0, from.into(), dims::offset(&filters, from), 1));
+    let (left, centre, right) = (left?, centre?, right?);
+    let count = dims::offset(&dims::floordiv(&length, &2i64.into()), 1);
+    let bin = n.count_to(count.clone())?;
+    let bin = n.reshape(bin, vec![count, 1i64.into()])?;
+    let bin = n.cast(bin, DType::FLOAT64)?;
+    let (rise, fall) = (n.slope(&bin, &left, &centre)?, n.slope(&bin, &right, &centre)?);
+    let one = node::number(1.0, DType::FLOAT64)?;
+    let peak = n.call("equal", [bin.clone(), centre.clone()])?;
+    let inside = |n: &mut Node, op: &'static str, edge: &Operand, value: Operand| {
+        let within = n.call(op, [bin.clone(), edge.clone()])?;
+        let zero = node::number(0.0, DType::FLOAT64)?;
+        n.call("where", [within, value, zero])
+    };
+    let (rise, fall) = (inside(n, "greater_equal", &left, rise)?, inside(n, "less", &right, fall)?);
+    let before = n.call("less", [bin, centre])?;
+    let weights = n.call("where", [before, rise, fall])?;
+    let weights = n.call("where", [peak, one, weights])?;
+    Ok(n.cast(weights, dtype)?.into())
 }
 
 /// Products with the matrices of cosines and sines.
@@ -72,27 +128,29 @@ fn transformed(n: &mut Node, axis: usize) -> node::Result<Operand> {
     order.insert(0, parts);
     let x = n.call_with("permute_dims", [x], &[("axes", order.clone().into())])?;
     let dims = n.dims(&x)?;
-    let size = dims[rank - 1].as_int();
-    let whole = if inverse && half { size.map(|size| 2 * (size - 1)) } else { size };
-    let length = n.ints(1, "dft_length")?.and_then(|length| length.first().copied()).or(whole);
-    let (Some(size), Some(length)) = (size, length.filter(|length| (1..1 << 31).contains(length))) else {
-        return n.error("its length has to be known when the model is compiled");
+    let size = &dims[rank - 1];
+    let length = match n.given(1) {
+        Some(_) => n.single_size(1)?,
+        None if inverse && half => dims::mul(&dims::offset(size, -1), &2i64.into()),
+        None => size.clone(),
     };
-    let some = length / 2 + 1;
-    let x = fitted(n, x, size, if inverse && half { some } else { length })?;
+    if length.as_int().is_some_and(|length| !(1..1 << 31).contains(&length)) {
+        return n.error(format!("its length is {length}, and has to be at least 1 and less than 2^31"));
+    }
+    let some = dims::offset(&dims::floordiv(&length, &2i64.into()), 1);
+    let x = fitted(n, x, size, if inverse && half { &some } else { &length })?;
     let real = component(n, &x, 0, 0)?;
     let imaginary = if dims[0].as_int() == Some(2) { Some(component(n, &x, 0, 1)?) } else { None };
     let y = if inverse && half {
         let Some(imaginary) = imaginary else { return n.error("the half of a transform has to have two parts") };
-        let sum = from_half(n, real, imaginary, length)?;
+        let sum = from_half(n, real, imaginary, &length)?;
         n.call_with("expand_dims", [sum], &[("axis", vec![0i64].into())])?
     } else {
-        let kept = if half { some } else { length };
-        let waves = waves(n, &length.into(), &kept.into(), n.dtype(&real)?)?;
+        let waves = waves(n, &length, if half { &some } else { &length }, &length, n.dtype(&real)?)?;
         let (re, im) = in_waves(n, real, imaginary, waves, inverse)?;
         n.call_with("stack", [Operand::Tuple(vec![re, im])], &[("axis", 0i64.into())])?
     };
-    let y = if inverse { n.with_number("divide", &y, length as f64)? } else { y };
+    let y = if inverse { n.over_size(y, &length)? } else { y };
     let mut back = vec![0i64; rank];
     order.iter().enumerate().for_each(|(at, axis)| back[*axis as usize] = at as i64);
     n.call_with("permute_dims", [y], &[("axes", back.into())])
@@ -126,14 +184,15 @@ fn in_waves(
 }
 
 /// The real signal, times its length, whose transform begins so; the rest of that mirrors it.
-fn from_half(n: &mut Node, real: Operand, imaginary: Operand, length: i64) -> node::Result<Operand> {
+fn from_half(n: &mut Node, real: Operand, imaginary: Operand, length: &PrimExpr) -> node::Result<Operand> {
     let dtype = n.dtype(&real)?;
-    let some = length / 2 + 1;
-    let (cos, sin) = waves(n, &some.into(), &length.into(), dtype)?;
+    let some = dims::offset(&dims::floordiv(length, &2i64.into()), 1);
+    let (cos, sin) = waves(n, &some, length, length, dtype)?;
     // Those that are not their own mirror image stand for two.
-    let places = n.count_to(some.into())?;
+    let places = n.count_to(some)?;
     let twice = n.with_number("multiply", &places, 2.0)?;
-    let rest = n.with_number("floor_mod", &twice, length as f64)?;
+    let whole = n.vector(std::slice::from_ref(length))?;
+    let rest = n.call("floor_mod", [twice, whole])?;
     let mirrored = n.with_number("not_equal", &rest, 0.0)?;
     let (one, two) = (node::number(1.0, dtype)?, node::number(2.0, dtype)?);
     let weights = n.call("where", [mirrored, two, one])?;
@@ -177,29 +236,38 @@ fn short_time(n: &mut Node) -> Result {
     let imaginary = if dims::is(parts, 2) { Some(of_part(1)?) } else { None };
     let half = n.attrs.int_or("onesided", 1)? != 0;
     let some = dims::add(&dims::floordiv(&length, &2i64.into()), &1i64.into());
-    let waves = waves(n, &length, if half { &some } else { &length }, dtype)?;
+    let waves = waves(n, &length, if half { &some } else { &length }, &length, dtype)?;
     let (re, im) = in_waves(n, real, imaginary, waves, false)?;
     Ok(n.call_with("stack", [Operand::Tuple(vec![re, im])], &[("axis", 3i64.into())])?.into())
 }
 
 /// The last axis cut or filled with zeros to a length.
-fn fitted(n: &mut Node, x: Operand, size: i64, length: i64) -> node::Result<Operand> {
-    let last = n.rank(&x)? - 1;
-    if length < size {
-        let prims = |v: i64| Operand::Tuple(vec![Operand::int(v)]);
-        return n.call("strided_slice", [x, prims(last as i64), prims(0), prims(length), prims(1)]);
-    }
-    if length == size {
+fn fitted(n: &mut Node, x: Operand, size: &PrimExpr, length: &PrimExpr) -> node::Result<Operand> {
+    let mut shape = n.dims(&x)?;
+    let last = shape.len() - 1;
+    if dims::equal(size, length) == Some(true) {
         return Ok(x);
     }
-    let mut widths = vec![0i64; 2 * last + 2];
-    widths[2 * last + 1] = length - size;
-    n.call_with("nn.pad", [x], &[("pad_width", widths.into())])
+    let shorter = dims::at_least(size, length) == Some(true);
+    let x = if shorter { x } else { n.filled_behind(x, last, length)? };
+    let x = n.steps(x, last, 0i64.into(), length.clone(), 1)?;
+    let ty = n.importer.build.tensor(&x)?;
+    shape[last] = length.clone();
+    if ty.shape.dims().is_some_and(|own| dims::all_equal(own, &shape)) {
+        return Ok(x);
+    }
+    n.importer.build.match_cast(x, TensorType { shape: TensorShape::Known(shape.into()), ..ty }.into())
 }
 
-/// Cosines and sines of `2 pi i k / length`, for as many `i` and `k`, `length` being the larger number.
-fn waves(n: &mut Node, rows: &PrimExpr, columns: &PrimExpr, dtype: DType) -> node::Result<(Operand, Operand)> {
-    let length = n.vector(&[dims::max(rows, columns)])?;
+/// Cosines and sines of `2 pi i k / length`, for as many `i` and `k` as there are rows and columns.
+fn waves(
+    n: &mut Node,
+    rows: &PrimExpr,
+    columns: &PrimExpr,
+    length: &PrimExpr,
+    dtype: DType,
+) -> node::Result<(Operand, Operand)> {
+    let length = n.vector(std::slice::from_ref(length))?;
     let counted = n.count_to(rows.clone())?;
     let counted = n.reshape(counted, vec![rows.clone(), 1i64.into()])?;
     let across = n.count_to(columns.clone())?;
@@ -214,6 +282,32 @@ fn waves(n: &mut Node, rows: &PrimExpr, columns: &PrimExpr, dtype: DType) -> nod
 }
 
 impl Node<'_, '_> {
+    /// A tensor with zeros behind an axis, as many as a length.
+    fn filled_behind(&mut self, x: Operand, axis: usize, length: &PrimExpr) -> node::Result<Operand> {
+        let mut shape = self.dims(&x)?;
+        shape[axis] = length.clone();
+        let zero = self.number(0.0, &x)?;
+        let zeros = self.call("full", [Operand::Shape(shape), zero])?;
+        self.call_with("concat", [Operand::Tuple(vec![x, zeros])], &[("axis", (axis as i64).into())])
+    }
+
+    /// `(x - from) / (to - from)`
+    fn slope(&mut self, x: &Operand, from: &Operand, to: &Operand) -> node::Result<Operand> {
+        let (way, whole) =
+            (self.call("subtract", [x.clone(), from.clone()])?, self.call("subtract", [to.clone(), from.clone()])?);
+        self.call("divide", [way, whole])
+    }
+
+    /// `x / size`
+    fn over_size(&mut self, x: Operand, size: &PrimExpr) -> node::Result<Operand> {
+        if let Some(size) = size.as_int() {
+            return self.with_number("divide", &x, size as f64);
+        }
+        let size = self.vector(std::slice::from_ref(size))?;
+        let size = self.cast(size, self.dtype(&x)?)?;
+        self.call("divide", [x, size])
+    }
+
     /// A size that an input holds.
     fn single_size(&mut self, at: usize) -> node::Result<PrimExpr> {
         if let Ok(Some(known)) = self.ints(at, "size")

@@ -98,9 +98,11 @@ fn suppress(n: &mut Node) -> Result {
 
 fn roi_align(n: &mut Node) -> Result {
     // ONNX's maximum is that of weighted elements, not of what is interpolated.
-    if n.attrs.str_or("mode", "avg")? != "avg" {
-        return n.error("only the mode `avg` is supported");
-    }
+    let mode = match n.attrs.str_or("mode", "avg")? {
+        "avg" => "avg",
+        "max" => "max_weighted",
+        other => return n.error(format!("its `mode` is `{other}`, not `avg` or `max`")),
+    };
     let (x, mut rois, batch) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let scale = n.attrs.float_or("spatial_scale", 1.0)?;
     let old = if n.opset < 16 { "output_half_pixel" } else { "half_pixel" };
@@ -123,6 +125,7 @@ fn roi_align(n: &mut Node) -> Result {
         ("spatial_scale", scale.into()),
         ("sample_ratio", ratio.into()),
         ("aligned", aligned.into()),
+        ("mode", mode.into()),
     ];
     Ok(n.call_with("vision.roi_align", [x, rois], &attrs)?.into())
 }

@@ -28,17 +28,25 @@ pub fn ops() -> Vec<Op> {
     vec![roi_align(), roi_pool()]
 }
 
+/// How samples of `vision.roi_align` are pooled: their mean, their maximum, or the maximum of the four elements around
+/// each, each times its weight in the interpolation.
+const MODES: &[&str] = &["avg", "max", "max_weighted"];
+
 fn roi_align() -> Op {
-    signature("vision.roi_align", "Pools interpolated samples in each bin of each region, by mean or maximum.")
-        .attr("sample_ratio", AttrKind::Int, -1i64)
-        .attr("aligned", AttrKind::Bool, false)
-        .attr("layout", AttrKind::Str, "NCHW")
-        .attr("mode", AttrKind::Str, "avg")
-        .infer(|cx| {
-            cx.one_of("mode", &["avg", "max"])?;
-            infer(cx)
-        })
-        .legalize(legalize_align)
+    signature(
+        "vision.roi_align",
+        "Pools interpolated samples in each bin of each region, by mean (`mode=\"avg\"`) or maximum (`max`; \
+         `max_weighted`, of the elements around them times their weights).",
+    )
+    .attr("sample_ratio", AttrKind::Int, -1i64)
+    .attr("aligned", AttrKind::Bool, false)
+    .attr("layout", AttrKind::Str, "NCHW")
+    .attr("mode", AttrKind::Str, "avg")
+    .infer(|cx| {
+        cx.one_of("mode", MODES)?;
+        infer(cx)
+    })
+    .legalize(legalize_align)
 }
 
 fn roi_pool() -> Op {
@@ -203,7 +211,9 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "roi_align")?;
     let regions = Regions::of(cx, &mut b)?;
     let (ratio, aligned) = (cx.int("sample_ratio")?, cx.bool("aligned")?);
-    let mean = cx.one_of("mode", &["avg", "max"])? == "avg";
+    let mode = cx.one_of("mode", MODES)?;
+    let mean = mode == "avg";
+    let corners = if mode == "max_weighted" { Combine::Max } else { Combine::Sum };
     let out = b.output("roi_align")?;
     let wide = accumulator(out.dtype);
     let folded = b.temp("folded", out.shape.clone(), wide);
@@ -215,7 +225,7 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
         let [rows, columns] = samples(&place);
         let so_far = PrimExpr::load(&folded, i.to_vec());
         let add = |y: &PrimExpr, x: &PrimExpr| {
-            let value = interpolate(&regions, &place, rows.at(y), columns.at(x), wide);
+            let value = interpolate(&regions, &place, rows.at(y), columns.at(x), wide, corners);
             Stmt::store(&folded, i.to_vec(), how.apply(so_far, value))
         };
         let all = each("y", rows.count.clone(), |y| each("x", columns.count.clone(), |x| add(y, x)));
@@ -230,8 +240,16 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The value between the four elements around a point; zero more than one element outside of the data.
-fn interpolate(regions: &Regions, place: &[PrimExpr], y: PrimExpr, x: PrimExpr, dtype: DType) -> PrimExpr {
+/// The value between the four elements around a point, which are combined times their weights; zero more than one
+/// element outside of the data.
+fn interpolate(
+    regions: &Regions,
+    place: &[PrimExpr],
+    y: PrimExpr,
+    x: PrimExpr,
+    dtype: DType,
+    corners: Combine,
+) -> PrimExpr {
     let outside = |v: &PrimExpr, size: &PrimExpr| {
         v.clone().lt(regions.constant(-1.0)).or(v.clone().gt(number(size, regions.dtype)))
     };
@@ -248,11 +266,10 @@ fn interpolate(regions: &Regions, place: &[PrimExpr], y: PrimExpr, x: PrimExpr, 
     let term = |(y, v): &(PrimExpr, PrimExpr), (x, w): &(PrimExpr, PrimExpr)| {
         regions.at(&place[0], &place[1], y.clone(), x.clone()).cast(dtype) * v * w
     };
-    let sum = term(&rows[0], &columns[0])
-        + term(&rows[0], &columns[1])
-        + term(&rows[1], &columns[0])
-        + term(&rows[1], &columns[1]);
-    away.if_then_else(PrimExpr::float(0.0, dtype), sum)
+    let value = [(0, 1), (1, 0), (1, 1)].into_iter().fold(term(&rows[0], &columns[0]), |value, (row, column)| {
+        corners.apply(value, term(&rows[row], &columns[column]))
+    });
+    away.if_then_else(PrimExpr::float(0.0, dtype), value)
 }
 
 /// The elements of a bin of `vision.roi_pool` along one axis: the first, and how many.

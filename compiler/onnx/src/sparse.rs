@@ -1,0 +1,72 @@
+//! Sparse tensors of the file, which become dense ones.
+
+use crate::{external::Folder, listing::brief, schema::SparseTensorProto, tensor};
+use hammock_ir::Tensor;
+
+/// Bytes that a dense tensor may have: a message of the file could not hold more, so a small file makes none either.
+const MAX_BYTES: i64 = i32::MAX as i64;
+
+/// The name of a sparse tensor, which is that of its values.
+pub fn name(proto: &SparseTensorProto) -> &str {
+    proto.values.as_ref().map_or("", |values| &values.name)
+}
+
+/// A sparse tensor's data as a dense tensor, with zeros where it lists no element.
+///
+/// # Errors
+/// What is wrong with it, in a sentence without the tensor's name.
+pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String> {
+    let (Some(values), Some(indices)) = (&proto.values, &proto.indices) else {
+        return Err("a sparse tensor needs values and indices".to_owned());
+    };
+    let values = tensor::read(values, folder)?;
+    let indices = tensor::read(indices, folder)?;
+    let indices_of = |e: hammock_runtime::value::TensorError| format!("its indices: {e}");
+    let (dims, count) = (&proto.dims, values.element_count());
+    let places = places(dims, indices.shape(), indices.as_slice::<i64>().map_err(indices_of)?, count)?;
+    let width = values.dtype().bytes();
+    let total = dims.iter().try_fold(width as i64, |all, size| all.checked_mul(*size));
+    let total = total.filter(|total| (0..=MAX_BYTES).contains(total) && dims.iter().all(|size| *size >= 0));
+    let total = total.ok_or_else(|| format!("its shape {dims:?} cannot be that of a dense tensor"))?;
+    let mut dense: Vec<u8> = Vec::new();
+    dense.try_reserve_exact(total as usize).map_err(|e| e.to_string())?;
+    dense.resize(total as usize, 0);
+    let bytes = values.as_bytes().map_err(|e| e.to_string())?;
+    for (place, value) in places.into_iter().zip(bytes.chunks_exact(width)) {
+        let place = place * width;
+        dense.get_mut(place..place + width).ok_or("an index is out of range")?.copy_from_slice(value);
+    }
+    Tensor::from_bytes(values.dtype(), dims, &dense).map_err(|e| e.to_string())
+}
+
+/// Where among all elements the listed ones are: indices count them, or are coordinates, a row for each.
+fn places(dims: &[i64], shape: &[i64], indices: &[i64], count: usize) -> Result<Vec<usize>, String> {
+    let rank = dims.len();
+    let rows = match shape {
+        [rows] if *rows == count as i64 => 1,
+        [rows, columns] if *rows == count as i64 && *columns == rank as i64 => rank,
+        _ => {
+            let shown = brief(&format!("{shape:?}"));
+            return Err(format!(
+                "its {count} values need indices of shape [{count}] or [{count}, {rank}], not {shown}"
+            ));
+        }
+    };
+    let whole = [dims.iter().try_fold(1i64, |all, size| all.checked_mul(*size)).unwrap_or(i64::MAX)];
+    let sizes = if rows == 1 && shape.len() == 1 { &whole[..] } else { dims };
+    let place = |row: &[i64]| {
+        let mut place = 0i64;
+        for (index, size) in row.iter().zip(sizes) {
+            if !(0..*size).contains(index) {
+                return Err(format!("its index {index} is not in a dimension of {size} elements"));
+            }
+            place =
+                place.checked_mul(*size).and_then(|place| place.checked_add(*index)).ok_or("an index is too large")?;
+        }
+        usize::try_from(place).map_err(|e| e.to_string())
+    };
+    if rows == 0 {
+        return Ok(vec![0; count]);
+    }
+    indices.chunks_exact(rows).map(place).collect()
+}
