@@ -48,7 +48,6 @@ impl Message {
 /// An ONNX model that multiplies `x` of shape [1, size] by a constant of shape [size, size].
 fn onnx(size: u64) -> Vec<u8> {
     const FLOAT: u64 = 1;
-    let dim = |size: u64| Message::default().number(1, size);
     let value = |name: &str| {
         let shape = Message::default()
             .message(1, Message::default().number(1, 1))

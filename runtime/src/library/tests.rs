@@ -205,7 +205,7 @@ fn appended_libraries_run() {
     let (mut program, library) = (b"a runner".to_vec(), sample());
     seal::append(&mut program, &library);
     let range = seal::appended(&program).unwrap();
-    let loaded = Library::load(Arc::new(program), range, None, Integrity::Check).unwrap();
+    let loaded = Library::load(Arc::new(program), range, None, Integrity::Check, None).unwrap();
     assert_eq!(loaded.kernel("answer").unwrap().unwrap().call(&[]).unwrap().type_index(), Any::from(0i64).type_index());
 }
 
