@@ -3,7 +3,7 @@
 
 use super::{
     InputError, Weights, brief, listed, load_npy, load_npz, load_onnx_tensor,
-    tensor_text::{self, fill, zeros},
+    tensor_text::{self, Number, fill, zeros},
 };
 use crate::{
     Any, DType, Shape, Tensor, Tuple,
@@ -190,11 +190,11 @@ pub(super) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, In
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let result = match kind {
         "zeros" => zeros(dtype, dims),
-        "ones" => fill(dtype, dims, |_| 1.0),
+        "ones" => fill(dtype, dims, |_| Number::Integer(1)),
         _ => {
             // Whole numbers below 10 for integers, [0, 1) for floats.
             let scale = if dtype.is_floating() { 1.0 } else { 10.0 };
-            fill(dtype, dims, |_| random.next() * scale)
+            fill(dtype, dims, |_| Number::Float(random.next() * scale))
         }
     };
     result.map(Any::from)

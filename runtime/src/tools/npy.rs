@@ -145,12 +145,18 @@ impl Header {
         let mut text = vec![0; len];
         source.read_exact(&mut text).map_err(|e| ended(&e))?;
         let text = std::str::from_utf8(&text).map_err(|_| "its header is not text")?;
-        let header = Header::parse(text).map_err(|why| format!("its header is damaged: {why}"))?;
+        let header = Header::parse(text)?;
         Ok((header, (8 + len_bytes + len) as u64))
     }
 
     /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, whose keys may come in any order.
     fn parse(text: &str) -> Result<Header, String> {
+        let raw = Header::entries(text).map_err(|why| format!("its header is damaged: {why}"))?;
+        let (dtype, swapped) = element_type(raw.descr)?;
+        Ok(Header { dtype, swapped, fortran: raw.fortran, shape: raw.shape })
+    }
+
+    fn entries(text: &str) -> Result<Entries<'_>, String> {
         let mut text = Cursor(text);
         let (mut descr, mut fortran, mut shape) = (None, None, None);
         text.expect("{")?;
@@ -158,7 +164,7 @@ impl Header {
             let key = text.quoted()?;
             text.expect(":")?;
             let again = match key {
-                "descr" => descr.replace(element_type(&mut text)?).is_some(),
+                "descr" => descr.replace(text.element_type()?).is_some(),
                 "fortran_order" => fortran.replace(text.truth()?).is_some(),
                 "shape" => shape.replace(text.shape()?).is_some(),
                 other => return Err(format!("it has a key `{}`", super::brief(other))),
@@ -175,22 +181,37 @@ impl Header {
             return Err("something follows its `}`".to_owned());
         }
         let missing = |key: &str| format!("it has no `{key}`");
-        let (dtype, swapped) = descr.ok_or_else(|| missing("descr"))?;
+        let descr = descr.ok_or_else(|| missing("descr"))?;
         let (fortran, shape) =
             (fortran.ok_or_else(|| missing("fortran_order"))?, shape.ok_or_else(|| missing("shape"))?);
-        Ok(Header { dtype, swapped, fortran, shape })
+        Ok(Entries { descr, fortran, shape })
     }
 }
 
+/// The entries of a header as they are written.
+struct Entries<'a> {
+    descr: &'a str,
+    fortran: bool,
+    shape: Vec<i64>,
+}
+
 /// The dtype, and whether its bytes lie in the other order.
-fn element_type(text: &mut Cursor) -> Result<(DType, bool), String> {
-    if text.0.trim_start().starts_with('[') {
-        return Err("records are not tensors".to_owned());
-    }
-    let descr = text.quoted()?;
+fn element_type(descr: &str) -> Result<(DType, bool), String> {
     let name = descr.trim_start_matches(['<', '>', '|', '=']);
     let found = DTYPES.iter().find(|(known, _)| known[1..] == *name && descr.len() - name.len() <= 1);
-    let (_, dtype) = found.ok_or_else(|| format!("elements of type `{}` are not supported", super::brief(descr)))?;
+    let (_, dtype) = found.ok_or_else(|| {
+        let kind = match name.chars().next() {
+            _ if descr.starts_with(['[', '(', '{']) => "records",
+            Some('c') => "complex numbers",
+            Some('U' | 'S' | 'a') => "strings",
+            Some('M') => "dates",
+            Some('m') => "durations",
+            Some('O') => "Python objects",
+            Some('V') => "raw bytes or records",
+            _ => "elements of a type that no tensor has",
+        };
+        format!("it holds {kind} (numpy's `{}`), which tensors do not have", super::brief(descr))
+    })?;
     Ok((*dtype, descr.starts_with('>')))
 }
 
@@ -206,6 +227,17 @@ impl<'a> Cursor<'a> {
 
     fn expect(&mut self, mark: &str) -> Result<(), String> {
         if self.eat(mark) { Ok(()) } else { Err(format!("expected `{mark}`, not `{}`", super::brief(self.0.trim()))) }
+    }
+
+    /// A string, or the list of a record's fields.
+    fn element_type(&mut self) -> Result<&'a str, String> {
+        let text = self.0.trim_start();
+        if !text.starts_with('[') {
+            return self.quoted();
+        }
+        let end = text.find("]").ok_or("a list is not closed")? + 1;
+        self.0 = &text[end..];
+        Ok(&text[..end])
     }
 
     fn quoted(&mut self) -> Result<&'a str, String> {
@@ -305,7 +337,10 @@ pub(super) mod tests {
                 "{'descr': '|u1', 'fortran_order': False, 'shape': (((((((((((((((((((((((((((((((((((2,)}",
                 "is not a size",
             ),
-            ("{'descr': '|u1, 'fortran_order': False, 'shape': (2,)}", "`|u1, `"),
+            ("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)}", "complex numbers (numpy's `<c8`)"),
+            ("{'descr': '<U3', 'fortran_order': False, 'shape': (2,)}", "strings"),
+            ("{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (2,)}", "dates"),
+            ("{'descr': '|u1, 'fortran_order': False, 'shape': (2,)}", "expected `}`"),
             ("{'x': 1}", "`x`"),
         ] {
             let error = of(&file(header, &[1, 2])).unwrap_err();

@@ -5,7 +5,7 @@ use super::{
     argument::{parse_dtype, split_top},
     brief,
 };
-use crate::{DType, Device, Shape, Tensor};
+use crate::{DType, Device, Shape, Tensor, value::small_float};
 
 /// The most lists inside each other: as many dimensions as numpy has.
 const MOST_DIMS: usize = 64;
@@ -31,7 +31,7 @@ fn looks_like_tensor(values: &str) -> bool {
 }
 
 /// Collects the numbers of nested lists, and the length of the lists of each depth.
-fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<f64>) -> Result<(), String> {
+fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Number>) -> Result<(), String> {
     let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
         if depth != dims.len() {
             return Err(format!("expected a list, not `{}`", brief(text)));
@@ -51,28 +51,68 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<f64>
     items.into_iter().try_for_each(|item| flatten(item.trim(), depth + 1, dims, numbers))
 }
 
-fn number(text: &str) -> Option<f64> {
+/// A number as it is written. float64 does not have every integer that int64 and uint64 have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Number {
+    fn float(self) -> f64 {
+        match self {
+            Number::Integer(v) => v as f64,
+            Number::Float(v) => v,
+        }
+    }
+
+    fn integer(self) -> i128 {
+        match self {
+            Number::Integer(v) => v,
+            Number::Float(v) => v as i128,
+        }
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Number::Integer(v) => v.fmt(f),
+            Number::Float(v) => v.fmt(f),
+        }
+    }
+}
+
+fn number(text: &str) -> Option<Number> {
     match text {
-        "true" | "True" => Some(1.0),
-        "false" | "False" => Some(0.0),
-        _ => match text.parse::<i64>() {
-            // Beyond 2^53 not every integer is a float64, which carries the numbers here.
-            Ok(v) => Some(v as f64).filter(|f| *f as i64 == v && f.abs() <= 9_007_199_254_740_992.0),
-            Err(_) => text.parse().ok(),
+        "true" | "True" => Some(Number::Integer(1)),
+        "false" | "False" => Some(Number::Integer(0)),
+        // -0 is a float's zero, and 0 is that of integers.
+        _ => match text.parse::<i128>() {
+            Ok(v) if v != 0 => Some(Number::Integer(v)),
+            _ => text.parse().ok().map(Number::Float),
         },
     }
 }
 
 /// Whether a dtype has a number: integers have no fractions.
-fn check(value: f64, dtype: DType) -> Result<(), InputError> {
-    let whole = value.fract() == 0.0 && (value >= 0.0 || !dtype.is_uint());
-    let range = 2f64.powi(i32::from(dtype.bits) - i32::from(dtype.is_int()));
-    match () {
-        () if dtype.is_bool() && value != 0.0 && value != 1.0 => {}
-        () if dtype.is_integer() && !(whole && (-range..range).contains(&value)) => {}
-        () => return Ok(()),
+fn check(value: Number, dtype: DType) -> Result<(), InputError> {
+    let is_known = dtype.is_bool() || dtype.is_integer() && (1..=64).contains(&dtype.bits);
+    if !is_known {
+        return Ok(());
     }
-    Err(InputError::new(format!("{value} is not a value of dtype {dtype}")))
+    let (least, most) = match dtype.bits {
+        _ if dtype.is_bool() => (0, 1),
+        bits if dtype.is_int() => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        bits => (0, (1i128 << bits) - 1),
+    };
+    let range = least..=most;
+    let whole = matches!(value, Number::Integer(_)) || value.float().fract() == 0.0;
+    if whole && range.contains(&value.integer()) {
+        return Ok(());
+    }
+    let why = if whole { format!(": its values are {} to {}", range.start(), range.end()) } else { String::new() };
+    Err(InputError::new(format!("{value} is not a value of dtype {dtype}{why}")))
 }
 
 /// A tensor of zeros, whose memory is not touched; not one that the machine has no room for.
@@ -87,7 +127,7 @@ pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
 }
 
 /// A tensor of the given values, converted to the dtype.
-pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f64) -> Result<Tensor, InputError> {
+pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> Number) -> Result<Tensor, InputError> {
     let mut tensor = zeros(dtype, dims)?;
     macro_rules! of {
         ($t:ty, $convert:expr) => {{
@@ -96,19 +136,22 @@ pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> f
         }};
     }
     match dtype {
-        DType::FLOAT32 => of!(f32, |v| v as f32),
-        DType::FLOAT64 => of!(f64, |v| v),
-        DType::FLOAT16 => of!(half::f16, crate::value::small_float::to_float16),
-        DType::BFLOAT16 => of!(half::bf16, crate::value::small_float::to_bfloat16),
-        DType::INT8 => of!(i8, |v| v as i8),
-        DType::INT16 => of!(i16, |v| v as i16),
-        DType::INT32 => of!(i32, |v| v as i32),
-        DType::INT64 => of!(i64, |v| v as i64),
-        DType::UINT8 => of!(u8, |v| v as u8),
-        DType::UINT16 => of!(u16, |v| v as u16),
-        DType::UINT32 => of!(u32, |v| v as u32),
-        DType::UINT64 => of!(u64, |v| v as u64),
-        DType::BOOL => of!(bool, |v: f64| v as i64 % 2 == 1),
+        DType::FLOAT32 => of!(f32, |v| match v {
+            Number::Integer(v) => v as f32,
+            Number::Float(v) => v as f32,
+        }),
+        DType::FLOAT64 => of!(f64, Number::float),
+        DType::FLOAT16 => of!(half::f16, |v: Number| small_float::to_float16(v.float())),
+        DType::BFLOAT16 => of!(half::bf16, |v: Number| small_float::to_bfloat16(v.float())),
+        DType::INT8 => of!(i8, |v: Number| v.integer() as i8),
+        DType::INT16 => of!(i16, |v: Number| v.integer() as i16),
+        DType::INT32 => of!(i32, |v: Number| v.integer() as i32),
+        DType::INT64 => of!(i64, |v: Number| v.integer() as i64),
+        DType::UINT8 => of!(u8, |v: Number| v.integer() as u8),
+        DType::UINT16 => of!(u16, |v: Number| v.integer() as u16),
+        DType::UINT32 => of!(u32, |v: Number| v.integer() as u32),
+        DType::UINT64 => of!(u64, |v: Number| v.integer() as u64),
+        DType::BOOL => of!(bool, |v: Number| v.integer() % 2 == 1),
         _ => return Err(InputError::new(format!("tensors of {dtype} cannot be made this way"))),
     }
     Ok(tensor)
@@ -130,6 +173,11 @@ mod tests {
         assert_eq!(tensor("[true, false]:bool").as_slice::<bool>().unwrap(), &[true, false]);
         assert_eq!(tensor("[]:int8").shape(), &[0]);
         assert!(tensor("[inf, nan]:float16").as_slice::<half::f16>().unwrap()[1].is_nan());
+        let wide = tensor("[[9007199254740993, -9223372036854775808], [9223372036854775807, 0]]:int64");
+        assert_eq!(wide.as_slice::<i64>().unwrap(), &[9_007_199_254_740_993, i64::MIN, i64::MAX, 0]);
+        assert_eq!(tensor("[18446744073709551615, 1]:uint64").as_slice::<u64>().unwrap(), &[u64::MAX, 1]);
+        assert_eq!(tensor("1e3:int32").as_slice::<i32>().unwrap(), &[1000]);
+        assert!(tensor("-0:float32").as_slice::<f32>().unwrap()[0].is_sign_negative());
         assert!(parse("7").is_none() && parse("a:b").is_none());
     }
 
@@ -145,7 +193,11 @@ mod tests {
             "-1:uint8",
             "2:bool",
             "[x]:float32",
-            "9007199254740993:int64",
+            "9223372036854775808:int64",
+            "-9223372036854775809:int64",
+            "18446744073709551616:uint64",
+            "nan:int32",
+            "1e30:int64",
             "[[], [1]]:int8",
         ];
         for text in bad {
