@@ -37,6 +37,8 @@ pub(super) struct Session<'a> {
     atoms: Vec<Known>,
     index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
+    /// The polynomials of sums, differences and products of data, which may have wrapped.
+    modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
     /// How much more may be tried before a proof is given up.
     pub budget: usize,
     /// How many more terms may be made before expressions are no longer looked into.
@@ -51,8 +53,8 @@ struct Known {
 
 impl<'a> Session<'a> {
     pub fn new(analyzer: &'a Analyzer) -> Self {
-        let (atoms, index, polys) = (Vec::new(), FxHashMap::default(), FxHashMap::default());
-        Session { analyzer, atoms, index, polys, budget: super::prove::BUDGET, work: WORK }
+        let (atoms, index, polys, modular) = Default::default();
+        Session { analyzer, atoms, index, polys, modular, budget: super::prove::BUDGET, work: WORK }
     }
 
     /// The polynomial of an integer expression.
@@ -64,7 +66,8 @@ impl<'a> Session<'a> {
             _ if e.size() > MOST_NODES => self.atom_poly(e),
             0 => self.atom_poly(e),
             _ => {
-                let poly = self.sum_or_product(e).filter(|poly| !e.is_data() || self.fits(poly, e.dtype()));
+                let poly = if wraps(e) { self.modular(e) } else { self.sum_or_product(e) };
+                let poly = poly.filter(|poly| !e.is_data() || self.fits(poly, e.dtype()));
                 poly.unwrap_or_else(|| self.opaque(e))
             }
         };
@@ -188,6 +191,30 @@ impl<'a> Session<'a> {
             },
             _ => None,
         }
+    }
+
+    /// A polynomial that the value is congruent to, modulo the values of its dtype: sums, differences and products wrap
+    /// alike in any order. Where it [fits](Session::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
+    fn modular(&mut self, e: &PrimExpr) -> Option<Poly> {
+        let PrimKind::Binary(op, a, b) = e.kind() else { return None };
+        if let Some((_, poly)) = self.modular.get(&e.node_id()) {
+            return poly.clone();
+        }
+        let [a, b] = [a, b].map(|x| {
+            let modular = if wraps(x) && self.work > 0 { self.modular(x) } else { None };
+            modular.unwrap_or_else(|| self.poly(x))
+        });
+        let poly = match op {
+            BinaryOp::Add => a.add(&b).map(|sum| self.rejoin(sum)),
+            BinaryOp::Sub => a.sub(&b).map(|sum| self.rejoin(sum)),
+            _ if a.terms().len() * b.terms().len() <= MAX_TERMS => a.mul(&b),
+            _ => None,
+        };
+        if let Some(poly) = &poly {
+            self.spend(poly);
+        }
+        self.modular.insert(e.node_id(), (e.clone(), poly.clone()));
+        poly
     }
 
     /// Whether a polynomial over data is certain to be what its dtype holds. (At the ends of int64, intervals are cut off.)
@@ -333,6 +360,12 @@ impl<'a> Session<'a> {
         let cut_off = e.is_data() && grows(e) && (bound.min == i64::MIN || bound.max == i64::MAX);
         if wraps && !bound.is_within(of_dtype) || cut_off { of_dtype } else { bound.intersect(of_dtype) }
     }
+}
+
+/// Whether this is a sum, difference or product that wraps as data do.
+fn wraps(e: &PrimExpr) -> bool {
+    let is_ring = matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..));
+    is_ring && e.is_data() && is_index(e.dtype())
 }
 
 /// Whether the value may be larger than the operands: of a quotient, that of the least number by -1.

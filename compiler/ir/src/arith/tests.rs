@@ -318,6 +318,19 @@ fn sums_of_data_are_not_compared_as_if_they_could_not_overflow() {
 }
 
 #[test]
+fn sums_of_data_that_cancel_are_simplified() {
+    let (x, y) = (Var::data("x", DType::INT32).expr(), Var::data("y", DType::INT32).expr());
+    let one = || PrimExpr::int32(1);
+    let simple = |e: PrimExpr| Analyzer::new().simplify(&e).to_string();
+    assert_eq!(simple((x.clone() + one()) - x.clone()), simple(one()));
+    assert_eq!(simple((x.clone() + y.clone()) - y.clone()), "x");
+    assert_eq!(simple((x.clone() * 3i32 + 5i32) - x.clone() * 3i32), simple(PrimExpr::int32(5)));
+    let analyzer = Analyzer::new();
+    assert!(!analyzer.prove(&(x.clone() + one()).gt(x.clone())), "x + 1 may wrap");
+    assert!(analyzer.prove(&((x.clone() + one()) - x).gt(PrimExpr::int32(0))));
+}
+
+#[test]
 fn facts_about_data_are_used() {
     let (x, n) = (Var::data("x", DType::INT64), Var::int64("n"));
     let mut analyzer = Analyzer::for_shapes();
