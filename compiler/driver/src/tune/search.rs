@@ -21,6 +21,8 @@ use std::{
 const FIELD: usize = 8;
 /// Number of plans in a kernel's first race, which shows how long one takes.
 const FIRST_FIELD: usize = 2;
+/// Number of kernels that are measured however short the time is.
+const MIN_KERNELS: usize = 3;
 /// Plans that are expected to take so many times as long as the rule's are not tried.
 const HOPELESS: f64 = 3.0;
 /// Plans that take so many times as long as the best have neighbours that may be worth trying.
@@ -55,8 +57,8 @@ pub fn tune(
     let all: f64 = jobs.iter().map(|job| job.share).sum();
     let (mut records, mut used) = (Vec::new(), 0.0);
     for job in &jobs {
-        // Those that take longest come first; at least one is measured.
-        if !records.is_empty() && Instant::now() >= deadline {
+        // Those that take longest come first.
+        if records.len() >= MIN_KERNELS && Instant::now() >= deadline {
             break;
         }
         report((start.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0), &job.name);
