@@ -1,6 +1,9 @@
 //! `hammock bench` of single kernels, and next to what the machine can do. Numbers are not looked at, but that they are some.
 #![cfg(feature = "llvm")]
 
+#[allow(dead_code)]
+mod support;
+
 use serde_json::Value;
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -43,8 +46,9 @@ fn json(output: Output) -> Value {
 }
 
 fn refusal(output: Output) -> String {
-    assert_eq!(output.status.code(), Some(1));
-    String::from_utf8(output.stderr).unwrap()
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), support::status_of(&said), "{said}");
+    said
 }
 
 #[test]
@@ -59,7 +63,17 @@ fn kernels_are_timed_alone() {
     let unknown = refusal(bench(&folder, &["model.py", "--kernel", "fused_matmul_rel"]));
     assert!(unknown.contains("did you mean `fused_matmul_relu`?"), "{unknown}");
     let symbolic = refusal(bench(&folder, &["model.py", "--kernel", "tir_exp"]));
-    assert!(symbolic.contains("give one --arg each for: "), "{symbolic}");
+    assert!(
+        symbolic.contains("the size `n` of kernel `tir_exp` is not known") && symbolic.contains("--arg n=N"),
+        "{symbolic}"
+    );
+    assert!(
+        json(bench(&folder, &["model.py", "--kernel", "tir_exp", "--arg", "n=7", "--json"]))["samples"]
+            .as_u64()
+            .is_some()
+    );
+    let other = refusal(bench(&folder, &["model.py", "--kernel", "tir_exp", "--arg", "m=7"]));
+    assert!(other.contains("kernel `tir_exp` has no size `m`"), "{other}");
 }
 
 /// The kernel in question follows its plan; plans of others do not matter, those of none do.

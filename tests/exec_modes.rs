@@ -86,7 +86,7 @@ fn libraries_hold_both_forms() {
 #[test]
 fn only_functions_of_the_module_can_be_compiled() {
     let output = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
     assert!(message.contains("there is no function `halve`") && message.contains("`count`"), "{message}");
     assert!(message.contains("-O1"), "{message}");

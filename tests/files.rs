@@ -40,11 +40,11 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Standard error of a command that fails with status 1.
+/// Standard error of a command that fails.
 fn refusal(folder: impl AsRef<Path>, args: &[&str]) -> String {
     let Output { status, stderr, .. } = hammock(folder, args);
     let text = String::from_utf8(stderr).unwrap();
-    assert_eq!(status.code(), Some(1), "{args:?}: {text}");
+    assert_eq!(status.code(), support::status_of(&text), "{args:?}: {text}");
     text
 }
 

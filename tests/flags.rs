@@ -1,15 +1,18 @@
 //! Names that are none, and flags that would do nothing: refused, with what was meant.
 
+#[allow(dead_code)]
+mod support;
+
 use std::process::Command;
 
 const MODEL: &str = "ir-examples/custom_kernel.py";
 
-/// Standard error of a command that must fail with status 1.
+/// Standard error of a command that must fail.
 fn refusal(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
     let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+    assert_eq!(output.status.code(), support::status_of(&said), "{args:?}: {said}");
     assert!(output.stdout.is_empty(), "{args:?}");
     said
 }

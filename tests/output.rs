@@ -101,7 +101,7 @@ fn standard_output_is_a_file_like_others() {
             let output = shell(&format!("{before}{name}"));
             // The text of these goes to standard output as well.
             match (name, before.contains("--params-out")) {
-                ("-", true) => assert_eq!(output.status.code(), Some(1), "{before}{name}"),
+                ("-", true) => assert_eq!(output.status.code(), Some(2), "{before}{name}"),
                 (_, true) => assert!(output.stdout.windows(bytes.len()).any(|part| part == bytes), "{before}{name}"),
                 _ => assert!(output.stdout.starts_with(&bytes), "{before}{name}: {}", error_of(&output)),
             }

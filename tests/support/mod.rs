@@ -15,6 +15,12 @@ pub fn hammock(folder: impl AsRef<Path>, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
 }
 
+/// The exit status that goes with what a command says: 2 if the command line is wrong, 1 for all else.
+pub fn status_of(said: &str) -> Option<i32> {
+    let code = said.split_once("error[").and_then(|(_, rest)| rest.get(..5));
+    Some(if code.is_some_and(hammock_diagnostics::codes::is_wrong_usage) { 2 } else { 1 })
+}
+
 /// Standard output of a command that succeeded.
 pub fn stdout(output: Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -19,7 +19,8 @@ use std::{
 #[command(after_help = "\
 Examples:
   hammock-run run model.so --func main --arg @images.npy
-  hammock-run run model.so --arg @images.npy --expect scores.npz
+  hammock-run run model.so --arg @images.npy --output scores.npz
+  hammock-run run model.so --arg @images.npy --expect scores.npz    compares with what was recorded
   hammock-run bench model.so --arg 'random(1,64):float32' --json
   hammock-run inspect model.so
   hammock-run inspect model.so --asm --params-out weights.safetensors > listing.txt")]

@@ -5,30 +5,31 @@ use crate::{Error, memory::within_limit, vm::Options};
 use clap::Args;
 use std::time::{Duration, Instant};
 
+/// The heading of these flags in `--help`. (`next_help_heading` would hold for flags after them, too.)
+const LIMITS: &str = "Limits";
+
 /// What a command may take.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Limits")]
 pub struct BudgetFlags {
     /// The most memory to use: for the tensors of a model while it is compiled, and when it runs on each device, including
     /// the model and its arguments; in bytes, or as 64M or 2G [default: when it runs, 7/8 of the memory of the machine or of
     /// its control group's limit]
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", help_heading = LIMITS, value_parser = parse_bytes)]
     pub max_memory: Option<usize>,
     /// The longest that reading and compiling may take together, and then a call, including reading its arguments and
     /// writing its result
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", help_heading = LIMITS, value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
 }
 
 /// What a model may take.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
     /// Memory and time.
     #[command(flatten)]
     pub budget: BudgetFlags,
     /// How deeply function calls may nest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_depth: Option<u32>,
 }
 
