@@ -32,9 +32,9 @@ impl Executable {
         out
     }
 
-    /// What the constant pool and the function table hold; of long strings, the beginning.
+    /// What the constant pool and the function table hold.
     pub fn stats(&self) -> String {
-        let constants: Vec<_> = self.constants.iter().map(|constant| beginning(describe(constant))).collect();
+        let constants: Vec<_> = self.constants.iter().map(describe).collect();
         let constants = constants.join(", ");
         let names: Vec<_> = self.functions.iter().map(|function| function.name.as_str()).collect();
         let (pool_size, table_size) = (self.constants.len(), self.functions.len());
@@ -107,17 +107,6 @@ impl Executable {
             Arg::Constant(index) => format!("ib.c({index})"),
             Arg::Function(index) => format!("ib.f({})", self.python_name(index)),
         }
-    }
-}
-
-/// Characters of a constant that statistics show.
-const SHOWN: usize = 32;
-
-/// The beginning of a text that is long.
-fn beginning(text: String) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 
