@@ -97,11 +97,11 @@ pub struct Opt {
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["same_as", "params_out"])]
     bisect: Option<String>,
     #[command(flatten)]
+    quantize: QuantizeFlags,
+    #[command(flatten)]
     sizes: SizeFlags,
     #[command(flatten)]
     watch: Watch,
-    #[command(flatten)]
-    quantize: QuantizeFlags,
     #[command(flatten)]
     cache: CacheFlags,
 }
