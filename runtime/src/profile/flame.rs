@@ -1,7 +1,7 @@
 //! A profile as a flame graph (Gregg 2016, "The Flame Graph"): each call is drawn above its caller, as wide as its time.
 //!
 //! The picture is plain SVG without scripts: names where they fit, and everything else in tooltips.
-use super::{Node, Profile, longest_first};
+use super::{Node, Profile, longest_first, table::cut};
 use crate::vm::instrument::CalleeKind;
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn draw(out: &mut String, flame: &Flame<'_>, Place { x, y, total, .. }: Place, w
     let room = ((width - 6.0) / LETTER).max(0.0) as usize;
     if room >= 3 {
         let (x, y) = (x + 3.0, y + ROW - 5.5);
-        let _ = write!(out, "<text x=\"{x:.2}\" y=\"{y:.2}\">{}</text>", Escaped(&shortened(flame.name, room)));
+        let _ = write!(out, "<text x=\"{x:.2}\" y=\"{y:.2}\">{}</text>", Escaped(&cut(flame.name, room)));
     }
     out.push_str("</g>\n");
 }
@@ -118,13 +118,6 @@ fn color(kind: CalleeKind) -> &'static str {
         CalleeKind::Kernel => "#e8864f",
         CalleeKind::Builtin => "#b9c7d6",
         CalleeKind::Registered => "#a8cfa0",
-    }
-}
-
-fn shortened(name: &str, room: usize) -> String {
-    match name.chars().count() <= room {
-        true => name.to_owned(),
-        false => name.chars().take(room - 1).chain(['…']).collect(),
     }
 }
 

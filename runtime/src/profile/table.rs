@@ -71,7 +71,7 @@ fn node(line: &str) -> Option<&str> {
 }
 
 /// A text's beginning, if it is longer.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     match text.chars().count() <= width {
         true => text.to_owned(),
         false => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
