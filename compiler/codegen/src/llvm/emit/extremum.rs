@@ -22,8 +22,18 @@ use rustc_hash::FxHashSet;
 /// The sticky flag of an invalid operation in MXCSR.
 const INVALID: i64 = 1;
 
-/// Iterations that take so long that looking at the flag costs less than a hundredth.
+/// Stores that take so long that looking at the flag costs less than a hundredth.
 const LONG: i64 = 4096;
+
+/// What a function is for, of one that is compiled twice or once.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Version {
+    Only,
+    /// Loses NaN in minima and maxima.
+    Fast,
+    /// Runs after the fast one when there was a NaN.
+    Careful,
+}
 
 impl Emitter<'_, '_> {
     /// `min(a, b)` or `max(a, b)` of floats: NaN if an operand is, otherwise `a < b ? a : b` or `a > b ? a : b`.
@@ -92,15 +102,16 @@ pub(super) fn is_watched(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> boo
 
 /// Whether a statement takes so long that watching it costs nothing.
 pub(super) fn is_long(body: &Stmt) -> bool {
-    iterations(body) >= LONG
+    stores(body) >= LONG
 }
 
-/// Iterations of the innermost loops; those of unknown number are many.
-fn iterations(stmt: &Stmt) -> i64 {
-    let mut inside = 1;
-    stmt.each_child(&mut |s| inside = inside.max(iterations(s)));
+/// Stores that a statement makes, of any number of lanes; loops of unknown extent are long.
+fn stores(stmt: &Stmt) -> i64 {
+    let mut inside = 0i64;
+    stmt.each_child(&mut |s| inside = inside.saturating_add(stores(s)));
     match &stmt.kind {
         StmtKind::For(l) => inside.saturating_mul(l.extent.as_int().unwrap_or(LONG)),
+        StmtKind::Store { .. } => 1,
         _ => inside,
     }
 }

@@ -4,7 +4,9 @@
 //! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only if nothing else
 //! does ([`check`](super::check)), and calls the raw entry.
 
-use super::{Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, extremum};
+use super::{
+    Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, extremum, extremum::Version,
+};
 use crate::llvm::{
     Host, raw_symbol, signature,
     text::{Function, Module},
@@ -36,10 +38,10 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
         params.push((ty, if ty.is_pointer() && is_distinct { "noalias" } else { "" }));
     }
     let symbol = raw_symbol(kernel.name);
-    let add = |kernel: &mut Kernel<'_>, name: &str, linkage, may_lose_nan: bool| {
+    let add = |kernel: &mut Kernel<'_>, name: &str, linkage, version: Version| {
         let (f, values) = Function::new(name, linkage, Ty::I32, &params);
         let mut emitter = Emitter::new(kernel, f);
-        emitter.may_lose_nan = may_lose_nan;
+        emitter.may_lose_nan = version == Version::Fast;
         for (param, value) in func.params.iter().zip(&values) {
             emitter.vars.insert(param.var.clone(), value.clone());
             if is_distinct && value.ty.is_pointer() {
@@ -49,7 +51,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
         emitter.stmt(&func.body)?;
         emitter.f.ret(&Value::int(0, Ty::I32));
         let mut f = emitter.f;
-        if may_lose_nan {
+        if version != Version::Only {
             f.forbid_inlining();
         }
         kernel.module.add(f);
@@ -57,11 +59,11 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
     };
     let is_param = |data: &Var| func.params.iter().any(|param| param.var == *data);
     if !extremum::is_long(&func.body) || !extremum::is_watched(&func.body, |data| is_distinct && is_param(data)) {
-        return add(kernel, &symbol, Linkage::Exported, false);
+        return add(kernel, &symbol, Linkage::Exported, Version::Only);
     }
     let [fast, careful] = ["body", "nan"].map(|part| format!("{symbol}.{part}"));
-    add(kernel, &fast, Linkage::Internal, true)?;
-    add(kernel, &careful, Linkage::Internal, false)?;
+    add(kernel, &fast, Linkage::Internal, Version::Fast)?;
+    add(kernel, &careful, Linkage::Internal, Version::Careful)?;
     let (mut f, values) = Function::new(&symbol, Linkage::Exported, Ty::I32, &params);
     let args: Vec<&Value> = values.iter().collect();
     extremum::call_watching(kernel.module, &mut f, [&fast, &careful], &args);

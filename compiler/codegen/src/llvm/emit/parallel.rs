@@ -6,7 +6,9 @@
 //!
 //! Parallel loops with nothing between them are one range of iterations, in the order of the loops.
 
-use super::{Emitter, Function, Linkage, Result, Ty, Unsupported, Value, extremum, stmt::leaves_early};
+use super::{
+    Emitter, Function, Linkage, Result, Ty, Unsupported, Value, extremum, extremum::Version, stmt::leaves_early,
+};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{PrimKind, Var},
@@ -38,9 +40,10 @@ impl Emitter<'_, '_> {
         let extent = if nest.len() > 1 { self.index(&iterations(&nest))? } else { extent };
         let is_distinct = |data: &Var| captured.contains(data) && self.distinct.contains(data);
         let is_watched = nest.last().is_some_and(|l| extremum::is_watched(&l.body, is_distinct));
-        self.outline_body(&nest, &format!("{name}.body"), &captured, &min, is_watched)?;
+        let version = if is_watched { Version::Fast } else { Version::Only };
+        self.outline_body(&nest, &format!("{name}.body"), &captured, &min, version)?;
         if is_watched {
-            self.outline_body(&nest, &format!("{name}.nan"), &captured, &min, false)?;
+            self.outline_body(&nest, &format!("{name}.nan"), &captured, &min, Version::Careful)?;
         }
         let (context, offsets) = self.store_captured(&captured);
         self.outline_unpacking(&name, &captured, &offsets, is_watched);
@@ -67,7 +70,7 @@ impl Emitter<'_, '_> {
         name: &str,
         captured: &[Var],
         min: &Value,
-        may_lose_nan: bool,
+        version: Version,
     ) -> Result<()> {
         let pointers = captured.iter().filter(|v| self.vars[*v].ty.is_pointer());
         let are_distinct = pointers.into_iter().all(|v| self.distinct.contains(v));
@@ -76,7 +79,7 @@ impl Emitter<'_, '_> {
         params.extend(captured.iter().map(|v| (self.vars[v].ty, attributes(self.vars[v].ty))));
         let (f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
         let mut inner = Emitter::new(self.kernel, f);
-        inner.may_lose_nan = may_lose_nan;
+        inner.may_lose_nan = version == Version::Fast;
         inner.stack_bytes = self.stack_bytes;
         inner.vars.extend(captured.iter().cloned().zip(values[2..].iter().cloned()));
         if are_distinct {
@@ -100,7 +103,7 @@ impl Emitter<'_, '_> {
         }
         inner.f.ret(&Value::int(0, Ty::I32));
         let mut f = inner.f;
-        if may_lose_nan {
+        if version != Version::Only {
             f.forbid_inlining();
         }
         self.kernel.module.add(f);
