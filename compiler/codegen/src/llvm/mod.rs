@@ -69,5 +69,6 @@ fn attributes(target: &Target) -> String {
         attributes => format!(" \"target-features\"=\"{attributes}\""),
     };
     let (name, bits) = (&target.cpu, target.vector_bytes * 8);
-    format!("nounwind \"target-cpu\"=\"{name}\"{features} \"prefer-vector-width\"=\"{bits}\"")
+    // Spilled vectors must not cross cache lines, wherever the caller's frame ends.
+    format!("nounwind alignstack=64 \"target-cpu\"=\"{name}\"{features} \"prefer-vector-width\"=\"{bits}\"")
 }

@@ -73,8 +73,7 @@ impl Function {
         let optimised = self.longest.max(self.length) <= LONGEST_BLOCK && self.blocks <= MOST_BLOCKS;
         let attributes = match (optimised, self.is_noinline) {
             (true, false) => "#0",
-            // Else it depends on the caller's frame whether vectors that are spilled cross cache lines.
-            (true, true) => "noinline alignstack(64) #0",
+            (true, true) => "noinline #0",
             (false, _) => "noinline optnone #0",
         };
         (self.name, format!("{} {attributes} {{\nb0:\n{}{}}}\n", self.header, self.slots, self.body))
