@@ -8,6 +8,7 @@
 mod buffer;
 pub mod call;
 mod data;
+pub mod empty_reductions;
 pub mod fresh;
 mod func;
 pub mod regions;

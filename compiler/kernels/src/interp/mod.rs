@@ -11,6 +11,7 @@
 //!   `a < b ? a : b` and `a > b ? a : b`, so of two zeros the result is `b`.
 //! - `T.if_then_else`, `T.Select` with a scalar condition, `and` and `or` evaluate only the operands they need.
 //! - Fresh memory is filled with ones, a NaN in every float dtype, so that reads of unwritten memory show.
+//! - A block whose reduction has no iteration runs its `init` all the same.
 //! - A loop over threads is a serial loop, and a barrier does nothing.
 //!
 //! ```
@@ -47,7 +48,11 @@ pub use memory::Pointer;
 pub(crate) use number::round as round_to;
 pub use value::Value;
 
-use hammock_ir::{DType, Name, PrimExpr, Tensor, prim::Var, tir::Buffer, tir::PrimFunc};
+use hammock_ir::{
+    DType, Name, PrimExpr, Tensor,
+    prim::Var,
+    tir::{Buffer, PrimFunc, empty_reductions::started},
+};
 use hammock_runtime::Device;
 use memory::Heap;
 use rustc_hash::FxHashMap;
@@ -148,7 +153,7 @@ impl Interpreter {
         self.span = func.span;
         self.exact = func.attrs.is_true(hammock_ir::tir::EXACT);
         let bound = self.bind_arguments(func, args)?;
-        let flow = self.execute(&func.body)?;
+        let flow = self.execute(&started(&func.body))?;
         bound.write_back(&self.heap, args)?;
         Ok(flow.returned())
     }

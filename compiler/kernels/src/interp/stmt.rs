@@ -59,21 +59,6 @@ impl Access {
     }
 }
 
-/// The block with an `init` that a nest of plain loops consists of, and these loops, from outside.
-fn reduction(stmt: &Stmt) -> Option<(Vec<&Loop>, &Block, &Stmt)> {
-    let (mut loops, mut stmt) = (Vec::new(), stmt);
-    loop {
-        match &stmt.kind {
-            StmtKind::For(l) if l.step.is_none() => {
-                loops.push(&**l);
-                stmt = &l.body;
-            }
-            StmtKind::Block(block) => return Some((loops, block, block.init.as_ref()?)),
-            _ => return None,
-        }
-    }
-}
-
 impl Interpreter {
     /// Runs a statement. Memory that it allocates ends with it; declarations reach the end of their sequence.
     pub fn execute(&mut self, stmt: &Stmt) -> Result<Flow, Fault> {
@@ -134,9 +119,6 @@ impl Interpreter {
         if step == 0 {
             return Err(Fault::ZeroStep);
         }
-        if extent == 0 {
-            return self.empty_loop(l, min).map(|()| Flow::Next);
-        }
         let mut distance = 0i64;
         while if step > 0 { distance < extent } else { distance > extent } {
             go_on()?;
@@ -150,42 +132,6 @@ impl Interpreter {
             distance = next;
         }
         Ok(Flow::Next)
-    }
-
-    /// A loop without iterations over a reduction axis: what the block in it reduces to is what it starts with.
-    fn empty_loop(&mut self, l: &Loop, min: i64) -> Result<(), Fault> {
-        let Some((loops, block, init)) = reduction(&l.body) else { return Ok(()) };
-        let is_reduced = |l: &Loop| block.axes.iter().all(|a| a.kind == IterKind::Reduce || !a.binding.uses(&l.var));
-        let predicated = |l: &Loop| block.predicate.as_ref().is_some_and(|p| p.uses(&l.var));
-        if !is_reduced(l) || predicated(l) {
-            return Ok(());
-        }
-        self.vars.insert(l.var.clone(), Value::Int(min));
-        let around: Vec<&Loop> = loops.into_iter().filter(|l| !is_reduced(l)).collect();
-        self.start(&around, block, init)
-    }
-
-    /// Runs a block's `init` for all values of the loops over its other axes.
-    fn start(&mut self, loops: &[&Loop], block: &Block, init: &Stmt) -> Result<(), Fault> {
-        let Some((l, inner)) = loops.split_first() else {
-            if let Some(predicate) = &block.predicate
-                && !self.eval(predicate)?.truth()?
-            {
-                return Ok(());
-            }
-            for axis in block.axes.iter().filter(|a| a.kind != IterKind::Reduce) {
-                let value = self.eval(&axis.binding)?;
-                self.vars.insert(axis.var.clone(), value);
-            }
-            return self.execute(init).map(|_| ());
-        };
-        let (min, extent) = (self.int(&l.min)?, self.int(&l.extent)?);
-        for distance in 0..extent {
-            go_on()?;
-            self.vars.insert(l.var.clone(), Value::Int(min.wrapping_add(distance)));
-            self.start(inner, block, init)?;
-        }
-        Ok(())
     }
 
     fn while_loop(&mut self, condition: &PrimExpr, body: &Stmt) -> Result<Flow, Fault> {

@@ -39,6 +39,11 @@ pub static STEPS: &[Step] = &[
         run: |l| threads::serialize_threads(&mut l.body),
     },
     Step {
+        name: "init",
+        doc: "reductions that may be empty start before their loops, where no plan does that",
+        run: |l| l.edit(|l| loops::start_reductions(&mut l.body)),
+    },
+    Step {
         name: "reshapes",
         doc: "indices of reshapes lose the quotients that loops decide",
         run: |l| l.edit(|l| reshapes::simplify(&l.func, &mut l.body)),

@@ -38,6 +38,7 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, Stmt},
 };
 pub use memory::Used;
+pub use recover::is_stage;
 use rows::Rows;
 use rustc_hash::FxHashSet;
 

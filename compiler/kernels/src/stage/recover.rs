@@ -20,6 +20,11 @@ pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
     Kernel { parts: stmts.into_iter().map(part).collect() }
 }
 
+/// Whether a statement is read as a stage.
+pub fn is_stage(stmt: &Stmt) -> bool {
+    stage(stmt).is_some() || search::stage(stmt).is_some()
+}
+
 /// A nest of plain loops around a block with one store, each axis bound to a loop of its own.
 fn stage(stmt: &Stmt) -> Option<Stage> {
     // Casts of narrow variables, which are wide by now, go.

@@ -1,7 +1,7 @@
 //! LowerInitBlock: what a block does before its first iteration becomes a part of its body, under a condition.
 //!
 //! `T.init()` runs in the first iteration of the reduce axes: when each of them has its first value. A block without
-//! reduce axes runs it always.
+//! reduce axes runs it always. What a reduction that may be empty begins with also stands before its loops.
 
 use super::each_kernel;
 use crate::{Context, Pass};
@@ -9,7 +9,7 @@ use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, PrimExpr,
     prim::IterKind,
-    tir::{Stmt, StmtKind},
+    tir::{Stmt, StmtKind, empty_reductions::started},
 };
 
 /// See the module's documentation.
@@ -18,6 +18,7 @@ pub static PASS: Pass =
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
+        kernel.body = started(&kernel.body).into_owned();
         lower(&mut kernel.body);
         Ok(())
     })

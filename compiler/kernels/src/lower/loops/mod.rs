@@ -18,12 +18,13 @@ use crate::{
     error::Reason,
     plan::{self, Flops, PartPlan, Plan, Written},
     rules::{self, Choice, Packing},
-    stage::{Kernel, Part, Used},
+    stage::{Kernel, Part, Used, is_stage},
 };
 use hammock_ir::{
     Attrs,
-    tir::{Buffer, PrimFunc, Stmt, StmtKind},
+    tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::started},
 };
+use std::borrow::Cow;
 
 /// Where plans come from: one is given, or rules choose.
 #[derive(Clone, Copy)]
@@ -59,6 +60,17 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
     let made = made.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
     *body = Stmt::seq(made.chain([std::mem::replace(body, Stmt::nop())]));
     result
+}
+
+/// Adds what starts reductions that may be empty, but for stages: their plans have it.
+pub fn start_reductions(body: &mut Stmt) {
+    each_sequence(body, &mut Vec::new(), &mut |stmts, _| {
+        let start = |stmt: Stmt| match started(&stmt) {
+            Cow::Owned(started) if !is_stage(&stmt) => started,
+            _ => stmt,
+        };
+        *stmts = std::mem::take(stmts).into_iter().map(start).collect();
+    });
 }
 
 /// The plan of a body, as text.

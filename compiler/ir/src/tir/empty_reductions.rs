@@ -1,0 +1,304 @@
+//! `T.init` of reductions that may have no iteration.
+//!
+//! A block runs its `init` in the first iteration of its reduction axes. If their loops have none, or if a condition leaves
+//! the first one out, the block reduces to what it starts with all the same: `init` then runs before the outermost loop
+//! that a reduction axis goes over, for all values of the other axes. Plans of stages do this by themselves; this is for all
+//! other nests, and for the interpreter.
+
+use super::{Block, BlockAxis, Loop, Stmt, StmtKind, fresh};
+use crate::{
+    DType, PrimExpr,
+    arith::Analyzer,
+    prim::{BinaryOp, IterKind, PrimKind, Substitution, Var},
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
+
+/// Adds what starts reductions that may be empty, before their loops.
+pub fn started(stmt: &Stmt) -> Cow<'_, Stmt> {
+    let mut has_init = false;
+    stmt.walk(&mut |s| has_init |= matches!(&s.kind, StmtKind::Block(block) if block.init.is_some()));
+    let mut starts = FxHashMap::default();
+    if has_init {
+        find(stmt, &mut Vec::new(), &mut starts);
+    }
+    if starts.is_empty() {
+        return Cow::Borrowed(stmt);
+    }
+    let mut stmt = stmt.clone();
+    insert(&mut stmt, &mut starts);
+    Cow::Owned(stmt)
+}
+
+/// Puts statements before the loops over these variables.
+fn insert(stmt: &mut Stmt, starts: &mut FxHashMap<Var, Vec<Stmt>>) {
+    stmt.each_child_mut(&mut |s| insert(s, starts));
+    if let StmtKind::For(l) = &stmt.kind
+        && let Some(first) = starts.remove(&l.var)
+    {
+        let span = stmt.span;
+        let rest = std::mem::replace(stmt, Stmt::nop());
+        *stmt = Stmt::seq(first.into_iter().chain([rest])).at(span);
+    }
+}
+
+/// A step on the way from a function's body to a block.
+#[derive(Clone, Copy)]
+enum Step<'s> {
+    Loop(&'s Loop),
+    Block(&'s Block),
+    Condition(&'s PrimExpr, bool),
+    Value(&'s Var, &'s PrimExpr),
+    /// A loop whose iterations nobody knows.
+    Unknown,
+}
+
+/// Looks for blocks with an `init` whose reduction may be empty.
+fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var, Vec<Stmt>>) {
+    let depth = path.len();
+    match &stmt.kind {
+        StmtKind::Seq(stmts) => {
+            for stmt in stmts {
+                find(stmt, path, starts);
+                if let StmtKind::Bind(var, value) = &stmt.kind {
+                    path.push(Step::Value(var, value));
+                }
+            }
+        }
+        StmtKind::If(condition, then, otherwise) => {
+            path.push(Step::Condition(condition, true));
+            find(then, path, starts);
+            path[depth] = Step::Condition(condition, false);
+            otherwise.iter().for_each(|s| find(s, path, starts));
+        }
+        StmtKind::Block(block) => {
+            path.push(Step::Block(block));
+            if let Some(init) = &block.init
+                && let Some((var, start)) = start_of(path, block, init)
+            {
+                starts.entry(var).or_default().push(start);
+            }
+            find(&block.body, path, starts);
+        }
+        _ => {
+            path.extend(match &stmt.kind {
+                StmtKind::For(l) => Some(Step::Loop(l)),
+                StmtKind::While(..) => Some(Step::Unknown),
+                _ => None,
+            });
+            stmt.each_child(&mut |s| find(s, path, starts));
+        }
+    }
+    path.truncate(depth);
+}
+
+/// What starts a block's reduction if its first iteration is left out, with the variable of the loop that it goes before;
+/// nothing where that iteration certainly takes part, or nobody can tell.
+fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
+    let reduced = reduction_loops(path, block);
+    let first = path.iter().position(|step| matches!(step, Step::Loop(l) if reduced.contains(&l.var)))?;
+    let Step::Loop(outermost) = path[first] else { return None };
+    let mut analyzer = Analyzer::for_shapes();
+    for step in path {
+        match step {
+            Step::Loop(l) if !reduced.contains(&l.var) => analyzer.bind(&l.var, &l.min, &l.extent),
+            Step::Block(block) => {
+                let spatial = block.axes.iter().filter(|axis| axis.kind != IterKind::Reduce);
+                spatial.for_each(|axis| analyzer.bind(&axis.var, &axis.dom.0, &axis.dom.1));
+            }
+            _ => {}
+        }
+    }
+    let mut inner =
+        Inner { analyzer, reduced, values: Substitution::default(), missing: Vec::new(), own: FxHashSet::default() };
+    let mut wraps: Vec<Wrap> = Vec::new();
+    for step in &path[first..] {
+        inner.step(*step, &mut wraps)?;
+    }
+    if inner.missing.is_empty() || writes_own(init, &inner) {
+        return None;
+    }
+    // A condition that loops within decide stands inside of them.
+    let around = |e: &PrimExpr| !inner.own.iter().any(|var| e.uses(var));
+    let is_outer = inner.missing.iter().all(around);
+    let missing = inner.missing.iter().cloned().reduce(either)?;
+    let mut start = init.clone();
+    start.substitute(&inner.values);
+    if !is_outer {
+        start = Stmt::new(StmtKind::If(missing.clone(), Box::new(start), None));
+    }
+    for wrap in wraps.into_iter().rev() {
+        start = wrap.around(start);
+    }
+    if is_outer {
+        start = Stmt::new(StmtKind::If(missing, Box::new(start), None));
+    }
+    Some((outermost.var.clone(), fresh::copy(&start, Substitution::default())))
+}
+
+/// The loops that the reduction axes of a block go over, through the axes of the blocks around it.
+fn reduction_loops(path: &[Step], block: &Block) -> FxHashSet<Var> {
+    let mut vars: FxHashSet<Var> = FxHashSet::default();
+    for axis in block.axes.iter().filter(|axis| axis.kind == IterKind::Reduce) {
+        axis.binding.each_var(&mut |v| _ = vars.insert(v.clone()));
+    }
+    for step in path.iter().rev().skip(1) {
+        match step {
+            Step::Block(outer) => {
+                for axis in outer.axes.iter().filter(|axis| vars.contains(&axis.var)).collect::<Vec<_>>() {
+                    axis.binding.each_var(&mut |v| _ = vars.insert(v.clone()));
+                }
+            }
+            Step::Value(var, value) if vars.contains(var) => value.each_var(&mut |v| _ = vars.insert(v.clone())),
+            _ => {}
+        }
+    }
+    let is_loop = |step: &Step, var: &Var| matches!(step, Step::Loop(l) if l.var == *var);
+    vars.retain(|var| path.iter().any(|step| is_loop(step, var)));
+    vars
+}
+
+/// What stands around the `init` that is moved.
+enum Wrap {
+    Loop(Loop),
+    Block(Box<Block>),
+    Condition(PrimExpr),
+    Value(Var, PrimExpr),
+}
+
+impl Wrap {
+    fn around(self, body: Stmt) -> Stmt {
+        Stmt::new(match self {
+            Wrap::Loop(l) => StmtKind::For(Box::new(Loop { body, ..l })),
+            Wrap::Block(block) => StmtKind::Block(Box::new(Block { body, ..*block })),
+            Wrap::Condition(condition) => StmtKind::If(condition, Box::new(body), None),
+            Wrap::Value(var, value) => StmtKind::Seq(vec![Stmt::new(StmtKind::Bind(var, value)), body]),
+        })
+    }
+}
+
+/// What is found on the way from the outermost reduction loop to the block.
+struct Inner {
+    /// What is known of loops and axes other than those of the reduction.
+    analyzer: Analyzer,
+    reduced: FxHashSet<Var>,
+    /// The first values of reduction loops, and what follows from them.
+    values: Substitution,
+    /// Conditions any of which says that the first iteration is left out.
+    missing: Vec<PrimExpr>,
+    /// Variables that the way defines.
+    own: FxHashSet<Var>,
+}
+
+impl Inner {
+    fn step(&mut self, step: Step, wraps: &mut Vec<Wrap>) -> Option<()> {
+        match step {
+            Step::Unknown => return None,
+            Step::Loop(l) if self.reduced.contains(&l.var) => {
+                let (min, extent) = (self.at_first(&l.min), self.at_first(&l.extent));
+                self.lacks(&extent.gt(PrimExpr::int(0, l.extent.dtype())));
+                self.values.insert(l.var.clone(), min);
+            }
+            Step::Loop(l) => {
+                // Iterations that depend on a reduction are not known before it.
+                if [&l.min, &l.extent].iter().any(|e| self.moves(e)) {
+                    return None;
+                }
+                self.own.insert(l.var.clone());
+                let (min, extent) = (self.at_first(&l.min), self.at_first(&l.extent));
+                wraps.push(Wrap::Loop(Loop { min, extent, body: Stmt::nop(), ..l.clone() }));
+            }
+            Step::Condition(condition, true) => self.condition(condition, wraps),
+            Step::Condition(condition, false) => self.condition(&condition.clone().not(), wraps),
+            Step::Value(var, value) if self.moves(value) => {
+                let value = self.at_first(value);
+                self.values.insert(var.clone(), value);
+            }
+            Step::Value(var, value) => {
+                self.own.insert(var.clone());
+                wraps.push(Wrap::Value(var.clone(), self.at_first(value)));
+            }
+            Step::Block(block) => return self.block(block, wraps),
+        }
+        Some(())
+    }
+
+    fn block(&mut self, block: &Block, wraps: &mut Vec<Wrap>) -> Option<()> {
+        let mut axes = Vec::new();
+        for axis in &block.axes {
+            if axis.kind == IterKind::Reduce || self.moves(&axis.binding) {
+                let value = match axis.kind {
+                    IterKind::Reduce => &axis.dom.0,
+                    _ => &axis.binding,
+                };
+                let (value, at) = (self.at_first(value), self.at_first(&axis.binding));
+                if axis.kind == IterKind::Reduce {
+                    self.lacks(&at.eq(value.clone()));
+                }
+                self.values.insert(axis.var.clone(), value);
+            } else {
+                self.own.insert(axis.var.clone());
+                let (binding, dom) =
+                    (self.at_first(&axis.binding), (self.at_first(&axis.dom.0), self.at_first(&axis.dom.1)));
+                axes.push(BlockAxis { binding, dom, ..axis.clone() });
+            }
+        }
+        if let Some(predicate) = &block.predicate {
+            self.condition(predicate, wraps);
+        }
+        let mut ranges = block.match_buffers.iter().flat_map(|m| &m.source.ranges);
+        if ranges.any(|(min, extent)| self.moves(min) || self.moves(extent)) {
+            return None;
+        }
+        let match_buffers = block.match_buffers.clone();
+        self.own.extend(block.alloc_buffers.iter().map(|b| b.data.clone()));
+        let name = format!("{}_init", block.name).into();
+        let kept = Block { name, axes, match_buffers, ..Block::root(Vec::new(), Stmt::nop()) };
+        wraps.push(Wrap::Block(Box::new(Block { reads: None, writes: None, ..kept })));
+        Some(())
+    }
+
+    /// A condition: what concerns other axes stays, what concerns the reduction may leave out its first iteration.
+    fn condition(&mut self, condition: &PrimExpr, wraps: &mut Vec<Wrap>) {
+        match condition.kind() {
+            PrimKind::Binary(BinaryOp::And, a, b) => {
+                self.condition(a, wraps);
+                self.condition(b, wraps);
+            }
+            _ if self.moves(condition) => self.lacks(&self.at_first(condition)),
+            _ => wraps.push(Wrap::Condition(self.at_first(condition))),
+        }
+    }
+
+    /// The first iteration takes part only if this holds.
+    fn lacks(&mut self, condition: &PrimExpr) {
+        if !self.analyzer.prove(condition) {
+            self.missing.push(condition.clone().not());
+        }
+    }
+
+    /// Whether an expression is another in other iterations of the reduction.
+    fn moves(&self, e: &PrimExpr) -> bool {
+        self.reduced.iter().chain(self.values.keys()).any(|var| e.uses(var))
+    }
+
+    fn at_first(&self, e: &PrimExpr) -> PrimExpr {
+        e.substitute(&self.values)
+    }
+}
+
+/// Whether what starts a block goes to memory that is allocated within the loops.
+fn writes_own(init: &Stmt, inner: &Inner) -> bool {
+    let mut own = false;
+    init.walk(&mut |s| {
+        if let StmtKind::Store { buffer, .. } = &s.kind {
+            own |= inner.own.contains(&buffer.data);
+        }
+    });
+    own
+}
+
+/// `a or b`, where `b` is not evaluated if `a` holds.
+fn either(a: PrimExpr, b: PrimExpr) -> PrimExpr {
+    a.if_then_else(PrimExpr::int(1, DType::BOOL), b)
+}
