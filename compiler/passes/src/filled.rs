@@ -9,10 +9,11 @@ use hammock_ir::{
 /// A block in loops over all of a buffer. `value` takes the place of an element, and gives its value and what is read for
 /// it.
 pub fn filled(buffer: &Buffer, annotations: Attrs, value: impl FnOnce(&[PrimExpr]) -> (PrimExpr, Vec<Region>)) -> Stmt {
-    let loops: Vec<Var> = (0..buffer.ndim()).map(|at| Var::int64(format!("ax{at}"))).collect();
+    let index = |(at, size): (usize, &PrimExpr)| Var::new(format!("ax{at}"), size.dtype());
+    let loops: Vec<Var> = buffer.shape.iter().enumerate().map(index).collect();
     let axis = |(var, size): (&Var, &PrimExpr)| BlockAxis {
-        var: Var::int64(format!("v_{}", var.name())),
-        dom: (PrimExpr::int64(0), size.clone()),
+        var: Var::new(format!("v_{}", var.name()), size.dtype()),
+        dom: (PrimExpr::int(0, size.dtype()), size.clone()),
         kind: IterKind::Spatial,
         binding: var.expr(),
     };

@@ -24,7 +24,7 @@ pub fn pipeline(level: u8) -> Pipeline {
     let layouts = Step { pass: &convert_layout::PASS, options: convert_layout::where_it_helps() };
     let few_rows = fuse_transpose_matmul::FEW_ROWS.into();
     let steps = [
-        plain(&[&normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS]),
+        plain(&[&zero_initialize::PASS, &normalize::PASS, &canonicalize_bindings::PASS, &lambda_lift::PASS]),
         at(2, vec![inline]),
         at(2, plain(&[&convert_to_dataflow::PASS, &eliminate_common_subexpr::PASS, &canonicalize_bindings::PASS])),
         at(2, plain(&[&fake_quantization_to_integer::PASS])),

@@ -99,6 +99,7 @@ mod update_param_type;
 mod update_vdevice;
 mod vm_shape_lower;
 mod winograd;
+mod zero_initialize;
 
 pub use bind_params::bind_params;
 pub use context::{
@@ -197,6 +198,7 @@ pub static PASSES: &[&Pass] = &[
     &update_vdevice::PASS,
     &vm_shape_lower::PASS,
     &winograd::PASS,
+    &zero_initialize::PASS,
     &tir::annotate_irregular_loop::PASS,
     &tir::bind_target::PASS,
     &tir::canonicalize_loop::PASS,

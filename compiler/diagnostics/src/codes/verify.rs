@@ -252,7 +252,9 @@ allocates for an output; it holds whatever was there before. Write each element 
 A kernel that updates a tensor takes it as an argument: call it by `R.call_tir_inplace`. Kernels that are run by themselves
 may read all their parameters, because the caller passes tensors for them.
 
-This code is for reads that come before every write. Where that depends on conditions, nothing is reported.",
+Reads that come before every write are errors. Where a read may come before a write, because that depends on conditions,
+data or sizes, or is not seen to, this is a warning: such memory holds zeros, at every level and in every mode, for which
+the kernel stores them first. A kernel that certainly writes each element before it reads it stores nothing more.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     sums = T.alloc_buffer((8,), "float32")

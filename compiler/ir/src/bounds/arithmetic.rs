@@ -10,7 +10,7 @@ use crate::{
 impl Scope {
     /// An integer expression in 64 bits, over what stands for variables. Casts between widths of indices vanish, as
     /// they do in native code.
-    pub(super) fn wide(&self, e: &PrimExpr) -> PrimExpr {
+    pub(crate) fn wide(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Int(v) => PrimExpr::int64(*v),
             PrimKind::Var(v) if self.values.contains_key(v) => self.values[v].clone(),

@@ -359,8 +359,18 @@ impl Scope {
         self.exact(&e).then_some(value)
     }
 
+    /// What is known of variables, those of [`Scope::wide`].
+    pub(crate) fn analyzer(&self) -> &Analyzer {
+        &self.analyzer
+    }
+
+    /// Whether a variable stands for one of the kernel's that has been met.
+    pub(crate) fn defines(&self, var: &Var) -> bool {
+        self.originals.contains_key(var)
+    }
+
     /// The expression with axes of blocks replaced by what they are bound to.
-    fn resolve(&self, e: &PrimExpr) -> PrimExpr {
+    pub(crate) fn resolve(&self, e: &PrimExpr) -> PrimExpr {
         e.substitute(&self.axes)
     }
 

@@ -11,6 +11,7 @@ mod data;
 pub mod empty_reductions;
 pub mod fresh;
 mod func;
+pub mod initialization;
 pub mod regions;
 pub mod rows;
 pub mod stage;

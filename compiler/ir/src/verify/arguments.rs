@@ -3,7 +3,7 @@
 use super::{
     conflict::{Symbols, conflict, dims, ranks},
     graph::Graph,
-    uninitialized,
+    uninitialized::{self, Certainty},
 };
 use crate::{
     DType, Name, PrimExpr, Type,
@@ -78,13 +78,18 @@ impl Graph<'_> {
 
     /// Checks that a kernel does not read the memory that it is given for new outputs before it writes it.
     fn uninitialized_outputs(&mut self, outputs: &[Param], kernel: &PrimFunc, call: Span) {
-        for read in uninitialized::reads(kernel, outputs.iter().filter_map(|p| p.buffer.as_ref())) {
+        let module = self.module;
+        let buffers = || outputs.iter().filter_map(|p| p.buffer.as_ref());
+        for read in uninitialized::reads(kernel, buffers(), &|name| module.tir(name)) {
             // What the kernel allocates itself is reported where the kernel is.
-            let is_output = |p: &Param| p.buffer.as_ref().is_some_and(|b| b.data == read.memory);
-            if outputs.iter().any(is_output) {
+            if buffers().any(|b| b.data == read.memory) {
                 let note = format!("memory for `{}` is allocated here", read.buffer.name);
                 let help = format!("{}; a tensor to update is an argument of `R.call_tir_inplace`", read.advice());
-                self.error(codes::UNINITIALIZED, read.message(), read.span, "").secondary(call, &note).help(help);
+                let report = match read.certainty {
+                    Certainty::Certain => self.error(codes::UNINITIALIZED, read.message(), read.span, ""),
+                    Certainty::Possible => self.warn(codes::UNINITIALIZED, read.message(), read.span, ""),
+                };
+                report.secondary(call, &note).help(help);
             }
         }
     }

@@ -346,12 +346,21 @@ impl<'a> Graph<'a> {
 
     /// Reports an error and gives it for more to be added.
     pub fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
-        let mut message: String = message.into();
-        if span.is_none() {
-            message = format!("in function `{}`: {message}", self.name);
-        }
+        let message = self.place(message.into(), span);
         self.found.push(Diagnostic::error(code, message).label(span, label));
         Report(&mut self.found)
+    }
+
+    /// Reports what works, but is likely not what was meant.
+    pub fn warn(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
+        let message = self.place(message.into(), span);
+        self.found.push(Diagnostic::warning(code, message).label(span, label));
+        Report(&mut self.found)
+    }
+
+    /// The message, which names the function where there is no text to point at.
+    fn place(&self, message: String, span: Span) -> String {
+        if span.is_none() { format!("in function `{}`: {message}", self.name) } else { message }
     }
 }
 

@@ -1,6 +1,11 @@
 //! Kernels: scopes, statements, blocks.
 
-use super::{calls::constant_bytes, graph::Report, scope::Scopes, uninitialized};
+use super::{
+    calls::constant_bytes,
+    graph::Report,
+    scope::Scopes,
+    uninitialized::{self, Certainty},
+};
 use crate::{
     DType, Module, Name, PrimExpr,
     prim::Var,
@@ -321,11 +326,16 @@ impl Kernel<'_> {
         }
     }
 
-    /// Reports memory of the kernel's own that is certainly read before it is written.
+    /// Reports memory of the kernel's own that is read before it is written, or may be.
     fn uninitialized(&mut self) {
-        for read in uninitialized::reads(self.func, std::iter::empty()) {
+        let module = self.module;
+        for read in uninitialized::reads(self.func, std::iter::empty(), &|name| module.tir(name)) {
             self.span = read.span;
-            self.error(codes::UNINITIALIZED, read.message()).help(read.advice());
+            let report = match read.certainty {
+                Certainty::Certain => self.error(codes::UNINITIALIZED, read.message()),
+                Certainty::Possible => self.warn(codes::UNINITIALIZED, read.message()),
+            };
+            report.help(read.advice());
         }
     }
 

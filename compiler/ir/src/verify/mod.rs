@@ -29,7 +29,7 @@
 //! - `E0260` Loads, stores and regions have one index for each dimension.
 //! - `E0263` No index certainly leaves its buffer: one that does in some iteration of loops that run to their end.
 //! - `E0264` No memory that the kernel allocates, or that `R.call_tir` passes for a new output, is certainly read before
-//!   anything is written to it.
+//!   anything is written to it. A read that may come before a write gets a warning: ZeroInitialize makes it find zeros.
 //! - `E0254`, `E0255`, `E0257` A kernel that another one calls is a `T.prim_func`, is not recursive (checked for
 //!   whole modules), and gets as many arguments as it has parameters, with kinds, dtypes, sizes and memory that fit. C
 //!   functions that are called by name take no addresses.

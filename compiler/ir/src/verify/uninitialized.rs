@@ -1,14 +1,15 @@
-//! Kernels: elements that are certainly read before anything is written to their memory.
+//! Kernels: elements that are read before anything is written to their memory, for certain or possibly.
 //!
 //! Memory is uninitialized where a kernel allocates it, and where `R.call_tir` passes it for a new output. A load is
 //! reported if no store to the same memory can come before it: none comes before it in the text, and if a condition (or a
 //! loop that may not run) decides whether it happens, all stores are under that condition too, so that it comes before
-//! them the first time. Operands that are perhaps not evaluated are not looked at.
+//! them the first time. Operands that are perhaps not evaluated are not looked at. Of what is left, loads that
+//! [`initialization`] cannot show to come after a write are possible ones.
 
 use crate::{
-    PrimExpr,
+    Name, PrimExpr,
     prim::{BinaryOp, IterKind, PrimKind, Var},
-    tir::{Block, Buffer, Loop, PrimFunc, Stmt, StmtKind},
+    tir::{Block, Buffer, Loop, PrimFunc, Stmt, StmtKind, initialization},
 };
 use hammock_diagnostics::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,6 +24,16 @@ pub(super) struct Uninitialized {
     pub memory: Var,
     /// The reduction axis that indexes it, where `T.init` writes only the element of its first value.
     pub axis: Option<Var>,
+    pub certainty: Certainty,
+}
+
+/// Whether a load finds memory without values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// Always: an error.
+    Certain,
+    /// Perhaps: the kernel is compiled so that it finds zeros.
+    Possible,
 }
 
 impl Uninitialized {
@@ -33,6 +44,9 @@ impl Uninitialized {
                 "`{name}` is read before it is written: `T.init` runs for the first value of reduction axis `{}` only",
                 axis.name()
             ),
+            None if self.certainty == Certainty::Possible => {
+                format!("`{name}` may be read before it is written, and holds zeros then")
+            }
             None => format!("`{name}` is read before anything is written to it"),
         }
     }
@@ -41,14 +55,32 @@ impl Uninitialized {
         let name = &self.buffer.name;
         match &self.axis {
             Some(axis) => format!("`{}` indexes `{name}`, so it is a spatial axis: `T.axis.spatial`", axis.name()),
+            None if self.certainty == Certainty::Possible => {
+                format!("write each element of `{name}` first, that of a reduction in `T.init()`")
+            }
             None => format!("fresh memory holds no values: write `{name}` first, that of a reduction in `T.init()`"),
         }
     }
 }
 
-/// The loads of uninitialized memory that are certain, one for each memory: of what the kernel allocates, and of the
-/// parameters that are given such memory.
-pub(super) fn reads<'a>(func: &'a PrimFunc, outputs: impl Iterator<Item = &'a Buffer>) -> Vec<Uninitialized> {
+/// The loads of uninitialized memory, one for each memory: of what the kernel allocates, and of the parameters that are
+/// given such memory.
+pub(super) fn reads<'a>(
+    func: &'a PrimFunc,
+    outputs: impl Iterator<Item = &'a Buffer> + Clone,
+    kernel: &dyn Fn(&Name) -> Option<&'a PrimFunc>,
+) -> Vec<Uninitialized> {
+    let mut found = certain(func, outputs.clone());
+    for read in initialization::possible_reads(func, outputs, kernel) {
+        if found.iter().all(|certain| certain.memory != read.memory) {
+            let initialization::PossibleRead { span, buffer, memory } = read;
+            found.push(Uninitialized { span, buffer, memory, axis: None, certainty: Certainty::Possible });
+        }
+    }
+    found
+}
+
+fn certain<'a>(func: &'a PrimFunc, outputs: impl Iterator<Item = &'a Buffer>) -> Vec<Uninitialized> {
     let mut search = Search {
         func,
         memory: func.buffers().map(|b| (b.data.clone(), b.data.clone())).collect(),
@@ -251,7 +283,13 @@ impl<'a> Search<'a> {
         if self.region.is_none_or(|region| self.writes(region, &memory) == all) {
             self.unwritten.remove(&memory);
             self.started.retain(|(data, _)| *data != memory);
-            self.found.push(Uninitialized { span: self.span, buffer: buffer.clone(), memory, axis });
+            self.found.push(Uninitialized {
+                span: self.span,
+                buffer: buffer.clone(),
+                memory,
+                axis,
+                certainty: Certainty::Certain,
+            });
         }
     }
 
