@@ -25,6 +25,7 @@ use std::{
     collections::HashMap,
     io::{self, Write},
     sync::Arc,
+    time::Instant,
 };
 
 /// How to compile.
@@ -60,6 +61,10 @@ pub struct Options {
     pub external_weights: Option<String>,
     /// Object code to link with the kernels: what [`Codegens`](crate::Codegens) made.
     pub objects: Vec<Vec<u8>>,
+    /// When compiling is to have ended. It is checked before each pass and each kernel, so that a program that compiles goes
+    /// on with an error; one pass, or LLVM at work on one kernel, is not interrupted. (`--timeout` of the command line ends
+    /// the process.)
+    pub deadline: Option<Instant>,
 }
 
 /// What keeps kernels inside of their buffers, where that is not proved when they are compiled.
@@ -91,6 +96,7 @@ impl Default for Options {
             signatures: Vec::new(),
             external_weights: None,
             objects: Vec::new(),
+            deadline: None,
         }
     }
 }
@@ -131,6 +137,7 @@ impl Options {
             notes: None,
             reports: None,
             codegens: None,
+            deadline: self.deadline,
         }
     }
 }

@@ -22,7 +22,7 @@ use hammock_kernels::{
     plan::Flops,
     rules::{PackedWords, Packing},
 };
-use hammock_passes::{Packed, Planner, Words};
+use hammock_passes::{Packed, Planner, Words, check_deadline};
 use hammock_runtime::image::{KernelSignature, versions::symbol};
 use std::sync::Mutex;
 
@@ -161,6 +161,7 @@ pub fn each<T: Send>(
     let place = |span: Span| place(source, span);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
+        check_deadline(options.deadline)?;
         let (checked, strict_order) = (checked(options), options.strict_order);
         let mut file = None;
         let func = hammock_kernels::inline_calls(func, &|name| module.tir(name), &place).map_err(Trouble::from);

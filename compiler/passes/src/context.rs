@@ -1,7 +1,7 @@
 //! What passes may ask for.
 
 use crate::{Options, Pass};
-use hammock_diagnostics::Diagnostic;
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Module, Tensor,
     prim::IndexMap,
@@ -9,6 +9,7 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 use hammock_runtime::Any;
+use std::time::Instant;
 
 /// What one run of a pass may ask for.
 #[derive(Clone, Copy)]
@@ -66,6 +67,21 @@ pub struct Environment<'a> {
     pub reports: Option<&'a dyn Fn(&str)>,
     /// Code generators of others; none where nobody would link what they make.
     pub codegens: Option<&'a dyn CodeGenerators>,
+    /// When compiling is to have ended: no pass begins after that.
+    pub deadline: Option<Instant>,
+}
+
+/// Fails once compiling takes too long.
+///
+/// # Errors
+/// When there is a deadline, and it has passed.
+pub fn check_deadline(deadline: Option<Instant>) -> Result<(), Diagnostic> {
+    match deadline {
+        Some(deadline) if Instant::now() >= deadline => {
+            Err(Diagnostic::error(codes::RUN_FAILED, "TimeoutError: compiling exceeded its time limit"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Runs kernels while a module is compiled.

@@ -104,6 +104,7 @@ mod zero_initialize;
 pub use bind_params::bind_params;
 pub use context::{
     CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts, Words,
+    check_deadline,
 };
 
 pub use levels::{exact_pipeline, pipeline, with_prepared_constants, with_quantized_weights};

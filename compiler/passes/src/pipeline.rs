@@ -1,6 +1,6 @@
 //! Lists of passes: parsing, printing and running them.
 
-use crate::{Context, Environment, Observer, Options, PASSES, Pass};
+use crate::{Context, Environment, Observer, Options, PASSES, Pass, check_deadline};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::Module;
 use hammock_runtime::near::nearest;
@@ -63,7 +63,7 @@ impl Pipeline {
     /// Runs every pass on the module.
     ///
     /// # Errors
-    /// The first pass's or observer's error; the module is then in an unspecified but valid state.
+    /// The first pass's or observer's error, or that the environment's deadline has passed; the module is then in an unspecified but valid state.
     pub fn run(
         &self,
         module: &mut Module,
@@ -72,6 +72,7 @@ impl Pipeline {
     ) -> Result<(), Diagnostic> {
         observer.before(module);
         for Step { pass, options } in &self.steps {
+            check_deadline(environment.deadline)?;
             let start = Instant::now();
             (pass.run)(module, &Context { options, environment })?;
             observer.after(pass, module, start.elapsed())?;
