@@ -1,7 +1,7 @@
 //! `hammock import`: makes a text module of an ONNX model.
 
 use crate::{
-    module::{DigestFlag, reads_model},
+    module::{DataFolders, DigestFlag, reads_model},
     output::{not_stdout, write_file},
     progress::StageFlags,
 };
@@ -31,6 +31,8 @@ pub struct Import {
     #[arg(long, value_name = "FILE")]
     params_out: Option<PathBuf>,
     #[command(flatten)]
+    data: DataFolders,
+    #[command(flatten)]
     digest: DigestFlag,
     #[command(flatten)]
     pub budget: BudgetFlags,
@@ -41,7 +43,7 @@ pub struct Import {
 impl Import {
     /// The files that the command reads and writes.
     pub fn files(&self, files: &mut CommandFiles) {
-        reads_model(files, &self.file);
+        reads_model(files, &self.file, &self.data);
         files.writes("-o", &self.output);
         self.params_out.iter().for_each(|path| files.writes("--params-out", path));
     }
@@ -58,7 +60,7 @@ impl Import {
         let mut stages = self.stages.start(true);
         stages.begin("reading the model")?;
         self.digest.expect(&self.file)?;
-        let imported = import_onnx(&self.file, weights)?;
+        let imported = import_onnx(&self.file, &self.data.importing(weights))?;
         if let Some(path) = &self.params_out {
             stages.begin("writing weights")?;
             write_weights(path, &imported.weights)?;

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Constants, Digest, Failure, Input, OnnxWeights, ReadOptions, Weights, check_module, data_files, import_onnx,
-    is_onnx, misfit_in, read_file, read_source, read_weights, signatures,
+    Constants, Digest, Failure, ImportOptions, Input, OnnxWeights, ReadOptions, Weights, check_module, data_files,
+    import_onnx, is_onnx, misfit_in, read_file, read_source, read_weights, signatures,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
@@ -28,6 +28,26 @@ impl DigestFlag {
     }
 }
 
+/// Says where data of an ONNX model may lie.
+#[derive(Args, Clone, Default)]
+pub struct DataFolders {
+    /// A folder that links to an ONNX model's external data may lead to, besides the model's own folder; may be repeated
+    #[arg(long = "external-data-dir", value_name = "DIR", value_parser = existing_folder)]
+    pub folders: Vec<PathBuf>,
+}
+
+impl DataFolders {
+    /// The options of importing a model.
+    pub fn importing(&self, weights: OnnxWeights) -> ImportOptions {
+        ImportOptions { weights, data_folders: self.folders.clone() }
+    }
+}
+
+fn existing_folder(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_dir() { Ok(path) } else { Err("there is no such folder".to_owned()) }
+}
+
 /// A module, and the weights that go with it.
 #[derive(Args, Clone)]
 pub struct ModuleArgs {
@@ -40,6 +60,8 @@ pub struct ModuleArgs {
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     #[command(flatten)]
+    pub data: DataFolders,
+    #[command(flatten)]
     pub digest: DigestFlag,
     #[command(flatten)]
     pub budget: BudgetFlags,
@@ -48,7 +70,7 @@ pub struct ModuleArgs {
 impl ModuleArgs {
     /// The files that the flags name, and what belongs to them.
     pub fn files(&self, files: &mut CommandFiles) {
-        reads_model(files, &self.file);
+        reads_model(files, &self.file, &self.data);
         if let Some(path) = self.params.as_deref().filter(|path| !is_zeros(Some(path))) {
             files.reads_weights("--params", path);
         }
@@ -77,7 +99,7 @@ impl ModuleArgs {
     /// Reads the file, which must be text, whose constants may be among the weights.
     pub fn read_text_for(&self, weights: Option<&Weights>) -> Result<(Module, SourceFile), Failure> {
         self.digest.expect(&self.file)?;
-        match read_file(&self.file, &self.options(weights))? {
+        match read_file(&self.file, &self.options(weights), &self.data.folders)? {
             Input::Module(module, source) => Ok((*module, source)),
             Input::Executable => Err(self.not_text()),
         }
@@ -87,7 +109,7 @@ impl ModuleArgs {
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
         self.digest.expect(&self.file)?;
         if is_onnx(&self.file) {
-            let imported = import_onnx(&self.file, OnnxWeights::Constants)?;
+            let imported = import_onnx(&self.file, &self.data.importing(OnnxWeights::Constants))?;
             return Ok((imported.source, hammock_ir::verify::module(&imported.module, &hammock_ops::Table)));
         }
         let weights = self.weights()?;
@@ -102,7 +124,7 @@ impl ModuleArgs {
 
     /// What the functions of an ONNX model take and give, its weights too.
     pub fn onnx_signatures(&self) -> Result<Vec<Signature>, Failure> {
-        let imported = import_onnx(&self.file, OnnxWeights::Parameters)?;
+        let imported = import_onnx(&self.file, &self.data.importing(OnnxWeights::Parameters))?;
         let mut all = signatures(&imported.module);
         let weights = all.iter_mut().flat_map(|signature| &mut signature.params);
         weights.filter(|param| param.role == Role::Weight).for_each(|param| param.role = Role::Bound);
@@ -126,9 +148,9 @@ impl ModuleArgs {
 }
 
 /// Adds the model that a command reads, with the files that belong to it.
-pub fn reads_model(files: &mut CommandFiles, file: &str) {
+pub fn reads_model(files: &mut CommandFiles, file: &str, data: &DataFolders) {
     files.reads_model("FILE", file);
-    files.reads_beside(Path::new(file), data_files(file));
+    files.reads_beside(Path::new(file), data_files(file, &data.folders));
 }
 
 /// Whether `--params` names no file but asks for zeros in place of the constants that the text leaves out.

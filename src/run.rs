@@ -5,7 +5,7 @@ use crate::{
     compile::{CodeArgs, ExecMode, Prepared, prepared},
     effect::refuse,
     failure::{input_failure, tool_failure},
-    module::{DigestFlag, ModuleArgs, is_zeros},
+    module::{DataFolders, DigestFlag, ModuleArgs, is_zeros},
     opt::Watch,
     output::say,
     progress::{StageFlags, Stages},
@@ -56,6 +56,8 @@ pub struct Program {
     /// Which module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
+    #[command(flatten)]
+    data: DataFolders,
     #[command(flatten)]
     digest: DigestFlag,
     #[command(flatten)]
@@ -121,7 +123,11 @@ impl Program {
     ) -> Result<(Session, Places), Failure> {
         if is_executable(&self.file) {
             let how = self.call.how();
-            let idle = [("--module", self.module.is_some()), ("--params zeros", is_zeros(self.call.params.as_deref()))];
+            let idle = [
+                ("--module", self.module.is_some()),
+                ("--external-data-dir", !self.data.folders.is_empty()),
+                ("--params zeros", is_zeros(self.call.params.as_deref())),
+            ];
             let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
             refuse(&idle, &format!("{} is compiled already", self.file))?;
             stages.begin("loading")?;
@@ -165,6 +171,7 @@ impl Program {
             file: self.file.clone(),
             module: self.module.clone(),
             params: self.call.params.clone(),
+            data: self.data.clone(),
             digest: self.digest.clone(),
             budget: self.call.limits.budget.clone(),
         }

@@ -180,6 +180,44 @@ fn data_of_onnx_models_lie_nowhere_else() {
 }
 
 #[test]
+fn data_of_onnx_models_may_be_links_to_folders_that_are_named() {
+    let hub = hub();
+    let (one, path) = (hub.path().join("snapshots/one"), |name: &str| hub.path().join(name));
+    // The model is a file, its data is a link to the store.
+    fs::remove_file(one.join("external.onnx")).unwrap();
+    fs::copy(path("blobs/a1"), one.join("external.onnx")).unwrap();
+    let run = ["run", "external.onnx", "--arg", "zeros"];
+    for args in [
+        &["check", "external.onnx"][..],
+        &["compile", "external.onnx", "-o", "/dev/null"],
+        &["import", "external.onnx", "-o", "/dev/null"],
+        &["opt", "external.onnx"],
+        &["inspect", "external.onnx"],
+        &["bench", "external.onnx", "--arg", "zeros", "--runs", "1"],
+        &run,
+    ] {
+        assert!(refusal(&one, args).contains("folders given with `--external-data-dir`"), "{args:?}");
+        let elsewhere = [args, &["--external-data-dir", "../../elsewhere"]].concat();
+        assert!(refusal(&one, &elsewhere).contains("a link out of the model's folder"), "{args:?}");
+        stdout(hammock(&one, &[args, &["--external-data-dir", "../../blobs"]].concat()));
+        let both = ["--external-data-dir", "../../elsewhere", "--external-data-dir", "../.."];
+        stdout(hammock(&one, &[args, &both].concat()));
+    }
+    // What a link leads to on the way out counts, not its name; outputs may not be such data.
+    fs::remove_file(one.join("external.data")).unwrap();
+    symlink("../../blobs/out", one.join("external.data")).unwrap();
+    symlink("../elsewhere/data", path("blobs/out")).unwrap();
+    let named = ["--external-data-dir", "../../blobs"];
+    assert!(refusal(&one, &[&run[..], &named].concat()).contains("a link out of the model's folder"));
+    fs::remove_file(one.join("external.data")).unwrap();
+    symlink("../../blobs/b2", one.join("external.data")).unwrap();
+    let over = [&["compile", "external.onnx", "-o", "../../blobs/b2"][..], &named].concat();
+    assert!(refusal(&one, &over).contains("which has data of"));
+    let none = hammock(&one, &[&run[..], &["--external-data-dir", "nowhere"]].concat());
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
+}
+
+#[test]
 fn links_to_executables_find_their_weights() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);

@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_compiler::{OnnxWeights, import_onnx};
+use hammock_compiler::{ImportOptions, OnnxWeights, import_onnx};
 use hammock_ir::{
     print::{Metadata, PrintOptions},
     verify,
@@ -83,7 +83,8 @@ fn sizes_that_have_to_agree_are_checked() {
 #[test]
 fn models_become_texts() {
     for (name, file) in models("tests/onnx") {
-        let imported = import_onnx(file.to_str().unwrap(), OnnxWeights::Parameters).unwrap_or_else(|e| panic!("{e}"));
+        let options = ImportOptions { weights: OnnxWeights::Parameters, ..ImportOptions::default() };
+        let imported = import_onnx(file.to_str().unwrap(), &options).unwrap_or_else(|e| panic!("{e}"));
         let found = verify::module(&imported.module, &hammock_ops::Table);
         assert!(found.is_empty(), "{name}: {found:?}");
         let weights: Vec<&str> = imported.weights.iter().map(|(name, _)| name.as_str()).collect();

@@ -3,7 +3,8 @@
 //! A model from elsewhere says how such a file is called, so it must not reach any file that its reader can. A file is used
 //! only if it lies, all symbolic links resolved, in the folder that the model is opened in or in the folder of the model's
 //! own file. The second is another when the model is opened by a link, as in the cache of a model hub, whose links lead to a
-//! folder of blobs: `snapshots/1/model.onnx` to `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`.
+//! folder of blobs: `snapshots/1/model.onnx` to `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`. Whoever opens the
+//! model can name more folders that links may lead to, for models that are files among links.
 
 use std::{
     fmt, io,
@@ -46,6 +47,14 @@ impl fmt::Display for BesideError {
 /// # Errors
 /// When the file is in neither folder, see the [module](self).
 pub fn find_beside(model: &Path, file: &str) -> Result<PathBuf, BesideError> {
+    find_linked(model, file, &[])
+}
+
+/// The same where links beside the model may also lead to files under `targets`.
+///
+/// # Errors
+/// When the file is in none of these folders, or one of `targets` cannot be found.
+pub fn find_linked(model: &Path, file: &str, targets: &[PathBuf]) -> Result<PathBuf, BesideError> {
     let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
     if file.is_empty() || !Path::new(file).components().all(inside) {
         return Err(BesideError::Outside);
@@ -53,10 +62,15 @@ pub fn find_beside(model: &Path, file: &str) -> Result<PathBuf, BesideError> {
     let opened_in = folder(model).canonicalize().map_err(BesideError::Missing)?;
     let own = model.canonicalize().map_err(BesideError::Missing)?;
     let folders = [opened_in.as_path(), folder(&own)];
+    let targets = targets.iter().map(|folder| folder.canonicalize()).collect::<Result<Vec<_>, _>>();
+    let targets = targets.map_err(BesideError::Missing)?;
+    let allowed = |found: &Path| {
+        folders.iter().any(|folder| found.starts_with(folder)) || targets.iter().any(|folder| found.starts_with(folder))
+    };
     let mut missing = io::Error::from(io::ErrorKind::NotFound);
     for folder in folders {
         match folder.join(file).canonicalize() {
-            Ok(found) if folders.iter().any(|folder| found.starts_with(folder)) => return Ok(found),
+            Ok(found) if allowed(&found) => return Ok(found),
             Ok(found) => return Err(BesideError::Link(found)),
             Err(error) => missing = error,
         }
@@ -130,5 +144,28 @@ mod tests {
         assert!(find_beside(&model, "data").unwrap().ends_with("models/data"));
         fs::remove_file(models.join("data")).unwrap();
         assert_eq!(find_beside(&model, "data").unwrap(), store.join("data"));
+    }
+
+    #[test]
+    fn links_may_lead_to_folders_that_are_named() {
+        let tree = tree();
+        let (models, store) = (tree.path().join("models"), tree.path().join("store").canonicalize().unwrap());
+        fs::write(tree.path().join("store-2"), "no folder of that name").unwrap();
+        symlink("../store/data", models.join("blob")).unwrap();
+        symlink("../secret", models.join("out")).unwrap();
+        symlink("../store-2", models.join("near")).unwrap();
+        symlink("../secret", store.join("out")).unwrap();
+        symlink("../store/out", models.join("twice")).unwrap();
+        let find = |file: &str, targets: &[PathBuf]| find_linked(&models.join("model"), file, targets);
+        let named = [store.clone()];
+        assert_eq!(find("blob", &named).unwrap(), store.join("data"));
+        assert!(matches!(find("blob", &[models.join("sub")]), Err(BesideError::Link(_))));
+        for file in ["out", "near", "twice"] {
+            assert!(matches!(find(file, &named), Err(BesideError::Link(_))), "{file}");
+        }
+        // Only links lead there.
+        assert!(matches!(find("../store/data", &named), Err(BesideError::Outside)));
+        assert!(matches!(find("data2", &named), Err(BesideError::Missing(_))));
+        assert!(matches!(find("blob", &[tree.path().join("none")]), Err(BesideError::Missing(_))));
     }
 }

@@ -3,6 +3,7 @@
 use crate::{Failure, import_onnx, is_onnx};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
+use hammock_onnx::ImportOptions;
 use hammock_runtime::{
     Tensor,
     memory::reserve,
@@ -12,7 +13,7 @@ use hammock_runtime::{
 use std::{
     collections::BTreeMap,
     io::Read,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -36,13 +37,14 @@ pub enum Input {
 }
 
 /// Reads a file, or standard input for `-`, and tells a text module, an ONNX model and a compiled executable apart by their
-/// first bytes.
+/// first bytes. Links to data of an ONNX model may lead to `data_folders`.
 ///
 /// # Errors
 /// When it cannot be read, or its text is not a module.
-pub fn read_file(path: &str, options: &ReadOptions) -> Result<Input, Failure> {
+pub fn read_file(path: &str, options: &ReadOptions, data_folders: &[PathBuf]) -> Result<Input, Failure> {
     if is_onnx(path) {
-        let imported = import_onnx(path, hammock_onnx::Weights::Constants)?;
+        let options = ImportOptions { data_folders: data_folders.to_vec(), ..ImportOptions::default() };
+        let imported = import_onnx(path, &options)?;
         return Ok(Input::Module(Box::new(imported.module), imported.source));
     }
     let Some(source) = read_source(path)? else { return Ok(Input::Executable) };

@@ -47,7 +47,7 @@ pub use hammock_kernels::{
     steps::{STEPS, Step},
 };
 pub use hammock_onnx::{
-    Imported, Weights as OnnxWeights,
+    ImportOptions, Imported, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_runtime::tools::Weights;

@@ -2,7 +2,7 @@
 
 use crate::{Failure, input::read_stream};
 use hammock_diagnostics::codes;
-use hammock_onnx::{Data, ImportOptions, Imported, Weights};
+use hammock_onnx::{Data, ImportOptions, Imported};
 use hammock_runtime::{open_regular, tools::map_file};
 use std::{
     io::Read,
@@ -28,10 +28,11 @@ fn begins_as_onnx(path: &str) -> bool {
     read.is_ok() && hammock_onnx::is_model(&head)
 }
 
-/// The files beside a model that have data of it, as far as they can be found before it is read.
-pub fn data_files(path: &str) -> Vec<PathBuf> {
+/// The files beside a model that have data of it, as far as they can be found before it is read; links to them may lead to
+/// `data_folders`.
+pub fn data_files(path: &str, data_folders: &[PathBuf]) -> Vec<PathBuf> {
     let is_regular = path != "-" && std::fs::metadata(path).is_ok_and(|known| known.is_file());
-    if is_regular && is_onnx(path) { hammock_onnx::data_files(Path::new(path)) } else { Vec::new() }
+    if is_regular && is_onnx(path) { hammock_onnx::data_files(Path::new(path), data_folders) } else { Vec::new() }
 }
 
 /// Imports an ONNX model; data that it keeps in other files are looked for beside it, unless it is standard input (`-`) or
@@ -39,15 +40,14 @@ pub fn data_files(path: &str) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// When it cannot be read or imported.
-pub fn import_onnx(path: &str, weights: Weights) -> Result<Imported, Failure> {
-    let options = ImportOptions { weights };
+pub fn import_onnx(path: &str, options: &ImportOptions) -> Result<Imported, Failure> {
     let imported = if let Some(bytes) = read_stream(path)? {
         let name = if path == "-" { "<stdin>" } else { path };
-        hammock_onnx::import(Data::Bytes(bytes), name, None, &options)
+        hammock_onnx::import(Data::Bytes(bytes), name, None, options)
     } else {
         let file = Path::new(path);
         let data = map_file(file).map(Data::File).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))?;
-        hammock_onnx::import(data, path, Some(file), &options)
+        hammock_onnx::import(data, path, Some(file), options)
     };
     imported.map_err(|errors| {
         let failure = Failure::from(errors.diagnostics);

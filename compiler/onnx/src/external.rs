@@ -3,7 +3,7 @@
 use crate::{room, schema::StringStringEntryProto};
 use bytes::Bytes;
 use hammock_runtime::{
-    beside::{BesideError, find_beside},
+    beside::{BesideError, find_linked},
     memory::{MappedFile, Reservation, reserve},
     tools::map_file,
     value::SharedBytes,
@@ -28,6 +28,8 @@ pub enum Data {
 pub struct Folder {
     /// The model's own path; none for a model that is not a file.
     model: Option<PathBuf>,
+    /// Folders that links beside the model may lead to.
+    targets: Vec<PathBuf>,
     files: RefCell<HashMap<PathBuf, (Bytes, Arc<MappedFile>)>>,
     /// Room for tensors that stay in these files, where memory is limited.
     room: RefCell<Vec<Reservation>>,
@@ -43,9 +45,10 @@ impl<T: AsRef<[u8]> + ?Sized> AsRef<[u8]> for Owner<T> {
 }
 
 impl Folder {
-    /// The folder that a model lies in.
-    pub fn of_model(model: Option<&Path>) -> Self {
-        Folder { model: model.map(Path::to_owned), files: RefCell::default(), room: RefCell::default() }
+    /// The folder that a model lies in, and folders that links in it may lead to.
+    pub fn of_model(model: Option<&Path>, targets: &[PathBuf]) -> Self {
+        let (model, targets) = (model.map(Path::to_owned), targets.to_vec());
+        Folder { model, targets, files: RefCell::default(), room: RefCell::default() }
     }
 
     /// The bytes of the model itself; nothing is copied.
@@ -107,11 +110,11 @@ impl Folder {
     fn open(&self, location: &str) -> Result<Bytes, String> {
         let model =
             self.model.as_ref().ok_or("its data are in another file, but the model is read without its folder")?;
-        let path = find_beside(model, location).map_err(|error| match error {
+        let path = find_linked(model, location, &self.targets).map_err(|error| match error {
             BesideError::Outside => format!("its data are in `{location}`, which is not in the model's folder"),
             BesideError::Link(target) => format!(
                 "its data are in `{location}`, a link out of the model's folder to {}; links may only lead to where the \
-                 model's own file is",
+                 model's own file is, and to folders given with `--external-data-dir`",
                 target.display()
             ),
             missing => format!("its data are missing: cannot read `{location}`: {missing}"),
@@ -125,11 +128,13 @@ impl Folder {
 }
 
 /// The files beside a model that it says have data of it, as far as they can be found: told before the model is read.
-pub fn data_files(model: &Path) -> Vec<PathBuf> {
+/// Links may lead to `targets`.
+pub fn data_files(model: &Path, targets: &[PathBuf]) -> Vec<PathBuf> {
     let Ok(file) = map_file(model) else { return Vec::new() };
     let mut locations = HashSet::new();
     room::external_locations(&file, &mut |location| _ = locations.insert(location));
-    let mut files: Vec<PathBuf> = locations.iter().filter_map(|location| find_beside(model, location).ok()).collect();
+    let found = locations.iter().filter_map(|location| find_linked(model, location, targets).ok());
+    let mut files: Vec<PathBuf> = found.collect();
     files.sort();
     files
 }

@@ -34,13 +34,15 @@ pub use graph::Errors;
 
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, Tensor};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How to import a model.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// What the model's tensors become.
     pub weights: Weights,
+    /// Folders that links to the model's data may lead to, besides its own.
+    pub data_folders: Vec<PathBuf>,
 }
 
 /// What the tensors that a model brings become.
@@ -75,6 +77,7 @@ pub fn is_model(head: &[u8]) -> bool {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn import(data: Data, name: &str, path: Option<&Path>, options: &ImportOptions) -> Result<Imported, Box<Errors>> {
-    let model = model::Model::decode(data, path).map_err(|error| Box::new(Errors::from(error)))?;
+    let model =
+        model::Model::decode(data, path, &options.data_folders).map_err(|error| Box::new(Errors::from(error)))?;
     graph::Importer::new(&model, options).import(name)
 }

@@ -12,7 +12,10 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use prost::Message;
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 /// The oldest version of the standard operators that is read: before it, tensors did not broadcast.
 const OLDEST: i64 = 7;
@@ -53,12 +56,12 @@ pub fn damaged(message: impl Into<String>) -> Diagnostic {
 }
 
 impl Model {
-    /// Reads a file.
+    /// Reads a file, links to whose data may lead to `data_folders`.
     ///
     /// # Errors
     /// When they are not a model, its operators are too old, or some are not supported.
-    pub fn decode(data: Data, path: Option<&Path>) -> Result<Model, Diagnostic> {
-        let folder = Folder::of_model(path);
+    pub fn decode(data: Data, path: Option<&Path>, data_folders: &[PathBuf]) -> Result<Model, Diagnostic> {
+        let folder = Folder::of_model(path, data_folders);
         let file = folder.model(data);
         if room::is_too_much(&file) {
             return Err(damaged(
