@@ -226,6 +226,18 @@ fn indices_of_run_time_are_inside_of_their_axis() {
         ("reverse_sequence", &[X, "[1, -1, 2]:int64"], "index -1 is outside"),
         ("rnn", &["ones(2,2,1):float32", "[2, 3]:int32"], "index 3 is outside"),
         ("roi_align", &["ones(2,1,4,4):float32", "[[0, 0, 3, 3]]:float32", "[2]:int64"], "index 2 is outside"),
+        ("pad_reflect", &[X, "[0, 3, 0, 0]:int64"], "index 3 is outside of dimension 0"),
+        (
+            "pad_reflect",
+            &[X, "[0, -1, 2, 0]:int64"],
+            "index 2 is outside of dimension 0 of buffer `x`, whose size is 2",
+        ),
+        ("pad_edge", &["zeros(0,3):float32", "[1, 0, 0, 0]:int64"], "whose size is 0"),
+        ("pad_edge_constant", &["zeros(0,3):float32"], "whose size is 0"),
+        ("pad_wrap", &["zeros(0,3):float32", "[0, 0, 1, 0]:int64"], "whose size is 0"),
+        ("loss", &[X, "[0, 3]:int64"], "index 3 is outside of dimension 1"),
+        ("loss", &[X, "[-1, 0]:int64"], "index -1 is outside of dimension 1"),
+        ("loss", &[X, "[-4, -100]:int64"], "index -4 is outside of dimension 1"),
         ("cumsum", &[X, "2:int64"], "index 2 is outside"),
         ("slice_at", &[X, "[0]:int64", "[1]:int64", "[-3]:int64"], "index -1 is outside"),
         ("squeeze_at", &[X, "[2]:int64"], "index 2 is outside"),
@@ -257,12 +269,18 @@ fn sizes_of_run_time_fit() {
         ("topk", &[X, "[4]:int64"], "shape[1] is 3, not 4"),
         ("tile", &[X, "[1, -1]:int64"], "shape[1] is -1, which is negative"),
         ("pad", &[X, "[0, -2, 0, -2]:int64"], "shape[0] is -1, which is negative"),
+        ("pad_reflect_constant", &[X], "shape[0] is 2, not 3"),
         ("conv", &["ones(1,1,2):float32"], "smaller than the window on spatial axis 0: 2 is less than 3"),
         ("conv", &["ones(1,1,1):float32"], "cannot have the shape (1, 1, -1): -1 is not a size"),
         ("declared", &["ones(3,3):float32"], "shape[0] is 3, not 2"),
     ] {
         let message = misfit(name, inputs, &["--exec-mode", "reference"]);
         assert!(message.contains(said), "{name}: {message}");
+    }
+    // What fits is padded.
+    for (name, x) in [("pad_reflect_constant", "ones(3,3):float32"), ("pad_wrap_constant", "ones(1,3):float32")] {
+        let model = format!("tests/onnx/misfits/{name}.onnx");
+        stdout(hammock(root(), &["run", &model, "--exec-mode", "reference", "--arg", x]));
     }
     for level in ["-O0", "-O2"] {
         let message = misfit("reshape", &[X, "[2, 2]:int64"], &[level]);

@@ -732,6 +732,10 @@ def misfits():
     one("slice_at", "Slice", [x, ints("s", 1), ints("e", 1), ints("a", 1)])
     one("tile", "Tile", [x, ints("r", 2)])
     one("pad", "Pad", [x, ints("p", 4)])
+    for mode in ["reflect", "edge", "wrap"]:
+        one(f"pad_{mode}", "Pad", [x, ints("p", 4)], mode=mode)
+        one(f"pad_{mode}_constant", "Pad", [x, "p"], weights={"p": np.array([2, 0, 2, 0])}, mode=mode)
+    one("loss", "NegativeLogLikelihoodLoss", [x, ints("t", "n")], ignore_index=-100)
     one("conv", "Conv", [image, "w"], weights={"w": np.ones((1, 1, 3), np.float32)})
     model("misfits/declared", [h.make_node("Relu", ["x"], ["y"], "/node")], [x], [("y", FLOAT, [2, "m"])])
 

@@ -58,9 +58,13 @@ fn kernel(
 pub(crate) fn interpret(func: &PrimFunc, args: &[Any]) -> Result<(Any, Vec<(usize, Tensor)>), Error> {
     let mut values = args.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
     let before = values.clone();
-    let result = interp::run(func, &mut values).map_err(|e| match e.fault {
-        Fault::Stopped { kind, message } => Error::new(kind, message),
-        _ => Error::runtime(e.to_string()),
+    let result = interp::run(func, &mut values).map_err(|e| {
+        let message = match &e.fault {
+            Fault::Stopped { message, .. } => message.clone(),
+            Fault::Assertion { message, .. } => format!("{}: {message}", e.function),
+            fault => format!("{}: {fault}", e.function),
+        };
+        Error::new(e.fault.kind().to_owned(), message)
     })?;
     let written = before.iter().zip(values).enumerate().filter_map(|(i, pair)| match pair {
         (Arg::Tensor(old), Arg::Tensor(new)) if !old.ptr_eq(&new) => Some((i, new)),

@@ -2,7 +2,7 @@
 
 use crate::{attributes::Attributes, graph::Importer, known::Known, value::Value};
 use hammock_ir::{
-    AttrValue, DType, PrimExpr, TensorShape, TensorType,
+    AttrValue, DType, PrimExpr, TensorShape, TensorType, Type,
     relax::{Constant, InferError, Operand},
 };
 use hammock_ops::{dims, legalize::accumulator};
@@ -178,6 +178,13 @@ impl Node<'_, '_> {
             return Ok(x);
         }
         self.importer.build.match_cast(x, TensorType { shape: TensorShape::Known(wanted.into()), ..ty }.into())
+    }
+
+    /// Checks when the program runs that a size is not less than a number.
+    pub fn expect_at_least(&mut self, size: &PrimExpr, least: i64) -> Result<()> {
+        let known = dims::min(size, &least.into());
+        self.importer.build.match_cast(Operand::Shape(vec![known]), Type::shape([least]))?;
+        Ok(())
     }
 
     /// An axis that may be counted from the end.

@@ -81,6 +81,20 @@ pub enum Fault {
     Tensor(#[from] TensorError),
 }
 
+impl Fault {
+    /// The kind of error that compiled kernels report.
+    pub fn kind(&self) -> &str {
+        match self {
+            Fault::OutOfBounds { .. } | Fault::OutsideRegion { .. } | Fault::OutsideMemory { .. } => "IndexError",
+            Fault::OutsideDomain { .. } | Fault::BeyondMemory(_) => "IndexError",
+            Fault::DivisionByZero | Fault::Shift { .. } => "ValueError",
+            Fault::Assertion { kind, .. } => kind,
+            Fault::Stopped { kind, .. } => kind,
+            _ => "RuntimeError",
+        }
+    }
+}
+
 /// The call that the run is part of is to stop, or may take no more memory.
 impl From<CallError> for Fault {
     fn from(error: CallError) -> Self {

@@ -41,6 +41,10 @@ fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
         }
         None => target,
     };
+    // Negative indices count from the end in what follows, which targets do not.
+    let classes = n.vector(&dims[1..2])?;
+    let shifted = n.call("subtract", [class.clone(), classes])?;
+    let class = n.replaced(class, "less", 0.0, shifted)?;
     let (batch, places) = (dims[0].clone(), product(&dims[2..]));
     let rows = n.reshape(x.clone(), vec![batch.clone(), dims[1].clone(), places.clone()])?;
     let at = n.reshape(class.clone(), vec![batch, PrimExpr::int64(1), places])?;

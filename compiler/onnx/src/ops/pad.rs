@@ -2,7 +2,8 @@
 
 use super::{Op, Result, op};
 use crate::node::{self, Node};
-use hammock_ir::{DType, relax::Operand};
+use hammock_ir::{DType, PrimExpr, relax::Operand};
+use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Pad", pad)];
 
@@ -46,6 +47,9 @@ fn pad(n: &mut Node) -> Result {
             let size = node::shown_size(&sizes[*axis]);
             return n.error(format!("it reflects {most} elements of axis {axis}, whose size is only {size}"));
         }
+        if mode == "reflect" && most > 0 && sizes[*axis].as_int().is_none() {
+            n.expect_at_least(&sizes[*axis], most + 1)?;
+        }
         (widths[2 * axis], widths[2 * axis + 1]) = (given[at], given[at + axes.len()]);
     }
     let attrs = [("pad_width", widths.into()), ("pad_mode", mode.into()), ("pad_value", value.into())];
@@ -62,6 +66,18 @@ fn pads_of_all(n: &mut Node, rank: usize) -> node::Result<Operand> {
     n.call_with("scatter_elements", [none, places, given], &along)
 }
 
+/// How many elements are reflected, or taken away if the number is negative. An axis reflects fewer than it has; more are an
+/// error when the program runs.
+fn reflected(n: &mut Node, width: Operand, size: &PrimExpr) -> node::Result<Operand> {
+    let zero = node::number(0.0, DType::INT64)?;
+    let added = n.call("maximum", [width.clone(), zero.clone()])?;
+    // What is empty reflects nothing.
+    let most = dims::max(&dims::offset(size, -1), &0i64.into());
+    let checked = n.lengths_up_to(added, &most)?;
+    let cropped = n.call("minimum", [width, zero])?;
+    n.call("add", [checked, cropped])
+}
+
 /// Takes along each axis the elements that each place of the result shows.
 fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode: &str) -> Result {
     let value = match n.optional(2)? {
@@ -75,7 +91,11 @@ fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode
             let at = n.integers([at as i64])?;
             n.call_with("take", [pads.clone(), at], &[("axis", 0i64.into())])
         };
-        let (before, behind) = (width(n, at)?, width(n, at + axes.len())?);
+        let (mut before, mut behind) = (width(n, at)?, width(n, at + axes.len())?);
+        if mode == "reflect" {
+            before = reflected(n, before, &dims[*axis])?;
+            behind = reflected(n, behind, &dims[*axis])?;
+        }
         let length = n.call("add", [size.clone(), before.clone()])?;
         let length = n.call("add", [length, behind])?;
         let length = n.sizes_of(length)?;
@@ -95,10 +115,15 @@ fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode
                 let back = n.call("subtract", [period, place.clone()])?;
                 n.call("minimum", [place, back])?
             }
-            "circular" => n.call("floor_mod", [places.clone(), size.clone()])?,
+            "circular" => {
+                let size = n.with_number("maximum", &size, 1.0)?;
+                n.call("floor_mod", [places.clone(), size])?
+            }
             _ => inside(n, &places)?,
         };
-        x = n.call_with("take", [x, from], &[("axis", (*axis as i64).into()), ("mode", "clip".into())])?;
+        // What is empty has no element for other modes to take: those are indices outside of it.
+        let outside = if mode == "constant" { "clip" } else { "fast" };
+        x = n.call_with("take", [x, from], &[("axis", (*axis as i64).into()), ("mode", outside.into())])?;
         if mode == "constant" {
             let kept = inside(n, &places)?;
             let kept = n.call("equal", [kept, places])?;

@@ -58,7 +58,13 @@ impl Node<'_, '_> {
     }
 
     /// `condition(x, number) ? then : x`
-    fn replaced(&mut self, x: Operand, op: &'static str, number: f64, then: Operand) -> node::Result<Operand> {
+    pub(super) fn replaced(
+        &mut self,
+        x: Operand,
+        op: &'static str,
+        number: f64,
+        then: Operand,
+    ) -> node::Result<Operand> {
         let condition = self.with_number(op, &x, number)?;
         self.call("where", [condition, then, x])
     }

@@ -61,6 +61,26 @@ fn operands_of_products_that_do_not_fit() {
 }
 
 #[test]
+fn targets_are_classes() {
+    let x = noise(&[2, 3], 8);
+    for reduction in ["none", "sum", "mean"] {
+        for target in [3i64, 7, -1, -2] {
+            let targets = tensor(&[2], &[1, target]);
+            let args = [(&x).into(), (&targets).into()];
+            for message in [
+                stops("nn.nll_loss", &args, &[("reduction", reduction.into())]),
+                stops_static("nn.nll_loss", &args, &[("reduction", reduction.into())]),
+            ] {
+                assert!(message.contains(&format!("index {target} is outside of dimension 1")), "{message}");
+                assert!(message.contains("whose size is 3"), "{message}");
+            }
+            // Ignored, it may be any.
+            run("nn.nll_loss", &args, &[("reduction", reduction.into()), ("ignore_index", target.into())]);
+        }
+    }
+}
+
+#[test]
 fn what_reaches_outside_of_a_tensor() {
     let x = noise(&[2, 3], 1);
     assert!(stops("topk", &[(&x).into()], &[("k", 4i64.into())]).contains("fewer than `k`"));

@@ -198,10 +198,11 @@ impl Likelihood {
         usize::from(self.predictions.ndim() > 1)
     }
 
-    /// The class at an index of the targets, inside of what there is.
+    /// The class at an index of the targets; the first one where the target is ignored. Others than there are are an error
+    /// when the kernel runs.
     fn class(&self, i: &[PrimExpr]) -> PrimExpr {
-        let classes = &self.predictions.shape()[self.class_axis()];
-        self.targets.index_at(i).min(dims::offset(classes, -1)).max(0i64)
+        let target = self.targets.index_at(i);
+        target.clone().eq(self.ignore).select(PrimExpr::int(0, target.dtype()), target)
     }
 
     /// The weight of the target at an index.

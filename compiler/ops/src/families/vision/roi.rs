@@ -112,7 +112,7 @@ fn infer(cx: &CallContext) -> Inferred {
 }
 
 /// The most samples a bin may take along an axis.
-const MOST: f64 = 65536.0;
+const MOST: f64 = 4096.0;
 
 /// The data, its regions and the bins of a call.
 struct Regions {
