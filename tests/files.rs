@@ -193,7 +193,7 @@ fn data_of_onnx_models_may_be_links_to_folders_that_are_named() {
         &["import", "external.onnx", "-o", "/dev/null"],
         &["opt", "external.onnx"],
         &["inspect", "external.onnx"],
-        &["bench", "external.onnx", "--arg", "zeros", "--runs", "1"],
+        &["bench", "external.onnx", "--arg", "zeros", "--min-time", "0.01"],
         &run,
     ] {
         assert!(refusal(&one, args).contains("folders given with `--external-data-dir`"), "{args:?}");
