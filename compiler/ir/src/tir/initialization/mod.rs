@@ -645,27 +645,21 @@ impl<'a> Search<'a, '_> {
 
     /// A load at indices; without any, of the whole buffer.
     fn read(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
-        if !self.reports {
-            return;
-        }
-        let whole =
-            buffer.shape.iter().map(|size| Range { begin: PrimExpr::int64(0), end: self.value(size) }).collect();
-        let located = match indices.len() == buffer.ndim() {
-            true => self.located(buffer, indices),
-            false => None,
-        };
-        let whole = || self.area_of(buffer, Some(whole));
-        let found = match located {
-            Some((memory, Some(area))) => Some((memory, Some(area))),
-            _ => whole(),
-        };
-        let Some((memory, area)) = found else { return };
+        let zero = PrimExpr::int64(0);
+        let all = buffer.shape.iter().map(|size| Range { begin: zero.clone(), end: self.value(size) }).collect();
+        let Some((memory, whole)) = self.area_of(buffer, Some(all)).filter(|_| self.reports) else { return };
         if self.found.iter().any(|read| read.memory == memory) {
             return;
         }
+        let accessed = match indices.len() == buffer.ndim() {
+            true => self.located(buffer, indices).and_then(|(_, area)| area),
+            false => None,
+        };
         let areas = self.written.get(&memory).map_or(&[][..], Vec::as_slice);
         let sizes = self.sizes(&memory);
-        if !area.is_some_and(|area| cover(areas, &area, &sizes, self.scope.analyzer())) {
+        // An index that data decide is somewhere inside of the buffer.
+        let mut read = accessed.iter().chain(&whole);
+        if !read.any(|area| cover(areas, area, &sizes, self.scope.analyzer())) {
             self.found.push(PossibleRead { span: self.span, buffer: buffer.clone(), memory });
         }
     }
