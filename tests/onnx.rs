@@ -227,11 +227,7 @@ fn indices_of_run_time_are_inside_of_their_axis() {
         ("rnn", &["ones(2,2,1):float32", "[2, 3]:int32"], "index 3 is outside"),
         ("roi_align", &["ones(2,1,4,4):float32", "[[0, 0, 3, 3]]:float32", "[2]:int64"], "index 2 is outside"),
         ("pad_reflect", &[X, "[0, 3, 0, 0]:int64"], "index 3 is outside of dimension 0"),
-        (
-            "pad_reflect",
-            &[X, "[0, -1, 2, 0]:int64"],
-            "index 2 is outside of dimension 0 of buffer `x`, whose size is 2",
-        ),
+        ("pad_reflect", &[X, "[0, -1, 2, 0]:int64"], "index 2 is outside of dimension 0"),
         ("pad_edge", &["zeros(0,3):float32", "[1, 0, 0, 0]:int64"], "whose size is 0"),
         ("pad_edge_constant", &["zeros(0,3):float32"], "whose size is 0"),
         ("pad_wrap", &["zeros(0,3):float32", "[0, 0, 1, 0]:int64"], "whose size is 0"),

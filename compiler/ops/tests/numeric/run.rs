@@ -7,7 +7,6 @@ use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, Span, Tensor, Type,
     prim::{Substitution, Var},
     relax::{Call, Constant, Function, InferError, Operand},
-    tir::initialization::possible_reads,
     types::TensorType,
 };
 use hammock_kernels::interp::{self, Arg as Value};
@@ -158,10 +157,6 @@ fn legalize_call(site: &Site, op: &hammock_ops::Op, call: &Call) -> Result<Legal
 fn run_as(how: Sizes, op: &str, args: &[Arg], attrs: Attrs) -> Result<Vec<Tensor>, InferError> {
     let mut site = Site::new(how);
     let made = legalize(&mut site, op, args, attrs)?;
-    let outputs = made.func.params[made.args.len()..].iter().filter_map(|param| param.buffer.as_ref());
-    let reads = possible_reads(&made.func, outputs, &|_| None);
-    let names: Vec<&str> = reads.iter().map(|read| &*read.buffer.name).collect();
-    assert_eq!(names, [] as [&str; 0], "{op} with {how:?} is not seen to write these before it reads them");
     let inputs: Vec<Value> = made.args.iter().map(|a| site.value(a)).collect();
     let outputs: Vec<(Vec<i64>, DType)> = leaves(&made.out_ty).iter().map(|t| shape_of(&site, t)).collect();
     let result = interp::call_tir(&made.func, &inputs, &outputs);
