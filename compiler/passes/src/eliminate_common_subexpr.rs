@@ -114,15 +114,17 @@ impl Eliminator<'_> {
     /// Dataflow variables are gone; what they held is known by the block's outputs that were other names for them.
     fn leave_dataflow(&mut self, begin: usize, renamed: &[(Var, Var)]) {
         let is_dataflow = |v: Var| self.function.vars[v].dataflow;
-        let output =
-            |v: Var| renamed.iter().find(|(source, name)| *source == v && !is_dataflow(*name)).map(|(_, n)| *n);
+        let mut outputs = FxHashMap::default();
+        for (source, name) in renamed.iter().filter(|(_, name)| !is_dataflow(*name)) {
+            outputs.entry(*source).or_insert(*name);
+        }
         for at in begin..self.log.len() {
             let (hash, var) = self.log[at];
             if !is_dataflow(var) {
                 continue;
             }
             let bucket = self.known.entry(hash).or_default();
-            match output(var) {
+            match outputs.get(&var).copied() {
                 None => bucket.retain(|(v, _)| *v != var),
                 Some(output) => {
                     bucket.iter_mut().filter(|(v, _)| *v == var).for_each(|(v, _)| *v = output);
@@ -131,7 +133,7 @@ impl Eliminator<'_> {
             }
         }
         for (source, name) in renamed.iter().filter(|(source, _)| is_dataflow(*source)) {
-            match output(*source).filter(|output| output != name) {
+            match outputs.get(source).copied().filter(|output| output != name) {
                 Some(output) => self.names.insert(*name, output),
                 None => self.names.remove(name),
             };
@@ -148,11 +150,9 @@ impl Eliminator<'_> {
         let bucket = self.known.entry(hash).or_default();
         let ty = |v: Var| self.function.ty(v);
         let memory = &self.memory;
-        let same = bucket.iter().find(|(v, known)| {
-            let alike = equal::values(known, value) && equal::types(ty(*v), ty(var));
-            alike && !(computes && memory.changes_between(value, *v, var))
-        });
-        if let Some((source, _)) = same {
+        // Of several, an operand was overwritten between each two: only the last can still have the value.
+        let alike = bucket.iter().rfind(|(v, known)| equal::values(known, value) && equal::types(ty(*v), ty(var)));
+        if let Some((source, _)) = alike.filter(|(v, _)| !(computes && memory.changes_between(value, *v, var))) {
             return Some(*source);
         }
         bucket.push((var, value.clone()));
