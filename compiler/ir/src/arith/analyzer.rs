@@ -157,6 +157,18 @@ impl Analyzer {
         comparable(a, b) && Session::new(self).proves_at_least(b, a, 0)
     }
 
+    /// Whether `a` is always at most one of these, the same one. Those that are made of as much as it come first: a bound
+    /// of a sum is mostly a longer sum.
+    pub fn prove_le_any(&self, a: &PrimExpr, bounds: &[PrimExpr]) -> bool {
+        let is_long = |bound: &&PrimExpr| bound.size() >= a.size();
+        let (long, short) = (bounds.iter().filter(is_long), bounds.iter().filter(|bound| !is_long(bound)));
+        let mut session = Session::new(self);
+        long.chain(short).any(|bound| {
+            session.renew();
+            comparable(a, bound) && session.proves_at_least(bound, a, 0)
+        })
+    }
+
     /// Whether `a < b` always.
     pub fn prove_lt(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         comparable(a, b) && Session::new(self).proves_at_least(b, a, 1)
@@ -188,6 +200,11 @@ impl Analyzer {
             Range { interval, min: None, max: None }
         };
         self.ranges.get(var).cloned().unwrap_or_else(unknown)
+    }
+
+    /// Whether a variable has a bound that is not a number.
+    pub(super) fn has_symbolic_bounds(&self, var: &Var) -> bool {
+        self.ranges.get(var).is_some_and(|range| range.min.is_some() || range.max.is_some())
     }
 
     /// What was assumed, other than bounds of variables.

@@ -39,6 +39,8 @@ pub(super) struct Session<'a> {
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
     /// The polynomials of sums, differences and products of data, which may have wrapped.
     modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
+    /// The polynomials of the analyzer's facts by their numbers, as far as they were asked for.
+    pub facts: FxHashMap<usize, Option<Poly>>,
     /// How much more may be tried before a proof is given up.
     pub budget: usize,
     /// How many more terms may be made before expressions are no longer looked into.
@@ -53,8 +55,13 @@ struct Known {
 
 impl<'a> Session<'a> {
     pub fn new(analyzer: &'a Analyzer) -> Self {
-        let (atoms, index, polys, modular) = Default::default();
-        Session { analyzer, atoms, index, polys, modular, budget: super::prove::BUDGET, work: WORK }
+        let (atoms, index, polys, modular, facts) = Default::default();
+        Session { analyzer, atoms, index, polys, modular, facts, budget: super::prove::BUDGET, work: WORK }
+    }
+
+    /// Allows as much work for another question as for the first; what is known of expressions stays.
+    pub fn renew(&mut self) {
+        (self.budget, self.work) = (super::prove::BUDGET, WORK);
     }
 
     /// The polynomial of an integer expression.
@@ -164,12 +171,11 @@ impl<'a> Session<'a> {
                 Some(value) => Some(Poly::constant(value)),
                 None => Some(self.atom_poly(e)),
             },
+            PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub, a, _) if is_index(a.dtype()) => self.sum(e),
             PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
                 let (a, b) = (self.poly(a), self.poly(b));
                 match op {
-                    BinaryOp::Add => a.add(&b).map(|sum| self.rejoin(sum)),
-                    BinaryOp::Sub => a.sub(&b).map(|sum| self.rejoin(sum)),
-                    BinaryOp::Mul if a.terms().len() * b.terms().len() <= MAX_TERMS => a.mul(&b),
+                    BinaryOp::Mul if is_distributed(&a, &b) => a.mul(&b),
                     BinaryOp::FloorDiv => self.floor_div(a, b, e.dtype()),
                     BinaryOp::FloorMod => self.floor_mod(a, b, e.dtype()),
                     BinaryOp::Div if self.is_natural(&a) && self.is_natural(&b) => self.floor_div(a, b, e.dtype()),
@@ -193,6 +199,31 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// A sum or difference, whose operands may be such again: one polynomial takes in all of them, so that a long sum takes
+    /// no more than one step for each.
+    fn sum(&mut self, e: &PrimExpr) -> Option<Poly> {
+        let mut sum = Poly::default();
+        let mut open = vec![(e, 1)];
+        while let Some((operand, sign)) = open.pop() {
+            match operand.kind() {
+                PrimKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub), a, b) if self.is_part_of_sum(operand) => {
+                    open.push((b, if *op == BinaryOp::Add { sign } else { -sign }));
+                    open.push((a, sign));
+                }
+                _ => {
+                    let poly = self.poly(operand);
+                    sum.add_in_place(&poly, sign)?;
+                }
+            }
+        }
+        Some(self.rejoin(sum))
+    }
+
+    /// Whether an operand of a sum is a sum that is not known yet, and does not wrap.
+    fn is_part_of_sum(&self, operand: &PrimExpr) -> bool {
+        is_index(operand.dtype()) && !operand.is_data() && !self.polys.contains_key(&operand.node_id())
+    }
+
     /// A polynomial that the value is congruent to, modulo the values of its dtype: sums, differences and products wrap
     /// alike in any order. Where it [fits](Session::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
     fn modular(&mut self, e: &PrimExpr) -> Option<Poly> {
@@ -207,7 +238,7 @@ impl<'a> Session<'a> {
         let poly = match op {
             BinaryOp::Add => a.add(&b).map(|sum| self.rejoin(sum)),
             BinaryOp::Sub => a.sub(&b).map(|sum| self.rejoin(sum)),
-            _ if a.terms().len() * b.terms().len() <= MAX_TERMS => a.mul(&b),
+            _ if is_distributed(&a, &b) => a.mul(&b),
             _ => None,
         };
         if let Some(poly) = &poly {
@@ -372,6 +403,12 @@ fn wraps(e: &PrimExpr) -> bool {
 fn grows(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     matches!(e.kind(), PrimKind::Binary(Add | Sub | Mul | Div | FloorDiv, ..))
+}
+
+/// Whether a product is made into a sum: one of short sums, or of a long one by a single term.
+fn is_distributed(a: &Poly, b: &Poly) -> bool {
+    let (a, b) = (a.terms().len(), b.terms().len());
+    a * b <= MAX_TERMS || a.min(b) <= 1
 }
 
 fn power_of_two(exponent: &PrimExpr) -> Option<i64> {

@@ -90,10 +90,13 @@ impl Poly {
     /// The sum of one and `factor` times the other.
     pub fn add_scaled(&self, other: &Poly, factor: i64) -> Option<Poly> {
         let mut sum = self.clone();
-        for (monomial, coefficient) in other.terms() {
-            sum.accumulate(monomial.clone(), coefficient.checked_mul(factor)?)?;
-        }
+        sum.add_in_place(other, factor)?;
         Some(sum)
+    }
+
+    /// Adds `factor` times the other; where a coefficient overflows, nothing that can be used is left.
+    pub fn add_in_place(&mut self, other: &Poly, factor: i64) -> Option<()> {
+        other.terms().try_for_each(|(monomial, c)| self.accumulate(monomial.clone(), c.checked_mul(factor)?))
     }
 
     /// `factor` times it.

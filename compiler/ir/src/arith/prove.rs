@@ -68,7 +68,7 @@ impl Session<'_> {
             return true;
         }
         // Composite atoms are numbered after those they are made of, inner variables after outer ones.
-        let atoms = poly.atoms();
+        let atoms = self.eliminable(poly);
         atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_without(poly, atom, depth - 1))
     }
 
@@ -84,8 +84,14 @@ impl Session<'_> {
 
     fn follows_from_fact(&mut self, poly: &Poly) -> bool {
         let analyzer = self.analyzer;
-        analyzer.facts().iter().any(|fact| {
-            let rest = self.fact(fact).and_then(|fact| poly.sub(&fact));
+        analyzer.facts().iter().enumerate().any(|(number, fact)| {
+            if !self.facts.contains_key(&number) {
+                // Conditions in it are decided without it, and each fact is looked into once.
+                self.facts.insert(number, None);
+                let fact = self.fact(fact);
+                self.facts.insert(number, fact);
+            }
+            let rest = self.facts[&number].as_ref().and_then(|fact| poly.sub(fact));
             rest.is_some_and(|rest| self.interval(&rest).min >= 0)
         })
     }
@@ -113,6 +119,21 @@ impl Session<'_> {
         };
         let replaced = extreme.and_then(|bound| rest.add(&factor.mul(&bound)?));
         replaced.is_some_and(|poly| self.holds(&poly, depth))
+    }
+
+    /// The atoms whose elimination may say more than the polynomial's interval. A variable that has no bounds but numbers,
+    /// and stands in no product, gives the interval the same number as its elimination would: of a sum of sizes, none.
+    fn eliminable(&self, poly: &Poly) -> Vec<Atom> {
+        let products = poly.terms().filter(|(monomial, _)| monomial.len() > 1);
+        let mut multiplied: Vec<Atom> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();
+        multiplied.sort_unstable();
+        let is_bounded_by_numbers = |atom: Atom| match self.atom(atom).kind() {
+            PrimKind::Var(v) => !self.analyzer.has_symbolic_bounds(v),
+            _ => false,
+        };
+        let mut atoms = poly.atoms();
+        atoms.retain(|atom| multiplied.binary_search(atom).is_ok() || !is_bounded_by_numbers(*atom));
+        atoms
     }
 
     /// With `q = x // c`: the polynomial times `c`, in which `c * q` is `x - x % c`.

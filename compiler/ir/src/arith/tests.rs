@@ -342,3 +342,33 @@ fn facts_about_data_are_used() {
     assert!(analyzer.prove(&i.expr().lt(x.expr())));
     assert!(analyzer.prove(&i.expr().lt(n.expr())));
 }
+
+/// Slices of a concatenation of many: prefixes of one long sum.
+#[test]
+fn prefixes_of_long_sums_are_inside() {
+    let sizes: Vec<PrimExpr> = (0..240).map(|i| Var::int64(format!("n{i}")).expr()).collect();
+    let prefix = |count: usize| sizes[..count].iter().cloned().reduce(|sum, size| sum + size).unwrap();
+    let (begin, total) = (prefix(120), prefix(240));
+    let i = Var::int64("i");
+    let mut analyzer = Analyzer::for_shapes();
+    analyzer.bind(&i, &int(0), &sizes[120]);
+    assert!(analyzer.prove_lt(&(&begin + i.expr()), &total));
+    assert!(!analyzer.prove_lt(&(&begin + i.expr()), &begin));
+    // Most bounds are none: the whole is not the last that is tried.
+    let bounds: Vec<PrimExpr> = sizes.iter().map(|size| size * 4i64).chain([&total * 4i64]).collect();
+    assert!(analyzer.prove_le_any(&begin, &bounds));
+    assert!(!analyzer.prove_le_any(&(&total * 5i64), &bounds));
+}
+
+/// The condition of a fact is not decided by the fact itself, whose proof would look into it again.
+#[test]
+fn facts_about_choices_are_used() {
+    let [n, p, i] = ["n", "p", "i"].map(Var::int64);
+    let joint = n.expr().eq(1i64).select(p.expr(), n.expr());
+    let mut analyzer = Analyzer::for_shapes();
+    analyzer.assume(&joint.clone().ge(int(1)));
+    analyzer.assume(&i.expr().lt(joint.clone()));
+    assert!(analyzer.prove_lt(&i.expr(), &joint));
+    assert!(analyzer.prove_le(&(i.expr() + 1i64), &joint));
+    assert!(!analyzer.prove_lt(&joint, &i.expr()));
+}

@@ -106,8 +106,7 @@ impl Scope {
         if range.is_within(limit) && !sized {
             return true;
         }
-        let counts = |n: &PrimExpr| self.analyzer.prove_le(e, n);
-        if limit == WIDE && range.min >= 0 && self.elements.iter().any(counts) {
+        if limit == WIDE && range.min >= 0 && self.analyzer.prove_le_any(e, &self.elements) {
             return true;
         }
         let fits = range.is_within(limit);
