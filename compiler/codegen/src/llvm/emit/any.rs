@@ -19,6 +19,12 @@ impl Emitter<'_, '_> {
         self.f.address(values, Ty::I8, &Value::i64(ANY * number as i64))
     }
 
+    /// The item of a number that is known when the kernel runs.
+    pub(super) fn item_at(&mut self, values: &Value, number: &Value) -> Value {
+        let offset = self.f.binary("mul", number, &Value::i64(ANY));
+        self.f.address(values, Ty::I8, &offset)
+    }
+
     /// Whether a value is of a kind.
     pub(super) fn is_kind(&mut self, any: &Value, kind: i32) -> Value {
         let found = self.f.load(Ty::I32, any, 8);

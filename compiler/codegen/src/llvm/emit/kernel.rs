@@ -17,6 +17,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{ArgDesc, FlatKernel, RawParam, Target};
 use hammock_runtime::library::KERNEL_PREFIX;
+use std::ops::Range;
 
 /// Adds a kernel's entries to a module. Gives whether their messages have names in them.
 pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
@@ -71,6 +72,56 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
     Ok(())
 }
 
+/// Fewest tensors whose addresses are read in a loop: the code that reads one of many by itself takes LLVM longer than
+/// all else in a kernel that only moves them.
+const MIN_TABLE: usize = 32;
+
+/// The addresses of the first elements of tensors that are consecutive arguments.
+struct DataTable {
+    args: Range<usize>,
+    entries: Value,
+}
+
+impl Emitter<'_, '_> {
+    /// Reads the addresses of the longest sequence of tensors among the arguments, if it is long.
+    fn data_table(&mut self, flat: &FlatKernel, values: &Value) -> Option<DataTable> {
+        let descs = &flat.signature.args;
+        let tensors = descs.chunk_by(|a, b| is_tensor(a) == is_tensor(b)).scan(0, |first, run| {
+            let begin = std::mem::replace(first, *first + run.len());
+            Some((is_tensor(&run[0]), begin..begin + run.len()))
+        });
+        let (_, args) = tensors.filter(|(is_tensor, _)| *is_tensor).max_by_key(|(_, args)| args.len())?;
+        if args.len() < MIN_TABLE {
+            return None;
+        }
+        let entries = self.f.slot(8 * args.len() as u64, 8);
+        let first = self.item(values, args.start);
+        let (body, after) = (self.f.label(), self.f.label());
+        let before = self.f.current();
+        self.f.jump(body);
+        self.f.start(body);
+        let next = self.f.forward(Ty::I64);
+        let number = self.f.phi(&[(&Value::i64(0), before), (&next, body)]);
+        let item = self.item_at(&first, &number);
+        let data = self.tensor_data(&item, 0);
+        let entry = self.f.address(&entries, Ty::PTR, &number);
+        self.f.store(&data, &entry, 8);
+        self.f.assign_to(&next, format_args!("add nsw {} {number}, 1", Ty::I64));
+        let again = self.f.compare("icmp slt", &next, &Value::i64(args.len() as i64));
+        self.f.branch(&again, body, after);
+        self.f.start(after);
+        Some(DataTable { args, entries })
+    }
+
+    fn table_entry(&mut self, table: &DataTable, arg: usize) -> Value {
+        self.field(&table.entries, Ty::PTR, 8 * (arg - table.args.start))
+    }
+}
+
+fn is_tensor(arg: &ArgDesc) -> bool {
+    matches!(arg, ArgDesc::Tensor(_))
+}
+
 fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
     let params = [(Ty::PTR, ""), (Ty::PTR, ""), (Ty::I32, ""), (Ty::PTR, "")];
     let name = format!("{KERNEL_PREFIX}{}", flat.name);
@@ -80,6 +131,7 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
         let signature = signature(&flat.name, &flat.signature.args, &flat.written());
         emitter.check_arguments(&signature, &values[1], &values[2]);
     }
+    let table = emitter.data_table(flat, &values[1]);
     let mut args = Vec::new();
     let mut result = None;
     for (raw, param) in flat.signature.raw.iter().zip(&flat.func.params) {
@@ -87,7 +139,10 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
         args.push(match raw {
             RawParam::Data(arg) => match flat.signature.args.get(*arg) {
                 Some(ArgDesc::Handle { .. }) => emitter.handle(&values[1], *arg),
-                _ => emitter.tensor_data(&values[1], *arg),
+                _ => match &table {
+                    Some(table) if table.args.contains(arg) => emitter.table_entry(table, *arg),
+                    _ => emitter.tensor_data(&values[1], *arg),
+                },
             },
             RawParam::Size(arg, axis) => emitter.tensor_size(&values[1], *arg, *axis),
             RawParam::Stride(arg, axis) => {
