@@ -6,9 +6,45 @@ use super::{builder::Builder, input::Input};
 use crate::dims;
 use hammock_ir::{
     PrimExpr, TensorShape, TensorType, Type,
+    equal::exprs,
+    prim::{BinaryOp, PrimKind},
     relax::InferError,
     tir::{Buffer, Stmt, StmtKind},
 };
+
+/// The size to which two sizes broadcast: the first that is not 1. An operand that is the joint size of the other and
+/// more is the result, so that operators which broadcast with the same operands again and again keep one expression.
+fn joint_size(x: PrimExpr, y: PrimExpr) -> PrimExpr {
+    let (of_x, of_y) = (joined_sizes(&x), joined_sizes(&y));
+    let missing = |from: &[PrimExpr], sizes: &[PrimExpr]| -> Vec<PrimExpr> {
+        sizes.iter().filter(|size| !from.iter().any(|known| exprs(known, size))).cloned().collect()
+    };
+    let only_y = missing(&of_x, &of_y);
+    if only_y.is_empty() {
+        return x;
+    }
+    if missing(&of_y, &of_x).is_empty() {
+        return y;
+    }
+    let first = |rest: PrimExpr, size: PrimExpr| size.clone().eq(1i64).select(rest, size);
+    of_x.into_iter().chain(only_y).rev().reduce(first).unwrap_or(x)
+}
+
+/// The different sizes of which a size is the [`joint_size`]; itself where it is none.
+fn joined_sizes(size: &PrimExpr) -> Vec<PrimExpr> {
+    let mut sizes = Vec::new();
+    let mut rest = size;
+    while let PrimKind::Select(is_one, others, first) = rest.kind()
+        && let PrimKind::Binary(BinaryOp::Eq, compared, one) = is_one.kind()
+        && dims::is(one, 1)
+        && exprs(compared, first)
+    {
+        sizes.push(first.clone());
+        rest = others;
+    }
+    sizes.push(rest.clone());
+    sizes
+}
 
 impl Builder<'_> {
     /// The buffer of the call's result where that is what operands broadcast to. When symbolic sizes leave open how,
@@ -87,7 +123,7 @@ impl Builder<'_> {
         match (x.as_int(), y.as_int()) {
             (Some(_), _) => x,
             (_, Some(_)) => y,
-            _ => x.clone().eq(1i64).select(y, x),
+            _ => joint_size(x, y),
         }
     }
 
