@@ -63,6 +63,21 @@ fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) ->
 /// each input is copied to its slice: a vector of the result that may lie in any of hundreds of inputs takes code for each.
 const MAX_SELECTED: usize = 64;
 
+/// The same where vectors of the result lie across inputs: there, each vector loads from all inputs, under masks.
+const MAX_SELECTED_BY_LANE: usize = 16;
+
+/// Lanes of the longest vectors of float32.
+const LANES: i64 = 16;
+
+/// Whether each element of a concatenation chooses its input.
+fn chooses_input(xs: &[Input], axis: usize) -> bool {
+    let size = |x: &Input| x.shape()[axis].as_int();
+    let inputs_end_inside = || xs.iter().rev().skip(1).any(|x| size(x).is_none_or(|size| size % LANES != 0));
+    let is_contiguous = |x: &Input| x.shape()[axis + 1..].iter().all(|size| dims::is(size, 1));
+    let lanes_choose = xs.len() > MAX_SELECTED_BY_LANE && xs.iter().all(is_contiguous) && inputs_end_inside();
+    xs.len() <= MAX_SELECTED && !lanes_choose
+}
+
 fn concat() -> Op {
     Op::new("concat")
         .doc("Concatenates tensors along an axis; with `axis=None`, vectors.")
@@ -83,7 +98,7 @@ fn concat() -> Op {
                     b.require_equal(&x.shape()[other], &out.shape[other], &text);
                 }
             }
-            if xs.len() <= MAX_SELECTED {
+            if chooses_input(&xs, axis) {
                 b.compute(&out, |i| chosen(&xs, axis, i));
                 return Ok(b.finish());
             }
