@@ -25,7 +25,7 @@ use hammock_runtime::{
     image::{Signature, signature::Role},
     library::image_of,
     near::nearest,
-    tools::{CallFlags, CommandFiles, Content},
+    tools::{CallFlags, CommandFiles, Content, WeightsFormat},
 };
 use std::{
     path::{Path, PathBuf},
@@ -413,6 +413,10 @@ fn beside(path: &Path, executable: &Path) -> Result<String, Failure> {
     let folder =
         |path: &Path| path.parent().map(|folder| if folder == Path::new("") { ".".into() } else { folder.to_owned() });
     let name = path.file_name().and_then(|name| name.to_str());
+    if WeightsFormat::of(path) == Ok(WeightsFormat::Npz) {
+        let message = format!("weights beside an executable are safetensors, which {} is not called", path.display());
+        return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a .safetensors file"));
+    }
     match name.filter(|_| folder(path) == folder(executable) && path != executable) {
         Some(name) => Ok(name.to_owned()),
         None => {

@@ -2,7 +2,7 @@
 
 use crate::{
     module::{DataFolders, DigestFlag, reads_model},
-    output::{not_stdout, write_file},
+    output::{expect_weights, write_file},
     progress::StageFlags,
 };
 use clap::Args;
@@ -27,7 +27,7 @@ pub struct Import {
     /// The text module to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Where to write the weights (.safetensors); without it, they are constants of the text
+    /// Where to write the weights (.safetensors or .npz); without it, they are constants of the text
     #[arg(long, value_name = "FILE")]
     params_out: Option<PathBuf>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ impl Import {
     pub fn run(self) -> Result<(), Failure> {
         let weights = match &self.params_out {
             Some(path) => {
-                not_stdout("--params-out", path)?;
+                expect_weights("--params-out", path)?;
                 OnnxWeights::Parameters
             }
             None => OnnxWeights::Constants,

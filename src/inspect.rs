@@ -1,6 +1,6 @@
 //! `hammock inspect`: shows what functions of a model take and give, and what is in a compiled executable.
 
-use crate::{failure::tool_failure, module::ModuleArgs, output::not_stdout};
+use crate::{failure::tool_failure, module::ModuleArgs, output::expect_weights};
 use clap::Args;
 use hammock_compiler::{Failure, is_onnx, signatures, write_weights};
 use hammock_diagnostics::codes;
@@ -56,7 +56,7 @@ impl Inspect {
         self.module.digest.expect(&self.module.file)?;
         let listing = inspect(Path::new(&self.module.file), view).map_err(tool_failure)?;
         if let Some(path) = &self.view.params_out {
-            not_stdout("--params-out", path)?;
+            expect_weights("--params-out", path)?;
             write_weights(path, &listing.tensors)?;
         }
         crate::print(&listing.text)

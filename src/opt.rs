@@ -7,7 +7,7 @@ use crate::{
     effect::refuse,
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
-    output::{colored, not_stdout, say, write_file},
+    output::{colored, expect_weights, not_stdout, say, write_file},
     quantize::QuantizeFlags,
     tune::SizeFlags,
 };
@@ -56,7 +56,7 @@ pub struct Opt {
     /// Run the passes that compile a module at this level, 0 to 3 (`hammock passes --pipeline -O2`)
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     level: Option<u8>,
-    /// Write large constants to this file, not into the text; `--params FILE` puts them back
+    /// Write large constants to this file (.safetensors or .npz), not into the text; `--params FILE` puts them back
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     params_out: Option<PathBuf>,
     /// Print nothing; fail unless this file has the same module, ignoring variable names
@@ -205,7 +205,7 @@ impl Opt {
             refuse(&self.watch.given(), "no pass runs; `--passes` says which do")?;
         }
         if let Some(path) = &self.params_out {
-            not_stdout("--params-out", path)?;
+            expect_weights("--params-out", path)?;
         }
         let (mut module, source, weights) = self.module.read_text()?;
         if let Some(weights) = &weights {

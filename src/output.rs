@@ -3,7 +3,7 @@
 use crate::progress;
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
-use hammock_runtime::tools::{self, Content, InputError};
+use hammock_runtime::tools::{self, Content, InputError, WeightsFormat};
 use std::{
     io::{self, Write},
     path::Path,
@@ -54,6 +54,12 @@ pub fn not_stdout(flag: &str, path: &Path) -> Result<(), Failure> {
     }
     let message = format!("`{flag} {}` would mix a file with the text on standard output", path.display());
     Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a file"))
+}
+
+/// Refuses a file of weights that goes to standard output, or whose name does not say how to write it.
+pub fn expect_weights(flag: &str, path: &Path) -> Result<(), Failure> {
+    not_stdout(flag, path)?;
+    WeightsFormat::of(path).map(drop).map_err(|e| Failure::of_input(codes::UNSUPPORTED_OPTION, e))
 }
 
 fn unwritable(error: InputError) -> Failure {

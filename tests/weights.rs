@@ -355,3 +355,27 @@ fn weights_that_kernels_want_larger_are_stored_as_they_are() {
         }
     }
 }
+
+/// The extension says how weights are written, which can be read again.
+#[test]
+fn weights_are_written_as_their_file_is_called() {
+    let folder = folder(&[]);
+    let import = |out: &str, model: &str| {
+        let model = support::root().join("tests/onnx").join(model);
+        hammock(folder.path(), &["import", model.to_str().unwrap(), "-o", "m.py", "--params-out", out])
+    };
+    for name in ["w.npz", "w.safetensors", "W.NPZ"] {
+        assert!(import(name, "mlp.onnx").status.success(), "{name}");
+        let bytes = std::fs::read(folder.path().join(name)).unwrap();
+        assert_eq!(bytes.starts_with(b"PK"), !name.ends_with("safetensors"), "{name}");
+        let run = ["run", "m.py", "--params", name, "--arg", "ones(1,64):float32", "--exec-mode", "reference"];
+        assert!(hammock(folder.path(), &run).status.success(), "{name}");
+    }
+    for name in ["w.bin", "w", "npz"] {
+        let text = said(&import(name, "mlp.onnx"));
+        assert!(text.contains("how to write weights") && text.contains(".npz"), "{text}");
+        assert!(!folder.path().join(name).exists());
+    }
+    let beside = ["compile", "m.py", "--params", "w.npz", "-o", "m.so", "--external-weights", "e.npz"];
+    assert!(said(&hammock(folder.path(), &beside)).contains("weights beside an executable are safetensors"));
+}

@@ -8,7 +8,7 @@ use hammock_runtime::{
     Tensor,
     memory::reserve,
     open_regular,
-    tools::{FileKind, Weights, save_safetensors},
+    tools::{FileKind, Weights, save_weights},
 };
 use std::{
     collections::BTreeMap,
@@ -91,12 +91,12 @@ pub fn read_weights(path: &Path) -> Result<Weights, Failure> {
     Weights::open(path).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))
 }
 
-/// Writes named tensors to a `.safetensors` file.
+/// Writes named tensors to a `.safetensors` or `.npz` file.
 ///
 /// # Errors
-/// When it cannot be written, or a tensor has a dtype that such files do not know.
+/// When the name is that of neither, it cannot be written, or a tensor has a dtype that such files do not know.
 pub fn write_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), Failure> {
-    save_safetensors(path, tensors).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
+    save_weights(path, tensors).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
 }
 
 /// The bytes of a text; of anything else, those that tell what it is.

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
     BenchFlags, CallFlags, CallSpec, CommandFiles, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags,
-    Session, TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_safetensors, say,
+    Session, TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_weights, say,
 };
 use std::{
     path::{Path, PathBuf},
@@ -184,7 +184,7 @@ fn run(command: Command) -> Result<String, ToolError> {
         Command::Inspect { file, view } => {
             let listing = inspect(&file, view.view())?;
             if let Some(path) = &view.params_out {
-                save_safetensors(path, &listing.tensors)?;
+                save_weights(path, &listing.tensors)?;
             }
             Ok(listing.text)
         }

@@ -205,7 +205,7 @@ pub struct InspectFlags {
     /// All of the bytecode as a listing that `hammock asm` assembles
     #[arg(long, group = "view")]
     pub asm: bool,
-    /// With `--asm`: write tensors of more than 256 bytes to this .safetensors file, not into the listing
+    /// With `--asm`: write tensors of more than 256 bytes to this file (.safetensors or .npz), not into the listing
     #[arg(long, value_name = "FILE", requires = "asm")]
     pub params_out: Option<PathBuf>,
 }

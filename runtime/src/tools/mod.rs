@@ -24,6 +24,7 @@ mod terminal;
 mod timing;
 mod watchdog;
 mod weights;
+mod weights_format;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
@@ -43,6 +44,7 @@ pub use terminal::{Color, TerminalFlags, last_words, parse};
 pub use timing::{Samples, sample};
 pub use watchdog::at_timeout;
 pub use weights::{Fit, Weights, Wrong, map_file};
+pub use weights_format::{WeightsFormat, save_weights};
 
 use std::{borrow::Cow, fmt};
 

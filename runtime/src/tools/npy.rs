@@ -77,6 +77,11 @@ fn ended(error: &Error) -> String {
     }
 }
 
+/// True if numpy has the dtype.
+pub(super) fn has_dtype(dtype: DType) -> bool {
+    DTYPES.iter().any(|(_, own)| *own == dtype)
+}
+
 /// Writes an array.
 ///
 /// # Errors

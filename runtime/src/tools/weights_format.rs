@@ -1,0 +1,53 @@
+//! Files of weights that commands write: the extension says how a file holds tensors by name.
+
+use super::{InputError, npy, save_npz, save_safetensors};
+use crate::Tensor;
+use std::path::Path;
+
+/// How a file holds tensors by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightsFormat {
+    /// As safetensors, which are mapped when they are read.
+    Safetensors,
+    /// As numpy's archive of arrays.
+    Npz,
+}
+
+impl WeightsFormat {
+    /// The format of a file of that name; what is no regular file, such as `/dev/null`, is written as safetensors.
+    ///
+    /// # Errors
+    /// When its extension names none.
+    pub fn of(path: &Path) -> Result<WeightsFormat, InputError> {
+        if std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+            return Ok(WeightsFormat::Safetensors);
+        }
+        match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("safetensors") => Ok(WeightsFormat::Safetensors),
+            Some("npz") => Ok(WeightsFormat::Npz),
+            _ => {
+                let message = format!("cannot tell from the name {} how to write weights", path.display());
+                Err(InputError::new(message).help("name a .safetensors or an .npz file"))
+            }
+        }
+    }
+}
+
+/// Writes tensors by name, in the format that the file's extension says.
+///
+/// # Errors
+/// When the extension says none, files of the format cannot hold the dtype of a tensor, or the file cannot be written.
+pub fn save_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), InputError> {
+    if WeightsFormat::of(path)? == WeightsFormat::Safetensors {
+        return save_safetensors(path, tensors);
+    }
+    if let Some((name, tensor)) = tensors.iter().find(|(_, tensor)| !npy::has_dtype(tensor.dtype())) {
+        let message = format!(
+            "cannot write {}: .npz files cannot hold tensor `{name}`, which is {}",
+            path.display(),
+            tensor.dtype()
+        );
+        return Err(InputError::new(message).help("name a .safetensors file"));
+    }
+    save_npz(path, tensors)
+}
