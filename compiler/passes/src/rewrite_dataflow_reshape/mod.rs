@@ -2,13 +2,15 @@
 //!
 //! In dataflow blocks, `call_tir(kernel, (x,))` becomes `reshape(x)` when the kernel writes the elements of one of its
 //! arguments, in row-major order, to a result of another shape. The virtual machine then makes a view instead of a copy.
-//! Outputs of a block stay as they are, so that they have memory of their own.
+//! Outputs of a block stay as they are, so that they have memory of their own. So do functions that are to become one
+//! kernel, which call kernels only.
 
 mod kernel;
 
 use crate::{
     Context, Pass,
     editor::{self, Editor},
+    fuse_ops::PRIMITIVE,
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -26,7 +28,7 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    editor::apply_only(module, |_, _| Some(rewrite))
+    editor::apply_only(module, |_, function| (!function.lambda.attrs.is_true(PRIMITIVE)).then_some(rewrite))
 }
 
 fn rewrite(e: &mut Editor, value: &Value) -> Option<Value> {
