@@ -68,11 +68,17 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Modul
     };
     for (name, complete) in functions {
         let found = hammock_ir::verify::function(&module, &name, &Table).into_iter();
-        diagnostics.extend(found.filter(|d| !missing(d, complete)));
+        let found: Vec<Diagnostic> = found.filter(|d| !missing(d, complete) && !reported(&diagnostics, d)).collect();
+        diagnostics.extend(found);
     }
     diagnostics.extend(hammock_ir::verify::circles(&module));
     diagnostics.sort_by_key(|d| d.span().start);
     (Some(module).filter(|_| !broken), diagnostics)
+}
+
+/// Whether reading a text has found what verifying it finds.
+fn reported(diagnostics: &[Diagnostic], found: &Diagnostic) -> bool {
+    diagnostics.iter().any(|d| d.code == found.code && d.span() == found.span() && d.message == found.message)
 }
 
 /// Reads an index map over int64 indices, `lambda i, j: (j, i)`.

@@ -211,6 +211,8 @@ fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<(Name, bo
             Err(_) => cx.broken.extend([Name::from(def.name.name.clone())]),
         }
     }
+    // Kernels first: graphs that call them are checked against their buffers.
+    headers.sort_by_key(|(_, header, _)| matches!(header, Header::Relax(_)));
     for (def, header, whole) in headers {
         let name = Name::from(def.name.name.clone());
         let errors = cx.diagnostics.len();

@@ -25,6 +25,43 @@ impl Graph<'_> {
         }
     }
 
+    /// Checks the number of arguments of a kernel's call, and the types that it says its outputs have.
+    pub fn kernel_outputs(&mut self, call: &Call, span: Span) {
+        let Some(parts) = CallTir::of_kernel(call) else { return };
+        let (Some(name), Some(args)) = (parts.kernel(), parts.inputs()) else { return };
+        if let Some(Function::Tir(kernel)) = self.module.functions.get(name)
+            && self.kernel_arity(name, kernel, args.len(), &parts, span)
+        {
+            self.output_types(name, kernel, args.len(), &parts, span);
+        }
+    }
+
+    /// Checks that a kernel has a parameter for each argument and output.
+    fn kernel_arity(&mut self, name: &Name, kernel: &PrimFunc, args: usize, parts: &CallTir, span: Span) -> bool {
+        let outputs = parts.in_place().filter(Option::is_none).count();
+        if kernel.params.len() == args + outputs {
+            return true;
+        }
+        let (params, given) = (count(kernel.params.len(), "parameter"), count(args, "argument"));
+        let message = format!("kernel `{name}` has {params}, but gets {given} and {}", count(outputs, "output"));
+        self.error(codes::WRONG_ARITY, message, span, "called here")
+            .secondary(kernel.span, "the kernel")
+            .help("its parameters are the arguments in the tuple, then one buffer for each type of `out_ty`");
+        false
+    }
+
+    /// Checks that outputs have the types of the kernel's parameters for them, unless arguments are written in place.
+    fn output_types(&mut self, name: &Name, kernel: &PrimFunc, args: usize, parts: &CallTir, span: Span) -> bool {
+        let outputs = parts.outputs();
+        let mut fits = true;
+        if parts.in_place().filter(Option::is_none).count() == outputs.len() {
+            for (i, ty) in outputs.iter().enumerate() {
+                fits &= self.kernel_argument(name, kernel, args + i, ty, &format!("output {i}"), span);
+            }
+        }
+        fits
+    }
+
     /// `R.call_tir(cls.kernel, (x, y), out_ty=…)`: inputs and scalars, then outputs.
     fn kernel_call(&mut self, call: &Call, parts: CallTir, span: Span) -> bool {
         let (module, f) = (self.module, self.f);
@@ -48,16 +85,7 @@ impl Graph<'_> {
             }
             None => return false,
         };
-        let outputs = parts.outputs();
-        let new_outputs = parts.in_place().filter(Option::is_none).count();
-        if kernel.params.len() != args.len() + new_outputs {
-            let (params, given) = (kernel.params.len(), args.len());
-            let (params, given) = (count(params, "parameter"), count(given, "argument"));
-            let message =
-                format!("kernel `{name}` has {params}, but gets {given} and {}", count(new_outputs, "output"));
-            self.error(codes::WRONG_ARITY, message, span, "called here")
-                .secondary(kernel.span, "the kernel")
-                .help("its parameters are the arguments in the tuple, then one buffer for each type of `out_ty`");
+        if !self.kernel_arity(name, kernel, args.len(), &parts, span) {
             return false;
         }
         let mut fits = true;
@@ -65,11 +93,7 @@ impl Graph<'_> {
             let ty = f.operand_ty(module, arg);
             fits &= self.kernel_argument(name, kernel, i, &ty, &format!("argument {i}"), span);
         }
-        if new_outputs == outputs.len() {
-            for (i, ty) in outputs.iter().enumerate() {
-                fits &= self.kernel_argument(name, kernel, args.len() + i, ty, &format!("output {i}"), span);
-            }
-        }
+        fits &= self.output_types(name, kernel, args.len(), &parts, span);
         if fits {
             self.uninitialized_outputs(&kernel.params[args.len()..], kernel, span);
         }

@@ -7,25 +7,23 @@ use super::{
 use crate::{
     Module, Name, PrimExpr, TensorShape, Type, prim,
     print::type_text,
-    relax::{Binding, Block, Body, Function, Lambda, OpTable, Operand, Value, Var},
+    relax::{Binding, Block, Body, Call, Function, Lambda, OpTable, Operand, Value, Var},
     types::ShapeType,
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// Everything that is wrong with a graph.
 pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTable) -> Vec<Diagnostic> {
-    let mut graph = Graph {
-        module,
-        name,
-        f,
-        ops,
-        vars: Scopes::new(),
-        symbols: Scopes::new(),
-        pure: f.lambda.pure && !f.lambda.attrs.is_true("relax.force_pure"),
-        in_dataflow: false,
-        found: Vec::new(),
-    };
+    let mut graph = Graph::new(module, name, f, ops);
     graph.lambda(&f.lambda);
+    graph.found
+}
+
+/// What is wrong with the outputs that a kernel's call in a graph says it has.
+pub(super) fn outputs(module: &Module, f: &Function, call: &Call, span: Span, ops: &dyn OpTable) -> Vec<Diagnostic> {
+    let name = Name::from("");
+    let mut graph = Graph::new(module, &name, f, ops);
+    graph.kernel_outputs(call, span);
     graph.found
 }
 
@@ -44,6 +42,20 @@ pub(super) struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
+    fn new(module: &'a Module, name: &'a Name, f: &'a Function, ops: &'a dyn OpTable) -> Self {
+        Graph {
+            module,
+            name,
+            f,
+            ops,
+            vars: Scopes::new(),
+            symbols: Scopes::new(),
+            pure: f.lambda.pure && !f.lambda.attrs.is_true("relax.force_pure"),
+            in_dataflow: false,
+            found: Vec::new(),
+        }
+    }
+
     fn lambda(&mut self, lambda: &Lambda) {
         self.vars.enter();
         self.symbols.enter();

@@ -52,8 +52,12 @@ mod value;
 
 pub use calls::circles;
 
-use crate::{Module, Name, module::Function, relax::OpTable};
-use hammock_diagnostics::{Diagnostic, codes};
+use crate::{
+    Module, Name,
+    module::Function,
+    relax::{self, OpTable},
+};
+use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// Everything that is wrong with a module, functions in order of insertion.
 pub fn module(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
@@ -72,6 +76,18 @@ pub fn function(module: &Module, name: &Name, ops: &dyn OpTable) -> Vec<Diagnost
         Some(Function::Tir(f)) => kernel::verify(module, name, f),
         Some(Function::Extern(_)) | None => Vec::new(),
     }
+}
+
+/// What is wrong with the number of arguments of a kernel's call, and with the types that it says its outputs have: what
+/// other rules find at their uses are consequences. Other calls are right.
+pub fn kernel_outputs(
+    module: &Module,
+    function: &relax::Function,
+    call: &relax::Call,
+    span: Span,
+    ops: &dyn OpTable,
+) -> Vec<Diagnostic> {
+    graph::outputs(module, function, call, span, ops)
 }
 
 fn symbol(name: &Name, f: &crate::relax::Function) -> Option<Diagnostic> {

@@ -9,7 +9,8 @@ use crate::script::{
 use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use hammock_ir::{
     Name, Type,
-    relax::{Binding, Block, InferError, OpTable, Operand, Value as IrValue, Var},
+    relax::{Binding, Block, CallTir, InferError, OpTable, Operand, Value as IrValue, Var},
+    verify,
 };
 use hammock_ops::{CallContext, Op, Table};
 use std::sync::Arc;
@@ -86,11 +87,29 @@ impl RelaxEval<'_, '_> {
             Some(ty) => ty,
             None => self.infer(&pending)?,
         };
+        let ty = if self.has_wrong_outputs(&pending, span) { Type::Error } else { ty };
         self.count_types(&ty, span)?;
         let dataflow = self.dialect.dataflow;
         let var = self.dialect.function.new_var(name, ty, dataflow, span);
         self.push(Binding { var, value: pending.value, span });
         Ok(var)
+    }
+
+    /// Reports where a kernel's call says that its outputs have other types than the kernel makes: nothing is known of its
+    /// result then. Kernels of older texts get their last parameters moved, and are verified later.
+    fn has_wrong_outputs(&mut self, pending: &Pending, span: Span) -> bool {
+        let IrValue::Call(call) = &pending.value else { return false };
+        let is_moved = |name: &Name| self.cx.trailing_scalars.contains_key(name);
+        if CallTir::of_kernel(call).and_then(|parts| parts.kernel().cloned()).is_none_or(|name| is_moved(&name)) {
+            return false;
+        }
+        let (module, function) = (&self.cx.module, &self.dialect.function);
+        let found = verify::kernel_outputs(module, function, call, span, &Table);
+        let is_wrong = !found.is_empty();
+        for diagnostic in found {
+            self.cx.report(diagnostic);
+        }
+        is_wrong
     }
 
     /// Refuses types that grow without bound, as in `b = (a, a)`, `c = (b, b)`, and so on.
