@@ -12,6 +12,29 @@ pub fn of(number: i64) -> Option<DType> {
     ElementType::of(number).filter(|element| !element.is_narrow()).map(|element| element.held)
 }
 
+/// The number with that name in ONNX's enumeration of types.
+pub fn number(name: &str) -> Option<i64> {
+    const NAMES: [&str; 16] = [
+        "FLOAT",
+        "UINT8",
+        "INT8",
+        "UINT16",
+        "INT16",
+        "INT32",
+        "INT64",
+        "STRING",
+        "BOOL",
+        "FLOAT16",
+        "DOUBLE",
+        "UINT32",
+        "UINT64",
+        "COMPLEX64",
+        "COMPLEX128",
+        "BFLOAT16",
+    ];
+    NAMES.iter().position(|own| *own == name).map(|at| at as i64 + 1)
+}
+
 /// The name of a number, for messages.
 pub fn name(number: i64) -> String {
     let other = match number {

@@ -17,31 +17,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The oldest version of the standard operators that is read: before it, tensors did not broadcast.
-const OLDEST: i64 = 7;
-
-/// Operators of one tensor that are what they were in the first version.
-const UNCHANGED: &[&str] = &[
-    "Abs",
-    "Ceil",
-    "Exp",
-    "Floor",
-    "Identity",
-    "Log",
-    "Neg",
-    "Not",
-    "Reciprocal",
-    "Relu",
-    "Shape",
-    "Sigmoid",
-    "Size",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Tanh",
-    "Transpose",
-];
-
 /// A decoded model.
 pub struct Model {
     /// The file's messages.
@@ -59,7 +34,7 @@ impl Model {
     /// Reads a file, links to whose data may lead to `data_folders`.
     ///
     /// # Errors
-    /// When they are not a model, its operators are too old, or some are not supported.
+    /// When they are not a model, its versions are not known, or some operators are not supported.
     pub fn decode(data: Data, path: Option<&Path>, data_folders: &[PathBuf]) -> Result<Model, Diagnostic> {
         let folder = Folder::of_model(path, data_folders);
         let file = folder.model(data);
@@ -74,7 +49,6 @@ impl Model {
         let model = Model { proto, folder };
         let graph = model.graph()?;
         model.expect_known_versions()?;
-        model.expect_versions(&model.proto.opset_import, &graph.node)?;
         model.expect_supported(graph)?;
         Ok(model)
     }
@@ -114,18 +88,6 @@ impl Model {
             }
         }
         Ok(())
-    }
-
-    fn expect_versions(&self, opsets: &[OperatorSetIdProto], nodes: &[NodeProto]) -> Result<(), Diagnostic> {
-        match version(opsets, "") {
-            Some(old) if old < OLDEST && !nodes.iter().all(|node| UNCHANGED.contains(&node.op_type.as_str())) => {
-                let message =
-                    format!("the model uses version {old} of ONNX's operators; the oldest supported is {OLDEST}");
-                Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
-                    .help("`onnx.version_converter` makes newer models"))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Reports all operators that cannot be imported at once.

@@ -115,9 +115,15 @@ fn softsign(n: &mut Node) -> Result {
     Ok(n.softsign(x)?.into())
 }
 
-/// The slope broadcasts to `x`.
+/// The slope broadcasts to `x`; before version 7 it was one for all elements, or one for each channel.
 fn prelu(n: &mut Node) -> Result {
-    let (x, slope) = (n.input(0)?, n.input(1)?);
+    let (x, mut slope) = (n.input(0)?, n.input(1)?);
+    let rank = n.rank(&x)?;
+    if let (..7, [size], 2..) = (n.opset, n.dims(&slope)?.as_slice(), rank)
+        && !hammock_ops::dims::is(size, 1)
+    {
+        slope = n.reshape(slope, n.beside(size, 1, rank))?;
+    }
     let below = n.call("multiply", [x.clone(), slope])?;
     let zero = n.number(0.0, &x)?;
     let above = n.call("greater_equal", [x.clone(), zero])?;

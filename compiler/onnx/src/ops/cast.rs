@@ -15,7 +15,18 @@ use hammock_runtime::{tools::ElementType, value::small_float};
 pub const OPS: &[Op] = &[op("BitCast", bit_cast), op("Cast", cast), op("CastLike", cast_like)];
 
 fn cast(n: &mut Node) -> Result {
-    let Some(to) = n.attrs.int("to")? else { return n.error("its attribute `to` is missing") };
+    let to = match n.opset {
+        // The first version names the type: `FLOAT`.
+        ..6 => {
+            let name = n.attrs.str_or("to", "")?;
+            let number = dtype::number(name);
+            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is no type")))?
+        }
+        _ => match n.attrs.int("to")? {
+            Some(to) => to,
+            None => return n.error("its attribute `to` is missing"),
+        },
+    };
     let element = n.element_type(to)?;
     converted(n, element)
 }

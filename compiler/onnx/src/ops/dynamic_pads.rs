@@ -27,6 +27,11 @@ impl DynamicPads {
         let (before, behind) = if lower { (more, less) } else { (less, more) };
         DynamicPads { axis, count, before, behind }
     }
+
+    /// The number of windows along the axis, if this is the axis.
+    pub fn count_of(&self, axis: usize) -> Option<PrimExpr> {
+        (self.axis == axis).then(|| self.count.clone())
+    }
 }
 
 impl Node<'_, '_> {

@@ -87,6 +87,9 @@ fn not(n: &mut Node) -> Result {
 
 /// The result of an operator on elements that are known.
 fn folded(n: &Node, fold: Option<Fold>) -> Option<Known> {
+    if n.is_aligned_by_attributes() {
+        return None;
+    }
     fold::binary(fold?, &n.known(0)?, &n.known(1)?)
 }
 
@@ -94,8 +97,15 @@ fn binary(n: &mut Node, ours: &'static str, fold: Option<Fold>) -> Result {
     if let Some(known) = folded(n, fold) {
         return Ok(known.into());
     }
-    let (x, y) = (n.input(0)?, n.input(1)?);
+    let (x, y) = operands(n)?;
     Ok(n.call(ours, [x, y])?.into())
+}
+
+/// Two operands that broadcast.
+fn operands(n: &mut Node) -> node::Result<(Operand, Operand)> {
+    let (x, y) = (n.input(0)?, n.input(1)?);
+    let y = n.aligned(&x, y)?;
+    Ok((x, y))
 }
 
 /// An operator of any number of inputs, as one of two.
@@ -155,7 +165,7 @@ fn reciprocal(n: &mut Node) -> Result {
 
 /// The exponent may have another dtype; the result has the base's.
 fn power(n: &mut Node) -> Result {
-    let (x, y) = (n.input(0)?, n.input(1)?);
+    let (x, y) = operands(n)?;
     let (dtype, exponent) = (n.dtype(&x)?, n.dtype(&y)?);
     if n.known(1).and_then(|y| y.floats()).is_some_and(|y| y == [2.0]) && n.rank(&y)? <= n.rank(&x)? {
         return Ok(n.call("multiply", [x.clone(), x])?.into());

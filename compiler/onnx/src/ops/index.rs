@@ -194,5 +194,11 @@ fn unique(n: &mut Node) -> Result {
 
 fn nonzero(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    Ok(n.call("nonzero", [x])?.into())
+    if n.rank(&x)? > 0 {
+        return Ok(n.call("nonzero", [x])?.into());
+    }
+    // A scalar has no axes, which places would have a row for.
+    let x = n.reshape(x, vec![1i64.into()])?;
+    let places = n.call("nonzero", [x])?;
+    Ok(n.steps(places, 0, 0i64.into(), 0i64.into(), 1)?.into())
 }

@@ -36,6 +36,7 @@ fn gemm(n: &mut Node) -> Result {
     if beta != 1.0 {
         c = n.with_number("multiply", &c, beta)?;
     }
+    let c = n.aligned(&y, c)?;
     let y = n.call("add", [y, c])?;
     Ok(n.cast(y, dtype)?.into())
 }

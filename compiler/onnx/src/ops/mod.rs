@@ -14,6 +14,7 @@ mod deform;
 mod dynamic_pads;
 mod elementwise;
 mod features;
+mod first_versions;
 mod flex_attention;
 mod index;
 pub mod known_attributes;

@@ -21,6 +21,9 @@ pub const OPS: &[Op] = &[
 ];
 
 fn batch(n: &mut Node) -> Result {
+    if n.opset < 7 && !n.attrs.flag("is_test")? && n.outputs > 1 {
+        return n.error("training is not supported in this version");
+    }
     let mut args = (0..5).map(|at| n.input(at)).collect::<crate::node::Result<Vec<_>>>()?;
     let mut outputs = Vec::new();
     let own = n.dtype(&args[0])?;

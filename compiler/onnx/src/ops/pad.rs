@@ -27,7 +27,8 @@ fn pad(n: &mut Node) -> Result {
     let value =
         if n.opset < 11 { Some(vec![n.attrs.float_or("value", 0.0)?]) } else { n.floats(2, "value").ok().flatten() };
     let plain = value.is_some() || n.opset < 11 || n.given(2).is_none();
-    let (Ok(given), true) = (n.ints_since(11, 1, "pads"), plain) else {
+    let name = if n.opset < 2 { "paddings" } else { "pads" };
+    let (Ok(given), true) = (n.ints_since(11, 1, name), plain) else {
         let pads = n.int64(1)?;
         return at_run_time(n, x, pads, &axes, mode);
     };

@@ -60,7 +60,10 @@ impl Windows {
             "SAME_UPPER" => windows.pad_to_same(&sizes[2..], kernel, false),
             "SAME_LOWER" => windows.pad_to_same(&sizes[2..], kernel, true),
             "VALID" => {}
-            _ => windows.pads = n.spatial("pads", &vec![0; 2 * rank])?,
+            "NOTSET" | "" => windows.pads = n.spatial("pads", &vec![0; 2 * rank])?,
+            other => {
+                return n.error(format!("its `auto_pad` is `{other}`, not NOTSET, SAME_UPPER, SAME_LOWER or VALID"));
+            }
         }
         Ok(windows)
     }
@@ -70,6 +73,29 @@ impl Windows {
         let reach = (kernel[at] - 1) * self.dilations[at] + 1;
         let room = dims::add(size, &PrimExpr::int64(self.pads[at] + self.pads[at + kernel.len()] - reach));
         dims::add(&dims::floordiv(&room, &self.strides[at].into()), &1i64.into())
+    }
+
+    /// How many there are along each axis of data of that shape, those included that reach beyond it if `ceil_mode` says
+    /// so. Pads the data behind for these.
+    pub fn all_counts(&mut self, n: &mut Node, sizes: &[PrimExpr], kernel: &[i64]) -> node::Result<Vec<PrimExpr>> {
+        let rounds_up = n.attrs.flag("ceil_mode")?;
+        let mut counts = Vec::new();
+        for (axis, size) in sizes.iter().enumerate() {
+            let stride = self.strides[axis];
+            if let Some(count) = self.dynamic.iter().find_map(|pads| pads.count_of(axis)) {
+                counts.push(n.named_size(count)?);
+                continue;
+            }
+            if !rounds_up {
+                counts.push(self.count(size, kernel, axis));
+                continue;
+            }
+            self.pads[axis + kernel.len()] += stride - 1;
+            // Windows that begin in the padding behind the data do not count.
+            let starts = dims::ceildiv(&dims::add(size, &self.before(axis)), &stride.into());
+            counts.push(n.named_size(dims::min(&self.count(size, kernel, axis), &starts))?);
+        }
+        Ok(counts)
     }
 
     /// The results of windows without those that would begin behind the data, in the padding there.
@@ -112,11 +138,10 @@ fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
         Some(ours) => *ours,
         None => return n.error(format!("poolings of {} spatial dimensions are not supported", kernel.len())),
     };
-    if n.outputs > 1 {
-        let windows = Windows::of(n, &x, &kernel)?;
-        return max_with_places(n, x, &kernel, &windows);
-    }
     let windows = Windows::of_any(n, &x, &kernel)?;
+    if n.outputs > 1 && ours.starts_with("nn.max") {
+        return max_with_places(n, x, &kernel, windows);
+    }
     let (mean, whole) = (ours.starts_with("nn.avg"), n.attrs.flag("count_include_pad")?);
     let attrs = [
         ("pool_size", kernel.into()),
@@ -155,7 +180,7 @@ fn global(n: &mut Node, ours: &'static str) -> Result {
 
 /// The p-norm of each window: that of |x|^p is a mean, times the window's size.
 fn lp_pool(n: &mut Node) -> Result {
-    let p = n.attrs.int_or("p", 2)? as f64;
+    let p = power_of_norm(n)?;
     let x = n.input(0)?;
     let Some(kernel) = n.attrs.ints("kernel_shape")? else { return n.error("its `kernel_shape` is missing") };
     let ours = match kernel.len() {
@@ -190,8 +215,13 @@ fn lp_pool(n: &mut Node) -> Result {
     Ok(y.into())
 }
 
+/// The power of a norm, which was a float in the first version.
+fn power_of_norm(n: &Node) -> node::Result<f64> {
+    if n.opset < 2 { n.attrs.float_or("p", 2.0) } else { Ok(n.attrs.int_or("p", 2)? as f64) }
+}
+
 fn global_lp(n: &mut Node) -> Result {
-    let p = n.attrs.int_or("p", 2)? as f64;
+    let p = power_of_norm(n)?;
     let x = n.input(0)?;
     let axes: Vec<usize> = (2..n.rank(&x)?).collect();
     let y = n.accumulated(x, |n, x| {

@@ -21,18 +21,18 @@ pub fn lowest(n: &Node, x: &Operand) -> node::Result<f64> {
 }
 
 /// The largest elements of windows, and their places among all elements of `x`.
-pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windows) -> Result {
+pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], mut windows: Windows) -> Result {
     let rank = kernel.len();
     let count = kernel.iter().try_fold(1i64, |all, size| all.checked_mul(*size));
-    if count.is_none_or(|count| count > MOST_ELEMENTS) || n.attrs.flag("ceil_mode")? {
-        return n
-            .error(format!("places of the largest of more than {MOST_ELEMENTS}, or rounded up, are not supported"));
+    if count.is_none_or(|count| count > MOST_ELEMENTS) {
+        return n.error(format!("places of the largest of more than {MOST_ELEMENTS} are not supported"));
     }
     let (own, lowest) = (n.dims(&x)?, lowest(n, &x)?);
+    let counts = windows.all_counts(n, &own[2..], kernel)?;
     let mut widths = vec![0i64; 4];
     (0..rank).for_each(|at| widths.extend([windows.pads[at], windows.pads[at + rank]]));
     let padded = n.call_with("nn.pad", [x], &[("pad_width", widths.into()), ("pad_value", lowest.into())])?;
-    let counts: Vec<PrimExpr> = (0..rank).map(|at| windows.count(&own[at + 2], kernel, at)).collect();
+    let padded = windows.padded(n, padded, lowest)?;
     let columns_first = n.attrs.flag("storage_order")?;
     let step = |at: usize| product(if columns_first { &own[2..at + 2] } else { &own[at + 3..] });
     let mut best: Option<(Operand, Operand)> = None;
@@ -41,12 +41,12 @@ pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], windows: &Windo
         let mut flat: Option<Operand> = None;
         for (at, offset) in place.iter().enumerate() {
             let begin = offset * windows.dilations[at];
-            let last = dims::mul(&dims::sub(&counts[at], &1i64.into()), &windows.strides[at].into());
-            let end = dims::add(&last, &PrimExpr::int64(begin + 1));
-            part = n.steps(part, at + 2, begin.into(), end, windows.strides[at])?;
+            let end = dims::offset(&dims::mul(&counts[at], &windows.strides[at].into()), begin);
+            part = n.inner_steps(part, at + 2, begin.into(), end, windows.strides[at])?;
             let counted = n.count_to(counts[at].clone())?;
             let from = n.with_number("multiply", &counted, windows.strides[at] as f64)?;
-            let from = n.with_number("add", &from, (begin - windows.pads[at]) as f64)?;
+            let first = n.vector(&[dims::sub(&begin.into(), &windows.before(at))])?;
+            let from = n.call("add", [from, first])?;
             let step = n.vector(&[step(at)])?;
             let from = n.call("multiply", [from, step])?;
             let shape = n.beside(&counts[at], at + 2, rank + 2);

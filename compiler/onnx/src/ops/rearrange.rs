@@ -49,7 +49,7 @@ fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
 }
 
 fn concat(n: &mut Node) -> Result {
-    let axis = n.attrs.int_or("axis", 0)?;
+    let axis = n.attrs.int_or("axis", if n.opset < 4 { 1 } else { 0 })?;
     let known: Option<Vec<Known>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
     if let Some(known) = known
         && known.iter().all(|x| x.shape.len() == 1)
@@ -69,7 +69,9 @@ fn concat(n: &mut Node) -> Result {
 
 /// Sizes of the parts, or a number of equal ones, of which the last may be smaller.
 fn split(n: &mut Node) -> Result {
-    let sizes = n.ints_since(13, 1, "split");
+    // The first version takes them as an attribute or an input.
+    let as_input = n.opset == 1 && n.given(1).is_some();
+    let sizes = n.ints_since(if as_input { 1 } else { 13 }, 1, "split");
     let axis = n.attrs.int_or("axis", 0)?;
     let known = n.known(0).filter(|x| x.shape.len() == 1);
     let x = n.input(0)?;
@@ -155,10 +157,12 @@ fn slice(n: &mut Node) -> Result {
     if let Some(known) = n.known(0).and_then(|x| sliced(&x, &axes, [&starts, &ends], &steps)) {
         return Ok(known.into());
     }
-    // What reaches far beyond either end, as exporters write "to the end", is the end.
-    const FAR: i64 = i32::MAX as i64;
+    // No axis is as long, and sums with sizes do not overflow.
+    const FAR: i64 = i64::MAX / 2;
+    // Exporters write "to the end" as one of these, whatever the size is.
+    let is_end = |end: i64, size: &PrimExpr| end >= FAR || size.as_int().is_none() && end == i64::from(i32::MAX);
     let end = |at: usize| match ends[at].as_int() {
-        Some(far) if far >= FAR && steps[at] > 0 => sizes[axes[at]].clone(),
+        Some(end) if steps[at] > 0 && is_end(end, &sizes[axes[at]]) => sizes[axes[at]].clone(),
         Some(end) => PrimExpr::int64(end.clamp(-FAR, FAR)),
         None => ends[at].clone(),
     };
@@ -188,6 +192,9 @@ fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[
 }
 
 fn tile(n: &mut Node) -> Result {
+    if n.opset < 6 {
+        return tile_axis(n);
+    }
     let Ok(repeats) = n.ints(1, "repeats") else { return run_time::tile(n) };
     let Some(repeats) = repeats else { return n.error("its `repeats` are missing") };
     let x = n.input(0)?;
@@ -195,6 +202,18 @@ fn tile(n: &mut Node) -> Result {
     if repeats.len() != rank {
         return n.error(format!("its `repeats` are {} numbers, but its input has {rank} dimensions", repeats.len()));
     }
+    Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
+}
+
+/// The first version repeats along one axis.
+fn tile_axis(n: &mut Node) -> Result {
+    let number = |list: Option<Vec<i64>>| list.and_then(|list| list.first().copied());
+    let (tiles, axis) = (number(n.ints(1, "tiles")?), number(n.ints(2, "axis")?));
+    let (Some(tiles), Some(axis)) = (tiles, axis) else { return n.error("its `tiles` or its `axis` is missing") };
+    let x = n.input(0)?;
+    let rank = n.rank(&x)?;
+    let mut repeats = vec![1; rank];
+    repeats[n.axis(axis, rank)?] = tiles;
     Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
 }
 

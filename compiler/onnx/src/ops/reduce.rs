@@ -2,7 +2,7 @@
 
 use super::{Op, Result, op, run_time};
 use crate::node::{self, Node, axes_attr};
-use hammock_ir::{AttrValue, relax::Operand};
+use hammock_ir::{AttrValue, DType, relax::Operand};
 
 pub const OPS: &[Op] = &[
     op("ReduceL1", |n| {
@@ -12,18 +12,18 @@ pub const OPS: &[Op] = &[
         })
     }),
     op("ReduceL2", |n| {
-        accumulate(n, |n, x, over| {
+        accumulate_floats(n, |n, x, over| {
             let sum = square_sum(n, x, over)?;
             n.call("sqrt", [sum])
         })
     }),
     op("ReduceLogSum", |n| {
-        accumulate(n, |n, x, over| {
+        accumulate_floats(n, |n, x, over| {
             let sum = n.call_with("sum", [x], over)?;
             n.call("log", [sum])
         })
     }),
-    op("ReduceLogSumExp", |n| accumulate(n, log_sum_exp)),
+    op("ReduceLogSumExp", |n| accumulate_floats(n, log_sum_exp)),
     op("ReduceMax", |n| reduce(n, |n, x, over| n.call_with("max", [x], over))),
     op("ReduceMean", |n| reduce(n, |n, x, over| n.call_with("mean", [x], over))),
     op("ReduceMin", |n| reduce(n, |n, x, over| n.call_with("min", [x], over))),
@@ -61,6 +61,19 @@ fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Resu
 /// A reduction that takes several steps.
 fn accumulate(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     reduce(n, |n, x, over| n.accumulated(x, |n, x| compute(n, x, over)))
+}
+
+/// The same for a function of floats, whose result is rounded towards zero for integers.
+fn accumulate_floats(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
+    reduce(n, |n, x, over| {
+        let dtype = n.dtype(&x)?;
+        if dtype.is_floating() {
+            return n.accumulated(x, |n, x| compute(n, x, over));
+        }
+        let x = n.cast(x, DType::FLOAT64)?;
+        let y = compute(n, x, over)?;
+        n.cast(y, dtype)
+    })
 }
 
 fn square_sum(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {

@@ -65,6 +65,11 @@ fn upsample(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let own = n.dims(&x)?;
     let target = match n.opset {
+        ..7 => {
+            let (tall, wide) = (n.attrs.float("height_scale")?, n.attrs.float("width_scale")?);
+            let (Some(tall), Some(wide)) = (tall, wide) else { return n.error("its scales are missing") };
+            n.scaled_by(&own, &[1.0, 1.0, tall, wide])?
+        }
         ..9 => {
             let Some(scales) = n.attrs.floats("scales")? else { return n.error("its `scales` are missing") };
             n.scaled_by(&own, &scales)?

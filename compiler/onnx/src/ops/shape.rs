@@ -46,7 +46,12 @@ fn size(n: &mut Node) -> Result {
 
 /// 0 keeps a size unless `allowzero` is set, -1 is what is left.
 fn reshape(n: &mut Node) -> Result {
-    let Ok(shape) = n.known_sizes(1, "shape") else { return run_time::reshape(n) };
+    let shape = match n.opset {
+        // The first version has the shape as an attribute.
+        ..5 => n.attrs.ints("shape")?.map(|shape| shape.into_iter().map(PrimExpr::int64).collect()),
+        _ => n.known_sizes(1, "shape").ok(),
+    };
+    let Some(shape) = shape else { return run_time::reshape(n) };
     let ints: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
     if let (Some(x), Some(ints)) = (n.known(0), ints) {
         let known = whole(&x, &ints).and_then(|shape| x.reshaped(shape));

@@ -1,0 +1,52 @@
+//! What operators were before version 7 of ONNX's operators: attributes in place of inputs, and operands that broadcast
+//! only where an attribute says so, and from an axis that another names.
+
+use crate::node::{self, Node, shown_size};
+use hammock_ir::{PrimExpr, relax::Operand};
+use hammock_ops::dims;
+
+/// The first version in which operands broadcast as numpy's arrays do.
+const BROADCASTS: i64 = 7;
+
+impl Node<'_, '_> {
+    /// True if the operands of this version are aligned by attributes.
+    pub(super) fn is_aligned_by_attributes(&self) -> bool {
+        self.opset < BROADCASTS && (self.attrs.has("broadcast") || self.attrs.has("axis"))
+    }
+
+    /// The second operand of an elementwise operator as one that broadcasts to the first as numpy's arrays do.
+    pub(super) fn aligned(&mut self, x: &Operand, y: Operand) -> node::Result<Operand> {
+        if self.opset >= BROADCASTS {
+            return Ok(y);
+        }
+        let (own, other) = (self.dims(x)?, self.dims(&y)?);
+        let is_same = |own: &[PrimExpr]| {
+            own.len() == other.len() && own.iter().zip(&other).all(|(a, b)| dims::equal(a, b) != Some(false))
+        };
+        if !self.attrs.flag("broadcast")? {
+            return if is_same(&own) { Ok(y) } else { self.misaligned(&own, &other, "has no attribute `broadcast`") };
+        }
+        let free = own.len() as i64 - other.len() as i64;
+        let axis = match self.attrs.int("axis")? {
+            Some(axis) => axis + if axis < 0 { own.len() as i64 } else { 0 },
+            None => free,
+        };
+        if !(0..=free).contains(&axis) {
+            // One element goes with any axis.
+            let is_single = other.iter().all(|size| dims::is(size, 1));
+            return match is_single {
+                true => self.reshape(y, Vec::new()),
+                false => self.misaligned(&own, &other, "has them aligned at an axis where they do not fit"),
+            };
+        }
+        let mut shape = other;
+        shape.resize(own.len() - axis as usize, PrimExpr::int64(1));
+        self.reshape(y, shape)
+    }
+
+    fn misaligned<T>(&self, x: &[PrimExpr], y: &[PrimExpr], why: &str) -> node::Result<T> {
+        let text = |shape: &[PrimExpr]| shape.iter().map(shown_size).collect::<Vec<_>>().join(", ");
+        let (x, y) = (text(x), text(y));
+        self.error(format!("its operands have the shapes ({x}) and ({y}), but it {why}"))
+    }
+}
