@@ -1,16 +1,23 @@
 //! Sizes that operands of a call have to agree on.
 //!
-//! Models add tensors of which one has `n` rows and another `min(n, 512)`: the first 512 rows of a table, at most. Nothing
-//! but the values at run time says whether these are the same number, or whether one of them is 1 and stands for all rows.
-//! They are taken for the same number, and this is checked when the program runs. Where one of the sizes is known, it is
-//! that of the result, and the others may be 1.
+//! Nothing but the values at run time says whether sizes of different names are the same number, or whether one of them
+//! is 1 and broadcasts. So the call's kernel decides when it runs, and the size that comes of it, the *joint size*, gets
+//! a name, once for all calls with these sizes.
+//!
+//! Sizes that depend on the same variable are more often the same number: models add tensors of which one has `n` rows
+//! and another `min(n, 512)`, the first rows of a table. If neither can be 1 when the other is not, they have to be equal:
+//! they are taken for one size, and this is checked when the program runs.
 
 use crate::build::Builder;
 use hammock_ir::{
-    PrimExpr, TensorShape, TensorType,
+    PrimExpr, TensorShape, TensorType, prim,
+    prim::Substitution,
     relax::{InferError, Operand},
 };
 use hammock_ops::{Op, dims};
+
+/// Values of a variable for which sizes that depend on it are compared.
+const SAMPLES: [i64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 100, 513, 5000];
 
 /// Operands that agree, and the shape of the result if they alone determine it.
 pub struct Agreed {
@@ -20,9 +27,43 @@ pub struct Agreed {
     pub result: Option<Vec<PrimExpr>>,
 }
 
+/// Names of joint sizes, with the sizes of which each is one.
+#[derive(Default)]
+pub struct JointSizes(Vec<(prim::Var, Vec<PrimExpr>)>);
+
+impl JointSizes {
+    /// The size to which two sizes broadcast that may be different numbers.
+    fn of(&mut self, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+        for (size, other) in [(a, b), (b, a)] {
+            if self.parts(size).is_some_and(|parts| contains(parts, other)) {
+                return size.clone();
+            }
+        }
+        let of_parts = [a, b].into_iter().filter_map(|size| self.parts(size)).flatten();
+        let parts: Vec<PrimExpr> = [a, b].into_iter().chain(of_parts).cloned().collect();
+        let is_of_both = |own: &[PrimExpr]| own.len() == parts.len() && contains(own, a) && contains(own, b);
+        if let Some((joint, _)) = self.0.iter().find(|(_, own)| is_of_both(own)) {
+            return joint.expr();
+        }
+        let joint = prim::Var::int64("m");
+        self.0.push((joint.clone(), parts));
+        joint.expr()
+    }
+
+    /// The sizes of which a joint size is one.
+    fn parts(&self, size: &PrimExpr) -> Option<&[PrimExpr]> {
+        let var = size.as_var()?;
+        self.0.iter().find(|(joint, _)| joint == var).map(|(_, parts)| parts.as_slice())
+    }
+}
+
+fn contains(sizes: &[PrimExpr], size: &PrimExpr) -> bool {
+    sizes.iter().any(|own| dims::equal(own, size) == Some(true))
+}
+
 /// Lets the operands of a call agree, if its operator wants them to.
 pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed, InferError> {
-    // The last axes of factors are not those of each other.
+    // The last axes of matmul's operands are not those of each other.
     let own = match op.name {
         "matmul" => 2,
         _ if ["x1", "x2"].iter().all(|name| op.params.iter().any(|param| param.name == *name)) => 0,
@@ -35,25 +76,63 @@ pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed
     let (mut wanted, mut result) = (shapes.clone(), Vec::new());
     for back in (own + 1..=rank).rev() {
         let at = |shape: &[PrimExpr]| shape.len().checked_sub(back);
-        let sizes = shapes.iter().filter_map(|shape| Some(&shape[at(shape)?])).filter(|size| !dims::is(size, 1));
-        let size = sizes.min_by_key(|size| (size.as_int().is_none(), size.as_var().is_none()));
-        let size = size.cloned().unwrap_or(PrimExpr::int64(1));
-        if size.as_int().is_none() {
-            let open = |own: &PrimExpr| !dims::is(own, 1) && dims::equal(own, &size).is_none();
-            for shape in &mut wanted {
-                if let Some(at) = at(shape).filter(|at| open(&shape[*at])) {
-                    shape[at] = size.clone();
-                }
+        let mut sizes: Vec<PrimExpr> = Vec::new();
+        for size in shapes.iter().filter_map(|shape| Some(&shape[at(shape)?])) {
+            if !dims::is(size, 1) && !contains(&sizes, size) {
+                sizes.push(size.clone());
             }
         }
-        result.push(size);
+        // Numbers first, then names: others are checked against them.
+        sizes.sort_by_key(|size| (size.as_int().is_none(), size.as_var().is_none()));
+        let mut joint = sizes.first().cloned().unwrap_or(PrimExpr::int64(1));
+        for size in sizes.iter().skip(1) {
+            if joint.as_int().is_some() {
+                break;
+            }
+            if have_to_be_equal(&joint, size) {
+                for shape in &mut wanted {
+                    if let Some(at) = at(shape).filter(|at| dims::equal(&shape[*at], size) == Some(true)) {
+                        shape[at] = joint.clone();
+                    }
+                }
+            } else {
+                joint = build.joint_sizes.of(&joint, size);
+            }
+        }
+        result.push(joint);
     }
-    let fitted = args.into_iter().zip(shapes).zip(wanted).map(|((arg, own), wanted)| {
-        if dims::all_equal(&own, &wanted) {
-            return Ok(arg);
+    if let (2, [x, y]) = (own, shapes.as_slice()) {
+        result.extend(x.len().checked_sub(2).map(|at| x[at].clone()));
+        result.extend(y.len().checked_sub(2).map(|at| y[at + 1].clone()));
+    }
+    let mut fitted = Vec::new();
+    for (at, arg) in args.into_iter().enumerate() {
+        if dims::all_equal(&shapes[at], &wanted[at]) {
+            fitted.push(arg);
+            continue;
         }
         let ty = build.tensor(&arg)?;
-        build.match_cast(arg, TensorType { shape: TensorShape::Known(wanted.into()), ..ty }.into())
-    });
-    Ok(Agreed { args: fitted.collect::<Result<_, _>>()?, result: (own == 0).then_some(result) })
+        let shape = TensorShape::Known(wanted[at].clone().into());
+        fitted.push(build.match_cast(arg, TensorType { shape, ..ty }.into())?);
+    }
+    Ok(Agreed { args: fitted, result: Some(result) })
+}
+
+/// True if two sizes depend on one variable, and neither is 1 where the other is another number: then they broadcast only
+/// where they are equal.
+fn have_to_be_equal(a: &PrimExpr, b: &PrimExpr) -> bool {
+    let mut vars: Vec<prim::Var> = Vec::new();
+    for size in [a, b] {
+        size.each_var(&mut |var| {
+            if !vars.contains(var) {
+                vars.push(var.clone());
+            }
+        });
+    }
+    let ([var], None) = (vars.as_slice(), dims::equal(a, b)) else { return false };
+    SAMPLES.iter().all(|sample| {
+        let values: Substitution = [(var.clone(), PrimExpr::int64(*sample))].into_iter().collect();
+        let [a, b] = [a, b].map(|size| dims::simplify(&size.substitute(&values)).as_int());
+        a.is_some() && b.is_some() && (a == b || (a != Some(1) && b != Some(1)))
+    })
 }

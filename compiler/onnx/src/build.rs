@@ -1,7 +1,7 @@
 //! The Relax function under construction: calls of operators, typed as the text importer types them.
 
 use crate::{
-    agree::{Agreed, agreed},
+    agree::{Agreed, JointSizes, agreed},
     known::Known,
     value::Value,
 };
@@ -25,12 +25,20 @@ pub struct Builder {
     pub bindings: Vec<Binding>,
     /// The line of the node that is being imported.
     pub span: Span,
+    /// Sizes of operands that broadcast.
+    pub joint_sizes: JointSizes,
 }
 
 impl Builder {
     /// An empty function in an empty module.
     pub fn new() -> Self {
-        Builder { module: Module::new(), function: Function::empty(), bindings: Vec::new(), span: Span::NONE }
+        Builder {
+            module: Module::new(),
+            function: Function::empty(),
+            bindings: Vec::new(),
+            span: Span::NONE,
+            joint_sizes: JointSizes::default(),
+        }
     }
 
     /// Binds the result of an operator; sizes of it that are known at run time only get names.
@@ -72,6 +80,9 @@ impl Builder {
         if self.bindings.len() >= MOST_CALLS {
             return Err(InferError::new(format!("the model becomes more than {MOST_CALLS} calls of operators"))
                 .help("loops, scans and recurrent layers are written out, turn by turn"));
+        }
+        if let Some(size) = negative_size(&ty) {
+            return Err(InferError::new(format!("its result would have a dimension of {size} elements")));
         }
         if let Some(excess) = ty.excess() {
             return Err(InferError::new(format!("the result is too large: {excess}")));
@@ -157,5 +168,14 @@ impl Builder {
             Value::Operand(Operand::Const(Constant { tensor, .. })) => Known::of_tensor(tensor),
             _ => None,
         }
+    }
+}
+
+/// A size of a tensor that is a negative number.
+fn negative_size(ty: &Type) -> Option<i64> {
+    match ty {
+        Type::Tensor(tensor) => tensor.dims()?.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0),
+        Type::Tuple(fields) => fields.iter().find_map(negative_size),
+        _ => None,
     }
 }
