@@ -22,7 +22,10 @@ use hammock_ir::{Module, Name};
 use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_prepared_constants};
 use hammock_runtime::{
     Image,
-    image::{Signature, signature::Role},
+    image::{
+        Signature,
+        signature::{Param, Role},
+    },
     library::image_of,
     near::nearest,
     tools::{CallFlags, CommandFiles, Content, WeightsFormat},
@@ -444,7 +447,7 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>, stages: &mut Stages
     }
     let weights = args.weights()?;
     stages.begin("reading the model")?;
-    let (mut module, source) = args.read_text_for(weights.as_ref())?;
+    let (mut module, source) = args.read_text_for(weights.as_ref(), call)?;
     let mut signatures = signatures(&module);
     // A model whose weights are no parameters, since operators have to know them, has no names for them.
     if call.is_none()
@@ -477,7 +480,11 @@ pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>, stages: &mut Stages
 /// Adds the weights that an ONNX model has, which are constants without names in its module.
 fn name_weights(signatures: &mut [Signature], onnx: &[Signature]) {
     for (signature, named) in signatures.iter_mut().zip(onnx) {
-        signature.params.extend(named.params.iter().filter(|param| param.role == Role::Bound).cloned());
+        let is_known = |param: &&Param| signature.params.iter().any(|own| own.name == param.name);
+        let weights = named.params.iter().filter(|param| matches!(param.role, Role::Bound | Role::Default));
+        let bound = weights.filter(|param| !is_known(param)).map(|param| Param { role: Role::Bound, ..param.clone() });
+        let bound: Vec<Param> = bound.collect();
+        signature.params.extend(bound);
     }
 }
 

@@ -1,12 +1,12 @@
 //! `hammock import`: makes a text module of an ONNX model.
 
 use crate::{
-    module::{DataFolders, DigestFlag, reads_model},
+    module::{DataFolders, DigestFlag, ShapeFlag, reads_model},
     output::{expect_weights, write_file},
     progress::StageFlags,
 };
 use clap::Args;
-use hammock_compiler::{Failure, OnnxWeights, import_onnx, write_weights};
+use hammock_compiler::{Failure, OnnxWeights, Overridden, import_onnx, write_weights};
 use hammock_ir::print::{PrintOptions, module_text};
 use hammock_runtime::tools::{BudgetFlags, CommandFiles, Content};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,12 @@ pub struct Import {
     /// Where to write the weights (.safetensors or .npz); without it, they are constants of the text
     #[arg(long, value_name = "FILE")]
     params_out: Option<PathBuf>,
+    /// Inputs with a default value (an initializer) that become parameters; other such inputs are weights or constants.
+    /// With --params-out, the default values are among the weights
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    overridable: Vec<String>,
+    #[command(flatten)]
+    shape: ShapeFlag,
     #[command(flatten)]
     data: DataFolders,
     #[command(flatten)]
@@ -60,7 +66,8 @@ impl Import {
         let mut stages = self.stages.start(true);
         stages.begin("reading the model")?;
         self.digest.expect(&self.file)?;
-        let imported = import_onnx(&self.file, &self.data.importing(weights))?;
+        let overridden = Overridden { required: self.overridable.clone(), ..Overridden::default() };
+        let imported = import_onnx(&self.file, &self.shape.import(weights, overridden, &self.data))?;
         if let Some(path) = &self.params_out {
             stages.begin("writing weights")?;
             write_weights(path, &imported.weights)?;

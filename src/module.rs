@@ -1,17 +1,23 @@
 //! Flags that say which module a command is about.
 
+use crate::effect::refuse;
 use clap::Args;
 use hammock_compiler::{
-    Constants, Digest, Failure, ImportOptions, Input, OnnxWeights, ReadOptions, Weights, check_module, data_files,
-    import_onnx, is_onnx, misfit_in, read_file, read_source, read_weights, signatures,
+    Constants, Digest, Failure, ImportOptions, Input, InputShape, OnnxWeights, Overridden, Ranks, RanksOf, ReadOptions,
+    Weights, check_module, data_files, import_onnx, is_onnx, misfit_in, read_file, read_source, read_weights,
+    signatures,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
+    Tensor,
     image::{Signature, signature::Role},
-    tools::{BudgetFlags, CommandFiles},
+    tools::{BudgetFlags, CallFlags, CommandFiles, parse_argument, split_name},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Says which file is meant.
 #[derive(Args, Clone, Default)]
@@ -36,16 +42,32 @@ pub struct DataFolders {
     pub folders: Vec<PathBuf>,
 }
 
-impl DataFolders {
-    /// The options of importing a model.
-    pub fn importing(&self, weights: OnnxWeights) -> ImportOptions {
-        ImportOptions { weights, data_folders: self.folders.clone() }
-    }
-}
-
 fn existing_folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     if path.is_dir() { Ok(path) } else { Err("there is no such folder".to_owned()) }
+}
+
+/// Says which shapes inputs have that an ONNX model leaves open.
+#[derive(Args, Clone, Default)]
+pub struct ShapeFlag {
+    /// The shape of an input of an ONNX model, whose sizes or rank the model leaves open: x=1,3,n,n with a name for each
+    /// size that stays open
+    #[arg(long = "shape", value_name = "NAME=SIZES")]
+    shapes: Vec<InputShape>,
+}
+
+impl ShapeFlag {
+    /// How to import an ONNX model, whose weights become `weights`.
+    pub fn import(&self, weights: OnnxWeights, overridden: Overridden, data: &DataFolders) -> ImportOptions {
+        let (shapes, data_folders) = (self.shapes.clone(), data.folders.clone());
+        ImportOptions { weights, data_folders, overridden, shapes, ranks: Ranks::default() }
+    }
+
+    /// Refuses the flag for a file that is no ONNX model.
+    pub fn expect_onnx(&self, file: &str) -> Result<(), Failure> {
+        let why = format!("{file} is no ONNX model, whose inputs it is for");
+        refuse(&[("--shape", !self.shapes.is_empty() && !is_onnx(file))], &why)
+    }
 }
 
 /// A module, and the weights that go with it.
@@ -59,6 +81,12 @@ pub struct ModuleArgs {
     /// Weights by name (.safetensors, an index or a folder of them, or .npz), or `zeros` if only shapes matter
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
+    /// Inputs of an ONNX model with a default value (an initializer) that stay parameters, which each call gives; other
+    /// such inputs become constants
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub overridable: Vec<String>,
+    #[command(flatten)]
+    pub shape: ShapeFlag,
     #[command(flatten)]
     pub data: DataFolders,
     #[command(flatten)]
@@ -92,14 +120,26 @@ impl ModuleArgs {
     /// Reads the file, which must be text, and the weights.
     pub fn read_text(&self) -> Result<(Module, SourceFile, Option<Weights>), Failure> {
         let weights = self.weights()?;
-        let (module, source) = self.read_text_for(weights.as_ref())?;
+        let (module, source) = self.read_text_for(weights.as_ref(), None)?;
         Ok((module, source, weights))
     }
 
-    /// Reads the file, which must be text, whose constants may be among the weights.
-    pub fn read_text_for(&self, weights: Option<&Weights>) -> Result<(Module, SourceFile), Failure> {
+    /// Reads the file, which must be text, whose constants may be among the weights. A call, if one is known, overrides
+    /// defaults of an ONNX model's inputs.
+    pub fn read_text_for(
+        &self,
+        weights: Option<&Weights>,
+        call: Option<&CallFlags>,
+    ) -> Result<(Module, SourceFile), Failure> {
         self.digest.expect(&self.file)?;
-        match read_file(&self.file, &self.options(weights), &self.data.folders)? {
+        self.shape.expect_onnx(&self.file)?;
+        if !is_onnx(&self.file) {
+            let why = format!("{} is no ONNX model, so its inputs have no default values", self.file);
+            refuse(&[("--overridable", !self.overridable.is_empty())], &why)?;
+        }
+        let mut onnx = self.shape.import(OnnxWeights::Constants, self.overridden(weights, call), &self.data);
+        onnx.ranks = Ranks(call.map(ranks_of));
+        match read_file(&self.file, &self.options(weights), &onnx)? {
             Input::Module(module, source) => Ok((*module, source)),
             Input::Executable => Err(self.not_text()),
         }
@@ -109,7 +149,8 @@ impl ModuleArgs {
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
         self.digest.expect(&self.file)?;
         if is_onnx(&self.file) {
-            let imported = import_onnx(&self.file, &self.data.importing(OnnxWeights::Constants))?;
+            let options = self.shape.import(OnnxWeights::Constants, self.overridden(None, None), &self.data);
+            let imported = import_onnx(&self.file, &options)?;
             return Ok((imported.source, hammock_ir::verify::module(&imported.module, &hammock_ops::Table)));
         }
         let weights = self.weights()?;
@@ -122,13 +163,25 @@ impl ModuleArgs {
         Ok((source, found))
     }
 
-    /// What the functions of an ONNX model take and give, its weights too.
+    /// What the functions of an ONNX model take and give, its weights and default values too.
     pub fn onnx_signatures(&self) -> Result<Vec<Signature>, Failure> {
-        let imported = import_onnx(&self.file, &self.data.importing(OnnxWeights::Parameters))?;
+        let overridden = Overridden { all: true, ..self.overridden(None, None) };
+        let options = self.shape.import(OnnxWeights::Parameters, overridden, &self.data);
+        let imported = import_onnx(&self.file, &options)?;
         let mut all = signatures(&imported.module);
         let weights = all.iter_mut().flat_map(|signature| &mut signature.params);
-        weights.filter(|param| param.role == Role::Weight).for_each(|param| param.role = Role::Bound);
+        for param in weights.filter(|param| param.role == Role::Weight) {
+            param.role = if imported.defaults.contains(&param.name) { Role::Default } else { Role::Bound };
+        }
         Ok(all)
+    }
+
+    /// The inputs with a default value that are parameters: those of the flag, and those that a call or weights give.
+    fn overridden(&self, weights: Option<&Weights>, call: Option<&CallFlags>) -> Overridden {
+        let (args, unnamed) = call.map(CallFlags::names).unwrap_or_default();
+        let weights = weights.into_iter().flat_map(|weights| weights.iter().map(|(name, _)| name));
+        let named = args.into_iter().chain(weights).map(str::to_owned).collect();
+        Overridden { required: self.overridable.clone(), named, unnamed, all: false }
     }
 
     fn options(&self, weights: Option<&Weights>) -> ReadOptions {
@@ -145,6 +198,20 @@ impl ModuleArgs {
         Failure::new(codes::UNSUPPORTED_FILE, format!("{} is a compiled executable, not a text module", self.file))
             .help("`hammock inspect` shows what is in it, `hammock run` runs it")
     }
+}
+
+/// The ranks of parameters, by the arguments of a call.
+fn ranks_of(call: &CallFlags) -> Arc<RanksOf> {
+    let args = call.args.clone();
+    Arc::new(move |params| {
+        let mut unnamed = args.iter().filter(|text| split_name(text).is_none());
+        let mut argument = |param: &&str| {
+            let named = args.iter().filter_map(|text| split_name(text)).find(|(name, _)| name == param);
+            let value = named.map(|(_, value)| value).or_else(|| unnamed.next().map(String::as_str))?;
+            Some(parse_argument(value).ok()?.get::<&Tensor>()?.shape().len())
+        };
+        params.iter().map(&mut argument).collect()
+    })
 }
 
 /// Adds the model that a command reads, with the files that belong to it.

@@ -5,7 +5,7 @@ use crate::{
     compile::{CodeArgs, ExecMode, Prepared, prepared},
     effect::refuse,
     failure::{input_failure, tool_failure},
-    module::{DataFolders, DigestFlag, ModuleArgs, is_zeros},
+    module::{DataFolders, DigestFlag, ModuleArgs, ShapeFlag, is_zeros},
     opt::Watch,
     output::say,
     progress::{StageFlags, Stages},
@@ -58,6 +58,8 @@ pub struct Program {
     module: Option<String>,
     #[command(flatten)]
     data: DataFolders,
+    #[command(flatten)]
+    shape: ShapeFlag,
     #[command(flatten)]
     digest: DigestFlag,
     #[command(flatten)]
@@ -128,6 +130,7 @@ impl Program {
                 ("--external-data-dir", !self.data.folders.is_empty()),
                 ("--params zeros", is_zeros(self.call.params.as_deref())),
             ];
+            self.shape.expect_onnx(&self.file)?;
             let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
             refuse(&idle, &format!("{} is compiled already", self.file))?;
             stages.begin("loading")?;
@@ -172,6 +175,8 @@ impl Program {
             module: self.module.clone(),
             params: self.call.params.clone(),
             data: self.data.clone(),
+            overridable: Vec::new(),
+            shape: self.shape.clone(),
             digest: self.digest.clone(),
             budget: self.call.limits.budget.clone(),
         }

@@ -283,3 +283,99 @@ fn sizes_of_run_time_fit() {
         assert!(message.contains("6 is not 4"), "{message}");
     }
 }
+
+/// An initializer that is an input too is a constant, unless a call gives another value: by name, among weights, or with an
+/// argument for each input.
+#[test]
+fn default_values_of_inputs_are_overridden() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |program: &str, args: &[&str]| {
+        let x = format!("x=@{}#0", root().join("tests/onnx/defaults.inputs.npz").display());
+        let all = [&["run", program, "--exec-mode", "reference", "--arg", &x], args].concat();
+        stdout(hammock(folder.path(), &all))
+    };
+    let (once, twice) = (["--arg", "k=[1]:float32"], ["--arg", "k=[2]:float32"]);
+    let file = |name: &str| root().join("tests/onnx").join(name).to_str().unwrap().to_owned();
+    for model in [file("defaults.onnx"), file("misfits/every_input.onnx")] {
+        let own = run(&model, &[]);
+        assert_ne!(own, run(&model, &once));
+        assert_eq!(own, run(&model, &twice));
+        assert!(run(&model, &["--arg", "w=ones(3,7):float32"]).starts_with("float32[2, 7]"));
+        expect("defaults", &model, &["--exec-mode", "reference"]);
+        let weights = [("k".to_owned(), hammock_runtime::Tensor::from_slice(&[1], &[1f32]).unwrap())];
+        hammock_runtime::tools::save_npz(&folder.path().join("k.npz"), &weights).unwrap();
+        assert_eq!(run(&model, &["--params", "k.npz"]), run(&model, &once));
+        // What is written has a parameter for what stays open only.
+        let import = ["import", &model, "-o", "m.py", "--params-out", "w.npz", "--overridable", "k"];
+        stdout(hammock(folder.path(), &import));
+        assert_eq!(run("m.py", &["--params", "w.npz"]), own);
+        assert_eq!(run("m.py", &["--params", "w.npz", once[0], once[1]]), run(&model, &once));
+        stdout(hammock(folder.path(), &["compile", &model, "-o", "m.so", "--overridable", "k"]));
+        let library = ["run", "m.so", "--arg", "x=ones(2,3):float32"];
+        let needs = hammock(folder.path(), &library);
+        assert!(String::from_utf8(needs.stderr).unwrap().contains("one --arg each for: k: float32[1]"));
+        stdout(hammock(folder.path(), &[&library[..], &once].concat()));
+    }
+    let shown = succeed(root(), &["inspect", "tests/onnx/defaults.onnx"]);
+    assert!(shown.contains("input   k  float32[1]  has a default value\n"), "{shown}");
+    let shown = succeed(root(), &["inspect", "tests/onnx/misfits/every_input.onnx"]);
+    assert!(shown.contains("weight  w") && !shown.contains("default"), "{shown}");
+    for (name, said) in [("x", "no input `x` with a default value"), ("W", "did you mean `w`?")] {
+        let output = hammock(root(), &["check", "tests/onnx/defaults.onnx", "--overridable", name]);
+        assert!(String::from_utf8(output.stderr).unwrap().contains(said), "{name}");
+    }
+}
+
+/// Sizes of different names are equal or 1 when the program runs; the joint size is named once.
+#[test]
+fn sizes_of_different_names_broadcast() {
+    let run = |shapes: [&str; 6], more: &[&str]| {
+        let args = shapes.iter().flat_map(|shape| ["--arg", shape]);
+        let args: Vec<&str> = ["run", "tests/onnx/broadcasts.onnx"].into_iter().chain(args).collect();
+        hammock(root(), &[&args[..], more].concat())
+    };
+    let a = "[[1, 2, 3], [4, 5, 6]]:float32";
+    let (b, c, d) = ("[[10, 20, 30]]:float32", "[[true]]:bool", "[[100], [200]]:float32");
+    let product = ["ones(1,2,3):float32", "ones(2,3,1):float32"];
+    let results = ["[[11, 44, 99], [56, 125, 216]]", "[[[3], [3]], [[3], [3]]]", "[[111, 122, 133], [214, 225, 236]]"];
+    for more in [&["--exec-mode", "reference"][..], &["-O0"], &["-O2"], &["-O2", "--exec-mode", "compiled"]] {
+        let said = stdout(run([a, b, c, d, product[0], product[1]], &[more, &["--json"]].concat()));
+        let numbers = said.replace([' ', '\n'], "").replace(".0", "");
+        for result in results {
+            assert!(numbers.contains(&result.replace(' ', "")), "{more:?}: {said}");
+        }
+        let wrong = run([a, "ones(3,3):float32", "ones(3,1):bool", d, product[0], product[1]], more);
+        let said = String::from_utf8(wrong.stderr).unwrap();
+        assert!(
+            said.contains("does not broadcast") && said.contains("2 is not 3") && said.contains("/added"),
+            "{said}"
+        );
+    }
+}
+
+/// What a model leaves open of its inputs' shapes is given by a flag, or by a call.
+#[test]
+fn shapes_of_inputs_are_given() {
+    let (unranked, x) = ("tests/onnx/bad/unranked.onnx", ["--arg", "[[1, 2]]:float32"]);
+    assert_eq!(succeed(root(), &["run", unranked, x[0], x[1]]), "float32[1, 2]\n[[-1.0 -2.0]]\n");
+    assert_eq!(succeed(root(), &["run", unranked, x[0], x[1], "--shape", "x=n,2"]), "float32[1, 2]\n[[-1.0 -2.0]]\n");
+    assert!(
+        succeed(root(), &["import", unranked, "--shape", "x=n,2"]).contains("x: R.Tensor((n, 2), dtype=\"float32\")")
+    );
+    let gather = "tests/onnx/misfits/gather.onnx";
+    assert!(
+        succeed(root(), &["import", gather, "--shape", "x=2,k"]).contains("x: R.Tensor((2, m), dtype=\"float32\")")
+    );
+    for (model, shape, said) in [
+        (unranked, "y=1", "the model has no input `y`"),
+        (gather, "x=1", "the input `x` has 2 dimensions, but the shape given for it has 1"),
+        ("tests/onnx/defaults.onnx", "x=2,4", "axis 1 of the input `x` has the size 3, not 4"),
+    ] {
+        let output = hammock(root(), &["opt", model, "--shape", shape]);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && message.contains(said), "{message}");
+    }
+    let text = hammock(root(), &["opt", "ir-examples/custom_kernel.py", "--shape", "x=2"]);
+    assert!(text.status.code() == Some(2) && String::from_utf8(text.stderr).unwrap().contains("is no ONNX model"));
+    assert_eq!(hammock(root(), &["opt", gather, "--shape", "x=a+b"]).status.code(), Some(2));
+}

@@ -276,6 +276,110 @@ def old():
     record("old", random(1, 2, 4))
 
 
+def first_versions():
+    """Operators as they were before version 7: operands that broadcast by attributes, and attributes that became inputs."""
+    node = h.make_node
+    nodes = [
+        node("Add", ["x", "b"], ["added"], broadcast=1, axis=1),
+        node("Mul", ["added", "last"], ["scaled"], broadcast=1),
+        node("Sub", ["scaled", "one"], ["less"], broadcast=1),
+        node("Div", ["less", "x"], ["divided"]),
+        node("PRelu", ["less", "slope"], ["leaky"]),
+        node("Greater", ["x", "b"], ["greater"], broadcast=1, axis=-2),
+        node("Gemm", ["b2", "b3", "c"], ["y"], broadcast=1),
+        node("Tile", ["c", "twice"], ["tiled"]),
+    ]
+    x, b, last = random(1, 2, 3, 4), random(2, 3), random(3, 4)
+    one, slope, c = np.array([1], np.float32), random(4, 3), random(5, 2)
+    b2, b3 = random(6, 3, 5), random(7, 5, 2)
+    weights = dict(b=b, last=last, one=one, slope=slope, c=c, b2=b2, b3=b3, twice=np.array([2]))
+    results = ["divided", "leaky", "greater", "y", "tiled"]
+    outputs = [(name, BOOL if name == "greater" else FLOAT, None) for name in results]
+    model("first_versions", nodes, [("x", FLOAT, [2, 3, 4])], outputs, weights, opset=6)
+    less = (x + b[:, None]) * last - 1
+    wanted = [less / x, np.where(less >= 0, less, less * slope[:, None]), x > b[:, None], b2 @ b3 + c, np.tile(c, 2)]
+    record_results("first_versions", [x], wanted)
+
+    nodes = [
+        node("Reshape", ["x"], ["r"], shape=[0, -1]),
+        node("Concat", ["r", "r"], ["c"]),
+        node("Pad", ["c"], ["p"], paddings=[0, 1, 0, 0]),
+        node("Tile", ["p", "twice", "axis"], ["t"]),
+        node("Cast", ["t"], ["y"], to="INT32"),
+    ]
+    x = random(8, 2, 1, 3) * 8
+    weights = {"twice": np.array([2]), "axis": np.array([1])}
+    model("oldest", nodes, [("x", FLOAT, [2, 1, 3])], [("y", TensorProto.INT32, None)], weights, opset=1)
+    flat = x.reshape(2, 3)
+    flat = np.pad(np.concatenate([flat, flat], 1), [(0, 0), (1, 0)])
+    record_results("oldest", [x], [np.tile(flat, 2).astype(np.int32)])
+
+
+def defaults():
+    """Initializers that are inputs too: a caller may give others, of other sizes where the input's are open."""
+    nodes = [h.make_node("MatMul", ["x", "w"], ["product"], "/product"), h.make_node("Mul", ["product", "k"], ["y"], "/scaled")]
+    inputs = [("x", FLOAT, [2, 3]), ("k", FLOAT, [1]), ("w", FLOAT, [3, "n"])]
+    weights = {"w": random(1, 3, 4), "k": np.array([2], np.float32)}
+    made = model("defaults", nodes, inputs, [("y", FLOAT, [2, "n"])], weights)
+    x, k, w = random(2, 2, 3), np.array([3], np.float32), random(3, 3, 5)
+    record_results("defaults", [x, k, w], [x @ w * 3])
+    # Files of older versions list every initializer.
+    made.ir_version = 3
+    onnx.save(made, "misfits/every_input.onnx")
+
+
+def broadcasts():
+    """Sizes of different names, which are equal or 1."""
+    node = h.make_node
+    nodes = [
+        node("Add", ["a", "b"], ["added"], "/added"),
+        node("Mul", ["added", "a"], ["again"], "/again"),
+        node("Where", ["c", "again", "b"], ["chosen"], "/chosen"),
+        node("MatMul", ["l", "r"], ["product"], "/product"),
+        node("Sum", ["a", "b", "d"], ["sum"], "/sum"),
+    ]
+    inputs = [("a", FLOAT, ["n", 3]), ("b", FLOAT, ["m", None]), ("c", BOOL, ["m", 1]), ("d", FLOAT, ["p", "q"]),
+              ("l", FLOAT, ["s", 2, 3]), ("r", FLOAT, ["t", 3, "u"])]
+    outputs = [(name, FLOAT, None) for name in ["again", "chosen", "product", "sum"]]
+    model("broadcasts", nodes, inputs, outputs)
+    a, b, c = random(1, 1, 3), random(2, 4, 1), np.array([[True], [False], [True], [True]])
+    d, l, r = random(3, 4, 1), random(4, 5, 2, 3), random(5, 1, 3, 2)
+    record_results("broadcasts", [a, b, c, d, l, r], [(a + b) * a, np.where(c, (a + b) * a, b), l @ r, a + b + d])
+
+
+def largest():
+    """Windows with the places of their largest elements, along dynamic axes and beyond the data; reductions of integers,
+    places of a scalar, and slices with bounds far beyond what an int32 holds."""
+    node = h.make_node
+    nodes = [
+        node("MaxPool", ["x"], ["same", "same_places"], kernel_shape=[3, 2], strides=[2, 3], auto_pad="SAME_UPPER"),
+        node("MaxPool", ["x"], ["ceil", "ceil_places"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        node("ReduceL2", ["i"], ["norm"], axes=[1], keepdims=0),
+        node("ReduceLogSum", ["i"], ["log"], axes=[0]),
+        node("NonZero", ["s"], ["found"]),
+        node("Slice", ["x", "starts", "ends"], ["far"]),
+        node("Slice", ["x", "ends", "starts", "axes", "steps"], ["back"]),
+    ]
+    inputs = [("x", FLOAT, [1, "c", "h", "w"]), ("i", INT64, [2, 2]), ("s", FLOAT, [])]
+    names = ["same", "same_places", "ceil", "ceil_places", "norm", "log", "found", "far", "back"]
+    floats = ["same", "ceil", "far", "back"]
+    outputs = [(name, FLOAT if name in floats else INT64, None) for name in names]
+    far = np.iinfo(np.int64)
+    weights = dict(starts=np.array([0, 2**31 + 5, -2**40, far.min]), ends=np.array([9, 9, 2**40, far.max]),
+                   axes=np.array([0, 1, 2, 3]), steps=np.array([-1, -1, -1, far.min]))
+    model("largest", nodes, inputs, outputs, weights)
+    x = random(1, 1, 1, 5, 5)
+    same = [x[..., 0:2, 0:2], x[..., 0:2, 3:5], x[..., 1:4, 0:2], x[..., 1:4, 3:5], x[..., 3:5, 0:2], x[..., 3:5, 3:5]]
+    ceil = [x[..., i:i + 2, j:j + 2] for i in (0, 2, 4) for j in (0, 2, 4)]
+    most = lambda parts, *shape: np.array([part.max() for part in parts], np.float32).reshape(1, 1, *shape)
+    places = lambda parts: np.searchsorted(np.sort(x.ravel()), parts.ravel())
+    place = lambda parts: np.argsort(x.ravel())[places(parts)].reshape(parts.shape)
+    same, ceil = most(same, 3, 2), most(ceil, 3, 3)
+    wanted = [same, place(same), ceil, place(ceil), np.array([5, 13]), np.array([[2, 2]]), np.zeros((0, 1), np.int64),
+              x[:, 5:], x[:0, :0, ::-1, ::-5]]
+    record_results("largest", [x, np.array([[3, 4], [5, 12]]), np.array(2, np.float32)], wanted)
+
+
 def mlp():
     nodes = [
         h.make_node("Gemm", ["x", "w1", "b1"], ["h"], "/hidden"),
@@ -696,6 +800,13 @@ def bad():
         onnx.save(made, f"bad/{name}.onnx")
 
 
+    model("bad/unranked", [h.make_node("Neg", ["x"], ["y"], "/neg")], [("x", FLOAT, None)], [("y", FLOAT, None)])
+    padded = h.make_node("MaxPool", ["x"], ["y"], "/pool", kernel_shape=[2], auto_pad="SAME")
+    model("bad/auto_pad", [padded], [("x", FLOAT, [1, 1, 4])], [("y", FLOAT, None)])
+    added = h.make_node("Add", ["x", "b"], ["y"], "/add")
+    model("bad/aligned", [added], [("x", FLOAT, [2, 3]), ("b", FLOAT, [3])], [("y", FLOAT, None)], opset=6)
+
+
 def misfits():
     """Models of one node whose inputs of run time may not fit: `tests/onnx.rs` has the inputs and what is said."""
     def one(name, op, inputs, outputs=1, opset=21, weights=(), **attributes):
@@ -900,7 +1011,7 @@ def names():
     record("names", random(20, 2, 4), random(21, 2, 4))
 
 
-for make in [misfits, narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
+for make in [misfits, first_versions, defaults, broadcasts, largest, narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
              functions, external, slices, left_out, normalized, windows, edges, activations, names, floats, bad]:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()

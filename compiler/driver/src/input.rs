@@ -37,14 +37,13 @@ pub enum Input {
 }
 
 /// Reads a file, or standard input for `-`, and tells a text module, an ONNX model and a compiled executable apart by their
-/// first bytes. Links to data of an ONNX model may lead to `data_folders`.
+/// first bytes. `options` are for texts, `onnx` for ONNX models.
 ///
 /// # Errors
 /// When it cannot be read, or its text is not a module.
-pub fn read_file(path: &str, options: &ReadOptions, data_folders: &[PathBuf]) -> Result<Input, Failure> {
+pub fn read_file(path: &str, options: &ReadOptions, onnx: &ImportOptions) -> Result<Input, Failure> {
     if is_onnx(path) {
-        let options = ImportOptions { data_folders: data_folders.to_vec(), ..ImportOptions::default() };
-        let imported = import_onnx(path, &options)?;
+        let imported = import_onnx(path, onnx)?;
         return Ok(Input::Module(Box::new(imported.module), imported.source));
     }
     let Some(source) = read_source(path)? else { return Ok(Input::Executable) };

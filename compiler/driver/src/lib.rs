@@ -47,7 +47,7 @@ pub use hammock_kernels::{
     steps::{STEPS, Step},
 };
 pub use hammock_onnx::{
-    ImportOptions, Imported, Weights as OnnxWeights,
+    ImportOptions, Imported, InputShape, Overridden, Ranks, RanksOf, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_runtime::tools::Weights;

@@ -15,7 +15,7 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
-    Tensor, prim,
+    PrimExpr, Tensor,
     relax::{InferError, Operand},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,7 +37,11 @@ pub struct Importer<'m> {
     /// Names of parameters.
     pub names: Names,
     /// Sizes that the model names.
-    pub symbols: FxHashMap<String, prim::Var>,
+    pub symbols: FxHashMap<String, PrimExpr>,
+    /// Names of the parameters for inputs, in order.
+    pub parameters: Vec<String>,
+    /// Parameters for inputs with a default value.
+    pub defaults: Vec<String>,
     /// Tensors that were read, by their messages.
     pub tensors: FxHashMap<*const TensorProto, Tensor>,
     frames: Vec<Frame<'m>>,
@@ -70,6 +74,8 @@ impl<'m> Importer<'m> {
             build: Builder::new(),
             names: Names::default(),
             symbols: FxHashMap::default(),
+            parameters: Vec::new(),
+            defaults: Vec::new(),
             tensors: FxHashMap::default(),
             frames: vec![frame],
             listing: Listing::default(),
@@ -89,7 +95,9 @@ impl<'m> Importer<'m> {
             }
         };
         match (self.diagnostics.is_empty(), weights, source) {
-            (true, Some(weights), Some(source)) => Ok(Imported { module: self.build.module, source, weights }),
+            (true, Some(weights), Some(source)) => {
+                Ok(Imported { module: self.build.module, source, weights, defaults: self.defaults })
+            }
             (_, _, source) => Err(Box::new(Errors { diagnostics: self.diagnostics, source })),
         }
     }
@@ -264,7 +272,7 @@ impl<'m> Importer<'m> {
         let (opsets, attrs) = (outer.opsets, outer.attrs.clone());
         let values = graph.input.iter().map(|input| input.name.as_str()).zip(inputs).collect();
         self.frames.push(Frame { values, opsets, attrs, ..Frame::default() });
-        self.initializers(graph, &mut None);
+        self.initializers(graph, &FxHashSet::default(), &mut None);
         self.nodes(&graph.node);
         let results = graph.output.iter().map(|output| self.output(&output.name)).collect();
         self.frames.pop();

@@ -15,6 +15,7 @@ mod dtype;
 mod external;
 mod fold;
 mod graph;
+mod input_shape;
 mod known;
 mod listing;
 mod main_graph;
@@ -23,6 +24,7 @@ mod names;
 mod node;
 pub mod ops;
 mod order;
+mod overridden;
 mod room;
 mod schema;
 mod sparse;
@@ -31,6 +33,7 @@ mod value;
 
 pub use external::{Data, data_files};
 pub use graph::Errors;
+pub use input_shape::{InputShape, InputSize, Ranks, RanksOf};
 
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, Tensor};
@@ -43,6 +46,26 @@ pub struct ImportOptions {
     pub weights: Weights,
     /// Folders that links to the model's data may lead to, besides its own.
     pub data_folders: Vec<PathBuf>,
+    /// Which default values of inputs callers override.
+    pub overridden: Overridden,
+    /// Shapes of inputs, where the model leaves sizes or ranks open.
+    pub shapes: Vec<InputShape>,
+    /// Ranks that the model leaves open, and `shapes` too.
+    pub ranks: Ranks,
+}
+
+/// The inputs with a default value that become parameters all the same. An input has one if an initializer has its name;
+/// before version 4 of the format each initializer had to be an input too. The others are initializers, and no inputs.
+#[derive(Clone, Debug, Default)]
+pub struct Overridden {
+    /// Inputs that must have a default value.
+    pub required: Vec<String>,
+    /// Inputs that may have one, such as the names of a call's arguments.
+    pub named: Vec<String>,
+    /// A number of values without names, which are for all inputs not named, if these are as many.
+    pub unnamed: usize,
+    /// True if all are.
+    pub all: bool,
 }
 
 /// What the tensors that a model brings become.
@@ -65,6 +88,8 @@ pub struct Imported {
     pub source: SourceFile,
     /// The tensors of parameters, by the parameters' names.
     pub weights: Vec<(String, Tensor)>,
+    /// The parameters for inputs with a default value.
+    pub defaults: Vec<String>,
 }
 
 /// Whether a file that begins so is an ONNX model: a message that begins with its version, then one of a model's fields.

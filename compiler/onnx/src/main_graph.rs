@@ -24,10 +24,19 @@ const FEW_FLOATS: usize = 8;
 impl<'m> Importer<'m> {
     /// Imports the graph as `main`; gives the weights that are parameters.
     pub(crate) fn main(&mut self, graph: &'m GraphProto) -> Vec<(String, Tensor)> {
-        let sparse = graph.sparse_initializer.iter().map(sparse::name);
-        let own: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).chain(sparse).collect();
-        self.name_parameters(graph, &own);
-        for input in graph.input.iter().filter(|input| !own.contains(input.name.as_str())) {
+        let overridden = self.overridden(graph);
+        let initializers = initializer_names(graph).filter(|name| !overridden.contains(name)).collect();
+        self.name_parameters(graph, &initializers);
+        let inputs = graph.input.iter().map(|input| input.name.as_str());
+        self.defaults =
+            inputs.filter(|name| overridden.contains(name)).map(|name| self.names.of_parameter(name)).collect();
+        self.take_shapes(graph);
+        // Where weights are parameters, an input with a default value is one of them.
+        let with_defaults = self.options.weights == Weights::Parameters;
+        let is_input = |name: &str| !initializers.contains(name) && !(with_defaults && overridden.contains(name));
+        let inputs = || graph.input.iter().filter(|input| is_input(&input.name));
+        self.parameters = inputs().map(|input| self.names.of_parameter(&input.name)).collect();
+        for input in inputs() {
             let value = match self.parameter_type(input) {
                 Ok((ty, element)) => self.parameter(&input.name, ty, element),
                 Err(error) => {
@@ -38,8 +47,8 @@ impl<'m> Importer<'m> {
             self.define(&input.name, value);
         }
         let inputs = self.build.function.lambda.params.len();
-        let mut weights = (self.options.weights == Weights::Parameters).then(Vec::new);
-        self.initializers(graph, &mut weights);
+        let mut weights = with_defaults.then(Vec::new);
+        self.initializers(graph, &overridden, &mut weights);
         self.nodes(&graph.node);
         self.nowhere();
         let results: Vec<Value> = graph.output.iter().map(|output| self.declared_output(output)).collect();
@@ -66,7 +75,7 @@ impl<'m> Importer<'m> {
         Value::of(Operand::Var(var), element)
     }
 
-    fn parameter_type(&mut self, input: &ValueInfoProto) -> Result<(Type, ElementType), Diagnostic> {
+    fn parameter_type(&mut self, input: &'m ValueInfoProto) -> Result<(Type, ElementType), Diagnostic> {
         let unsupported = |what: &str| {
             let message = format!("the input `{}` is {what}, which is not supported", brief(&input.name));
             Diagnostic::error(codes::ONNX_UNSUPPORTED, message)
@@ -85,11 +94,7 @@ impl<'m> Importer<'m> {
         let element = ElementType::of(number);
         let element = element.ok_or_else(|| unsupported(&format!("a tensor of {}", dtype::name(number))))?;
         let dtype = element.held;
-        let Some(shape) = &tensor.shape else {
-            return Ok((TensorType::with_rank(None, Some(dtype)).into(), element));
-        };
-        let dims = shape.dim.iter().enumerate();
-        let dims = dims.map(|(axis, dim)| self.dimension(dim.value.as_ref(), &input.name, axis)).collect();
+        let dims = self.sizes_of_input(input)?.into();
         let ty = Type::from(TensorType { shape: TensorShape::Known(dims), dtype: Some(dtype), vdevice: None });
         match ty.excess() {
             Some(excess) => Err(damaged(format!("the input `{}` is too large: {excess}", brief(&input.name)))),
@@ -98,21 +103,30 @@ impl<'m> Importer<'m> {
     }
 
     /// A size: a number, or a variable of the name that the model gives it.
-    fn dimension(&mut self, value: Option<&DimensionValue>, input: &str, axis: usize) -> PrimExpr {
+    pub(crate) fn dimension(&mut self, value: Option<&DimensionValue>, input: &str, axis: usize) -> PrimExpr {
         let name = match value {
             Some(DimensionValue::DimValue(size)) if *size >= 0 => return PrimExpr::int64(*size),
             Some(DimensionValue::DimParam(name)) if !name.is_empty() => name.clone(),
             _ => format!("{input}_{axis}"),
         };
         let names = &mut self.names;
-        let named = || prim::Var::int64(names.of_size(&name));
-        self.symbols.entry(name.clone()).or_insert_with(named).expr()
+        let named = || prim::Var::int64(names.of_size(&name)).expr();
+        self.symbols.entry(name.clone()).or_insert_with(named).clone()
     }
 
-    /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those.
-    pub(crate) fn initializers(&mut self, graph: &'m GraphProto, weights: &mut Option<Vec<(String, Tensor)>>) {
-        for proto in &graph.initializer {
+    /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those. Defaults that are
+    /// overridden are defined as inputs already, or are parameters.
+    pub(crate) fn initializers(
+        &mut self,
+        graph: &'m GraphProto,
+        overridden: &FxHashSet<&str>,
+        weights: &mut Option<Vec<(String, Tensor)>>,
+    ) {
+        let are_inputs = weights.is_none();
+        let is_defined = |name: &str| are_inputs && overridden.contains(name);
+        for proto in graph.initializer.iter().filter(|proto| !is_defined(&proto.name)) {
             let value = match self.tensor(proto) {
+                Ok(tensor) if overridden.contains(proto.name.as_str()) => self.default(graph, proto, tensor, weights),
                 Ok(tensor) => self.weight(proto, tensor, weights),
                 Err(why) => {
                     self.report(bad_tensor(proto, &why));
@@ -121,7 +135,7 @@ impl<'m> Importer<'m> {
             };
             self.define(&proto.name, value);
         }
-        for proto in &graph.sparse_initializer {
+        for proto in graph.sparse_initializer.iter().filter(|proto| !is_defined(sparse::name(proto))) {
             let value = match sparse::read(proto, &self.model.folder) {
                 Ok(tensor) => Value::Operand(Operand::Const(Constant::new(tensor))),
                 Err(why) => {
@@ -156,6 +170,29 @@ impl<'m> Importer<'m> {
             weights.push((self.build.function.vars[*var].name.to_string(), tensor));
         }
         value
+    }
+
+    /// The default value of an input, as a parameter of the input's type.
+    fn default(
+        &mut self,
+        graph: &'m GraphProto,
+        proto: &TensorProto,
+        tensor: Tensor,
+        weights: &mut Option<Vec<(String, Tensor)>>,
+    ) -> Value {
+        let input = graph.input.iter().find(|input| input.name == proto.name);
+        match input.map(|input| self.parameter_type(input)) {
+            Some(Ok((ty, element))) => {
+                let value = self.parameter(&proto.name, ty, element);
+                weights.get_or_insert_default().push((self.names.of_parameter(&proto.name), tensor));
+                value
+            }
+            Some(Err(error)) => {
+                self.report(error);
+                Value::Broken
+            }
+            None => self.weight(proto, tensor, weights),
+        }
     }
 
     /// Puts the function together.
@@ -195,6 +232,12 @@ impl<'m> Importer<'m> {
         }
         Ok(operand)
     }
+}
+
+/// The names of the tensors that a graph brings.
+pub(crate) fn initializer_names(graph: &GraphProto) -> impl Iterator<Item = &str> {
+    let sparse = graph.sparse_initializer.iter().map(sparse::name);
+    graph.initializer.iter().map(|tensor| tensor.name.as_str()).chain(sparse)
 }
 
 fn bad_tensor(proto: &TensorProto, why: &str) -> Diagnostic {

@@ -38,6 +38,11 @@ impl Names {
         text
     }
 
+    /// The name that a parameter has, if it has one.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
     /// The name for a symbolic size, which nothing else gets.
     pub fn of_size(&mut self, name: &str) -> String {
         self.unique(of_binding(name))

@@ -39,10 +39,12 @@ pub enum Role {
     Bound = 2,
     /// A result.
     Output = 3,
+    /// An argument with a default value, which calls need not give.
+    Default = 4,
 }
 
 impl Role {
-    const ALL: [Role; 4] = [Role::Input, Role::Weight, Role::Bound, Role::Output];
+    const ALL: [Role; 5] = [Role::Input, Role::Weight, Role::Bound, Role::Output, Role::Default];
 
     /// A word for it.
     pub fn name(self) -> &'static str {
@@ -51,6 +53,7 @@ impl Role {
             Role::Weight => "weight",
             Role::Bound => "bound",
             Role::Output => "output",
+            Role::Default => "default",
         }
     }
 }
@@ -105,9 +108,9 @@ impl Signature {
         Signature { function: function.to_owned(), params: names.map(param).collect(), results: Vec::new() }
     }
 
-    /// The parameters that calls give: all but those that the model has.
+    /// The parameters that calls give: all but those that the model has, or has a default value for.
     pub fn given(&self) -> impl Iterator<Item = &Param> {
-        self.params.iter().filter(|param| param.role != Role::Bound)
+        self.params.iter().filter(|param| !matches!(param.role, Role::Bound | Role::Default))
     }
 }
 

@@ -225,7 +225,7 @@ impl Call<'_> {
 }
 
 /// An argument's name and value: `NAME=VALUE`.
-pub(super) fn split_name(text: &str) -> Option<(&str, &str)> {
+pub fn split_name(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once('=')?;
     let name = name.trim();
     let is_name = !name.is_empty() && !name.contains(['"', '(', '[', '@', '#']);

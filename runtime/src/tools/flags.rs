@@ -116,6 +116,13 @@ impl CallFlags {
         CallSpec { func: &self.func, args: &self.args, weights }
     }
 
+    /// The names that arguments are given for, and the number of arguments without a name.
+    pub fn names(&self) -> (Vec<&str>, usize) {
+        let names: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
+        let unnamed = self.args.len() - names.len();
+        (names, unnamed)
+    }
+
     /// How to run.
     pub fn how(&self) -> How {
         How {

@@ -28,6 +28,7 @@ mod weights_format;
 
 pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
+pub use call::split_name;
 pub use command_files::CommandFiles;
 pub use expect::ExpectFlags;
 pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, OutputFlags, View};

@@ -25,6 +25,7 @@ pub fn signature_text(signatures: &[Signature]) -> String {
         for Param { name: own, role, ty } in all() {
             let (role, note) = match role {
                 Role::Bound => ("weight", "  bound"),
+                Role::Default => ("input", "  has a default value"),
                 role => (role.name(), ""),
             };
             text += &format!("    {role:<6}  {own:<name$}  {ty}{note}\n");
@@ -39,7 +40,7 @@ pub fn signature_json(signatures: &[Signature]) -> String {
         let of = |roles: &[Role]| params.iter().filter(|param| roles.contains(&param.role)).map(json).collect();
         Json::object([
             ("name", function.as_str().into()),
-            ("inputs", of(&[Role::Input])),
+            ("inputs", of(&[Role::Input, Role::Default])),
             ("weights", of(&[Role::Weight, Role::Bound])),
             ("outputs", results.iter().map(json).collect()),
         ])
@@ -51,6 +52,9 @@ fn json(param: &Param) -> Json {
     let mut members = vec![("name".to_owned(), param.name.as_str().into())];
     if matches!(param.role, Role::Weight | Role::Bound) {
         members.push(("bound".to_owned(), Json::Bool(param.role == Role::Bound)));
+    }
+    if param.role == Role::Default {
+        members.push(("default".to_owned(), Json::Bool(true)));
     }
     members.extend(type_members(&param.ty));
     Json::Object(members)
