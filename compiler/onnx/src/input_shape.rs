@@ -99,12 +99,9 @@ impl<'m> Importer<'m> {
         }
         for (axis, (declared, given)) in dims.into_iter().zip(&shape.sizes).enumerate() {
             match (declared, given) {
-                (Some(DimensionValue::DimValue(size)), given) if *size >= 0 => {
-                    if *given != InputSize::Static(*size) {
-                        let (name, given) = (brief(&input.name), given.to_string());
-                        let message = format!("axis {axis} of the input `{name}` has the size {size}, not {given}");
-                        return Err(wrong(message));
-                    }
+                (Some(DimensionValue::DimValue(size)), given) if *size >= 0 && *given != InputSize::Static(*size) => {
+                    let name = brief(&input.name);
+                    return Err(wrong(format!("axis {axis} of the input `{name}` has the size {size}, not {given}")));
                 }
                 (Some(DimensionValue::DimParam(name)), InputSize::Static(size)) if !name.is_empty() => {
                     let size = PrimExpr::int64(*size);

@@ -33,7 +33,7 @@ impl<'m> Importer<'m> {
         self.take_shapes(graph);
         // Where weights are parameters, an input with a default value is one of them.
         let with_defaults = self.options.weights == Weights::Parameters;
-        let is_input = |name: &str| !initializers.contains(name) && !(with_defaults && overridden.contains(name));
+        let is_input = |name: &str| !(initializers.contains(name) || with_defaults && overridden.contains(name));
         let inputs = || graph.input.iter().filter(|input| is_input(&input.name));
         self.parameters = inputs().map(|input| self.names.of_parameter(&input.name)).collect();
         for input in inputs() {

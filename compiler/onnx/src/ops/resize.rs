@@ -70,7 +70,7 @@ fn upsample(n: &mut Node) -> Result {
             let (Some(tall), Some(wide)) = (tall, wide) else { return n.error("its scales are missing") };
             n.scaled_by(&own, &[1.0, 1.0, tall, wide])?
         }
-        ..9 => {
+        7..9 => {
             let Some(scales) = n.attrs.floats("scales")? else { return n.error("its `scales` are missing") };
             n.scaled_by(&own, &scales)?
         }
