@@ -1,7 +1,8 @@
-//! What the documents say to type is typed: the commands of README.md, and the examples of every `--help`.
-//!
-//! They run as they stand, in folders with files of the names that they mention.
+//! Every command in the documents runs: those of README.md and the book (`docs/`), from top to bottom in one shell as a
+//! reader would type them in a fresh clone, and the examples of every `--help`, in folders with the files they mention.
 
+// The dependency that builds the library for C.
+use hammock_capi as _;
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -99,34 +100,68 @@ fn blocks<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
     parts.map(|part| part.split_once("```").expect("the block ends").0).collect()
 }
 
-#[test]
-fn commands_of_the_readme() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    copy(&root().join("ir-examples"), &folder.path().join("ir-examples"));
-    let digits = folder.path().join("ir-examples/digits");
-    furnish(&digits);
-    std::fs::copy(digits.join("x.npy"), folder.path().join("x.npy")).unwrap();
-    let mut count = 0;
-    for block in blocks(&readme, "```sh\n") {
-        // What installs, builds, or calls a compiler of C is tested by those who do it.
-        let commands = block.lines().filter_map(|line| match line.split_once("cargo run --release -- ") {
-            Some((_, arguments)) => Some(format!("hammock {arguments}")),
-            None => Some(line.to_owned()).filter(|line| line.starts_with("hammock") || line.starts_with("cd ")),
-        });
-        let script: Vec<String> = commands.collect();
-        let script = script.join("\n");
-        let from = if block.contains(" ir-examples/") { folder.path() } else { &digits };
-        succeed(&script, from, "a block of README.md");
-        count += script.matches("hammock").count();
+/// README.md and the chapters of the book, in the order in which a reader meets them.
+fn documents() -> Vec<PathBuf> {
+    let book = root().join("docs/src");
+    let summary = std::fs::read_to_string(book.join("SUMMARY.md")).unwrap();
+    let chapters = summary.lines().filter_map(|line| line.split_once("](")?.1.strip_suffix(')'));
+    std::iter::once(root().join("README.md")).chain(chapters.map(|chapter| book.join(chapter))).collect()
+}
+
+/// A fresh clone that has been built: what commands of the documents use of one.
+fn clone_into(folder: &Path) {
+    for part in ["ir-examples", "runtime/include", "runtime/tests/tvm"] {
+        copy(&root().join(part), &folder.join(part));
     }
-    assert!(count >= 28, "only {count} commands were found");
+    let built = folder.join("target/release");
+    std::fs::create_dir_all(&built).unwrap();
+    let libraries = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    for (from, name) in [(programs(), "hammock"), (programs(), "hammock-run"), (&libraries, "libhammock.so")] {
+        std::os::unix::fs::symlink(from.join(name), built.join(name)).unwrap();
+    }
 }
 
 #[test]
-fn the_mistake_of_the_readme() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let shown = blocks(&readme, "```\n$ hammock check broken.py\n")[0];
+fn commands_of_the_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    clone_into(folder.path());
+    let mut script = "trap 'echo \"this failed: $BASH_COMMAND\" >&2' ERR\n".to_owned();
+    for document in documents() {
+        if document.ends_with("introduction.md") {
+            // The book begins in the clone again.
+            script += &format!("cd {}\n", folder.path().display());
+        }
+        let text = std::fs::read_to_string(&document).unwrap();
+        for line in blocks(&text, "```sh\n").iter().flat_map(|block| block.lines()) {
+            // Other tests build and test; README's first command builds and runs.
+            match line.split_once("cargo run --release -- ") {
+                Some((_, arguments)) => script += &format!("hammock {arguments}\n"),
+                None if line.starts_with("cargo ") => {}
+                None => script += &format!("{line}\n"),
+            }
+        }
+    }
+    let count = script.lines().filter(|line| line.starts_with("hammock")).count();
+    assert!(count >= 60, "only {count} commands were found");
+    succeed(&script, folder.path(), "the commands of README.md and docs/, in one shell");
+}
+
+#[test]
+fn links_of_the_documents() {
+    let root_documents = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/src/SUMMARY.md"];
+    for document in documents().into_iter().chain(root_documents.map(|name| root().join(name))) {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            let target = document.parent().unwrap().join(link.split('#').next().unwrap());
+            assert!(link.contains("://") || target.exists(), "{}: no {link}", document.display());
+        }
+    }
+}
+
+#[test]
+fn the_mistake_of_the_book() {
+    let chapter = std::fs::read_to_string(root().join("docs/src/debugging.md")).unwrap();
+    let shown = blocks(&chapter, "```\n$ hammock check broken.py\n")[0];
     let folder = tempfile::tempdir().unwrap();
     let module = "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    \
         def main(x: R.Tensor((2,), \"float32\"), w: R.Tensor((2,), \"float32\")):\n        # Adds.\n        \
