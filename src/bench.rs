@@ -29,14 +29,13 @@ Examples:
 pub struct Bench {
     #[command(flatten)]
     program: Program,
-    /// Time this kernel alone, as passes make it (`hammock opt --print-plans` lists them), with random arguments; --arg n=128
-    /// gives a symbolic size `n`. Or give one --arg for each of its parameters, outputs too
+    /// Time a single kernel of the compiled module (`hammock opt --print-plans` lists them) with random arguments; --arg n=128
+    /// sets a symbolic size `n`. Or give one --arg for each of its parameters, outputs included
     #[arg(long, value_name = "NAME", help_heading = MEASURING, conflicts_with_all = ["func", "profile"])]
     kernel: Option<String>,
-    /// Print for each kernel its time, GFLOP/s (float operations, two for a product that is added; a function of
-    /// mathematics counts as 16, a root as 8) and GB/s (of its tensors), and what share these are of what this machine can
-    /// do, which is measured first: products of float32 in registers, and copies of what fits in a core's cache and of what
-    /// fits in none
+    /// Print each kernel's time, GFLOP/s (a multiply-add counts as 2, a math function as 16, a square root as 8), GB/s of its
+    /// tensors, and their share of this machine's peak, which is measured first: float32 multiply-adds in registers, and
+    /// copies within a core's cache and from memory
     #[arg(long, help_heading = MEASURING, conflicts_with = "profile")]
     roofline: bool,
     /// Draw the roofline as SVG

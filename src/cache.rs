@@ -21,7 +21,7 @@ const USUAL_SIZE: usize = 1 << 30;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Cache")]
 pub struct CacheFlags {
-    /// Compile all kernels anew, and keep none (`hammock cache` shows what is kept, and where)
+    /// Neither read nor write the kernel cache (`hammock cache` shows it)
     #[arg(long)]
     no_cache: bool,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct CacheFlags {
 
 #[derive(Args, Clone)]
 struct SizeFlag {
-    /// The most machine code to keep: in bytes, or as 64M or 2G; what was not used for the longest time goes first
+    /// Maximum size of the kernel cache: in bytes, or as 64M or 2G; the least recently used kernels are evicted first
     /// [default: HAMMOCK_CACHE_SIZE, or 1G]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     cache_size: Option<usize>,
@@ -65,7 +65,7 @@ impl SizeFlag {
     }
 }
 
-/// Shows what machine code of kernels is kept on disk, so that it is not compiled again
+/// Shows or clears the kernel cache
 #[derive(Args)]
 #[command(after_help = "\
 `compile`, `run`, `bench` and `opt` keep the machine code of each kernel under a hash of all that decides on it: what the
@@ -82,7 +82,7 @@ Examples:
   hammock compile model.py -o model.so --stats                     says how many kernels were compiled
   hammock compile model.py -o model.so --no-cache                  compiles all of them")]
 pub struct ShowCache {
-    /// Remove all of it
+    /// Remove all kernels from the cache
     #[arg(long)]
     clear: bool,
     /// Print an object; sizes are in bytes

@@ -13,8 +13,8 @@ use hammock_runtime::tools::ExpectFlags;
 pub struct CompareFlags {
     #[command(flatten)]
     pub expect: ExpectFlags,
-    /// Compare with the same program at level 0 (`=1`, `=2`, `=3`), or in another mode (`=reference`, `=bytecode`, `=compiled`),
-    /// and find the first binding that differs
+    /// Run the program again at level 0 (`=1`, `=2`, `=3`) or in another mode (`=reference`, `=bytecode`, `=compiled`), and find
+    /// the first binding whose values differ
     #[arg(long, value_name = "WITH", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     pub compare_levels: Option<String>,
 }

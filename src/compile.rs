@@ -55,12 +55,12 @@ pub struct Compile {
     /// The file to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How many threads to compile with, and to plan kernels for [default: all]
+    /// Number of threads to compile with, and to plan kernels for [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Compile kernels for several CPUs into one file, of which the machine that loads it runs the most capable that it can
-    /// (HAMMOCK_TARGET=CPU names another). Kernels copy weights that these would have packed differently, each time. With
-    /// `--emit obj`, `llvm` or `asm`, a file each: model.x86-64-v3.s
+    /// Build for several CPUs (function multiversioning); the best match is picked at load time, or the one that
+    /// HAMMOCK_TARGET=CPU names. Weights that these CPUs pack differently are packed in each call. With `--emit obj`, `llvm` or
+    /// `asm`, each CPU has a file of its own: model.x86-64-v3.s
     #[arg(
         long,
         value_name = "CPUS",
@@ -71,13 +71,13 @@ pub struct Compile {
         conflicts_with_all = ["target", "plan"]
     )]
     multi_version: Vec<String>,
-    /// Write the weights to this safetensors file in the folder of the output, not into the output; both are needed to run it
+    /// Write the weights to this safetensors file next to the output instead of into it; both files are needed to run it
     #[arg(long, value_name = "FILE")]
     external_weights: Option<PathBuf>,
     /// What to write
     #[arg(long, value_enum, default_value_t = Kind::Lib)]
     emit: Kind,
-    /// Print how many kernels and instructions there are, how many kernels were compiled, and how much memory a call takes
+    /// Print the number of kernels (all, and newly compiled) and instructions, and the memory that a call needs
     #[arg(long)]
     stats: bool,
     /// Print `--stats` as JSON
@@ -98,29 +98,29 @@ pub struct CodeArgs {
     /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`) [default: native]
     #[arg(long, value_name = "CPU")]
     pub target: Option<String>,
-    /// How much to optimise graphs and kernels, 0 to 3 (`hammock passes --pipeline -O1`) [default: 2]
+    /// Optimization level of graphs and kernels, 0 to 3 (`hammock passes --pipeline -O1`) [default: 2]
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: Option<u8>,
-    /// How to run a text module's graphs: `bytecode`, `compiled` (to machine code), or `compiled=f,g` for these functions
-    /// only; `reference` interprets graphs and kernels [default: bytecode]
+    /// How graphs run: as `bytecode`, `compiled` to machine code, or `compiled=f,g` for these functions only; `reference`
+    /// interprets graphs and kernels [default: bytecode]
     #[arg(long, value_name = "MODE")]
     pub exec_mode: Option<String>,
-    /// Use this bytecode instead of the module's own, and compile only the module's kernels: a library that TVM exported,
-    /// a file that `hammock asm` wrote, or a compiled model
+    /// Use precompiled bytecode and compile only the kernels: a library that TVM exported, a file that `hammock asm` wrote,
+    /// or a compiled model
     #[arg(long, value_name = "FILE")]
     pub bytecode: Option<PathBuf>,
     /// Passes to run before those of the level: `A,B{option=1},C`, or a file of them: `@FILE`
     #[arg(long, value_name = "LIST", default_value = "", hide_default_value = true)]
     pub passes: String,
-    /// Compute kernels as this file says, an edited copy of what `hammock opt --print-plans` prints; rules choose for
-    /// kernels that it leaves out
+    /// Use the plans in this file, an edited copy of what `hammock opt --print-plans` prints; rules choose for kernels that it
+    /// leaves out
     #[arg(long, value_name = "FILE")]
     pub plan: Option<String>,
-    /// What to do about buffer accesses that cannot be proved to be in bounds
+    /// How to treat buffer accesses that are not proved to be in bounds
     #[arg(long, value_enum, value_name = "HOW", default_value_t = BoundsMode::Checked)]
     pub bounds: BoundsMode,
-    /// Add up sums (and combine other reductions) in the order in which they are written, divide instead of multiplying by
-    /// inverses, and convolve without Winograd's algorithm, which is slower
+    /// Keep the program's order of additions (and of other reductions), divide instead of multiplying by reciprocals, and do
+    /// not use Winograd convolution; slower
     #[arg(long)]
     pub strict_order: bool,
     #[command(flatten)]
@@ -136,9 +136,9 @@ pub struct CodeArgs {
 pub enum BoundsMode {
     /// Check them at run time; an access out of bounds is an error
     Checked,
-    /// Nothing: the caller has to make sure that every access is in bounds
+    /// Do not check: the caller guarantees that every access is in bounds
     Unchecked,
-    /// Check them, and report on standard error how many accesses of each kernel are proved and how many checked
+    /// Check them, and report the number of proved and of checked accesses of each kernel on standard error
     Report,
 }
 

@@ -11,7 +11,7 @@ use hammock_ir::print::{PrintOptions, module_text};
 use hammock_runtime::tools::{BudgetFlags, CommandFiles, Content};
 use std::path::{Path, PathBuf};
 
-/// Makes a text module of an ONNX model
+/// Converts an ONNX model to a text module
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -22,12 +22,12 @@ Examples:
 Parameters of `main` are the model's inputs, in its order, then its weights; names have `_` for what is not a letter or
 digit. Small tensors, which operators may have to know, are constants of the text.")]
 pub struct Import {
-    /// An ONNX model; files with its data are looked for beside it; or `-` for standard input
+    /// An ONNX model, with its external data next to it, or `-` for standard input
     file: String,
     /// The text module to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Where to write the weights (.safetensors or .npz); without it, they are constants of the text
+    /// Write the weights to this .safetensors or .npz file instead of as constants into the text
     #[arg(long, value_name = "FILE")]
     params_out: Option<PathBuf>,
     /// Inputs with a default value (an initializer) that become parameters; other such inputs are weights or constants.

@@ -10,7 +10,7 @@ use hammock_runtime::{
 };
 use std::path::Path;
 
-/// Shows what functions of a model take and give; of a compiled executable also all else that is in it
+/// Shows the functions of a model with their parameters and results, and the contents of a compiled executable
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -22,7 +22,7 @@ use std::{
 /// Says which file is meant.
 #[derive(Args, Clone, Default)]
 pub struct DigestFlag {
-    /// Refuse the file unless its bytes have this SHA-256; other files that it needs are not looked at
+    /// Verify the file's SHA-256 before loading it; other files that it needs are not verified
     #[arg(long, value_name = "HEX")]
     sha256: Option<Digest>,
 }
@@ -75,7 +75,7 @@ impl ShapeFlag {
 pub struct ModuleArgs {
     /// A text module (TVMScript), an ONNX model, or `-` for either on standard input
     pub file: String,
-    /// Which module to use, if the file has several
+    /// The module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     pub module: Option<String>,
     /// Weights by name (.safetensors, an index or a folder of them, or .npz), or `zeros` if only shapes matter

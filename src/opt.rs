@@ -50,50 +50,49 @@ pub struct Opt {
     #[command(flatten)]
     pub module: ModuleArgs,
     /// Passes to run, in order: `A,B{option=1},C` (`hammock passes` lists them), or a file of them: `@FILE` [default: none;
-    /// with a flag that shows passes at work, those of -O2]
+    /// with a flag that observes passes, those of -O2]
     #[arg(long, value_name = "LIST", conflicts_with = "level")]
     passes: Option<String>,
     /// Run the passes that compile a module at this level, 0 to 3 (`hammock passes --pipeline -O2`)
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     level: Option<u8>,
-    /// Write large constants to this file (.safetensors or .npz), not into the text; `--params FILE` puts them back
+    /// Write large constants to this .safetensors or .npz file instead of into the text; `--params FILE` reads them back
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     params_out: Option<PathBuf>,
-    /// Print nothing; fail unless this file has the same module, ignoring variable names
+    /// Compare with the module in this file, ignoring variable names; print nothing, and fail if they differ
     #[arg(long, value_name = "FILE")]
     same_as: Option<String>,
-    /// Draw (as SVG) what memory functions use over time after the passes, or as `hammock compile` plans it if none is given
+    /// Draw the memory plan of each function (SVG), after the given passes or, without any, as `hammock compile` plans it
     #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
     memory_plan: Option<PathBuf>,
-    /// Print how each kernel is computed, after the passes or as `hammock compile` makes it if none is given, and nothing
-    /// else (`hammock rules`)
+    /// Print only the plan of each kernel, after the given passes or, without any, as `hammock compile` makes it (see
+    /// `hammock rules`)
     #[arg(long, group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     print_plans: bool,
-    /// Print plans as `--print-plans` does, with those that this file has, which `compile --plan` takes too; a plan that
-    /// cannot be used is an error
+    /// Print plans like `--print-plans`, with those of this file (as for `compile --plan`); an invalid plan is an error
     #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     plan: Option<String>,
-    /// Print plans as `--print-plans` does, with those that measuring found: a file of `compile --tune --tune-file FILE`
+    /// Print plans like `--print-plans`, with the tuned ones of a file that `compile --tune --tune-file FILE` wrote
     #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     tune_file: Option<String>,
-    /// Print kernels on the way to machine code, and nothing else: as loops and blocks (`tir`), how each is computed (`plan`),
-    /// as flat code with vectors (`flat`), or after one of the steps between (`hammock passes --steps`)
+    /// Print only the kernels at a stage of lowering: loops and blocks (`tir`), plans (`plan`), vectorized code for LLVM
+    /// (`flat`), or after one of the steps between (`hammock passes --steps`)
     #[arg(long, value_name = "STAGE", group = "of_plans", value_parser = PossibleValuesParser::new(stages()),
           hide_possible_values = true, conflicts_with_all = ["same_as", "params_out", "bisect"])]
     emit: Option<String>,
-    /// How many threads plans are for [default: all]
+    /// Number of threads that plans are for [default: all]
     #[arg(long, value_name = "N", requires = "of_plans", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// The CPU that plans are for: `native`, or a name (`hammock targets`) [default: native]
     #[arg(long, value_name = "CPU", requires = "of_plans")]
     target: Option<String>,
-    /// Print the plans of kernels that keep the order of sums, as `compile --strict-order` makes them
+    /// Print plans that keep the order of additions, as for `compile --strict-order`
     #[arg(long, requires = "of_plans")]
     strict_order: bool,
     /// Write `--memory-plan` as JSON
     #[arg(long, requires = "memory_plan")]
     json: bool,
-    /// Print nothing but the first pass after which this shell command, run with the module's file as its last argument, fails
+    /// Find the first pass after which this shell command fails; it gets the module's file as its last argument
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["same_as", "params_out"])]
     bisect: Option<String>,
     #[command(flatten)]
@@ -117,13 +116,13 @@ pub struct Watch {
     /// Write the module after each pass into this folder
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
-    /// Print how long each pass, and each stage after them, took to standard error
+    /// Print the time of each pass, and of each stage after them, to standard error
     #[arg(long)]
     pub time_passes: bool,
     /// Verify the module after each pass
     #[arg(long)]
     pub verify_each: bool,
-    /// Say on standard error why kernels are fused row by row, or are not, with what it costs
+    /// Print to standard error why kernels are fused by row tiling, or are not, with the cost estimate
     #[arg(long)]
     pub explain_fusion: bool,
 }

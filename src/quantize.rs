@@ -6,10 +6,10 @@ use hammock_passes::{Pipeline, with_quantized_weights};
 /// What weights are kept in.
 #[derive(Args)]
 pub struct QuantizeFlags {
-    /// Keep constant matrices that products multiply by in 8 or 4 bits, and print what that costs in accuracy
+    /// Quantize the constant weights of matmuls to int8 or int4 (weight-only) and report the accuracy loss
     #[arg(long, value_enum, value_name = "DTYPE")]
     quantize: Option<Bits>,
-    /// How many rows of a matrix share a scale [default: all with int8, 32 with int4]
+    /// Number of rows of a matrix that share a scale [default: all with int8, 32 with int4]
     #[arg(long, value_name = "ROWS", requires = "quantize", value_parser = clap::value_parser!(i64).range(1..))]
     quantize_group: Option<i64>,
 }

@@ -53,7 +53,7 @@ pub type Adapt<'a> = &'a mut dyn FnMut(&mut Module, &SourceFile, &Options) -> Re
 pub struct Program {
     /// A text module, an ONNX model, a compiled executable, or `-` for a text or an ONNX model on standard input
     file: String,
-    /// Which module to use, if the file has several
+    /// The module to use, if the file has several
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
     #[command(flatten)]

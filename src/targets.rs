@@ -4,7 +4,7 @@ use clap::Args;
 use hammock_compiler::{Failure, Target, target, targets};
 use serde_json::{Value, json};
 
-/// Lists the CPUs that kernels can be compiled for, with what kernels are planned by
+/// Lists the supported CPUs and their features
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

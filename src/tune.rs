@@ -20,12 +20,11 @@ const STEPS: f64 = 1000.0;
 #[derive(Args)]
 #[command(next_help_heading = "Tuning")]
 pub struct TuneFlags {
-    /// Measure, for about so long [default: 60], other plans than those that rules choose (`hammock opt --print-plans`), and
-    /// use those that are faster
+    /// Autotune: time alternative plans (`hammock opt --print-plans`) for about SECONDS [default: 60] and keep the fastest
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60",
           value_parser = parse_seconds)]
     pub tune: Option<Duration>,
-    /// Use the plans that this file has, and with `--tune` add those that are found; without `--tune` nothing is measured
+    /// Use the plans of this file, and with `--tune` add those that are found; without `--tune` nothing is measured
     #[arg(long, value_name = "FILE")]
     pub tune_file: Option<String>,
     #[command(flatten)]
@@ -36,8 +35,8 @@ pub struct TuneFlags {
 #[derive(Args)]
 #[command(next_help_heading = "Tuning")]
 pub struct SizeFlags {
-    /// Measure kernels whose sizes are not known at this one, and use what was measured there; for all sizes, or those of a
-    /// name [default: one plan for all sizes, by the geometric mean over 1, 16, 64, 256 and 1024]
+    /// Tune kernels with symbolic sizes at this size, for all sizes or those of a name [default: one plan, the best by geometric
+    /// mean over 1, 16, 64, 256 and 1024]
     #[arg(long = "tune-size", value_name = "[NAME=]N", value_parser = parse_size)]
     tune_size: Vec<String>,
 }

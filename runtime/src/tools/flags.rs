@@ -56,21 +56,21 @@ pub struct CallFlags {
     pub func: String,
     /// An argument: @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb (a tensor as ONNX writes it), shape(2,3), 7, 1.5,
     /// true, "text", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32, random(2,3):float32; give one
-    /// for each parameter, in order, or by name: NAME=VALUE. Without a shape, zeros, ones and random have the parameter's
-    /// (`hammock inspect FILE` shows it); n=128 says how large a size `n` in it is
+    /// for each parameter, in order, or by name: NAME=VALUE. Without a shape, zeros, ones and random take the parameter's
+    /// (`hammock inspect FILE` shows it); n=128 sets its symbolic size `n`
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub args: Vec<String>,
     /// Weights by name (.safetensors, an index or a folder of them, or .npz), for the parameters without an --arg
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// How many threads to run kernels on [default: all]
+    /// Number of threads to run kernels on [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Devices to run on, in the order of the module's device numbers, such as cpu:0,cpu:1 [default: cpu:0]
     #[arg(long = "device", value_name = "DEVICES", value_delimiter = ',')]
     pub devices: Vec<Device>,
-    /// Flush denormals to zero, as operands and as results, on all threads: numbers below 1.2e-38 in float32, with which
-    /// processors compute up to hundreds of times more slowly
+    /// Flush denormals to zero (FTZ and DAZ) on all threads: numbers below 1.2e-38 in float32, which slow processors down by
+    /// up to hundreds of times
     #[arg(long)]
     pub flush_denormals: bool,
     /// What the model may take.
@@ -138,7 +138,8 @@ impl CallFlags {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// Write the numbers of the result to this .npz file (`-` for standard output): a single value as `0`, members of tuples as `0`, `1`, `1.0`, …
+    /// Write the tensors of the result to this .npz file (`-` for standard output): a single value as `0`, members of tuples
+    /// as `0`, `1`, `1.0`, …
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print the result as JSON

@@ -11,13 +11,13 @@ const LIMITS: &str = "Limits";
 /// What a command may take.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BudgetFlags {
-    /// The most memory to use: for the tensors of a model while it is compiled, and when it runs on each device, including
-    /// the model and its arguments; in bytes, or as 64M or 2G [default: when it runs, 7/8 of the memory of the machine or of
-    /// its control group's limit]
+    /// Maximum memory for tensors: while the model is compiled, and on each device while it runs, including the model and
+    /// its arguments; in bytes, or as 64M or 2G [default: while it runs, 7/8 of the memory of the machine or of its control
+    /// group]
     #[arg(long, value_name = "BYTES", help_heading = LIMITS, value_parser = parse_bytes)]
     pub max_memory: Option<usize>,
-    /// The longest that reading and compiling may take together, and then a call, including reading its arguments and
-    /// writing its result
+    /// Maximum time for reading and compiling together, and then for a call, including reading its arguments and writing its
+    /// result
     #[arg(long, value_name = "SECONDS", help_heading = LIMITS, value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
 }
@@ -28,7 +28,7 @@ pub struct LimitFlags {
     /// Memory and time.
     #[command(flatten)]
     pub budget: BudgetFlags,
-    /// How deeply function calls may nest
+    /// Maximum depth of nested function calls
     #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_depth: Option<u32>,
 }

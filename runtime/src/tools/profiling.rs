@@ -11,11 +11,11 @@ use std::path::PathBuf;
 /// What a profile looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProfileForm {
-    /// A table for people
+    /// A table
     Table,
-    /// The same as JSON
+    /// JSON output
     Json,
-    /// Every call, for chrome://tracing or ui.perfetto.dev
+    /// A trace of every call, for ui.perfetto.dev or chrome://tracing
     Trace,
     /// A flame graph, as SVG
     Flame,
@@ -25,7 +25,7 @@ pub enum ProfileForm {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Profile")]
 pub struct ProfileFlags {
-    /// Show where the time goes, by function and kernel
+    /// Profile the call, by function and kernel
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "table")]
     pub profile: Option<ProfileForm>,
     /// Write the profile to this file [default: standard error]
