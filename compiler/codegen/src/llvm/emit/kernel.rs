@@ -6,6 +6,7 @@
 
 use super::{
     Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, extremum, extremum::Version,
+    outline::MAX_OPTIMISED_PARAMS,
 };
 use crate::llvm::{
     Host, raw_symbol, signature,
@@ -22,7 +23,7 @@ use std::ops::Range;
 /// Adds a kernel's entries to a module. Gives whether their messages have names in them.
 pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
     let (name, said) = (&flat.name, &flat.said);
-    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0 };
+    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0, outlined: 0 };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }
@@ -171,7 +172,10 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
         emitter.write_any(&values[3], &value, dtype)?;
     }
     emitter.f.ret(&status);
-    let f = emitter.f;
+    let mut f = emitter.f;
+    if flat.signature.raw.len() > MAX_OPTIMISED_PARAMS {
+        f.forbid_optimising();
+    }
     kernel.module.add(f);
     Ok(())
 }

@@ -5,11 +5,7 @@ use super::{
     convert::{memory_type, register_type},
     spaced,
 };
-use hammock_ir::{
-    DType, PrimExpr,
-    prim::PrimKind,
-    tir::{Buffer, Stmt},
-};
+use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// The place of one access.
 enum Place {
@@ -350,19 +346,6 @@ impl Emitter<'_, '_> {
         };
         self.vars.insert(buffer.data.clone(), memory);
         self.distinct.insert(buffer.data.clone());
-        Ok(())
-    }
-
-    /// Statements in order; what they allocate ends with them.
-    pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
-        let live = self.workspaces.len();
-        for stmt in stmts {
-            if !self.f.is_open() {
-                break; // what follows a break or return is never reached
-            }
-            self.stmt(stmt)?;
-        }
-        self.free_workspaces_to(live);
         Ok(())
     }
 

@@ -24,6 +24,7 @@ mod extremum;
 mod intrinsic;
 mod kernel;
 mod memory;
+mod outline;
 mod parallel;
 mod pieces;
 mod runtime;
@@ -59,6 +60,8 @@ struct Kernel<'k> {
     names: bool,
     /// Parallel loops so far: numbers for their functions' names.
     parallel_loops: usize,
+    /// Outlined functions so far.
+    outlined: usize,
 }
 
 /// One function under construction, and what its names mean.

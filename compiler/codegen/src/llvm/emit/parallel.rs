@@ -14,6 +14,7 @@ use hammock_ir::{
     prim::{PrimKind, Var},
     tir::{Buffer, ForKind, Loop, Stmt, StmtKind},
 };
+use rustc_hash::FxHashSet;
 
 /// The loop annotation that says below how many iterations one thread runs them all.
 pub const GRAIN: &str = "grain";
@@ -27,7 +28,7 @@ impl Emitter<'_, '_> {
         if l.step.as_ref().is_some_and(|s| s.as_int() != Some(1)) {
             return Err(Unsupported::Form("a parallel loop with a step"));
         }
-        let mut captured = self.captured(l);
+        let mut captured = self.captured([&l.body]);
         if min.as_int().is_none() {
             let start = Var::new("start", l.var.ty().clone());
             self.vars.insert(start.clone(), min.clone());
@@ -52,15 +53,22 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Variables with a value here that the loop's body uses, in order of first use.
-    fn captured(&self, l: &Loop) -> Vec<Var> {
-        let mut found: Vec<Var> = Vec::new();
-        each_var(&l.body, &mut |var| {
-            if self.vars.contains_key(var) && !found.contains(var) {
-                found.push(var.clone());
-            }
-        });
+    /// Variables with a value here that statements use, in order of first use.
+    pub(super) fn captured<'s>(&self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Vec<Var> {
+        let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
+        for stmt in stmts {
+            each_var(stmt, &mut |var| {
+                if self.vars.contains_key(var) && seen.insert(var) {
+                    found.push(var.clone());
+                }
+            });
+        }
         found
+    }
+
+    /// True if the pointers among these reach memory that no other pointer of the function reaches.
+    pub(super) fn are_distinct(&self, captured: &[Var]) -> bool {
+        captured.iter().filter(|var| self.vars[*var].ty.is_pointer()).all(|var| self.distinct.contains(var))
     }
 
     /// The iterations of a range, as a function of what the body uses.
@@ -72,8 +80,7 @@ impl Emitter<'_, '_> {
         min: &Value,
         version: Version,
     ) -> Result<()> {
-        let pointers = captured.iter().filter(|v| self.vars[*v].ty.is_pointer());
-        let are_distinct = pointers.into_iter().all(|v| self.distinct.contains(v));
+        let are_distinct = self.are_distinct(captured);
         let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
         let mut params: Vec<(Ty, &str)> = vec![(Ty::I64, ""), (Ty::I64, "")];
         params.extend(captured.iter().map(|v| (self.vars[v].ty, attributes(self.vars[v].ty))));
@@ -214,14 +221,14 @@ fn stored_bytes(ty: Ty) -> u64 {
     (ty.lane_bytes() * u64::from(ty.lanes)).next_power_of_two().max(8)
 }
 
-fn contains_return(body: &Stmt) -> bool {
+pub(super) fn contains_return(body: &Stmt) -> bool {
     let mut found = false;
     body.walk(&mut |s| found |= matches!(s.kind, StmtKind::Return(_)));
     found
 }
 
 /// Calls `f` on each variable used in a statement, pointers behind buffers included.
-fn each_var(stmt: &Stmt, f: &mut dyn FnMut(&Var)) {
+pub(super) fn each_var<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Var)) {
     stmt.walk(&mut |s| {
         match &s.kind {
             StmtKind::Store { buffer, .. } | StmtKind::Decl(buffer) => each_buffer_var(buffer, f),
@@ -232,7 +239,7 @@ fn each_var(stmt: &Stmt, f: &mut dyn FnMut(&Var)) {
     });
 }
 
-fn each_expr_var(e: &PrimExpr, f: &mut dyn FnMut(&Var)) {
+fn each_expr_var<'a>(e: &'a PrimExpr, f: &mut dyn FnMut(&'a Var)) {
     e.walk(&mut |e| match e.kind() {
         PrimKind::Var(v) => f(v),
         PrimKind::Load(buffer, ..) => each_buffer_var(buffer, f),
@@ -240,7 +247,7 @@ fn each_expr_var(e: &PrimExpr, f: &mut dyn FnMut(&Var)) {
     });
 }
 
-fn each_buffer_var(buffer: &Buffer, f: &mut dyn FnMut(&Var)) {
+fn each_buffer_var<'a>(buffer: &'a Buffer, f: &mut dyn FnMut(&'a Var)) {
     f(&buffer.data);
     buffer.each_expr(&mut |e| each_expr_var(e, f));
 }

@@ -32,6 +32,9 @@ pub struct Function {
     blocks: usize,
     /// Whether calls of it stay calls.
     is_noinline: bool,
+    param_count: usize,
+    /// Whether it is translated instruction by instruction, however short it is.
+    is_unoptimised: bool,
 }
 
 impl Function {
@@ -61,6 +64,8 @@ impl Function {
             longest: 0,
             blocks: 1,
             is_noinline: false,
+            param_count: params.len(),
+            is_unoptimised: false,
         };
         (function, values)
     }
@@ -70,7 +75,8 @@ impl Function {
         if self.is_open {
             self.body.push_str("  unreachable\n");
         }
-        let optimised = self.longest.max(self.length) <= LONGEST_BLOCK && self.blocks <= MOST_BLOCKS;
+        let is_long = self.longest.max(self.length) > LONGEST_BLOCK || self.blocks > MOST_BLOCKS;
+        let optimised = !is_long && !self.is_unoptimised;
         let attributes = match (optimised, self.is_noinline) {
             (true, false) => "#0",
             (true, true) => "noinline #0",
@@ -82,6 +88,16 @@ impl Function {
     /// Keeps it from being inlined.
     pub fn forbid_inlining(&mut self) {
         self.is_noinline = true;
+    }
+
+    /// Has it translated instruction by instruction.
+    pub fn forbid_optimising(&mut self) {
+        self.is_unoptimised = true;
+    }
+
+    /// Number of its parameters.
+    pub fn param_count(&self) -> usize {
+        self.param_count
     }
 
     fn fresh(&mut self) -> u32 {

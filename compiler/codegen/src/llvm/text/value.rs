@@ -208,6 +208,11 @@ impl Value {
         }
     }
 
+    /// True if it is a constant number.
+    pub fn is_constant(&self) -> bool {
+        self.as_int().is_some() || self.as_float().is_some()
+    }
+
     /// Type and value, as most operands are written.
     pub fn typed(&self) -> impl fmt::Display + '_ {
         Typed(self)

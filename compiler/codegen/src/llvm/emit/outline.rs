@@ -1,0 +1,204 @@
+//! Outlining: a long sequence of statements becomes several functions that are called one after the other.
+//!
+//! LLVM's time for a function grows with the square of its length: selecting and scheduling instructions compare the
+//! memory accesses of a block with each other, and each new constant is compared with those that the function has.
+
+use super::{
+    Emitter, Function, Linkage, Result, Ty, Value,
+    parallel::{contains_return, each_var},
+};
+use hammock_ir::{
+    prim::{PrimKind, Var},
+    tir::{Stmt, StmtKind},
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+
+/// Operations up to which a sequence stays in one function.
+const MAX_OPS: usize = 4096;
+
+/// Operations after which an outlined function ends, where no definition in it is used later.
+const PART_OPS: usize = 1024;
+
+/// Values from outside that an outlined function takes before it ends, on the same condition.
+const MAX_CAPTURED: usize = 128;
+
+/// Parameters of a function up to which it is optimised although its statements are outlined: registers for so many values,
+/// all of which are used late, take LLVM's time squared.
+pub(super) const MAX_OPTIMISED_PARAMS: usize = 128;
+
+impl Emitter<'_, '_> {
+    /// Statements in order; what they allocate ends with them.
+    pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
+        if !is_long(stmts) {
+            return self.in_order(stmts);
+        }
+        let live = self.workspaces.len();
+        // A buffer that names the memory of another one is nothing to do.
+        let is_alias = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Decl(b) if self.vars.contains_key(&b.data));
+        let stmts: Vec<&Stmt> = stmts.iter().filter(|stmt| !is_alias(stmt)).collect();
+        let is_outer = |var: &Var| self.vars.contains_key(var);
+        let parts = parts(&stmts, &is_outer);
+        if self.f.param_count() > MAX_OPTIMISED_PARAMS {
+            self.f.forbid_optimising();
+        }
+        for part in parts {
+            let part = &stmts[part];
+            match part {
+                _ if !self.f.is_open() => break,
+                // A long statement may contain a sequence that is outlined.
+                [stmt] => self.stmt(stmt)?,
+                _ if part.iter().any(|stmt| leaves(stmt)) => part.iter().try_for_each(|stmt| self.stmt(stmt))?,
+                _ => self.outlined(part)?,
+            }
+        }
+        self.free_workspaces_to(live);
+        Ok(())
+    }
+
+    fn in_order<'s>(&mut self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Result<()> {
+        let live = self.workspaces.len();
+        for stmt in stmts {
+            if !self.f.is_open() {
+                break; // what follows a break or return is never reached
+            }
+            self.stmt(stmt)?;
+        }
+        self.free_workspaces_to(live);
+        Ok(())
+    }
+
+    /// Writes statements as a function, and its call.
+    fn outlined(&mut self, stmts: &[&Stmt]) -> Result<()> {
+        let (constants, captured): (Vec<Var>, Vec<Var>) =
+            self.captured(stmts.iter().copied()).into_iter().partition(|var| self.vars[var].is_constant());
+        let values: Vec<Value> = captured.iter().map(|var| self.vars[var].clone()).collect();
+        let are_distinct = self.are_distinct(&captured);
+        let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
+        let params: Vec<(Ty, &str)> = values.iter().map(|value| (value.ty, attributes(value.ty))).collect();
+        let name = format!("{}.part{}", self.kernel.name, self.kernel.outlined);
+        self.kernel.outlined += 1;
+        let (mut f, own) = Function::new(&name, Linkage::Internal, Ty::I32, &params);
+        f.forbid_inlining();
+        let constants: Vec<_> = constants.into_iter().map(|var| (var.clone(), self.vars[&var].clone())).collect();
+        let mut inner = Emitter::new(self.kernel, f);
+        inner.may_lose_nan = self.may_lose_nan;
+        inner.stack_bytes = self.stack_bytes;
+        inner.vars.extend(constants);
+        if are_distinct {
+            inner.distinct.extend(captured.iter().cloned());
+        }
+        inner.vars.extend(captured.into_iter().zip(own));
+        inner.in_order(stmts.iter().copied())?;
+        inner.f.ret(&Value::int(0, Ty::I32));
+        let f = inner.f;
+        self.kernel.module.add(f);
+        let args: Vec<&Value> = values.iter().collect();
+        let status = self.f.call(&Value::global(&name), Ty::I32, &args);
+        self.check(&status);
+        Ok(())
+    }
+}
+
+/// True if statements have more than [`MAX_OPS`] operations.
+fn is_long(stmts: &[Stmt]) -> bool {
+    let mut ops = 0;
+    stmts.len() > 1
+        && stmts.iter().any(|stmt| {
+            ops += self::ops(stmt);
+            ops > MAX_OPS
+        })
+}
+
+/// Number of operations in a statement: about half as many as instructions.
+fn ops(stmt: &Stmt) -> usize {
+    let mut ops = 0;
+    stmt.walk(&mut |stmt| {
+        ops += 1;
+        stmt.each_expr(&mut |e| {
+            e.walk(&mut |e| {
+                let is_leaf =
+                    matches!(e.kind(), PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Str(_));
+                ops += usize::from(!is_leaf);
+            });
+        });
+    });
+    ops
+}
+
+/// True if a statement leaves the statements after it out.
+fn leaves(stmt: &Stmt) -> bool {
+    stmt.jumps() || contains_return(stmt)
+}
+
+/// Ranges of statements that define nothing for those after them, and single statements that do.
+/// `is_outer` says of a variable whether it is defined before all of them.
+fn parts(stmts: &[&Stmt], is_outer: &dyn Fn(&Var) -> bool) -> Vec<Range<usize>> {
+    let last_uses = last_uses(stmts);
+    let (mut parts, mut part, mut in_use_until) = (Vec::new(), Part::default(), 0);
+    for (i, stmt) in stmts.iter().enumerate() {
+        let mut last_use = i;
+        each_definition(stmt, &mut |var| {
+            if !is_outer(var) {
+                last_use = last_use.max(last_uses.get(var).copied().unwrap_or(i));
+            }
+        });
+        let is_closed = in_use_until < i.max(1);
+        // What is used much later is defined outside of functions.
+        let is_outside = is_closed && last_use - i > PART_OPS;
+        if is_outside || is_closed && (part.ops >= PART_OPS || part.captured.len() >= MAX_CAPTURED) {
+            parts.extend((part.start < i).then_some(part.start..i));
+            part = Part { start: i, ..Part::default() };
+        }
+        if is_outside {
+            parts.push(i..i + 1);
+            part.start = i + 1;
+            continue;
+        }
+        in_use_until = in_use_until.max(last_use);
+        part.add(stmt);
+    }
+    parts.extend((part.start < stmts.len()).then_some(part.start..stmts.len()));
+    parts
+}
+
+/// Statements that become a function.
+#[derive(Default)]
+struct Part<'s> {
+    start: usize,
+    ops: usize,
+    defined: FxHashSet<&'s Var>,
+    /// Variables that are defined before it.
+    captured: FxHashSet<&'s Var>,
+}
+
+impl<'s> Part<'s> {
+    fn add(&mut self, stmt: &'s Stmt) {
+        self.ops += ops(stmt);
+        each_definition(stmt, &mut |var| _ = self.defined.insert(var));
+        each_var(stmt, &mut |var| {
+            if !self.defined.contains(var) {
+                self.captured.insert(var);
+            }
+        });
+    }
+}
+
+/// The number of the last statement that uses each variable.
+fn last_uses<'s>(stmts: &[&'s Stmt]) -> FxHashMap<&'s Var, usize> {
+    let mut uses = FxHashMap::default();
+    for (i, stmt) in stmts.iter().enumerate() {
+        each_var(stmt, &mut |var| _ = uses.insert(var, i));
+    }
+    uses
+}
+
+/// Calls `f` on each variable that a statement defines.
+fn each_definition<'s>(stmt: &'s Stmt, f: &mut dyn FnMut(&'s Var)) {
+    stmt.walk(&mut |stmt| match &stmt.kind {
+        StmtKind::Bind(var, _) => f(var),
+        StmtKind::For(l) => f(&l.var),
+        StmtKind::Alloc(buffer, _) | StmtKind::Decl(buffer) => f(&buffer.data),
+        _ => {}
+    });
+}
