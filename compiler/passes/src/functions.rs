@@ -29,15 +29,20 @@ pub fn find(module: &Module, pass: &Pass, name: &str) -> Result<Name, Diagnostic
 pub fn escaping(module: &Module) -> FxHashSet<Name> {
     let mut names = FxHashSet::default();
     for (_, function) in module.relax_functions() {
-        function.lambda.body.each_operand(&mut |operand| {
-            operand.walk(&mut |o| {
-                if let Operand::Global(name) = o {
-                    names.insert(name.clone());
-                }
-            });
-        });
+        each_value(&function.lambda.body, &mut |name| _ = names.insert(name.clone()));
     }
     names
+}
+
+/// Calls `f` on each global function that a body uses other than by calling it.
+pub fn each_value(body: &Body, f: &mut dyn FnMut(&Name)) {
+    body.each_operand(&mut |operand| {
+        operand.walk(&mut |o| {
+            if let Operand::Global(name) = o {
+                f(name);
+            }
+        });
+    });
 }
 
 /// Private Relax functions all of whose calls the module shows.

@@ -11,49 +11,83 @@ use rustc_hash::FxHashSet;
 pub struct Inliner<'a> {
     pub module: &'a Module,
     pub inlined: &'a FxHashSet<Name>,
+    /// Functions whose bodies have branches or functions in them once calls are inlined.
+    pub has_control: &'a FxHashSet<Name>,
+}
+
+/// A body whose bindings are being moved to where they belong.
+struct Frame {
+    blocks: std::vec::IntoIter<Block>,
+    /// The bindings of the current block.
+    bindings: std::vec::IntoIter<Binding>,
+    /// True if the current block is a dataflow block.
+    dataflow: bool,
+    /// True if all blocks become part of a dataflow block around the call.
+    joined: bool,
+    /// Gives the call's variable the body's result.
+    result: Option<Binding>,
+}
+
+/// Blocks so far, the last one still growing.
+struct Output {
+    blocks: Vec<Block>,
+    bindings: Vec<Binding>,
+    dataflow: bool,
+}
+
+impl Output {
+    /// Ends the current block and begins another one.
+    fn begin(&mut self, dataflow: bool) {
+        let bindings = std::mem::take(&mut self.bindings);
+        self.blocks.push(Block { dataflow: std::mem::replace(&mut self.dataflow, dataflow), bindings });
+    }
 }
 
 impl Inliner<'_> {
-    /// Inlines the calls in a body of a function.
+    /// Inlines the calls in a body of a function, and those in the bodies that this puts there. Each binding is moved
+    /// once, however deep functions call each other.
     pub fn body(&self, function: &mut Function, body: &mut Body) {
-        let mut blocks: Vec<Block> = Vec::with_capacity(body.blocks.len());
-        for mut block in std::mem::take(&mut body.blocks) {
-            if block.dataflow && self.leaves_dataflow(&block) {
-                block.dataflow = false;
-                block.bindings.iter().for_each(|binding| function.vars[binding.var].dataflow = false);
-            }
-            let dataflow = block.dataflow;
-            let mut bindings = Vec::with_capacity(block.bindings.len());
-            for mut binding in block.bindings {
+        let blocks = std::mem::take(&mut body.blocks);
+        let mut frames = vec![Frame::new(blocks, false, None)];
+        let mut output = Output { blocks: Vec::new(), bindings: Vec::new(), dataflow: false };
+        while let Some(frame) = frames.last_mut() {
+            if let Some(mut binding) = frame.bindings.next() {
                 binding.value.each_body_mut(&mut |nested| self.body(function, nested));
                 let Some(inlined) = self.call(function, &binding) else {
-                    bindings.push(binding);
+                    output.bindings.push(binding);
                     continue;
                 };
+                let dataflow = frame.dataflow;
                 inlined.arguments.iter().for_each(|binding| function.vars[binding.var].dataflow = dataflow);
-                bindings.extend(inlined.arguments);
-                for part in inlined.body.blocks {
-                    if dataflow || !part.dataflow {
-                        part.bindings.iter().for_each(|binding| function.vars[binding.var].dataflow = dataflow);
-                        bindings.extend(part.bindings);
-                    } else {
-                        blocks.push(Block { dataflow, bindings: std::mem::take(&mut bindings) });
-                        blocks.push(part);
-                    }
+                output.bindings.extend(inlined.arguments);
+                let result = Binding { value: Value::Operand(inlined.body.result), ..binding };
+                frames.push(Frame::new(inlined.body.blocks, dataflow, Some(result)));
+            } else if let Some(block) = frame.blocks.next() {
+                let dataflow = frame.joined || block.dataflow && !self.leaves_dataflow(&block);
+                if frame.joined || dataflow != block.dataflow {
+                    block.bindings.iter().for_each(|binding| function.vars[binding.var].dataflow = dataflow);
                 }
-                bindings.push(Binding { value: Value::Operand(inlined.body.result), ..binding });
+                if !frame.joined && (block.dataflow || output.dataflow || frame.result.is_none()) {
+                    output.begin(dataflow);
+                }
+                (frame.dataflow, frame.bindings) = (dataflow, block.bindings.into_iter());
+            } else {
+                let result = frames.pop().and_then(|frame| frame.result);
+                let dataflow = frames.last().is_some_and(|frame| frame.dataflow);
+                if dataflow != output.dataflow {
+                    output.begin(dataflow);
+                }
+                output.bindings.extend(result);
             }
-            blocks.push(Block { dataflow, bindings });
         }
-        body.blocks = blocks;
+        output.begin(false);
+        body.blocks = output.blocks;
     }
 
-    /// Whether a body that belongs in this dataflow block cannot stand there.
+    /// True if a body that belongs in this dataflow block cannot stand there.
     fn leaves_dataflow(&self, block: &Block) -> bool {
-        let has_control = |callee: &Function| {
-            callee.lambda.body.bindings().any(|b| matches!(b.value, Value::If { .. } | Value::Function(_)))
-        };
-        block.bindings.iter().any(|binding| self.callee(&binding.value).is_some_and(has_control))
+        let has_control = |name: &Name| self.inlined.contains(name) && self.has_control.contains(name);
+        block.bindings.iter().any(|binding| functions::callee(&binding.value).is_some_and(has_control))
     }
 
     /// The function that a call calls, if it is to be inlined.
@@ -85,6 +119,12 @@ impl Inliner<'_> {
         callee.substitute_dims(&sizes);
         callee.replace(&numbers);
         Some(take_over(self.module, function, callee, args, binding.span))
+    }
+}
+
+impl Frame {
+    fn new(blocks: Vec<Block>, joined: bool, result: Option<Binding>) -> Frame {
+        Frame { blocks: blocks.into_iter(), bindings: Vec::new().into_iter(), dataflow: joined, joined, result }
     }
 }
 

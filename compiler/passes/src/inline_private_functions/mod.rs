@@ -14,7 +14,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, Name,
-    relax::{Callee, Function, memory::Writers},
+    relax::{Callee, Function, Value, memory::Writers},
 };
 use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -63,49 +63,87 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     if candidates.is_empty() {
         return Ok(());
     }
-    let mut inlined = candidates.clone();
+    let plan = Plan::of(module, &calls, &candidates, context.options.integer(MAX_GROWTH.name));
     let writers = Writers::of(module, &Table);
-    let sites = sites(module);
-    let values = functions::escaping(module);
-    let mut left = usize::try_from(context.options.integer(MAX_GROWTH.name)).unwrap_or(0);
-    for name in callees_first(&calls, &inlined) {
+    let mut open: Vec<Name> = module.relax_functions().map(|(name, _)| name.clone()).collect();
+    open.retain(|name| !candidates.contains(name));
+    let mut needed = FxHashSet::default();
+    while let Some(name) = open.pop() {
         let Some(hammock_ir::Function::Relax(function)) = module.functions.get_mut(&name) else { continue };
-        if calls[&name].iter().any(|callee| inlined.contains(callee)) {
-            let signature = function.signature();
-            let mut function = std::mem::replace(function, signature);
+        let signature = function.signature();
+        let mut function = std::mem::replace(function, signature);
+        if calls[&name].iter().any(|callee| plan.inlined.contains(callee)) {
             let mut whole = rewrite::take_body(&mut function);
-            body::Inliner { module, inlined: &inlined }.body(&mut function, &mut whole);
+            let Plan { inlined, has_control } = &plan;
+            body::Inliner { module, inlined, has_control }.body(&mut function, &mut whole);
             function.lambda.body = whole;
             canonicalize(&mut function)?;
             remove_unused(module, &mut function, &writers);
-            module.functions.insert(name.clone(), hammock_ir::Function::Relax(function));
         }
-        if inlined.contains(&name) {
-            let sites = sites.get(&name).copied().unwrap_or(0);
-            // the last call takes the function itself, unless that is needed as a value too
-            let copies = if values.contains(&name) { sites } else { sites.saturating_sub(1) };
-            let growth = module.relax(&name).map_or(0, size).saturating_mul(copies);
-            match left.checked_sub(growth) {
-                Some(rest) => left = rest,
-                None => _ = inlined.remove(&name),
+        each_reference(&function, &mut |other| {
+            if candidates.contains(other) && needed.insert(other.clone()) {
+                open.push(other.clone());
             }
-        }
-    }
-    let mut used = functions::escaping(module);
-    for (_, function) in module.relax_functions() {
-        functions::each_call(&function.lambda.body, &mut |call| {
-            call.each_global(&mut |name| _ = used.insert(name.clone()));
         });
+        module.functions.insert(name, hammock_ir::Function::Relax(function));
     }
-    module.functions.retain(|name, _| !candidates.contains(name) || used.contains(name));
+    module.functions.retain(|name, _| !candidates.contains(name) || needed.contains(name));
     Ok(())
 }
 
-/// How many bindings a call of a function becomes: those of nested bodies count, and arguments may need casts.
-fn size(function: &Function) -> usize {
-    let mut size = function.lambda.params.len();
-    function.lambda.body.walk(&mut |_| size += 1);
-    size
+/// Calls `f` on each global function that a function calls or has as a value.
+fn each_reference(function: &Function, f: &mut dyn FnMut(&Name)) {
+    functions::each_value(&function.lambda.body, f);
+    functions::each_call(&function.lambda.body, &mut |call| call.each_global(f));
+}
+
+/// What is inlined.
+struct Plan {
+    inlined: FxHashSet<Name>,
+    /// Functions whose bodies have branches or functions in them once calls are inlined.
+    has_control: FxHashSet<Name>,
+}
+
+impl Plan {
+    fn of(
+        module: &Module,
+        calls: &FxHashMap<Name, FxHashSet<Name>>,
+        candidates: &FxHashSet<Name>,
+        max_growth: i64,
+    ) -> Plan {
+        let mut left = usize::try_from(max_growth).unwrap_or(0);
+        let mut plan = Plan { inlined: candidates.clone(), has_control: FxHashSet::default() };
+        let (sites, values) = (sites(module), functions::escaping(module));
+        // Bindings of each function once calls are inlined.
+        let mut sizes: FxHashMap<Name, usize> = FxHashMap::default();
+        for name in callees_first(calls, candidates) {
+            let Some(function) = module.relax(&name) else { continue };
+            let (mut size, mut has_control) = (0usize, false);
+            function.lambda.body.walk(&mut |binding| {
+                has_control |= matches!(binding.value, Value::If { .. } | Value::Function(_));
+                let callee = functions::callee(&binding.value).filter(|callee| plan.inlined.contains(*callee));
+                has_control |= callee.is_some_and(|callee| plan.has_control.contains(callee));
+                size = size.saturating_add(callee.and_then(|callee| sizes.get(callee)).copied().unwrap_or(1));
+            });
+            sizes.insert(name.clone(), size);
+            if has_control {
+                plan.has_control.insert(name.clone());
+            }
+            if !plan.inlined.contains(&name) {
+                continue;
+            }
+            let sites = sites.get(&name).copied().unwrap_or(0);
+            // The last call takes the function itself, unless that is needed as a value too.
+            let copies = if values.contains(&name) { sites } else { sites.saturating_sub(1) };
+            // Arguments may need casts.
+            let growth = size.saturating_add(function.lambda.params.len()).saturating_mul(copies);
+            match left.checked_sub(growth) {
+                Some(rest) => left = rest,
+                None => _ = plan.inlined.remove(&name),
+            }
+        }
+        plan
+    }
 }
 
 /// In how many places each function is called.
