@@ -45,6 +45,8 @@ pub struct Importer<'m> {
     /// Tensors that were read, by their messages.
     pub tensors: FxHashMap<*const TensorProto, Tensor>,
     frames: Vec<Frame<'m>>,
+    /// Functions whose bodies are being imported.
+    active: FxHashSet<*const FunctionProto>,
     listing: Listing,
     diagnostics: Vec<Diagnostic>,
     nodes_left: usize,
@@ -63,6 +65,29 @@ struct Frame<'m> {
     function: Option<&'m FunctionProto>,
 }
 
+/// What importing a node comes to.
+enum Step<'m> {
+    Results(Outputs),
+    /// The node calls this function, whose names are visible now.
+    Call(&'m FunctionProto),
+}
+
+/// A node that calls a function.
+struct FunctionCall<'m> {
+    proto: &'m NodeProto,
+    /// The line of the node around it.
+    outer: Span,
+    /// Variables before it.
+    vars_before: usize,
+}
+
+/// A graph or the body of a function, being imported.
+struct FunctionBody<'m> {
+    nodes: std::vec::IntoIter<&'m NodeProto>,
+    /// The call that it takes the place of.
+    call: Option<FunctionCall<'m>>,
+}
+
 impl<'m> Importer<'m> {
     /// Nothing is imported yet.
     pub fn new(model: &'m Model, options: &'m ImportOptions) -> Self {
@@ -78,6 +103,7 @@ impl<'m> Importer<'m> {
             defaults: Vec::new(),
             tensors: FxHashMap::default(),
             frames: vec![frame],
+            active: FxHashSet::default(),
             listing: Listing::default(),
             diagnostics: Vec::new(),
             nodes_left: MOST_NODES,
@@ -149,34 +175,68 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Imports the nodes of a graph or function.
+    /// Imports the nodes of a graph, with the functions that they call: these in a loop, since functions that call each
+    /// other may be as many as there are nodes.
     pub fn nodes(&mut self, nodes: &'m [NodeProto]) {
-        match sorted(nodes) {
-            Ok(nodes) => nodes.into_iter().for_each(|node| self.node(node)),
-            Err(cycle) => {
-                let shown: Vec<String> = cycle.iter().take(6).map(|node| node_name(node)).collect();
-                let message = format!("nodes need each other's results: {}", shown.join(", "));
-                self.report(damaged(message).help("a graph has no cycles; loops are operators of their own"));
+        let mut bodies = vec![FunctionBody { nodes: self.sorted(nodes), call: None }];
+        while let Some(body) = bodies.last_mut() {
+            if let Some(node) = body.nodes.next() {
+                if let Some((call, nodes)) = self.node(node) {
+                    bodies.push(FunctionBody { nodes: self.sorted(nodes), call: Some(call) });
+                }
+            } else if let Some(call) = bodies.pop().and_then(|body| body.call) {
+                self.finish_call(call);
             }
         }
     }
 
-    fn node(&mut self, proto: &'m NodeProto) {
+    fn sorted(&mut self, nodes: &'m [NodeProto]) -> std::vec::IntoIter<&'m NodeProto> {
+        let nodes = sorted(nodes).unwrap_or_else(|cycle| {
+            let shown: Vec<String> = cycle.iter().take(6).map(|node| node_name(node)).collect();
+            let message = format!("nodes need each other's results: {}", shown.join(", "));
+            self.report(damaged(message).help("a graph has no cycles; loops are operators of their own"));
+            Vec::new()
+        });
+        nodes.into_iter()
+    }
+
+    /// Imports a node, or begins to if it calls a function: gives the call then, and the nodes that are next.
+    fn node(&mut self, proto: &'m NodeProto) -> Option<(FunctionCall<'m>, &'m [NodeProto])> {
         if self.nodes_left == 0 {
-            return;
+            return None;
         }
         self.nodes_left -= 1;
         if self.nodes_left == 0 {
-            return self
-                .report(damaged(format!("the model has more than {MOST_NODES} nodes, those of functions counted")));
+            self.report(damaged(format!("the model has more than {MOST_NODES} nodes, those of functions counted")));
+            return None;
         }
         let outer = self.build.span;
         self.build.span = self.listing.add(proto, self.frames.len() - 1);
-        let before = self.build.function.vars.len();
-        match self.imported(proto) {
+        let call = FunctionCall { proto, outer, vars_before: self.build.function.vars.len() };
+        let results = match self.imported(proto) {
+            Ok(Step::Call(function)) => return Some((call, &function.node)),
+            Ok(Step::Results(results)) => Ok(results),
+            Err(error) => Err(error),
+        };
+        self.define_outputs(call, results);
+        None
+    }
+
+    /// Ends the body of a function with its results.
+    fn finish_call(&mut self, call: FunctionCall<'m>) {
+        let function = self.frames.last().and_then(|frame| frame.function);
+        let results = function.map(|f| f.output.iter().map(|name| self.output(name)).collect()).unwrap_or_default();
+        self.frames.pop();
+        self.active.remove(&function.map_or(std::ptr::null(), std::ptr::from_ref));
+        self.define_outputs(call, Ok(Outputs(results)));
+    }
+
+    fn define_outputs(&mut self, call: FunctionCall<'m>, results: Result<Outputs, Option<InferError>>) {
+        let FunctionCall { proto, outer, vars_before } = call;
+        match results {
             Ok(Outputs(values)) => {
                 for (name, value) in proto.output.iter().zip(values) {
-                    self.name(name, &value, before);
+                    self.name(name, &value, vars_before);
                     self.define(name, value);
                 }
             }
@@ -189,7 +249,7 @@ impl<'m> Importer<'m> {
     }
 
     /// The results of a node; no error is given where one was reported already.
-    fn imported(&mut self, proto: &'m NodeProto) -> Result<Outputs, Option<InferError>> {
+    fn imported(&mut self, proto: &'m NodeProto) -> Result<Step<'m>, Option<InferError>> {
         let inputs = self.inputs(proto)?;
         let frame = self.frames.last().ok_or(None)?;
         let attribute = |a: &'m crate::schema::AttributeProto| match a.ref_attr_name.as_str() {
@@ -198,7 +258,7 @@ impl<'m> Importer<'m> {
         };
         let attrs = Attributes(proto.attribute.iter().filter_map(attribute).collect());
         if let Some(function) = self.model.function(proto) {
-            return self.call(function, inputs, attrs).map(Outputs);
+            return self.begin_call(function, inputs, attrs).map(|()| Step::Call(function));
         }
         let domain = domain(&proto.domain);
         let opset = version(frame.opsets, domain).or_else(|| (!domain.is_empty()).then_some(1));
@@ -215,7 +275,7 @@ impl<'m> Importer<'m> {
         }
         match proto.output.get(values.len()..).unwrap_or(&[]).iter().find(|name| !name.is_empty()) {
             Some(name) => Err(Some(InferError::new(format!("its output `{}` is not supported", brief(name))))),
-            None => Ok(Outputs(values)),
+            None => Ok(Step::Results(Outputs(values))),
         }
     }
 
@@ -233,14 +293,14 @@ impl<'m> Importer<'m> {
         Ok(inputs)
     }
 
-    /// Imports the body of a function of the model in place of its call.
-    fn call(
+    /// Makes the names of a function visible, whose body is imported in place of its call.
+    fn begin_call(
         &mut self,
         function: &'m FunctionProto,
         inputs: Vec<Option<Value>>,
         attrs: Attributes<'m>,
-    ) -> Result<Vec<Value>, Option<InferError>> {
-        if self.frames.iter().any(|frame| frame.function.is_some_and(|f| std::ptr::eq(f, function))) {
+    ) -> Result<(), Option<InferError>> {
+        if !self.active.insert(function) {
             return Err(Some(InferError::new("the function calls itself")));
         }
         let given = attrs.0.into_iter();
@@ -257,10 +317,7 @@ impl<'m> Importer<'m> {
         let opsets =
             if function.opset_import.is_empty() { &self.model.proto.opset_import } else { &function.opset_import };
         self.frames.push(Frame { values, omitted, opsets, attrs, function: Some(function) });
-        self.nodes(&function.node);
-        let results = function.output.iter().map(|name| self.output(name)).collect();
-        self.frames.pop();
-        Ok(results)
+        Ok(())
     }
 
     /// Imports a graph of a node's attribute, in place, with values for its inputs; it sees the names around it.

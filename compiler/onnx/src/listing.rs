@@ -7,6 +7,10 @@ use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 const NAME: usize = 64;
 const NAMES: usize = 12;
 
+/// Depth up to which nodes of functions and inner graphs are indented. Without it, the text of functions that call each
+/// other would grow with the square of their number.
+const MAX_INDENTED_DEPTH: usize = 16;
+
 /// The lines so far.
 #[derive(Default)]
 pub struct Listing {
@@ -17,6 +21,7 @@ impl Listing {
     /// Adds a node's line: `y = Conv(x, w)  # node conv1`.
     pub fn add(&mut self, node: &NodeProto, depth: usize) -> Span {
         let start = self.text.len();
+        let depth = depth.min(MAX_INDENTED_DEPTH);
         let line = format!(
             "{}{} = {}({})",
             "    ".repeat(depth),

@@ -23,6 +23,8 @@ pub struct Model {
     pub proto: ModelProto,
     /// Where data beside the file may lie.
     pub folder: Folder,
+    /// Functions of the model by name, domain and overload; of equal ones, the first in the file comes first.
+    functions: Vec<usize>,
 }
 
 /// An error about the file as a whole.
@@ -46,7 +48,9 @@ impl Model {
         let proto = ModelProto::decode(file).map_err(|error| {
             damaged(format!("this is not an ONNX model, or it is damaged: {}", brief(&error.to_string())))
         })?;
-        let model = Model { proto, folder };
+        let mut functions: Vec<usize> = (0..proto.functions.len()).collect();
+        functions.sort_by(|a, b| key(&proto.functions[*a]).cmp(&key(&proto.functions[*b])));
+        let model = Model { proto, folder, functions };
         let graph = model.graph()?;
         model.expect_known_versions()?;
         model.expect_supported(graph)?;
@@ -62,10 +66,10 @@ impl Model {
 
     /// The function of the model that a node calls.
     pub fn function(&self, node: &NodeProto) -> Option<&FunctionProto> {
-        let same = |f: &&FunctionProto| {
-            f.name == node.op_type && domain(&f.domain) == domain(&node.domain) && f.overload == node.overload
-        };
-        self.proto.functions.iter().find(same)
+        let called = (node.op_type.as_str(), domain(&node.domain), node.overload.as_str());
+        let first = self.functions.partition_point(|at| key(&self.proto.functions[*at]) < called);
+        let function = &self.proto.functions[*self.functions.get(first)?];
+        (key(function) == called).then_some(function)
     }
 
     /// Refuses versions that came after those that are known: nothing tells what changed in them.
@@ -117,6 +121,11 @@ impl Model {
             self.note_unsupported(inner, missing);
         }
     }
+}
+
+/// What nodes call a function by.
+fn key(function: &FunctionProto) -> (&str, &str, &str) {
+    (&function.name, domain(&function.domain), &function.overload)
 }
 
 /// Names of nodes as a list that is not too long.
