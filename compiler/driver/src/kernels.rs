@@ -24,7 +24,10 @@ use hammock_kernels::{
 };
 use hammock_passes::{Packed, Planner, Words, check_deadline};
 use hammock_runtime::image::{KernelSignature, versions::symbol};
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 /// What every kernel for Hammock's runtime is called in its object; the linker gives it its own name. No name in a program
 /// means this one, so that renaming meets no others.
@@ -378,7 +381,8 @@ pub fn opt_level(options: &Options) -> llvm::OptLevel {
     }
 }
 
-/// Applies `f` to every item on several threads; results in order, or the first error in order.
+/// Applies `f` to every item on several threads; results in order, or the first error in order. After an error, no further
+/// items are begun.
 pub fn in_parallel<T: Sync, R: Send, E: Send>(
     items: &[T],
     threads: usize,
@@ -388,14 +392,18 @@ pub fn in_parallel<T: Sync, R: Send, E: Send>(
         return items.iter().map(f).collect();
     }
     let next = Mutex::new(items.iter().enumerate());
+    let failed = AtomicBool::new(false);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     std::thread::scope(|scope| {
         for _ in 0..threads.min(items.len()) {
             // As deep as the command line's own: kernels are trees too.
             let worker = std::thread::Builder::new().stack_size(64 << 20);
             let work = || {
-                while let Some((i, item)) = next.lock().ok().and_then(|mut n| n.next()) {
+                while !failed.load(Relaxed)
+                    && let Some((i, item)) = next.lock().ok().and_then(|mut n| n.next())
+                {
                     let result = f(item);
+                    failed.fetch_or(result.is_err(), Relaxed);
                     results.lock().map(|mut r| r.push((i, result))).ok();
                 }
             };
@@ -404,10 +412,12 @@ pub fn in_parallel<T: Sync, R: Send, E: Send>(
             }
         }
     });
-    // Whatever no thread took (none could be started) is done here.
     let mut results = results.into_inner().unwrap_or_default();
-    let rest = next.into_inner().into_iter().flatten();
-    results.extend(rest.map(|(i, item)| (i, f(item))));
+    // Whatever no thread took (none could be started) is done here.
+    if !failed.into_inner() {
+        let rest = next.into_inner().into_iter().flatten();
+        results.extend(rest.map(|(i, item)| (i, f(item))));
+    }
     results.sort_by_key(|(i, _)| *i);
     results.into_iter().map(|(_, r)| r).collect()
 }
