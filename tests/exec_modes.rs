@@ -154,3 +154,54 @@ fn bindings_stay_on_their_side_of_a_write() {
         assert_eq!(numbers, ["[24.085537 157.41316]", "[-3.0 -5.0]", "[4.0 7.0]"], "{level}");
     }
 }
+
+/// A kernel so long that its statements are outlined: values that are used a few statements later, loops, branches, and a
+/// buffer that all of them add to.
+fn long_kernel(statements: usize) -> String {
+    let statement = |i: usize| match i % 3 {
+        0 => format!(
+            "        v{i} = A[{}] * T.float32({i}) + T.float32(0.5)\n        B[{i}] = v{i} + total[{}]\n",
+            i * 7 % 11,
+            i % 4
+        ),
+        1 => format!(
+            "        for j in range(3):\n            total[j] = total[j] + A[{} + j]\n        B[{i}] = total[{}]\n",
+            i % 8,
+            i % 4
+        ),
+        _ => format!(
+            "        if A[{}] > T.float32(0):\n            B[{i}] = T.max(A[0], total[1])\n        else:\n            \
+             B[{i}] = v{} * T.float32(2)\n",
+            i % 11,
+            i - 2
+        ),
+    };
+    let body: String = (0..statements).map(statement).collect();
+    format!(
+        "from tvm.script import ir as I, relax as R, tir as T\n@I.ir_module\nclass Module:\n    \
+         @T.prim_func(private=True)\n    def k(x: T.handle, y: T.handle):\n        \
+         A = T.match_buffer(x, (11,), \"float32\")\n        B = T.match_buffer(y, ({statements},), \"float32\")\n        \
+         total = T.alloc_buffer((4,), \"float32\")\n        for i in range(4):\n            total[i] = T.float32(0)\n{body}    \
+         @R.function\n    def main(x: R.Tensor((11,), \"float32\")):\n        \
+         y = R.call_tir(Module.k, (x,), out_sinfo=R.Tensor(({statements},), \"float32\"))\n        return y\n"
+    )
+}
+
+#[test]
+fn outlined_statements_compute_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("long.py"), long_kernel(520)).unwrap();
+    let compiled = hammock(&["compile", &path("long.py"), "--emit", "llvm", "-o", &path("long.ll")]);
+    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+    let parts = std::fs::read_to_string(path("long.ll")).unwrap().matches(".part").count();
+    assert!(parts > 6, "{parts} mentions of outlined functions");
+    let results = [["--exec-mode", "reference"], ["-O", "2"]].map(|mode| {
+        let output = path("result.npy");
+        let args = ["run", &path("long.py"), "--arg", "random(11):float32", "--output", &output];
+        let run = hammock(&[&args[..], &mode].concat());
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        std::fs::read(output).unwrap()
+    });
+    assert_eq!(results[0], results[1]);
+}
