@@ -95,3 +95,29 @@ pub fn unrolled(depth: usize) -> String {
         "    ".repeat(depth + 2)
     ))
 }
+
+/// Steps that broadcast with the same operands, of sizes that may be 1 or not.
+pub fn joint_sizes(count: usize) -> String {
+    let mut bindings = vec!["h0 = R.multiply(x, x)".to_owned()];
+    for i in 0..count {
+        bindings.push(format!("a{i} = R.multiply(h{i}, x)"));
+        bindings.push(format!("b{i} = R.multiply(h{i}, y)"));
+        bindings.push(format!("h{} = R.add(a{i}, b{i})", i + 1));
+    }
+    let params = "x: R.Tensor((\"n\", \"m\"), \"float32\"), y: R.Tensor((\"p\", \"q\"), \"float32\")";
+    main_of(params, &bindings, &format!("h{count}"))
+}
+
+/// Equal bindings.
+pub fn equal_bindings(count: usize) -> String {
+    let mut bindings: Vec<String> = (0..count).map(|i| format!("v{i} = R.exp(x)")).collect();
+    bindings.push(format!("y = ({},)", joined(count, |i| format!("v{i}"))));
+    main_of("x: R.Tensor((4,), \"float32\")", &bindings, "y")
+}
+
+/// A concatenation along a symbolic axis.
+pub fn dynamic_concat(count: usize) -> String {
+    let params = joined(count, |i| format!("x{i}: R.Tensor((\"n{i}\", 4), \"float32\")"));
+    let concat = format!("y = R.concat(({}), axis=0)", joined(count, |i| format!("x{i}")));
+    main_of(&params, &[concat], "y")
+}

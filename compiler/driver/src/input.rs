@@ -13,7 +13,7 @@ use hammock_runtime::{
 use std::{
     collections::BTreeMap,
     io::Read,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
