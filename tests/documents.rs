@@ -2,7 +2,7 @@
 //! reader would type them in a fresh clone, and the examples of every `--help`, in folders with the files they mention.
 
 // The dependency that builds the library for C.
-use hammock_capi as _;
+use hammock as _;
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},

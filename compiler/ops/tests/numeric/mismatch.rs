@@ -1,7 +1,7 @@
 //! Symbolic sizes that turn out not to fit stop the kernel before it reads anything.
 
 use crate::{
-    run::{Arg, stops, stops_static},
+    run::{Arg, run, stops, stops_static},
     values::*,
 };
 use hammock_ir::AttrValue;
