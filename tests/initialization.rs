@@ -87,7 +87,7 @@ for i in range(7):
     y[i + 1] = y[i] + y[i + 1]",
         expected: |x| {
             let mut y: Vec<f32> = of_rows(|i| if i > 0 { x[i - 1][0] } else { 0.0 });
-            (0..7).for_each(|i| y[i + 1] = y[i] + y[i + 1]);
+            (0..7).for_each(|i| y[i + 1] += y[i]);
             y
         },
     },
