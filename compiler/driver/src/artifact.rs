@@ -234,8 +234,7 @@ pub fn lower(
     dump: &mut Dump,
 ) -> Result<(), Failure> {
     let within = |d: Diagnostic| Failure::from(d).within(source);
-    let mut found = hammock_ir::verify::module(module, &Table);
-    found.retain(Diagnostic::is_error);
+    let found = hammock_ir::verify::errors(module, &Table);
     if !found.is_empty() {
         return Err(Failure::from(found).within(source));
     }

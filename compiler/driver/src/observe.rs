@@ -129,7 +129,7 @@ impl Observer for Dump {
             write_file(&path, Content::Text, |out| out.write_all(text.as_bytes())).map_err(unwritable)?;
         }
         if self.verify
-            && let Some(error) = hammock_ir::verify::module(module, &Table).into_iter().find(Diagnostic::is_error)
+            && let Some(error) = hammock_ir::verify::errors(module, &Table).into_iter().next()
         {
             return Err(
                 error.help(format!("pass {} left the module in this state: this is a bug in Hammock", pass.name))

@@ -20,7 +20,7 @@ impl Texts for TextFiles {
             Diagnostic::error(codes::UNSUPPORTED_FILE, format!("{path} is compiled; give the text of a module"))
         })?;
         let mut module = read_text(&source, &ReadOptions::default()).map_err(first)?;
-        let wrong = hammock_ir::verify::module(&module, &Table);
+        let wrong = hammock_ir::verify::errors(&module, &Table);
         if !wrong.is_empty() {
             return Err(first(Failure::from(wrong).within(&source)));
         }

@@ -104,7 +104,7 @@ impl Graph<'_> {
     fn uninitialized_outputs(&mut self, outputs: &[Param], kernel: &PrimFunc, call: Span) {
         let module = self.module;
         let buffers = || outputs.iter().filter_map(|p| p.buffer.as_ref());
-        for read in uninitialized::reads(kernel, buffers(), &|name| module.tir(name)) {
+        for read in uninitialized::reads(kernel, buffers(), &|name| module.tir(name), self.warns) {
             // What the kernel allocates itself is reported where the kernel is.
             if buffers().any(|b| b.data == read.memory) {
                 let note = format!("memory for `{}` is allocated here", read.buffer.name);

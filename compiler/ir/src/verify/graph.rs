@@ -13,8 +13,9 @@ use crate::{
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// Everything that is wrong with a graph.
-pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTable) -> Vec<Diagnostic> {
+pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTable, warns: bool) -> Vec<Diagnostic> {
     let mut graph = Graph::new(module, name, f, ops);
+    graph.warns = warns;
     graph.lambda(&f.lambda);
     graph.found
 }
@@ -38,6 +39,8 @@ pub(super) struct Graph<'a> {
     /// Whether the function around must not have effects.
     pub pure: bool,
     pub in_dataflow: bool,
+    /// True if warnings are reported.
+    pub warns: bool,
     pub found: Vec<Diagnostic>,
 }
 
@@ -52,6 +55,7 @@ impl<'a> Graph<'a> {
             symbols: Scopes::new(),
             pure: f.lambda.pure && !f.lambda.attrs.is_true("relax.force_pure"),
             in_dataflow: false,
+            warns: true,
             found: Vec::new(),
         }
     }

@@ -15,7 +15,7 @@ use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use rustc_hash::FxHashMap;
 
 /// Everything that is wrong with a kernel.
-pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagnostic> {
+pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool) -> Vec<Diagnostic> {
     let mut kernel = Kernel {
         module,
         name,
@@ -34,7 +34,7 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc) -> Vec<Diagn
     // Where something else is wrong, indices mean nothing.
     if !kernel.found.iter().any(Diagnostic::is_error) {
         kernel.bounds();
-        kernel.uninitialized();
+        kernel.uninitialized(warns);
     }
     kernel.found
 }
@@ -327,9 +327,9 @@ impl Kernel<'_> {
     }
 
     /// Reports memory of the kernel's own that is read before it is written, or may be.
-    fn uninitialized(&mut self) {
+    fn uninitialized(&mut self, warns: bool) {
         let module = self.module;
-        for read in uninitialized::reads(self.func, std::iter::empty(), &|name| module.tir(name)) {
+        for read in uninitialized::reads(self.func, std::iter::empty(), &|name| module.tir(name), warns) {
             self.span = read.span;
             let report = match read.certainty {
                 Certainty::Certain => self.error(codes::UNINITIALIZED, read.message()),

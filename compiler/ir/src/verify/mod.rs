@@ -65,15 +65,25 @@ pub fn module(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
     functions.chain(circles(module)).collect()
 }
 
+/// The errors in a module, without warnings and the analyses that only these need.
+pub fn errors(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
+    let functions = module.functions.keys().flat_map(|name| check(module, name, ops, false));
+    functions.chain(circles(module)).filter(Diagnostic::is_error).collect()
+}
+
 /// Everything that is wrong with one function of a module.
 pub fn function(module: &Module, name: &Name, ops: &dyn OpTable) -> Vec<Diagnostic> {
+    check(module, name, ops, true)
+}
+
+fn check(module: &Module, name: &Name, ops: &dyn OpTable, warns: bool) -> Vec<Diagnostic> {
     match module.functions.get(name) {
         Some(Function::Relax(f)) => {
-            let mut found = graph::verify(module, name, f, ops);
+            let mut found = graph::verify(module, name, f, ops, warns);
             found.extend(symbol(name, f));
             found
         }
-        Some(Function::Tir(f)) => kernel::verify(module, name, f),
+        Some(Function::Tir(f)) => kernel::verify(module, name, f, warns),
         Some(Function::Extern(_)) | None => Vec::new(),
     }
 }
