@@ -64,13 +64,15 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
 
 /// Adds what starts reductions that may be empty, but for stages: their plans have it.
 pub fn start_reductions(body: &mut Stmt) {
-    each_sequence(body, &mut Vec::new(), &mut |stmts, _| {
-        let start = |stmt: Stmt| match started(&stmt) {
-            Cow::Owned(started) if !is_stage(&stmt) => started,
-            _ => stmt,
-        };
-        *stmts = std::mem::take(stmts).into_iter().map(start).collect();
-    });
+    let start = |stmt: Stmt| match started(&stmt) {
+        Cow::Owned(started) if !is_stage(&stmt) => started,
+        _ => stmt,
+    };
+    match &mut body.kind {
+        StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => start_reductions(&mut block.body),
+        StmtKind::Seq(stmts) => *stmts = std::mem::take(stmts).into_iter().map(start).collect(),
+        _ => *body = start(std::mem::replace(body, Stmt::nop())),
+    }
 }
 
 /// The plan of a body, as text.
