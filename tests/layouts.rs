@@ -274,7 +274,7 @@ fn run_at(
     let environment = options.environment(&evaluator);
     let silent = &mut hammock_passes::Silent;
     passes.run(&mut module, &environment, silent).map_err(|e| e.message)?;
-    let found = hammock_ir::verify::module(&module, &hammock_ops::Table);
+    let found = hammock_ir::verify::errors(&module, &hammock_ops::Table);
     if let Some(found) = found.first() {
         return Err(format!("not well formed: {}", found.message));
     }

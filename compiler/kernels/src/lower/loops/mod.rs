@@ -64,8 +64,14 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
 
 /// Adds what starts reductions that may be empty, but for stages: their plans have it.
 pub fn start_reductions(body: &mut Stmt) {
+    // Stages are read from loops that the steps between have widened.
+    let is_planned = |stmt: &Stmt| {
+        let mut wide = stmt.clone();
+        super::widen::widen(&mut wide);
+        is_stage(&wide)
+    };
     let start = |stmt: Stmt| match started(&stmt) {
-        Cow::Owned(started) if !is_stage(&stmt) => started,
+        Cow::Owned(started) if !is_planned(&stmt) => started,
         _ => stmt,
     };
     match &mut body.kind {
