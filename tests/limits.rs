@@ -117,8 +117,8 @@ fn reading_takes_no_longer_than_it_may() {
         &["run", "m.py", "--plan", "fifo"],
         &["bench", "fifo"],
         &["compile", "fifo", "-o", "m.so"],
-        &["opt", "fifo", "--params-out", "w"],
-        &["import", "fifo", "-o", "i.py", "--params-out", "w"],
+        &["opt", "fifo", "--params-out", "w.npz"],
+        &["import", "fifo", "-o", "i.py", "--params-out", "w.npz"],
         &["check", "fifo"],
         &["inspect", "fifo"],
     ] {

@@ -31,7 +31,6 @@ const INPUTS: &[(&str, usize, Make)] = &[
     ("matmuls of one input", 16, Text(texts::matmuls)),
     ("broadcasts of the same operands", 4, Text(texts::joint_sizes)),
     ("equal bindings", 64, Text(texts::equal_bindings)),
-    ("concat along symbolic axes", 8, Text(texts::dynamic_concat)),
     ("stores in one kernel", 1024, Text(texts::stores)),
     ("private functions that call each other", 64, Text(texts::chained_functions)),
     ("steps of a GRU", 8, Text(texts::gru)),

@@ -114,10 +114,3 @@ pub fn equal_bindings(count: usize) -> String {
     bindings.push(format!("y = ({},)", joined(count, |i| format!("v{i}"))));
     main_of("x: R.Tensor((4,), \"float32\")", &bindings, "y")
 }
-
-/// A concatenation along a symbolic axis.
-pub fn dynamic_concat(count: usize) -> String {
-    let params = joined(count, |i| format!("x{i}: R.Tensor((\"n{i}\", 4), \"float32\")"));
-    let concat = format!("y = R.concat(({}), axis=0)", joined(count, |i| format!("x{i}")));
-    main_of(&params, &[concat], "y")
-}
