@@ -14,16 +14,16 @@ pub enum WeightsFormat {
 }
 
 impl WeightsFormat {
-    /// The format of a file of that name; what is no regular file, such as `/dev/null`, is written as safetensors.
+    /// The format of a file of that name: safetensors without an extension, and for what is no regular file (`/dev/null`).
     ///
     /// # Errors
-    /// When its extension names none.
+    /// When it has another extension.
     pub fn of(path: &Path) -> Result<WeightsFormat, InputError> {
         if std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
             return Ok(WeightsFormat::Safetensors);
         }
         match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
-            Some("safetensors") => Ok(WeightsFormat::Safetensors),
+            Some("safetensors") | None => Ok(WeightsFormat::Safetensors),
             Some("npz") => Ok(WeightsFormat::Npz),
             _ => {
                 let message = format!("cannot tell from the name {} how to write weights", path.display());
