@@ -1,7 +1,7 @@
 //! `hammock import`: makes a text module of an ONNX model.
 
 use crate::{
-    module::{DataFolders, DigestFlag, ShapeFlag, reads_model},
+    module::{DigestFlag, OnnxFlags, reads_model},
     output::{expect_weights, write_file},
     progress::StageFlags,
 };
@@ -35,9 +35,7 @@ pub struct Import {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     overridable: Vec<String>,
     #[command(flatten)]
-    shape: ShapeFlag,
-    #[command(flatten)]
-    data: DataFolders,
+    onnx: OnnxFlags,
     #[command(flatten)]
     digest: DigestFlag,
     #[command(flatten)]
@@ -49,7 +47,7 @@ pub struct Import {
 impl Import {
     /// The files that the command reads and writes.
     pub fn files(&self, files: &mut CommandFiles) {
-        reads_model(files, &self.file, &self.data);
+        reads_model(files, &self.file, &self.onnx);
         files.writes("-o", &self.output);
         self.params_out.iter().for_each(|path| files.writes("--params-out", path));
     }
@@ -67,7 +65,7 @@ impl Import {
         stages.begin("reading the model")?;
         self.digest.expect(&self.file)?;
         let overridden = Overridden { required: self.overridable.clone(), ..Overridden::default() };
-        let imported = import_onnx(&self.file, &self.shape.import(weights, overridden, &self.data))?;
+        let imported = import_onnx(&self.file, &self.onnx.import(weights, overridden))?;
         if let Some(path) = &self.params_out {
             stages.begin("writing weights")?;
             write_weights(path, &imported.weights)?;

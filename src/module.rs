@@ -34,40 +34,36 @@ impl DigestFlag {
     }
 }
 
-/// Says where data of an ONNX model may lie.
+/// How an ONNX model is imported.
 #[derive(Args, Clone, Default)]
-pub struct DataFolders {
-    /// A folder that links to an ONNX model's external data may lead to, besides the model's own folder; may be repeated
+pub struct OnnxFlags {
+    /// A folder that links to an ONNX model's external data may lead to, in addition to the model's own folder; may be
+    /// repeated
     #[arg(long = "external-data-dir", value_name = "DIR", value_parser = existing_folder)]
-    pub folders: Vec<PathBuf>,
-}
-
-fn existing_folder(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    if path.is_dir() { Ok(path) } else { Err("there is no such folder".to_owned()) }
-}
-
-/// Says which shapes inputs have that an ONNX model leaves open.
-#[derive(Args, Clone, Default)]
-pub struct ShapeFlag {
+    pub data_folders: Vec<PathBuf>,
     /// The shape of an input of an ONNX model, whose sizes or rank the model leaves open: x=1,3,n,n with a name for each
     /// size that stays open
     #[arg(long = "shape", value_name = "NAME=SIZES")]
     shapes: Vec<InputShape>,
 }
 
-impl ShapeFlag {
-    /// How to import an ONNX model, whose weights become `weights`.
-    pub fn import(&self, weights: OnnxWeights, overridden: Overridden, data: &DataFolders) -> ImportOptions {
-        let (shapes, data_folders) = (self.shapes.clone(), data.folders.clone());
+impl OnnxFlags {
+    /// How to import a model, whose weights become `weights`.
+    pub fn import(&self, weights: OnnxWeights, overridden: Overridden) -> ImportOptions {
+        let (shapes, data_folders) = (self.shapes.clone(), self.data_folders.clone());
         ImportOptions { weights, data_folders, overridden, shapes, ranks: Ranks::default() }
     }
 
-    /// Refuses the flag for a file that is no ONNX model.
+    /// Refuses `--shape` for a file that is no ONNX model.
     pub fn expect_onnx(&self, file: &str) -> Result<(), Failure> {
         let why = format!("{file} is no ONNX model, whose inputs it is for");
         refuse(&[("--shape", !self.shapes.is_empty() && !is_onnx(file))], &why)
     }
+}
+
+fn existing_folder(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_dir() { Ok(path) } else { Err("there is no such folder".to_owned()) }
 }
 
 /// A module, and the weights that go with it.
@@ -86,9 +82,7 @@ pub struct ModuleArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub overridable: Vec<String>,
     #[command(flatten)]
-    pub shape: ShapeFlag,
-    #[command(flatten)]
-    pub data: DataFolders,
+    pub onnx: OnnxFlags,
     #[command(flatten)]
     pub digest: DigestFlag,
     #[command(flatten)]
@@ -98,7 +92,7 @@ pub struct ModuleArgs {
 impl ModuleArgs {
     /// The files that the flags name, and what belongs to them.
     pub fn files(&self, files: &mut CommandFiles) {
-        reads_model(files, &self.file, &self.data);
+        reads_model(files, &self.file, &self.onnx);
         if let Some(path) = self.params.as_deref().filter(|path| !is_zeros(Some(path))) {
             files.reads_weights("--params", path);
         }
@@ -132,12 +126,12 @@ impl ModuleArgs {
         call: Option<&CallFlags>,
     ) -> Result<(Module, SourceFile), Failure> {
         self.digest.expect(&self.file)?;
-        self.shape.expect_onnx(&self.file)?;
+        self.onnx.expect_onnx(&self.file)?;
         if !is_onnx(&self.file) {
             let why = format!("{} is no ONNX model, so its inputs have no default values", self.file);
             refuse(&[("--overridable", !self.overridable.is_empty())], &why)?;
         }
-        let mut onnx = self.shape.import(OnnxWeights::Constants, self.overridden(weights, call), &self.data);
+        let mut onnx = self.onnx.import(OnnxWeights::Constants, self.overridden(weights, call));
         onnx.ranks = Ranks(call.map(ranks_of));
         match read_file(&self.file, &self.options(weights), &onnx)? {
             Input::Module(module, source) => Ok((*module, source)),
@@ -149,7 +143,7 @@ impl ModuleArgs {
     pub fn check_text(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
         self.digest.expect(&self.file)?;
         if is_onnx(&self.file) {
-            let options = self.shape.import(OnnxWeights::Constants, self.overridden(None, None), &self.data);
+            let options = self.onnx.import(OnnxWeights::Constants, self.overridden(None, None));
             let imported = import_onnx(&self.file, &options)?;
             return Ok((imported.source, hammock_ir::verify::module(&imported.module, &hammock_ops::Table)));
         }
@@ -166,7 +160,7 @@ impl ModuleArgs {
     /// What the functions of an ONNX model take and give, its weights and default values too.
     pub fn onnx_signatures(&self) -> Result<Vec<Signature>, Failure> {
         let overridden = Overridden { all: true, ..self.overridden(None, None) };
-        let options = self.shape.import(OnnxWeights::Parameters, overridden, &self.data);
+        let options = self.onnx.import(OnnxWeights::Parameters, overridden);
         let imported = import_onnx(&self.file, &options)?;
         let mut all = signatures(&imported.module);
         let weights = all.iter_mut().flat_map(|signature| &mut signature.params);
@@ -215,9 +209,9 @@ fn ranks_of(call: &CallFlags) -> Arc<RanksOf> {
 }
 
 /// Adds the model that a command reads, with the files that belong to it.
-pub fn reads_model(files: &mut CommandFiles, file: &str, data: &DataFolders) {
+pub fn reads_model(files: &mut CommandFiles, file: &str, onnx: &OnnxFlags) {
     files.reads_model("FILE", file);
-    files.reads_beside(Path::new(file), data_files(file, &data.folders));
+    files.reads_beside(Path::new(file), data_files(file, &onnx.data_folders));
 }
 
 /// Whether `--params` names no file but asks for zeros in place of the constants that the text leaves out.

@@ -5,7 +5,7 @@ use crate::{
     compile::{CodeArgs, ExecMode, Prepared, prepared},
     effect::refuse,
     failure::{input_failure, tool_failure},
-    module::{DataFolders, DigestFlag, ModuleArgs, ShapeFlag, is_zeros},
+    module::{DigestFlag, ModuleArgs, OnnxFlags, is_zeros},
     opt::Watch,
     output::say,
     progress::{StageFlags, Stages},
@@ -57,9 +57,7 @@ pub struct Program {
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
     #[command(flatten)]
-    data: DataFolders,
-    #[command(flatten)]
-    shape: ShapeFlag,
+    onnx: OnnxFlags,
     #[command(flatten)]
     digest: DigestFlag,
     #[command(flatten)]
@@ -127,10 +125,10 @@ impl Program {
             let how = self.call.how();
             let idle = [
                 ("--module", self.module.is_some()),
-                ("--external-data-dir", !self.data.folders.is_empty()),
+                ("--external-data-dir", !self.onnx.data_folders.is_empty()),
                 ("--params zeros", is_zeros(self.call.params.as_deref())),
             ];
-            self.shape.expect_onnx(&self.file)?;
+            self.onnx.expect_onnx(&self.file)?;
             let idle = [&self.code.given()[..], &self.watch.given(), &idle].concat();
             refuse(&idle, &format!("{} is compiled already", self.file))?;
             stages.begin("loading")?;
@@ -174,9 +172,8 @@ impl Program {
             file: self.file.clone(),
             module: self.module.clone(),
             params: self.call.params.clone(),
-            data: self.data.clone(),
             overridable: Vec::new(),
-            shape: self.shape.clone(),
+            onnx: self.onnx.clone(),
             digest: self.digest.clone(),
             budget: self.call.limits.budget.clone(),
         }

@@ -5,7 +5,12 @@
 //! statement like any other, which later passes and every way to run kernels respect. A kernel that is also run on tensors
 //! of its callers is copied for the calls that pass fresh memory. All other kernels stay as they are.
 
-use crate::{Context, Pass, filled::filled, functions::each_call_mut, shared_functions::SharedFunctions};
+use crate::{
+    Context, Pass,
+    filled::filled,
+    functions::{each_call, each_call_mut},
+    shared_functions::SharedFunctions,
+};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, PrimExpr,
@@ -26,8 +31,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     zero_outputs(module);
-    let kernels = module.functions.iter().filter_map(|(name, f)| Some((name, tir(f)?)));
-    let reads = kernels.map(|(name, kernel)| (name.clone(), memory_read(module, kernel, 0..0)));
+    let reads = module.tir_functions().map(|(name, kernel)| (name.clone(), memory_read(module, kernel, 0..0)));
     for (name, memory) in reads.filter(|(_, memory)| !memory.is_empty()).collect::<Vec<_>>() {
         if let Some(Global::Tir(kernel)) = module.functions.get_mut(&name) {
             zero_allocated(&mut kernel.body, &memory);
@@ -46,7 +50,7 @@ fn memory_read(module: &Module, kernel: &PrimFunc, outputs: std::ops::Range<usiz
 fn zero_outputs(module: &mut Module) {
     let mut calls: BTreeMap<(Name, usize), usize> = BTreeMap::new();
     for (_, function) in module.relax_functions() {
-        crate::functions::each_call(&function.lambda.body, &mut |call| {
+        each_call(&function.lambda.body, &mut |call| {
             if let Some(key) = fresh_from(call) {
                 *calls.entry(key).or_default() += 1;
             }
@@ -94,26 +98,18 @@ fn fresh_from(call: &Call) -> Option<(Name, usize)> {
     parts.in_place().any(|place| place.is_none()).then(|| (name.clone(), inputs.len()))
 }
 
-fn tir(function: &Global) -> Option<&PrimFunc> {
-    match function {
-        Global::Tir(kernel) => Some(kernel),
-        _ => None,
-    }
-}
-
-/// How many times functions of the module use a kernel.
+/// Number of uses of a kernel in the module.
 fn uses(module: &Module, name: &Name) -> usize {
     let mut uses = 0;
     for (_, function) in module.relax_functions() {
         function.lambda.body.each_operand(&mut |operand| {
             operand.walk(&mut |o| uses += usize::from(matches!(o, Operand::Global(used) if used == name)));
         });
-        crate::functions::each_call(&function.lambda.body, &mut |call| {
+        each_call(&function.lambda.body, &mut |call| {
             uses += usize::from(matches!(&call.callee, Callee::Global(used) if used == name));
         });
     }
-    let kernels = module.functions.values().filter_map(tir);
-    uses + kernels.flat_map(callees).filter(|used| *used == name).count()
+    uses + module.tir_functions().flat_map(|(_, kernel)| callees(kernel)).filter(|used| *used == name).count()
 }
 
 fn zero_at_start(kernel: &mut PrimFunc, outputs: &[Buffer]) {

@@ -23,11 +23,11 @@ const PART_OPS: usize = 1024;
 /// Values from outside that an outlined function takes before it ends, on the same condition.
 const MAX_CAPTURED: usize = 128;
 
-/// Parameters of a function up to which it is optimised although its statements are outlined: registers for so many values,
-/// all of which are used late, take LLVM's time squared.
+/// Maximum number of parameters of a function that is optimised although its statements are outlined: LLVM's register
+/// allocation is quadratic in values that are live for long.
 pub(super) const MAX_OPTIMISED_PARAMS: usize = 128;
 
-impl Emitter<'_, '_> {
+impl<'k> Emitter<'_, 'k> {
     /// Statements in order; what they allocate ends with them.
     pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
         if !is_long(stmts) {
@@ -68,30 +68,38 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
+    /// Begins an internal function with parameters of types `leading` and for `captured` variables; returns its parameters.
+    pub(super) fn outline(&mut self, name: &str, leading: &[Ty], captured: &[Var]) -> (Emitter<'_, 'k>, Vec<Value>) {
+        let mut pointers = captured.iter().filter(|var| self.vars[*var].ty.is_pointer());
+        let are_distinct = pointers.all(|var| self.distinct.contains(var));
+        let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
+        let mut params: Vec<(Ty, &str)> = leading.iter().map(|ty| (*ty, "")).collect();
+        params.extend(captured.iter().map(|var| (self.vars[var].ty, attributes(self.vars[var].ty))));
+        let (f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
+        let mut inner = Emitter::new(self.kernel, f);
+        inner.may_lose_nan = self.may_lose_nan;
+        inner.stack_bytes = self.stack_bytes;
+        inner.vars.extend(captured.iter().cloned().zip(values[leading.len()..].iter().cloned()));
+        if are_distinct {
+            inner.distinct.extend(captured.iter().cloned());
+        }
+        (inner, values)
+    }
+
     /// Writes statements as a function, and its call.
     fn outlined(&mut self, stmts: &[&Stmt]) -> Result<()> {
         let (constants, captured): (Vec<Var>, Vec<Var>) =
             self.captured(stmts.iter().copied()).into_iter().partition(|var| self.vars[var].is_constant());
         let values: Vec<Value> = captured.iter().map(|var| self.vars[var].clone()).collect();
-        let are_distinct = self.are_distinct(&captured);
-        let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
-        let params: Vec<(Ty, &str)> = values.iter().map(|value| (value.ty, attributes(value.ty))).collect();
         let name = format!("{}.part{}", self.kernel.name, self.kernel.outlined);
         self.kernel.outlined += 1;
-        let (mut f, own) = Function::new(&name, Linkage::Internal, Ty::I32, &params);
-        f.forbid_inlining();
         let constants: Vec<_> = constants.into_iter().map(|var| (var.clone(), self.vars[&var].clone())).collect();
-        let mut inner = Emitter::new(self.kernel, f);
-        inner.may_lose_nan = self.may_lose_nan;
-        inner.stack_bytes = self.stack_bytes;
+        let (mut inner, _) = self.outline(&name, &[], &captured);
         inner.vars.extend(constants);
-        if are_distinct {
-            inner.distinct.extend(captured.iter().cloned());
-        }
-        inner.vars.extend(captured.into_iter().zip(own));
         inner.in_order(stmts.iter().copied())?;
         inner.f.ret(&Value::int(0, Ty::I32));
-        let f = inner.f;
+        let mut f = inner.f;
+        f.forbid_inlining();
         self.kernel.module.add(f);
         let args: Vec<&Value> = values.iter().collect();
         let status = self.f.call(&Value::global(&name), Ty::I32, &args);

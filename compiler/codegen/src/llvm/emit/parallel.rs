@@ -66,11 +66,6 @@ impl Emitter<'_, '_> {
         found
     }
 
-    /// True if the pointers among these reach memory that no other pointer of the function reaches.
-    pub(super) fn are_distinct(&self, captured: &[Var]) -> bool {
-        captured.iter().filter(|var| self.vars[*var].ty.is_pointer()).all(|var| self.distinct.contains(var))
-    }
-
     /// The iterations of a range, as a function of what the body uses.
     fn outline_body(
         &mut self,
@@ -80,18 +75,8 @@ impl Emitter<'_, '_> {
         min: &Value,
         version: Version,
     ) -> Result<()> {
-        let are_distinct = self.are_distinct(captured);
-        let attributes = |ty: Ty| if ty.is_pointer() && are_distinct { "noalias" } else { "" };
-        let mut params: Vec<(Ty, &str)> = vec![(Ty::I64, ""), (Ty::I64, "")];
-        params.extend(captured.iter().map(|v| (self.vars[v].ty, attributes(self.vars[v].ty))));
-        let (f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
-        let mut inner = Emitter::new(self.kernel, f);
+        let (mut inner, values) = self.outline(name, &[Ty::I64, Ty::I64], captured);
         inner.may_lose_nan = version == Version::Fast;
-        inner.stack_bytes = self.stack_bytes;
-        inner.vars.extend(captured.iter().cloned().zip(values[2..].iter().cloned()));
-        if are_distinct {
-            inner.distinct.extend(captured.iter().cloned());
-        }
         let (begin, end) = (values[0].clone(), values[1].clone());
         if let [l] = nest {
             let min = if min.as_int().is_some() { min.clone() } else { values[values.len() - 1].clone() };
