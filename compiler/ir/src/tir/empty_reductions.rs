@@ -92,8 +92,8 @@ fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var
     path.truncate(depth);
 }
 
-/// What starts a block's reduction if its first iteration is left out, with the variable of the loop that it goes before;
-/// nothing where that iteration certainly takes part, or nobody can tell.
+/// Returns the statement that initializes a block's reduction if its first iteration is skipped, and the variable of the loop
+/// to put it before; `None` where that iteration certainly runs, or where this is unknown.
 fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     let reduced = reduction_loops(path, block);
     let first = path.iter().position(|step| matches!(step, Step::Loop(l) if reduced.contains(&l.var)))?;
@@ -158,7 +158,7 @@ fn reduction_loops(path: &[Step], block: &Block) -> FxHashSet<Var> {
     vars
 }
 
-/// What stands around the `init` that is moved.
+/// A statement around the `init` that is hoisted.
 enum Wrap {
     Loop(Loop),
     Block(Box<Block>),
@@ -177,16 +177,16 @@ impl Wrap {
     }
 }
 
-/// What is found on the way from the outermost reduction loop to the block.
+/// State of the walk from the outermost reduction loop to the block.
 struct Inner {
-    /// What is known of loops and axes other than those of the reduction.
+    /// Bounds of loops and axes other than those of the reduction.
     analyzer: Analyzer,
     reduced: FxHashSet<Var>,
     /// The first values of reduction loops, and what follows from them.
     values: Substitution,
-    /// Conditions any of which says that the first iteration is left out.
+    /// Conditions; if any holds, the first iteration is skipped.
     missing: Vec<PrimExpr>,
-    /// Variables that the way defines.
+    /// Variables that are defined on that path.
     own: FxHashSet<Var>,
 }
 
@@ -277,7 +277,7 @@ impl Inner {
         }
     }
 
-    /// Whether an expression is another in other iterations of the reduction.
+    /// Returns true if an expression varies over the reduction.
     fn moves(&self, e: &PrimExpr) -> bool {
         self.reduced.iter().chain(self.values.keys()).any(|var| e.uses(var))
     }
@@ -287,7 +287,7 @@ impl Inner {
     }
 }
 
-/// Whether what starts a block goes to memory that is allocated within the loops.
+/// Returns true if `init` writes memory that is allocated within the loops.
 fn writes_own(init: &Stmt, inner: &Inner) -> bool {
     let mut own = false;
     init.walk(&mut |s| {

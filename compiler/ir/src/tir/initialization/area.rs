@@ -7,7 +7,7 @@ use crate::{
     tir::regions::Range,
 };
 
-/// How many areas may be put together to cover another.
+/// Maximum number of areas that are combined to cover another.
 const MAX_JOINED: usize = 4;
 
 /// A box of a buffer's elements; bounds are int64.
@@ -58,7 +58,7 @@ impl Area {
         self.ranges[dim].begin.uses(var) || self.ranges[dim].end.uses(var)
     }
 
-    /// What all iterations of a loop cover, each of which covers this area; `None` if that is not known.
+    /// Returns the union of this area over all iterations of a loop; `None` if it is unknown.
     pub fn over(&self, loops: &Iterations, sizes: &[PrimExpr], analyzer: &Analyzer) -> Option<Area> {
         let var = loops.var;
         let needs = |(begin, end): &(PrimExpr, PrimExpr)| begin.uses(var) || end.uses(var);
@@ -123,12 +123,12 @@ impl Area {
         self.ranges.iter().zip(&other.ranges).all(within) && self.clips.iter().all(below) && self.is_written(analyzer)
     }
 
-    /// Whether the loops that write the area certainly have iterations.
+    /// Returns true if the loops that write the area certainly have iterations.
     fn is_written(&self, analyzer: &Analyzer) -> bool {
         self.needed.iter().all(|(begin, end)| analyzer.prove_lt(begin, end))
     }
 
-    /// What of another area this one leaves, if it covers the first part of it in one dimension.
+    /// Returns the part of another area that this one leaves uncovered, if it covers a prefix of it in one dimension.
     fn rest_of(&self, other: &Area, analyzer: &Analyzer) -> Option<Area> {
         let mut partial = None;
         for (dim, (a, b)) in self.ranges.iter().zip(&other.ranges).enumerate() {
@@ -146,7 +146,7 @@ impl Area {
     }
 }
 
-/// Whether areas together cover another one, all of the same buffer with these sizes.
+/// Returns true if areas together cover another one, all of the same buffer with these sizes.
 pub fn cover(areas: &[Area], target: &Area, sizes: &[PrimExpr], analyzer: &Analyzer) -> bool {
     let boxes: Vec<&Area> = areas.iter().filter(|area| area.is_flat == target.is_flat).collect();
     if joined(&boxes, target, analyzer, MAX_JOINED) {

@@ -6,28 +6,30 @@
 //! runs before the body where the reduction axes have their first values, which must not be left out. A load is reported
 //! unless areas cover what it reads: "possible" means "not proven otherwise".
 
+mod access;
 mod area;
+mod reduction;
 
 use super::{AttrNode, Block, Buffer, ForKind, Loop, PrimFunc, Stmt, StmtKind, regions::Range};
 use crate::{
     Name, PrimExpr,
     bounds::Scope,
-    prim::{BinaryOp, IterKind, PrimCall, PrimCallee, PrimKind, Substitution, Var},
+    prim::{BinaryOp, PrimKind, Var},
 };
 use area::{Area, Iterations, add, cover};
 use hammock_diagnostics::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many areas are kept of one buffer.
+/// Maximum number of areas recorded for a buffer.
 const MAX_AREAS: usize = 64;
-/// How deep calls of kernels are followed.
+/// Maximum depth of calls of kernels that are followed.
 const MAX_CALLS: usize = 8;
 
 /// A load that may come before every write of its element.
 pub struct PossibleRead {
     /// The statement that reads.
     pub span: Span,
-    /// What it reads.
+    /// The buffer that is read.
     pub buffer: Buffer,
     /// The pointer to the memory, of the kernel's own or of a parameter.
     pub memory: Var,
@@ -81,7 +83,7 @@ fn reads_at<'a>(
     search.found
 }
 
-/// Whether a kernel loads from, or passes on, memory that it allocates or is given for outputs.
+/// Returns true if a kernel loads from, or passes on, memory that it allocates or that is passed for outputs.
 fn reads_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
     let mut fresh: FxHashSet<&Var> = outputs.iter().map(|b| &b.data).collect();
     func.body.walk(&mut |s| match &s.kind {
@@ -120,13 +122,13 @@ struct Search<'a, 'k> {
     views: FxHashMap<Buffer, (Buffer, Vec<Range>)>,
     /// Fresh memory, with the buffer that has all of it.
     fresh: FxHashMap<Var, Buffer>,
-    /// What is certainly written of fresh memory.
+    /// Areas of fresh memory that are certainly written.
     written: FxHashMap<Var, Vec<Area>>,
-    /// The loops around, with what is needed of them.
+    /// Enclosing loops.
     loops: Vec<Around>,
-    /// Conditions around, with the number of loops around each; none for what cannot be told.
+    /// Enclosing conditions, each with the number of loops around it; `None` for unknown ones.
     conditions: Vec<(Option<PrimExpr>, usize)>,
-    /// Whether loads are looked at; else only what is written.
+    /// True if loads are checked; otherwise, only writes are collected.
     reports: bool,
     span: Span,
     found: Vec<PossibleRead>,
@@ -190,7 +192,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// The iterations of a loop, the body of which is given apart.
+    /// Walks a loop, whose body is passed separately.
     fn iterate(&mut self, l: &Loop, body: &'a Stmt) {
         let (min, extent) = (self.value(&l.min), self.value(&l.extent));
         let (outer, before) = (self.scope.clone(), self.written.clone());
@@ -235,7 +237,7 @@ impl<'a> Search<'a, '_> {
         new
     }
 
-    /// Adds what iterations cover, each of which covers these areas.
+    /// Adds the union of areas over the iterations of a loop.
     fn sweep(&mut self, areas: &[(Var, Area)], loops: &Iterations) {
         for (memory, area) in areas {
             let sizes = self.sizes(memory);
@@ -382,104 +384,6 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// What a block starts with, in those iterations in which its reduction axes have their first values.
-    fn init(&mut self, block: &'a Block, init: &'a Stmt) {
-        let before = self.written.clone();
-        let reduced: Option<Vec<Var>> = self.reduction_loops(block);
-        self.stmt(init);
-        let new = self.new_areas(&before);
-        let Some(reduced) = reduced.filter(|loops| self.starts(block, loops)) else { return };
-        for (memory, mut area) in new {
-            let mut moves = false;
-            area.each_bound(&mut |e| moves |= reduced.iter().any(|var| e.uses(var)));
-            if !moves {
-                area.bypassed.extend(reduced.iter().cloned());
-                self.add(memory, area, false);
-            }
-        }
-    }
-
-    /// The loops that the reduction axes of a block go over; none if these cannot be told.
-    fn reduction_loops(&self, block: &Block) -> Option<Vec<Var>> {
-        let mut vars = Vec::new();
-        for axis in block.axes.iter().filter(|a| a.kind == IterKind::Reduce && a.dom.1.as_int() != Some(1)) {
-            self.value(&axis.binding).each_var(&mut |v| vars.push(v.clone()));
-        }
-        let stable = block.axes.iter().all(|axis| is_stable(&self.value(&axis.binding)));
-        vars.retain(|v| !self.is_param(v));
-        (stable && vars.iter().all(|v| self.is_loop(v))).then_some(vars)
-    }
-
-    fn is_loop(&self, var: &Var) -> bool {
-        self.loops.iter().any(|l| l.var == *var)
-    }
-
-    /// Whether a variable of the scope is a scalar that the kernel is given.
-    fn is_param(&self, var: &Var) -> bool {
-        let mut given = true;
-        self.scope.original(&var.expr()).each_var(&mut |v| given &= self.params.contains(v));
-        given
-    }
-
-    /// Whether the iterations in which reduction axes have their first values come before all others, whatever the values
-    /// of other axes.
-    fn starts(&self, block: &Block, reduced: &[Var]) -> bool {
-        let Some(first) = self.loops.iter().position(|l| reduced.contains(&l.var)) else { return true };
-        let inner = &self.loops[first..];
-        let is_reduced = |e: &PrimExpr| reduced.iter().any(|v| e.uses(v));
-        if inner.iter().any(|l| l.jumps || is_reduced(&l.min) || is_reduced(&l.extent)) {
-            return false;
-        }
-        let starts = inner.iter().filter(|l| reduced.contains(&l.var)).map(|l| (l.var.clone(), l.min.clone()));
-        let starts: Substitution = starts.collect();
-        let analyzer = self.scope.analyzer();
-        let axis_starts = |axis: &super::BlockAxis| {
-            let binding = self.value(&axis.binding);
-            match axis.kind {
-                IterKind::Reduce => {
-                    axis.dom.1.as_int() == Some(1)
-                        || analyzer.prove_eq(&binding.substitute(&starts), &self.value(&axis.dom.0))
-                }
-                _ => !is_reduced(&binding),
-            }
-        };
-        let condition_starts = |(condition, depth): &(Option<PrimExpr>, usize)| {
-            *depth <= first || condition.as_ref().is_some_and(|c| self.holds_first(c, &starts))
-        };
-        block.axes.iter().all(axis_starts) && self.conditions.iter().all(condition_starts)
-    }
-
-    /// Whether a condition that holds in an iteration also holds in the first one of the reduction loops.
-    fn holds_first(&self, condition: &PrimExpr, starts: &Substitution) -> bool {
-        let moves = |e: &PrimExpr| starts.keys().any(|v| e.uses(v));
-        let mut is_fixed = self.reads_inputs_only(condition);
-        condition.each_var(&mut |v| {
-            let value = self.value(&v.expr());
-            is_fixed &= !moves(&value);
-            value.each_var(&mut |v| is_fixed &= self.is_loop(v) || self.is_param(v));
-        });
-        if is_fixed {
-            return true;
-        }
-        match condition.kind() {
-            PrimKind::Binary(BinaryOp::And, a, b) => self.holds_first(a, starts) && self.holds_first(b, starts),
-            PrimKind::Binary(op, a, b) if op.is_comparison() => {
-                let (a, b) = (self.value(a), self.value(b));
-                let (smaller, larger) = match op {
-                    _ if !is_stable(&a) || !is_stable(&b) => return false,
-                    BinaryOp::Lt | BinaryOp::Le => (a, b),
-                    BinaryOp::Gt | BinaryOp::Ge => (b, a),
-                    _ => return false,
-                };
-                let analyzer = self.scope.analyzer();
-                analyzer.prove_le(&smaller.substitute(starts), &smaller)
-                    && analyzer.prove_le(&larger, &larger.substitute(starts))
-            }
-            PrimKind::Call(call) if condition.as_intrin("likely").is_some() => self.holds_first(&call.args[0], starts),
-            _ => false,
-        }
-    }
-
     fn allocate(&mut self, buffer: &Buffer) {
         self.fresh.insert(buffer.data.clone(), buffer.clone());
         self.written.insert(buffer.data.clone(), Vec::new());
@@ -517,7 +421,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// Whether an expression reads nothing that the kernel writes.
+    /// Returns true if an expression reads nothing that the kernel writes.
     fn reads_inputs_only(&self, e: &PrimExpr) -> bool {
         !e.any(&mut |x| match x.kind() {
             PrimKind::Load(buffer, ..) => self.stored.contains(&buffer.data),
@@ -525,147 +429,9 @@ impl<'a> Search<'a, '_> {
             _ => false,
         })
     }
-
-    /// The memory of an access, if it is fresh, and what is accessed of it, if that can be told.
-    fn located(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<(Var, Option<Area>)> {
-        let ranges: Option<Vec<Range>> = indices.iter().map(|index| self.range(index)).collect();
-        self.area_of(buffer, ranges)
-    }
-
-    fn range(&self, index: &PrimExpr) -> Option<Range> {
-        let one = PrimExpr::int64(1);
-        match index.kind() {
-            PrimKind::Ramp(base, stride) if stride.as_int() == Some(1) => {
-                let (base, lanes) = (self.value(base), i64::from(index.dtype().lanes));
-                Some(Range { end: add(base.clone(), PrimExpr::int64(lanes)), begin: base })
-            }
-            _ if !index.dtype().is_scalar() => None,
-            _ => {
-                let begin = self.value(index);
-                self.reads_inputs_only(&begin).then(|| Range { end: add(begin.clone(), one), begin })
-            }
-        }
-    }
-
-    fn area_of(&self, buffer: &Buffer, ranges: Option<Vec<Range>>) -> Option<(Var, Option<Area>)> {
-        if let Some((source, region)) = self.views.get(buffer) {
-            let moved = ranges.and_then(|ranges| {
-                let outer = region.len().checked_sub(ranges.len())?;
-                let moved = region[outer..].iter().zip(&ranges).map(|(source, range)| Range {
-                    begin: add(source.begin.clone(), range.begin.clone()),
-                    end: add(source.begin.clone(), range.end.clone()),
-                });
-                Some(region[..outer].iter().cloned().chain(moved).collect())
-            });
-            return self.area_of(source, moved);
-        }
-        let whole = self.fresh.get(&buffer.data)?;
-        let memory = buffer.data.clone();
-        let is_plain =
-            |b: &Buffer| b.strides.is_empty() && b.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0));
-        let area = match ranges.map(Area::of) {
-            Some(area) if whole == buffer => Some(area),
-            Some(area) if is_plain(whole) && is_plain(buffer) && whole.dtype == buffer.dtype => {
-                let sizes: Vec<PrimExpr> = buffer.shape.iter().map(|e| self.value(e)).collect();
-                area.flat(&sizes, self.scope.analyzer())
-            }
-            _ => None,
-        };
-        Some((memory, area))
-    }
-
-    /// The loads of an expression, those of operands that may not be evaluated under their conditions.
-    fn expr(&mut self, e: &PrimExpr) {
-        match e.kind() {
-            PrimKind::Load(buffer, indices, _) => {
-                e.each_child(&mut |c| self.expr(c));
-                self.read(buffer, indices);
-            }
-            PrimKind::Select(condition, then, otherwise) => self.choice(condition, then, otherwise),
-            PrimKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
-                self.expr(a);
-                self.under(a, *op == BinaryOp::And, b);
-            }
-            PrimKind::Call(call) => match (&call.args[..], e.as_intrin("if_then_else").is_some()) {
-                ([condition, then, otherwise], true) => self.choice(condition, then, otherwise),
-                _ if !call.is_pure() => self.call(call),
-                _ => e.each_child(&mut |c| self.expr(c)),
-            },
-            _ => e.each_child(&mut |c| self.expr(c)),
-        }
-    }
-
-    fn choice(&mut self, condition: &PrimExpr, then: &PrimExpr, otherwise: &PrimExpr) {
-        self.expr(condition);
-        self.under(condition, true, then);
-        self.under(condition, false, otherwise);
-    }
-
-    fn under(&mut self, condition: &PrimExpr, holds: bool, e: &PrimExpr) {
-        let scope = self.scope.clone();
-        self.learn(condition, holds);
-        self.expr(e);
-        self.scope = scope;
-    }
-
-    /// A call that may read and write the memory that it is given. Functions outside of the module write it.
-    fn call(&mut self, call: &PrimCall) {
-        let kernel = match &call.callee {
-            PrimCallee::Global(name) => (self.kernel)(name),
-            PrimCallee::Intrin(_) => None,
-        };
-        for (at, arg) in call.args.iter().enumerate() {
-            let mut pointers: Vec<Buffer> = Vec::new();
-            arg.walk(&mut |e| {
-                let data = match e.kind() {
-                    PrimKind::Var(var) => var,
-                    PrimKind::Load(buffer, ..) => &buffer.data,
-                    _ => return,
-                };
-                pointers.extend(self.fresh.get(data).cloned());
-                pointers.extend(self.views.iter().filter(|(view, _)| view.data == *data).map(|(view, _)| view.clone()));
-            });
-            for buffer in pointers {
-                let param = kernel.and_then(|kernel| kernel.params.get(at)?.buffer.as_ref());
-                if let (Some(kernel), Some(param), true, 1..) = (kernel, param, self.reports, self.calls)
-                    && reads_at(kernel, std::iter::once(param), self.kernel, self.calls - 1)
-                        .iter()
-                        .any(|read| read.memory == param.data)
-                {
-                    self.read(&buffer, &[]);
-                }
-                if let Some((memory, _)) = self.area_of(&buffer, None) {
-                    let zero = || PrimExpr::int64(0);
-                    let all = self.sizes(&memory).into_iter().map(|end| Range { begin: zero(), end }).collect();
-                    self.add(memory, Area::of(all), false);
-                }
-            }
-        }
-    }
-
-    /// A load at indices; without any, of the whole buffer.
-    fn read(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
-        let zero = PrimExpr::int64(0);
-        let all = buffer.shape.iter().map(|size| Range { begin: zero.clone(), end: self.value(size) }).collect();
-        let Some((memory, whole)) = self.area_of(buffer, Some(all)).filter(|_| self.reports) else { return };
-        if self.found.iter().any(|read| read.memory == memory) {
-            return;
-        }
-        let accessed = match indices.len() == buffer.ndim() {
-            true => self.located(buffer, indices).and_then(|(_, area)| area),
-            false => None,
-        };
-        let areas = self.written.get(&memory).map_or(&[][..], Vec::as_slice);
-        let sizes = self.sizes(&memory);
-        // An index that data decide is somewhere inside of the buffer.
-        let mut read = accessed.iter().chain(&whole);
-        if !read.any(|area| cover(areas, area, &sizes, self.scope.analyzer())) {
-            self.found.push(PossibleRead { span: self.span, buffer: buffer.clone(), memory });
-        }
-    }
 }
 
-/// Whether an expression reads no memory.
+/// Returns true if an expression reads no memory.
 fn is_stable(e: &PrimExpr) -> bool {
     !e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,
