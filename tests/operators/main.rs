@@ -46,7 +46,7 @@ fn lowered(source: &SourceFile, name: &str) -> Module {
 }
 
 fn verify(module: &Module, name: &str) {
-    let found = hammock_ir::verify::module(module, &hammock_ops::Table);
+    let found = hammock_ir::verify::errors(module, &hammock_ops::Table);
     assert!(found.is_empty(), "the example of R.{name} is not well formed: {found:#?}");
 }
 
