@@ -24,7 +24,7 @@ use std::{
 /// Largest growth that passes, in multiples of linear growth.
 const MAX_GROWTH: f64 = 1.3;
 
-/// What is compiled at sizes n, 2n and 4n: its name, n, and what makes it.
+/// Inputs: name, n, and generator. Each is compiled at sizes n, 2n and 4n.
 const INPUTS: &[(&str, usize, Make)] = &[
     ("a tensor split into rows", 16, Text(texts::split)),
     ("concat of many inputs", 16, Text(texts::concat)),
@@ -37,14 +37,14 @@ const INPUTS: &[(&str, usize, Make)] = &[
     ("ONNX functions that call each other", 256, Onnx(onnx::chained_functions)),
 ];
 
-/// What makes an input of a size.
+/// A generator of inputs by size.
 enum Make {
     Text(fn(usize) -> String),
     Onnx(fn(usize) -> Vec<u8>),
 }
 use Make::{Onnx, Text};
 
-/// What the compiler reads.
+/// An input of the compiler.
 enum Input {
     Text(String),
     Onnx(Vec<u8>),
@@ -101,7 +101,7 @@ fn compiled(input: Input) -> Result<(), Failure> {
     compile(&module, &source, &options, Emit::Lib).map(drop)
 }
 
-/// What a compilation takes.
+/// The cost of a compilation.
 struct Work {
     bytes: f64,
     /// Nanoseconds of CPU time.
@@ -122,7 +122,7 @@ fn cpu_time() -> f64 {
     times.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0.0)
 }
 
-/// How much faster than linear something grows that is this much at n, 2n and 4n.
+/// Growth in multiples of linear growth, from values at n, 2n and 4n.
 fn growth(sizes: &[Work; 3], of: impl Fn(&Work) -> f64) -> f64 {
     let [a, b, c] = sizes.each_ref().map(of);
     (c - b) / (b - a) / 2.0

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write, path::Path, process::Command};
 
-/// What a command prints.
+/// Returns the output of a command.
 fn print(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).output().unwrap();
     assert!(output.status.success(), "hammock {args:?}");
@@ -101,7 +101,7 @@ fn diagnostics() {
     check("diagnostics.md", "Diagnostics", "What `hammock explain CODE` prints.", &body);
 }
 
-/// Puts indented blocks between fences, so that none is taken for text.
+/// Puts indented blocks between fences.
 fn fence_examples(text: &str) -> String {
     let (mut out, mut inside) = (String::new(), false);
     let mut blank = 0;

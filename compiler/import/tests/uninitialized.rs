@@ -22,6 +22,24 @@ def main(x: R.Tensor((8, 8), \"float32\")):
     codes(&text)
 }
 
+/// Each element is written before it is read: scans, with the first element before the loop or in it, and a triangular
+/// solver, whose inner loop has no iteration at first.
+const SCANS: [&str; 4] = [
+    "    y[0] = x[0, 0]\n    for i in range(7):\n        y[i + 1] = y[i] + x[i + 1, 0]",
+    "    for i in range(8):
+        if i == 0:
+            y[i] = x[i, 0]
+        else:
+            y[i] = y[i - 1] + x[i, 0]",
+    "    for i in range(8):\n        y[i] = T.if_then_else(i == 0, T.float32(0), y[i - 1]) + x[i, 0]",
+    "    t = T.alloc_buffer((1,), \"float32\")
+    for i in range(8):
+        t[0] = x[i, i]
+        for k in range(i):
+            t[0] = t[0] - x[i, k] * y[k]
+        y[i] = t[0]",
+];
+
 fn codes(functions: &str) -> Vec<String> {
     let lines: String = functions.lines().map(|line| format!("    {line}\n")).collect();
     let text = format!("@I.ir_module\nclass Module:\n{lines}");
@@ -69,22 +87,7 @@ fn reads_that_may_come_after_a_write_are_not() {
             with T.init():
                 y[vi] = T.float32(0)
             y[vi] = y[vi] + x[vi, vk]",
-        // A scan, whose first element is written before or under a condition.
-        "    y[0] = x[0, 0]\n    for i in range(7):\n        y[i + 1] = y[i] + x[i + 1, 0]",
-        "    for i in range(8):
-        if i == 0:
-            y[i] = x[i, 0]
-        else:
-            y[i] = y[i - 1] + x[i, 0]",
-        "    for i in range(8):\n        y[i] = T.if_then_else(i == 0, T.float32(0), y[i - 1]) + x[i, 0]",
         "    for i in range(8):\n        y[i] = T.Select(i == 0, T.float32(0), y[T.max(i - 1, 0)]) + x[i, 0]",
-        // A triangular solver: the inner loop has no iteration at first.
-        "    t = T.alloc_buffer((1,), \"float32\")
-    for i in range(8):
-        t[0] = x[i, i]
-        for k in range(i):
-            t[0] = t[0] - x[i, k] * y[k]
-        y[i] = t[0]",
         // Half of it is written.
         "    for i in range(4):\n        y[i] = x[i, 0]\n    for i in range(8):\n        y[i] = y[i] + x[i, 1]",
         // A view of the output, written through a region.
@@ -94,7 +97,10 @@ fn reads_that_may_come_after_a_write_are_not() {
             v = T.match_buffer(y[vi:vi + 1], (1,), \"float32\", offset_factor=1)
             v[0] = x[vi, 0]
             y[vi] = y[vi] + T.float32(1)",
-    ] {
+    ]
+    .into_iter()
+    .chain(SCANS)
+    {
         assert_eq!(called(body), [] as [&str; 0], "{body}");
     }
 }
@@ -229,22 +235,10 @@ fn writes_that_come_before_each_read_are_seen() {
             t[i] = T.float32(0)
     for i in range(8):
         y[i] = t[i]",
-        // Scans: with the first element before the loop, or in it.
-        "    y[0] = x[0, 0]\n    for i in range(7):\n        y[i + 1] = y[i] + x[i + 1, 0]",
-        "    for i in range(8):
-        if i == 0:
-            y[i] = x[i, 0]
-        else:
-            y[i] = y[i - 1] + x[i, 0]",
-        "    for i in range(8):\n        y[i] = T.if_then_else(i == 0, T.float32(0), y[i - 1]) + x[i, 0]",
-        // A triangular solver.
-        "    t = T.alloc_buffer((1,), \"float32\")
-    for i in range(8):
-        t[0] = x[i, i]
-        for k in range(i):
-            t[0] = t[0] - x[i, k] * y[k]
-        y[i] = t[0]",
-    ] {
+    ]
+    .into_iter()
+    .chain(SCANS)
+    {
         assert_eq!(warned(body), [] as [&str; 0], "{body}");
     }
 }

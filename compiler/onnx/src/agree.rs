@@ -6,7 +6,7 @@
 //!
 //! Sizes that depend on the same variable are more often the same number: models add tensors of which one has `n` rows
 //! and another `min(n, 512)`, the first rows of a table. If neither can be 1 when the other is not, they have to be equal:
-//! they are taken for one size, and this is checked when the program runs.
+//! they are treated as one size, and this is checked when the program runs.
 
 use crate::build::Builder;
 use hammock_ir::{
@@ -27,7 +27,7 @@ pub struct Agreed {
     pub result: Option<Vec<PrimExpr>>,
 }
 
-/// Names of joint sizes, with the sizes of which each is one.
+/// Names of joint sizes, each with the sizes that it may equal.
 #[derive(Default)]
 pub struct JointSizes(Vec<(prim::Var, Vec<PrimExpr>)>);
 
@@ -50,7 +50,7 @@ impl JointSizes {
         joint.expr()
     }
 
-    /// The sizes of which a joint size is one.
+    /// The sizes that a joint size may equal.
     fn parts(&self, size: &PrimExpr) -> Option<&[PrimExpr]> {
         let var = size.as_var()?;
         self.0.iter().find(|(joint, _)| joint == var).map(|(_, parts)| parts.as_slice())

@@ -44,7 +44,7 @@ use std::path::{Path, PathBuf};
 pub struct ImportOptions {
     /// What the model's tensors become.
     pub weights: Weights,
-    /// Folders that links to the model's data may lead to, besides its own.
+    /// Folders that links to the model's data may lead to, in addition to its own.
     pub data_folders: Vec<PathBuf>,
     /// Which default values of inputs callers override.
     pub overridden: Overridden,

@@ -123,7 +123,7 @@ impl Model {
     }
 }
 
-/// What nodes call a function by.
+/// The key by which nodes call a function: name, domain, overload.
 fn key(function: &FunctionProto) -> (&str, &str, &str) {
     (&function.name, domain(&function.domain), &function.overload)
 }

@@ -76,7 +76,7 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Modul
     (Some(module).filter(|_| !broken), diagnostics)
 }
 
-/// Whether reading a text has found what verifying it finds.
+/// True if reading a text has found what verifying it finds.
 fn reported(diagnostics: &[Diagnostic], found: &Diagnostic) -> bool {
     diagnostics.iter().any(|d| d.code == found.code && d.span() == found.span() && d.message == found.message)
 }

@@ -157,8 +157,8 @@ impl Analyzer {
         comparable(a, b) && Session::new(self).proves_at_least(b, a, 0)
     }
 
-    /// Whether `a` is always at most one of these, the same one. Those that are made of as much as it come first: a bound
-    /// of a sum is mostly a longer sum.
+    /// Returns true if one of the bounds is always at least `a`. Bounds that are at least as long as `a` are tried first: a
+    /// bound of a sum is mostly a longer sum.
     pub fn prove_le_any(&self, a: &PrimExpr, bounds: &[PrimExpr]) -> bool {
         let is_long = |bound: &&PrimExpr| bound.size() >= a.size();
         let (long, short) = (bounds.iter().filter(is_long), bounds.iter().filter(|bound| !is_long(bound)));
@@ -202,7 +202,7 @@ impl Analyzer {
         self.ranges.get(var).cloned().unwrap_or_else(unknown)
     }
 
-    /// Whether a variable has a bound that is not a number.
+    /// Returns true if a variable has a symbolic bound.
     pub(super) fn has_symbolic_bounds(&self, var: &Var) -> bool {
         self.ranges.get(var).is_some_and(|range| range.min.is_some() || range.max.is_some())
     }

@@ -39,7 +39,7 @@ pub(super) struct Session<'a> {
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
     /// The polynomials of sums, differences and products of data, which may have wrapped.
     modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
-    /// The polynomials of the analyzer's facts by their numbers, as far as they were asked for.
+    /// Polynomials of the analyzer's facts, by index; computed on demand.
     pub facts: FxHashMap<usize, Option<Poly>>,
     /// How much more may be tried before a proof is given up.
     pub budget: usize,
@@ -59,7 +59,7 @@ impl<'a> Session<'a> {
         Session { analyzer, atoms, index, polys, modular, facts, budget: super::prove::BUDGET, work: WORK }
     }
 
-    /// Allows as much work for another question as for the first; what is known of expressions stays.
+    /// Restores the budget for the next question; polynomials of expressions stay cached.
     pub fn renew(&mut self) {
         (self.budget, self.work) = (super::prove::BUDGET, WORK);
     }
@@ -199,8 +199,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A sum or difference, whose operands may be such again: one polynomial takes in all of them, so that a long sum takes
-    /// no more than one step for each.
+    /// Flattens nested sums and differences into one polynomial, in time linear in the number of operands.
     fn sum(&mut self, e: &PrimExpr) -> Option<Poly> {
         let mut sum = Poly::default();
         let mut open = vec![(e, 1)];
@@ -219,7 +218,7 @@ impl<'a> Session<'a> {
         Some(self.rejoin(sum))
     }
 
-    /// Whether an operand of a sum is a sum that is not known yet, and does not wrap.
+    /// Returns true if an operand of a sum is itself a sum that does not wrap and has no polynomial yet.
     fn is_part_of_sum(&self, operand: &PrimExpr) -> bool {
         is_index(operand.dtype()) && !operand.is_data() && !self.polys.contains_key(&operand.node_id())
     }
@@ -405,7 +404,7 @@ fn grows(e: &PrimExpr) -> bool {
     matches!(e.kind(), PrimKind::Binary(Add | Sub | Mul | Div | FloorDiv, ..))
 }
 
-/// Whether a product is made into a sum: one of short sums, or of a long one by a single term.
+/// Returns true if a multiplication is distributed over sums: of two short ones, or of a long one and a single term.
 fn is_distributed(a: &Poly, b: &Poly) -> bool {
     let (a, b) = (a.terms().len(), b.terms().len());
     a * b <= MAX_TERMS || a.min(b) <= 1

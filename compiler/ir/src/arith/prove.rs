@@ -121,8 +121,8 @@ impl Session<'_> {
         replaced.is_some_and(|poly| self.holds(&poly, depth))
     }
 
-    /// The atoms whose elimination may say more than the polynomial's interval. A variable that has no bounds but numbers,
-    /// and stands in no product, gives the interval the same number as its elimination would: of a sum of sizes, none.
+    /// Atoms whose elimination may prove more than the polynomial's interval. Eliminating a variable that has constant bounds
+    /// only, and occurs in no product, gives the same interval: in a sum of sizes, no atom is left.
     fn eliminable(&self, poly: &Poly) -> Vec<Atom> {
         let products = poly.terms().filter(|(monomial, _)| monomial.len() > 1);
         let mut multiplied: Vec<Atom> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();

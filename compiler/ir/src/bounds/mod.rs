@@ -359,12 +359,12 @@ impl Scope {
         self.exact(&e).then_some(value)
     }
 
-    /// What is known of variables, those of [`Scope::wide`].
+    /// The analyzer, with the bounds of the variables that [`Scope::wide`] returns.
     pub(crate) fn analyzer(&self) -> &Analyzer {
         &self.analyzer
     }
 
-    /// Whether a variable stands for one of the kernel's that has been met.
+    /// Returns true if a variable stands for one of the kernel's that is in scope.
     pub(crate) fn defines(&self, var: &Var) -> bool {
         self.originals.contains_key(var)
     }

@@ -20,7 +20,7 @@ pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTab
     graph.found
 }
 
-/// What is wrong with the outputs that a kernel's call in a graph says it has.
+/// Checks the outputs that a call of a kernel declares.
 pub(super) fn outputs(module: &Module, f: &Function, call: &Call, span: Span, ops: &dyn OpTable) -> Vec<Diagnostic> {
     let name = Name::from("");
     let mut graph = Graph::new(module, &name, f, ops);

@@ -27,7 +27,7 @@ pub(super) struct Uninitialized {
     pub certainty: Certainty,
 }
 
-/// Whether a load finds memory without values.
+/// How certain it is that a load reads uninitialized memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
     /// Always: an error.

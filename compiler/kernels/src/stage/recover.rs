@@ -20,7 +20,7 @@ pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
     Kernel { parts: stmts.into_iter().map(part).collect() }
 }
 
-/// Whether a statement is read as a stage.
+/// Returns true if a statement is raised to a stage.
 pub fn is_stage(stmt: &Stmt) -> bool {
     stage(stmt).is_some() || search::stage(stmt).is_some()
 }

@@ -1,4 +1,4 @@
-//! What operators were before version 7 of ONNX's operators: attributes in place of inputs, and operands that broadcast
+//! What operators were before version 7 of ONNX's operators: attributes instead of inputs, and operands that broadcast
 //! only where an attribute says so, and from an axis that another names.
 
 use crate::node::{self, Node, shown_size};

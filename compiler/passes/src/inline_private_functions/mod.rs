@@ -97,7 +97,7 @@ fn each_reference(function: &Function, f: &mut dyn FnMut(&Name)) {
     functions::each_call(&function.lambda.body, &mut |call| call.each_global(f));
 }
 
-/// What is inlined.
+/// Functions to inline.
 struct Plan {
     inlined: FxHashSet<Name>,
     /// Functions whose bodies have branches or functions in them once calls are inlined.

@@ -22,10 +22,10 @@ use rustc_hash::FxHashSet;
 /// The sticky flag of an invalid operation in MXCSR.
 const INVALID: i64 = 1;
 
-/// Stores that take so long that looking at the flag costs less than a hundredth.
+/// Number of stores above which checking the flag costs less than 1 %.
 const LONG: i64 = 4096;
 
-/// What a function is for, of one that is compiled twice or once.
+/// Version of a function that may be compiled twice.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Version {
     Only,

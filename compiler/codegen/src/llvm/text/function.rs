@@ -33,7 +33,7 @@ pub struct Function {
     /// Whether calls of it stay calls.
     is_noinline: bool,
     param_count: usize,
-    /// Whether it is translated instruction by instruction, however short it is.
+    /// True if it is not optimised, however short it is.
     is_unoptimised: bool,
 }
 

@@ -69,7 +69,7 @@ const MAX_SELECTED_BY_LANE: usize = 16;
 /// Lanes of the longest vectors of float32.
 const LANES: i64 = 16;
 
-/// Whether each element of a concatenation chooses its input.
+/// Returns true if each element of a concatenation selects its input.
 fn chooses_input(xs: &[Input], axis: usize) -> bool {
     let size = |x: &Input| x.shape()[axis].as_int();
     let inputs_end_inside = || xs.iter().rev().skip(1).any(|x| size(x).is_none_or(|size| size % LANES != 0));
