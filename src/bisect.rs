@@ -58,7 +58,7 @@ pub fn bisect(
     Ok(format!("pass {bad} of {all}, {}{}, is the first after which `{command}` fails\n", step.pass.name, step.options))
 }
 
-/// Whether a shell command, with a file as its last argument, succeeds.
+/// Returns true if a shell command, with a file as its last argument, succeeds.
 fn succeeds(command: &str, file: &Path) -> Result<bool, Failure> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{command} \"$1\" >/dev/null 2>&1")).arg("sh").arg(file);

@@ -300,7 +300,7 @@ impl Compile {
         Ok(())
     }
 
-    /// Whether a file holds kernels for one processor, so that several make a file each.
+    /// Returns true if a file holds kernels for one processor, so that several make a file each.
     fn writes_versions(&self) -> bool {
         !self.multi_version.is_empty() && matches!(self.emit, Kind::Obj | Kind::Llvm | Kind::Asm)
     }

@@ -214,7 +214,7 @@ pub fn reads_model(files: &mut CommandFiles, file: &str, onnx: &OnnxFlags) {
     files.reads_beside(Path::new(file), data_files(file, &onnx.data_folders));
 }
 
-/// Whether `--params` names no file but asks for zeros in place of the constants that the text leaves out.
+/// Returns true if `--params` names no file but asks for zeros in place of the constants that the text leaves out.
 pub fn is_zeros(params: Option<&Path>) -> bool {
     params.is_some_and(|path| path.as_os_str() == "zeros")
 }

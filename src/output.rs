@@ -10,7 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// Whether messages are coloured; `main` says so first.
+/// True if messages are coloured; `main` says so first.
 static COLOR: OnceLock<bool> = OnceLock::new();
 
 /// Says whether messages are coloured.
@@ -18,7 +18,7 @@ pub fn set_color(color: bool) {
     let _ = COLOR.set(color);
 }
 
-/// Whether messages are coloured.
+/// Returns true if messages are coloured.
 pub fn colored() -> bool {
     COLOR.get().copied().unwrap_or_default()
 }

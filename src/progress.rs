@@ -75,7 +75,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Whether people see what is done.
+    /// Returns true if people see what is done.
     pub fn is_shown(&self) -> bool {
         self.verbose || stderr().is_terminal()
     }

@@ -351,7 +351,7 @@ impl Way {
     }
 }
 
-/// Whether a file is a compiled executable.
+/// Returns true if a file is a compiled executable.
 fn is_executable(file: &str) -> bool {
     file != "-" && FileKind::of_file(Path::new(file)) == Some(FileKind::Elf)
 }

@@ -22,7 +22,7 @@ struct Conv {
     pad: i64,
     groups: i64,
     size: i64,
-    /// Whether data and results are int8, and whether weights are kept as uint8.
+    /// True if data and results are int8, and whether weights are kept as uint8.
     signed: [bool; 2],
     unsigned_weights: bool,
     zeros: [i64; 2],
@@ -32,7 +32,7 @@ struct Conv {
     w: Vec<i64>,
     bias: Vec<i64>,
     relu: bool,
-    /// Whether data are quantized once more, as models do between operators.
+    /// True if data are quantized once more, as models do between operators.
     again: bool,
 }
 

@@ -15,7 +15,7 @@ fn allowed() -> BTreeSet<String> {
     list.split(',').map(|item| item.trim().trim_matches('"').to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// Whether an SPDX expression is met by these licences: one of each `OR`, all of each `AND`.
+/// Returns true if an SPDX expression is met by these licences: one of each `OR`, all of each `AND`.
 fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let expression = expression.replace('/', " OR ");
     let outer = |word: &str| {

@@ -80,7 +80,7 @@ impl Features {
         attributes.split(',').filter_map(|entry| entry.strip_prefix('+')).collect()
     }
 
-    /// Whether it is among them.
+    /// Returns true if it is among them.
     pub fn has(self, name: &str) -> bool {
         self.names().any(|own| own == name)
     }
@@ -95,7 +95,7 @@ impl Features {
         Features(self.0 & !others.0)
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -19,7 +19,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a terminal acts on the character.
+/// Returns true if a terminal acts on the character.
 fn commands(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

@@ -20,7 +20,7 @@ struct Window {
     dtype: &'static str,
     /// Rows and columns of results.
     size: [i64; 2],
-    /// Whether they are as many as callers say.
+    /// True if they are as many as callers say.
     symbolic: [bool; 2],
     channels: i64,
     taps: [i64; 2],

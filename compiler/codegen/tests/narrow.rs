@@ -60,7 +60,7 @@ struct Product {
     ones: usize,
     /// In which blocks the second factor is packed in words of so many terms.
     packed: Option<(i64, i64)>,
-    /// Whether the sign bits of the first one are turned over.
+    /// True if the sign bits of the first one are turned over.
     moved: bool,
 }
 

@@ -18,7 +18,7 @@ struct Value {
     order: Vec<usize>,
     /// The size of the last axis; `None` for a value of each row.
     width: Option<i64>,
-    /// Whether its numbers are small, so that sums and products of them are exact.
+    /// True if its numbers are small, so that sums and products of them are exact.
     small: bool,
 }
 

@@ -25,7 +25,7 @@ struct Weights {
     kept: (&'static str, i64, i64),
     /// Terms that share a scale.
     group: i64,
-    /// Whether terms are side by side in memory, not columns.
+    /// True if terms are side by side in memory, not columns.
     terms_last: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct Label {
     pub span: Span,
     /// What to say beside it; may be empty.
     pub message: String,
-    /// Whether this is where the mistake is, or only context.
+    /// True if this is where the mistake is, or only context.
     pub primary: bool,
     /// A buffer, an access of which is meant: `A` for `A[i, j]` within the span.
     pub access: Option<String>,
@@ -163,7 +163,7 @@ impl Diagnostic {
         Diagnostic { labels: labels.collect(), ..self.clone() }
     }
 
-    /// Whether this is an error.
+    /// Returns true if this is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

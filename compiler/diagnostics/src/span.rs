@@ -24,7 +24,7 @@ impl Span {
         Span { start, end }
     }
 
-    /// Whether this is [`Span::NONE`].
+    /// Returns true if this is [`Span::NONE`].
     pub fn is_none(self) -> bool {
         self == Span::NONE
     }
@@ -43,7 +43,7 @@ impl Span {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether the span covers no byte.
+    /// Returns true if the span covers no byte.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

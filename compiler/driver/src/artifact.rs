@@ -45,7 +45,7 @@ pub struct Options {
     pub graphs: Graphs,
     /// What keeps kernels inside of their buffers.
     pub bounds: Bounds,
-    /// Whether reductions combine their terms in the order in which they are written.
+    /// True if reductions combine their terms in the order in which they are written.
     pub strict_order: bool,
     /// How kernels are computed; rules choose for those that have no plan here.
     pub plans: Option<Arc<PlanFile>>,

@@ -40,7 +40,7 @@ impl Codegens {
         self.registered.insert(name.into(), Box::new(generator));
     }
 
-    /// Whether anything was made.
+    /// Returns true if anything was made.
     pub fn has_made_objects(&self) -> bool {
         !self.objects.borrow().is_empty()
     }

@@ -45,7 +45,7 @@ pub struct Compiled {
     pub accesses: Accesses,
     /// The most bytes that a call takes from the runtime at once.
     pub temporary_bytes: u64,
-    /// Whether it was kept from before.
+    /// True if it was kept from before.
     pub was_kept: bool,
 }
 
@@ -209,7 +209,7 @@ pub fn plan_key(func: &PrimFunc, target: &Target, options: &Options) -> String {
     format!("{}-{}-{}{}", &hash[..16], target.cpu, target.threads, options.sizes.bucket(func))
 }
 
-/// Whether kernels check what is not proved.
+/// Returns true if kernels check what is not proved.
 pub fn checked(options: &Options) -> bool {
     options.bounds == Bounds::Checked
 }
@@ -224,7 +224,7 @@ pub fn calls_of(module: &Module, symbol: &str) -> usize {
     calls
 }
 
-/// Whether a value is a call of a kernel, or gives it to a function that calls it.
+/// Returns true if a value is a call of a kernel, or gives it to a function that calls it.
 fn calls_kernel(value: &Value, symbol: &str) -> bool {
     let mut calls = matches!(value, Value::Call(Call { callee: Callee::Global(name) | Callee::Extern(name), .. }) if &**name == symbol);
     value.each_operand(&mut |operand| {

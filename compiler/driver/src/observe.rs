@@ -24,7 +24,7 @@ pub struct Dump {
     /// Print the module after these passes, or after every one for `all`, to standard error; for `changed` what passes
     /// change.
     pub print_after: Vec<String>,
-    /// Whether changes are printed in colour.
+    /// True if changes are printed in colour.
     pub color: bool,
     /// The module's text before the next pass, where changes are printed.
     pub text: Option<String>,

@@ -12,7 +12,7 @@ use std::{
 /// How many bytes tell what a file is.
 const HEAD: u64 = 8;
 
-/// Whether a file, or standard input for `-`, is an ONNX model, by its name or its first bytes.
+/// Returns true if a file, or standard input for `-`, is an ONNX model, by its name or its first bytes.
 pub fn is_onnx(path: &str) -> bool {
     match read_stream(path) {
         Ok(Some(bytes)) => hammock_onnx::is_model(&bytes),
@@ -21,7 +21,7 @@ pub fn is_onnx(path: &str) -> bool {
     }
 }
 
-/// Whether a regular file begins as an ONNX model does.
+/// Returns true if a regular file begins as an ONNX model does.
 fn begins_as_onnx(path: &str) -> bool {
     let mut head = Vec::new();
     let read = open_regular(path.as_ref()).and_then(|file| file.take(HEAD).read_to_end(&mut head));

@@ -93,7 +93,7 @@ impl PlanFile {
     }
 }
 
-/// Whether a name has the form of [`plan_key`](kernels::plan_key)'s.
+/// Returns true if a name has the form of [`plan_key`](kernels::plan_key)'s.
 fn is_key(name: &str) -> bool {
     let is_hash =
         |hash: &str| hash.len() == 16 && hash.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));

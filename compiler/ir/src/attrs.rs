@@ -106,7 +106,7 @@ impl AttrValue {
         }
     }
 
-    /// Whether it is `None` (or a void dtype, its typed form).
+    /// Returns true if it is `None` (or a void dtype, its typed form).
     pub fn is_none(&self) -> bool {
         matches!(self, AttrValue::None) || matches!(self, AttrValue::DType(t) if *t == DType::VOID)
     }
@@ -165,7 +165,7 @@ impl Attrs {
         Some(self.0.remove(at).1)
     }
 
-    /// Whether `name` is set to something true.
+    /// Returns true if `name` is set to something true.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).and_then(AttrValue::as_bool).unwrap_or(false)
     }
@@ -180,7 +180,7 @@ impl Attrs {
         self.0.iter_mut().map(|(n, v)| (&*n, v))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,7 +16,7 @@ pub struct Module {
     pub attrs: Attrs,
     /// `I.module_global_infos({…})`: named lists of devices and meshes.
     pub global_infos: IndexMap<Name, Vec<GlobalInfo>>,
-    /// Whether the text was one function without a class around it; it is printed that way.
+    /// True if the text was one function without a class around it; it is printed that way.
     pub bare: bool,
 }
 

@@ -118,7 +118,7 @@ pub struct CallableType {
     pub params: Option<Vec<Type>>,
     /// The result's type.
     pub ret: Type,
-    /// Whether calls have no side effect.
+    /// True if calls have no side effect.
     pub pure: bool,
     /// The name of a function that derives the result's type from a call, for opaque functions.
     pub derive: Option<Name>,
@@ -151,7 +151,7 @@ impl Type {
         }
     }
 
-    /// Whether it is, or has a member that is, of something with an error.
+    /// Returns true if it is, or has a member that is, of something with an error.
     pub fn is_erroneous(&self) -> bool {
         match self {
             Type::Error => true,
@@ -165,7 +165,7 @@ impl Type {
         Type::Tuple(Vec::new())
     }
 
-    /// Whether it is the empty tuple.
+    /// Returns true if it is the empty tuple.
     pub fn is_void(&self) -> bool {
         matches!(self, Type::Tuple(t) if t.is_empty())
     }

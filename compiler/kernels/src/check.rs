@@ -45,7 +45,7 @@ pub fn compared(condition: &PrimExpr) -> Option<(&PrimExpr, &'static str, &PrimE
     (shown(a) && shown(b)).then_some((a, words, b))
 }
 
-/// Whether the expression's node is a check.
+/// Returns true if the expression's node is a check.
 pub fn is_check(e: &PrimExpr) -> bool {
     matches!(e.kind(), PrimKind::Call(PrimCall { callee: PrimCallee::Intrin(name), .. })
         if [INDEX, DIVISOR, COUNT, EXACT].contains(&name.as_str()))
@@ -58,12 +58,12 @@ pub fn count(e: &PrimExpr) -> usize {
     count
 }
 
-/// Whether the operation fails on a divisor of zero.
+/// Returns true if the operation fails on a divisor of zero.
 pub fn divides(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
 }
 
-/// Whether evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
+/// Returns true if evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
 pub fn may_fail(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,

@@ -145,7 +145,7 @@ impl Interface {
         self.derived.iter().filter(|d| d.is_size).map(|d| (&d.expected, &d.actual))
     }
 
-    /// Whether a variable is a number that callers give.
+    /// Returns true if a variable is a number that callers give.
     fn is_number(&self, var: &Var) -> bool {
         let is_scalar = |raw: &RawParam| matches!(raw, RawParam::Scalar(_));
         self.params.iter().zip(&self.signature.raw).any(|(param, raw)| param.var == *var && is_scalar(raw))

@@ -28,8 +28,8 @@ impl FlatKernel {
     }
 }
 
-/// Whether a call is that of a builtin whose results go into tensors that it is given. What functions do that somebody
-/// registered is up to them.
+/// Returns true if a call is that of a builtin whose results go into tensors that it is given. What functions do that
+/// somebody registered is up to them.
 fn is_builtin_that_writes(call: &PrimCall) -> bool {
     let is_packed =
         matches!(&call.callee, PrimCallee::Intrin(name) if matches!(&**name, "call_packed" | "call_cpacked"));

@@ -72,7 +72,7 @@ impl Place {
         }
     }
 
-    /// Whether the loader may write it while relocating.
+    /// Returns true if the loader may write it while relocating.
     pub fn is_writable(self) -> bool {
         matches!(self.segment(), Segment::RelRo | Segment::Write)
     }

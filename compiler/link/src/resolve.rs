@@ -179,7 +179,7 @@ pub(crate) fn loader_relocations(inputs: &Inputs<'_>, targets: &[Target], slots:
     addresses.count() + slots.got.iter().filter(|t| moves(t)).count()
 }
 
-/// Whether the relocated field belongs to `mov slot(%rip), register`.
+/// Returns true if the relocated field belongs to `mov slot(%rip), register`.
 fn is_load(code: &[u8], field: u64) -> bool {
     field.checked_sub(2).and_then(|at| code.get(at as usize)) == Some(&MOV_LOAD)
 }

@@ -25,7 +25,7 @@ impl<'m> Attributes<'m> {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, attribute)| *attribute)
     }
 
-    /// Whether there is one of that name.
+    /// Returns true if there is one of that name.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -50,7 +50,7 @@ impl<'m> Attributes<'m> {
         Ok(self.int(name)?.unwrap_or(default))
     }
 
-    /// Whether an integer is there and not zero.
+    /// Returns true if an integer is there and not zero.
     pub fn flag(&self, name: &str) -> Result<bool> {
         Ok(self.int_or(name, 0)? != 0)
     }

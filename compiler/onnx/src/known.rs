@@ -170,7 +170,7 @@ macro_rules! integer {
 }
 integer!(i8, i16, i32, i64, u8, u16, u32, bool);
 
-/// Whether a dtype of integers or bools has that value.
+/// Returns true if a dtype of integers or bools has that value.
 fn holds(dtype: DType, value: i64) -> bool {
     let bits = u32::from(dtype.bits.min(64));
     match dtype {

@@ -92,7 +92,8 @@ pub struct Imported {
     pub defaults: Vec<String>,
 }
 
-/// Whether a file that begins so is an ONNX model: a message that begins with its version, then one of a model's fields.
+/// Returns true if a file that begins so is an ONNX model: a message that begins with its version, then one of a
+/// model's fields.
 pub fn is_model(head: &[u8]) -> bool {
     matches!(head, [0x08, 1..=99, 0x12 | 0x1a | 0x22 | 0x28 | 0x32 | 0x3a | 0x42, ..])
 }

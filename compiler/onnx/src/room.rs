@@ -13,7 +13,7 @@ const TEXT: usize = 32;
 /// What a number takes.
 const NUMBER: usize = 8;
 
-/// Whether the messages of a file take much more memory than the file is large.
+/// Returns true if the messages of a file take much more memory than the file is large.
 pub fn is_too_much(file: &[u8]) -> bool {
     taken(file, ALWAYS.saturating_add(file.len().saturating_mul(MOST_GROWTH))).is_none()
 }

@@ -7,7 +7,8 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind},
 };
 
-/// Whether two dimensions are the same number: `None` when that depends on symbolic values, which are zero or more.
+/// Returns true if two dimensions are the same number: `None` when that depends on symbolic values, which are zero or
+/// more.
 pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => return Some(a == b),
@@ -21,7 +22,7 @@ pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     analyzer.prove_ne(a, b).then_some(false)
 }
 
-/// Whether one dimension is as large as another or larger: `None` when that depends on symbolic values.
+/// Returns true if one dimension is as large as another or larger: `None` when that depends on symbolic values.
 pub fn at_least(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     if let (Some(a), Some(b)) = (a.as_int(), b.as_int()) {
         return Some(a >= b);
@@ -33,7 +34,7 @@ pub fn at_least(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     analyzer.prove_lt(a, b).then_some(false)
 }
 
-/// Whether a condition on sizes holds whatever they are.
+/// Returns true if a condition on sizes holds whatever they are.
 pub fn holds(condition: &PrimExpr) -> bool {
     Analyzer::for_shapes().prove(condition)
 }
@@ -46,12 +47,12 @@ pub fn simplify(dim: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// Whether the dimension is that number.
+/// Returns true if the dimension is that number.
 pub fn is(dim: &PrimExpr, value: i64) -> bool {
     dim.as_int() == Some(value)
 }
 
-/// Whether all dimensions are pairwise the same.
+/// Returns true if all dimensions are pairwise the same.
 pub fn all_equal(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b) == Some(true))
 }

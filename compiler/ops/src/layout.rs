@@ -56,7 +56,7 @@ impl Layout {
         self.axes.len()
     }
 
-    /// Whether it holds exactly these primal axes, in any order.
+    /// Returns true if it holds exactly these primal axes, in any order.
     pub fn holds(&self, primal: &str) -> bool {
         let own = self.axes.iter().filter(|a| a.block.is_none());
         own.clone().count() == primal.chars().count() && own.clone().all(|a| primal.contains(a.letter))
@@ -72,8 +72,8 @@ impl Layout {
         self.axes.iter().enumerate().find_map(of)
     }
 
-    /// Whether it is a layout of images and their like, or of kernels: these primal axes in any order, with blocks of
-    /// none but the first two.
+    /// Returns true if it is a layout of images and their like, or of kernels: these primal axes in any order, with
+    /// blocks of none but the first two.
     pub fn suits(&self, primal: &str) -> bool {
         let is_spatial = |a: &Axis| a.block.is_some() && primal[2..].contains(a.letter);
         self.holds(primal) && !self.axes.iter().any(is_spatial)
@@ -139,12 +139,12 @@ impl Layout {
         self.axes.iter().map(|a| (number(a.letter), a.block))
     }
 
-    /// Whether it is that of the program.
+    /// Returns true if it is that of the program.
     pub fn is_as_written(&self) -> bool {
         self.axes().enumerate().all(|(place, axis)| axis == (place, None))
     }
 
-    /// Whether some axis is cut into blocks.
+    /// Returns true if some axis is cut into blocks.
     pub fn has_blocks(&self) -> bool {
         self.axes.iter().any(|a| a.block.is_some())
     }
@@ -174,8 +174,8 @@ impl Layout {
         to.axes.iter().map(moved).collect::<Option<_>>().map(|axes| Layout { axes })
     }
 
-    /// Whether a tensor of those sizes in the program can lie in it without padding: each axis that is cut into blocks
-    /// is certainly a whole number of them.
+    /// Returns true if a tensor of those sizes in the program can lie in it without padding: each axis that is cut into
+    /// blocks is certainly a whole number of them.
     pub fn fits(&self, shape: Option<&[PrimExpr]>) -> bool {
         let whole = |(axis, block): (usize, Option<i64>)| {
             let Some(block) = block else { return true };

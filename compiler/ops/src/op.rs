@@ -51,9 +51,9 @@ pub struct Op {
     pub params: Vec<Param>,
     /// The order to print attributes in, where it is not that of `params`.
     pub attr_order: Option<&'static [&'static str]>,
-    /// Whether calls have no visible side effect.
+    /// True if calls have no visible side effect.
     pub pure: bool,
-    /// Whether every call counts, even after an equal one: it makes memory of its own, or writes over its operands.
+    /// True if every call counts, even after an equal one: it makes memory of its own, or writes over its operands.
     pub unique: bool,
     /// What turns short forms of arguments into full ones.
     pub complete: Option<CompleteFn>,

@@ -106,7 +106,7 @@ fn provide(function: &mut Function, body: &mut Body, renamed: &FxHashMap<Name, N
     body.blocks[at].bindings.insert(0, Binding { var: workspace, value, span });
 }
 
-/// Whether a block calls any of them; what it calls has the new name.
+/// Returns true if a block calls any of them; what it calls has the new name.
 fn call_with(block: &mut Block, renamed: &FxHashMap<Name, Name>, workspace: Var) -> bool {
     let mut calls = false;
     for binding in &mut block.bindings {

@@ -18,14 +18,14 @@ impl CompileTime {
         known
     }
 
-    /// Whether the operand's value can be computed when the module is compiled.
+    /// Returns true if the operand's value can be computed when the module is compiled.
     pub fn knows(&self, operand: &Operand) -> bool {
         let mut all = true;
         operand.each_var(&mut |var| all &= self.0.contains(&var));
         all
     }
 
-    /// Whether a value can be, when it is a plain one.
+    /// Returns true if a value can be, when it is a plain one.
     pub fn knows_value(&self, value: &Value) -> bool {
         let mut all = !matches!(value, Value::If { .. } | Value::Function(_));
         value.each_var(&mut |var| all &= self.0.contains(&var));

@@ -121,7 +121,7 @@ pub struct Words {
     pub dim: usize,
     /// How many a word has.
     pub terms: i64,
-    /// Whether bytes that both are signed, or both unsigned, are worth multiplying as signed with unsigned ones.
+    /// True if bytes that both are signed, or both unsigned, are worth multiplying as signed with unsigned ones.
     pub moved: bool,
 }
 

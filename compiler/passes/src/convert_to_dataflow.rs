@@ -88,7 +88,7 @@ struct Runs {
     others: Vec<Binding>,
     /// Bindings after these that may be in one.
     dataflow: Vec<Binding>,
-    /// Whether some of them are in one already.
+    /// True if some of them are in one already.
     keeps: bool,
 }
 

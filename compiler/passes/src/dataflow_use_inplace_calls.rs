@@ -87,7 +87,7 @@ fn rewrite_block(
     }
 }
 
-/// Whether both are tensors of one dtype and certainly of one shape.
+/// Returns true if both are tensors of one dtype and certainly of one shape.
 fn same_type(a: &Type, b: &Type) -> bool {
     let (Type::Tensor(a), Type::Tensor(b)) = (a, b) else { return false };
     let (Some(dims), Some(others)) = (a.dims(), b.dims()) else { return false };
@@ -170,7 +170,8 @@ impl<'a> Needed<'a> {
         }
     }
 
-    /// Whether an operand of a call can be overwritten: nobody needs it later, and no other operand is in its memory.
+    /// Returns true if an operand of a call can be overwritten: nobody needs it later, and no other operand is in its
+    /// memory.
     fn is_free_after(&self, operand: Var, at: usize, args: &[Operand]) -> bool {
         let regions = self.memory.regions(operand);
         let is_free = |region: &Region| self.until.get(region).is_none_or(|until| *until <= at);

@@ -95,7 +95,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Whether a binding writes to memory that is read later, or comes from outside.
+    /// Returns true if a binding writes to memory that is read later, or comes from outside.
     fn writes_live(&self, var: Var) -> bool {
         if self.memory.is_empty() {
             return false;
@@ -107,7 +107,7 @@ impl Sweep<'_> {
     }
 }
 
-/// Whether evaluating the value has no visible effect.
+/// Returns true if evaluating the value has no visible effect.
 pub fn is_pure(module: &Module, function: &Function, value: &Value) -> bool {
     match value {
         Value::Operand(_) | Value::TupleGet(..) | Value::Function(_) => true,

@@ -89,7 +89,7 @@ pub fn tidy(module: &Module, function: &mut Function, writers: &Writers) -> Resu
     Ok(())
 }
 
-/// Whether a function is one kernel already, which rewritings of graphs leave alone.
+/// Returns true if a function is one kernel already, which rewritings of graphs leave alone.
 pub fn is_primitive(function: &Function) -> bool {
     function.lambda.attrs.get("Primitive").and_then(AttrValue::as_int).is_some_and(|value| value != 0)
 }
@@ -163,17 +163,18 @@ impl Editor<'_> {
         }
     }
 
-    /// Whether the operand is a variable that is used more than once.
+    /// Returns true if the operand is a variable that is used more than once.
     pub fn is_shared(&self, operand: &Operand) -> bool {
         operand.as_var().is_some_and(|var| self.uses.get(var.as_u32() as usize).is_some_and(|uses| *uses > 1))
     }
 
-    /// Whether the value at hand is bound to a variable that is visible only in its dataflow block.
+    /// Returns true if the value at hand is bound to a variable that is visible only in its dataflow block.
     pub fn binds_local(&self) -> bool {
         self.at.1 && self.target.is_some_and(|var| self.function.vars[var].dataflow)
     }
 
-    /// Whether the value at hand may share memory with an operand: nothing writes over either of them from here on.
+    /// Returns true if the value at hand may share memory with an operand: nothing writes over either of them from here
+    /// on.
     pub fn may_share(&self, operand: &Operand) -> bool {
         let is_written = |var: Var| self.memory.is_written(var) || self.memory.is_written_after(operand, var);
         self.target.is_none_or(|var| !is_written(var))
@@ -265,7 +266,7 @@ impl Editor<'_> {
     }
 }
 
-/// Whether a type of a value says something that another one of it leaves open.
+/// Returns true if a type of a value says something that another one of it leaves open.
 fn says_more(new: &Type, old: &Type) -> bool {
     match (new, old) {
         (Type::Tensor(new), Type::Tensor(old)) => new.dims().is_some() && old.dims().is_none(),

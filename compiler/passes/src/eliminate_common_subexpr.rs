@@ -182,7 +182,7 @@ impl Eliminator<'_> {
     }
 }
 
-/// Whether every call of the operator counts, even after an equal one.
+/// Returns true if every call of the operator counts, even after an equal one.
 fn is_unique(call: &Call) -> bool {
     matches!(call.callee, Callee::Op(name) if lookup(name).is_none_or(|op| op.unique))
 }

@@ -59,7 +59,7 @@ fn product(
     e.emit("matmul", [x.clone(), weights], [("out_dtype", out_dtype.clone())])
 }
 
-/// Whether both are tensors of one shape, so that adding them broadcasts neither.
+/// Returns true if both are tensors of one shape, so that adding them broadcasts neither.
 fn same_shape(e: &Editor, a: &Operand, b: &Operand) -> bool {
     let (Some(a), Some(b)) = (e.tensor(a), e.tensor(b)) else { return false };
     a.dims().zip(b.dims()).is_some_and(|(a, b)| dims::all_equal(a, b))

@@ -65,7 +65,7 @@ fn fold(e: &mut Editor, value: &Value, keep_training: bool) -> Option<Value> {
     e.make("add", [product, shift], [])
 }
 
-/// Whether the normalization is that of the convolution's channels, with both of its parameters.
+/// Returns true if the normalization is that of the convolution's channels, with both of its parameters.
 fn fits(conv: &Call, batch_norm: &Call, keep_training: bool) -> bool {
     let layout = |name| conv.attrs.get(name).and_then(AttrValue::as_str) == Some("NCHW");
     let is_on = |name| batch_norm.attrs.get(name).and_then(AttrValue::as_bool) == Some(true);

@@ -333,7 +333,7 @@ fn constant(tensor: Tensor) -> Operand {
     Operand::Const(Constant::new(tensor))
 }
 
-/// Whether a kernel's argument is known at compile time. Constants that are placed on a device stay there.
+/// Returns true if a kernel's argument is known at compile time. Constants that are placed on a device stay there.
 fn is_known(operand: &Operand) -> bool {
     match operand {
         Operand::Const(constant) => constant.distributed.is_none() && constant.vdevice.is_none(),

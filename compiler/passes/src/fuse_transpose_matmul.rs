@@ -115,7 +115,7 @@ fn product(
         .then(|| Call::op("matmul", vec![x.clone(), w.clone()], matmul.attrs.clone()))
 }
 
-/// Whether each matrix multiplies at most so many rows, and is transposed for this product alone.
+/// Returns true if each matrix multiplies at most so many rows, and is transposed for this product alone.
 fn is_small(function: &Function, graph: &Graph, value: &Value, product: &Call, most: i64) -> bool {
     let used_once = |operand: &Operand| operand.as_var().is_some_and(|var| graph.use_count(var) == 1);
     let rows = || {
@@ -140,7 +140,7 @@ fn tensor(function: &Function, operand: &Operand) -> Option<TensorType> {
     }
 }
 
-/// Whether axes of a permutation are those of a transposition of the last two. Without axes, all are reversed.
+/// Returns true if axes of a permutation are those of a transposition of the last two. Without axes, all are reversed.
 fn swaps_last_two(axes: Option<&AttrValue>, rank: usize) -> bool {
     let Some(axes) = axes.and_then(AttrValue::as_list) else { return rank == 2 };
     let axis = |axis: &AttrValue| {

@@ -100,7 +100,7 @@ impl Site<'_> {
     }
 }
 
-/// Whether something in it is converted.
+/// Returns true if something in it is converted.
 fn converts(operand: &Operand, ty: &Type, place: &mut Vec<usize>, conversion: &Conversion) -> bool {
     match ty {
         Type::Tensor(tensor) => conversion(place, operand, tensor).is_some(),

@@ -166,12 +166,12 @@ fn reduction_pattern(block: &Block, loads: &[(Buffer, Vec<PrimExpr>)]) -> OpPatt
     }
 }
 
-/// Whether indices are the same variables.
+/// Returns true if indices are the same variables.
 fn same(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.as_var().is_some() && a.as_var() == b.as_var())
 }
 
-/// Whether a load's indices are some of the store's, in their order; a dimension of size 1 does not matter.
+/// Returns true if a load's indices are some of the store's, in their order; a dimension of size 1 does not matter.
 fn is_broadcast(target: &Buffer, stored: &[PrimExpr], source: &Buffer, indices: &[PrimExpr]) -> bool {
     let mut rest = stored.iter().take(target.ndim());
     source.shape.iter().zip(indices).all(|(size, index)| {
@@ -180,7 +180,7 @@ fn is_broadcast(target: &Buffer, stored: &[PrimExpr], source: &Buffer, indices: 
     })
 }
 
-/// Whether a load's indices use only variables at which the element is stored, and sizes.
+/// Returns true if a load's indices use only variables at which the element is stored, and sizes.
 fn is_injective(stored: &[PrimExpr], indices: &[PrimExpr], sizes: &FxHashSet<Var>) -> bool {
     let vars: Option<Vec<&Var>> = stored.iter().map(PrimExpr::as_var).collect();
     let Some(vars) = vars else { return false };
@@ -188,7 +188,8 @@ fn is_injective(stored: &[PrimExpr], indices: &[PrimExpr], sizes: &FxHashSet<Var
     !indices.iter().any(|index| index.any(&mut |e| foreign(e)))
 }
 
-/// Whether a body is `C[…] = C[…] + A[…] * B[…]` where elements of both operands are used for several of the result.
+/// Returns true if a body is `C[…] = C[…] + A[…] * B[…]` where elements of both operands are used for several of the
+/// result.
 fn is_multiply_add(body: &Stmt) -> bool {
     let StmtKind::Store { buffer, indices, value, .. } = &body.kind else { return false };
     let PrimKind::Binary(BinaryOp::Add, sum, product) = without_casts(value).kind() else { return false };
@@ -197,7 +198,7 @@ fn is_multiply_add(body: &Stmt) -> bool {
     accumulator == buffer && same(at, indices) && [a, b].iter().all(|operand| is_reused(indices, operand))
 }
 
-/// Whether an operand is a load that some axis of the store does not change.
+/// Returns true if an operand is a load that some axis of the store does not change.
 fn is_reused(stored: &[PrimExpr], operand: &PrimExpr) -> bool {
     let PrimKind::Load(_, indices, _) = without_casts(operand).kind() else { return false };
     let vars: Option<Vec<&Var>> = stored.iter().map(PrimExpr::as_var).collect();

@@ -39,7 +39,7 @@ fn map(call: &Call) -> Option<&IndexMap> {
     }
 }
 
-/// Whether a map takes each index of that shape back to where another one took it from.
+/// Returns true if a map takes each index of that shape back to where another one took it from.
 fn undoes(back: &IndexMap, there: &IndexMap, shape: &[PrimExpr]) -> bool {
     let values: Substitution = back.params.iter().cloned().zip(there.results.iter().cloned()).collect();
     let mut analyzer = Analyzer::for_shapes();

@@ -114,7 +114,7 @@ impl fmt::Display for OptionKind {
     }
 }
 
-/// Whether a value says a shape, as a list of sizes and names of sizes, a dtype, or both, and nothing else.
+/// Returns true if a value says a shape, as a list of sizes and names of sizes, a dtype, or both, and nothing else.
 fn is_type(value: &Value) -> bool {
     value.as_object().is_some_and(|entries| {
         entries.iter().all(|(key, value)| match key.as_str() {
@@ -192,7 +192,7 @@ impl Options {
         self
     }
 
-    /// Whether an option that is a boolean is on.
+    /// Returns true if an option that is a boolean is on.
     pub fn is_on(&self, name: &str) -> bool {
         self.value(name).as_bool().unwrap_or_default()
     }

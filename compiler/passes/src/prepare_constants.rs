@@ -155,8 +155,8 @@ impl Steps<'_> {
     }
 }
 
-/// Whether what a constant is computed from is so much less than the constant that it is stored instead: what saves less than
-/// a fifth is not worth the time.
+/// Returns true if what a constant is computed from is so much less than the constant that it is stored instead: what
+/// saves less than a fifth is not worth the time.
 pub fn is_much_less(origin: usize, constant: usize) -> bool {
     origin.saturating_mul(5) <= constant.saturating_mul(4)
 }

@@ -35,7 +35,7 @@ fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
 /// Operators that keep elements and their order, and change the shape.
 const RESHAPES: [&str; 4] = ["reshape", "expand_dims", "squeeze", "flatten"];
 
-/// Whether the tensor has that shape already.
+/// Returns true if the tensor has that shape already.
 fn keeps_shape(e: &Editor, x: &Operand, shape: &Operand) -> bool {
     let Some(x) = e.tensor(x) else { return false };
     match (e.ty(shape), x.dims()) {

@@ -71,7 +71,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 
 /// How a function changes.
 struct Plan {
-    /// Whether each parameter stays.
+    /// True if each parameter stays.
     keeps: Vec<bool>,
     /// The types of the parameters as they were.
     types: Vec<Type>,

@@ -63,7 +63,7 @@ fn reorder(e: &mut Editor, value: &Value, known: Option<&CompileTime>) -> Option
     }
 }
 
-/// Whether multiplying by all columns costs less than copying the chosen ones, see [`COPY_COST`].
+/// Returns true if multiplying by all columns costs less than copying the chosen ones, see [`COPY_COST`].
 fn all_columns_are_cheaper(e: &Editor, matmul: &Call) -> Option<bool> {
     let [x, chosen] = matmul.operands()?;
     let [weights, _] = e.op(chosen, "take")?.operands()?;

@@ -31,7 +31,7 @@ fn refine_body(module: &Module, function: &mut Function, body: &Body) {
     }
 }
 
-/// Whether parameters define all symbolic variables of a type.
+/// Returns true if parameters define all symbolic variables of a type.
 pub fn is_known_outside(function: &Function, ty: &Type) -> bool {
     let mut known: FxHashSet<Var> = FxHashSet::default();
     for param in &function.lambda.params {
@@ -44,7 +44,7 @@ pub fn is_known_outside(function: &Function, ty: &Type) -> bool {
     all && !shapes
 }
 
-/// Whether a type leaves shapes or dtypes of tensors open.
+/// Returns true if a type leaves shapes or dtypes of tensors open.
 pub fn is_vague(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.dims().is_none() || t.dtype.is_none(),

@@ -11,7 +11,7 @@ use hammock_ops::Table;
 pub struct Emitter {
     /// Bindings so far, in order.
     pub bindings: Vec<Binding>,
-    /// Whether they go into a dataflow block.
+    /// True if they go into a dataflow block.
     pub dataflow: bool,
 }
 

@@ -128,7 +128,7 @@ fn external(symbol: Name, args: Vec<Operand>, ty: Type, span: Span) -> Result<Ca
     Ok(Call::dps_packed(symbol, args, ty))
 }
 
-/// Whether values of a type can be written into memory that is there already.
+/// Returns true if values of a type can be written into memory that is there already.
 fn is_result(ty: &Type) -> bool {
     match ty {
         Type::Tensor(tensor) => tensor.dims().is_some() && tensor.dtype.is_some(),

@@ -111,7 +111,7 @@ fn parts(module: &Module, function: &Function, graph: &Graph, results: Var) -> O
     (alone <= 1 && alone < parts.len()).then_some(parts)
 }
 
-/// Whether FuseOps can fuse what makes a value with the one call that uses it.
+/// Returns true if FuseOps can fuse what makes a value with the one call that uses it.
 fn is_fused(module: &Module, function: &Function, graph: &Graph, var: Var) -> bool {
     let user = graph.only_user(var).filter(|_| function.vars[var].dataflow).and_then(|user| graph.def(user));
     let call = user.and_then(|user| CallTir::of_value(&user.binding.value));

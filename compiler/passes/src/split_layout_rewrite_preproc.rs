@@ -207,7 +207,7 @@ fn rewritten(name: &Name, kernel: &PrimFunc, root: &Block, stmt: &Stmt) -> Resul
     Ok(Some(Rewrite { param, before, after }))
 }
 
-/// Whether a statement reads or writes a buffer for which `is` holds.
+/// Returns true if a statement reads or writes a buffer for which `is` holds.
 fn touches(stmt: &Stmt, is: &dyn Fn(&Buffer) -> bool) -> bool {
     let mut found = false;
     stmt.walk(&mut |stmt| {

@@ -139,7 +139,7 @@ fn follow(
     Ok(())
 }
 
-/// Whether a binding's value uses a variable whose type has changed.
+/// Returns true if a binding's value uses a variable whose type has changed.
 fn uses(binding: &Binding, changed: &FxHashSet<Var>) -> bool {
     let mut found = false;
     binding.value.each_operand(&mut |o| o.each_var(&mut |v| found |= changed.contains(&v)));

@@ -142,7 +142,7 @@ impl Convolution {
         })
     }
 
-    /// Whether it is cheaper than the direct one; a batch of unknown size is taken for one of 1.
+    /// Returns true if it is cheaper than the direct one; a batch of unknown size is taken for one of 1.
     fn pays(&self) -> bool {
         let size = |dim: &PrimExpr| dim.as_int().unwrap_or(1);
         let product = |sizes: &[i64]| sizes.iter().copied().fold(1, i64::saturating_mul);

@@ -8,7 +8,7 @@ use std::env;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// Whether blocks are fenced, in this process.
+/// Returns true if blocks are fenced, in this process.
 pub(super) fn is_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| env::var_os("HAMMOCK_FENCE").is_some_and(|value| value == "1"))

@@ -308,7 +308,7 @@ impl Pool {
         }
     }
 
-    /// Whether a helper of one region is needed elsewhere: another has two fewer, or too many threads work.
+    /// Returns true if a helper of one region is needed elsewhere: another has two fewer, or too many threads work.
     fn is_uneven(&self, slot: usize) -> bool {
         if self.more.load(Relaxed) == 0 {
             return false;
@@ -336,7 +336,7 @@ impl Seen {
         (self.state & INSIDE) as usize
     }
 
-    /// Whether it is open to one more helper.
+    /// Returns true if it is open to one more helper.
     fn has_room(&self) -> bool {
         self.state & OPEN != 0 && (self.state & INSIDE) < self.state / WANTED % WANTED
     }

@@ -25,7 +25,7 @@ thread_local! {
     static INSIDE_REGION: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread works on a region.
+/// Returns true if this thread works on a region.
 pub(super) fn is_inside() -> bool {
     INSIDE_REGION.with(Cell::get)
 }
@@ -122,7 +122,7 @@ impl Region {
         }
     }
 
-    /// Whether the thread that opened it works for a program.
+    /// Returns true if the thread that opened it works for a program.
     pub(super) fn is_for_a_program(&self) -> bool {
         !self.account.is_nobodys()
     }

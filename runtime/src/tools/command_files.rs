@@ -97,7 +97,7 @@ impl CommandFiles {
         self.outputs.push((format!("`{flag} {}`", path.as_ref().display()), path.as_ref().to_owned()));
     }
 
-    /// Whether the command writes any file.
+    /// Returns true if the command writes any file.
     pub fn has_outputs(&self) -> bool {
         !self.outputs.is_empty()
     }

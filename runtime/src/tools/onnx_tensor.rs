@@ -61,7 +61,7 @@ impl ElementType {
         ELEMENT_TYPES.iter().find(|known| i64::from(known.number) == number).copied()
     }
 
-    /// Whether tensors hold its elements in another dtype.
+    /// Returns true if tensors hold its elements in another dtype.
     pub fn is_narrow(self) -> bool {
         self.stored != self.held
     }

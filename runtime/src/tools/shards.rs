@@ -31,7 +31,7 @@ pub(super) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
     Ok(shards.into_iter().chain([index]).collect())
 }
 
-/// Whether a path names an index of shards.
+/// Returns true if a path names an index of shards.
 pub(super) fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }

@@ -94,7 +94,7 @@ impl Weights {
         self.tensors.iter().map(|(n, t)| (n.as_str(), t))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.tensors.is_empty()
     }
@@ -174,7 +174,7 @@ pub struct Fit<'a> {
     pub missing: Vec<String>,
     /// Tensors that belong to no parameter.
     pub spare: Vec<&'a str>,
-    /// Whether that is all that there are, as in the weights of another model.
+    /// True if that is all that there are, as in the weights of another model.
     pub none: bool,
     /// What may have been meant.
     advice: Vec<String>,
@@ -191,7 +191,7 @@ pub struct Wrong {
 }
 
 impl Fit<'_> {
-    /// Whether the weights cannot be those of the model.
+    /// Returns true if the weights cannot be those of the model.
     pub fn is_error(&self) -> bool {
         self.none || !self.wrong.is_empty()
     }

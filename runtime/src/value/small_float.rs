@@ -11,7 +11,7 @@ pub struct Format {
     pub mantissa_bits: u32,
     /// What is added to exponents to store them.
     pub bias: i32,
-    /// Whether the highest bit is a sign.
+    /// True if the highest bit is a sign.
     pub signed: bool,
     /// Which codes are not finite numbers.
     pub special: Special,

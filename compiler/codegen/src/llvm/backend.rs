@@ -86,7 +86,8 @@ pub fn compile(
 pub struct Object {
     /// The object.
     pub bytes: Vec<u8>,
-    /// Whether it holds messages with names in them: without any, it is the same for all kernels of one structure and symbol.
+    /// True if it holds messages with names in them: without any, it is the same for all kernels of one structure and
+    /// symbol.
     pub has_names: bool,
 }
 

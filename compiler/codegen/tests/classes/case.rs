@@ -17,7 +17,7 @@ pub struct Case {
     pub axes: Vec<(String, i64, bool, bool)>,
     /// The inputs: the expression of each index, and its size.
     pub inputs: Vec<Vec<(String, Size)>>,
-    /// Whether some numbers of inputs are none, or infinite.
+    /// True if some numbers of inputs are none, or infinite.
     pub nan: bool,
 }
 

@@ -29,7 +29,7 @@ pub struct Manners {
     pub traps: bool,
 }
 
-/// Whether kernels may leave their buffers.
+/// True if kernels may leave their buffers.
 const WILD: bool = true;
 
 pub const INTEGERS: [DType; 8] =
@@ -52,7 +52,7 @@ pub struct Memory {
     pub writable: bool,
     /// Which memory it lies in: buffers of one may overlap.
     pub memory: usize,
-    /// Whether its elements are small enough to be indices.
+    /// True if its elements are small enough to be indices.
     pub indexes: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct Generator {
     pub ints: Vec<Int>,
     /// Loops, blocks and branches around.
     pub depth: usize,
-    /// Whether a loop is around that `break` and `continue` may leave.
+    /// True if a loop is around that `break` and `continue` may leave.
     pub in_loop: bool,
     pub names: usize,
 }

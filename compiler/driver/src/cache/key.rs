@@ -17,7 +17,7 @@ impl Key {
         self.0.as_bytes()
     }
 
-    /// Whether a file has a name such as keys have.
+    /// Returns true if a file has a name such as keys have.
     pub fn is_name(name: &str) -> bool {
         let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
         name.len() == 2 * blake3::OUT_LEN && name.bytes().all(is_digit)

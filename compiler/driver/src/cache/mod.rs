@@ -35,7 +35,7 @@ const LARGEST: u64 = 1 << 30;
 pub struct Cache {
     folder: PathBuf,
     limit: u64,
-    /// Whether something was added since the folder was last made smaller.
+    /// True if something was added since the folder was last made smaller.
     grown: AtomicBool,
 }
 

@@ -37,7 +37,7 @@ const COMPILED: u64 = 1 << 36;
 /// Runs kernels.
 #[derive(Default)]
 pub struct Evaluator {
-    /// Whether no machine code is made.
+    /// True if no machine code is made.
     interprets: bool,
     /// Machine code made so far, by the kernels' structural hashes.
     made: RefCell<HashMap<u64, Vec<(Global, Made)>>>,

@@ -26,7 +26,7 @@ impl Sizes {
         Ok(())
     }
 
-    /// Whether nothing is said.
+    /// Returns true if nothing is said.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -63,7 +63,7 @@ impl Sizes {
     }
 }
 
-/// Whether a text has the form of [`Sizes::bucket`]'s.
+/// Returns true if a text has the form of [`Sizes::bucket`]'s.
 pub fn is_bucket(text: &str) -> bool {
     let is_power = |size: &str| size.parse().is_ok_and(u64::is_power_of_two);
     text.is_empty()

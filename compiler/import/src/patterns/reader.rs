@@ -53,7 +53,7 @@ impl Reader {
         Ok(node)
     }
 
-    /// Whether it stands for calls only.
+    /// Returns true if it stands for calls only.
     pub fn is_call(&self, node: NodeId) -> bool {
         match &self.nodes[node] {
             PatternNode::Call(_) => true,

@@ -43,7 +43,7 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, args: Args
     }
 }
 
-/// Whether a name of `R` is handled here.
+/// Returns true if a name of `R` is handled here.
 pub(crate) fn is_builtin(path: &Path) -> bool {
     let name = &*path.name;
     super::types::TYPES.contains(&name) || matches!(name, "device_mesh" | "dist.device_mesh" | "dist.placement")

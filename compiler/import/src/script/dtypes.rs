@@ -15,7 +15,7 @@ pub(crate) fn of_name(name: &str) -> Option<DType> {
     }
 }
 
-/// Whether there are values of a dtype: not of floats of 33 bits.
+/// Returns true if there are values of a dtype: not of floats of 33 bits.
 pub(crate) fn exists(dtype: DType) -> bool {
     let t = dtype.element();
     match t.bits {
@@ -34,7 +34,7 @@ pub(crate) fn pointer(element: Option<DType>, scope: &str) -> PrimType {
     }
 }
 
-/// Whether values can count, as bounds of loops, axes and indices do: pointers and floats cannot.
+/// Returns true if values can count, as bounds of loops, axes and indices do: pointers and floats cannot.
 pub(crate) fn counts(dtype: DType) -> bool {
     dtype.is_integer() || dtype.is_bool()
 }

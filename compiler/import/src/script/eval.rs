@@ -73,7 +73,7 @@ pub(crate) struct Eval<'c, 'a, D> {
     pub symbols: FxHashMap<Name, prim::Var>,
     /// While set, an unknown name is a new symbolic variable of that dtype.
     pub define_missing: Option<DType>,
-    /// Whether a type is being read, in which an unknown name is likely a dimension.
+    /// True if a type is being read, in which an unknown name is likely a dimension.
     pub in_type: bool,
     pub dialect: D,
 }
@@ -416,7 +416,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         }
     }
 
-    /// Whether the expression is that name of that namespace, called or not.
+    /// Returns true if the expression is that name of that namespace, called or not.
     pub fn is_path(&self, e: &Expr, space: Space, name: &str) -> bool {
         let path = match &e.kind {
             ExprKind::Call(call) => self.path_of(&call.func),
@@ -459,7 +459,7 @@ const PYTHON: [&str; 26] = [
     "zip",
 ];
 
-/// Whether a value is computed when the model runs, so that a tuple of it is one too.
+/// Returns true if a value is computed when the model runs, so that a tuple of it is one too.
 fn is_computed(value: &Value) -> bool {
     matches!(value, Value::Operand(_) | Value::Unbound(_) | Value::Broken)
 }

@@ -68,7 +68,7 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
     None
 }
 
-/// Whether a decorator, as the text has it, is one of a module's.
+/// Returns true if a decorator, as the text has it, is one of a module's.
 fn says_module(decorator: &str) -> bool {
     ["ir_module", "R.function", "relax.function", "prim_func"].iter().any(|name| decorator.contains(name))
 }
@@ -165,7 +165,7 @@ pub(crate) fn stray_return(cx: &mut Context, span: Span) -> Reported {
     cx.error(codes::MEANINGLESS_SYNTAX, span, message, "indent it like the lines of its function")
 }
 
-/// Whether a value is a symbolic dimension or the metadata section.
+/// Returns true if a value is a symbolic dimension or the metadata section.
 fn declares(cx: &mut Context, value: &Expr) -> bool {
     let ev = Eval::new(cx, File);
     ev.is_path(value, Space::Python, "TypeVar") || ev.is_path(value, Space::Ir, "load_json")

@@ -32,7 +32,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Whether its decorator says that it is a module, or a part of one.
+    /// Returns true if its decorator says that it is a module, or a part of one.
     fn is_module(&self, cx: &mut Context) -> bool {
         let mut is = |e: &Expr, space, name| Eval::new(cx, File).is_path(e, space, name);
         match self {

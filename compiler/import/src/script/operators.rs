@@ -34,7 +34,7 @@ fn show(ty: &PrimType) -> String {
     }
 }
 
-/// Whether an integer is a value of the dtype.
+/// Returns true if an integer is a value of the dtype.
 pub(crate) fn fits(v: i128, dtype: DType) -> bool {
     let bits = u32::from(dtype.bits.clamp(1, 64));
     match () {

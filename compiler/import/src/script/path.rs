@@ -81,7 +81,7 @@ impl Path {
         }
     }
 
-    /// Whether it is that name of that namespace.
+    /// Returns true if it is that name of that namespace.
     pub fn is(&self, space: Space, name: &str) -> bool {
         self.space == space && self.name == name
     }

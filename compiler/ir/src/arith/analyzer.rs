@@ -138,7 +138,7 @@ impl Analyzer {
         }
     }
 
-    /// Whether the condition holds always.
+    /// Returns true if the condition holds always.
     pub fn prove(&self, condition: &PrimExpr) -> bool {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => self.prove(a) && self.prove(b),
@@ -147,12 +147,12 @@ impl Analyzer {
         }
     }
 
-    /// Whether `a == b` always.
+    /// Returns true if `a == b` always.
     pub fn prove_eq(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         a.size() <= MOST_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Session::new(self).proves_equal(a, b)
     }
 
-    /// Whether `a <= b` always.
+    /// Returns true if `a <= b` always.
     pub fn prove_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         comparable(a, b) && Session::new(self).proves_at_least(b, a, 0)
     }
@@ -169,22 +169,22 @@ impl Analyzer {
         })
     }
 
-    /// Whether `a < b` always.
+    /// Returns true if `a < b` always.
     pub fn prove_lt(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         comparable(a, b) && Session::new(self).proves_at_least(b, a, 1)
     }
 
-    /// Whether `a >= b` always.
+    /// Returns true if `a >= b` always.
     pub fn prove_ge(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         self.prove_le(b, a)
     }
 
-    /// Whether `a != b` always.
+    /// Returns true if `a != b` always.
     pub fn prove_ne(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         self.prove_lt(a, b) || self.prove_lt(b, a)
     }
 
-    /// Whether the expression is a multiple of `factor` always.
+    /// Returns true if the expression is a multiple of `factor` always.
     pub fn prove_multiple(&self, e: &PrimExpr, factor: i64) -> bool {
         let factor = PrimExpr::int(factor, e.dtype());
         let rest = crate::prim::binary(BinaryOp::FloorMod, e.clone(), factor);

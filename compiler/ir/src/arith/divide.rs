@@ -196,13 +196,13 @@ impl Session<'_> {
         (low == high && range.min != i64::MIN && range.max != i64::MAX).then_some(low)
     }
 
-    /// Whether it is a quotient by something that is no number, of which intervals say little.
+    /// Returns true if it is a quotient by something that is no number, of which intervals say little.
     fn is_quotient(&self, a: &Poly) -> bool {
         let quotient = a.as_atom().map(|atom| self.atom(atom).kind());
         matches!(quotient, Some(PrimKind::Binary(BinaryOp::FloorDiv, _, d)) if d.as_int().is_none())
     }
 
-    /// Whether `0 <= rest < b`.
+    /// Returns true if `0 <= rest < b`.
     fn is_remainder(&mut self, rest: &Poly, b: &Poly) -> bool {
         let room = b.sub(rest).and_then(|d| d.sub(&Poly::constant(1)));
         self.is_at_least_zero(rest) && room.is_some_and(|room| self.is_at_least_zero(&room))

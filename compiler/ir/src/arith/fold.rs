@@ -222,7 +222,7 @@ fn neutral(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     }
 }
 
-/// Whether evaluating the expression cannot fail: it loads nothing, calls nothing, and divides by numbers only.
+/// Returns true if evaluating the expression cannot fail: it loads nothing, calls nothing, and divides by numbers only.
 fn is_harmless(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     !e.any(&mut |x| match x.kind() {
@@ -232,7 +232,7 @@ fn is_harmless(e: &PrimExpr) -> bool {
     })
 }
 
-/// Whether it is a number other than zero.
+/// Returns true if it is a number other than zero.
 fn is_divisor(e: &PrimExpr) -> bool {
     e.as_int().is_some_and(|v| v != 0)
 }
@@ -248,7 +248,7 @@ fn compare(op: BinaryOp, order: std::cmp::Ordering) -> bool {
     }
 }
 
-/// Whether constants of the dtype are folded in index arithmetic: int32 and int64 scalars.
+/// Returns true if constants of the dtype are folded in index arithmetic: int32 and int64 scalars.
 fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.lanes == 1 && matches!(dtype.bits, 32 | 64)
 }

@@ -47,12 +47,12 @@ impl Interval {
         (self.min == self.max).then_some(self.min)
     }
 
-    /// Whether `value` is in it.
+    /// Returns true if `value` is in it.
     pub fn contains(self, value: i64) -> bool {
         self.min <= value && value <= self.max
     }
 
-    /// Whether all of it is in `other`.
+    /// Returns true if all of it is in `other`.
     pub fn is_within(self, other: Interval) -> bool {
         other.min <= self.min && self.max <= other.max
     }

@@ -26,7 +26,7 @@ pub(super) const MOST_NODES: u32 = 1000;
 /// How many terms of polynomials the work on one question may make.
 const WORK: usize = 15_000;
 
-/// Whether expressions of the dtype are computed with as integers without bounds.
+/// Returns true if expressions of the dtype are computed with as integers without bounds.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
@@ -247,7 +247,8 @@ impl<'a> Session<'a> {
         poly
     }
 
-    /// Whether a polynomial over data is certain to be what its dtype holds. (At the ends of int64, intervals are cut off.)
+    /// Returns true if a polynomial over data is certain to be what its dtype holds. (At the ends of int64, intervals
+    /// are cut off.)
     pub fn fits(&self, poly: &Poly, dtype: DType) -> bool {
         let inside = match dtype.bits {
             _ if poly.as_atom().is_some() || poly.as_constant().is_some() => Interval::of_dtype(dtype),
@@ -392,13 +393,13 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether this is a sum, difference or product that wraps as data do.
+/// Returns true if this is a sum, difference or product that wraps as data do.
 fn wraps(e: &PrimExpr) -> bool {
     let is_ring = matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..));
     is_ring && e.is_data() && is_index(e.dtype())
 }
 
-/// Whether the value may be larger than the operands: of a quotient, that of the least number by -1.
+/// Returns true if the value may be larger than the operands: of a quotient, that of the least number by -1.
 fn grows(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     matches!(e.kind(), PrimKind::Binary(Add | Sub | Mul | Div | FloorDiv, ..))

@@ -67,7 +67,7 @@ impl Poly {
         if self.terms.len() == 1 { self.terms().next() } else { None }
     }
 
-    /// Whether it is zero.
+    /// Returns true if it is zero.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }

@@ -27,13 +27,13 @@ struct Bounds {
 }
 
 impl Session<'_> {
-    /// Whether `a - b >= distance`.
+    /// Returns true if `a - b >= distance`.
     pub fn proves_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
         let difference = self.difference(a, b).and_then(|d| d.sub(&Poly::constant(distance)));
         difference.is_some_and(|d| self.is_at_least_zero(&d))
     }
 
-    /// Whether `a == b`.
+    /// Returns true if `a == b`.
     pub fn proves_equal(&mut self, a: &PrimExpr, b: &PrimExpr) -> bool {
         let Some(difference) = self.difference(a, b) else { return false };
         if difference.is_zero() {
@@ -45,7 +45,7 @@ impl Session<'_> {
             && difference.scale(-1).is_some_and(|d| self.is_at_least_zero(&d))
     }
 
-    /// Whether the polynomial is zero or more.
+    /// Returns true if the polynomial is zero or more.
     pub fn is_at_least_zero(&mut self, poly: &Poly) -> bool {
         self.holds(poly, DEPTH)
     }
@@ -96,7 +96,7 @@ impl Session<'_> {
         })
     }
 
-    /// Whether it holds by what is left when the atom is eliminated.
+    /// Returns true if it holds by what is left when the atom is eliminated.
     fn holds_without(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
         let Some((factor, rest)) = poly.linear_in(atom) else { return false };
         if let PrimKind::Binary(op, a, b) = self.atom(atom).kind() {

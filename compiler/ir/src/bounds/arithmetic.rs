@@ -49,12 +49,12 @@ impl Scope {
         }
     }
 
-    /// Whether data that are computed in 64 bits are what their dtype holds.
+    /// Returns true if data that are computed in 64 bits are what their dtype holds.
     pub(super) fn keeps(&self, wide: &PrimExpr, dtype: DType) -> bool {
         dtype.bits == 64 || self.analyzer.interval(wide).is_within(Interval::of_dtype(dtype))
     }
 
-    /// Whether computing the expression in 64 bits certainly gives what it is worth.
+    /// Returns true if computing the expression in 64 bits certainly gives what it is worth.
     pub(super) fn exact(&self, e: &PrimExpr) -> bool {
         self.exact_within(e, WIDE)
     }
@@ -68,7 +68,7 @@ impl Scope {
         self.computes(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
     }
 
-    /// Whether the expression is worth what it should be but for multiples of 2^64.
+    /// Returns true if the expression is worth what it should be but for multiples of 2^64.
     pub(super) fn computes(&self, e: &PrimExpr, limit: Interval) -> bool {
         let exact = |e: &PrimExpr| self.exact_within(e, limit);
         match e.kind() {
@@ -98,7 +98,8 @@ impl Scope {
         range.min > 0 || range.max < 0
     }
 
-    /// Whether the value lies within a limit: by its interval, or because it counts elements of a buffer that exists.
+    /// Returns true if the value lies within a limit: by its interval, or because it counts elements of a buffer that
+    /// exists.
     fn fits(&self, e: &PrimExpr, limit: Interval) -> bool {
         let range = self.analyzer.interval(e);
         let mut sized = false;
@@ -124,7 +125,7 @@ pub(super) fn unwrapped(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Whether an operation on constants overflows.
+/// Returns true if an operation on constants overflows.
 fn wraps(e: &PrimExpr) -> bool {
     let PrimKind::Binary(op, a, b) = e.kind() else { return false };
     let (Some(a), Some(b)) = (a.as_int(), b.as_int()) else { return false };
@@ -139,12 +140,12 @@ fn wraps(e: &PrimExpr) -> bool {
 /// Functions that the analyzer knows something of.
 const MODELLED: &[&str] = &["bitwise_and", "shift_left", "shift_right"];
 
-/// Whether values of the dtype are indices: what native code widens to 64 bits.
+/// Returns true if values of the dtype are indices: what native code widens to 64 bits.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
 
-/// Whether the expression reads memory, which may change, or calls what does.
+/// Returns true if the expression reads memory, which may change, or calls what does.
 pub(super) fn reads(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,

@@ -165,7 +165,7 @@ impl Scope {
         inside
     }
 
-    /// Whether an axis is bound to a value of its domain.
+    /// Returns true if an axis is bound to a value of its domain.
     fn axis_is_inside(&self, axis: &BlockAxis) -> bool {
         let offset = axis.binding.clone() - &axis.dom.0;
         if axis.binding.is_data() && !self.keeps(&self.wide(&axis.binding), axis.binding.dtype()) {
@@ -238,7 +238,7 @@ impl Scope {
         }
     }
 
-    /// Whether `0 <= index < extent` always, as native code computes them.
+    /// Returns true if `0 <= index < extent` always, as native code computes them.
     pub fn is_inside(&self, index: &PrimExpr, extent: &PrimExpr) -> bool {
         if !index.dtype().is_scalar() || !extent.dtype().is_scalar() {
             return false;
@@ -257,7 +257,7 @@ impl Scope {
         }
     }
 
-    /// Whether `a <= b` always, as native code computes them.
+    /// Returns true if `a <= b` always, as native code computes them.
     pub fn proves_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         let (a, b) = (self.wide(a), self.wide(b));
         self.exact(&a) && self.exact(&b) && self.analyzer.prove_le(&a, &b)
@@ -332,7 +332,7 @@ impl Scope {
         (!slope.uses(var)).then_some(slope)
     }
 
-    /// Whether computing an expression that [`Scope::extremes`] gave certainly gives what it is worth.
+    /// Returns true if computing an expression that [`Scope::extremes`] gave certainly gives what it is worth.
     pub fn is_exact(&self, e: &PrimExpr) -> bool {
         self.exact(e)
     }
@@ -342,12 +342,12 @@ impl Scope {
         e.substitute(&self.originals)
     }
 
-    /// Whether a loop of so many iterations never runs.
+    /// Returns true if a loop of so many iterations never runs.
     pub fn never(&self, extent: &PrimExpr) -> bool {
         self.constant(extent).is_some_and(|n| n < 1)
     }
 
-    /// Whether the variable has been met.
+    /// Returns true if the variable has been met.
     pub fn knows(&self, var: &Var) -> bool {
         self.values.contains_key(var)
     }

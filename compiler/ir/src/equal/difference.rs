@@ -41,12 +41,12 @@ pub fn functions(a: &Function, b: &Function) -> Result<(), Difference> {
     compare(&left, &right)
 }
 
-/// Whether two lists of attributes are the same, whatever their order.
+/// Returns true if two lists of attributes are the same, whatever their order.
 pub(super) fn same_attrs(a: &Attrs, b: &Attrs) -> bool {
     a.is_empty() && b.is_empty() || compare(&tokens(|w| w.attrs(a)), &tokens(|w| w.attrs(b))).is_ok()
 }
 
-/// Whether two values of attributes without variables are the same.
+/// Returns true if two values of attributes without variables are the same.
 pub(super) fn same_values(a: &AttrValue, b: &AttrValue) -> bool {
     compare(&tokens(|w| w.attr(a)), &tokens(|w| w.attr(b))).is_ok()
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Whether two expressions are the same operations on the same variables. (That `a + b` equals `b + a` is for
+/// Returns true if two expressions are the same operations on the same variables. (That `a + b` equals `b + a` is for
 /// [`arith`](crate::arith) to say.)
 pub fn exprs(a: &PrimExpr, b: &PrimExpr) -> bool {
     use PrimKind::*;
@@ -37,12 +37,12 @@ pub fn exprs(a: &PrimExpr, b: &PrimExpr) -> bool {
     }
 }
 
-/// Whether two lists of expressions are the same.
+/// Returns true if two lists of expressions are the same.
 pub fn dims(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| exprs(a, b))
 }
 
-/// Whether two types of one function are the same.
+/// Returns true if two types of one function are the same.
 pub fn types(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Any, Type::Any) | (Type::String, Type::String) => true,
@@ -70,8 +70,8 @@ pub fn types(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// Whether two values of one function are the same operation on the same operands. Values with bodies inside are the
-/// same only if they are one.
+/// Returns true if two values of one function are the same operation on the same operands. Values with bodies inside
+/// are the same only if they are one.
 pub fn values(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Operand(a), Value::Operand(b)) => operands(a, b),
@@ -117,7 +117,7 @@ fn operands(a: &Operand, b: &Operand) -> bool {
 /// Constants of so many bytes or fewer are compared by what they hold; of larger ones, it is asked where it lies.
 pub(crate) const FEW_BYTES: usize = 64;
 
-/// Whether two constants share their bytes, or have the same few.
+/// Returns true if two constants share their bytes, or have the same few.
 fn same_tensors(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape()
         && a.dtype() == b.dtype()

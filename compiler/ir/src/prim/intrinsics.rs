@@ -22,7 +22,7 @@ pub struct Intrinsic {
     pub lanes: Option<Of>,
     /// What it does besides.
     pub effect: Effect,
-    /// Whether the result is one of the arguments as it is.
+    /// True if the result is one of the arguments as it is.
     pub hands_on: bool,
     /// How many operations it takes for a lane, about; an addition is one.
     pub cost: u32,

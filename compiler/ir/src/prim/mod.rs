@@ -91,7 +91,7 @@ pub struct PrimCall {
 }
 
 impl PrimCall {
-    /// Whether it does nothing but compute a value from its arguments.
+    /// Returns true if it does nothing but compute a value from its arguments.
     pub fn is_pure(&self) -> bool {
         match &self.callee {
             PrimCallee::Intrin(name) => intrinsics::effect(name) == intrinsics::Effect::Pure,
@@ -99,7 +99,8 @@ impl PrimCall {
         }
     }
 
-    /// Whether its value is data whatever the arguments are: it comes from a function, another thread or memory.
+    /// Returns true if its value is data whatever the arguments are: it comes from a function, another thread or
+    /// memory.
     fn gives_data(&self) -> bool {
         use intrinsics::Effect;
         match &self.callee {
@@ -118,7 +119,8 @@ impl PrimCall {
         }
     }
 
-    /// Whether it runs a function, of the module or one that `call_…` names; other intrinsics only compute a value.
+    /// Returns true if it runs a function, of the module or one that `call_…` names; other intrinsics only compute a
+    /// value.
     pub fn runs_function(&self) -> bool {
         match &self.callee {
             PrimCallee::Intrin(name) => intrinsics::effect(name) == intrinsics::Effect::Runs,
@@ -217,7 +219,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Whether the result is bool whatever the operands are.
+    /// Returns true if the result is bool whatever the operands are.
     pub fn is_predicate(self) -> bool {
         self.is_comparison() || matches!(self, BinaryOp::And | BinaryOp::Or)
     }
@@ -246,7 +248,7 @@ impl BinaryOp {
         }
     }
 
-    /// Whether it compares.
+    /// Returns true if it compares.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::*;
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
@@ -465,7 +467,7 @@ impl PrimExpr {
         self.0.ty.dtype()
     }
 
-    /// Whether both are the same node.
+    /// Returns true if both are the same node.
     pub fn same_node(&self, other: &PrimExpr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -519,7 +521,7 @@ impl PrimExpr {
     }
 }
 
-/// Whether a sum, difference or product of integer constants does not fit into its dtype.
+/// Returns true if a sum, difference or product of integer constants does not fit into its dtype.
 fn overflows(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> bool {
     let (Some(x), Some(y)) = (a.as_int(), b.as_int()) else { return false };
     let value = match op {

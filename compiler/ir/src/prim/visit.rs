@@ -37,7 +37,7 @@ impl PrimExpr {
         self.each_child(&mut |c| c.walk(f));
     }
 
-    /// Whether `f` holds for the expression or anything below it.
+    /// Returns true if `f` holds for the expression or anything below it.
     pub fn any(&self, f: &mut dyn FnMut(&PrimExpr) -> bool) -> bool {
         if f(self) {
             return true;
@@ -105,7 +105,7 @@ impl PrimExpr {
         });
     }
 
-    /// Whether the variable is used in it.
+    /// Returns true if the variable is used in it.
     pub fn uses(&self, var: &Var) -> bool {
         self.any(&mut |e| e.as_var() == Some(var))
     }

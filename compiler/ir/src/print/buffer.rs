@@ -61,7 +61,7 @@ impl Printer<'_> {
         self.define_buffer(buffer)
     }
 
-    /// Whether an element is written by the buffer's name alone.
+    /// Returns true if an element is written by the buffer's name alone.
     pub fn is_scalar_variable(&self, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
         matches!(indices, [index] if index.as_int() == Some(0)) && self.scalars.contains(buffer)
     }

@@ -59,7 +59,7 @@ impl Printer<'_> {
         self.write_form(e, &form);
     }
 
-    /// Whether a statement of this expression alone is a call that needs no `T.evaluate`.
+    /// Returns true if a statement of this expression alone is a call that needs no `T.evaluate`.
     pub fn is_bare_call(&self, e: &PrimExpr) -> bool {
         matches!(e.kind(), PrimKind::Call(_)) && matches!(self.form(e), Form::Atom)
     }
@@ -357,7 +357,7 @@ fn notation(op: BinaryOp, operand: &PrimExpr) -> (&'static str, u8, &'static str
     }
 }
 
-/// Whether both are written as Python's integers, whose results no dtype bounds.
+/// Returns true if both are written as Python's integers, whose results no dtype bounds.
 fn are_integers(a: &PrimExpr, b: &PrimExpr) -> bool {
     a.as_int().is_some() && b.as_int().is_some()
 }

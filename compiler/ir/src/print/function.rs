@@ -213,7 +213,7 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// Whether the binding exists for its effect only, so that the text needs no name.
+    /// Returns true if the binding exists for its effect only, so that the text needs no name.
     fn is_void(&self, binding: &Binding) -> bool {
         let void = self.graph.and_then(|f| f.vars.get(binding.var)).is_some_and(|info| info.ty.is_void())
             && !self.used_unnamed.contains(&binding.var);
@@ -226,7 +226,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether the value says its own type.
+    /// Returns true if the value says its own type.
     fn is_type_evident(&self, binding: &Binding) -> bool {
         let Value::Call(Call { callee: Callee::Op(op), ty_args, .. }) = &binding.value else { return false };
         let declared = self.graph.and_then(|f| f.vars.get(binding.var)).map(|info| &info.ty);

@@ -44,7 +44,7 @@ impl Metadata {
         index
     }
 
-    /// Whether the text refers to any object.
+    /// Returns true if the text refers to any object.
     pub fn is_empty(&self) -> bool {
         self.arrays.is_empty()
     }

@@ -149,7 +149,7 @@ fn type_vars(func: &PrimFunc) -> Vec<Var> {
     found
 }
 
-/// Whether the outermost block goes without saying: it only holds buffers, or blocks with axes.
+/// Returns true if the outermost block goes without saying: it only holds buffers, or blocks with axes.
 fn is_implied(root: &Block) -> bool {
     let nothing = |r: &Option<Vec<_>>| r.as_ref().is_none_or(Vec::is_empty);
     let plain = root.axes.is_empty()

@@ -44,7 +44,7 @@ pub(super) struct Frame {
     pub indent: usize,
     /// The scope of its names.
     pub scope: usize,
-    /// Whether the preamble has `cls = Module`.
+    /// True if the preamble has `cls = Module`.
     pub alias: bool,
     /// While the signature of a graph is printed: the symbolic variables met.
     pub signature: Option<Signature>,
@@ -82,7 +82,7 @@ pub(super) struct Printer<'a> {
     pub loops: FxHashMap<Var, (PrimExpr, PrimExpr)>,
     /// Thread axes that several launches share.
     pub shared_threads: FxHashSet<Var>,
-    /// Whether the kernel is of the dialect with blocks.
+    /// True if the kernel is of the dialect with blocks.
     pub s_tir: bool,
     /// Buffers of one element that the text declares as scalar variables.
     pub scalars: FxHashSet<Buffer>,

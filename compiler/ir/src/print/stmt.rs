@@ -50,7 +50,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether a statement allocates one element that the text declares as a scalar variable.
+    /// Returns true if a statement allocates one element that the text declares as a scalar variable.
     fn is_scalar_alloc(&self, stmt: &Stmt) -> bool {
         matches!(&stmt.kind, StmtKind::Alloc(buffer, attrs) if attrs.is_empty() && buffer.is_scalar(self.s_tir))
     }

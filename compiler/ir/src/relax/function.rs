@@ -23,7 +23,7 @@ pub struct VarInfo {
     pub name: Name,
     /// Its type.
     pub ty: Type,
-    /// Whether it is visible only in its dataflow block.
+    /// True if it is visible only in its dataflow block.
     pub dataflow: bool,
     /// Where it was bound.
     pub span: Span,
@@ -39,7 +39,7 @@ pub struct Lambda {
     pub params: Vec<Var>,
     /// The declared (or inferred) type of the result.
     pub ret_ty: Type,
-    /// Whether calls have no visible side effect.
+    /// True if calls have no visible side effect.
     pub pure: bool,
     /// `R.func_attr`, and `global_symbol` for a function that others may call.
     pub attrs: Attrs,
@@ -61,7 +61,7 @@ pub struct Body {
 /// Bindings that run in order.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// Whether it is a dataflow block: no side effects, no control flow.
+    /// True if it is a dataflow block: no side effects, no control flow.
     pub dataflow: bool,
     /// Bindings in order.
     pub bindings: Vec<Binding>,
@@ -128,7 +128,7 @@ impl Function {
         &self.vars[var].ty
     }
 
-    /// Whether the callee, an operand or a named type of a call has an error that is reported already.
+    /// Returns true if the callee, an operand or a named type of a call has an error that is reported already.
     pub fn is_erroneous(&self, call: &Call) -> bool {
         let var = |v: Var| self.vars.get(v).is_some_and(|info| info.ty.is_erroneous());
         let mut found = matches!(call.callee, Callee::Var(v) if var(v)) || call.ty_args.iter().any(Type::is_erroneous);
@@ -136,7 +136,7 @@ impl Function {
         found
     }
 
-    /// Whether the function is private: not callable from outside its module.
+    /// Returns true if the function is private: not callable from outside its module.
     pub fn is_private(&self) -> bool {
         self.lambda.attrs.get("global_symbol").is_none()
     }

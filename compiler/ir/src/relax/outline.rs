@@ -23,9 +23,9 @@ pub enum Argument {
 /// How bindings become a function.
 #[derive(Clone, Copy, Default)]
 pub struct Outlining {
-    /// Whether constants become parameters.
+    /// True if constants become parameters.
     pub lift_constants: bool,
-    /// Whether scalars and shapes that are no plain numbers become parameters.
+    /// True if scalars and shapes that are no plain numbers become parameters.
     pub lift_sizes: bool,
 }
 
@@ -75,7 +75,7 @@ fn resolve(aliases: &FxHashMap<Var, Operand>, operand: &mut Operand) {
     }
 }
 
-/// Whether a scalar or shape is of plain numbers.
+/// Returns true if a scalar or shape is of plain numbers.
 fn is_plain(operand: &Operand) -> bool {
     let mut plain = true;
     operand.each_expr(&mut |e| plain &= e.as_int().is_some() || e.as_float().is_some());

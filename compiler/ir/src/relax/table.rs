@@ -9,7 +9,7 @@ use std::fmt;
 
 /// What the verifier and passes need to know of operators.
 pub trait OpTable {
-    /// Whether calling the operator has no visible side effect; `None` for an unknown operator.
+    /// Returns true if calling the operator has no visible side effect; `None` for an unknown operator.
     fn is_pure(&self, op: &str) -> Option<bool>;
 
     /// Memory of the operator's result.
@@ -34,7 +34,7 @@ pub struct InferError {
     pub arg: Option<usize>,
     /// The name of the attribute at fault, when it is one.
     pub attr: Option<String>,
-    /// Whether the message begins with the operator.
+    /// True if the message begins with the operator.
     pub names_operator: bool,
     /// What to do about it.
     pub help: Option<String>,

@@ -193,7 +193,7 @@ impl Call {
         Call { callee: Callee::Extern(name.into()), args, attrs: Attrs::new(), ty_args }
     }
 
-    /// Whether it calls the operator of that name.
+    /// Returns true if it calls the operator of that name.
     pub fn is_op(&self, name: &str) -> bool {
         matches!(self.callee, Callee::Op(n) if n == name)
     }

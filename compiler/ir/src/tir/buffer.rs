@@ -80,7 +80,7 @@ impl Buffer {
         Buffer::scoped(name, one, dtype, "local").change(|b| b.layout = Some(layout))
     }
 
-    /// Whether it is a local scalar. Only its layout tells it from an array of one element.
+    /// Returns true if it is a local scalar. Only its layout tells it from an array of one element.
     pub fn is_local_scalar(&self) -> bool {
         matches!(&self.layout, Some(AttrValue::Opaque(key, text)) if key == SCALAR_LAYOUT && &**text == "S[1]")
     }
@@ -95,7 +95,7 @@ impl Buffer {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// Whether it has the default layout, in a kernel with or without blocks.
+    /// Returns true if it has the default layout, in a kernel with or without blocks.
     pub fn has_default_layout(&self, s_tir: bool) -> bool {
         match &self.0.layout {
             None => !s_tir,
@@ -113,8 +113,8 @@ impl Buffer {
         self.offset_factor.max(1)
     }
 
-    /// Whether it is one element that the text writes as a scalar variable: its name alone is the element, in loads and
-    /// stores, and `x.source` is the buffer. Depends on whether the kernel is of the dialect with blocks.
+    /// Returns true if it is one element that the text writes as a scalar variable: its name alone is the element, in
+    /// loads and stores, and `x.source` is the buffer. Depends on whether the kernel is of the dialect with blocks.
     pub fn is_scalar(&self, s_tir: bool) -> bool {
         let node = &self.0;
         node.shape.len() == 1

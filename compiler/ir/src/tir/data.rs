@@ -54,7 +54,7 @@ fn mark(var: &Var, data: &mut Substitution) {
     }
 }
 
-/// Whether a value is data, given the variables that are found to be.
+/// Returns true if a value is data, given the variables that are found to be.
 fn is_data(value: &PrimExpr, data: &Substitution) -> bool {
     value.is_data() || !data.is_empty() && value.any(&mut |e| e.as_var().is_some_and(|v| data.contains_key(v)))
 }

@@ -40,9 +40,9 @@ struct Copier {
     /// What stands for expressions that are written so.
     wholes: Vec<(PrimExpr, PrimExpr)>,
     buffers: FxHashMap<Buffer, Buffer>,
-    /// Whether nothing in the copy is known outside, but for what it was given.
+    /// True if nothing in the copy is known outside, but for what it was given.
     closed: bool,
-    /// Whether what is declared is new.
+    /// True if what is declared is new.
     renews: bool,
 }
 

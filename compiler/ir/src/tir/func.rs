@@ -22,7 +22,7 @@ pub struct PrimFunc {
     pub body: Stmt,
     /// `T.func_attr`, and `global_symbol` for a function that others may call.
     pub attrs: Attrs,
-    /// Whether it is of the schedulable dialect, with blocks (`s_tir=True`).
+    /// True if it is of the schedulable dialect, with blocks (`s_tir=True`).
     pub s_tir: bool,
     /// Where its header stands.
     pub span: Span,
@@ -50,7 +50,7 @@ impl Param {
 }
 
 impl PrimFunc {
-    /// Whether it says that its parameters share no memory.
+    /// Returns true if it says that its parameters share no memory.
     pub fn is_noalias(&self) -> bool {
         ["tirx.noalias", "tir.noalias"].iter().any(|name| self.attrs.is_true(name))
     }
@@ -65,7 +65,7 @@ impl PrimFunc {
         self.attrs.get("global_symbol")?.as_str()
     }
 
-    /// Whether the function is private: not callable from outside its module.
+    /// Returns true if the function is private: not callable from outside its module.
     pub fn is_private(&self) -> bool {
         self.attrs.get("global_symbol").is_none()
     }

@@ -32,7 +32,7 @@ pub struct NestAxis {
     pub var: Var,
     /// The number of values.
     pub extent: PrimExpr,
-    /// Whether values combine into one element.
+    /// True if values combine into one element.
     pub reduce: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Access<K> {
 }
 
 impl<K> Access<K> {
-    /// Whether an index changes along an axis.
+    /// Returns true if an index changes along an axis.
     fn uses(&self, axis: usize) -> bool {
         self.dims.contains(&Some(axis)) || self.mixed.contains(&axis)
     }
@@ -114,7 +114,8 @@ impl<K> Nest<K> {
         (self.loads.iter().all(fits) || self.is_product_along(axis)).then_some(axis)
     }
 
-    /// Whether sums of products are results along an axis: one factor changes along it, the other along another axis.
+    /// Returns true if sums of products are results along an axis: one factor changes along it, the other along another
+    /// axis.
     fn is_product_along(&self, axis: usize) -> bool {
         let reduces = self.axes.iter().any(|axis| axis.reduce);
         let is_row = |row: &usize| !self.axes[*row].reduce && self.axes[*row].extent.as_int() != Some(1);
@@ -126,7 +127,7 @@ impl<K> Nest<K> {
     }
 }
 
-/// Whether an index grows by one with a variable.
+/// Returns true if an index grows by one with a variable.
 fn is_unit_step(analyzer: &Analyzer, index: &PrimExpr, var: &Var) -> bool {
     let next = index.substitute(&[(var.clone(), var.expr() + PrimExpr::int(1, var.dtype()))].into_iter().collect());
     index.uses(var) && analyzer.simplify(&(next - index)).as_int() == Some(1)

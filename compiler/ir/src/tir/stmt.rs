@@ -137,7 +137,7 @@ pub struct Block {
     pub init: Option<Stmt>,
     /// What it does.
     pub body: Stmt,
-    /// Whether it is written without axis bindings (`no_realize=True`).
+    /// True if it is written without axis bindings (`no_realize=True`).
     pub no_realize: bool,
 }
 
@@ -192,17 +192,17 @@ impl Stmt {
         if all.len() == 1 { all.remove(0) } else { Stmt::new(StmtKind::Seq(all)) }
     }
 
-    /// Whether it declares something for the statements after it.
+    /// Returns true if it declares something for the statements after it.
     pub fn declares(&self) -> bool {
         matches!(self.kind, StmtKind::Bind(..) | StmtKind::Alloc(..) | StmtKind::Decl(..))
     }
 
-    /// Whether it does nothing.
+    /// Returns true if it does nothing.
     pub fn is_nop(&self) -> bool {
         matches!(&self.kind, StmtKind::Seq(s) if s.is_empty())
     }
 
-    /// Whether a `break` or `continue` of the loop whose body this is stands in it.
+    /// Returns true if a `break` or `continue` of the loop whose body this is stands in it.
     pub fn jumps(&self) -> bool {
         match &self.kind {
             StmtKind::Break | StmtKind::Continue => true,

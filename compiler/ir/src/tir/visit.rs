@@ -49,7 +49,7 @@ impl Stmt {
         self.each_child(&mut |s| s.walk(f));
     }
 
-    /// Whether anything in it runs functions, of the module or by their symbols: nobody knows what those do.
+    /// Returns true if anything in it runs functions, of the module or by their symbols: nobody knows what those do.
     pub fn runs_functions(&self) -> bool {
         let mut found = false;
         self.walk(&mut |stmt| {

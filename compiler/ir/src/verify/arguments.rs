@@ -223,7 +223,7 @@ fn shape_mismatch(shape: &[PrimExpr], buffer: &Buffer) -> Option<String> {
     dims(shape, &buffer.shape, Symbols::Separate)
 }
 
-/// Whether elements of both dtypes are stored alike; bool and int8 are.
+/// Returns true if elements of both dtypes are stored alike; bool and int8 are.
 fn same_storage(a: DType, b: DType) -> bool {
     a == b || a.is_bool() && b == DType::INT8 || b.is_bool() && a == DType::INT8
 }

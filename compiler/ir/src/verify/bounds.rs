@@ -136,7 +136,7 @@ fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
     }
 }
 
-/// Whether what follows the statement, or the next iteration, may not happen.
+/// Returns true if what follows the statement, or the next iteration, may not happen.
 fn may_leave(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| {

@@ -36,7 +36,7 @@ pub(super) struct Graph<'a> {
     pub ops: &'a dyn OpTable,
     vars: Scopes<Var>,
     symbols: Scopes<prim::Var>,
-    /// Whether the function around must not have effects.
+    /// True if the function around must not have effects.
     pub pure: bool,
     pub in_dataflow: bool,
     /// True if warnings are reported.
@@ -197,7 +197,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Whether every variable of an operand has a type.
+    /// Returns true if every variable of an operand has a type.
     fn operand_is_known(&self, operand: &Operand) -> bool {
         let mut known = true;
         operand.each_var(&mut |v| known &= self.info(v).is_some());

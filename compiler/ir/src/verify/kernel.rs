@@ -67,7 +67,7 @@ pub(super) struct Kernel<'a> {
     touched: Vec<Touched>,
     /// Bytes behind pointers, where they are constant.
     pub memory: FxHashMap<Var, i64>,
-    /// Whether it calls other kernels.
+    /// True if it calls other kernels.
     calls: bool,
     /// How many loops are around.
     loops: usize,

@@ -49,12 +49,12 @@ impl<T: Clone + Eq + Hash> Scopes<T> {
         self.visible.remove(thing);
     }
 
-    /// Whether it is in sight.
+    /// Returns true if it is in sight.
     pub fn sees(&self, thing: &T) -> bool {
         self.visible.contains(thing)
     }
 
-    /// Whether it is in sight or was.
+    /// Returns true if it is in sight or was.
     pub fn knows(&self, thing: &T) -> bool {
         self.ever.contains(thing)
     }

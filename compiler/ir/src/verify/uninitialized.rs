@@ -328,7 +328,7 @@ fn pointer(e: &PrimExpr) -> Option<&Var> {
     }
 }
 
-/// Whether what follows a statement may be skipped.
+/// Returns true if what follows a statement may be skipped.
 fn leaves(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Return(_)));

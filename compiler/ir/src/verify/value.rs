@@ -77,7 +77,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether the call may stand where it does.
+    /// Returns true if the call may stand where it does.
     fn effects(&mut self, call: &Call, span: Span) -> bool {
         if !(self.pure || self.in_dataflow) || self.is_pure(call) {
             return true;

@@ -49,12 +49,12 @@ impl Poly {
         }
     }
 
-    /// Whether it is zero.
+    /// Returns true if it is zero.
     pub fn is_zero(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the variable appears in it anywhere.
+    /// Returns true if the variable appears in it anywhere.
     pub fn uses(&self, var: &Var) -> bool {
         self.0.iter().any(|t| t.atoms.iter().any(|a| a.uses(var)))
     }
@@ -85,7 +85,7 @@ impl Poly {
         self.0.iter().map(|t| (t.atoms.as_slice(), t.coefficient))
     }
 
-    /// Whether it has exactly this term.
+    /// Returns true if it has exactly this term.
     pub fn has(&self, (atoms, coefficient): (&[PrimExpr], i64)) -> bool {
         self.0.iter().any(|t| t.coefficient == coefficient && same_atoms(&t.atoms, atoms))
     }
@@ -174,7 +174,7 @@ impl Term {
     }
 }
 
-/// Whether two products have the same factors, in any order.
+/// Returns true if two products have the same factors, in any order.
 fn same_atoms(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     let mut rest: Vec<&PrimExpr> = b.iter().collect();
     a.len() == b.len()

@@ -101,12 +101,12 @@ impl Simplifier {
         check::kept(e.clone(), |e| self.simple(e))
     }
 
-    /// Whether an integer expression is never negative.
+    /// Returns true if an integer expression is never negative.
     pub fn is_not_negative(&self, e: &PrimExpr) -> bool {
         self.not_negative(&self.parts(e))
     }
 
-    /// Whether a condition that makes no checks holds always (`Some(true)`), never, or maybe.
+    /// Returns true if a condition that makes no checks holds always (`Some(true)`), never, or maybe.
     pub fn truth(&self, e: &PrimExpr) -> Option<bool> {
         self.decide(e).filter(|_| check::count(e) == 0)
     }
@@ -143,7 +143,7 @@ impl Simplifier {
         if e.is_data() && !self.fits(&poly, e) { Poly::atom(self.narrow(e).cast(DType::INT64)) } else { poly }
     }
 
-    /// Whether a polynomial over data is certain to be what computing the expression in its own width gives.
+    /// Returns true if a polynomial over data is certain to be what computing the expression in its own width gives.
     fn fits(&self, poly: &Poly, e: &PrimExpr) -> bool {
         let inside = match (e.kind(), e.dtype().bits) {
             // What is at the ends may have been cut off there.
@@ -306,7 +306,7 @@ impl Simplifier {
         (multiple, rest)
     }
 
-    /// Whether `0 <= x < y` always; `y` is a divisor and so not zero.
+    /// Returns true if `0 <= x < y` always; `y` is a divisor and so not zero.
     fn within(&self, x: &Poly, y: &Poly) -> bool {
         x.is_zero() || self.not_negative(x) && self.range_between(x, y).max < 0
     }
@@ -369,7 +369,7 @@ impl Simplifier {
     }
 }
 
-/// Whether the result may be larger than the operands: of a quotient, that of the least number by -1.
+/// Returns true if the result may be larger than the operands: of a quotient, that of the least number by -1.
 fn grows(op: BinaryOp) -> bool {
     use BinaryOp::*;
     matches!(op, Add | Sub | Mul | Div | FloorDiv)
@@ -383,7 +383,7 @@ fn in_dtype(e: PrimExpr, dtype: DType) -> PrimExpr {
     }
 }
 
-/// Whether values of the dtype are index arithmetic: signed scalars of 32 or 64 bits.
+/// Returns true if values of the dtype are index arithmetic: signed scalars of 32 or 64 bits.
 fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.bits >= 32 && dtype.is_scalar()
 }

@@ -144,7 +144,7 @@ struct Interpreter {
     views: FxHashMap<Buffer, std::rc::Rc<View>>,
     /// Where the innermost statement begun last stands in the text.
     span: hammock_ir::Span,
-    /// Whether integers must not wrap.
+    /// True if integers must not wrap.
     exact: bool,
 }
 

@@ -26,7 +26,7 @@ pub fn round(value: f64, dtype: DType) -> f64 {
     }
 }
 
-/// Whether the dtype holds floats.
+/// Returns true if the dtype holds floats.
 pub fn is_float(dtype: DType) -> bool {
     dtype.is_floating()
 }

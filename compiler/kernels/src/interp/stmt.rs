@@ -37,7 +37,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether an index is a vector.
+    /// Returns true if an index is a vector.
     pub fn is_vector(&self) -> bool {
         self.indices.iter().any(|i| matches!(i, Value::Vector(_)))
     }

@@ -44,10 +44,10 @@ use steps::{LOOPS, Lowering};
 pub struct Options<'a> {
     /// The machine.
     pub target: &'a Target,
-    /// Whether accesses that are not proved to be inside of their buffers are checked. Without that, whoever gives a
+    /// True if accesses that are not proved to be inside of their buffers are checked. Without that, whoever gives a
     /// kernel its arguments vouches for it.
     pub checked: bool,
-    /// Whether reductions combine their terms in the order in which they are written, though lanes of vectors would be
+    /// True if reductions combine their terms in the order in which they are written, though lanes of vectors would be
     /// faster with an order of their own.
     pub strict_order: bool,
     /// How the kernel is computed, if it is not for rules to choose.

@@ -62,7 +62,7 @@ impl Guard {
         }
     }
 
-    /// Whether an expression can be evaluated wherever it stands.
+    /// Returns true if an expression can be evaluated wherever it stands.
     fn is_safe(&self, e: &PrimExpr) -> bool {
         !e.any(&mut |x| match x.kind() {
             PrimKind::Load(buffer, indices, _) => !self.is_inside(buffer, indices),
@@ -78,7 +78,7 @@ impl Guard {
         indices.iter().zip(&buffer.shape).all(|(index, extent)| self.is_below(index, extent))
     }
 
-    /// Whether `0 <= index < extent` always.
+    /// Returns true if `0 <= index < extent` always.
     fn is_below(&self, index: &PrimExpr, extent: &PrimExpr) -> bool {
         let known = index.as_var().and_then(|v| self.extents.get(v));
         if known.is_some_and(|e| same_expr(&self.simplifier.index(e), &self.simplifier.index(extent))) {

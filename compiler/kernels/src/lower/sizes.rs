@@ -51,7 +51,7 @@ impl Names<'_> {
         found
     }
 
-    /// Whether a size that a variable holds says what the only such number in it is.
+    /// Returns true if a size that a variable holds says what the only such number in it is.
     fn solve(&mut self, size: &PrimExpr, total: &Var) -> bool {
         let known = size.substitute(&self.values);
         let [var] = &self.scalars_of(&known)[..] else { return false };
@@ -82,7 +82,7 @@ fn solution(sum: &Poly, var: &Var, total: &Var) -> Option<PrimExpr> {
     Some((&Poly::atom(total.expr()) - &rest).scale(sign).to_expr())
 }
 
-/// Whether it is made of sums and products of 64 bits, which stay what they are, modulo 2^64, in any form.
+/// Returns true if it is made of sums and products of 64 bits, which stay what they are, modulo 2^64, in any form.
 fn is_sum(e: &PrimExpr) -> bool {
     let other = |e: &PrimExpr| match e.kind() {
         PrimKind::Int(_) | PrimKind::Var(_) | PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..) => {

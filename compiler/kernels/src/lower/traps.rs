@@ -54,7 +54,7 @@ pub fn check(func: &PrimFunc, body: &mut Stmt, place: &dyn Fn(Span) -> Option<St
     relied.into_inner()
 }
 
-/// Whether the node divides or shifts by what is no harmless constant.
+/// Returns true if the node divides or shifts by what is no harmless constant.
 fn is_candidate(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Binary(op, _, d) => divides(*op, e) && constant(d).is_none_or(|d| d == 0),
@@ -297,7 +297,7 @@ impl Facts<'_> {
                 && self.is_exact(d)
     }
 
-    /// Whether each factor is a positive number or a factor of an extent.
+    /// Returns true if each factor is a positive number or a factor of an extent.
     fn divides_extent(&self, d: &PrimExpr) -> bool {
         let extents: Vec<&PrimExpr> = self.extents.iter().flat_map(factors).collect();
         factors(d).into_iter().all(|f| {
@@ -325,7 +325,7 @@ impl Facts<'_> {
             || (c.dtype().is_uint() || self.proves(c, BinaryOp::Ge, 0)) && self.proves(c, BinaryOp::Lt, width)
     }
 
-    /// Whether a condition that holds says `x op value` of just this expression.
+    /// Returns true if a condition that holds says `x op value` of just this expression.
     fn proves(&self, x: &PrimExpr, op: BinaryOp, value: i64) -> bool {
         self.held.iter().any(|condition| {
             let PrimKind::Binary(held, a, b) = condition.kind() else { return false };
@@ -333,8 +333,8 @@ impl Facts<'_> {
         })
     }
 
-    /// Whether nothing wraps while the expression is computed, as far as ranges say: those of sizes by their limit. What
-    /// is made of sizes alone may be checked when the kernel begins.
+    /// Returns true if nothing wraps while the expression is computed, as far as ranges say: those of sizes by their
+    /// limit. What is made of sizes alone may be checked when the kernel begins.
     fn is_exact(&self, e: &PrimExpr) -> bool {
         let mut of_sizes = true;
         let mut sized = false;
@@ -362,7 +362,7 @@ impl Facts<'_> {
         checkable
     }
 
-    /// Whether a sum, difference or product stays inside of its dtype.
+    /// Returns true if a sum, difference or product stays inside of its dtype.
     fn is_in_range(&self, e: &PrimExpr) -> bool {
         let inside = match e.dtype().bits {
             // What is at the ends may have been cut off there.
@@ -373,14 +373,14 @@ impl Facts<'_> {
     }
 }
 
-/// Whether a node's value may be larger than its operands.
+/// Returns true if a node's value may be larger than its operands.
 fn grows(e: &PrimExpr) -> bool {
     let shifts = || e.as_intrin("shift_left").is_some();
     e.dtype().is_integer()
         && (matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..)) || shifts())
 }
 
-/// Whether a cast keeps the number.
+/// Returns true if a cast keeps the number.
 fn widens(from: &PrimExpr, to: &PrimExpr) -> bool {
     let (from, to) = (from.dtype(), to.dtype());
     from.is_integer() && to.is_integer() && (from.is_uint() == to.is_uint() && from.bits <= to.bits)

@@ -31,7 +31,7 @@ impl Scope {
         Scope { dtype, machine, names: Vec::new() }
     }
 
-    /// Whether values are float32.
+    /// Returns true if values are float32.
     pub fn is_single(&self) -> bool {
         self.dtype.bits == 32
     }

@@ -32,7 +32,7 @@ pub fn within(x: f64, bound: f64) -> f64 {
     if x.abs() <= bound { x } else { bound.copysign(x) }
 }
 
-/// Whether there are such a table and scaling for what is computed.
+/// Returns true if there are such a table and scaling for what is computed.
 pub fn are_for(s: &Scope) -> bool {
     s.is_single() && s.machine.scales
 }

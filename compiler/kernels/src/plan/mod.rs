@@ -72,7 +72,7 @@ pub struct StagePlan {
     pub loops: Vec<Loop>,
     /// What is copied before it is used.
     pub staged: Vec<Staged>,
-    /// Whether what all values along the vectors' axis are divided by is inverted once, and they are multiplied by it.
+    /// True if what all values along the vectors' axis are divided by is inverted once, and they are multiplied by it.
     pub inverts: bool,
 }
 
@@ -148,7 +148,7 @@ impl Loop {
         Loop { axis, step: 1, kind: LoopKind::Dot }
     }
 
-    /// Whether it is spread over threads.
+    /// Returns true if it is spread over threads.
     pub fn is_parallel(&self) -> bool {
         matches!(self.kind, LoopKind::Parallel(_))
     }
@@ -213,8 +213,8 @@ impl StagePlan {
         self.loops.iter().find(|l| l.kind == LoopKind::Vector)
     }
 
-    /// Whether lanes of vectors read rows of which several columns are read side by side: the rows are read instead, and
-    /// shuffled.
+    /// Returns true if lanes of vectors read rows of which several columns are read side by side: the rows are read
+    /// instead, and shuffled.
     pub fn crosses(&self, stage: &Stage, load: &PrimExpr) -> bool {
         let columns = |l: &&Loop| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce;
         let mut columns = self.loops.iter().filter(columns).map(|l| &stage.axes[l.axis].var);
@@ -231,7 +231,8 @@ impl StagePlan {
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
     }
 
-    /// Whether a loop of the tile is over parts of the terms, each of which is added up by itself: another goes through them.
+    /// Returns true if a loop of the tile is over parts of the terms, each of which is added up by itself: another goes
+    /// through them.
     pub fn is_of_parts(&self, number: usize) -> bool {
         let Loop { axis, .. } = self.loops[number];
         let inner = self.loops[number + 1..].iter().find(|l| l.axis == axis);

@@ -43,7 +43,7 @@ pub fn neighbours(plan: &Plan, kernel: &Kernel, choice: Choice) -> Vec<Plan> {
     found
 }
 
-/// Whether a plan is one that a user could give.
+/// Returns true if a plan is one that a user could give.
 fn can_be_used(plan: &Plan, kernel: &Kernel, choice: Choice) -> bool {
     let lines = plan.numbered(kernel).to_string();
     let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();

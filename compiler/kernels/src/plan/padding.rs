@@ -32,8 +32,8 @@ impl Staged {
 }
 
 impl StagePlan {
-    /// Whether vectors may reach beyond the end of their axis, until they are whole: all that changes along it is in copies
-    /// with room for that.
+    /// Returns true if vectors may reach beyond the end of their axis, until they are whole: all that changes along it
+    /// is in copies with room for that.
     pub fn fills_vectors(&self, stage: &Stage, target: &Target) -> bool {
         let Some((axis, (_, term))) = self.vector().map(|l| l.axis).zip(combiner(stage)) else { return false };
         let own = &stage.axes[axis];
@@ -50,7 +50,8 @@ impl StagePlan {
         is_whole && have_room && harmless && !rest.uses(&own.var)
     }
 
-    /// Whether terms are zero where all that is read or copied along an axis is, so that sums stay what they are.
+    /// Returns true if terms are zero where all that is read or copied along an axis is, so that sums stay what they
+    /// are.
     pub fn adds_nothing(&self, stage: &Stage, axis: usize) -> bool {
         let var = &stage.axes[axis].var;
         let is_read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..)) && e.uses(var);
@@ -66,7 +67,7 @@ impl StagePlan {
     }
 }
 
-/// Whether an expression is zero where what `zero` says so of is.
+/// Returns true if an expression is zero where what `zero` says so of is.
 fn is_zero(e: &PrimExpr, zero: &dyn Fn(&PrimExpr) -> bool) -> bool {
     match e.kind() {
         _ if zero(e) => true,

@@ -148,7 +148,7 @@ pub(super) struct CopyText {
 }
 
 impl Written {
-    /// Whether it names axes and buffers of one kernel, not numbers of any.
+    /// Returns true if it names axes and buffers of one kernel, not numbers of any.
     pub fn has_names(&self) -> bool {
         self.naming == Naming::Own
     }

@@ -70,7 +70,7 @@ impl From<Vec<Loop>> for Loops {
 pub struct Choice<'a> {
     /// The machine.
     pub target: &'a Target,
-    /// Whether reductions combine their terms in the order in which they are written.
+    /// True if reductions combine their terms in the order in which they are written.
     pub strict_order: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct PackedWords {
     pub dim: usize,
     /// How many a word has.
     pub terms: i64,
-    /// Whether the other factor is worth [moving](crate::stage::dots::Factor::moved) then.
+    /// True if the other factor is worth [moving](crate::stage::dots::Factor::moved) then.
     pub moved: bool,
 }
 
@@ -193,7 +193,8 @@ fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item 
     })
 }
 
-/// Whether a division for each of several vectors becomes one for all: a division costs as much as ten products. Not with
+/// Returns true if a division for each of several vectors becomes one for all: a division costs as much as ten
+/// products. Not with
 /// --strict-order, for results differ in the last place.
 fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
     let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
@@ -251,7 +252,7 @@ fn parallel(counts: &[Count], time: i64, symbolic: bool) -> Option<(usize, i64)>
     last.map(|last| (last, (GRAIN / each.max(1)).max(1)))
 }
 
-/// Whether some size of a stage is not known.
+/// Returns true if some size of a stage is not known.
 fn is_symbolic(stage: &Stage) -> bool {
     stage.axes.iter().any(|axis| axis.extent.as_int().is_none())
 }

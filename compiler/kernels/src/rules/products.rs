@@ -196,7 +196,8 @@ pub fn shared_bytes(stage: &Stage) -> i64 {
     shared.map_or(0, |factor| bytes(stage, factor))
 }
 
-/// Whether a product loads the same for all values of an axis in what it loads in vectors. Where it has none, it may.
+/// Returns true if a product loads the same for all values of an axis in what it loads in vectors. Where it has none,
+/// it may.
 pub fn shares(stage: &Stage, axis: usize) -> bool {
     let along = vector_axis(stage).and_then(|along| vector_factor(stage, &stage.axes[along].var));
     factors(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))

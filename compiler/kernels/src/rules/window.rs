@@ -56,7 +56,7 @@ impl Window {
     }
 }
 
-/// Whether an index is the sum of two variables, or a few times these, and something without them.
+/// Returns true if an index is the sum of two variables, or a few times these, and something without them.
 fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
     let poly = Simplifier::default().poly(index);
     let few = |var: &Var| {

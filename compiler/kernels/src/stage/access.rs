@@ -23,7 +23,7 @@ pub fn store_axis(stage: &Stage) -> Option<usize> {
     stage.axes.iter().rposition(|axis| stores_along(stage, axis))
 }
 
-/// Whether neighbours along an axis are stored side by side.
+/// Returns true if neighbours along an axis are stored side by side.
 pub fn stores_along(stage: &Stage, axis: &Axis) -> bool {
     let Some((last, rest)) = stage.target_indices().split_last() else { return false };
     let plain = stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
@@ -78,13 +78,13 @@ pub fn reduced_vector_axis(stage: &Stage) -> Option<usize> {
     stage.axes.iter().rposition(|axis| axis.reduce && fits(&axis.var))
 }
 
-/// Whether neighbouring terms along an axis can be lanes: they may be combined in any order, and are loaded side by side or
-/// are the same.
+/// Returns true if neighbouring terms along an axis can be lanes: they may be combined in any order, and are loaded
+/// side by side or are the same.
 pub fn combines_along(stage: &Stage, var: &Var) -> bool {
     stage.buffer.dtype.is_scalar() && combiner(stage).is_some_and(|(_, term)| is_vector(stage, term, var))
 }
 
-/// Whether a value can be computed for neighbours along an axis at once.
+/// Returns true if a value can be computed for neighbours along an axis at once.
 fn is_vector(stage: &Stage, value: &PrimExpr, var: &Var) -> bool {
     !value.any(&mut |e| match e.kind() {
         PrimKind::Load(buffer, ..) if *buffer == stage.buffer => stage.epilogue.is_none() && !is_contiguous(e, var),
@@ -93,12 +93,12 @@ fn is_vector(stage: &Stage, value: &PrimExpr, var: &Var) -> bool {
     })
 }
 
-/// Whether a value can be computed for several elements at once, if they can be loaded.
+/// Returns true if a value can be computed for several elements at once, if they can be loaded.
 pub fn computes_in_lanes(value: &PrimExpr) -> bool {
     !value.any(&mut |e| !has_lanes(e))
 }
 
-/// Whether an operation can be done for several elements at once.
+/// Returns true if an operation can be done for several elements at once.
 fn has_lanes(e: &PrimExpr) -> bool {
     match e.kind() {
         // A call whose effect or order matters stays scalar.
@@ -120,7 +120,7 @@ pub fn guarded(value: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, &PrimExpr)> {
     }
 }
 
-/// Whether a value is loaded, or a constant in the margin around what can be.
+/// Returns true if a value is loaded, or a constant in the margin around what can be.
 pub fn in_margin(value: &PrimExpr) -> bool {
     let is_constant = |e: &PrimExpr| matches!(e.kind(), PrimKind::Int(_) | PrimKind::Float(_));
     guarded(value).is_some_and(|(_, load, other)| matches!(load.kind(), PrimKind::Load(..)) && is_constant(other))
@@ -165,8 +165,8 @@ pub fn turns(load: &PrimExpr, var: &Var) -> Option<i64> {
     (buffer.strides.is_empty() && own == Some(count) && others.next().is_none()).then_some(count)
 }
 
-/// Whether neighbours along an axis load neighbours, in [`blocks`], by [`turns`] or by [`repeats`] at least, or the same
-/// element.
+/// Returns true if neighbours along an axis load neighbours, in [`blocks`], by [`turns`] or by [`repeats`] at least, or
+/// the same element.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
@@ -175,7 +175,7 @@ pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     indices.iter().all(|i| !i.uses(var)) || unit() || in_pieces()
 }
 
-/// Whether an index is the variable plus something without it.
+/// Returns true if an index is the variable plus something without it.
 pub fn is_unit(index: &PrimExpr, var: &Var) -> bool {
     let coefficient = Simplifier::default().poly(index).coefficient(var);
     coefficient.is_some_and(|c| c.as_constant() == Some(1))
@@ -191,8 +191,8 @@ pub fn combiner(stage: &Stage) -> Option<(BinaryOp, &PrimExpr)> {
     (stage.reduces() && any_order && once).then_some((*op, term))
 }
 
-/// Whether what some terms make can be stored where the result will be, until others are combined with it: in the same
-/// precision, and where nothing else is read.
+/// Returns true if what some terms make can be stored where the result will be, until others are combined with it: in
+/// the same precision, and where nothing else is read.
 pub fn combines_in_parts(stage: &Stage) -> bool {
     let target = stage.target();
     let mut term = combiner(stage).into_iter().map(|(_, term)| term);
@@ -272,13 +272,13 @@ pub fn parts(stage: &Stage) -> Vec<&PrimExpr> {
     parts
 }
 
-/// Whether an expression loads from a buffer's memory.
+/// Returns true if an expression loads from a buffer's memory.
 pub fn is_load_of(e: &PrimExpr, buffer: &Buffer) -> bool {
     matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data)
 }
 
-/// Whether one of the [`parts`] may be copied before the loops over other axes than those that it changes along: wherever
-/// the stage is computed, so is that.
+/// Returns true if one of the [`parts`] may be copied before the loops over other axes than those that it changes
+/// along: wherever the stage is computed, so is that.
 pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
     let plain = |e: &PrimExpr| !matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_) | PrimKind::Select(..));
     let simple = match part.kind() {
@@ -293,12 +293,13 @@ pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
         && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
 }
 
-/// Whether a value is a byte: words of bytes are worth a copy however many rows use them, others only if those are many.
+/// Returns true if a value is a byte: words of bytes are worth a copy however many rows use them, others only if those
+/// are many.
 fn is_byte(e: &PrimExpr) -> bool {
     e.dtype().bits == 8
 }
 
-/// Whether a load is inside of its buffer for all values of its own axes, no matter whether others have any.
+/// Returns true if a load is inside of its buffer for all values of its own axes, no matter whether others have any.
 fn is_inside(stage: &Stage, load: &PrimExpr) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let mut analyzer = Analyzer::new();
@@ -311,12 +312,12 @@ fn is_inside(stage: &Stage, load: &PrimExpr) -> bool {
     indices.iter().zip(&buffer.shape).all(inside)
 }
 
-/// Whether all that an expression loads lies side by side along an axis, or is the same.
+/// Returns true if all that an expression loads lies side by side along an axis, or is the same.
 pub fn all_contiguous(part: &PrimExpr, var: &Var) -> bool {
     !part.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)) && !is_contiguous(e, var))
 }
 
-/// Whether a value cannot be computed without a load.
+/// Returns true if a value cannot be computed without a load.
 fn is_always_made(value: &PrimExpr, load: &PrimExpr) -> bool {
     match value.kind() {
         _ if same_expr(value, load) => true,

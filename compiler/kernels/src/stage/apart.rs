@@ -69,7 +69,7 @@ impl Accesses {
         known.then_some(Accesses { written, all })
     }
 
-    /// Whether all that is touched of a buffer's memory is in the axis's own part of one of its dimensions.
+    /// Returns true if all that is touched of a buffer's memory is in the axis's own part of one of its dimensions.
     fn has_own(&self, buffer: &Buffer, axis: &Var) -> bool {
         let touched: Vec<_> = self.all.iter().filter(|(other, _)| other.data == buffer.data).collect();
         let is_own = |e: &PrimExpr| same_expr(&Simplifier::default().index(e), &axis.expr());

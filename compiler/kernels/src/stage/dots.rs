@@ -46,7 +46,7 @@ impl Dot {
         }
     }
 
-    /// Whether a processor has it, or other instructions that are as good, and it computes what is asked for.
+    /// Returns true if a processor has it, or other instructions that are as good, and it computes what is asked for.
     pub fn is_for(self, target: &Target, strict_order: bool) -> bool {
         match self {
             Dot::Bytes(_) => true,
@@ -77,7 +77,7 @@ impl Dot {
 pub struct Factor<'a> {
     /// What is loaded.
     pub load: &'a PrimExpr,
-    /// Whether its sign bits are turned over then.
+    /// True if its sign bits are turned over then.
     pub moved: bool,
     /// What it is.
     dtype: DType,
@@ -154,12 +154,12 @@ pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
     Some(PrimExpr::load(&words, rest.to_vec()))
 }
 
-/// Whether elements lie side by side from the beginning of the memory on.
+/// Returns true if elements lie side by side from the beginning of the memory on.
 fn is_plain(buffer: &Buffer) -> bool {
     buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar()
 }
 
-/// Whether neighbours along an axis are neighbours in memory, so that a word can be read as it lies.
+/// Returns true if neighbours along an axis are neighbours in memory, so that a word can be read as it lies.
 pub fn lies_in_words(load: &PrimExpr, axis: &Axis) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return false };

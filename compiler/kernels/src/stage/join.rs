@@ -107,7 +107,7 @@ fn pairs(stage: &Stage) -> Vec<Pair> {
 }
 
 impl Pair {
-    /// Whether every access has both axes side by side, or neither, and nothing else depends on them.
+    /// Returns true if every access has both axes side by side, or neither, and nothing else depends on them.
     fn fits(&self, stage: &Stage) -> bool {
         let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
         stores(&stage.buffer, &stage.indices)

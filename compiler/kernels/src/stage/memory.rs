@@ -56,7 +56,7 @@ impl Used {
         self.0.iter()
     }
 
-    /// Whether a buffer's memory is used.
+    /// Returns true if a buffer's memory is used.
     pub fn has(&self, buffer: &Buffer) -> bool {
         self.0.contains(&buffer.data)
     }

@@ -112,7 +112,7 @@ pub fn handed_on<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'
     Some((stage, user, by))
 }
 
-/// Whether a stage computes all of its buffer, an element at each position of its spatial axes.
+/// Returns true if a stage computes all of its buffer, an element at each position of its spatial axes.
 fn is_whole(stage: &Stage) -> bool {
     let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
     let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
@@ -125,7 +125,7 @@ fn is_whole(stage: &Stage) -> bool {
     fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
 }
 
-/// Whether two sizes are the same, whatever integers they are.
+/// Returns true if two sizes are the same, whatever integers they are.
 pub fn is_as_many(a: &PrimExpr, b: &PrimExpr) -> bool {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => a == b,
@@ -138,7 +138,7 @@ fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
     index.as_int() == Some(0) && size.as_int() == Some(1)
 }
 
-/// Whether values have no effects, and make no checks: those must happen as often as is written.
+/// Returns true if values have no effects, and make no checks: those must happen as often as is written.
 pub fn is_free(stage: &Stage) -> bool {
     !acts(stage) && !makes_checks(stage)
 }
@@ -156,13 +156,14 @@ fn makes_checks(stage: &Stage) -> bool {
     stage.init.iter().chain([&stage.value]).any(|e| check::count(e) > 0)
 }
 
-/// Whether the only checks of a stage are those of indices, which may be made more often than is written.
+/// Returns true if the only checks of a stage are those of indices, which may be made more often than is written.
 fn checks_indices(stage: &Stage) -> bool {
     let is_other = |e: &PrimExpr| check::is_check(e) && e.as_intrin(check::INDEX).is_none();
     stage.init.is_none() && !stage.value.any(&mut |e| is_other(e))
 }
 
-/// Whether a stage reads all elements of another's buffer, whatever the values are, so that it makes all its checks.
+/// Returns true if a stage reads all elements of another's buffer, whatever the values are, so that it makes all its
+/// checks.
 fn reads_all(user: &Stage, stage: &Stage) -> bool {
     let axis_of = |index: &PrimExpr| user.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
     let is_all = |indices: &[PrimExpr]| {
@@ -179,7 +180,7 @@ fn reads_all(user: &Stage, stage: &Stage) -> bool {
     )
 }
 
-/// Whether a predicate holds for a part of an expression that is evaluated whatever the values of others are.
+/// Returns true if a predicate holds for a part of an expression that is evaluated whatever the values of others are.
 fn any_always(e: &PrimExpr, holds: &mut dyn FnMut(&PrimExpr) -> bool) -> bool {
     if holds(e) {
         return true;
@@ -203,7 +204,7 @@ fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
     e.any(&mut |e| is_load_of(e, buffer))
 }
 
-/// Whether a part may write to what a stage reads, or is not known.
+/// Returns true if a part may write to what a stage reads, or is not known.
 pub fn disturbs(part: &Part, stage: &Stage) -> bool {
     let writes = |other: &Stage| other.targets().any(|target| stage.values().any(|e| loads(e, target)));
     match part {
@@ -271,12 +272,13 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     keeps_vectors(before, merged)
 }
 
-/// Whether a sum of products has a stage's results as a factor.
+/// Returns true if a sum of products has a stage's results as a factor.
 fn multiplies(sum: &Stage, stage: &Stage) -> bool {
     factors(sum).is_some_and(|(a, b)| is_load_of(a, &stage.buffer) || is_load_of(b, &stage.buffer))
 }
 
-/// Whether a stage does something with each result of a reduction before it, which nothing else reads: an epilogue of it.
+/// Returns true if a stage does something with each result of a reduction before it, which nothing else reads: an
+/// epilogue of it.
 fn ends_reduction(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> bool {
     let Part::Stage(stage) = &parts[at] else { return false };
     parts[..at].iter().enumerate().any(|(n, part)| match part {
@@ -290,22 +292,22 @@ fn ends_reduction(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> b
     })
 }
 
-/// Whether a stage divides floats, which takes longer than finding a quotient in the cache.
+/// Returns true if a stage divides floats, which takes longer than finding a quotient in the cache.
 fn divides(stage: &Stage) -> bool {
     let is_quotient = |e: &PrimExpr| matches!(e.kind(), PrimKind::Binary(BinaryOp::Div, ..) if e.dtype().is_floating());
     stage.value.any(&mut |e| is_quotient(e))
 }
 
-/// Whether a stage only puts a margin of a constant around data that a small window goes over. Most of the window's tiles
-/// lie inside, and ask no more than that.
+/// Returns true if a stage only puts a margin of a constant around data that a small window goes over. Most of the
+/// window's tiles lie inside, and ask no more than that.
 fn has_margin(stage: &Stage, window: &Stage) -> bool {
     let taps = window.axes.iter().filter(|axis| axis.reduce);
     let taps = taps.map(|axis| axis.extent.as_int()).try_fold(1i64, |all, size| all.checked_mul(size?));
     access::in_margin(&stage.value) && taps.is_some_and(|taps| taps <= TAPS)
 }
 
-/// Whether rows of results are short: vectors along them are loaded without what lies in a margin, which costs nothing where
-/// code knows the place in the row.
+/// Returns true if rows of results are short: vectors along them are loaded without what lies in a margin, which costs
+/// nothing where code knows the place in the row.
 fn has_short_rows(window: &Stage) -> bool {
     let row = access::store_axis(window).and_then(|axis| window.axes[axis].extent.as_int());
     row.is_some_and(|row| row <= ROW) && window.buffer.dtype.bits == 32
@@ -326,8 +328,8 @@ fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
     }
 }
 
-/// Whether a stage makes a factor of a product of numbers that take less memory than it: these are read where they are,
-/// though their values are then computed for several rows of the product.
+/// Returns true if a stage makes a factor of a product of numbers that take less memory than it: these are read where
+/// they are, though their values are then computed for several rows of the product.
 fn is_kept_narrow(stage: &Stage, user: &Stage) -> bool {
     let is_it = |e: &PrimExpr| is_load_of(e, &stage.buffer);
     let is_factor = factors(user).is_some_and(|(a, b)| is_it(a) != is_it(b));

@@ -79,7 +79,7 @@ pub struct Stage {
     pub place: Option<Place>,
     /// How many terms of a sum are to be added up by themselves, about, if the block says so.
     pub part: Option<i64>,
-    /// Whether it reads or writes a region of a buffer under another name: that has no other names than this.
+    /// True if it reads or writes a region of a buffer under another name: that has no other names than this.
     pub regions: bool,
 }
 
@@ -102,9 +102,9 @@ pub struct Place {
     pub buffer: Buffer,
     /// What it is where no term is found.
     pub init: PrimExpr,
-    /// Whether NaN is found before all other values. Else it is never found.
+    /// True if NaN is found before all other values. Else it is never found.
     pub finds_nan: bool,
-    /// Whether the value is stored, too.
+    /// True if the value is stored, too.
     pub keeps_value: bool,
 }
 
@@ -115,7 +115,7 @@ pub struct Axis {
     pub var: Var,
     /// The number of values.
     pub extent: PrimExpr,
-    /// Whether values combine into one element.
+    /// True if values combine into one element.
     pub reduce: bool,
 }
 
@@ -188,12 +188,12 @@ impl Stage {
         self.epilogue.as_ref().map_or(&self.indices, |epilogue| &epilogue.indices)
     }
 
-    /// Whether elements combine many values.
+    /// Returns true if elements combine many values.
     pub fn reduces(&self) -> bool {
         self.axes.iter().any(|axis| axis.reduce)
     }
 
-    /// Whether it only moves elements: none is computed.
+    /// Returns true if it only moves elements: none is computed.
     pub fn moves(&self) -> bool {
         let same = |buffer: &Buffer| buffer.dtype == self.buffer.dtype && buffer.data != self.buffer.data;
         !self.reduces() && matches!(self.value.kind(), PrimKind::Load(buffer, ..) if same(buffer))

@@ -51,7 +51,7 @@ struct Class {
     terms: i64,
 }
 
-/// Whether a window slides along a gap of what a sum loads, so that phases can be told apart.
+/// Returns true if a window slides along a gap of what a sum loads, so that phases can be told apart.
 pub fn slides(sum: &Stage, load: &PrimExpr, gap: &Gap) -> bool {
     Slide::of(sum, load, gap).is_some()
 }

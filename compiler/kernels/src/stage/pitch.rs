@@ -55,7 +55,7 @@ fn parted(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, St
     Some((user, Stage { buffer: apart, ..stage.clone() }, sum))
 }
 
-/// Whether neighbouring results load from rows that share a few places.
+/// Returns true if neighbouring results load from rows that share a few places.
 fn is_crowded(sum: &Stage, load: &PrimExpr) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let ([.., row, _], Some(bytes)) = (indices.as_slice(), row_bytes(buffer)) else { return false };

@@ -105,12 +105,12 @@ fn initial(init: Init, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> O
     (same && !reads(&value, buffer)).then_some(value)
 }
 
-/// Whether a value reads a buffer's memory.
+/// Returns true if a value reads a buffer's memory.
 pub fn reads(value: &PrimExpr, buffer: &Buffer) -> bool {
     value.any(&mut |e| matches!(e.kind(), PrimKind::Load(b, ..) if b == buffer || b.data == buffer.data))
 }
 
-/// Whether every load of the buffer is of the element that is stored.
+/// Returns true if every load of the buffer is of the element that is stored.
 fn reads_only(value: &PrimExpr, buffer: &Buffer, indices: &[PrimExpr]) -> bool {
     !value.any(&mut |e| match e.kind() {
         PrimKind::Load(b, i, _) if b == buffer => {

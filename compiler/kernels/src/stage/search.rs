@@ -92,7 +92,7 @@ fn same_shape(a: &Buffer, b: &Buffer) -> bool {
     plain(a) && plain(b) && a.ndim() == b.ndim() && a.shape.iter().zip(&b.shape).all(|(a, b)| is_as_many(a, b))
 }
 
-/// Whether the number of every term is one of a buffer's elements.
+/// Returns true if the number of every term is one of a buffer's elements.
 fn holds_all(buffer: &Buffer, axes: &[Axis]) -> bool {
     let reduced = axes.iter().filter(|axis| axis.reduce);
     let count = reduced.into_iter().try_fold(1i64, |count, axis| count.checked_mul(axis.extent.as_int()?));
@@ -192,9 +192,9 @@ struct Pair {
 }
 
 impl Condition<'_> {
-    /// Whether it is for the greatest or the least, and whether NaN goes before all. `None` if it is anything else than the
-    /// first of these values. Terms come in the order of their numbers, so the number of what was found is less than the
-    /// term's, or that from which the search starts.
+    /// Returns true if it is for the greatest or the least, and whether NaN goes before all. `None` if it is anything
+    /// else than the first of these values. Terms come in the order of their numbers, so the number of what was found
+    /// is less than the term's, or that from which the search starts.
     fn meaning(&self, init: &PrimExpr, found_init: i64) -> Option<(BinaryOp, bool)> {
         let floats = self.value.buffer.dtype.is_floating();
         let known = !floats || init.as_float().is_some_and(|value| !value.is_nan());
@@ -224,7 +224,7 @@ impl Condition<'_> {
         keeps.then_some((op, true))
     }
 
-    /// Whether the condition holds for a pair; `None` if it depends on more.
+    /// Returns true if the condition holds for a pair; `None` if it depends on more.
     fn holds(&self, e: &PrimExpr, pair: Pair) -> Option<bool> {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
         let holds = |e: &PrimExpr| self.holds(e, pair);

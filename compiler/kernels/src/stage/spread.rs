@@ -43,7 +43,7 @@ pub struct Gap {
     pub first: i64,
 }
 
-/// Whether a stage puts zeros between data.
+/// Returns true if a stage puts zeros between data.
 pub fn is_spread(stage: &Stage) -> bool {
     let guarded = Guarded::of(&stage.value);
     guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| gap(stage, condition).is_some()))

@@ -50,12 +50,12 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
     Some((user, Stage { buffer, value: cast(&stage.value, dtype), ..stage.clone() }, sum))
 }
 
-/// Whether a factor is widened when it is loaded.
+/// Returns true if a factor is widened when it is loaded.
 fn widens(factor: &PrimExpr, narrow: &Buffer) -> bool {
     matches!(factor.kind(), PrimKind::Cast(load) if is_load_of(load, narrow))
 }
 
-/// Whether neighbouring results share what they load of a factor: some index has a reduced axis and another.
+/// Returns true if neighbouring results share what they load of a factor: some index has a reduced axis and another.
 fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
     let mut found = false;
     let taps = || sum.axes.iter().filter(|axis| axis.reduce && axis.extent.as_int() != Some(1));

@@ -24,21 +24,21 @@ pub struct Target {
     pub vector_bytes: u32,
     /// How many vector registers there are.
     pub vector_registers: u32,
-    /// Whether loads and stores of vectors can be masked at no cost, for elements of any size, and floats be scaled by
+    /// True if loads and stores of vectors can be masked at no cost, for elements of any size, and floats be scaled by
     /// powers of two in one instruction (AVX-512).
     pub masks: bool,
-    /// Whether there is a fused multiply-add.
+    /// True if there is a fused multiply-add.
     pub fma: bool,
     /// How many vectors of products are added to others in a cycle: assumed to be two where there is a fused
     /// multiply-add, else one.
     pub fma_ports: u32,
-    /// Whether floats round to integers in one instruction.
+    /// True if floats round to integers in one instruction.
     pub rounds: bool,
-    /// Whether float16 converts from and to float32 in hardware.
+    /// True if float16 converts from and to float32 in hardware.
     pub float16: bool,
-    /// Whether four products of int8 are added to an int32 in one instruction (VNNI), in full vectors.
+    /// True if four products of int8 are added to an int32 in one instruction (VNNI), in full vectors.
     pub int8_dot: bool,
-    /// Whether two products of bfloat16 are added to a float32 in one instruction (AVX512_BF16).
+    /// True if two products of bfloat16 are added to a float32 in one instruction (AVX512_BF16).
     pub bfloat16_dot: bool,
     /// The caches.
     pub caches: Caches,

@@ -100,7 +100,7 @@ fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
 }
 
 impl Node<'_, '_> {
-    /// Whether an input is given, and known to be empty.
+    /// Returns true if an input is given, and known to be empty.
     fn has_no_elements(&mut self, at: usize) -> node::Result<bool> {
         let Some(x) = self.optional(at)? else { return Ok(false) };
         Ok(self.dims(&x)?.iter().any(|size| hammock_ops::dims::is(size, 0)))

@@ -28,7 +28,7 @@ struct Taps {
     offsets: std::ops::Range<i64>,
     /// What distances are multiplied by.
     squeeze: f64,
-    /// Whether factors have to be made to add up to 1.
+    /// True if factors have to be made to add up to 1.
     uneven: bool,
 }
 

@@ -16,9 +16,9 @@ pub struct Method<'a> {
     pub coordinates: &'a str,
     pub rounding: &'a str,
     pub cubic: f64,
-    /// Whether pixels outside have no weight.
+    /// True if pixels outside have no weight.
     pub exclude: bool,
-    /// Whether filters widen where there are fewer results than pixels.
+    /// True if filters widen where there are fewer results than pixels.
     pub antialias: bool,
     /// What regions show that lie outside.
     pub outside: f64,
@@ -158,7 +158,7 @@ fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: 
 }
 
 impl Node<'_, '_> {
-    /// Whether an input is given, and not known to be empty.
+    /// Returns true if an input is given, and not known to be empty.
     fn is_filled(&mut self, at: usize) -> node::Result<bool> {
         let Some(x) = self.optional(at)? else { return Ok(false) };
         Ok(!self.dims(&x)?.iter().any(|size| dims::is(size, 0)))

@@ -8,7 +8,7 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// Whether an operand stands for one that is not given: `None` or the empty tuple.
+/// Returns true if an operand stands for one that is not given: `None` or the empty tuple.
 pub fn is_absent(operand: &Operand) -> bool {
     match operand {
         Operand::Tuple(members) => members.is_empty(),

@@ -316,7 +316,7 @@ fn meshgrid() -> Op {
         })
 }
 
-/// Whether the first two axes change places: `indexing="xy"`.
+/// Returns true if the first two axes change places: `indexing="xy"`.
 fn swaps(cx: &CallContext) -> Result<bool, InferError> {
     Ok(cx.optional_str("indexing")?.is_some() && cx.one_of("indexing", &["ij", "xy"])? == "xy")
 }

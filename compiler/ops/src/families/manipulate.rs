@@ -208,7 +208,7 @@ fn check_broadcast(
     ))
 }
 
-/// Whether some pair of dimensions is certainly different.
+/// Returns true if some pair of dimensions is certainly different.
 fn differ(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() != b.len() || a.iter().zip(b).any(|(a, b)| dims::equal(a, b) == Some(false))
 }

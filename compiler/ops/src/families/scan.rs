@@ -113,7 +113,7 @@ struct Scan {
     how: Combine,
     /// What values are added up in.
     wide: DType,
-    /// Whether an element's own value comes after its result.
+    /// True if an element's own value comes after its result.
     exclusive: bool,
     out: Buffer,
 }

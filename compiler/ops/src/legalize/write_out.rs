@@ -13,7 +13,7 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// Whether a call's operands need nothing of [`write_out`].
+/// Returns true if a call's operands need nothing of [`write_out`].
 pub fn is_written_out(cx: &CallContext) -> bool {
     cx.call.args.iter().all(|a| !is_open(a, &cx.type_of(a)))
 }

@@ -164,7 +164,7 @@ impl Relayout<'_> {
         Ok((self.current)(self.cx.operand(param)?))
     }
 
-    /// Whether a tensor operand can lie in a layout without padding.
+    /// Returns true if a tensor operand can lie in a layout without padding.
     ///
     /// # Errors
     /// When the operand is no tensor.

@@ -129,7 +129,7 @@ impl<'a> Combiner<'a> {
         block.bindings = if out_of_order { in_order_of_use(self.function, out.bindings) } else { out.bindings };
     }
 
-    /// Whether bindings may trade places as far as each stays after what it uses.
+    /// Returns true if bindings may trade places as far as each stays after what it uses.
     fn may_reorder(&self, block: &Block) -> bool {
         let pure = |binding: &Binding| is_pure(self.module, self.function, &binding.value);
         let mut bindings = block.bindings.iter();

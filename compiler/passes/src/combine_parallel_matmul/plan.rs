@@ -103,13 +103,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the operand's value stays what it is, and is known when that is asked for.
+    /// Returns true if the operand's value stays what it is, and is known when that is asked for.
     fn takes_part(&self, operand: &Operand) -> bool {
         let stays = operand.as_var().is_none_or(|v| !self.memory.is_written(v));
         stays && self.known.as_ref().is_none_or(|known| known.knows(operand))
     }
 
-    /// Whether what is multiplied has no more rows than products may have.
+    /// Returns true if what is multiplied has no more rows than products may have.
     fn has_few_rows(&self, lhs: Var) -> bool {
         let Some(most) = self.max_rows else { return true };
         let rows = self.function.ty(lhs).as_tensor().and_then(TensorType::dims).and_then(<[PrimExpr]>::split_last);
@@ -206,7 +206,7 @@ impl Planner<'_> {
         (group.members.len() > 1 && independent).then_some(group)
     }
 
-    /// Whether a variable may be computed from one of those, none of which is defined before `begin`.
+    /// Returns true if a variable may be computed from one of those, none of which is defined before `begin`.
     fn depends_on(&self, var: Var, results: &FxHashSet<Var>, begin: Place) -> bool {
         let (mut todo, mut seen) = (vec![var], FxHashSet::default());
         while let Some(var) = todo.pop() {
@@ -223,7 +223,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the weights, and the biases, of two products can be joined along their last axis.
+/// Returns true if the weights, and the biases, of two products can be joined along their last axis.
 fn joins(a: &Product, b: &Product) -> bool {
     let alike = |a: &TensorType, b: &TensorType, rest: usize| {
         let leading = |t: &TensorType| t.dims().map(|dims| dims[..dims.len().saturating_sub(rest)].to_vec());

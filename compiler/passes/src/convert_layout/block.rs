@@ -135,7 +135,8 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// Whether a variable may be replaced by one in another layout: nothing else sees it, and nothing writes over it.
+    /// Returns true if a variable may be replaced by one in another layout: nothing else sees it, and nothing writes
+    /// over it.
     fn may_move(&self, var: Var) -> bool {
         self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
     }
@@ -261,7 +262,7 @@ fn moving(operand: &Operand, from: Option<&Layout>, to: Option<&Layout>) -> Opti
     }
 }
 
-/// Whether every tensor in it has a known rank, and all of it is on one device mesh or none.
+/// Returns true if every tensor in it has a known rank, and all of it is on one device mesh or none.
 fn has_known_ranks(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.ndim().is_some(),

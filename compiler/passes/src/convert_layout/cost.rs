@@ -61,8 +61,8 @@ pub fn of(module: &Module, function: &Function, desired: &Desired, bindings: &[B
     cost
 }
 
-/// Whether a window moves over numbers of which processors multiply several at once, if they lie side by side: those of the
-/// channels.
+/// Returns true if a window moves over numbers of which processors multiply several at once, if they lie side by side:
+/// those of the channels.
 pub fn takes_words(module: &Module, function: &Function, call: &Call) -> bool {
     let dtype = |operand: &Operand| function.operand_ty(module, operand).as_tensor().and_then(|tensor| tensor.dtype);
     let [data, kernel, ..] = call.args.as_slice() else { return false };
@@ -131,14 +131,14 @@ fn strides(call: &Call) -> Vec<i64> {
     strides.iter().filter_map(AttrValue::as_int).collect()
 }
 
-/// Whether a window moves over every place of the data and no margin.
+/// Returns true if a window moves over every place of the data and no margin.
 fn is_dense(call: &Call) -> bool {
     let padding = call.attrs.get("padding").and_then(AttrValue::as_list).unwrap_or_default();
     strides(call).iter().all(|step| *step == 1) && padding.iter().all(|size| size.as_int() == Some(0))
 }
 
-/// Whether a convolution is transposed, so that its kernel moves over the result: such a one may say how far this goes
-/// beyond the data.
+/// Returns true if a convolution is transposed, so that its kernel moves over the result: such a one may say how far
+/// this goes beyond the data.
 fn spreads(call: &Call) -> bool {
     call.attrs.get("output_padding").is_some()
 }

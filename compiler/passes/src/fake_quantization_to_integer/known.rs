@@ -27,7 +27,7 @@ pub fn number(e: &Editor, operand: &Operand) -> Option<f64> {
     }
 }
 
-/// Whether both are constants of one element, the same.
+/// Returns true if both are constants of one element, the same.
 pub fn same_number(e: &Editor, a: &Operand, b: &Operand) -> bool {
     number(e, a).is_some_and(|a| number(e, b) == Some(a))
 }
@@ -37,7 +37,7 @@ pub fn scale(e: &Editor, operand: &Operand) -> Option<f64> {
     number(e, operand).filter(|scale| *scale >= f64::from(f32::MIN_POSITIVE) && scale.is_finite())
 }
 
-/// Whether all elements are zero.
+/// Returns true if all elements are zero.
 pub fn is_zero(e: &Editor, operand: &Operand) -> bool {
     elements(e, operand).is_some_and(|all| all.iter().all(|v| *v == 0.0))
 }
@@ -45,7 +45,7 @@ pub fn is_zero(e: &Editor, operand: &Operand) -> bool {
 /// How many operators may lie between an operand and the constants that it follows from.
 const DEPTH: usize = 6;
 
-/// Whether an operand follows from constants, by a few operators.
+/// Returns true if an operand follows from constants, by a few operators.
 pub fn is_known(e: &Editor, operand: &Operand) -> bool {
     follows(e, operand, DEPTH)
 }

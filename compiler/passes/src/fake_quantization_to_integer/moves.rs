@@ -33,7 +33,7 @@ fn of_bytes(e: &Editor, operand: &Operand) -> Option<Call> {
     (dtype.is_integer() && dtype.bits == 8).then(|| call.clone())
 }
 
-/// Whether scale and zero point are single numbers.
+/// Returns true if scale and zero point are single numbers.
 fn is_single(e: &Editor, dequantize: &Call) -> bool {
     let one = |operand: &Operand| {
         let ty = e.tensor(operand);

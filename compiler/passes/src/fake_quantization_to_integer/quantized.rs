@@ -81,7 +81,7 @@ impl Quantized {
         Some(Quantized { numbers, zero, scale: self.scale })
     }
 
-    /// Whether parameters are single numbers, or change along this axis.
+    /// Returns true if parameters are single numbers, or change along this axis.
     pub fn varies_only(&self, axis: usize) -> bool {
         self.zero.iter().chain(&self.scale).all(|parameter| parameter.axis.is_none_or(|own| own == axis))
     }

@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Whether a path from a node ends without coming through another.
+    /// Returns true if a path from a node ends without coming through another.
     fn escapes(users: &[Vec<usize>], from: usize, by: usize) -> bool {
         from != by && (users[from].is_empty() || users[from].iter().any(|user| escapes(users, *user, by)))
     }

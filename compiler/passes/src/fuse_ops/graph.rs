@@ -14,9 +14,9 @@ pub struct Node {
     pub pattern: OpPattern,
     /// The bindings that use it, with their classes; opaque for those that only must come after it.
     pub users: Vec<(usize, OpPattern)>,
-    /// Whether it is visible outside its block.
+    /// True if it is visible outside its block.
     pub used_elsewhere: bool,
-    /// Whether it makes wide numbers of narrow ones, such as weights that are kept in few bits, or rearranges those.
+    /// True if it makes wide numbers of narrow ones, such as weights that are kept in few bits, or rearranges those.
     pub widens: bool,
 }
 
@@ -68,7 +68,7 @@ fn sizes(module: &Module, binding: &Binding) -> Vec<Option<i64>> {
     kernel(module, binding).into_iter().flat_map(PrimFunc::buffers).map(bytes).collect()
 }
 
-/// Whether a kernel's result takes much more memory than all that it is made of.
+/// Returns true if a kernel's result takes much more memory than all that it is made of.
 fn widens(sizes: &[Option<i64>]) -> bool {
     let all: Option<Vec<i64>> = sizes.iter().copied().collect();
     all.as_deref()
@@ -81,7 +81,7 @@ fn kernel<'a>(module: &'a Module, binding: &Binding) -> Option<&'a PrimFunc> {
     CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?))
 }
 
-/// Whether a kernel only repeats what it is given: nothing is gained by doing that again and again.
+/// Returns true if a kernel only repeats what it is given: nothing is gained by doing that again and again.
 fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
     let dtypes: Vec<DType> =
         kernel.into_iter().flat_map(|kernel| kernel.buffers().map(|buffer| buffer.dtype)).collect();

@@ -55,7 +55,7 @@ impl Fusion<'_> {
 }
 
 impl Copies {
-    /// Whether nothing is worth repeating.
+    /// Returns true if nothing is worth repeating.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

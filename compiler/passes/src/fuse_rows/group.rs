@@ -126,8 +126,8 @@ impl Group {
         }
     }
 
-    /// Whether one kernel is better than two. `tensor` is what the first hands to the second; `visible` says which
-    /// tensors others need as well.
+    /// Returns true if one kernel is better than two. `tensor` is what the first hands to the second; `visible` says
+    /// which tensors others need as well.
     pub fn merge(&self, user: &Group, tensor: Var, visible: &dyn Fn(Var) -> bool) -> Result<Merged, Apart> {
         let mut members: Vec<usize> = self.members.iter().chain(&user.members).copied().collect();
         members.sort_unstable();
@@ -171,7 +171,7 @@ impl Group {
         Some(CostOfCopies { repeated, stored: loaded.saturating_add(stage.stored().saturating_mul(users)) })
     }
 
-    /// Whether it stores what it loads, in another order of rows: what is contiguous stays so.
+    /// Returns true if it stores what it loads, in another order of rows: what is contiguous stays so.
     fn only_rearranges(&self) -> bool {
         let [stage] = self.stages.as_slice() else { return false };
         let (nest, [load]) = (&stage.nest, stage.nest.loads.as_slice()) else { return false };
@@ -185,7 +185,8 @@ impl Group {
             && (0..nest.axes.len()).any(|axis| is_row(&axis))
     }
 
-    /// Whether the user does something with each result as it is computed: it has no other axes than those of the result.
+    /// Returns true if the user does something with each result as it is computed: it has no other axes than those of
+    /// the result.
     fn takes_epilogue(&self, user: &Group, tensor: Var) -> bool {
         let Some(last) = self.stages.last().filter(|last| last.nest.store.buffer == Place::Tensor(tensor)) else {
             return false;

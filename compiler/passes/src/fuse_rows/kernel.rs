@@ -77,7 +77,7 @@ fn nest(stage: &Stage) -> Option<Nest<Buffer>> {
     free.then(|| Nest::new(axes, (stage.buffer.clone(), stage.buffer, stage.indices), loads))
 }
 
-/// Whether an expression does more than compute a value.
+/// Returns true if an expression does more than compute a value.
 fn acts(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(..) => true,

@@ -191,7 +191,7 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Whether something else needs one of these calls and is needed by another; or may be.
+    /// Returns true if something else needs one of these calls and is needed by another; or may be.
     fn comes_between(&self, members: &FxHashSet<Var>) -> bool {
         let place = |var: Var| self.graph.def(var).map(|def| def.place);
         let last = members.iter().filter_map(|member| place(*member)).max();

@@ -232,7 +232,7 @@ impl<'a> Fuser<'a> {
     }
 }
 
-/// Whether a buffer is all of a compact tensor.
+/// Returns true if a buffer is all of a compact tensor.
 fn is_plain(buffer: &Buffer) -> bool {
     buffer.strides.is_empty() && buffer.elem_offset.as_ref().is_none_or(|offset| offset.as_int() == Some(0))
 }

@@ -154,7 +154,7 @@ fn take_over(module: &Module, function: &mut Function, callee: Function, args: &
     Inlined { arguments, body: lambda.body }
 }
 
-/// Whether values of a type are checked to be of it.
+/// Returns true if values of a type are checked to be of it.
 fn has_sizes(ty: &Type) -> bool {
     matches!(ty, Type::Tensor(_) | Type::Shape(_) | Type::Tuple(_))
 }

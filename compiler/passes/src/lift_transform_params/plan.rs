@@ -44,7 +44,7 @@ struct Candidate {
     binding: Binding,
     /// How many functions have it.
     count: usize,
-    /// Whether it needs a weight.
+    /// True if it needs a weight.
     needs_weight: bool,
 }
 
@@ -145,7 +145,7 @@ impl Transform {
         }
     }
 
-    /// Whether a variable of the transformation is a weight, or needs one.
+    /// Returns true if a variable of the transformation is a weight, or needs one.
     fn needs_weight(&self, var: Var) -> bool {
         // Variables of candidates are numbered in their order, behind those of weights.
         let weights = self.function.lambda.params.len();
@@ -234,7 +234,7 @@ fn each_size(function: &Function, binding: &Binding, f: &mut dyn FnMut(&PrimVar)
     binding.value.each_body(&mut |nested: &Body| nested.walk(&mut |b| each_size(function, b, f)));
 }
 
-/// Whether a value can be computed in another function.
+/// Returns true if a value can be computed in another function.
 fn can_move(value: &Value) -> bool {
     match value {
         Value::Call(call) => !call.is_op("builtin.stop_lift_params"),

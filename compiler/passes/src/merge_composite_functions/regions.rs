@@ -149,12 +149,12 @@ impl Builder<'_> {
         region.is_some_and(joins) && self.is_taken_apart(tuple)
     }
 
-    /// Whether a region lies in the block that is being looked at: functions are made of parts of one block.
+    /// Returns true if a region lies in the block that is being looked at: functions are made of parts of one block.
     fn is_here(&self, region: usize) -> bool {
         self.regions[region].block == self.block
     }
 
-    /// Whether a tuple of tensors, under all its names, is used for its members alone.
+    /// Returns true if a tuple of tensors, under all its names, is used for its members alone.
     fn is_taken_apart(&self, tuple: Var) -> bool {
         let Type::Tuple(members) = self.function.ty(tuple) else { return false };
         if members.is_empty() || !members.iter().all(|ty| matches!(ty, Type::Tensor(_))) {

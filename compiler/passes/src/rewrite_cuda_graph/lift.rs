@@ -82,7 +82,7 @@ pub(super) struct Lifter<'a> {
     allocation: &'a Allocation,
     /// Recordings so far, in all functions.
     graphs: &'a mut i64,
-    /// Whether the storages were asked for.
+    /// True if the storages were asked for.
     has_storages: bool,
     /// Runs that were called.
     called: FxHashSet<usize>,
@@ -137,7 +137,7 @@ impl<'a> Lifter<'a> {
         out.push(binding);
     }
 
-    /// Whether a binding allocates a lifted storage, or one in it does.
+    /// Returns true if a binding allocates a lifted storage, or one in it does.
     fn is_or_holds_storage(&self, binding: &Binding) -> bool {
         let mut found = self.regions.storages.contains_key(&binding.var);
         binding.value.each_body(&mut |body| {

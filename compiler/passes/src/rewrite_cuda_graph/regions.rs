@@ -23,7 +23,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Whether nothing is lifted.
+    /// Returns true if nothing is lifted.
     pub(super) fn is_empty(&self) -> bool {
         self.storages.is_empty() && self.runs.is_empty()
     }
@@ -243,13 +243,13 @@ impl Finder<'_> {
     }
 }
 
-/// Whether it holds for all of them; each is looked at.
+/// Returns true if it holds for all of them; each is looked at.
 fn all<T>(parts: &[T], holds: impl FnMut(&T) -> bool) -> bool {
     let fixed: Vec<bool> = parts.iter().map(holds).collect();
     !fixed.contains(&false)
 }
 
-/// Whether a storage has a known size in bytes, and is on the first device.
+/// Returns true if a storage has a known size in bytes, and is on the first device.
 fn is_static_storage(call: &Call) -> bool {
     let [Operand::Shape(dims), Operand::Prim(device), Operand::Str(_), _] = call.args.as_slice() else { return false };
     matches!(dims.as_slice(), [bytes] if bytes.as_int().is_some()) && device.as_int() == Some(0)

@@ -139,7 +139,7 @@ impl<'k> Nest<'k> {
     }
 }
 
-/// Whether the block has nothing but parallel axes from zero on, and a body.
+/// Returns true if the block has nothing but parallel axes from zero on, and a body.
 fn is_plain(block: &Block) -> bool {
     let axes = block.axes.iter().all(|axis| axis.kind == IterKind::Spatial && dims::is(&axis.dom.0, 0));
     axes && block.predicate.is_none() && block.init.is_none() && block.match_buffers.is_empty()

@@ -114,7 +114,7 @@ impl Matcher {
         p.len() == s.len() && p.iter().zip(s).all(|(p, s)| self.expr(p, s))
     }
 
-    /// Whether all hold; nothing is learned when they do not.
+    /// Returns true if all hold; nothing is learned when they do not.
     fn attempt(&mut self, f: impl FnOnce(&mut Self) -> bool) -> bool {
         let before = self.found.clone();
         let holds = f(self);

@@ -163,7 +163,7 @@ fn left_over(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &Buffer, 
     Some(Rest { kernel, from: result.clone(), inputs, name: None })
 }
 
-/// Whether some parameters of a kernel tell all of its sizes that statements and their buffers need.
+/// Returns true if some parameters of a kernel tell all of its sizes that statements and their buffers need.
 fn tells_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[Buffer]) -> bool {
     let told = |params: &[Param], var: &Var| {
         let mut sizes = params.iter().filter_map(|param| param.buffer.as_ref()).flat_map(|buffer| &buffer.shape);

@@ -78,7 +78,7 @@ fn around_both(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// Whether two bodies are in different branches of one choice, so that only one of them runs.
+/// Returns true if two bodies are in different branches of one choice, so that only one of them runs.
 fn are_alternatives(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> bool {
     while a != b {
         let (of_a, of_b) = (bodies[a], bodies[b]);

@@ -20,7 +20,8 @@ pub(super) struct Bounds {
     pub(super) analyzer: Analyzer,
     /// Variables with an upper bound.
     ranges: FxHashMap<Var, Interval>,
-    /// Whether tensors of symbolic size that share no memory, such as results, get storages of the greatest size as well.
+    /// True if tensors of symbolic size that share no memory, such as results, get storages of the greatest size as
+    /// well.
     pub(super) dynamic_results: bool,
     /// Where memory is shared.
     pub(super) scope: Scope,
@@ -65,7 +66,7 @@ impl Bounds {
         }
     }
 
-    /// Whether an expression has a variable with an upper bound.
+    /// Returns true if an expression has a variable with an upper bound.
     fn has_bounded(&self, e: &PrimExpr) -> bool {
         e.any(&mut |e| matches!(e.kind(), PrimKind::Var(var) if self.ranges.contains_key(var)))
     }

@@ -34,7 +34,7 @@ pub(super) struct Tensor {
     pub(super) body: usize,
     /// The block that makes it.
     block: usize,
-    /// Whether all that happens to it is known.
+    /// True if all that happens to it is known.
     pub(super) is_planned: bool,
     /// How often it is used.
     pub(super) uses: usize,
@@ -51,7 +51,7 @@ pub(super) struct BodyInfo {
     pub(super) outer: Option<usize>,
     /// The body of the function that it belongs to.
     pub(super) function: usize,
-    /// Whether it, if it is a function's, or a body in it calls functions other than kernels.
+    /// True if it, if it is a function's, or a body in it calls functions other than kernels.
     pub(super) calls: bool,
     /// How many bodies are around it.
     pub(super) depth: usize,
@@ -352,7 +352,7 @@ fn each(held: &Held, f: &mut dyn FnMut(TensorId)) {
     }
 }
 
-/// Whether a function of the runtime is done with its arguments when it returns, but for its result.
+/// Returns true if a function of the runtime is done with its arguments when it returns, but for its result.
 fn keeps_nothing(name: &str) -> bool {
     const FAMILIES: [&str; 4] = ["tvm.contrib.sort.", "relax.run.", "relax.inspect.", "runtime.TVMTensorCreateView"];
     FAMILIES.iter().any(|family| name.starts_with(family))

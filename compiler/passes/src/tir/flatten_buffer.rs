@@ -184,7 +184,7 @@ fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Mul, a.clone(), b.clone())
 }
 
-/// Whether a buffer has one dimension already, in which its elements lie one after the other.
+/// Returns true if a buffer has one dimension already, in which its elements lie one after the other.
 fn is_flat(buffer: &Buffer) -> bool {
     buffer.ndim() == 1 && buffer.strides.is_empty() && buffer.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0))
 }

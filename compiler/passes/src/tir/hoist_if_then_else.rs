@@ -45,7 +45,7 @@ fn hoisted(stmt: Stmt) -> Stmt {
     }
 }
 
-/// Whether all that a loop does is a branch that is the same in each iteration.
+/// Returns true if all that a loop does is a branch that is the same in each iteration.
 fn can_leave(l: &Loop) -> bool {
     let StmtKind::If(condition, ..) = &l.body.kind else { return false };
     let on_threads = matches!(l.kind, ForKind::ThreadBinding(_));

@@ -130,7 +130,7 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Whether something declared of a buffer is that value. A variable is then known to be it.
+    /// Returns true if something declared of a buffer is that value. A variable is then known to be it.
     fn is(&mut self, declared: &PrimExpr, value: &PrimExpr) -> bool {
         let value = self.analyzer.simplify(&value.substitute(&self.values).cast(declared.dtype()));
         match declared.as_var() {

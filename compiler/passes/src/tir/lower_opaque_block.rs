@@ -72,7 +72,7 @@ fn lower(mut stmt: Stmt, units: &mut Substitution) -> Stmt {
     }
 }
 
-/// Whether a loop runs once, and nothing is said of it.
+/// Returns true if a loop runs once, and nothing is said of it.
 fn is_unit(l: &Loop) -> bool {
     let bound = matches!(l.kind, ForKind::ThreadBinding(_));
     Analyzer::new().as_constant(&l.extent) == Some(1)

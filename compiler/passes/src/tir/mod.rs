@@ -90,7 +90,7 @@ pub fn block_with_init(body: &Stmt) -> Option<Span> {
     found
 }
 
-/// Whether evaluating an expression may do more than give its value.
+/// Returns true if evaluating an expression may do more than give its value.
 pub fn has_effects(e: &PrimExpr) -> bool {
     e.any(&mut |e| match e.kind() {
         PrimKind::Call(call) => !call.is_pure(),
@@ -98,7 +98,7 @@ pub fn has_effects(e: &PrimExpr) -> bool {
     })
 }
 
-/// Whether the operation itself is a division of integers by what may be zero.
+/// Returns true if the operation itself is a division of integers by what may be zero.
 pub fn may_divide_by_zero(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod, _, by) => {
@@ -108,7 +108,7 @@ pub fn may_divide_by_zero(e: &PrimExpr) -> bool {
     }
 }
 
-/// Whether a value is the element that is at a place.
+/// Returns true if a value is the element that is at a place.
 pub fn is_element(buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>, value: &PrimExpr) -> bool {
     match value.kind() {
         PrimKind::Load(from, at, None) => {

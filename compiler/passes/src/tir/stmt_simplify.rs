@@ -135,7 +135,7 @@ impl Known {
         self.simple(part)
     }
 
-    /// Whether an expression is arithmetic over known variables that does not wrap.
+    /// Returns true if an expression is arithmetic over known variables that does not wrap.
     fn is_over_known(&self, e: &PrimExpr) -> bool {
         matches!(self.part(e), Part::Known(_))
     }
@@ -212,7 +212,7 @@ fn upwards(e: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Whether values of the dtype are conditions or what indices are computed with.
+/// Returns true if values of the dtype are conditions or what indices are computed with.
 fn is_simple(dtype: DType) -> bool {
     matches!(dtype, DType::BOOL | DType::INT32 | DType::INT64)
 }

@@ -55,7 +55,7 @@ struct Count {
     steps: i64,
     /// Unrolled loops, one in the other.
     unrolled: i64,
-    /// Whether a loop remains.
+    /// True if a loop remains.
     loops: bool,
     /// Statements, as they will be written.
     written: usize,
@@ -155,7 +155,7 @@ impl Unroller<'_> {
         Ok(flat(l.unrolled(n)).at(span))
     }
 
-    /// Whether a loop is unrolled without being asked to.
+    /// Returns true if a loop is unrolled without being asked to.
     fn is_short(&self, l: &Loop, n: i64) -> bool {
         let automatic = l.kind == ForKind::Serial
             && !self.here.loops
@@ -175,7 +175,7 @@ fn flat(stmt: Stmt) -> Stmt {
     Stmt::new(StmtKind::Seq(opened.collect()))
 }
 
-/// Whether annotations say how a loop runs.
+/// Returns true if annotations say how a loop runs.
 fn is_annotated(l: &Loop) -> bool {
     l.annotations.iter().any(|(_, value)| !matches!(value, AttrValue::None))
 }

@@ -103,7 +103,7 @@ fn of_loop(kernel: &Name, l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
     Ok(vectorizer.stmt(l.body.clone()))
 }
 
-/// Whether an index differs between iterations that is not the last one.
+/// Returns true if an index differs between iterations that is not the last one.
 fn crosses(indices: &[PrimExpr], var: &Var) -> bool {
     indices.split_last().is_some_and(|(_, others)| others.iter().any(|index| index.uses(var)))
 }
@@ -247,7 +247,7 @@ impl Vectorizer<'_> {
         if e.dtype().is_scalar() { e.broadcast(self.lanes) } else { e }
     }
 
-    /// Whether an expression differs between iterations.
+    /// Returns true if an expression differs between iterations.
     fn varies(&self, e: &PrimExpr) -> bool {
         e.uses(self.var)
     }

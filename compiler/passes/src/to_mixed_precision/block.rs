@@ -127,7 +127,8 @@ impl<'a> Caster<'a> {
         self.bind(var, value.into())
     }
 
-    /// Whether a variable may be replaced by one of another dtype: nothing else sees it, and nothing writes over it.
+    /// Returns true if a variable may be replaced by one of another dtype: nothing else sees it, and nothing writes
+    /// over it.
     fn may_change(&self, var: Var) -> bool {
         self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
     }
@@ -233,7 +234,7 @@ impl<'a> Caster<'a> {
         Site { module: self.module, function: self.function, out: &mut self.out, span: self.span }
     }
 
-    /// Whether an operand holds nothing but tensors of 16 bits and constants that fit into them.
+    /// Returns true if an operand holds nothing but tensors of 16 bits and constants that fit into them.
     fn is_short(&self, operand: &Operand) -> bool {
         match (operand, self.function.operand_ty(self.module, operand)) {
             (Operand::Const(constant), _) => fits(constant, self.dtypes.short),
@@ -287,7 +288,7 @@ fn same_dtypes(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// Whether every number of a constant can be written in 16 bits of that kind.
+/// Returns true if every number of a constant can be written in 16 bits of that kind.
 fn fits(constant: &Constant, short: DType) -> bool {
     let tensor = &constant.tensor;
     let largest = if short == DType::BFLOAT16 { f64::from(f32::MAX) } else { 65504.0 };

@@ -100,7 +100,7 @@ impl Inputs {
     }
 }
 
-/// Whether a variable is used in a result, or outside of dataflow blocks, or in nested bodies.
+/// Returns true if a variable is used in a result, or outside of dataflow blocks, or in nested bodies.
 fn is_used_outside(body: &Body, var: Var) -> bool {
     let mut found = false;
     let mut see = |v: Var| found |= v == var;

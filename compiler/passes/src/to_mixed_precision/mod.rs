@@ -64,7 +64,7 @@ struct Dtypes {
 }
 
 impl Dtypes {
-    /// Whether tensors of this dtype take part.
+    /// Returns true if tensors of this dtype take part.
     fn takes(self, dtype: Option<DType>) -> bool {
         dtype == Some(self.short) || dtype == Some(DType::FLOAT32)
     }

@@ -168,7 +168,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether a type says a size, of itself or of a member.
+/// Returns true if a type says a size, of itself or of a member.
 fn has_dims(ty: &Type) -> bool {
     match ty {
         Type::Tuple(fields) => fields.iter().any(has_dims),

@@ -29,7 +29,7 @@ pub struct Outside {
 
 struct Slot {
     expr: PrimExpr,
-    /// Whether its value is in the heap by now.
+    /// True if its value is in the heap by now.
     known: bool,
 }
 
@@ -87,7 +87,7 @@ impl Heap {
         self.slots.len()
     }
 
-    /// Whether nothing is symbolic.
+    /// Returns true if nothing is symbolic.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -97,12 +97,12 @@ impl Heap {
         self.slots.get_index_of(&symbolic::key(expr)).map_or(-1, |i| i as i64)
     }
 
-    /// Whether the expression has a slot.
+    /// Returns true if the expression has a slot.
     pub fn contains(&self, expr: &PrimExpr) -> bool {
         self.slots.contains_key(&symbolic::key(expr))
     }
 
-    /// Whether the expression's value is in the heap.
+    /// Returns true if the expression's value is in the heap.
     pub fn is_known(&self, expr: &PrimExpr) -> bool {
         self.slots.get(&symbolic::key(expr)).is_some_and(|s| s.known)
     }

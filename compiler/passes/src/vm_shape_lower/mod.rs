@@ -57,7 +57,7 @@ struct Lowering<'a> {
     function: &'a mut Function,
     heap: Heap,
     heap_var: Var,
-    /// Whether checks say where they stand when they fail.
+    /// True if checks say where they stand when they fail.
     says_where: bool,
 }
 

@@ -110,8 +110,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether a line inside brackets starts with this token because somebody forgot to close them: a keyword that
-    /// expressions do not have, or, no deeper than the block, the start of any statement.
+    /// Returns true if a line inside brackets starts with this token because somebody forgot to close them: a keyword
+    /// that expressions do not have, or, no deeper than the block, the start of any statement.
     pub(super) fn looks_like_statement(&self, (start, token, end): Item) -> bool {
         if self.content == Content::Expression {
             return false;
@@ -129,7 +129,7 @@ impl Layout<'_> {
         Indent::of(self.slice(self.line_start, start)).columns <= self.current_indent().columns
     }
 
-    /// Whether `=` or `:` follows, but not `==`.
+    /// Returns true if `=` or `:` follows, but not `==`.
     fn is_assigned(&self, end: u32) -> bool {
         let rest = self.text[(end - self.base) as usize..].trim_start_matches([' ', '\t']);
         rest.starts_with(':') || (rest.starts_with('=') && !rest.starts_with("=="))

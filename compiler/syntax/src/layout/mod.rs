@@ -58,17 +58,17 @@ pub(crate) struct Layout<'src> {
     indents: Vec<Indent>,
     /// The line of the last character that starts no token.
     foreign: Option<u32>,
-    /// Whether tabs and spaces were found to be mixed.
+    /// True if tabs and spaces were found to be mixed.
     mixed: bool,
-    /// Whether the marker that comes before all other tokens was handed out.
+    /// True if the marker that comes before all other tokens was handed out.
     started: bool,
     /// A lexer's token that waits behind `Indent`, `Dedent` or `Newline`.
     held: Option<Item>,
     /// `Dedent`s not yet handed out.
     dedents: usize,
-    /// Whether the logical line has a token.
+    /// True if the logical line has a token.
     in_line: bool,
-    /// Whether the physical line has none, while brackets are open.
+    /// True if the physical line has none, while brackets are open.
     fresh: bool,
     /// Where the physical line starts.
     line_start: u32,
@@ -109,7 +109,7 @@ impl<'src> Layout<'src> {
         }
     }
 
-    /// Whether reading stopped because brackets do not close; what was read should be thrown away.
+    /// Returns true if reading stopped because brackets do not close; what was read should be thrown away.
     pub(crate) fn unbalanced(&self) -> bool {
         self.unbalanced
     }

@@ -37,7 +37,7 @@ pub(super) fn split(literal: &str) -> (&str, Body<'_>) {
 }
 
 impl Body<'_> {
-    /// Whether the text stands for itself.
+    /// Returns true if the text stands for itself.
     pub(super) fn is_plain(&self) -> bool {
         !self.text.bytes().any(|byte| byte == b'\\' || byte == b'\r')
     }

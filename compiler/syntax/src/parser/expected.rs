@@ -43,17 +43,17 @@ impl Expected {
         }
     }
 
-    /// Whether a definition must follow.
+    /// Returns true if a definition must follow.
     pub(super) fn definition(&self) -> bool {
         self.definition
     }
 
-    /// Whether a name, and no other operand, could stand here.
+    /// Returns true if a name, and no other operand, could stand here.
     pub(super) fn name_only(&self) -> bool {
         self.name && !self.operand
     }
 
-    /// Whether a comma could stand here.
+    /// Returns true if a comma could stand here.
     pub(super) fn comma(&self) -> bool {
         self.marks.contains(&",") && !self.operand
     }
@@ -127,7 +127,7 @@ pub(super) fn is_keyword(token: Token) -> bool {
     token == Token::With || KEYWORDS.iter().any(|(_, keyword)| *keyword == token)
 }
 
-/// Whether a word is a keyword.
+/// Returns true if a word is a keyword.
 pub(super) fn is_keyword_text(word: &str) -> bool {
     word == "with" || KEYWORDS.iter().any(|(keyword, _)| *keyword == word)
 }

@@ -14,8 +14,8 @@ impl Builder<'_> {
         StmtKind::Assign(Box::new(Assign { targets, value }))
     }
 
-    /// Whether this is `100 = TypeVar("100")`, which TVM prints for a dimension whose name is a number. Inside the
-    /// module such a dimension reads as the number, so the declaration says nothing.
+    /// Returns true if this is `100 = TypeVar("100")`, which TVM prints for a dimension whose name is a number. Inside
+    /// the module such a dimension reads as the number, so the declaration says nothing.
     fn names_itself(&self, target: &Expr, value: &Expr) -> bool {
         let ExprKind::Call(call) = &value.kind else { return false };
         match (&target.kind, call.args.as_slice()) {

@@ -46,9 +46,9 @@ struct Known {
     read: usize,
     /// Where tensors are made in it, if it is a storage.
     placed: Vec<usize>,
-    /// Whether it is read by nothing else.
+    /// True if it is read by nothing else.
     is_storage: bool,
-    /// Whether it is only read by calls of native functions that may have an arena's tensor, copies included.
+    /// True if it is only read by calls of native functions that may have an arena's tensor, copies included.
     is_given: bool,
 }
 

@@ -89,7 +89,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Whether evaluating without need does no harm and costs little: nothing is loaded, divided or called.
+/// Returns true if evaluating without need does no harm and costs little: nothing is loaded, divided or called.
 fn is_harmless(e: &PrimExpr) -> bool {
     !e.any(&mut |e| match e.kind() {
         PrimKind::Load(..) | PrimKind::Reduce(_) => true,

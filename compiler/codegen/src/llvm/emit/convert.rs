@@ -27,7 +27,7 @@ pub(super) fn memory_type(dtype: DType) -> Result<Ty> {
     Ok(if dtype.is_bool() { Ty::I8.with_lanes(ty.lanes) } else { ty })
 }
 
-/// Whether values are rounded to this dtype after each operation in single precision.
+/// Returns true if values are rounded to this dtype after each operation in single precision.
 fn is_narrow(dtype: DType) -> bool {
     dtype.is_float16() || dtype.is_bfloat16()
 }

@@ -95,12 +95,13 @@ fn is_finite(e: &PrimExpr) -> bool {
     }
 }
 
-/// Whether a statement is run by [`call_watching`]: minima and maxima in it would lose NaN, and it may be run again.
+/// Returns true if a statement is run by [`call_watching`]: minima and maxima in it would lose NaN, and it may be run
+/// again.
 pub(super) fn is_watched(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     loses_nan(body) && may_repeat(body, is_distinct)
 }
 
-/// Whether a statement takes so long that watching it costs nothing.
+/// Returns true if a statement takes so long that watching it costs nothing.
 pub(super) fn is_long(body: &Stmt) -> bool {
     stores(body) >= LONG
 }
@@ -128,8 +129,8 @@ fn loses_nan(body: &Stmt) -> bool {
     found
 }
 
-/// Whether a statement can be run again: what it reads from memory of others it does not write, and it calls nothing.
-/// `is_distinct` says of a pointer from outside whether no other reaches the same memory.
+/// Returns true if a statement can be run again: what it reads from memory of others it does not write, and it calls
+/// nothing. `is_distinct` says of a pointer from outside whether no other reaches the same memory.
 fn may_repeat(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     let (mut own, mut written, mut read) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
     let mut calls = false;
@@ -159,7 +160,7 @@ fn may_repeat(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     !calls && known && !written.iter().filter(from_outside).any(|data| read.contains(data))
 }
 
-/// Whether a call only computes.
+/// Returns true if a call only computes.
 fn is_pure(callee: &PrimCallee) -> bool {
     matches!(callee, PrimCallee::Intrin(name) if intrinsics::effect(name) == Effect::Pure)
 }

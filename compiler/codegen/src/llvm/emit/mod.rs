@@ -56,7 +56,7 @@ struct Kernel<'k> {
     name: &'k str,
     /// What messages call it.
     said: &'k str,
-    /// Whether there are messages with names in them: the kernel's, those of its parameters, places in a text.
+    /// True if there are messages with names in them: the kernel's, those of its parameters, places in a text.
     names: bool,
     /// Parallel loops so far: numbers for their functions' names.
     parallel_loops: usize,
@@ -86,7 +86,7 @@ struct Emitter<'e, 'k> {
     loops: Vec<LoopScope>,
     /// The exact expression being evaluated.
     exact: Option<Exact>,
-    /// Whether minima and maxima may lose NaN, because the caller repeats the work then, see [`extremum`].
+    /// True if minima and maxima may lose NaN, because the caller repeats the work then, see [`extremum`].
     may_lose_nan: bool,
 }
 

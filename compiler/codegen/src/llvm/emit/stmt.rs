@@ -231,7 +231,7 @@ fn memory_of_iterations(l: &Loop) -> (Vec<&Buffer>, Option<&[Stmt]>) {
     (own, Some(rest))
 }
 
-/// Whether iterations can end the loop or skip the rest of themselves.
+/// Returns true if iterations can end the loop or skip the rest of themselves.
 pub(super) fn leaves_early(body: &Stmt) -> bool {
     let mut found = false;
     body.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue));

@@ -30,7 +30,7 @@ pub struct Function {
     longest: usize,
     /// Blocks so far.
     blocks: usize,
-    /// Whether calls of it stay calls.
+    /// True if calls of it stay calls.
     is_noinline: bool,
     param_count: usize,
     /// True if it is not optimised, however short it is.
@@ -142,7 +142,7 @@ impl Function {
         self.current
     }
 
-    /// Whether the current block has not ended yet.
+    /// Returns true if the current block has not ended yet.
     pub fn is_open(&self) -> bool {
         self.is_open
     }

@@ -58,17 +58,17 @@ impl Ty {
         self.with_lanes(1)
     }
 
-    /// Whether lanes are integers or truth values.
+    /// Returns true if lanes are integers or truth values.
     pub fn is_int(self) -> bool {
         matches!(self.scalar, Scalar::Int(_))
     }
 
-    /// Whether lanes are floats.
+    /// Returns true if lanes are floats.
     pub fn is_float(self) -> bool {
         matches!(self.scalar, Scalar::Half | Scalar::Bfloat | Scalar::Float | Scalar::Double)
     }
 
-    /// Whether lanes are addresses.
+    /// Returns true if lanes are addresses.
     pub fn is_pointer(self) -> bool {
         self.scalar == Scalar::Pointer
     }

@@ -96,7 +96,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     intrinsics::all().map(|own| own.name).chain(OTHERS).chain(statements::STATEMENT_CALLS)
 }
 
-/// Whether `T` has a function of that name.
+/// Returns true if `T` has a function of that name.
 pub(crate) fn is_known(name: &str) -> bool {
     names().any(|n| n == name)
 }

@@ -5,7 +5,7 @@ use hammock_ir::{AttrValue, Tensor};
 use serde_json::{Value as Json, json};
 use std::{collections::HashMap, sync::Arc};
 
-/// Whether a document has the older form.
+/// Returns true if a document has the older form.
 pub(super) fn is_legacy(document: &Json) -> bool {
     document.get("root").is_some()
 }

@@ -381,7 +381,7 @@ fn device_kind(name: &str) -> Option<i64> {
     })
 }
 
-/// Whether a value is a type, or a list of types.
+/// Returns true if a value is a type, or a list of types.
 fn is_type(value: &Value) -> bool {
     match value {
         Value::Type(_) => true,

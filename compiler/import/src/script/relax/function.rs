@@ -163,7 +163,7 @@ impl RelaxEval<'_, '_> {
         self.to_type(&arg)
     }
 
-    /// Whether a `return` that is not indented enough follows the function: it was reported.
+    /// Returns true if a `return` that is not indented enough follows the function: it was reported.
     fn returns_behind(&self, def: &ast::FunctionDef) -> bool {
         let end = def.body.last().map_or(def.name.span, |stmt| stmt.span).end;
         let between = |stray: Span| self.cx.source.text().get(end as usize..stray.start as usize);
@@ -272,7 +272,7 @@ struct Outer {
     attrs: hammock_ir::Attrs,
 }
 
-/// Whether a body ends with `return`: then there is a result, or an error about it.
+/// Returns true if a body ends with `return`: then there is a result, or an error about it.
 fn returns(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| matches!(stmt.kind, ast::StmtKind::Return(_)))
 }

@@ -41,10 +41,10 @@ pub(crate) struct Relax {
     function: ir::Function,
     /// Blocks of the body being read, so far.
     blocks: Vec<ir::Block>,
-    /// Whether a dataflow block is open, and what `R.output` named in it.
+    /// True if a dataflow block is open, and what `R.output` named in it.
     dataflow: bool,
     outputs: Vec<ir::Var>,
-    /// Whether a branch is being read, which has no `return`.
+    /// True if a branch is being read, which has no `return`.
     branch: bool,
     /// What the function being read returns, once that is known.
     result: Option<Operand>,

@@ -163,7 +163,7 @@ impl RelaxEval<'_, '_> {
         None
     }
 
-    /// Whether a call has that type when constants have these shapes.
+    /// Returns true if a call has that type when constants have these shapes.
     fn gives(&mut self, call: &Call, mine: &[Omitted], shapes: &[Vec<i64>], dtype: DType, ty: &Type) -> bool {
         for (omitted, shape) in mine.iter().zip(shapes) {
             let dims = shape.iter().map(|d| PrimExpr::int64(*d));

@@ -142,7 +142,7 @@ impl RelaxEval<'_, '_> {
         })
     }
 
-    /// Whether a value is surely a tensor.
+    /// Returns true if a value is surely a tensor.
     pub(super) fn is_tensor(&self, value: &Value) -> bool {
         match value {
             Value::Operand(operand) => matches!(self.type_of(operand), Type::Tensor(_)),
@@ -291,8 +291,8 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// Whether it is a number that a tensor may be given as: a plain one, or an integer or truth value as a scalar, which
-/// graphs write as plain ones.
+/// Returns true if it is a number that a tensor may be given as: a plain one, or an integer or truth value as a scalar,
+/// which graphs write as plain ones.
 fn is_number(value: &Value) -> bool {
     let written = matches!(value, Value::Scalar(e) if e.as_int().is_some());
     written || value.number().is_some()

@@ -145,8 +145,8 @@ impl RelaxEval<'_, '_> {
         ty.and(assigned)
     }
 
-    /// Whether a name is the parameter whose value the symbolic variable stands for: its declaration, which the shapes of
-    /// parameters before it need, makes nothing new.
+    /// Returns true if a name is the parameter whose value the symbolic variable stands for: its declaration, which the
+    /// shapes of parameters before it need, makes nothing new.
     fn is_parameter(&self, name: &str, symbol: &prim::Var) -> bool {
         let Some(Value::Operand(Operand::Var(var))) = self.scope.get(name) else { return false };
         self.dialect.function.vars[*var].scalar.as_ref() == Some(symbol)

@@ -264,7 +264,7 @@ impl TirEval<'_, '_> {
     }
 }
 
-/// Whether a buffer holds one element, so that its name alone can be assigned to.
+/// Returns true if a buffer holds one element, so that its name alone can be assigned to.
 fn is_single(buffer: &Buffer) -> bool {
     matches!(buffer.shape.as_slice(), [n] if n.as_int() == Some(1))
 }

@@ -113,7 +113,7 @@ fn contains_block(stmt: &Stmt) -> bool {
     found
 }
 
-/// Whether text is from before blocks were called `T.sblock`.
+/// Returns true if text is from before blocks were called `T.sblock`.
 fn uses_old_blocks(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| match &stmt.kind {
         ast::StmtKind::With(with) => with.items.iter().any(|(e, _)| is_old_block(e)) || uses_old_blocks(&with.body),

@@ -42,9 +42,9 @@ pub(crate) struct Tir {
     params: Vec<Param>,
     attrs: Attrs,
     ret_ty: Option<PrimType>,
-    /// Whether buffers have no layout unless they say so, and blocks may stand in it.
+    /// True if buffers have no layout unless they say so, and blocks may stand in it.
     s_tir: bool,
-    /// Whether it is text from before 0.24, where `T.alloc_buffer` allocates in the block around it.
+    /// True if it is text from before 0.24, where `T.alloc_buffer` allocates in the block around it.
     old: bool,
     /// Statements of the scope being read, so far.
     out: Vec<Stmt>,
@@ -58,7 +58,7 @@ pub(crate) struct Tir {
     threads: Vec<IterVar>,
     /// Names for what the next declaration makes.
     hints: Vec<Name>,
-    /// Whether the header is being read, where `T.Buffer` is a type.
+    /// True if the header is being read, where `T.Buffer` is a type.
     header: bool,
     /// Buffers that the text names before it declares them.
     undeclared: Vec<Buffer>,

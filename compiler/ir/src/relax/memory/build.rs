@@ -242,7 +242,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether what is called may keep what it may write to.
+/// Returns true if what is called may keep what it may write to.
 fn may_keep(value: &Value) -> bool {
     match value {
         Value::Call(call) => CallTir::of_kernel(call).is_none() && !matches!(call.callee, Callee::Global(_)),

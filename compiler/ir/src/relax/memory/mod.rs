@@ -64,32 +64,34 @@ impl MemoryDependences {
         }
     }
 
-    /// Whether nothing in the function writes.
+    /// Returns true if nothing in the function writes.
     pub fn is_empty(&self) -> bool {
         self.writers.is_empty()
     }
 
-    /// Whether the function has nested functions, which run later than they are written.
+    /// Returns true if the function has nested functions, which run later than they are written.
     pub fn has_closures(&self) -> bool {
         !self.lambdas.is_empty()
     }
 
-    /// Whether a binding, or one nested in it, may write to memory that is not new.
+    /// Returns true if a binding, or one nested in it, may write to memory that is not new.
     pub fn writes(&self, var: Var) -> bool {
         !self.written_by(var).is_empty()
     }
 
-    /// Whether the variable's memory may be written to once it has its value, by the function or by who gets its result.
+    /// Returns true if the variable's memory may be written to once it has its value, by the function or by who gets
+    /// its result.
     pub fn is_written(&self, var: Var) -> bool {
         self.is_written_after(&var.into(), var)
     }
 
-    /// Whether the function itself may write to the variable's memory once it has its value.
+    /// Returns true if the function itself may write to the variable's memory once it has its value.
     pub fn is_overwritten(&self, var: Var) -> bool {
         self.is_written_within(&self.regions(var), self.positions[var].1.saturating_add(1), u32::MAX)
     }
 
-    /// Whether memory that an operand may be in is written to after the binding of `at`, or leaves the function.
+    /// Returns true if memory that an operand may be in is written to after the binding of `at`, or leaves the
+    /// function.
     pub fn is_written_after(&self, operand: &Operand, at: Var) -> bool {
         let regions = self.flat(&self.operand(operand));
         let end = self.positions[at].1;
@@ -97,13 +99,13 @@ impl MemoryDependences {
             || regions.iter().any(|region| self.returned.contains(region))
     }
 
-    /// Whether memory that a value is computed from is written to anywhere in the function.
+    /// Returns true if memory that a value is computed from is written to anywhere in the function.
     pub fn reads_written(&self, value: &Value) -> bool {
         self.is_written_within(&self.read(value), 0, u32::MAX)
     }
 
-    /// Whether the value of `var`, computed once more by the binding of `to`, might be another than that of `var` there:
-    /// its memory, or what it is computed from, may be written to in between.
+    /// Returns true if the value of `var`, computed once more by the binding of `to`, might be another than that of
+    /// `var` there: its memory, or what it is computed from, may be written to in between.
     pub fn changes_between(&self, value: &Value, var: Var, to: Var) -> bool {
         if self.is_empty() {
             return false;
@@ -180,13 +182,13 @@ impl MemoryDependences {
         self.flat(&self.held[var])
     }
 
-    /// Whether two sets of regions may share memory.
+    /// Returns true if two sets of regions may share memory.
     pub fn overlap(&self, a: &[Region], b: &[Region]) -> bool {
         let has_any = |regions: &[Region]| regions.contains(&ANY);
         !a.is_empty() && !b.is_empty() && (has_any(a) || has_any(b) || a.iter().any(|region| b.contains(region)))
     }
 
-    /// Whether any of the regions is written to from position `first` to before `end`.
+    /// Returns true if any of the regions is written to from position `first` to before `end`.
     fn is_written_within(&self, regions: &[Region], first: u32, end: u32) -> bool {
         if regions.is_empty() || self.is_empty() {
             return false;

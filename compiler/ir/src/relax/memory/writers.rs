@@ -22,7 +22,7 @@ pub enum ResultMemory {
 }
 
 impl ResultMemory {
-    /// Whether the result certainly shares no memory with operands.
+    /// Returns true if the result certainly shares no memory with operands.
     pub fn is_own(self) -> bool {
         matches!(self, ResultMemory::Own | ResultMemory::OwnOrOperand)
     }
@@ -100,7 +100,7 @@ impl Writers {
         self.any
     }
 
-    /// Whether a value other than a branch or a nested function may write over an operand.
+    /// Returns true if a value other than a branch or a nested function may write over an operand.
     pub fn writes(&self, value: &Value, table: &dyn OpTable) -> bool {
         let mut found = false;
         self.each_operand_written(value, table, &mut |_, _| found = true);

@@ -28,7 +28,7 @@ enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Whether it is the same thing: not an equal one.
+    /// Returns true if it is the same thing: not an equal one.
     fn is(self, other: Subject) -> bool {
         match (self, other) {
             (Subject::Var(a), Subject::Var(b)) => a == b,
@@ -100,7 +100,7 @@ impl<'a> Matcher<'a> {
         variables
     }
 
-    /// Whether a node can stand for a subject; if not, nothing is remembered of the attempt.
+    /// Returns true if a node can stand for a subject; if not, nothing is remembered of the attempt.
     fn node(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
         if let Some(known) = self.known.get(&node) {
             return known.is(subject);
@@ -203,7 +203,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether values that are to be related to a node's are so when it stands for the subject.
+    /// Returns true if values that are to be related to a node's are so when it stands for the subject.
     fn keeps_relations(&self, node: NodeId, subject: Subject) -> bool {
         self.open.iter().all(|(first, relation, other)| *other != node || self.relates(*first, *relation, subject))
     }
@@ -238,7 +238,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether there are calls that use what is to be used; they become a part of what is found.
+    /// Returns true if there are calls that use what is to be used; they become a part of what is found.
     fn finds_users(&mut self) -> bool {
         let mut at = 0;
         while let Some((first, relation, other)) = self.open.get(at).copied() {
@@ -278,7 +278,7 @@ impl<'a> Matcher<'a> {
             && wanted.args.iter().zip(call.args.iter().rev()).all(|(node, arg)| self.operand(*node, arg))
     }
 
-    /// Whether the members stand for the fields that are not taken yet, in some order.
+    /// Returns true if the members stand for the fields that are not taken yet, in some order.
     fn any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
         let Some((first, rest)) = members.split_first() else { return true };
         for at in 0..fields.len() {
@@ -325,7 +325,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Whether two plain attributes, or lists of such, are the same.
+/// Returns true if two plain attributes, or lists of such, are the same.
 fn equal(a: &AttrValue, b: &AttrValue) -> bool {
     match (a, b) {
         (AttrValue::Str(a), AttrValue::Str(b)) => a == b,

@@ -69,7 +69,7 @@ pub enum PatternNode {
     Tuple {
         /// One for each member.
         members: Vec<NodeId>,
-        /// Whether they come in this order.
+        /// True if they come in this order.
         ordered: bool,
     },
     /// Either of two.
@@ -93,7 +93,7 @@ pub enum Relation {
     UsedBy {
         /// The operand's number; `None` is any.
         operand: Option<usize>,
-        /// Whether nothing else uses the first.
+        /// True if nothing else uses the first.
         only: bool,
     },
 }
@@ -105,7 +105,7 @@ pub struct CallPattern {
     pub callee: CalleePattern,
     /// Its operands.
     pub args: Vec<NodeId>,
-    /// Whether more operands may follow.
+    /// True if more operands may follow.
     pub open: bool,
     /// Values of some of its attributes: plain ones, and lists of such.
     pub attrs: Vec<(Name, AttrValue)>,

@@ -40,15 +40,15 @@ impl<'a> Search<'a, '_> {
         self.loops.iter().any(|l| l.var == *var)
     }
 
-    /// Whether a variable of the scope is a scalar that the kernel is given.
+    /// Returns true if a variable of the scope is a scalar that the kernel is given.
     fn is_param(&self, var: &Var) -> bool {
         let mut given = true;
         self.scope.original(&var.expr()).each_var(&mut |v| given &= self.params.contains(v));
         given
     }
 
-    /// Whether the iterations in which reduction axes have their first values come before all others, whatever the values
-    /// of other axes.
+    /// Returns true if the iterations in which reduction axes have their first values come before all others, whatever
+    /// the values of other axes.
     fn starts(&self, block: &Block, reduced: &[Var]) -> bool {
         let Some(first) = self.loops.iter().position(|l| reduced.contains(&l.var)) else { return true };
         let inner = &self.loops[first..];
@@ -75,7 +75,7 @@ impl<'a> Search<'a, '_> {
         block.axes.iter().all(axis_starts) && self.conditions.iter().all(condition_starts)
     }
 
-    /// Whether a condition that holds in an iteration also holds in the first one of the reduction loops.
+    /// Returns true if a condition that holds in an iteration also holds in the first one of the reduction loops.
     fn holds_first(&self, condition: &PrimExpr, starts: &Substitution) -> bool {
         let moves = |e: &PrimExpr| starts.keys().any(|v| e.uses(v));
         let mut is_fixed = self.reads_inputs_only(condition);

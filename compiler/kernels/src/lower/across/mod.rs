@@ -45,7 +45,7 @@ fn pointed_to(e: &PrimExpr, pointed: &mut FxHashSet<Var>) {
 /// What is known of a function's memory.
 struct Memory {
     pointed: FxHashSet<Var>,
-    /// Whether parameters share none.
+    /// True if parameters share none.
     noalias: bool,
 }
 
@@ -103,7 +103,7 @@ impl Memory {
         blocks.filter(is_known).collect()
     }
 
-    /// Whether nothing that is written to one buffer changes another.
+    /// Returns true if nothing that is written to one buffer changes another.
     fn are_apart(&self, a: &Buffer, b: &Buffer) -> bool {
         // Only what is declared here is known to be nobody else's.
         let own = |buffer: &Buffer| &*buffer.scope == "local";

@@ -160,7 +160,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether anything in the expression reaches memory, or may let others reach it.
+/// Returns true if anything in the expression reaches memory, or may let others reach it.
 fn touches(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,

@@ -17,7 +17,7 @@ pub struct Frame {
 }
 
 impl Checker<'_> {
-    /// Whether the index is checked before the loops around: at its least and its greatest value.
+    /// Returns true if the index is checked before the loops around: at its least and its greatest value.
     pub fn hoist(&mut self, buffer: &Buffer, axis: usize, index: &PrimExpr) -> bool {
         let known = |(b, a, i): &(Buffer, usize, PrimExpr)| b == buffer && *a == axis && same_expr(i, index);
         if self.frames.iter().any(|frame| frame.covered.iter().any(known)) {
@@ -73,7 +73,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the body may end its loop or the kernel.
+/// Returns true if the body may end its loop or the kernel.
 pub fn may_leave(body: &Stmt) -> bool {
     let mut found = false;
     body.walk(&mut |s| {

@@ -202,7 +202,7 @@ fn allocation(buffer: &Buffer) -> String {
     format!("buffer `{}` cannot be allocated with these sizes", buffer.name)
 }
 
-/// Whether a buffer certainly needs more than so many bytes.
+/// Returns true if a buffer certainly needs more than so many bytes.
 fn is_larger(buffer: &Buffer, memory: &PrimExpr) -> bool {
     buffer_is_constant(buffer) && memory.as_int().is_some_and(|memory| f64_bytes(buffer) > memory as f64)
 }

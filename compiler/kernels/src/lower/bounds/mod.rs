@@ -82,7 +82,7 @@ struct Checker<'a> {
     frames: Vec<Frame>,
     /// How many of these have a condition, or a way out, inside of them: nothing moves out of those.
     barrier: usize,
-    /// Whether the expression at hand is evaluated only in some cases.
+    /// True if the expression at hand is evaluated only in some cases.
     conditional: bool,
     /// In how many loops variables are bound that are not bound outside of all.
     depths: FxHashMap<Var, usize>,

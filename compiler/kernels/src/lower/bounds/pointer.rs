@@ -51,8 +51,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a pointer leads to where one of those leads that the program around gives. One read from memory, or given
-    /// by another function, may lead anywhere: nothing can be declared over it.
+    /// Returns true if a pointer leads to where one of those leads that the program around gives. One read from memory,
+    /// or given by another function, may lead anywhere: nothing can be declared over it.
     fn is_foreign(&self, pointer: &PrimExpr) -> bool {
         match pointer.kind() {
             PrimKind::Var(v) => self.foreign.contains(v),

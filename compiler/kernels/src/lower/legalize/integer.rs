@@ -9,7 +9,8 @@ fn constant(value: i64, like: &PrimExpr) -> PrimExpr {
     PrimExpr::int(value, like.dtype().element()).broadcast(like.dtype().lanes)
 }
 
-/// Whether a divisor needs no guard: index arithmetic divides by sizes of loops that run, data may hold anything.
+/// Returns true if a divisor needs no guard: index arithmetic divides by sizes of loops that run, data may hold
+/// anything.
 pub fn is_safe(divisor: &PrimExpr) -> bool {
     !divisor.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
 }

@@ -9,7 +9,7 @@ use hammock_ir::{
 };
 use hammock_runtime::value::small_float::{self, Format, Special};
 
-/// Whether values of the dtype are computed in float32.
+/// Returns true if values of the dtype are computed in float32.
 pub fn is_narrow(dtype: DType) -> bool {
     dtype.is_floating() && dtype.bits < 32
 }

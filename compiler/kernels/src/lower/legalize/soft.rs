@@ -66,7 +66,7 @@ fn magnitude(e: &PrimExpr) -> Option<&PrimExpr> {
     of_function("fabs", size).or_else(|| of_function("abs", size))
 }
 
-/// Whether this is `e^-|z|`, which is from 0 to 1.
+/// Returns true if this is `e^-|z|`, which is from 0 to 1.
 pub fn is_fraction(e: &PrimExpr) -> bool {
     of_function("exp", e).is_some_and(|z| magnitude(z).is_some())
 }

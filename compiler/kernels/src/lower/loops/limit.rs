@@ -10,8 +10,8 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// Whether the last vectors of a nest may be such: in lanes beyond, loads give zero, which a check might not like, and
-/// words are not loaded one by one.
+/// Returns true if the last vectors of a nest may be such: in lanes beyond, loads give zero, which a check might not
+/// like, and words are not loaded one by one.
 pub fn takes_masks(nest: &Nest) -> bool {
     let plain = |e: &PrimExpr| check::count(e) == 0;
     nest.choice.target.masks && nest.dot.is_none() && nest.stage.values().all(plain)

@@ -50,12 +50,12 @@ pub fn at_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) ->
     })
 }
 
-/// Whether a stage goes over data with a margin.
+/// Returns true if a stage goes over data with a margin.
 fn has_margin(stage: &Stage) -> bool {
     stage.reduces() && stage.value.any(&mut |e| in_margin(e))
 }
 
-/// Whether the margins of what a stage goes over lie along an axis.
+/// Returns true if the margins of what a stage goes over lie along an axis.
 pub fn are_along(stage: &Stage, axis: usize) -> bool {
     let var = &stage.axes[axis].var;
     let asks = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| in_margin(e) && condition.uses(var));
@@ -82,7 +82,7 @@ impl Margins<'_> {
         }
     }
 
-    /// Whether a condition is true of all of the tile where that is inside.
+    /// Returns true if a condition is true of all of the tile where that is inside.
     fn holds(&mut self, condition: &PrimExpr) -> bool {
         let Some(least) = excess(condition).and_then(|excess| least(&excess, self.stage, self.at)) else {
             return false;

@@ -61,7 +61,7 @@ pub struct Nest<'a> {
     pub dot: Option<(usize, Dot)>,
     /// A factor of theirs that is moved.
     pub moved: Option<Moved>,
-    /// Whether vectors are whole at the end of their axis, too: beyond it are zeros.
+    /// True if vectors are whole at the end of their axis, too: beyond it are zeros.
     pub fills: bool,
 }
 

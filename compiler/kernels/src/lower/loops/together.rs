@@ -30,7 +30,8 @@ pub fn merged(elements: (&Stage, &StagePlan), sum: (&Stage, &StagePlan), stmts: 
     }
 }
 
-/// Whether the plans have the same loops over the only axis, and the reduction reads the elements at their own places.
+/// Returns true if the plans have the same loops over the only axis, and the reduction reads the elements at their own
+/// places.
 fn fit((elements, plan): (&Stage, &StagePlan), (sum, other): (&Stage, &StagePlan)) -> bool {
     let ([axis], [term]) = (&elements.axes[..], &sum.axes[..]) else { return false };
     let alone = |stage: &Stage| stage.place.is_none() && !stage.regions;

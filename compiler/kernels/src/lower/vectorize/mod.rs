@@ -68,7 +68,7 @@ struct Vectorizer {
     /// Which iterations run the code at hand, over the loop variable; `None` for all.
     mask: Option<PrimExpr>,
     simplifier: Simplifier,
-    /// Whether loads under masks cost no more than others.
+    /// True if loads under masks cost no more than others.
     masks: bool,
 }
 
@@ -206,7 +206,7 @@ impl Vectorizer {
         found
     }
 
-    /// Whether an expression differs between iterations.
+    /// Returns true if an expression differs between iterations.
     fn varies(&self, e: &PrimExpr) -> bool {
         e.any(&mut |x| x.as_var().is_some_and(|v| *v == self.var || self.vectors.contains_key(v)))
     }

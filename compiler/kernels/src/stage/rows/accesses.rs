@@ -15,7 +15,7 @@ pub struct Accesses {
     writers: FxHashMap<Var, Vec<usize>>,
     /// Parts of unknown effect.
     opaque: Vec<usize>,
-    /// Whether a part now runs with a later one.
+    /// True if a part now runs with a later one.
     joined: Vec<bool>,
 }
 

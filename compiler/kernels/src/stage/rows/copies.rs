@@ -52,7 +52,8 @@ impl Rows {
         (rows, made)
     }
 
-    /// Whether a load of a stage reads the same for all rows of the last axis, from memory that is there before.
+    /// Returns true if a load of a stage reads the same for all rows of the last axis, from memory that is there
+    /// before.
     pub fn is_same_for_rows(&self, number: usize, load: &PrimExpr) -> bool {
         let last = self.axes.len() - 1;
         let row = &self.stages[number].axes[self.axes[last].axes[number]].var;

@@ -102,7 +102,7 @@ fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
     rows(&nests, |number| candidates[number].lanes)
 }
 
-/// Whether a stage's values have no effects and no other way to memory than loads.
+/// Returns true if a stage's values have no effects and no other way to memory than loads.
 fn is_plain(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(_, _, Some(_)) => true,

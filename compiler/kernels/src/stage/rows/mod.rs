@@ -119,7 +119,7 @@ impl Rows {
         self.axes.iter().map(move |axis| axis.axes[stage])
     }
 
-    /// Whether a buffer holds only what the stages hand on, for the rows that run together.
+    /// Returns true if a buffer holds only what the stages hand on, for the rows that run together.
     pub fn is_kept(&self, buffer: &Buffer) -> bool {
         self.kept.contains(buffer)
     }

@@ -33,7 +33,7 @@ pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer>
     Some(own)
 }
 
-/// Whether a stage computes each element of its buffer on its own, and reads none of it.
+/// Returns true if a stage computes each element of its buffer on its own, and reads none of it.
 fn stores_all(stage: &Stage) -> bool {
     let mut dims = stage.indices.iter().zip(&stage.buffer.shape);
     let whole = |(index, size): (&PrimExpr, &PrimExpr)| {
@@ -44,8 +44,8 @@ fn stores_all(stage: &Stage) -> bool {
     !stage.reduces() && !stage.regions && !reads && dims.all(whole)
 }
 
-/// Whether a buffer is like the last stage's, which reads it only at the places where it stores, and is made by a stage that
-/// computes each element on its own.
+/// Returns true if a buffer is like the last stage's, which reads it only at the places where it stores, and is made by
+/// a stage that computes each element on its own.
 fn fits(buffer: &Buffer, before: &[Stage], last: &Stage) -> bool {
     let to = &last.buffer;
     let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.elem_offset.is_none();

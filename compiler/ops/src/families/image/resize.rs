@@ -183,7 +183,7 @@ impl Axis<'_> {
         }
     }
 
-    /// Whether so many elements around each place of the result are most of the data's.
+    /// Returns true if so many elements around each place of the result are most of the data's.
     fn uses_most(&self, taps: i64) -> bool {
         dims::at_least(&dims::mul(&self.target, &taps.into()), &self.size) == Some(true)
     }

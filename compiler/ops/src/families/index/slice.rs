@@ -190,7 +190,8 @@ fn from_end(cx: &CallContext, bound: &PrimExpr, extent: &PrimExpr) -> (PrimExpr,
     }
 }
 
-/// Whether an expression is surely not negative: symbolic dimensions, and what is built of them without subtraction.
+/// Returns true if an expression is surely not negative: symbolic dimensions, and what is built of them without
+/// subtraction.
 fn is_size(cx: &CallContext, e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Int(v) => *v >= 0,

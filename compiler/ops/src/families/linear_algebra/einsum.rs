@@ -85,7 +85,7 @@ impl Subscripts {
     }
 }
 
-/// Whether an axis of that size surely runs along one of that extent.
+/// Returns true if an axis of that size surely runs along one of that extent.
 fn fits(size: &PrimExpr, extent: &PrimExpr) -> bool {
     dims::is(size, 1) || dims::equal(size, extent) == Some(true)
 }

@@ -93,7 +93,7 @@ struct Windows {
 }
 
 impl Windows {
-    /// Whether all have the same length and touch.
+    /// Returns true if all have the same length and touch.
     fn even(&self) -> bool {
         let divides = matches!((self.size.as_int(), self.count.as_int()), (Some(s), Some(n)) if s % n == 0);
         divides || dims::equal(&self.size, &self.count) == Some(true) || dims::is(&self.count, 1)

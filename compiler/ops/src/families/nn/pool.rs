@@ -173,9 +173,9 @@ pub struct Pool {
     pub window: Window,
     /// The data's spatial sizes.
     pub sizes: Vec<PrimExpr>,
-    /// Whether the mean counts padding.
+    /// True if the mean counts padding.
     pub count_padding: bool,
-    /// Whether the last window may reach beyond the padding.
+    /// True if the last window may reach beyond the padding.
     pub ceil: bool,
 }
 

@@ -37,7 +37,7 @@ impl Window {
         Ok(Window { strides, dilation, before: full[..rank].to_vec(), after: full[rank..].to_vec() })
     }
 
-    /// Whether it adds anything around the data.
+    /// Returns true if it adds anything around the data.
     pub fn pads(&self) -> bool {
         self.before.iter().chain(&self.after).any(|p| *p != 0)
     }

@@ -66,7 +66,7 @@ pub fn topk() -> Op {
         .legalize(topk_tir)
 }
 
-/// Whether values and whether positions are asked for.
+/// Returns true if values and whether positions are asked for.
 fn returns(cx: &CallContext) -> Result<(bool, bool), InferError> {
     let kind = cx.one_of("ret_type", &["both", "values", "indices"])?;
     Ok((kind != "indices", kind != "values"))

@@ -27,9 +27,9 @@ enum Key {
 struct Class {
     /// One of them.
     expr: PrimExpr,
-    /// Whether it neither loads nor calls.
+    /// True if it neither loads nor calls.
     is_arithmetic: bool,
-    /// Whether it divides by what may be zero.
+    /// True if it divides by what may be zero.
     may_fail: bool,
     uses: Option<Uses>,
 }
@@ -45,7 +45,7 @@ struct Uses {
     first_scope: usize,
     /// The statement of the first, by its number.
     first_stmt: usize,
-    /// Whether the first is computed whenever its statement runs.
+    /// True if the first is computed whenever its statement runs.
     is_certain: bool,
     /// The classes of its operands, each as often as it is one.
     operands: Vec<usize>,

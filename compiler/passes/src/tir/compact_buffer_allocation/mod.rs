@@ -182,7 +182,7 @@ fn moved(indices: &[PrimExpr], first: &[PrimExpr]) -> Vec<PrimExpr> {
     pairs.map(|(index, first)| arith::binary(BinaryOp::Sub, index.clone(), first.clone())).collect()
 }
 
-/// Whether both are worth the same.
+/// Returns true if both are worth the same.
 fn is(analyzer: &Analyzer, a: &PrimExpr, b: &PrimExpr) -> bool {
     let (a, b) = arith::match_types(a.clone(), b.clone());
     analyzer.prove_eq(&a, &b)

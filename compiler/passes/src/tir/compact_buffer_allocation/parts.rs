@@ -287,7 +287,7 @@ impl Parts {
         l
     }
 
-    /// Whether an extent is within a size, unless the size is nothing.
+    /// Returns true if an extent is within a size, unless the size is nothing.
     fn is_less_in_any(&self, extent: &PrimExpr, size: &PrimExpr) -> bool {
         !self.loops.iter().any(|around| extent.uses(&around.range.var) || size.uses(&around.range.var))
             && Analyzer::with_default_min(1).prove_le(extent, size)
@@ -347,7 +347,7 @@ fn hull(analyzer: &Analyzer, a: Span, b: Span) -> Option<Span> {
     Some((first(a.0, b.0)?.0, first(a.1, b.1)?.1))
 }
 
-/// Whether threads share memory of a scope: a buffer in it holds what all of them access.
+/// Returns true if threads share memory of a scope: a buffer in it holds what all of them access.
 fn is_shared(scope: &str, thread: &str) -> bool {
     match scope.split('.').next() {
         Some("global") => true,

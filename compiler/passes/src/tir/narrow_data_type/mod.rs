@@ -169,7 +169,7 @@ impl Bounds {
     }
 }
 
-/// Whether the types of a call's arguments matter to what it calls.
+/// Returns true if the types of a call's arguments matter to what it calls.
 pub(super) fn keeps_arguments(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Call(call) => match &call.callee {

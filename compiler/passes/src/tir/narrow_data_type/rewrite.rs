@@ -31,9 +31,9 @@ pub(crate) struct Rewriter<'b> {
 struct Place {
     /// The bits of what it is computed for.
     under: u8,
-    /// Whether it is an index or a size.
+    /// True if it is an index or a size.
     index: bool,
-    /// Whether it is a part of a condition, whose comparisons are of indices.
+    /// True if it is a part of a condition, whose comparisons are of indices.
     condition: bool,
 }
 

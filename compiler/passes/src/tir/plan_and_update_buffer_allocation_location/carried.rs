@@ -55,7 +55,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         outwards.find(|at| self.is_new_in(used, *at)).unwrap_or(used.declared)
     }
 
-    /// Whether iterations inside of a loop or block may share the buffer.
+    /// Returns true if iterations inside of a loop or block may share the buffer.
     fn can_outlive(&self, used: &Used, around: At) -> bool {
         self.uses.frames_within(used.declared, around).all(|at| match &self.uses.frames[at].kind {
             FrameKind::Loop { var, serial, .. } => {
@@ -67,7 +67,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         })
     }
 
-    /// Whether each run of a loop's body, or of a block, may have a buffer of its own.
+    /// Returns true if each run of a loop's body, or of a block, may have a buffer of its own.
     fn is_new_in(&self, used: &Used, place: At) -> bool {
         let around = self.loops(place, used.declared);
         let writes = used.accesses.iter().any(|access| access.writes);
@@ -87,7 +87,7 @@ impl<'u, 'a> Carried<'u, 'a> {
             })
     }
 
-    /// Whether iterations of the loops around access different elements.
+    /// Returns true if iterations of the loops around access different elements.
     fn is_apart(&self, used: &Used, around: &[Inner], place: At) -> bool {
         let mut apart: Vec<&Var> = Vec::new();
         for axis in 0..used.buffer.ndim() {
@@ -124,7 +124,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         Some(steps.into_iter().map(|(_, l)| l.var).collect())
     }
 
-    /// Whether a store has written everything that a read finds.
+    /// Returns true if a store has written everything that a read finds.
     fn covers(
         &self,
         used: &Used,
@@ -205,8 +205,8 @@ impl<'u, 'a> Carried<'u, 'a> {
         inner.collect()
     }
 
-    /// Whether a condition says that loops which a store and a read are both in make their first iteration. The store
-    /// has run before the read then, whatever the iteration; notes the first values.
+    /// Returns true if a condition says that loops which a store and a read are both in make their first iteration. The
+    /// store has run before the read then, whatever the iteration; notes the first values.
     fn is_first(&self, condition: &PrimExpr, common: At, place: At, first: &mut Substitution) -> bool {
         let PrimKind::Binary(BinaryOp::Eq, a, b) = condition.kind() else { return false };
         let mut begin = Substitution::default();
@@ -273,7 +273,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         self.analyzer.prove_lt(&a, &b)
     }
 
-    /// Whether an index is the last of a dimension.
+    /// Returns true if an index is the last of a dimension.
     fn is_last(&self, index: &PrimExpr, size: &PrimExpr) -> bool {
         let next = arith::binary(BinaryOp::Add, index.clone(), PrimExpr::int(1, index.dtype()));
         self.le(size, &next)

@@ -37,7 +37,7 @@ pub(super) enum FrameKind {
 pub(super) struct Access {
     /// The loop, block or branch that it stands in.
     pub at: At,
-    /// Whether it writes.
+    /// True if it writes.
     pub writes: bool,
     /// First index and number of indices in each dimension; `None` where that is not known.
     pub ranges: Option<Vec<(PrimExpr, PrimExpr)>>,
@@ -57,7 +57,7 @@ pub(super) struct Used {
 /// The uses of all buffers of blocks.
 pub(super) struct Uses<'a> {
     pub frames: Vec<Frame>,
-    /// Whether there are loops whose iterations are not counted, or that are left early.
+    /// True if there are loops whose iterations are not counted, or that are left early.
     pub irregular: bool,
     /// Buffers in the order of their allocations.
     buffers: Vec<Used>,
@@ -134,7 +134,7 @@ impl<'a> Uses<'a> {
         at
     }
 
-    /// Whether a place is another, or in it.
+    /// Returns true if a place is another, or in it.
     pub fn is_within(&self, at: At, outer: At) -> bool {
         self.common(at, outer) == outer
     }

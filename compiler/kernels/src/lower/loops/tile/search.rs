@@ -27,7 +27,7 @@ pub struct Found {
 }
 
 impl Sums {
-    /// Whether a buffer is in registers.
+    /// Returns true if a buffer is in registers.
     pub fn has(&self, buffer: &Buffer) -> bool {
         *buffer == self.values || self.found.as_ref().is_some_and(|found| found.numbers == *buffer)
     }
