@@ -8,11 +8,9 @@ use crate::{
     run::Program,
 };
 use clap::Args;
-use hammock_compiler::{Failure, Options, flops, keep_kernel};
-use hammock_diagnostics::SourceFile;
-use hammock_ir::Module;
+use hammock_compiler::{Build, Failure};
 use hammock_runtime::tools::{BenchFlags, CallSpec, CommandFiles, Content, ProfileFlags};
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 /// The heading of this command's own flags in `--help`.
 const MEASURING: &str = "Measuring";
@@ -71,17 +69,17 @@ impl Bench {
         let (mut work, mut random) = (Vec::new(), Vec::new());
         let sizes = sizes(&self.program.call.args);
         let call = Some(&self.program.call).filter(|_| self.kernel.is_none());
-        let mut adapt = |module: &mut Module, source: &SourceFile, options: &Options| {
+        let mut adapt = |build: &mut Build| {
             if self.roofline {
-                work = flops(module, source, options)?;
+                work = build.flops()?;
             }
-            let Some(kernel) = &self.kernel else { return Ok(None) };
-            let kept = keep_kernel(module, kernel)?;
-            if let Some(sizes) = &sizes {
-                random = kept.arguments(sizes)?;
+            if let Some(kernel) = &self.kernel {
+                let kept = build.keep_kernel(kernel)?;
+                if let Some(sizes) = &sizes {
+                    random = kept.arguments(sizes)?;
+                }
             }
-            let plans = options.plans.as_ref().map(|plans| Arc::new(plans.only(kernel).renamed(kernel, &kept.name)));
-            Ok(Some(Options { plans, ..options.clone() }))
+            Ok(())
         };
         let (session, places) = self.program.open_adapted(call, &mut adapt, stages)?;
         let weights = self.program.weights(&session, stages)?;

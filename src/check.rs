@@ -29,7 +29,7 @@ pub struct Check {
 impl Check {
     /// Runs the subcommand.
     pub fn run(self, color: bool) -> Result<(), Failure> {
-        let said = match self.module.check_text() {
+        let said = match self.module.model_file().and_then(|file| file.check()) {
             Ok((source, found)) => Failure::from(found).within(&source),
             Err(failure) => failure,
         };

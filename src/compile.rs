@@ -7,28 +7,22 @@ use crate::{
     module::ModuleArgs,
     opt::{Watch, read_pipeline, reads_pipeline},
     output::{check_writable, not_stdout, say, write_file},
-    progress::{StageFlags, Stages},
+    progress::StageFlags,
     quantize::QuantizeFlags,
     stats::{self, Stats},
     tune::TuneFlags,
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
-    Accesses, Artifact, Bounds, Clock, Codegens, Emit, Evaluator, Failure, Graphs, Options, Output, PlanFile, Weights,
-    add_entry, bind, check_target, compile, is_onnx, lower, misfit_in, signatures,
+    Accesses, Artifact, Bounds, Build, Clock, Emit, ExecMode, Failure, Model, Options, Output, PlanFile, Progress,
+    check_target,
 };
-use hammock_diagnostics::{SourceFile, codes};
-use hammock_ir::{Module, Name};
-use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_prepared_constants};
+use hammock_diagnostics::codes;
+use hammock_passes::{Pipeline, with_prepared_constants};
 use hammock_runtime::{
     Image,
-    image::{
-        Signature,
-        signature::{Param, Role},
-    },
     library::image_of,
-    near::nearest,
-    tools::{CallFlags, CommandFiles, Content, WeightsFormat},
+    tools::{CommandFiles, Content, WeightsFormat},
 };
 use std::{
     path::{Path, PathBuf},
@@ -143,32 +137,33 @@ pub enum BoundsMode {
 }
 
 impl CodeArgs {
-    /// The mode that the flag names.
-    pub fn exec_mode(&self) -> Result<ExecMode, Failure> {
-        ExecMode::parse(self.exec_mode.as_deref().unwrap_or("bytecode"))
-    }
-
     /// The compiler's options.
     pub fn options(&self) -> Result<Options, Failure> {
-        let ExecMode::Native(graphs) = self.exec_mode()? else { return Err(no_files_for_reference()) };
-        let (bytecode, defaults) = (self.bytecode()?, Options::default());
+        let defaults = Options::default();
         let target = self.target.clone().unwrap_or(defaults.target);
         check_target(&target)?;
-        let level = self.level.unwrap_or(defaults.level);
-        let bounds = if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked };
-        let plans = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
-        let (strict_order, tuned, cache) = (self.strict_order, self.tune.read()?, self.cache.open().ok());
-        let sizes = self.tune.sizes.sizes();
-        let defaults = Options::default();
-        Ok(Options { target, level, bytecode, graphs, bounds, strict_order, plans, tuned, sizes, cache, ..defaults })
+        Ok(Options {
+            target,
+            level: self.level.unwrap_or(defaults.level),
+            passes: read_pipeline(&self.passes)?,
+            quantization: self.quantize.quantization(),
+            bytecode: self.bytecode()?,
+            exec_mode: self.exec_mode.as_deref().unwrap_or("bytecode").parse()?,
+            bounds: if self.bounds == BoundsMode::Unchecked { Bounds::Unchecked } else { Bounds::Checked },
+            strict_order: self.strict_order,
+            plans: self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new),
+            tuned: self.tune.read()?,
+            sizes: self.tune.sizes.sizes(),
+            cache: self.cache.open().ok(),
+            ..Options::default()
+        })
     }
 
-    /// The passes that compile a module: those that are asked for, then those of the level.
-    pub fn pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
-        let mut passes = read_pipeline(&self.passes)?;
-        let of_level = if self.strict_order { exact_pipeline(level) } else { pipeline(level) };
-        passes.steps.extend(self.quantize.applied(of_level).steps);
-        Ok(passes)
+    /// Passes that lower a module.
+    pub fn pipeline(&self) -> Result<Pipeline, Failure> {
+        let level = self.level.unwrap_or(Options::default().level);
+        let (passes, quantization) = (read_pipeline(&self.passes)?, self.quantize.quantization());
+        Ok(Options { level, passes, quantization, strict_order: self.strict_order, ..Options::default() }.pipeline())
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
@@ -221,42 +216,6 @@ impl CodeArgs {
     }
 }
 
-/// How a module runs.
-#[derive(Clone, PartialEq, Eq)]
-pub enum ExecMode {
-    /// Kernels run as machine code; the value says how graphs run.
-    Native(Graphs),
-    /// Graphs run as bytecode; kernels are interpreted.
-    Reference,
-}
-
-impl ExecMode {
-    /// The mode of that name.
-    pub fn parse(text: &str) -> Result<ExecMode, Failure> {
-        match text {
-            "bytecode" => Ok(ExecMode::Native(Graphs::Bytecode)),
-            "compiled" => Ok(ExecMode::Native(Graphs::Compiled)),
-            "reference" => Ok(ExecMode::Reference),
-            other => match other.strip_prefix("compiled=") {
-                Some(names) => {
-                    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
-                    Ok(ExecMode::Native(Graphs::Mixed(names.map(str::to_owned).collect())))
-                }
-                None => Err(Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no execution mode `{other}`"))
-                    .help(match nearest(other, ["bytecode", "compiled", "reference"]) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => "the modes are `bytecode`, `compiled`, `compiled=FUNCTIONS` and `reference`".to_owned(),
-                    })),
-            },
-        }
-    }
-}
-
-fn no_files_for_reference() -> Failure {
-    Failure::new(codes::UNSUPPORTED_OPTION, "`--exec-mode reference` makes no machine code, and so no files")
-        .help("it is for `hammock run` on text modules")
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// A shared library with everything in it
@@ -274,6 +233,17 @@ enum Kind {
 }
 
 impl Kind {
+    fn emit(self) -> Emit {
+        match self {
+            Kind::Lib => Emit::Lib,
+            Kind::Obj => Emit::Obj,
+            Kind::Llvm => Emit::Llvm,
+            Kind::Asm => Emit::Asm,
+            Kind::Bytecode => Emit::Bytecode,
+            Kind::Tvm => Emit::Tvm,
+        }
+    }
+
     /// What kind of file the system takes it for.
     fn content(self) -> Content {
         match self {
@@ -295,8 +265,7 @@ impl Compile {
             files.writes("-o", &self.output);
         }
         self.external_weights.iter().for_each(|path| files.writes("--external-weights", path));
-        let level = self.code.level.unwrap_or(Options::default().level);
-        self.watch.files(files, &self.code.pipeline(level)?);
+        self.watch.files(files, &self.code.pipeline()?);
         Ok(())
     }
 
@@ -319,7 +288,8 @@ impl Compile {
 
     /// Refuses flags that do not affect the output.
     fn refuse_idle_flags(&self, options: &Options) -> Result<(), Failure> {
-        if self.emit != Kind::Lib && options.graphs != Graphs::Bytecode {
+        options.exec_mode.check_emits_code()?;
+        if self.emit != Kind::Lib && options.exec_mode != ExecMode::Bytecode {
             refuse(&[("--exec-mode", true)], "only `--emit lib` holds machine code of graphs")?;
         }
         if self.emit != Kind::Lib {
@@ -338,17 +308,50 @@ impl Compile {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let options = self.code.options()?;
-        let options = Options { threads: self.threads.map_or(options.threads, usize::from), ..options };
-        let options = options.for_several(&self.multi_version)?;
-        self.refuse_idle_flags(&options)?;
-        let emit = match self.emit {
-            Kind::Lib => Emit::Lib,
-            Kind::Obj => Emit::Obj,
-            Kind::Llvm => Emit::Llvm,
-            Kind::Asm => Emit::Asm,
-            Kind::Bytecode => Emit::Bytecode,
-            Kind::Tvm => Emit::Tvm,
+        let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose();
+        let options = Options {
+            threads: self.threads.map_or(options.threads, usize::from),
+            explain_fusion: self.watch.explain_fusion,
+            ..options.for_several(&self.multi_version)?
         };
+        self.refuse_idle_flags(&options)?;
+        self.check_output()?;
+        let options = Options { external_weights: external_weights?, ..options };
+        let emit = self.emit.emit();
+        let mut stages = self.stages.start(self.code.tune.tune.is_none());
+        let file = self.module.model_file()?;
+        let mut model = Model::read(&file, None, &mut stages)?;
+        model.name_weights(&file);
+        model.bind_weights(None)?;
+        let passes = options.pipeline();
+        let passes = if emit == Emit::Lib { with_prepared_constants(passes) } else { passes };
+        let mut dump = self.watch.observer(&passes)?;
+        let mut build = Build::new(model, options, &mut stages);
+        build.lower(&passes, &mut dump)?;
+        self.code.tune.tune(&mut build, emit)?;
+        let mut artifact = build.compile(emit)?;
+        dump.times.append(&mut artifact.times);
+        self.code.report(&artifact)?;
+        let stats = Stats::of(&build, dump.memory, &artifact);
+        let target = build.options().target.clone();
+        let mut clock = Clock::start();
+        stages.begin("writing the file")?;
+        if let (Some(weights), Some(path)) = (&artifact.weights, &self.external_weights) {
+            weights.write(path).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
+        }
+        self.write(&artifact, &target)?;
+        clock.lap("writing the file", &mut dump.times);
+        stages.finish()?;
+        self.watch.report(&dump.times)?;
+        if stages.is_shown() {
+            let (summary, seconds) = (stats.summary(&self.output), stages.total().as_secs_f64());
+            say(&format!("{}: {summary}, {seconds:.1} s\n", self.output.display()))?;
+        }
+        if self.stats { stats::report(&stats, self.json) } else { Ok(()) }
+    }
+
+    /// Refuses an output that cannot be written, before the model is compiled.
+    fn check_output(&self) -> Result<(), Failure> {
         if self.stats {
             not_stdout("--stats --output", &self.output)?;
         }
@@ -356,47 +359,7 @@ impl Compile {
             let message = "kernels for several processors are a file each, of which standard output takes one";
             return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a file"));
         }
-        check_writable(&self.output)?;
-        let external_weights = self.external_weights.as_deref().map(|path| beside(path, &self.output)).transpose()?;
-        let mut stages = self.stages.start(self.code.tune.tune.is_none());
-        let Prepared { mut module, source, signatures, .. } = prepared(&self.module, None, &mut stages)?;
-        stages.begin("passes")?;
-        let mut passes = self.code.pipeline(options.level)?;
-        if emit == Emit::Lib {
-            passes = with_prepared_constants(passes);
-        }
-        let mut dump = self.watch.observer(&passes)?;
-        let (evaluator, codegens) = (Evaluator::with_cache(options.cache.clone()), Codegens::default());
-        let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
-        lower(&mut module, &source, &passes, &environment, &mut dump)?;
-        let threads = if emit == Emit::Tvm { 1 } else { options.threads };
-        let options = self.code.tune.tuned(&module, &source, options.clone(), threads, &mut stages)?;
-        let options = Options { objects: codegens.into_objects(), signatures, external_weights, ..options };
-        stages.begin("compiling kernels")?;
-        let mut artifact = compile(&module, &source, &options, emit)?;
-        stages.end_with(&artifact.times);
-        dump.times.append(&mut artifact.times);
-        self.code.report(&artifact)?;
-        let mut clock = Clock::start();
-        stages.begin("writing the file")?;
-        if let (Some(weights), Some(path)) = (&artifact.weights, &self.external_weights) {
-            weights.write(path).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))?;
-        }
-        self.write(&artifact, &options.target)?;
-        clock.lap("writing the file", &mut dump.times);
-        stages.finish()?;
-        self.watch.report(&dump)?;
-        let kept = options.cache.as_ref().map(|cache| cache.folder().display().to_string());
-        let stats = Stats::of(&module, dump.memory, &artifact, evaluator.compiled(), kept);
-        if stages.is_shown() {
-            say(&format!(
-                "{}: {}, {:.1} s\n",
-                self.output.display(),
-                stats.summary(&self.output),
-                stages.total().as_secs_f64()
-            ))?;
-        }
-        if self.stats { stats::report(&stats, self.json) } else { Ok(()) }
+        check_writable(&self.output)
     }
 }
 
@@ -427,70 +390,4 @@ fn beside(path: &Path, executable: &Path) -> Result<String, Failure> {
             Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name another file in the same folder"))
         }
     }
-}
-
-/// A module with its weights.
-pub struct Prepared {
-    pub module: Module,
-    pub source: SourceFile,
-    /// What functions took before weights became constants.
-    pub signatures: Vec<Signature>,
-    /// What the kernel is called that left its name to the function that is called.
-    pub aside: Option<Name>,
-}
-
-/// Reads a text module. Parameters named in the weights become constants, unless the call that the module is compiled for
-/// gives them.
-pub fn prepared(args: &ModuleArgs, call: Option<&CallFlags>, stages: &mut Stages) -> Result<Prepared, Failure> {
-    if args.params.is_some() {
-        stages.begin("reading weights")?;
-    }
-    let weights = args.weights()?;
-    stages.begin("reading the model")?;
-    let (mut module, source) = args.read_text_for(weights.as_ref(), call)?;
-    let mut signatures = signatures(&module);
-    // A model whose weights are no parameters, since operators have to know them, has no names for them.
-    if call.is_none()
-        && is_onnx(&args.file)
-        && let Ok(named) = args.onnx_signatures()
-    {
-        name_weights(&mut signatures, &named);
-    }
-    if let Some(weights) = &weights {
-        report_misfit(&module, weights, &source)?;
-    }
-    let weights = match call {
-        Some(call) => {
-            let of_call = signatures.iter().find(|signature| signature.function == call.func);
-            let params = of_call.into_iter().flat_map(|signature| &signature.params);
-            call.spec(weights.as_ref()).weights_for(&params.map(|param| param.name.as_str()).collect::<Vec<_>>())
-        }
-        None => weights,
-    };
-    if let Some(weights) = weights {
-        bind(&mut module, &weights).map_err(|e| e.within(&source))?;
-    }
-    let aside = match call {
-        Some(call) => add_entry(&mut module, &call.func).map_err(|e| e.within(&source))?,
-        None => None,
-    };
-    Ok(Prepared { module, source, signatures, aside })
-}
-
-/// Adds the weights that an ONNX model has, which are constants without names in its module.
-fn name_weights(signatures: &mut [Signature], onnx: &[Signature]) {
-    for (signature, named) in signatures.iter_mut().zip(onnx) {
-        let is_known = |param: &&Param| signature.params.iter().any(|own| own.name == param.name);
-        let weights = named.params.iter().filter(|param| matches!(param.role, Role::Bound | Role::Default));
-        let bound = weights.filter(|param| !is_known(param)).map(|param| Param { role: Role::Bound, ..param.clone() });
-        let bound: Vec<Param> = bound.collect();
-        signature.params.extend(bound);
-    }
-}
-
-/// Reports what of `--params` does not fit the module.
-pub fn report_misfit(module: &Module, weights: &Weights, source: &SourceFile) -> Result<(), Failure> {
-    let Some(diagnostic) = misfit_in(module, weights) else { return Ok(()) };
-    let (fails, said) = (diagnostic.is_error(), Failure::from(diagnostic).within(source));
-    if fails { Err(said) } else { say(&said.render(false)) }
 }

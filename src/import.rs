@@ -6,7 +6,7 @@ use crate::{
     progress::StageFlags,
 };
 use clap::Args;
-use hammock_compiler::{Failure, OnnxWeights, Overridden, import_onnx, write_weights};
+use hammock_compiler::{Failure, ImportOptions, OnnxWeights, Overridden, Progress, import_onnx, write_weights};
 use hammock_ir::print::{PrintOptions, module_text};
 use hammock_runtime::tools::{BudgetFlags, CommandFiles, Content};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,9 @@ impl Import {
         stages.begin("reading the model")?;
         self.digest.expect(&self.file)?;
         let overridden = Overridden { required: self.overridable.clone(), ..Overridden::default() };
-        let imported = import_onnx(&self.file, &self.onnx.import(weights, overridden))?;
+        let OnnxFlags { data_folders, shapes } = self.onnx.clone();
+        let options = ImportOptions { weights, data_folders, overridden, shapes, ..ImportOptions::default() };
+        let imported = import_onnx(&self.file, &options)?;
         if let Some(path) = &self.params_out {
             stages.begin("writing weights")?;
             write_weights(path, &imported.weights)?;

@@ -2,7 +2,7 @@
 
 use crate::{failure::tool_failure, module::ModuleArgs, output::expect_weights};
 use clap::Args;
-use hammock_compiler::{Failure, is_onnx, signatures, write_weights};
+use hammock_compiler::{Failure, Model, Silent, is_onnx, write_weights};
 use hammock_diagnostics::codes;
 use hammock_runtime::{
     image::{Signature, signature::Role},
@@ -62,19 +62,18 @@ impl Inspect {
         crate::print(&listing.text)
     }
 
-    /// What the functions of a model take that is not compiled yet.
+    /// Signatures of a model that is not compiled yet.
     fn signatures(&self) -> Result<Vec<Signature>, Failure> {
+        let file = self.module.model_file()?;
         if is_onnx(&self.module.file) {
-            self.module.digest.expect(&self.module.file)?;
-            return self.module.onnx_signatures();
+            return file.onnx_signatures();
         }
-        let (module, _, weights) = self.module.read_text()?;
-        let mut all = signatures(&module);
-        for param in all.iter_mut().flat_map(|signature| &mut signature.params) {
+        let Model { mut signatures, weights, .. } = Model::read(&file, None, &mut Silent)?;
+        for param in signatures.iter_mut().flat_map(|signature| &mut signature.params) {
             if weights.as_ref().is_some_and(|weights| weights.get(&param.name).is_some()) {
                 param.role = Role::Bound;
             }
         }
-        Ok(all)
+        Ok(signatures)
     }
 }

@@ -3,25 +3,24 @@
 use crate::{
     bisect::bisect,
     cache::CacheFlags,
-    compile::report_misfit,
     effect::refuse,
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
     output::{colored, expect_weights, not_stdout, say, write_file},
+    progress::Messages,
     quantize::QuantizeFlags,
     tune::SizeFlags,
 };
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
-    Codegens, Dump, Evaluator, Failure, Named, Options, PlanFile, STEPS, Timing, before_step, bind, check_target,
-    plans, read_source, temporaries, write_weights,
+    Build, Dump, Failure, Model, Options, PlanFile, STEPS, Silent, Timing, check_target, read_source, write_weights,
 };
-use hammock_diagnostics::{Diagnostic, SourceFile, codes};
+use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Module, Name, equal,
     print::{Metadata, PrintOptions, constants, module_text},
 };
-use hammock_passes::{Environment, MemoryPlan, NamedTensors, Pipeline, exact_pipeline, find, pipeline};
+use hammock_passes::{MemoryPlan, Pipeline, find};
 use hammock_runtime::tools::{CommandFiles, Content};
 use indexmap::IndexMap;
 use std::{
@@ -145,16 +144,6 @@ impl Watch {
         })
     }
 
-    /// What the passes run in.
-    pub fn environment<'a>(&self, options: &'a Options, evaluator: &'a Evaluator) -> Environment<'a> {
-        let notes: Option<&dyn Fn(&str)> = match self.explain_fusion {
-            true => Some(&|text| _ = say(&format!("{text}\n"))),
-            false => None,
-        };
-        let reports: Option<&dyn Fn(&str)> = Some(&|text| _ = say(&format!("{text}\n")));
-        Environment { notes, reports, ..options.environment(evaluator) }
-    }
-
     /// The files that `--dump-dir` writes.
     pub fn files(&self, files: &mut CommandFiles, pipeline: &Pipeline) {
         let Some(folder) = &self.dump_dir else { return };
@@ -175,9 +164,9 @@ impl Watch {
     }
 
     /// Prints the times, if asked to.
-    pub fn report(&self, dump: &Dump) -> Result<(), Failure> {
+    pub fn report(&self, times: &[Timing]) -> Result<(), Failure> {
         let line = |timing: &Timing| format!("{:>10.3} ms  {}\n", timing.took.as_secs_f64() * 1e3, timing.pass);
-        say(&dump.times.iter().filter(|_| self.time_passes).map(line).collect::<String>())
+        say(&times.iter().filter(|_| self.time_passes).map(line).collect::<String>())
     }
 }
 
@@ -206,72 +195,85 @@ impl Opt {
         if let Some(path) = &self.params_out {
             expect_weights("--params-out", path)?;
         }
-        let (mut module, source, weights) = self.module.read_text()?;
-        if let Some(weights) = &weights {
-            report_misfit(&module, weights, &source)?;
-        }
-        let bound = |module: &mut Module| match &weights {
-            Some(weights) => bind(module, weights).map_err(|e| e.within(&source)),
-            None => Ok(()),
-        };
+        let (mut messages, mut of_lowered) = (Messages, Messages);
+        let mut model = Model::read(&self.module.model_file()?, None, &mut messages)?;
         if !pipeline.steps.is_empty() && !pipeline.steps.iter().any(|step| step.pass.name == "BindParams") {
-            bound(&mut module)?;
+            model.bind_weights(None)?;
         }
-        let defaults = Options::default();
-        let level = self.level.unwrap_or(defaults.level);
-        let target = self.target.clone().unwrap_or(defaults.target.clone());
-        check_target(&target)?;
-        let given = self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new);
-        let tuned = self.tune_file.as_deref().map(PlanFile::read_records).transpose()?.map(Arc::new);
-        let threads = self.threads.map_or(defaults.threads, usize::from);
-        let (strict_order, sizes) = (self.strict_order, self.sizes.sizes());
-        if tuned.is_none() {
-            refuse(&[("--tune-size", !sizes.is_empty())], "`--tune-file` names a file of plans that were measured")?;
-        }
-        let options = Options { level, target, threads, strict_order, plans: given, tuned, sizes, ..defaults };
-        let of_kernels = self.print_plans || self.emit.is_some() || self.plan.is_some() || self.tune_file.is_some();
-        let (evaluator, named) = (Evaluator::with_cache(self.cache.open().ok()), weights.as_ref().map(Named));
-        let codegens = Codegens::default();
-        let mut environment = self.watch.environment(&options, &evaluator);
-        environment.codegens = Some(&codegens);
-        environment.weights = named.as_ref().map(|named| named as &dyn NamedTensors);
+        let mut build = Build::new(model, self.options()?, &mut messages);
         if let Some(command) = &self.bisect {
-            let found = bisect(&mut module, &pipeline, &environment, command).map_err(|e| e.within(&source))?;
-            return crate::print(&found);
+            let found = build.with_environment(|module, environment| bisect(module, &pipeline, environment, command));
+            return crate::print(&found.map_err(|e| e.within(&build.model().source))?);
         }
-        pipeline.run(&mut module, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
-        self.watch.report(&dump)?;
-        note_objects(&codegens)?;
-        let mut compiled = module.clone();
-        if pipeline.steps.is_empty() && (self.memory_plan.is_some() || of_kernels) {
-            bound(&mut compiled)?;
-            let passes = self.of_level(options.level);
-            passes.run(&mut compiled, &environment, &mut dump).map_err(|e| Failure::from(e).within(&source))?;
+        build.run_passes(&pipeline, &mut dump)?;
+        self.watch.report(&dump.times)?;
+        note_objects(&build)?;
+        let is_lowered = !pipeline.steps.is_empty();
+        let of_kernels = self.print_plans || self.emit.is_some() || self.plan.is_some() || self.tune_file.is_some();
+        if of_kernels || self.memory_plan.is_some() {
+            let mut lowered = if is_lowered { None } else { Some(self.lowered(&build, &mut dump, &mut of_lowered)?) };
+            let lowered = lowered.as_mut().unwrap_or(&mut build);
+            if let Some(path) = &self.memory_plan {
+                not_stdout("--memory-plan", path)?;
+                let memory = std::mem::take(&mut dump.memory);
+                let mut plans = if memory.is_empty() { MemoryPlan::all(&lowered.model().module) } else { memory };
+                add_temporaries(&mut plans, &lowered.temporaries()?);
+                self.write_plan(path, &plans)?;
+            }
+            if of_kernels {
+                return crate::print(&self.kernels_text(lowered)?);
+            }
         }
-        if let Some(path) = &self.memory_plan {
-            not_stdout("--memory-plan", path)?;
-            let mut plans = if dump.memory.is_empty() { MemoryPlan::all(&compiled) } else { dump.memory };
-            add_temporaries(&mut plans, &temporaries(&compiled, &source, &options)?);
-            self.write_plan(path, &plans)?;
-        }
-        if of_kernels {
-            return crate::print(&self.kernels_text(&compiled, &source, &options)?);
-        }
+        let module = &build.model().module;
         match (&self.same_as, &self.params_out) {
-            (Some(other), _) => self.compare(&module, other),
-            (None, Some(path)) => print_without_constants(&module, path),
-            (None, None) => crate::print(&module_text(&module, &PrintOptions::default())),
+            (Some(other), _) => self.compare(module, other),
+            (None, Some(path)) => print_without_constants(module, path),
+            (None, None) => crate::print(&module_text(module, &PrintOptions::default())),
         }
     }
 
-    /// The kernels of a compiled module, at the stage that `--emit` names: their plans without it.
-    fn kernels_text(&self, module: &Module, source: &SourceFile, options: &Options) -> Result<String, Failure> {
+    /// The compiler's options.
+    fn options(&self) -> Result<Options, Failure> {
+        let defaults = Options::default();
+        let target = self.target.clone().unwrap_or(defaults.target.clone());
+        check_target(&target)?;
+        let tuned = self.tune_file.as_deref().map(PlanFile::read_records).transpose()?.map(Arc::new);
+        let sizes = self.sizes.sizes();
+        if tuned.is_none() {
+            refuse(&[("--tune-size", !sizes.is_empty())], "`--tune-file` names a file of plans that were measured")?;
+        }
+        Ok(Options {
+            level: self.level.unwrap_or(defaults.level),
+            target,
+            threads: self.threads.map_or(defaults.threads, usize::from),
+            quantization: self.quantize.quantization(),
+            explain_fusion: self.watch.explain_fusion,
+            strict_order: self.strict_order,
+            plans: self.plan.as_deref().map(PlanFile::read).transpose()?.map(Arc::new),
+            tuned,
+            sizes,
+            cache: self.cache.open().ok(),
+            ..defaults
+        })
+    }
+
+    /// The module once the passes of the level have lowered a copy of it.
+    fn lowered<'a>(&self, build: &Build, dump: &mut Dump, messages: &'a mut Messages) -> Result<Build<'a>, Failure> {
+        let mut model = build.model().clone();
+        model.bind_weights(None)?;
+        let mut lowered = Build::new(model, build.options().clone(), messages);
+        lowered.run_passes(&build.options().level_pipeline(), dump)?;
+        Ok(lowered)
+    }
+
+    /// Kernels of a lowered module at the stage of `--emit`, or their plans without it.
+    fn kernels_text(&self, build: &Build) -> Result<String, Failure> {
         let step = match self.emit.as_deref() {
-            None | Some("plan") => return Ok(plans_text(&plans(module, source, options)?)),
+            None | Some("plan") => return Ok(plans_text(&build.plans()?)),
             Some("tir") => STEPS.first(),
             Some(stage) => STEPS.iter().skip_while(|step| step.name != stage).nth(1),
         };
-        let kernels = before_step(module, source, options, step.map(|step| step.name))?;
+        let kernels = build.before_step(step.map(|step| step.name))?;
         Ok(module_text(&kernels, &PrintOptions::default()))
     }
 
@@ -289,22 +291,23 @@ impl Opt {
         }
         let list = match (&self.passes, self.level) {
             (Some(list), _) => list,
-            (None, Some(level)) => return Ok(self.of_level(level)),
-            (None, None) if watched || quantize.1 => return Ok(self.of_level(Options::default().level)),
+            (None, Some(level)) => return Ok(self.level_pipeline(level)),
+            (None, None) if watched || quantize.1 => return Ok(self.level_pipeline(Options::default().level)),
             (None, None) => return Ok(Pipeline::default()),
         };
         read_pipeline(list)
     }
 
-    /// The passes that compile a module at a level.
-    fn of_level(&self, level: u8) -> Pipeline {
-        self.quantize.applied(if self.strict_order { exact_pipeline(level) } else { pipeline(level) })
+    /// Passes that lower a module at a level.
+    fn level_pipeline(&self, level: u8) -> Pipeline {
+        let (quantization, strict_order) = (self.quantize.quantization(), self.strict_order);
+        Options { level, quantization, strict_order, ..Options::default() }.level_pipeline()
     }
 
     /// Fails unless the other file has the same module.
     fn compare(&self, module: &Module, other: &str) -> Result<(), Failure> {
-        let (expected, ..) = self.module.of_file(other).read_text()?;
-        equal::modules(module, &expected).map_err(|difference| {
+        let expected = Model::read(&self.module.of_file(other).model_file()?, None, &mut Silent)?;
+        equal::modules(module, &expected.module).map_err(|difference| {
             let place = match difference.path.as_slice() {
                 [] => "as a whole".to_owned(),
                 path => format!("at `{}`", path.join(".")),
@@ -327,9 +330,9 @@ fn plans_text(plans: &[(String, String)]) -> String {
     plans.iter().map(|(name, plan)| format!("{name}:\n{}", lines(plan))).collect()
 }
 
-/// Says that what code generators made is lost.
-fn note_objects(codegens: &Codegens) -> Result<(), Failure> {
-    if !codegens.has_made_objects() {
+/// Notes that the text does not contain the object code of code generators.
+fn note_objects(build: &Build) -> Result<(), Failure> {
+    if !build.has_objects() {
         return Ok(());
     }
     let message = "the text calls what code generators made, and cannot hold it";

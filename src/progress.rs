@@ -2,7 +2,7 @@
 
 use crate::output::say;
 use clap::{Args, ValueEnum};
-use hammock_compiler::{Failure, Timing};
+use hammock_compiler::{Failure, Progress, Timing};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::{
@@ -80,16 +80,6 @@ impl Stages {
         self.verbose || stderr().is_terminal()
     }
 
-    /// Ends a stage, and begins with the next.
-    pub fn begin(&mut self, stage: &'static str) -> Result<(), Failure> {
-        self.end();
-        self.now = Some((stage, Instant::now()));
-        if let Some(bar) = BAR.get() {
-            bar.set_message(stage);
-        }
-        if self.verbose { say(&format!("{stage}\n")) } else { Ok(()) }
-    }
-
     /// Ends a stage, and begins with one in which the program runs: what it writes to a terminal is not disturbed.
     pub fn begin_call(&mut self, stage: &'static str) -> Result<(), Failure> {
         if stdout().is_terminal() {
@@ -105,12 +95,6 @@ impl Stages {
             bar.abandon();
         }
         Ok(())
-    }
-
-    /// Ends a stage that consists of others.
-    pub fn end_with(&mut self, parts: &[Timing]) {
-        self.now = None;
-        self.times.extend(parts.iter().map(|&Timing { pass, took }| Timing { pass, took }));
     }
 
     fn end(&mut self) {
@@ -141,6 +125,44 @@ impl Stages {
                 say(&format!("{}\n", json!({"stages": stages, "total_ms": ms(self.total())})))
             }
         }
+    }
+}
+
+/// Prints warnings and notes of a build whose stages are not shown.
+pub struct Messages;
+
+impl Progress for Messages {
+    fn warn(&mut self, warning: &Failure) -> Result<(), Failure> {
+        say(&warning.render(false))
+    }
+
+    fn note(&mut self, text: &str) {
+        // Passes have no way to handle a failure to write.
+        let _ = say(&format!("{text}\n"));
+    }
+}
+
+impl Progress for Stages {
+    fn begin(&mut self, stage: &'static str) -> Result<(), Failure> {
+        self.end();
+        self.now = Some((stage, Instant::now()));
+        if let Some(bar) = BAR.get() {
+            bar.set_message(stage);
+        }
+        if self.verbose { say(&format!("{stage}\n")) } else { Ok(()) }
+    }
+
+    fn end_with(&mut self, parts: &[Timing]) {
+        self.now = None;
+        self.times.extend(parts.iter().map(|&Timing { pass, took }| Timing { pass, took }));
+    }
+
+    fn warn(&mut self, warning: &Failure) -> Result<(), Failure> {
+        Messages.warn(warning)
+    }
+
+    fn note(&mut self, text: &str) {
+        Messages.note(text);
     }
 }
 

@@ -1,9 +1,9 @@
-//! Flags that keep weights in few bits.
+//! Flags of weight-only quantization.
 
 use clap::{Args, ValueEnum};
-use hammock_passes::{Pipeline, with_quantized_weights};
+use hammock_compiler::Quantization;
 
-/// What weights are kept in.
+/// Dtype and groups of quantized weights.
 #[derive(Args)]
 pub struct QuantizeFlags {
     /// Quantize the constant weights of matmuls to int8 or int4 (weight-only) and report the accuracy loss
@@ -21,14 +21,13 @@ enum Bits {
 }
 
 impl QuantizeFlags {
-    /// The pipeline with what the flags ask for.
-    pub fn applied(&self, pipeline: Pipeline) -> Pipeline {
-        let Some(bits) = self.quantize else { return pipeline };
-        let dtype = match bits {
+    /// The quantization, if any.
+    pub fn quantization(&self) -> Option<Quantization> {
+        let dtype = match self.quantize? {
             Bits::Int8 => "int8",
             Bits::Int4 => "int4",
         };
-        with_quantized_weights(pipeline, dtype, self.quantize_group.unwrap_or(0))
+        Some(Quantization { dtype, group: self.quantize_group })
     }
 
     /// The flag, and whether it was given.

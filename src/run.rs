@@ -2,7 +2,7 @@
 
 use crate::{
     compare::{CompareFlags, comparable, up_to},
-    compile::{CodeArgs, ExecMode, Prepared, prepared},
+    compile::CodeArgs,
     effect::refuse,
     failure::{input_failure, tool_failure},
     module::{DigestFlag, ModuleArgs, OnnxFlags, is_zeros},
@@ -11,10 +11,9 @@ use crate::{
     progress::{StageFlags, Stages},
 };
 use clap::Args;
-use hammock_compiler::{Codegens, Dump, Emit, Evaluator, Failure, Options, Output, compile, lower, reference};
+use hammock_compiler::{Build, Emit, ExecMode, Failure, Model, Options, Progress};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{Module, Name, Span};
-use hammock_passes::{Environment, pipeline};
 use hammock_runtime::tools::{
     CallFlags, CommandFiles, ExpectFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights,
 };
@@ -44,9 +43,8 @@ pub struct Run {
     profile: ProfileFlags,
 }
 
-/// Looks at a module that passes have lowered. With options as a result, it has made another module of it, which is lowered
-/// and compiled with these.
-pub type Adapt<'a> = &'a mut dyn FnMut(&mut Module, &SourceFile, &Options) -> Result<Option<Options>, Failure>;
+/// Changes or examines a module that passes have lowered, before it is compiled.
+pub type Adapt<'a> = &'a mut dyn FnMut(&mut Build) -> Result<(), Failure>;
 
 /// Flags that name a program and a call.
 #[derive(Args)]
@@ -101,11 +99,11 @@ impl Program {
 
     /// Opens the executable, or compiles the text in memory.
     pub fn open(&self, stages: &mut Stages) -> Result<(Session, Places), Failure> {
-        self.open_adapted(Some(&self.call), &mut |_, _, _| Ok(None), stages)
+        self.open_adapted(Some(&self.call), &mut |_| Ok(()), stages)
     }
 
-    /// Opens the executable, or compiles the text in memory, for a call if that is known before; `adapt` sees what passes
-    /// made of the text.
+    /// Opens the executable, or compiles the text in memory, for a call if that is known before; `adapt` gets the lowered
+    /// module.
     pub fn open_adapted(
         &self,
         call: Option<&CallFlags>,
@@ -136,20 +134,29 @@ impl Program {
             let session = Session::open(Path::new(&self.file), &how).map_err(tool_failure)?;
             return Ok((session, Places::default()));
         }
-        let module = self.module_args();
         // With bytecode, the module has kernels only, and the functions are the bytecode's.
         let call = call.filter(|_| self.code.bytecode.is_none());
-        if self.code.exec_mode()? == ExecMode::Reference {
+        let mut options = self.options()?;
+        if options.exec_mode == ExecMode::Reference {
             refuse(&self.code.of_kernels(), "kernels are interpreted")?;
         }
-        let mut options = self.options()?;
-        let Prepared { module, source, aside, .. } = prepared(&module, call, stages)?;
-        if let Some(aside) = aside {
-            options.plans = options.plans.map(|plans| Arc::new(plans.renamed(&self.call.func, &aside)));
+        let (model, renamed) = self.model(call, stages)?;
+        if let Some(renamed) = renamed {
+            options.plans = options.plans.map(|plans| Arc::new(plans.renamed(&self.call.func, &renamed)));
         }
-        let places = Places::of(&module, &source, &self.call.func);
-        let session = self.session(module, &source, &self.code.exec_mode()?, options, adapt, stages)?;
+        let places = Places::of(&model.module, &model.source, &self.call.func);
+        let session = self.session(model, options, adapt, stages)?;
         Ok((session, places))
+    }
+
+    /// Reads the model, with a function to call and its weights as constants, unless the call has arguments for them. Returns
+    /// the new name of a kernel whose name that function took.
+    fn model(&self, call: Option<&CallFlags>, stages: &mut Stages) -> Result<(Model, Option<Name>), Failure> {
+        let spec = call.map(|call| call.spec(None));
+        let mut model = Model::read(&self.module_args().model_file()?, spec.as_ref(), stages)?;
+        model.bind_weights(spec.as_ref())?;
+        let renamed = spec.map(|spec| model.add_entry(spec.func)).transpose()?.flatten();
+        Ok((model, renamed))
     }
 
     /// The files that the flags name.
@@ -157,8 +164,7 @@ impl Program {
         self.module_args().files(files);
         files.reads_arguments(&self.call.args);
         self.code.files(files)?;
-        let level = self.code.level.unwrap_or(Options::default().level);
-        self.watch.files(files, &self.code.pipeline(level)?);
+        self.watch.files(files, &self.code.pipeline()?);
         Ok(())
     }
 
@@ -184,80 +190,30 @@ impl Program {
         self.call.limits.budget.compiling(work).map_err(|e| tool_failure(e.into()))?
     }
 
-    /// The compiler's options, whatever the mode.
+    /// The compiler's options.
     fn options(&self) -> Result<Options, Failure> {
-        let options = match self.code.exec_mode()? {
-            ExecMode::Reference => {
-                let defaults = Options::default();
-                Options {
-                    level: self.code.level.unwrap_or(defaults.level),
-                    bytecode: self.code.bytecode()?,
-                    ..defaults
-                }
-            }
-            ExecMode::Native(_) => self.code.options()?,
-        };
-        Ok(Options { threads: self.call.how().threads.unwrap_or(options.threads), ..options })
+        let options = self.code.options()?;
+        let threads = self.call.how().threads.unwrap_or(options.threads);
+        Ok(Options { threads, explain_fusion: self.watch.explain_fusion, ..options })
     }
 
-    /// Compiles a module in memory.
-    fn session(
-        &self,
-        mut module: Module,
-        source: &SourceFile,
-        mode: &ExecMode,
-        options: Options,
-        adapt: Adapt,
-        stages: &mut Stages,
-    ) -> Result<Session, Failure> {
-        stages.begin("passes")?;
-        let how = self.call.how();
-        let passes = self.code.pipeline(options.level)?;
+    /// Compiles a model in memory.
+    fn session(&self, model: Model, options: Options, adapt: Adapt, stages: &mut Stages) -> Result<Session, Failure> {
+        let (how, passes) = (self.call.how(), options.pipeline());
         let mut dump = self.watch.observer(&passes)?;
-        let codegens = Codegens::default();
-        let evaluator = if *mode == ExecMode::Reference {
-            Evaluator::interpreting()
-        } else {
-            Evaluator::with_cache(options.cache.clone())
-        };
-        let environment = Environment { codegens: Some(&codegens), ..self.watch.environment(&options, &evaluator) };
-        lower(&mut module, source, &passes, &environment, &mut dump)?;
-        self.watch.report(&dump)?;
-        let adapted = adapt(&mut module, source, &options)?;
-        if let Some(options) = &adapted {
-            lower(&mut module, source, &pipeline(0), &options.environment(&evaluator), &mut Dump::default())?;
+        let is_interpreted = options.exec_mode == ExecMode::Reference;
+        let mut build = Build::new(model, options, stages);
+        build.lower(&passes, &mut dump)?;
+        self.watch.report(&dump.times)?;
+        adapt(&mut build)?;
+        if is_interpreted {
+            return build.interpret(&how);
         }
-        let options = adapted.unwrap_or_else(|| options.clone());
-        let threads = options.threads;
-        let options = match mode {
-            ExecMode::Reference => options,
-            ExecMode::Native(_) => self.code.tune.tuned(&module, source, options, threads, stages)?,
-        };
-        match mode {
-            ExecMode::Reference if codegens.has_made_objects() => {
-                let message = "what code generators made is machine code, which `--exec-mode reference` does not run";
-                Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--exec-mode`, or `RunCodegen`"))
-            }
-            ExecMode::Reference => {
-                reference(&module, source, options.bytecode.as_deref(), how.options()).map(Session::from_vm)
-            }
-            ExecMode::Native(graphs) => {
-                let options = Options { graphs: graphs.clone(), objects: codegens.into_objects(), ..options };
-                stages.begin("compiling kernels")?;
-                let artifact = compile(&module, source, &options, Emit::Lib)?;
-                stages.end_with(&artifact.times);
-                self.code.report(&artifact)?;
-                stages.begin("loading")?;
-                let session = match &artifact.file {
-                    Output::Library(linked) => {
-                        let (before, constants, after) = linked.parts();
-                        Session::from_linked(before, constants, after, &how)
-                    }
-                    Output::Bytes(bytes) => Session::from_bytes(bytes.clone(), &how),
-                };
-                session.map_err(tool_failure)
-            }
-        }
+        self.code.tune.tune(&mut build, Emit::Lib)?;
+        let artifact = build.compile(Emit::Lib)?;
+        self.code.report(&artifact)?;
+        build.begin("loading")?;
+        artifact.load(&how).map_err(tool_failure)
     }
 
     /// Runs the program as the flags say and in another way, and says where the two first differ.
@@ -265,31 +221,32 @@ impl Program {
         if is_executable(&self.file) {
             refuse(&[("--compare-levels", true)], &format!("{} is compiled already", self.file))?;
         }
-        let Prepared { module, source, .. } =
-            self.compiling(|| prepared(&self.module_args(), Some(&self.call), stages))?;
-        let (mode, options) = (self.code.exec_mode()?, self.options()?);
+        let (model, _) = self.compiling(|| self.model(Some(&self.call), stages))?;
+        let options = self.options()?;
         let weights = self.call.weights().map_err(input_failure)?;
-        let mut result = |module: &Module, mode: &ExecMode, level: u8| {
-            let options = Options { level, ..options.clone() };
-            let session = self
-                .compiling(|| self.session(module.clone(), &source, mode, options, &mut |_, _, _| Ok(None), stages))?;
+        let mut result = |module: &Module, exec_mode: &ExecMode, level: u8| {
+            let options = Options { level, exec_mode: exec_mode.clone(), ..options.clone() };
+            let model = Model { module: module.clone(), ..model.clone() };
+            let session = self.compiling(|| self.session(model, options, &mut |_| Ok(()), stages))?;
             let spec = self.call.spec(weights.as_ref());
             let args = session.arguments(&spec).map_err(input_failure)?;
             session.call(spec.func, &args).map_err(|e| tool_failure(e.into()))
         };
-        let (other, level) = (with.mode.as_ref().unwrap_or(&mode), with.level.unwrap_or(options.level));
+        let mode = &options.exec_mode;
+        let (other, level) = (with.mode.as_ref().unwrap_or(mode), with.level.unwrap_or(options.level));
         let mut differ = |module: &Module| {
             let expected = result(module, other, level)?;
-            let actual = result(module, &mode, options.level)?;
+            let actual = result(module, mode, options.level)?;
             how.difference(&expected, &actual).map_err(|e| tool_failure(e.into()))
         };
-        let Some(why) = differ(&module)? else { return Ok("the results are the same\n".to_owned()) };
+        let module = &model.module;
+        let Some(why) = differ(module)? else { return Ok("the results are the same\n".to_owned()) };
         let candidates = module.relax(&self.call.func).map(comparable).unwrap_or_default();
         // The first binding that differs: what comes after it in the function usually does as well.
         let (mut first, mut end, mut found) = (0, candidates.len(), None);
         while first < end {
             let middle = (first + end) / 2;
-            let Some((part, name, span)) = up_to(&module, &self.call.func, candidates[middle]) else { break };
+            let Some((part, name, span)) = up_to(module, &self.call.func, candidates[middle]) else { break };
             match differ(&part)? {
                 Some(why) => (end, found) = (middle, Some((name, span, why))),
                 None => first = middle + 1,
@@ -299,7 +256,7 @@ impl Program {
         Err(match found {
             Some((name, span, why)) => {
                 let error = failure(format!("the two ways first differ in `{name}`: {why}")).label(span, "");
-                Failure::from(error.help("`hammock opt --bisect` finds the pass")).within(&source)
+                Failure::from(error.help("`hammock opt --bisect` finds the pass")).within(&model.source)
             }
             None => failure(format!("the results differ, but no binding does on its own: {why}")).into(),
         })
@@ -346,7 +303,7 @@ impl Way {
     fn parse(text: &str) -> Result<Way, Failure> {
         match text.parse() {
             Ok(level @ 0..=3) => Ok(Way { level: Some(level), mode: None }),
-            _ => Ok(Way { level: None, mode: Some(ExecMode::parse(text)?) }),
+            _ => Ok(Way { level: None, mode: Some(text.parse()?) }),
         }
     }
 }

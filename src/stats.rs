@@ -1,8 +1,8 @@
 //! What a compiled module consists of, and the memory that calls of it take: `hammock compile --stats`.
 
-use hammock_compiler::{Artifact, Failure};
+use hammock_compiler::{Artifact, Build, Failure};
 use hammock_diagnostics::count;
-use hammock_ir::{Module, Name, print::constants};
+use hammock_ir::{Name, print::constants};
 use hammock_passes::{MemoryPlan, peaks};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -31,15 +31,9 @@ struct FunctionStats {
 }
 
 impl Stats {
-    /// Of a module at the VM's level, the memory of its functions, what it was compiled to, how many kernels were compiled
-    /// to compute constants, and where kernels are kept.
-    pub fn of(
-        module: &Module,
-        mut plans: IndexMap<Name, MemoryPlan>,
-        artifact: &Artifact,
-        for_constants: usize,
-        cache: Option<String>,
-    ) -> Stats {
+    /// Numbers of a compiled model, and of its functions from their memory plans.
+    pub fn of(build: &Build, mut plans: IndexMap<Name, MemoryPlan>, artifact: &Artifact) -> Stats {
+        let module = &build.model().module;
         crate::memory_plan::add_temporaries(&mut plans, &artifact.temporaries);
         let peaks = peaks(&plans);
         let instructions: HashMap<&str, usize> =
@@ -58,8 +52,8 @@ impl Stats {
         };
         Stats {
             kernels: artifact.kernels,
-            compiled: artifact.compiled + for_constants,
-            cache,
+            compiled: artifact.compiled + build.constant_kernels(),
+            cache: build.options().cache.as_ref().map(|cache| cache.folder().display().to_string()),
             constant_bytes: constants(module).iter().map(|tensor| tensor.nbytes()).sum(),
             temporary_bytes: artifact.temporaries.values().copied().max().unwrap_or(0),
             functions: plans.iter().map(function).collect(),

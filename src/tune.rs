@@ -3,12 +3,10 @@
 use crate::{
     effect::refuse,
     output::{check_writable, not_stdout, say, write_file},
-    progress::Stages,
 };
 use clap::Args;
-use hammock_compiler::{Failure, Options, PlanFile, Record, Sizes, tune};
-use hammock_diagnostics::{SourceFile, count};
-use hammock_ir::Module;
+use hammock_compiler::{Build, Emit, Failure, PlanFile, Record, Sizes};
+use hammock_diagnostics::count;
 use hammock_runtime::tools::{CommandFiles, Content, parse_seconds};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{path::Path, sync::Arc, time::Duration};
@@ -56,14 +54,6 @@ impl SizeFlags {
     }
 }
 
-/// What a new file begins with.
-const HEAD: &str = "\
-# Plans of kernels, found by `hammock compile --tune --tune-file FILE`; `--tune-file FILE` alone uses them.
-# Before each a remark with a kernel that has it. It is for all kernels of the same structure, on the CPU and the number of
-# threads that follow the structure's hash, and for the sizes after those; axes and what is copied are called by their numbers.
-# To measure anew, remove it.
-";
-
 impl TuneFlags {
     /// The flags, and whether each was given.
     pub fn given(&self) -> [(&'static str, bool); 3] {
@@ -94,54 +84,44 @@ impl TuneFlags {
         PlanFile::read_records(path).map(Arc::new).map(Some)
     }
 
-    /// The options with plans that measuring finds for a module's kernels on so many threads, if that is asked for.
-    pub fn tuned(
-        &self,
-        module: &Module,
-        source: &SourceFile,
-        options: Options,
-        threads: usize,
-        stages: &mut Stages,
-    ) -> Result<Options, Failure> {
-        let Some(time) = self.tune else { return Ok(options) };
-        stages.begin("tuning")?;
-        if options.target != "native" {
-            refuse(&[("--tune", true)], &format!("kernels for {} are not measured on this machine", options.target))?;
+    /// Tunes the kernels of a lowered module for `emit`, if asked to, and writes the plans to the file.
+    pub fn tune(&self, build: &mut Build, emit: Emit) -> Result<(), Failure> {
+        let Some(time) = self.tune else { return Ok(()) };
+        build.begin("tuning")?;
+        let target = &build.options().target;
+        if target != "native" {
+            refuse(&[("--tune", true)], &format!("kernels for {target} are not measured on this machine"))?;
         }
-        let found = measured(module, source, &options, threads, time)?;
-        let before = options.tuned.as_ref().map_or(HEAD, |file| file.text());
-        let text = found.iter().fold(before.trim_end().to_owned(), |text, record| format!("{text}\n\n{record}"));
-        let text = format!("{}\n", text.trim_end());
+        let threads = if emit == Emit::Tvm { 1 } else { build.options().threads };
         let name = self.tune_file.as_deref().unwrap_or("<plans found by --tune>");
-        if self.tune_file.is_some() {
-            write_file(Path::new(name), Content::Text, |out| out.write_all(text.as_bytes()))?;
-        }
-        let file = SourceFile::new(name, text.as_str()).map_err(Failure::from)?;
-        Ok(Options { tuned: Some(Arc::new(PlanFile::records(file)?)), ..options })
+        let bar = progress_bar();
+        let mut report = |done: f64, kernel: &str| {
+            bar.set_position((done * STEPS) as u64);
+            bar.set_message(hammock_runtime::printable(kernel).into_owned());
+        };
+        let records = build.tune(time, threads, name, &mut report);
+        bar.finish_and_clear();
+        say_records(&records?)?;
+        let plans = build.options().tuned.as_ref().filter(|_| self.tune_file.is_some());
+        plans.map_or(Ok(()), |plans| {
+            write_file(Path::new(name), Content::Text, |out| out.write_all(plans.text().as_bytes()))
+        })
     }
 }
 
-/// Measures, with a bar that shows how far it is, and says what was found.
-fn measured(
-    module: &Module,
-    source: &SourceFile,
-    options: &Options,
-    threads: usize,
-    time: Duration,
-) -> Result<Vec<Record>, Failure> {
+/// A bar for the share of the time that has passed.
+fn progress_bar() -> ProgressBar {
     let bar = ProgressBar::new(STEPS as u64);
     let style = ProgressStyle::with_template("tuning {bar:40} {percent:>3} %  {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let mut report = |done: f64, kernel: &str| {
-        bar.set_position((done * STEPS) as u64);
-        bar.set_message(hammock_runtime::printable(kernel).into_owned());
-    };
-    let found = tune(module, source, options, threads, time, &mut report);
-    bar.finish_and_clear();
-    let found = found?;
-    let faster: Vec<_> = found.iter().filter(|record| record.gain() > 1.0).collect();
-    let tried: usize = found.iter().map(|record| record.tried).sum();
-    let what = format!("measured {} with {}", count(found.len(), "kernel"), count(tried, "other plan"));
+    bar
+}
+
+/// Prints which kernels are faster with another plan.
+fn say_records(records: &[Record]) -> Result<(), Failure> {
+    let faster: Vec<_> = records.iter().filter(|record| record.gain() > 1.0).collect();
+    let tried: usize = records.iter().map(|record| record.tried).sum();
+    let what = format!("measured {} with {}", count(records.len(), "kernel"), count(tried, "other plan"));
     say(&format!(
         "{what}: {} faster with another\n",
         match faster.len() {
@@ -154,5 +134,5 @@ fn measured(
         let [before, after] = record.times.map(|seconds| seconds * 1e3);
         say(&format!("{:>8.2} x  {}: {after:.4} ms, not {before:.4} ms\n", record.gain(), record.kernel))?;
     }
-    Ok(found)
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Code generators of others: what they make is linked, called and computes the right numbers.
 
-use hammock_compiler::{CodeGenerator, Codegens, Emit, Evaluator, Options, ReadOptions, compile, lower, read_text};
+use hammock_compiler::{Build, CodeGenerator, Dump, Emit, Model, Options, ReadOptions, Silent, compile, read_text};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
-use hammock_passes::{Environment, Pipeline, pipeline};
+use hammock_passes::Pipeline;
 use hammock_runtime::{
     Any, Tensor,
     tools::{How, Session},
@@ -116,17 +116,13 @@ fn object() -> Vec<u8> {
 fn compiled(objects: Vec<Vec<u8>>, asked: &Arc<Mutex<Vec<String>>>) -> Result<Vec<u8>, hammock_compiler::Failure> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codegen/model.py")).unwrap();
     let source = SourceFile::new("model.py", text).unwrap();
-    let mut module = read_text(&source, &ReadOptions::default())?;
-    let (options, evaluator) = (Options { threads: 1, ..Options::default() }, Evaluator::new());
-    let mut codegens = Codegens::default();
-    codegens.register("toy", Given { objects, asked: asked.clone() });
-    let mut passes =
-        Pipeline::parse(&format!(r#"{PATTERNS},RunCodegen{{target_options={{"toy":{{"x":1}}}}}}"#)).unwrap();
-    passes.steps.extend(pipeline(options.level).steps);
-    let environment = Environment { codegens: Some(&codegens), ..options.environment(&evaluator) };
-    lower(&mut module, &source, &passes, &environment, &mut Default::default())?;
-    let options = Options { objects: codegens.into_objects(), ..options };
-    Ok(compile(&module, &source, &options, Emit::Lib)?.file.into_bytes())
+    let passes = Pipeline::parse(&format!(r#"{PATTERNS},RunCodegen{{target_options={{"toy":{{"x":1}}}}}}"#)).unwrap();
+    let options = Options { threads: 1, passes, ..Options::default() };
+    let mut progress = Silent;
+    let mut build = Build::new(Model::from_text(source)?, options, &mut progress);
+    build.codegens().register("toy", Given { objects, asked: asked.clone() });
+    build.lower(&build.options().pipeline(), &mut Dump::default())?;
+    Ok(build.compile(Emit::Lib)?.file.into_bytes())
 }
 
 #[test]

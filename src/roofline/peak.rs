@@ -1,12 +1,9 @@
 //! What the machine can do, measured by kernels of our own.
 
 use crate::failure::{input_failure, tool_failure};
-use hammock_compiler::{
-    Emit, Evaluator, Failure, Options, ReadOptions, Target, compile, keep_kernel, lower, read_text, target,
-};
+use hammock_compiler::{Build, Dump, Emit, Failure, Model, Options, Silent, Target, target};
 use hammock_diagnostics::SourceFile;
-use hammock_passes::pipeline;
-use hammock_runtime::tools::{CallSpec, How, Session, sample};
+use hammock_runtime::tools::{CallSpec, How, sample};
 use std::time::Duration;
 
 /// How long each rate is measured.
@@ -84,15 +81,16 @@ fn stream(count: i64) -> String {
 /// The least time that a kernel takes, on zeros.
 fn seconds(text: &str, how: &How) -> Result<f64, Failure> {
     let source = SourceFile::new("<the machine's peak>", text)?;
-    let mut module = read_text(&source, &ReadOptions::default())?;
-    let arguments = keep_kernel(&mut module, "main")?.arguments(&[])?;
+    let model = Model::from_text(source)?;
     let options = Options { threads: how.threads.unwrap_or(Options::default().threads), ..Options::default() };
-    let evaluator = Evaluator::new();
-    lower(&mut module, &source, &pipeline(2), &options.environment(&evaluator), &mut Default::default())?;
-    let artifact = compile(&module, &source, &options, Emit::Lib)?;
+    let mut progress = Silent;
+    let mut build = Build::new(model, options, &mut progress);
+    build.lower(&build.options().pipeline(), &mut Dump::default())?;
+    let arguments = build.keep_kernel("main")?.arguments(&[])?;
+    let artifact = build.compile(Emit::Lib)?;
     // What limits the user's program does not limit this.
     let how = How { limits: Default::default(), ..how.clone() };
-    let session = Session::from_bytes(artifact.file.into_bytes(), &how).map_err(tool_failure)?;
+    let session = artifact.load(&how).map_err(tool_failure)?;
     let spec = CallSpec { func: "main", args: &arguments, weights: None };
     let args = session.arguments(&spec).map_err(input_failure)?;
     let samples = sample(PROBE, || session.call("main", &args).map(drop)).map_err(|e| tool_failure(e.into()))?;

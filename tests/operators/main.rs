@@ -2,7 +2,7 @@
 //! same with compiled graphs and kernels as with interpreted ones.
 mod types;
 
-use hammock_compiler::{Emit, Evaluator, Graphs, Options, ReadOptions, compile, read_text, reference};
+use hammock_compiler::{Emit, Evaluator, ExecMode, Options, ReadOptions, compile, read_text, reference};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 use hammock_passes::{Silent, pipeline};
@@ -24,7 +24,7 @@ fn examples_compute_the_same_compiled_and_interpreted() {
         let args: Vec<Any> = example.values().iter().map(|text| parse_argument(text).unwrap()).collect();
         let run = |session: Session| session.vm().call("main", &args).map_err(|e| e.to_string());
         let interpreted = run(Session::from_vm(reference(&module, &source, None, How::default().options()).unwrap()));
-        let options = Options { threads: 1, level: 0, graphs: Graphs::Compiled, ..Options::default() };
+        let options = Options { threads: 1, level: 0, exec_mode: ExecMode::Compiled, ..Options::default() };
         let library = compile(&module, &source, &options, Emit::Lib).unwrap_or_else(|f| panic!("{}", f.render(false)));
         let compiled =
             run(Session::from_bytes(library.file.into_bytes(), &How { threads: Some(1), ..How::default() }).unwrap());

@@ -45,9 +45,9 @@ impl Codegens {
         !self.objects.borrow().is_empty()
     }
 
-    /// What was made, for [`Options::objects`](crate::Options::objects).
-    pub fn into_objects(self) -> Vec<Vec<u8>> {
-        self.objects.into_inner()
+    /// Takes the objects, for [`Lowered::objects`](crate::Lowered::objects).
+    pub fn take_objects(&self) -> Vec<Vec<u8>> {
+        self.objects.take()
     }
 }
 

@@ -1,67 +1,82 @@
 //! Targets, options, pipelines: what the command line and bindings call.
 //!
-//! [`read_file`] turns a file into a module or recognises a compiled executable; [`compile`] turns a module into the
-//! bytes of a shared library; everything that a user can get wrong comes back as a [`Failure`], which knows how to
-//! print itself with the source lines it speaks of.
+//! A [`Model`] is read from a file; a [`Build`] lowers, tunes and compiles it to an [`Artifact`], one step at a time. The
+//! functions below them do the same to modules: [`read_text`], [`lower`], [`compile`]. Every error that a user can cause is a
+//! [`Failure`], which prints with the source lines that it is about.
 #![forbid(unsafe_code)]
 
-mod artifact;
-mod bytecode;
-#[cfg_attr(not(feature = "native"), allow(dead_code, unused_imports, reason = "there is nothing to keep"))]
+mod build;
+#[cfg_attr(not(feature = "native"), allow(dead_code, unused_imports, reason = "only machine code is cached"))]
 mod cache;
 mod codegens;
-mod digest;
-mod entry;
+mod emit;
 mod evaluate;
 mod failure;
-mod graphs;
-mod input;
 mod kernels;
-#[cfg(feature = "native")]
-mod objects;
+mod model;
 mod observe;
-mod onnx;
-mod params;
-mod plans;
 mod reference;
-mod signature;
 mod target;
 mod texts;
 mod tune;
-mod tvm;
 
-pub use artifact::{Artifact, Bounds, Emit, Options, Output, Temporaries, compile, lower, temporaries};
+pub use build::{Bounds, Build, ExecMode, Options, Progress, Quantization, Silent};
 pub use cache::{Cache, Usage};
 pub use codegens::{CodeGenerator, Codegens};
-pub use digest::Digest;
-pub use entry::{Kept, add_entry, keep_kernel};
+pub use emit::{Artifact, Emit, Lowered, Output, Temporaries, compile, temporaries};
 pub use evaluate::Evaluator;
 pub use failure::Failure;
-pub use graphs::Graphs;
-pub use hammock_import::nearest_operator;
-pub use hammock_kernels::plan::Flops;
+pub use hammock_import::{Constants, ReadOptions, check_module, nearest_operator};
 pub use hammock_kernels::{
     Accesses, Target,
-    plan::primitives::{Form, PRIMITIVES, Primitive},
+    plan::{
+        Flops,
+        primitives::{Form, PRIMITIVES, Primitive},
+    },
     rules::RULES,
     steps::{STEPS, Step},
 };
 pub use hammock_onnx::{
-    ImportOptions, Imported, InputShape, Overridden, Ranks, RanksOf, Weights as OnnxWeights,
+    ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_runtime::tools::Weights;
-pub use input::{
-    Constants, Input, ReadOptions, check_module, read_file, read_source, read_text, read_weights, unreadable,
-    write_weights,
+pub use kernels::{PlanFile, before_step, flops, plans};
+pub use model::{
+    Model, ModelFile, Params,
+    digest::Digest,
+    entry::{Kept, keep_kernel},
+    input::{Input, read_file, read_source, read_text, read_weights, unreadable, write_weights},
+    onnx::{data_files, import_onnx, is_onnx},
+    params::{Named, bind, misfit},
+    signature::signatures,
 };
-pub use kernels::{before_step, flops, plans};
 pub use observe::{Clock, Dump, Timing};
-pub use onnx::{data_files, import_onnx, is_onnx};
-pub use params::{Named, bind, misfit, misfit_in};
-pub use plans::PlanFile;
 pub use reference::reference;
-pub use signature::signatures;
 pub use target::{check_target, target, targets};
 pub use texts::TextFiles;
 pub use tune::{Record, Sizes, tune};
+
+use hammock_diagnostics::SourceFile;
+use hammock_ir::Module;
+use hammock_ops::Table;
+use hammock_passes::{Environment, Pipeline};
+
+/// Runs the passes of a pipeline that ends at the VM's level, such as [`hammock_passes::pipeline()`].
+///
+/// # Errors
+/// If the module is not well formed, or cannot be lowered.
+pub fn lower(
+    module: &mut Module,
+    source: &SourceFile,
+    passes: &Pipeline,
+    environment: &Environment,
+    dump: &mut Dump,
+) -> Result<(), Failure> {
+    let errors = hammock_ir::verify::errors(module, &Table);
+    if !errors.is_empty() {
+        return Err(Failure::from(errors).within(source));
+    }
+    target::check_devices(module, source)?;
+    passes.run(module, environment, dump).map_err(|error| Failure::from(error).within(source))
+}

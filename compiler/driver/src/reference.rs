@@ -4,8 +4,8 @@
 
 use crate::{
     Failure,
-    artifact::{image, not_lowerable},
-    kernels::place,
+    emit::{image, not_lowerable},
+    kernels::location,
 };
 use hammock_diagnostics::{SourceFile, Span};
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
@@ -47,7 +47,7 @@ fn kernel(
 ) -> Option<Result<(Name, Function), KernelError>> {
     let Global::Tir(func) = function else { return None };
     let symbol = function.global_symbol().unwrap_or(name).into();
-    let func = match inline_calls(func, &|name| module.tir(name), &|span| place(source, span)) {
+    let func = match inline_calls(func, &|name| module.tir(name), &|span| location(source, span)) {
         Ok(func) => func.into_owned(),
         Err(error) => return Some(Err(error)),
     };

@@ -1,6 +1,6 @@
 //! What options of passes give as text.
 
-use crate::{Failure, ReadOptions, input::read_source, read_text};
+use crate::{Failure, ReadOptions, read_source, read_text};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{
     Function as Global, Module, Span,

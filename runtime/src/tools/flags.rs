@@ -37,6 +37,13 @@ pub struct CallSpec<'a> {
 }
 
 impl CallSpec<'_> {
+    /// Names of the arguments that have one, and the number of the others.
+    pub fn names(&self) -> (Vec<&str>, usize) {
+        let names: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
+        let unnamed = self.args.len() - names.len();
+        (names, unnamed)
+    }
+
     /// The weights that are left for a function of these parameters: for those that arguments do not name, and none if there
     /// is an argument for each.
     pub fn weights_for(&self, params: &[&str]) -> Option<Weights> {
@@ -114,13 +121,6 @@ impl CallFlags {
     /// The call.
     pub fn spec<'a>(&'a self, weights: Option<&'a Weights>) -> CallSpec<'a> {
         CallSpec { func: &self.func, args: &self.args, weights }
-    }
-
-    /// The names that arguments are given for, and the number of arguments without a name.
-    pub fn names(&self) -> (Vec<&str>, usize) {
-        let names: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
-        let unnamed = self.args.len() - names.len();
-        (names, unnamed)
     }
 
     /// How to run.

@@ -1,6 +1,6 @@
-//! Relax functions to machine code.
+//! Graphs as machine code.
 
-use crate::{Failure, Options};
+use crate::{ExecMode, Failure, Options};
 use hammock_diagnostics::codes;
 use hammock_runtime::{
     Executable,
@@ -8,29 +8,7 @@ use hammock_runtime::{
     image::KernelSignature,
 };
 
-/// How a module's graphs run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Graphs {
-    /// Interpreted.
-    #[default]
-    Bytecode,
-    /// As machine code.
-    Compiled,
-    /// Those named as machine code, the others interpreted.
-    Mixed(Vec<String>),
-}
-
-impl Graphs {
-    fn are_compiled(&self, function: &str) -> bool {
-        match self {
-            Graphs::Bytecode => false,
-            Graphs::Compiled => true,
-            Graphs::Mixed(names) => names.iter().any(|name| name == function),
-        }
-    }
-}
-
-/// Marks in the function table how each function runs; returns the object with the code of those that are compiled.
+/// Sets the kind of each function in the function table; returns an object with the code of those that are compiled.
 pub fn compile(
     executable: &mut Executable,
     kernels: &[KernelSignature],
@@ -40,7 +18,7 @@ pub fn compile(
     let mut compiled = Vec::new();
     let has_code = |info: &FunctionInfo| info.kind != FunctionKind::Packed && info.start < info.end;
     for (index, info) in executable.functions.iter_mut().enumerate().filter(|(_, info)| has_code(info)) {
-        let is_compiled = options.graphs.are_compiled(&info.name);
+        let is_compiled = options.exec_mode.compiles(&info.name);
         info.kind = if is_compiled { FunctionKind::Compiled } else { FunctionKind::Bytecode };
         compiled.extend(is_compiled.then_some(index));
     }
@@ -48,7 +26,7 @@ pub fn compile(
 }
 
 fn check_names(executable: &Executable, options: &Options) -> Result<(), Failure> {
-    let Graphs::Mixed(names) = &options.graphs else { return Ok(()) };
+    let ExecMode::Mixed(names) = &options.exec_mode else { return Ok(()) };
     match names.iter().find(|name| executable.function(name).is_none()) {
         None => Ok(()),
         Some(name) => {

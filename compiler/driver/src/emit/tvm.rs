@@ -1,12 +1,16 @@
-//! What libraries for TVM's runtime may use: kernels of the module, TVM's builtins, functions that others register.
+//! Shared libraries for TVM's runtime. They may call kernels of the module, TVM's builtins and registered functions.
 
-use crate::{Failure, kernels};
-use hammock_diagnostics::{SourceFile, codes};
-use hammock_ir::Module;
-use hammock_runtime::{Image, executable::FunctionKind};
+use super::{
+    Artifact, Lowered, Output,
+    library::{artifact, compile_kernels, every, link_failure},
+};
+use crate::{Clock, Failure, Options, Timing, kernels};
+use hammock_codegen::llvm::Host;
+use hammock_diagnostics::codes;
+use hammock_runtime::{Image, executable::FunctionKind, library::tvm::modules};
 use std::collections::HashSet;
 
-/// Builtins of ours that TVM 0.27 has not.
+/// Builtins that TVM 0.27 does not have.
 const OURS_ALONE: &[&str] = &[
     "relax.inspect.tensor_byte_offset",
     "relax.inspect.tensor_dtype_bits",
@@ -24,8 +28,27 @@ const OURS_ALONE: &[&str] = &[
     "vm.builtin.has_tag",
 ];
 
-/// Can TVM's runtime run the executable?
-pub fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
+/// Compiles the kernels, which TVM runs on one thread, and links them with the bytecode.
+pub fn compile(
+    lowered: Lowered,
+    image: &Image,
+    options: &Options,
+    times: &mut Vec<Timing>,
+) -> Result<Artifact, Failure> {
+    let mut clock = Clock::start();
+    check_callees(image, lowered)?;
+    let versions = compile_kernels(lowered, options, Host::Tvm, 1)?;
+    clock.lap("kernels to machine code", times);
+    let others = lowered.objects.iter().map(Vec::as_slice);
+    let objects: Vec<&[u8]> = every(&versions).map(|kernel| kernel.object.as_slice()).chain(others).collect();
+    let library = hammock_link::link_for_tvm(&objects, &modules(&image.executable.save()));
+    let library = library.map_err(|e| link_failure(&e, lowered))?;
+    clock.lap("linking", times);
+    Ok(artifact(Output::Bytes(library), &versions))
+}
+
+/// Refuses an executable that TVM's runtime cannot run.
+fn check_callees(image: &Image, Lowered { module, source, .. }: Lowered) -> Result<(), Failure> {
     let kernels: HashSet<&str> = kernels::functions(module).map(|(name, _)| name).collect();
     let functions = &image.executable.functions;
     let fault = functions.iter().find_map(|f| match f.kind {

@@ -11,8 +11,7 @@ use crate::{Cache, reference};
 #[cfg(feature = "native")]
 use crate::{
     Options,
-    kernels::{self, SYMBOL, Trouble},
-    objects::Compiler,
+    kernels::{self, CompileError, Compiler, SYMBOL},
 };
 #[cfg(feature = "native")]
 use hammock_codegen::llvm::{Host, OptLevel};
@@ -94,11 +93,11 @@ impl Evaluator {
         let target = kernels::target(&Options::default(), 1);
         let compiler = Compiler { level: OptLevel::Lean, host: Host::Hammock, cache: self.cache.as_deref() };
         let compiled = compiler.compile(SYMBOL, kernel.clone(), hammock_kernels::Options::new(&target));
-        let compiled = compiled.map_err(|trouble| match trouble {
-            Trouble::Lowering(error) => error.to_string(),
-            Trouble::Code(message) => message,
+        let compiled = compiled.map_err(|error| match error {
+            CompileError::Lowering(error) => error.to_string(),
+            CompileError::Code(message) => message,
         })?;
-        self.compiled.set(self.compiled.get() + usize::from(!compiled.was_kept));
+        self.compiled.set(self.compiled.get() + usize::from(!compiled.is_cached));
         if compiled.signature.params.iter().take(inputs).any(|param| param.is_written) {
             return Err(WRITES_INPUT.to_owned());
         }

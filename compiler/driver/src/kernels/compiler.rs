@@ -1,13 +1,13 @@
-//! Kernels as object code: compiled, or kept from before.
+//! The kernel compiler: TIR functions to object code, or from the cache.
 //!
-//! Two kernels of one structure have the same code, whatever they and what is in them are called, unless there are
-//! messages in it that name something: a kernel with checks that may fail. The first kind is kept by structure alone, the
-//! second by names and places too. Which kind a kernel is, is known when it is compiled: it is looked for as both.
+//! Kernels of the same structure share code, whatever their names, unless messages in the code name something, as those of
+//! run-time checks do. Code without names is cached by structure alone, other code by names and locations too. Which of the
+//! two applies is known only once a kernel is compiled, so lookups try both keys.
 
+use super::{CompileError, Compiled, SYMBOL, location::each_location};
 use crate::{
     Cache,
     cache::{Bytes, Key},
-    kernels::{Compiled, SYMBOL, Trouble, place_of_each},
 };
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
@@ -16,10 +16,10 @@ use hammock_runtime::{Function as Value, Image, Library, image::Integrity, libra
 use std::sync::Arc;
 
 impl Compiled {
-    /// Loads a kernel that is called [`SYMBOL`].
+    /// Loads a kernel whose symbol is [`SYMBOL`].
     ///
     /// # Errors
-    /// Why it cannot be loaded.
+    /// If it cannot be loaded.
     pub fn load(self) -> Result<Value, String> {
         let image = Image { kernels: vec![self.signature], ..Image::default() };
         let library = hammock_link::link(&[&self.object], &image.save()).map_err(|e| e.to_string())?;
@@ -29,37 +29,38 @@ impl Compiled {
     }
 }
 
-/// How kernels become objects.
+/// Compiles kernels to objects.
 #[derive(Clone, Copy)]
 pub struct Compiler<'a> {
-    /// How much LLVM optimises.
+    /// LLVM's optimization level.
     pub level: OptLevel,
-    /// Whose runtime the objects are for.
+    /// Runtime that loads the objects.
     pub host: Host,
-    /// Where they are kept.
+    /// Cache of objects.
     pub cache: Option<&'a Cache>,
 }
 
 impl Compiler<'_> {
-    /// Compiles a kernel that calls no others of its module, or finds what was compiled before.
+    /// Compiles a kernel without calls of other kernels, or takes it from the cache.
     pub fn compile(
         self,
         name: &str,
         mut func: PrimFunc,
         options: hammock_kernels::Options<'_>,
-    ) -> Result<Compiled, Trouble> {
+    ) -> Result<Compiled, CompileError> {
         let args = arguments(&func);
         let keys = self.cache.map(|cache| (cache, self.keys(name, &mut func, options)));
         let symbol = if self.host == Host::Hammock { SYMBOL } else { name };
         let read = |bytes: Vec<u8>| Code::read(&bytes, args.len(), symbol);
-        let kept = keys.as_ref().and_then(|(cache, keys)| keys.iter().find_map(|key| cache.get(key).and_then(read)));
-        let was_kept = kept.is_some();
-        let code = match kept {
+        let cached = keys.as_ref().and_then(|(cache, keys)| keys.iter().find_map(|key| cache.get(key).and_then(read)));
+        let is_cached = cached.is_some();
+        let code = match cached {
             Some(code) => code,
             None => {
                 let flat = lower_with(&func, options)?;
                 let flat = FlatKernel { name: symbol.into(), said: name.into(), ..flat };
-                let object = llvm::object(&flat, options.target, self.host, self.level).map_err(|e| said(name, &e))?;
+                let object =
+                    llvm::object(&flat, options.target, self.host, self.level).map_err(|e| code_error(name, &e))?;
                 let code = Code::of(&flat, object.bytes, options.target.threads);
                 if let Some((cache, keys)) = &keys {
                     cache.put(&keys[usize::from(object.has_names)], &code.bytes());
@@ -69,31 +70,31 @@ impl Compiler<'_> {
         };
         let Code { written, accesses, temporary_bytes, object } = code;
         let signature = llvm::signature(name, &args, &written);
-        Ok(Compiled { name: name.to_owned(), object, signature, accesses, temporary_bytes, was_kept })
+        Ok(Compiled { name: name.to_owned(), object, signature, accesses, temporary_bytes, is_cached })
     }
 
-    /// Compiles kernels as one module, or finds what was made of them before. Says whether it was found.
+    /// Compiles kernels as one module, or takes it from the cache. Returns true if it was cached.
     ///
     /// # Errors
-    /// What LLVM has against them.
+    /// If LLVM rejects a kernel.
     pub fn one_module(
         self,
         kernels: &[FlatKernel],
         target: &Target,
         emit: llvm::Emit,
     ) -> Result<(Vec<u8>, bool), LlvmError> {
-        let kept = self.cache.map(|cache| (cache, self.key_of_all(kernels, target, emit)));
-        if let Some(bytes) = kept.as_ref().and_then(|(cache, key)| cache.get(key)) {
+        let cached = self.cache.map(|cache| (cache, self.key_of_all(kernels, target, emit)));
+        if let Some(bytes) = cached.as_ref().and_then(|(cache, key)| cache.get(key)) {
             return Ok((bytes, true));
         }
         let bytes = llvm::compile(kernels, target, self.host, self.level, emit)?;
-        if let Some((cache, key)) = kept {
+        if let Some((cache, key)) = cached {
             cache.put(&key, &bytes);
         }
         Ok((bytes, false))
     }
 
-    /// The key of kernels as one module, in which all have their names.
+    /// Key of kernels as one module, with their names.
     fn key_of_all(self, kernels: &[FlatKernel], target: &Target, emit: llvm::Emit) -> Key {
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
@@ -106,39 +107,39 @@ impl Compiler<'_> {
         Key::of(&facts)
     }
 
-    /// The key of a kernel without names in its messages, and of one that has some.
+    /// Keys of a kernel: without names, and with the names that its messages may contain.
     fn keys(self, name: &str, func: &mut PrimFunc, options: hammock_kernels::Options<'_>) -> [Key; 2] {
         let hammock_kernels::Options { target, checked, strict_order, plan, place } = options;
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
         facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host, plan)));
-        // What a kernel is called is a name; it stands among the attributes as well.
+        // The symbol is a name too, and an attribute.
         let symbol = func.attrs.remove("global_symbol");
         hash::kernel(func, &mut facts);
         let mut named = facts.clone();
         [name, &function_text(&"f".into(), &Function::Tir(func.clone()))].iter().for_each(|text| named.text(text));
-        place_of_each(func, place, &mut |place| named.text(&place));
+        each_location(func, place, &mut |place| named.text(&place));
         if let Some(symbol) = symbol {
             func.attrs.set("global_symbol", symbol);
         }
-        // Plans may name axes and buffers, and TVM's callers find a kernel by its name.
+        // Plans may name axes and buffers, and TVM finds kernels by name.
         let is_named = plan.is_some_and(Written::has_names) || self.host == Host::Tvm;
         let named = Key::of(&named);
         [if is_named { named } else { Key::of(&facts) }, named]
     }
 }
 
-/// What LLVM has against a kernel.
-fn said(name: &str, error: &LlvmError) -> Trouble {
-    Trouble::Code(match error {
+/// LLVM's error about a kernel.
+fn code_error(name: &str, error: &LlvmError) -> CompileError {
+    CompileError::Code(match error {
         LlvmError::Kernel { .. } => error.to_string(),
         error => format!("kernel `{name}`: {error}"),
     })
 }
 
-/// What is kept of a kernel.
+/// Cached form of a kernel.
 struct Code {
-    /// Which arguments it writes.
+    /// True for each argument that it writes.
     written: Vec<bool>,
     accesses: Accesses,
     temporary_bytes: u64,
@@ -159,7 +160,7 @@ impl Code {
         [head, self.object.clone()].concat()
     }
 
-    /// Reads a kernel of so many arguments that has this symbol.
+    /// Reads a kernel with `args` arguments that defines `symbol`.
     fn read(bytes: &[u8], args: usize, symbol: &str) -> Option<Code> {
         let mut rest = bytes;
         let mut number = || {

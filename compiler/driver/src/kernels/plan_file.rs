@@ -1,9 +1,18 @@
 //! Files of plans: how kernels are computed, as `hammock opt --print-plans` prints it and a user may edit it.
 
-use crate::{Failure, kernels, read_source, tune::is_bucket};
+use super::functions;
+use crate::{Failure, Record, read_source, tune::is_bucket};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
 use hammock_kernels::plan::{PlanError, Plans, Written};
+
+/// Comment at the beginning of a file of tuned plans.
+const RECORDS_HEADER: &str = "\
+# Plans of kernels, found by `hammock compile --tune --tune-file FILE`; `--tune-file FILE` alone uses them.
+# Before each a remark with a kernel that has it. It is for all kernels of the same structure, on the CPU and the number of
+# threads that follow the structure's hash, and for the sizes after those; axes and what is copied are called by their numbers.
+# To measure anew, remove it.
+";
 
 /// A file of plans.
 #[derive(Clone, Debug)]
@@ -58,6 +67,16 @@ impl PlanFile {
         Ok(PlanFile { source, plans })
     }
 
+    /// The plans of `before`, if any, with those of `records`, as a file of that name.
+    ///
+    /// # Errors
+    /// If a record does not read back.
+    pub fn with_records(before: Option<&PlanFile>, records: &[Record], name: &str) -> Result<PlanFile, Failure> {
+        let before = before.map_or(RECORDS_HEADER, PlanFile::text);
+        let text = records.iter().fold(before.trim_end().to_owned(), |text, record| format!("{text}\n\n{record}"));
+        PlanFile::records(SourceFile::new(name, format!("{}\n", text.trim_end()))?)
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         self.source.text()
@@ -83,7 +102,7 @@ impl PlanFile {
     /// # Errors
     /// When it has not.
     pub fn check(&self, module: &Module) -> Result<(), Failure> {
-        let names: Vec<&str> = kernels::functions(module).map(|(name, _)| name).collect();
+        let names: Vec<&str> = functions(module).map(|(name, _)| name).collect();
         self.plans.check_kernels(&names).map_err(|error| self.failure(error))
     }
 

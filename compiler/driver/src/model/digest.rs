@@ -1,6 +1,7 @@
 //! SHA-256 of files that are read.
 
-use crate::{Failure, input::read_stream, unreadable};
+use super::input::{read_stream, unreadable};
+use crate::Failure;
 use hammock_diagnostics::codes;
 use hammock_runtime::open_regular;
 use sha2::{Digest as _, Sha256};

@@ -1,7 +1,9 @@
 //! Files to modules.
 
-use crate::{Failure, import_onnx, is_onnx};
+use super::onnx::{import_onnx, is_onnx};
+use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
+use hammock_import::ReadOptions;
 use hammock_ir::Module;
 use hammock_onnx::ImportOptions;
 use hammock_runtime::{
@@ -16,8 +18,6 @@ use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
-
-pub use hammock_import::{Constants, ReadOptions, check_module};
 
 /// As many bytes as tell what a file is.
 const HEAD: u64 = 4096;

@@ -1,6 +1,7 @@
 //! ONNX models to modules.
 
-use crate::{Failure, input::read_stream};
+use super::input::read_stream;
+use crate::Failure;
 use hammock_diagnostics::codes;
 use hammock_onnx::{Data, ImportOptions, Imported};
 use hammock_runtime::{open_regular, tools::map_file};

@@ -1,6 +1,7 @@
 //! Weights given by name: binds them to parameters, and says which fit none.
 
-use crate::{Failure, signatures};
+use super::signature::signatures;
+use crate::Failure;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Name, Span, Tensor, relax::Operand};
 use hammock_passes::NamedTensors;

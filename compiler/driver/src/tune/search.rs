@@ -3,8 +3,7 @@
 use super::{Record, arguments::arguments, race::Runner};
 use crate::{
     Failure, Options, PlanFile,
-    kernels::{self, Compiled, SYMBOL, Trouble},
-    objects::Compiler,
+    kernels::{self, CompileError, Compiled, Compiler, SYMBOL},
 };
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
@@ -74,7 +73,7 @@ pub fn tune(
 
 /// Kernels without a plan, those that take longest first.
 fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize) -> Result<Vec<Job>, Failure> {
-    let found = kernels::each(module, source, options, threads, |name, func, how| {
+    let found = kernels::map_kernels(module, source, options, threads, |name, func, how| {
         let key = kernels::plan_key(&func, how.target, options);
         let has_one =
             |file: &Option<Arc<PlanFile>>, name: &str| file.as_ref().is_some_and(|file| file.of(name).is_some());
@@ -82,7 +81,7 @@ fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize)
             return Ok(None);
         }
         let plans = hammock_kernels::neighbours(&func, hammock_kernels::Options { plan: None, ..how })?;
-        let share = plans.own.cycles * kernels::calls_of(module, name) as f64;
+        let share = plans.own.cycles * kernels::call_count(module, name) as f64;
         Ok(Some(Job { name: name.to_owned(), func, key, plans, share }))
     })?;
     let mut jobs: Vec<Job> = found.into_iter().flatten().filter(|job| !job.plans.others.is_empty()).collect();
@@ -186,7 +185,7 @@ impl Search<'_> {
             let compile = |options: hammock_kernels::Options<'_>| {
                 compiler.compile(SYMBOL, self.job.func.clone(), options).ok().map(Compiled::load)
             };
-            Ok::<_, Trouble>(self.with(&near.text, compile).flatten().and_then(Result::ok))
+            Ok::<_, CompileError>(self.with(&near.text, compile).flatten().and_then(Result::ok))
         };
         kernels::in_parallel(plans, self.options.threads, compile).unwrap_or_default()
     }

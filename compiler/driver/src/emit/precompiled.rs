@@ -1,4 +1,4 @@
-//! Bytecode that is given in the place of a module's own.
+//! Precompiled bytecode that replaces a module's own.
 
 use crate::{Failure, kernels};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
@@ -13,10 +13,10 @@ use hammock_runtime::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// The bytecode as part of what is made of a module, whose kernels it calls.
+/// An image with precompiled bytecode, which calls the module's kernels.
 ///
 /// # Errors
-/// When there is no bytecode in it, or the module has not what it calls.
+/// If it has no bytecode, or calls functions that the module lacks.
 pub fn adopt(given: &Image, module: &Module, source: &SourceFile) -> Result<Image, Failure> {
     check_callees(given, module, source)?;
     let mut image = given.clone();
@@ -27,13 +27,13 @@ pub fn adopt(given: &Image, module: &Module, source: &SourceFile) -> Result<Imag
         return Err(Failure::new(codes::UNSUPPORTED_FILE, message)
             .help("leave out `--bytecode`, or export the library with TVM's `exec_mode=\"bytecode\"`"));
     }
-    // Machine code that bytecode may come with stays behind.
+    // Machine code next to the bytecode is not used.
     let graphs = image.executable.functions.iter_mut().filter(|f| f.kind == FunctionKind::Compiled);
     graphs.filter(|f| f.start < f.end).for_each(|f| f.kind = FunctionKind::Bytecode);
     Ok(image)
 }
 
-/// Has the module every kernel that the bytecode calls?
+/// Refuses bytecode that calls kernels the module lacks.
 fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
     let mut known: HashSet<&str> = kernels::functions(module).map(|(name, _)| name).collect();
     known.extend(external(module));
@@ -50,7 +50,7 @@ fn check_callees(image: &Image, module: &Module, source: &SourceFile) -> Result<
         .help("a function that will be registered is declared in the module: `f = R.ExternFunc(\"symbol\")`"))
 }
 
-/// Does the bytecode give every kernel as many arguments as it takes?
+/// Refuses bytecode that calls a kernel with another number of arguments.
 fn check_arities(image: &Image, module: &Module, source: &SourceFile) -> Result<(), Failure> {
     let kernels: HashMap<&str, &PrimFunc> = kernels::functions(module).collect();
     let code = &image.executable.code;
@@ -74,7 +74,7 @@ fn check_arities(image: &Image, module: &Module, source: &SourceFile) -> Result<
     Ok(())
 }
 
-/// The functions that a module says are found by their names at run time.
+/// Functions that a module declares to be looked up by name at run time.
 fn external(module: &Module) -> Vec<&str> {
     let mut names = Vec::new();
     for function in module.functions.values() {

@@ -1,0 +1,153 @@
+//! Options of a build.
+
+use crate::{
+    Cache, Evaluator, ExecMode, Failure, PlanFile, TextFiles,
+    target::{self, check_target},
+    tune::Sizes,
+};
+use hammock_kernels::Target;
+use hammock_ops::Table;
+use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_quantized_weights};
+use hammock_runtime::Image;
+use std::{sync::Arc, time::Instant};
+
+/// How a model is compiled.
+#[derive(Clone)]
+pub struct Options {
+    /// CPU that kernels are compiled for, one of [`targets`](crate::targets): `native`, or a name such as `x86-64-v3`.
+    pub target: String,
+    /// Less capable CPUs that a library has kernels for as well, the least capable first. Graphs are lowered for `target`.
+    pub others: Vec<String>,
+    /// Optimization level, 0 to 3.
+    pub level: u8,
+    /// Number of threads to compile with, and that kernels are planned for.
+    pub threads: usize,
+    /// Passes that run before those of the level.
+    pub passes: Pipeline,
+    /// Weight-only quantization.
+    pub quantization: Option<Quantization>,
+    /// True if [`Progress::note`](crate::Progress::note) gets the cost estimates of row tiling.
+    pub explain_fusion: bool,
+    /// Precompiled bytecode that replaces the module's own; only kernels are compiled then.
+    pub bytecode: Option<Arc<Image>>,
+    /// How graphs and kernels run.
+    pub exec_mode: ExecMode,
+    /// Treatment of accesses that are not proved to be in bounds.
+    pub bounds: Bounds,
+    /// True if reductions keep the program's order of operations.
+    pub strict_order: bool,
+    /// Plans of kernels by name; rules choose plans for the others.
+    pub plans: Option<Arc<PlanFile>>,
+    /// Tuned plans, for kernels without one in `plans`: see [`PlanFile::read_records`].
+    pub tuned: Option<Arc<PlanFile>>,
+    /// Symbolic sizes that `tuned` is for, and that kernels are tuned at.
+    pub sizes: Sizes,
+    /// Cache of kernels' machine code.
+    pub cache: Option<Arc<Cache>>,
+    /// Name of a safetensors file next to the library that stores its constants.
+    pub external_weights: Option<String>,
+    /// Time at which compilation fails. It is checked before each pass and each kernel; a single pass, or LLVM at work on one
+    /// kernel, is not interrupted. (`--timeout` of the command line ends the process.)
+    pub deadline: Option<Instant>,
+}
+
+/// Treatment of buffer accesses that are not proved to be in bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bounds {
+    /// Checked at run time; an access out of bounds is an error.
+    #[default]
+    Checked,
+    /// Not checked: an access out of bounds is undefined behaviour.
+    Unchecked,
+}
+
+/// Weight-only quantization of constant matmul weights: see the pass `QuantizeWeights`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantization {
+    /// `int8` or `int4`.
+    pub dtype: &'static str,
+    /// Number of rows that share a scale; `None` for all with int8, 32 with int4.
+    pub group: Option<i64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Options {
+            target: "native".into(),
+            others: Vec::new(),
+            level: 2,
+            threads,
+            passes: Pipeline::default(),
+            quantization: None,
+            explain_fusion: false,
+            bytecode: None,
+            exec_mode: ExecMode::default(),
+            bounds: Bounds::default(),
+            strict_order: false,
+            plans: None,
+            tuned: None,
+            sizes: Sizes::default(),
+            cache: None,
+            external_weights: None,
+            deadline: None,
+        }
+    }
+}
+
+impl Options {
+    /// The same options for several CPUs (function multiversioning): the best match is picked at load time.
+    ///
+    /// # Errors
+    /// If a name is not a target.
+    pub fn for_several(self, names: &[String]) -> Result<Options, Failure> {
+        let mut targets: Vec<(Target, &String)> = Vec::new();
+        for name in names {
+            check_target(name)?;
+            let new = target::target(name).filter(|new| targets.iter().all(|(known, _)| known.cpu != new.cpu));
+            targets.extend(new.map(|new| (new, name)));
+        }
+        targets.sort_by_key(|(target, _)| (target.vector_bytes, target.features.len()));
+        let Some((_, target)) = targets.pop() else { return Ok(self) };
+        let others = targets.into_iter().map(|(_, name)| name.clone()).collect();
+        Ok(Options { target: target.clone(), others, ..self })
+    }
+
+    /// Targets of the kernels, the most capable last.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &String> {
+        self.others.iter().chain([&self.target])
+    }
+
+    /// Passes that lower a module to the VM's level: `passes`, then those of the level.
+    pub fn pipeline(&self) -> Pipeline {
+        let mut passes = self.passes.clone();
+        passes.steps.extend(self.level_pipeline().steps);
+        passes
+    }
+
+    /// Passes of the level, with those of `quantization`.
+    pub fn level_pipeline(&self) -> Pipeline {
+        let passes = if self.strict_order { exact_pipeline(self.level) } else { pipeline(self.level) };
+        match self.quantization {
+            Some(Quantization { dtype, group }) => with_quantized_weights(passes, dtype, group.unwrap_or(0)),
+            None => passes,
+        }
+    }
+
+    /// Environment of passes; `evaluator` runs kernels whose results become constants.
+    pub fn environment<'a>(&'a self, evaluator: &'a Evaluator) -> Environment<'a> {
+        Environment {
+            target: &self.target,
+            level: self.level,
+            operators: &Table,
+            evaluator,
+            planner: self,
+            weights: None,
+            texts: &TextFiles,
+            notes: None,
+            reports: None,
+            codegens: None,
+            deadline: self.deadline,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The result of compiling a module.
+
+use crate::Timing;
+use hammock_kernels::Accesses;
+use hammock_link::Linked;
+use hammock_runtime::tools::{ExternalWeights, How, Session, ToolError};
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+};
+
+/// Maximum bytes of temporaries that a call of each kernel allocates at once, by symbol; kernels without are left out.
+pub type Temporaries = HashMap<String, u64>;
+
+/// The result of compiling a module.
+pub struct Artifact {
+    /// The file.
+    pub file: Output,
+    /// Files for [`Options::others`](crate::Options::others) by target, if one file cannot hold kernels for several CPUs.
+    pub others: Vec<(String, Output)>,
+    /// The file of weights next to it: see [`Options::external_weights`](crate::Options::external_weights).
+    pub weights: Option<ExternalWeights>,
+    /// Number of kernels.
+    pub kernels: usize,
+    /// Number of kernels that were compiled; the others were in the cache.
+    pub compiled: usize,
+    /// For each kernel, the number of accesses that are proved to be in bounds, and that are checked.
+    pub accesses: Vec<(String, Accesses)>,
+    /// Number of instructions of each function of bytecode.
+    pub instructions: Vec<(String, usize)>,
+    /// Temporaries of kernels.
+    pub temporaries: Temporaries,
+    /// Time of each stage.
+    pub times: Vec<Timing>,
+}
+
+impl Artifact {
+    /// A file without kernels.
+    pub(super) fn of(file: Output) -> Artifact {
+        Artifact {
+            file,
+            others: Vec::new(),
+            weights: None,
+            kernels: 0,
+            compiled: 0,
+            accesses: Vec::new(),
+            instructions: Vec::new(),
+            temporaries: Temporaries::default(),
+            times: Vec::new(),
+        }
+    }
+
+    /// Loads a library without writing it to a file.
+    ///
+    /// # Errors
+    /// If it is not a library, or the runtime rejects it.
+    pub fn load(&self, how: &How) -> Result<Session, ToolError> {
+        match &self.file {
+            Output::Library(linked) => {
+                let (before, constants, after) = linked.parts();
+                Session::from_linked(before, constants, after, how)
+            }
+            Output::Bytes(bytes) => Session::from_bytes(bytes.clone(), how),
+        }
+    }
+}
+
+/// The contents of a file.
+pub enum Output {
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// A library whose constants were not copied.
+    Library(Linked),
+}
+
+impl Output {
+    /// Writes the contents.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Output::Bytes(bytes) => out.write_all(bytes),
+            Output::Library(library) => library.try_each(|bytes| out.write_all(bytes)),
+        }
+    }
+
+    /// The contents as bytes.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Output::Bytes(bytes) => bytes,
+            Output::Library(library) => library.into_bytes(),
+        }
+    }
+}

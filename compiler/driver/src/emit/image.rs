@@ -1,0 +1,38 @@
+//! A module's graphs as an executable image.
+
+use super::{not_lowerable, precompiled};
+use crate::{Failure, model::signature};
+use hammock_codegen::vm;
+use hammock_diagnostics::{SourceFile, Span};
+use hammock_ir::Module;
+use hammock_runtime::image::{self, Image, Signature, SourceMap};
+
+/// Bytecode of a module's graphs with source locations and signatures (`known` is from before passes ran), or `given`
+/// bytecode that calls the module's kernels.
+pub(crate) fn image(
+    module: &Module,
+    source: &SourceFile,
+    given: Option<&Image>,
+    known: &[Signature],
+) -> Result<Image, Failure> {
+    if let Some(given) = given {
+        return precompiled::adopt(given, module, source);
+    }
+    let bytecode = vm::generate(module).map_err(|e| not_lowerable(e.to_string(), e.span(), source))?;
+    let sources = source_map(source, &bytecode.spans);
+    let signatures = signature::lowered(module, known);
+    Ok(Image { executable: bytecode.executable, sources, signatures, ..Image::default() })
+}
+
+/// Locations of instructions, with the lines that messages quote.
+fn source_map(source: &SourceFile, spans: &[Span]) -> SourceMap {
+    let mut map = SourceMap::default();
+    let file = map.file(source.name());
+    for (instruction, span) in spans.iter().enumerate().filter(|(_, s)| !s.is_none()) {
+        let position = source.position(span.start);
+        let line = source.slice(source.line_span(source.line_index(span.start)));
+        map.add_line(file, position.line, line.trim_end());
+        map.set(instruction, image::Span { file, line: position.line, column: position.column });
+    }
+    map
+}

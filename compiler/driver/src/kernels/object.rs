@@ -1,0 +1,115 @@
+//! Kernels as object files.
+
+#[cfg(feature = "native")]
+use super::{Compiler, kernel_span, map_kernels, opt_level, target};
+#[cfg(feature = "native")]
+use crate::emit::not_lowerable;
+use crate::{Emit, Failure, Options};
+#[cfg(feature = "native")]
+use hammock_codegen::llvm;
+use hammock_codegen::llvm::{Host, raw_symbol};
+use hammock_diagnostics::SourceFile;
+use hammock_ir::Module;
+#[cfg(feature = "native")]
+use hammock_ir::Span;
+use hammock_kernels::{Accesses, FlatKernel};
+use hammock_runtime::image::{KernelSignature, versions::symbol};
+
+/// Symbol of every kernel for Hammock's runtime in its object; the linker renames it. It is not a valid name in programs, so
+/// it collides with none.
+pub const SYMBOL: &str = "*";
+
+/// A compiled kernel.
+pub struct Compiled {
+    /// The kernel's name.
+    pub name: String,
+    /// Object file that defines [`SYMBOL`] if it is for Hammock's runtime, otherwise the kernel's name.
+    pub object: Vec<u8>,
+    /// Its parameters.
+    pub signature: KernelSignature,
+    /// Number of accesses that were proved to be in bounds, and that are checked.
+    pub accesses: Accesses,
+    /// Maximum bytes of temporaries that a call allocates at once.
+    pub temporary_bytes: u64,
+    /// True if it was taken from the cache.
+    pub is_cached: bool,
+}
+
+impl Compiled {
+    /// Symbols in the object, each with its name in a library that holds several versions of the kernel. Only the raw entry
+    /// of version 0 is called by name.
+    pub fn renamed(&self, version: usize) -> Vec<(String, String)> {
+        let raw = raw_symbol(&self.name);
+        let raw = if version == 0 { raw } else { format!("{raw}{version}") };
+        vec![(raw_symbol(SYMBOL), raw), (symbol(SYMBOL, 0), symbol(&self.name, version))]
+    }
+}
+
+/// Compiles every kernel of a module to a separate object, on several threads, in the module's order. Kernels that are in the
+/// options' cache are not compiled again.
+#[cfg(feature = "native")]
+pub fn compile_all(
+    module: &Module,
+    source: &SourceFile,
+    options: &Options,
+    host: Host,
+    threads: usize,
+) -> Result<Vec<Compiled>, Failure> {
+    let compiler = Compiler { level: opt_level(options), host, cache: options.cache.as_deref() };
+    map_kernels(module, source, options, threads, |name, func, options| compiler.compile(name, func, options))
+}
+
+/// Compiles kernels to one file, to be read or linked by other tools. Returns true if it was cached.
+#[cfg(feature = "native")]
+pub fn compile_together(
+    module: &Module,
+    kernels: &[FlatKernel],
+    source: &SourceFile,
+    options: &Options,
+    emit: Emit,
+) -> Result<(Vec<u8>, bool), Failure> {
+    let target = target(options, options.threads);
+    let emit = match emit {
+        Emit::Llvm => llvm::Emit::Ir,
+        Emit::Asm => llvm::Emit::Assembly,
+        _ => llvm::Emit::Object,
+    };
+    let compiler = Compiler { level: opt_level(options), host: Host::Hammock, cache: options.cache.as_deref() };
+    let compile = |kernels: &[FlatKernel]| compiler.one_module(kernels, &target, emit);
+    compile(kernels).map_err(|error| {
+        // Compile each alone to find the one that fails.
+        let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
+        match kernels.iter().find_map(alone) {
+            Some((kernel, error)) => {
+                let named = matches!(error, llvm::LlvmError::Kernel { .. });
+                let message = if named { error.to_string() } else { format!("kernel `{}`: {error}", kernel.name) };
+                not_lowerable(message, kernel_span(module, &kernel.name), source)
+            }
+            None => not_lowerable(error.to_string(), Span::NONE, source),
+        }
+    })
+}
+
+/// Fails: this build has no code generator.
+#[cfg(not(feature = "native"))]
+pub fn compile_all(_: &Module, _: &SourceFile, _: &Options, _: Host, _: usize) -> Result<Vec<Compiled>, Failure> {
+    Err(no_code())
+}
+
+/// Fails: this build has no code generator.
+#[cfg(not(feature = "native"))]
+pub fn compile_together(
+    _: &Module,
+    _: &[FlatKernel],
+    _: &SourceFile,
+    _: &Options,
+    _: Emit,
+) -> Result<(Vec<u8>, bool), Failure> {
+    Err(no_code())
+}
+
+#[cfg(not(feature = "native"))]
+fn no_code() -> Failure {
+    let message = "this build of Hammock cannot compile kernels: it was made without the feature `llvm`";
+    Failure::new(hammock_diagnostics::codes::NOT_LOWERABLE, message)
+}
