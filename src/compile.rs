@@ -2,7 +2,6 @@
 
 use crate::{
     cache::CacheFlags,
-    effect::refuse,
     failure::tool_failure,
     module::ModuleArgs,
     opt::{Watch, read_pipeline, reads_pipeline},
@@ -11,6 +10,7 @@ use crate::{
     quantize::QuantizeFlags,
     stats::{self, Stats},
     tune::TuneFlags,
+    unused_flags::refuse,
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{

@@ -11,7 +11,6 @@ mod cache;
 mod check;
 mod compare;
 mod compile;
-mod effect;
 mod explain;
 mod failure;
 mod import;
@@ -29,6 +28,7 @@ mod stats;
 mod tables;
 mod targets;
 mod tune;
+mod unused_flags;
 
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;

@@ -1,6 +1,6 @@
 //! Flags that say which module a command is about.
 
-use crate::effect::refuse;
+use crate::unused_flags::refuse;
 use clap::Args;
 use hammock_compiler::{Digest, Failure, InputShape, ModelFile, Params, data_files, is_onnx};
 use hammock_runtime::tools::{BudgetFlags, CommandFiles};

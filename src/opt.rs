@@ -3,13 +3,13 @@
 use crate::{
     bisect::bisect,
     cache::CacheFlags,
-    effect::refuse,
     memory_plan::{add_temporaries, json_of, svg_of},
     module::ModuleArgs,
     output::{colored, expect_weights, not_stdout, say, write_file},
     progress::Messages,
     quantize::QuantizeFlags,
     tune::SizeFlags,
+    unused_flags::refuse,
 };
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{

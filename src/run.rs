@@ -3,12 +3,12 @@
 use crate::{
     compare::{CompareFlags, comparable, up_to},
     compile::CodeArgs,
-    effect::refuse,
     failure::{input_failure, tool_failure},
     module::{DigestFlag, ModuleArgs, OnnxFlags, is_zeros},
     opt::Watch,
     output::say,
     progress::{StageFlags, Stages},
+    unused_flags::refuse,
 };
 use clap::Args;
 use hammock_compiler::{Build, Emit, ExecMode, Failure, Model, Options, Progress};

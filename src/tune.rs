@@ -1,8 +1,8 @@
 //! `--tune`: plans of kernels by measuring, and the file that keeps them.
 
 use crate::{
-    effect::refuse,
     output::{check_writable, not_stdout, say, write_file},
+    unused_flags::refuse,
 };
 use clap::Args;
 use hammock_compiler::{Build, Emit, Failure, PlanFile, Record, Sizes};

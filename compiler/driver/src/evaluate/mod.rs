@@ -4,7 +4,7 @@
 //! for this machine, whatever the module is compiled for, where the build makes such code. What may never end, or takes
 //! too long to wait for, does not run.
 
-mod aside;
+mod spill_constants;
 mod work;
 
 use crate::{Cache, reference};
@@ -125,7 +125,7 @@ impl hammock_passes::Evaluator for Evaluator {
         }
         let mut args = inputs.to_vec();
         for (shape, dtype) in outputs {
-            args.push(aside::output(*dtype, shape).map_err(|e| e.to_string())?.into());
+            args.push(spill_constants::output(*dtype, shape).map_err(|e| e.to_string())?.into());
         }
         let steps = work::steps(&kernel, &args).ok_or("nothing says how long it takes")?;
         if steps <= FEW || self.interprets && steps <= INTERPRETED {
@@ -139,7 +139,7 @@ impl hammock_passes::Evaluator for Evaluator {
         } else {
             let kernel = self.native(&kernel, inputs.len())?;
             let tensors: Vec<Tensor> = args.iter().filter_map(Any::get).collect();
-            aside::during(&tensors, || kernel.call(&args)).map_err(|e| e.to_string())?;
+            spill_constants::during(&tensors, || kernel.call(&args)).map_err(|e| e.to_string())?;
             drop(tensors);
         }
         Ok(args.drain(inputs.len()..).filter_map(|arg| arg.get()).collect())

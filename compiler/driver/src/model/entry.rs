@@ -35,7 +35,7 @@ pub fn add_entry(module: &mut Module, wanted: &str) -> Result<Option<Name>, Fail
             }
         },
     };
-    let aside = (*kernel == *wanted).then(|| step_aside(module, &kernel));
+    let aside = (*kernel == *wanted).then(|| rename_kernel(module, &kernel));
     let kernel = aside.clone().unwrap_or(kernel);
     if let Some(func) = module.tir(&kernel) {
         let entry = entry(&kernel, func, wanted);
@@ -66,7 +66,7 @@ pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Kept, Failure> {
     let Some((key, func)) = module.functions.iter().find_map(own) else {
         return Ok(Kept { name: name.into(), params: Vec::new() });
     };
-    let aside = (*key == *"main").then(|| step_aside(module, &key));
+    let aside = (*key == *"main").then(|| rename_kernel(module, &key));
     let name = aside.clone().unwrap_or_else(|| name.into());
     module.functions.insert("main".into(), Global::Relax(entry(&aside.unwrap_or(key), &func, "main")));
     Ok(Kept { name, params: func.params.clone() })
@@ -128,7 +128,7 @@ fn argument(param: &Param, values: &Substitution) -> Option<String> {
 }
 
 /// Leaves a kernel's name to its entry; gives the kernel's new one.
-fn step_aside(module: &mut Module, name: &Name) -> Name {
+fn rename_kernel(module: &mut Module, name: &Name) -> Name {
     let Some(Global::Tir(mut func)) = module.functions.shift_remove(name) else { return name.clone() };
     func.attrs.remove("global_symbol");
     let new = module.add_unique(&format!("{name}_kernel"), Global::Tir(func));

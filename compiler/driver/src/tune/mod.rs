@@ -4,12 +4,12 @@
 //! ([`plan_key`](kernels::plan_key)): structure, target, threads. A kernel of sizes that are not known when it is compiled has
 //! one plan for all of them: it is measured at several, and what counts is the geometric mean, or at those that a user names
 //! ([`Sizes`]), for which there is a record of its own. A plan takes the place of the rule's only if it is faster by more than
-//! measurements vary (`race.rs`).
+//! measurements vary (`benchmark.rs`).
 
 #[cfg(feature = "native")]
 mod arguments;
 #[cfg(feature = "native")]
-mod race;
+mod benchmark;
 #[cfg(feature = "native")]
 mod search;
 mod sizes;

@@ -1,6 +1,6 @@
 //! The search: plans near the best so far, until the time is over.
 
-use super::{Record, arguments::arguments, race::Runner};
+use super::{Record, arguments::arguments, benchmark::Runner};
 use crate::{
     Failure, Options, PlanFile,
     kernels::{self, CompileError, Compiled, Compiler, SYMBOL},
